@@ -1,0 +1,43 @@
+"""Every error a user can meet, one class per exit code; the command line alone turns them into codes.
+
+A message says what happened, to which file, and what to try.
+"""
+
+
+class CgBenchError(Exception):
+    """Base of all expected failures; `hint` is the advice printed under the message."""
+
+    exit_code = 70
+
+    def __init__(self, message: str, *, hint: str | None = None) -> None:
+        super().__init__(message)
+        self.message = message
+        self.hint = hint
+
+
+class UsageError(CgBenchError):
+    """A bad option, or an input that cannot be read."""
+
+    exit_code = 2
+
+
+class FileFormatError(UsageError):
+    """A file that is not what it should be; the place is `file:line` where a line is known."""
+
+    def __init__(self, message: str, *, path: str, line: int | None = None, hint: str | None = None) -> None:
+        place = path if line is None else f"{path}:{line}"
+        super().__init__(f"{place}: {message}", hint=hint)
+        self.path = path
+        self.line = line
+
+
+class NotComparableError(CgBenchError):
+    """Two results that must not be compared, or a demand on comparability (`--require-sealed`) not met."""
+
+    exit_code = 3
+
+
+class MeasurementError(CgBenchError):
+    """The command failed, timed out, or could not be measured."""
+
+    exit_code = 4

@@ -1,0 +1,1 @@
+"""What makes two runs of one command the same: environment, randomness, launcher, and what was run."""

@@ -1,0 +1,119 @@
+"""Event counts as Cachegrind spells them, and the profile that adds up to them.
+
+Knows the nine events of the cache simulation; must not know how they are written in a file.
+"""
+
+from __future__ import annotations
+
+from dataclasses import astuple, dataclass, fields
+from typing import TYPE_CHECKING
+
+if TYPE_CHECKING:
+    from collections.abc import Mapping, Sequence
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Counts:
+    """The nine event counts of one run, in events; names are Cachegrind's.
+
+    I = instruction, D = data; r = read, w = write; 1 = first level, L = last level; m = miss.
+    """
+
+    Ir: int
+    I1mr: int
+    ILmr: int
+    Dr: int
+    D1mr: int
+    DLmr: int
+    Dw: int
+    D1mw: int
+    DLmw: int
+
+    def __add__(self, other: Counts) -> Counts:
+        return Counts.of([a + b for a, b in zip(self.as_tuple(), other.as_tuple(), strict=True)])
+
+    def as_tuple(self) -> tuple[int, ...]:
+        """Return the counts in the order of `EVENTS`."""
+        return astuple(self)
+
+    def as_dict(self) -> dict[str, int]:
+        """Return the counts by event name, in the order of `EVENTS`."""
+        return dict(zip(EVENTS, self.as_tuple(), strict=True))
+
+    @classmethod
+    def of(cls, values: Sequence[int]) -> Counts:
+        """Build from nine values in the order of `EVENTS`."""
+        return cls(**dict(zip(EVENTS, values, strict=True)))
+
+    @classmethod
+    def from_mapping(cls, values: Mapping[str, int]) -> Counts:
+        """Build from a mapping that holds at least the nine events; others are left out. KeyError if one is missing."""
+        return cls(**{name: values[name] for name in EVENTS})
+
+    # The three derived hits are those of cg_annotate's authors' and Itamar Turner-Trauring's articles: an access that
+    # misses the first level and not the last is an LL hit; one that misses the last level goes to RAM.
+    @property
+    def ram_hits(self) -> int:
+        """Accesses that missed every cache level."""
+        return self.ILmr + self.DLmr + self.DLmw
+
+    @property
+    def ll_hits(self) -> int:
+        """Accesses that missed the first level and hit the last."""
+        return self.I1mr + self.D1mr + self.D1mw - self.ram_hits
+
+    @property
+    def l1_hits(self) -> int:
+        """Accesses (instruction fetches, reads and writes) that hit the first level."""
+        return self.Ir + self.Dr + self.Dw - self.ll_hits - self.ram_hits
+
+
+EVENTS: tuple[str, ...] = tuple(field.name for field in fields(Counts))
+ZERO = Counts.of([0] * len(EVENTS))
+
+
+@dataclass(frozen=True, slots=True)
+class FunctionCost:
+    """Self cost of one function: `counts` are in the order of the profile's `events`.
+
+    `file` and `name` are raw, as the out file has them ("???" where Valgrind knows no name); bytes that are not UTF-8
+    stand as `\\xNN`.
+    """
+
+    file: str
+    name: str
+    counts: tuple[int, ...]
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Profile:
+    """What each function cost itself, sorted by file and name, one row for each pair."""
+
+    events: tuple[str, ...]
+    functions: tuple[FunctionCost, ...]
+
+    def totals(self) -> tuple[int, ...]:
+        """Sum the rows, in the order of `events`."""
+        return tuple(sum(column) for column in zip(*(row.counts for row in self.functions), strict=True)) or (0,) * len(
+            self.events
+        )
+
+    def counts(self) -> Counts:
+        """Return the totals as the nine counts. KeyError where an event is missing."""
+        return Counts.from_mapping(dict(zip(self.events, self.totals(), strict=True)))
+
+
+def merge_profiles(profiles: Sequence[Profile]) -> Profile:
+    """Add several profiles of the same events into one."""
+    if len(profiles) == 1:
+        return profiles[0]
+    sums: dict[tuple[str, str], tuple[int, ...]] = {}
+    for profile in profiles:
+        if profile.events != profiles[0].events:
+            message = f"profiles of different events: {profile.events} and {profiles[0].events}"
+            raise ValueError(message)
+        for row in profile.functions:
+            seen = sums.get((row.file, row.name))
+            sums[row.file, row.name] = row.counts if seen is None else tuple(map(int.__add__, seen, row.counts))
+    rows = tuple(FunctionCost(file, name, counts) for (file, name), counts in sorted(sums.items()))
+    return Profile(events=profiles[0].events, functions=rows)

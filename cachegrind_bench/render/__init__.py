@@ -1,0 +1,1 @@
+"""Results as text: each renderer writes one format to the stream it is given, and decides nothing."""
