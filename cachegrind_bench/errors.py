@@ -41,3 +41,18 @@ class MeasurementError(CgBenchError):
     """The command failed, timed out, or could not be measured."""
 
     exit_code = 4
+
+
+class CommandFailedError(MeasurementError):
+    """The measured command itself failed: with an exit status, or by a signal."""
+
+    def __init__(
+        self, message: str, *, hint: str | None = None, exit_status: int | None = None, signal: int | None = None
+    ) -> None:
+        super().__init__(message, hint=hint)
+        self.exit_status = exit_status
+        self.signal = signal
+
+
+class CommandTimeoutError(MeasurementError):
+    """The measured command ran longer than it was given."""

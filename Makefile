@@ -1,0 +1,59 @@
+# `make demo` and `make test` do everything on a fresh Debian 12+ or Ubuntu 24.04+ machine: see scripts/setup.sh.
+
+PYTHON := .venv/bin/python
+# More for pytest: make test PYTEST_ARGS="tests/unit -x"
+PYTEST_ARGS ?=
+
+# The pure layers: values and text, no side effects. Their tests need no Valgrind and cover (nearly) every branch.
+PURE := \
+  cachegrind_bench/model/*.py \
+  cachegrind_bench/valgrind/outfile.py \
+  cachegrind_bench/valgrind/callgrindfile.py \
+  cachegrind_bench/valgrind/options.py \
+  cachegrind_bench/hermetic/environment.py \
+  cachegrind_bench/render/*.py
+PURE_PERCENT := 95
+comma := ,
+empty :=
+space := $(empty) $(empty)
+PURE_LIST := $(subst $(space),$(comma),$(strip $(PURE)))
+
+.DEFAULT_GOAL := help
+.PHONY: help demo test coverage lint format clean
+
+help: ## show this list
+	@sed -n 's/^\([a-z]*\):.*## /\1\t/p' Makefile | expand -t 12
+
+demo: ## install what is missing, then measure a small Python program
+	@scripts/setup.sh demo
+	.venv/bin/cg-bench run --id demo -- .venv/bin/python examples/python/benchmark.py
+
+test: ## install what is missing, then run every test
+	@scripts/setup.sh test
+	$(PYTHON) -m pytest -n auto $(PYTEST_ARGS)
+
+coverage: ## the tests without Valgrind; fails where the pure layers are not covered
+	@scripts/setup.sh test
+	$(PYTHON) -m coverage erase
+	$(PYTHON) -m pytest -n auto -m "not valgrind" --cov --cov-report= $(PYTEST_ARGS)
+	$(PYTHON) -m coverage report --include='$(PURE_LIST)' --fail-under=$(PURE_PERCENT)
+	$(PYTHON) -m coverage json --quiet --include='$(PURE_LIST)' -o .coverage.json
+	$(PYTHON) scripts/branch_coverage.py .coverage.json $(PURE_PERCENT)
+
+lint: ## ruff, mypy, pyright and the layers
+	@scripts/setup.sh lint
+	$(PYTHON) -m ruff check
+	$(PYTHON) -m ruff format --check
+	$(PYTHON) -m mypy
+	.venv/bin/pyright
+	.venv/bin/lint-imports --no-cache
+
+format: ## let ruff format and mend what it safely can
+	@scripts/setup.sh lint
+	$(PYTHON) -m ruff check --fix-only
+	$(PYTHON) -m ruff format
+
+clean: ## remove everything that was installed or made here
+	rm -rf .venv .tools .cg-bench dist build .coverage .coverage.* .hypothesis .*_cache
+	find . -name __pycache__ -type d -prune -exec rm -rf {} +
+	find tests/golden -name '*.actual' -delete

@@ -1,0 +1,114 @@
+"""The entry point: finds the sub-command, and is the one place that turns exceptions into exit codes."""
+
+from __future__ import annotations
+
+import importlib
+import os
+import sys
+from typing import TYPE_CHECKING
+
+import click
+
+from cachegrind_bench._version import __version__
+from cachegrind_bench.errors import CgBenchError
+
+if TYPE_CHECKING:
+    from collections.abc import Sequence
+
+# Each command is one module with a click command `command`; imported only when it is used, for a quick start.
+COMMANDS = {
+    "run": "Measure a command: one exact, repeatable score.",
+    "show": "Show a result file again: totals, hits, hottest functions.",
+    "verify": "Hunt noise: what makes this command's counts change?",
+    "doctor": "Examine this machine: Valgrind, the seal, git.",
+}
+
+OK, USAGE, INTERNAL, INTERRUPTED = 0, 2, 70, 130
+
+_EPILOG = """\b
+Examples:
+  cg-bench run -- python benchmark.py
+  cg-bench run -o main.json --repeat 3 -- ./build/parser data.txt
+  cg-bench show main.json --top 20
+  cg-bench verify -- python benchmark.py
+"""
+
+
+class _Commands(click.Group):
+    """Sub-commands by name, loaded late."""
+
+    def list_commands(self, ctx: click.Context) -> list[str]:
+        """Return all names, in the order of the help page."""
+        del ctx
+        return list(COMMANDS)
+
+    def get_command(self, ctx: click.Context, cmd_name: str) -> click.Command | None:
+        """Import the module of this command."""
+        del ctx
+        if cmd_name not in COMMANDS:
+            return None
+        command: click.Command = importlib.import_module(f"cachegrind_bench.cli.{cmd_name}").command
+        return command
+
+    def format_commands(self, ctx: click.Context, formatter: click.HelpFormatter) -> None:
+        """List the commands without importing them."""
+        del ctx
+        with formatter.section("Commands"):
+            formatter.write_dl(list(COMMANDS.items()))
+
+
+@click.group(
+    cls=_Commands,
+    context_settings={"auto_envvar_prefix": "CG_BENCH", "help_option_names": ["-h", "--help"], "max_content_width": 100},
+    epilog=_EPILOG,
+)
+@click.version_option(__version__, prog_name="cg-bench")
+def cli() -> None:
+    """One exact performance number for any program, whatever the machine's mood.
+
+    Runs the program under Valgrind's Cachegrind, sealed against everything that makes two runs differ, and computes a
+    score from the instructions and the cache hits and misses of a simulated machine.
+    """
+
+
+def main(arguments: Sequence[str] | None = None) -> None:
+    """Run the command line and exit with the code of DESIGN: 0, 1, 2, 3, 4, 70 or 130."""
+    sys.exit(run(arguments))
+
+
+def run(arguments: Sequence[str] | None = None) -> int:
+    """Run the command line and return the exit code; errors are told on stderr."""
+    try:
+        status = cli.main(args=None if arguments is None else list(arguments), prog_name="cg-bench", standalone_mode=False)
+        sys.stdout.flush()
+        return status if isinstance(status, int) else OK
+    except click.exceptions.Exit as stop:
+        return stop.exit_code
+    except click.ClickException as error:
+        error.show(sys.stderr)
+        return USAGE
+    except CgBenchError as error:
+        _tell(f"error: {error.message}", error.hint)
+        return error.exit_code
+    except (KeyboardInterrupt, click.Abort):
+        _tell("interrupted", None)
+        return INTERRUPTED
+    except BrokenPipeError:
+        # The reader of our report has gone (`| head`); keep Python from complaining again at its exit.
+        os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
+        return OK
+    except Exception:  # noqa: BLE001 - Python's own exit code 1 would look like a regression
+        import traceback
+
+        traceback.print_exc()
+        _tell("this is a bug in cg-bench; please report it with the lines above", None)
+        return INTERNAL
+
+
+def _tell(message: str, hint: str | None) -> None:
+    """Write an error and its advice, free of control characters, on stderr."""
+    from cachegrind_bench.render.names import plain
+
+    lines = [f"cg-bench: {message}", *(hint or "").splitlines()]
+    text = "\n".join(plain(line) if index == 0 else f"  {plain(line)}" for index, line in enumerate(lines))
+    print(text.encode("utf-8", "backslashreplace").decode(), file=sys.stderr)

@@ -1,0 +1,216 @@
+"""`cg-bench run`: measure one command and report it."""
+
+from __future__ import annotations
+
+import io
+import os
+import sys
+from contextlib import suppress
+from dataclasses import dataclass
+from datetime import UTC, datetime
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+import click
+
+from cachegrind_bench._version import __version__
+from cachegrind_bench.cli.options import command_argument, execution_options, require_command
+from cachegrind_bench.errors import UsageError
+from cachegrind_bench.model.score import CostModel
+
+if TYPE_CHECKING:
+    from cachegrind_bench.measure.run import Plan
+    from cachegrind_bench.model.result import Result
+    from cachegrind_bench.render.progress import Silent
+    from cachegrind_bench.valgrind.options import Geometry
+
+_EPILOG = """\b
+The command is executed warm-up + repeat times: by default twice, once natively to fill caches on disk (compiled
+Python files, for one) and once under Valgrind, which takes 20 to 100 times as long. A command that leaves state
+behind needs --prepare or --cleanup.
+
+\b
+Examples:
+  cg-bench run -- python benchmark.py
+  cg-bench run --id startup -o result.json -- ./server --check-config
+  cg-bench run --repeat 3 --env DATABASE_URL -- pytest -q tests/test_speed.py
+  cg-bench run --prepare 'rm -rf build' -- make -s
+  cg-bench run --model ir -o - -- sort data.txt > result.json
+"""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class _Reporting:
+    """Where the outcome goes."""
+
+    output: str | None
+    form: str
+    quiet: bool
+
+
+@click.command(
+    "run",
+    context_settings={"allow_interspersed_args": False, "ignore_unknown_options": False},
+    epilog=_EPILOG,
+)
+@click.option("--id", "benchmark_id", metavar="TEXT", help="Name of the benchmark. [default: made from the command]")
+@click.option("-o", "--output", metavar="FILE", help="Write the result file here; '-' is stdout.")
+@click.option("--repeat", type=click.IntRange(1, 1000), default=1, show_default=True, help="Measured executions.")
+@click.option("--warmup", type=click.IntRange(0, 100), default=1, show_default=True, help="Native executions before.")
+@execution_options
+@click.option("--require-sealed", is_flag=True, help="Fail where any part of the seal is unavailable.")
+@click.option("--keep-out-files", metavar="DIR", help="Copy Valgrind's out files here, for cg_annotate or KCachegrind.")
+@click.option(
+    "--format", "form", type=click.Choice(["table", "json", "markdown"]), default="table", show_default=True, help="Report's format."
+)
+@click.option("-q", "--quiet", is_flag=True, help="No report and no output of the program.")
+@command_argument
+def command(**options: Any) -> None:
+    """Measure a command and print its score.
+
+    The program sees a sealed environment: few variables (PATH, HOME, VIRTUAL_ENV, LD_LIBRARY_PATH, PYTHONPATH and what
+    --env names), fixed randomness, one CPU. Its output goes to stderr; stdout carries only the report.
+    """
+    from cachegrind_bench.hermetic.environment import Request
+    from cachegrind_bench.measure.command import resolve
+    from cachegrind_bench.measure.run import Plan
+    from cachegrind_bench.store import check_writable
+
+    environ, cwd = dict(os.environ), _working_directory()
+    reporting = _Reporting(output=options["output"], form=options["form"], quiet=options["quiet"])
+    if reporting.output not in (None, "-"):
+        check_writable(Path(reporting.output))
+    plan = Plan(
+        command=resolve(require_command(options["command"]), environ, cwd),
+        cwd=cwd,
+        environ=environ,
+        id=_printable(options["benchmark_id"]),
+        request=Request.parse(options["env"]),
+        model=CostModel.parse(options["model"]),
+        repeat=options["repeat"],
+        warmup=options["warmup"],
+        timeout_ms=options["timeout"],
+        stdin=_input(options["stdin"], cwd),
+        prepare=options["prepare"],
+        cleanup=options["cleanup"],
+        ignore_exit_status=options["ignore_exit_status"],
+        require_sealed=options["require_sealed"],
+        clock=_clock(pinned=options["pin_clock"]),
+    )
+    keep = None if options["keep_out_files"] is None else _directory(Path(options["keep_out_files"]))
+    result = _measure(plan, _geometry(options), options["valgrind"], keep, reporting)
+    _deliver(result, reporting)
+
+
+def _measure(
+    plan: Plan, geometry: Geometry, valgrind: str | None, keep: Path | None, reporting: _Reporting
+) -> Result:
+    """Measure with progress on stderr, and add what else a result tells."""
+    from cachegrind_bench.measure.result import measured_result
+    from cachegrind_bench.render.progress import progress
+
+    with progress(sys.stderr, quiet=reporting.quiet) as display:
+        return measured_result(
+            plan,
+            geometry=geometry,
+            valgrind=valgrind,
+            keep=keep,
+            echo=_echo(display, quiet=reporting.quiet),
+            progress=display,
+            now=datetime.now(UTC),
+            version=__version__,
+        )
+
+
+def _echo(display: Silent, *, quiet: bool) -> Any:
+    """Return where the program's output goes: our stderr, around the progress line if there is one."""
+    from cachegrind_bench.render.progress import Live
+
+    def drop(chunk: bytes) -> None:
+        del chunk
+
+    def copy(chunk: bytes) -> None:
+        with suppress(OSError):  # nobody reads our stderr: no reason to stop measuring
+            sys.stderr.buffer.write(chunk)
+            sys.stderr.buffer.flush()
+
+    if quiet:
+        return drop
+    return display.write if isinstance(display, Live) else copy
+
+
+def _deliver(result: Result, reporting: _Reporting) -> None:
+    from cachegrind_bench.model.codec import encode
+    from cachegrind_bench.store import write_atomic
+
+    if reporting.output == "-":
+        sys.stdout.buffer.write(encode(result))
+        sys.stdout.buffer.flush()
+    elif reporting.output is not None:
+        write_atomic(Path(reporting.output), encode(result))
+    if reporting.quiet:
+        return
+    stream = sys.stderr if reporting.output == "-" else sys.stdout
+    print_report(result, reporting.form, stream)
+
+
+def print_report(result: Result, form: str, stream: Any) -> None:
+    """Print the short report of each benchmark."""
+    from cachegrind_bench.render import markdown, summary, table
+    from cachegrind_bench.render.report import measured
+
+    text = io.StringIO()
+    if form == "json":
+        summary.render(result, text)
+    else:
+        for benchmark in result.benchmarks:
+            layout = markdown if form == "markdown" else table
+            layout.render(measured(benchmark, result.env), text)
+    stream.write(text.getvalue())
+
+
+def _geometry(options: dict[str, Any]) -> Geometry:
+    from cachegrind_bench.valgrind.options import Cache, Geometry
+
+    given = {
+        name: Cache.parse(options[key], f"--{name}")
+        for name, key in (("I1", "i1"), ("D1", "d1"), ("LL", "ll"))
+        if options[key] is not None
+    }
+    return Geometry(**given)
+
+
+def _clock(*, pinned: bool) -> Any:
+    from cachegrind_bench.hermetic.launch import PINNED_CLOCK
+
+    return PINNED_CLOCK if pinned else None
+
+
+def _working_directory() -> Path:
+    try:
+        return Path.cwd()
+    except FileNotFoundError:
+        raise UsageError("the working directory no longer exists", hint="cd to another one") from None
+
+
+def _printable(text: str | None) -> str | None:
+    return None if text is None else os.fsencode(text).decode("utf-8", "backslashreplace")
+
+
+def _input(name: str | None, cwd: Path) -> Path | None:
+    if name is None:
+        return None
+    path = cwd / name
+    try:
+        with path.open("rb"):
+            return path
+    except OSError as error:
+        raise UsageError(f"cannot read --stdin {name}: {error.strerror}") from error
+
+
+def _directory(path: Path) -> Path:
+    try:
+        path.mkdir(parents=True, exist_ok=True)
+    except OSError as error:
+        raise UsageError(f"cannot make the directory {path}: {error.strerror}") from error
+    return path

@@ -1,0 +1,136 @@
+"""The environment block of the measured program: allow-listed, fixed, and padded to a constant size.
+
+The block lies on the program's stack, so its size moves every stack address, and with it the misses; and a C library
+walks it on each `getenv`. Pure functions: the caller's environment is handed in.
+
+Mytkowicz, Diwan, Hauswirth, Sweeney: "Producing Wrong Data Without Doing Anything Obviously Wrong!", ASPLOS 2009.
+"""
+
+from __future__ import annotations
+
+import hashlib
+import os
+from dataclasses import dataclass
+from typing import TYPE_CHECKING
+
+from cachegrind_bench.errors import UsageError
+
+if TYPE_CHECKING:
+    from collections.abc import Mapping, Sequence
+
+# What programs need to find themselves and their libraries.
+PASSED = ("HOME", "LD_LIBRARY_PATH", "PATH", "PYTHONPATH", "VIRTUAL_ENV")
+
+_ONE_THREAD = (
+    "BLIS_NUM_THREADS",
+    "GOMAXPROCS",
+    "JULIA_NUM_THREADS",
+    "MKL_NUM_THREADS",
+    "NUMEXPR_NUM_THREADS",
+    "OMP_NUM_THREADS",
+    "OPENBLAS_NUM_THREADS",
+    "POLARS_MAX_THREADS",
+    "PYTHON_CPU_COUNT",
+    "RAYON_NUM_THREADS",
+    "TOKIO_WORKER_THREADS",
+    "VECLIB_MAXIMUM_THREADS",
+)
+
+FIXED: Mapping[str, str] = {
+    **dict.fromkeys(_ONE_THREAD, "1"),
+    "GODEBUG": "asyncpreemptoff=1",  # Go's preemption signals arrive by the wall clock
+    "LC_ALL": "C.UTF-8",
+    "MKL_CBWR": "COMPATIBLE",  # MKL picks its kernels by the host's real CPU otherwise
+    "PERL_HASH_SEED": "0",
+    "PERL_PERTURB_KEYS": "0",
+    "PYTHONHASHSEED": "0",
+    "TZ": "UTC0",  # the form that reads no time zone file
+}
+
+# Set by the seal itself on every run; a user's value would unmake it.
+RESERVED = ("TMPDIR", "VALGRIND_LIB", "VALGRIND_OPTS")
+
+_VARIABLES = 64
+_BLOCK = 16384  # four pages: stays the same however long PATH and the command's own path are
+_PAGE = 4096
+_PAD = "CG_BENCH_PAD"
+LAYOUT_STEP = 64  # one cache line: bits 6 to 11 of an address choose the set of the default L1
+LAYOUTS = _PAGE // LAYOUT_STEP
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Request:
+    """What the user asked for by `--env`: names to pass on, and values to set."""
+
+    passed: tuple[str, ...] = ()
+    values: Mapping[str, str]
+
+    @classmethod
+    def parse(cls, items: Sequence[str]) -> Request:
+        """Read `NAME` and `NAME=VALUE` items; UsageError for what cannot be a variable or belongs to the seal."""
+        passed: list[str] = []
+        values: dict[str, str] = {}
+        for item in items:
+            name, equals, value = item.partition("=")
+            if not name or "\0" in item:
+                raise UsageError(f"--env {item!r} names no variable", hint="write --env NAME or --env NAME=VALUE")
+            if name in RESERVED or name.startswith(_PAD):
+                raise UsageError(f"--env {name}: this variable belongs to the seal", hint="every run gets its own value")
+            if equals:
+                values[name] = value
+            else:
+                passed.append(name)
+        return cls(passed=tuple(passed), values=values)
+
+
+def compose(caller: Mapping[str, str], request: Request, own: Mapping[str, str]) -> dict[str, str]:
+    """Return the variables the program is to see, not yet padded.
+
+    `caller` is the environment cg-bench was started in, `own` holds the values of this run (TMPDIR and the like).
+    A name asked for by `--env` that the caller lacks is left out.
+    """
+    names = (*PASSED, *request.passed)
+    chosen = {name: caller[name] for name in names if name in caller}
+    return {**FIXED, **chosen, **request.values, **own}
+
+
+def held_back(caller: Mapping[str, str], request: Request) -> list[str]:
+    """Return the names of the caller's variables that the program does not see, sorted."""
+    seen = {*PASSED, *request.passed, *request.values, *FIXED, *RESERVED}
+    return sorted(name for name in caller if name not in seen and name != "_")
+
+
+def pad(
+    variables: Mapping[str, str], argv: Sequence[str], executable: str, *, extra: int = 0, layout: int = 0
+) -> dict[str, str]:
+    """Fill the block up so that strings on the program's stack take a constant number of bytes.
+
+    Counted are the variables, the arguments, the path of the executable, and `extra` bytes that Valgrind adds. Both
+    the number of variables and the size grow in whole steps when a command needs more than usual. `layout` shifts
+    the block by that many cache lines, which changes where the stack lies and nothing else.
+    """
+    count = _VARIABLES
+    while len(variables) + 2 > count:
+        count += _VARIABLES
+    padded = dict(variables)
+    for index in range(count - len(variables) - 1):
+        padded[f"{_PAD}_{index:03}"] = ""
+    padded[_PAD] = ""
+    used = _block_size(padded, argv, executable) + extra
+    # Whole pages from the constant block upwards: the offset within a page, which is what caches see, stays.
+    size = _BLOCK
+    while used > size:
+        size += _PAGE
+    padded[_PAD] = "x" * (size - used + layout % LAYOUTS * LAYOUT_STEP)
+    return dict(sorted(padded.items()))
+
+
+def _block_size(variables: Mapping[str, str], argv: Sequence[str], executable: str) -> int:
+    strings = [f"{name}={value}" for name, value in variables.items()]
+    return sum(len(os.fsencode(text)) + 1 for text in (*strings, *argv, executable))
+
+
+def fingerprint_values(request: Request, caller: Mapping[str, str]) -> dict[str, str]:
+    """Return a short hash of each value passed on by request: shows a change, tells no secret."""
+    chosen = {name: caller[name] for name in request.passed if name in caller} | dict(request.values)
+    return {name: hashlib.sha256(os.fsencode(value)).hexdigest()[:12] for name, value in sorted(chosen.items())}

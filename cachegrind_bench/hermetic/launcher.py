@@ -1,0 +1,303 @@
+"""The small process between cg-bench and the program: seals, executes, supervises, and ends the whole process tree.
+
+Started by `launch` as a Python of its own, without site packages. Reads its orders from stdin, which cg-bench holds open:
+when that pipe closes, cg-bench is gone, and every descendant is killed and the scratch directory removed. It is
+single-threaded, so its `fork` is safe. Only the standard library, and little of it.
+"""
+
+from __future__ import annotations
+
+import errno
+import json
+import os
+import resource
+import select
+import signal
+import socket
+import struct
+import sys
+import time
+from dataclasses import asdict
+from typing import Any
+
+from cachegrind_bench.hermetic import kernel
+from cachegrind_bench.hermetic.supervisor import Clock, Supervisor, traps
+
+_STACK_BYTES, _OPEN_FILES = 8 << 20, 1024
+_LENGTH = struct.Struct("=I")
+
+
+def main() -> None:
+    """Run one program as told on stdin and report on the descriptor named by the first argument."""
+    report_fd = int(sys.argv[1])
+    os.set_inheritable(report_fd, False)
+    for lock in sys.argv[2:]:  # held, not used: the scratch directory is ours for as long as we live
+        os.set_inheritable(int(lock), False)
+    (length,) = _LENGTH.unpack(_read_exactly(0, _LENGTH.size))
+    orders: dict[str, Any] = json.loads(_read_exactly(0, length))
+    report = _Launch(orders).run()
+    data = json.dumps(report).encode("ascii")
+    os.write(report_fd, _LENGTH.pack(len(data)))
+    while data:
+        data = data[os.write(report_fd, data) :]
+
+
+def _read_exactly(descriptor: int, length: int) -> bytes:
+    data = b""
+    while len(data) < length:
+        part = os.read(descriptor, length - len(data))
+        if not part:
+            sys.exit(1)
+        data += part
+    return data
+
+
+class _Launch:
+    """One run: the child, its descendants and what is known of them."""
+
+    def __init__(self, orders: dict[str, Any]) -> None:
+        self.orders = orders
+        self.child = 0
+        self.status: int | None = None
+        self.ended_ns = 0
+        self.supervisor: Supervisor | None = None
+        self.poll = select.poll()
+
+    def run(self) -> dict[str, Any]:
+        kernel.become_subreaper()
+        wakeup, notify = os.pipe()
+        os.set_blocking(notify, False)
+        os.set_blocking(wakeup, False)
+        signal.set_wakeup_fd(notify, warn_on_full_buffer=False)
+        signal.signal(signal.SIGCHLD, lambda *_: None)
+        # Receiving a notification blocks for good if its sender was killed meanwhile (kernels up to 6.10): the alarm
+        # interrupts that.
+        signal.signal(signal.SIGALRM, lambda *_: None)
+        signal.setitimer(signal.ITIMER_REAL, 1, 1)
+        ours, theirs = socket.socketpair()
+        started_ns = time.monotonic_ns()
+        self.child = os.fork()
+        if self.child == 0:
+            ours.close()
+            _become_program(self.orders, theirs)
+        theirs.close()
+        seal, failure = self._attach(ours)
+        timed_out, leftover = False, 0
+        if failure is None:
+            self.poll.register(0, select.POLLIN)
+            self.poll.register(wakeup, select.POLLIN)
+            timed_out, leftover = self._wait(started_ns, wakeup)
+        else:
+            self._end_tree()
+        if self.supervisor is not None:
+            self.supervisor.finish()
+        return {
+            "seal": seal,
+            "failure": failure,
+            "status": self.status,
+            "timed_out": timed_out,
+            "leftover": leftover,
+            "wall_ns": (self.ended_ns or time.monotonic_ns()) - started_ns,
+            "images": None if self.supervisor is None else [asdict(image) for image in self.supervisor.images],
+            "unanswered": [] if self.supervisor is None else self.supervisor.failures,
+        }
+
+    def _attach(self, ours: socket.socket) -> tuple[dict[str, str], list[Any] | None]:
+        """Receive the listener and how sealing went; then serve until the exec has succeeded or failed.
+
+        Returns the reasons of the parts that could not be pinned, and the error of a failed exec.
+        """
+        message, descriptors, _, _ = socket.recv_fds(ours, 1 << 16, 1)
+        if not message:
+            self._reap(block=True)
+            return {}, [errno.ECHILD, "the launcher's child ended before it could start the program"]
+        seal: dict[str, str] = json.loads(message)
+        if descriptors:
+            table = kernel.architecture()
+            assert table is not None  # noqa: S101 - the child could not have made a listener without one
+            clock = self.orders["clock"]
+            self.supervisor = Supervisor(
+                descriptors[0],
+                table,
+                root=self.child,
+                seed=bytes.fromhex(self.orders["seed"]),
+                tool=self.orders["tool"],
+                out=self.orders["out"],
+                clock=None if clock is None else Clock(*clock),
+            )
+            self.poll.register(descriptors[0], select.POLLIN)
+        ours_open = True
+        self.poll.register(ours, select.POLLIN)
+        failure: list[Any] | None = None
+        while ours_open:
+            for descriptor, _event in self.poll.poll():
+                if self.supervisor is not None and descriptor == self.supervisor.listener:
+                    self.supervisor.serve_one()
+                else:
+                    data = ours.recv(1 << 12)
+                    ours_open = False
+                    failure = json.loads(data) if data else None
+        self.poll.unregister(ours)
+        ours.close()
+        return seal, failure
+
+    def _wait(self, started_ns: int, wakeup: int) -> tuple[bool, int]:
+        """Serve until all descendants have ended; return (timed out, how many outlived the grace and were killed)."""
+        timeout, grace = self.orders["timeout_ns"], self.orders["grace_ns"]
+        deadline = None if timeout is None else started_ns + timeout
+        while True:
+            wait = None if deadline is None else max(0, (deadline - time.monotonic_ns()) // 1_000_000 + 1)
+            for descriptor, event in self.poll.poll(wait):
+                if self.supervisor is not None and descriptor == self.supervisor.listener:
+                    self._serve(event)
+                elif descriptor == wakeup:
+                    os.read(wakeup, 4096)
+                elif not os.read(0, 1):
+                    self._parent_is_gone()
+            running = self._reap()
+            if not running:
+                return False, 0
+            now = time.monotonic_ns()
+            if self.status is not None and not self.ended_ns:
+                self.ended_ns = now
+                end = now + grace
+                deadline = end if deadline is None else min(deadline, end)
+            if deadline is not None and now >= deadline:
+                return self.status is None, self._end_tree()
+
+    def _serve(self, event: int) -> None:
+        if self.supervisor is None:
+            return
+        if event & select.POLLIN:
+            self.supervisor.serve_one()
+        if event & (select.POLLHUP | select.POLLERR | select.POLLNVAL):
+            self.poll.unregister(self.supervisor.listener)  # no process is left under the filter
+
+    def _reap(self, *, block: bool = False) -> bool:
+        """Collect every ended child; return whether any is left."""
+        while True:
+            try:
+                pid, status = os.waitpid(-1, 0 if block else os.WNOHANG)
+            except ChildProcessError:
+                return False
+            if pid == 0:
+                return True
+            if pid == self.child:
+                self.status = status
+
+    def _end_tree(self) -> int:
+        """Kill every descendant, repeatedly, as the dying may still fork; return how many there were."""
+        killed: set[int] = set()
+        while True:
+            for pid in _descendants(os.getpid()):
+                killed.add(pid)
+                try:
+                    os.kill(pid, signal.SIGKILL)
+                except ProcessLookupError:
+                    pass
+            if not self._reap():
+                return len(killed)
+            time.sleep(0.002)
+
+    def _parent_is_gone(self) -> None:
+        self._end_tree()
+        import shutil  # here, as it is slow to import and seldom needed
+
+        shutil.rmtree(self.orders["scratch"], ignore_errors=True)
+        os._exit(1)
+
+
+def _descendants(pid: int) -> list[int]:
+    """Return all living descendants, by one walk over /proc (zombies included: they are reaped, not killed)."""
+    children: dict[int, list[int]] = {}
+    for name in os.listdir("/proc"):
+        if name.isdigit():
+            try:
+                with open(f"/proc/{name}/stat", "rb") as file:
+                    parent = int(file.read().rpartition(b")")[2].split()[1])
+            except (OSError, IndexError, ValueError):
+                continue
+            children.setdefault(parent, []).append(int(name))
+    found: list[int] = []
+    level = children.get(pid, [])
+    while level:
+        found += level
+        level = [grandchild for child in level for grandchild in children.get(child, [])]
+    return found
+
+
+def _become_program(orders: dict[str, Any], link: socket.socket) -> None:
+    """Seal this process and execute the program; never returns. Failures go back over the link."""
+    seal: dict[str, str] = {}
+    try:
+        signal.set_wakeup_fd(-1)
+        for number in (signal.SIGPIPE, signal.SIGXFSZ, signal.SIGCHLD, signal.SIGALRM):
+            signal.signal(number, signal.SIG_DFL)
+        signal.pthread_sigmask(signal.SIG_SETMASK, [])
+        kernel.die_with_parent(signal.SIGKILL)
+        os.setsid()
+        stdin = os.open(orders["stdin"] or os.devnull, os.O_RDONLY)
+        os.dup2(stdin, 0)
+        os.close(stdin)
+        if orders["stdout"]:
+            os.dup2(os.open(orders["stdout"], os.O_WRONLY | os.O_NOCTTY), 1)
+        os.chdir(orders["cwd"])
+        _seal("cpu", seal, lambda: os.sched_setaffinity(0, {orders["cpu"]}), wanted=orders["cpu"] is not None)
+        _seal("aslr", seal, kernel.disable_aslr, wanted=orders["aslr"])
+        _seal("limits", seal, _set_limits, wanted=True)
+        listener = _install(orders, seal)
+        socket.send_fds(link, [json.dumps(seal).encode()], [] if listener is None else [listener])
+        if listener is not None:
+            os.close(listener)
+        os.execve(orders["argv"][0], orders["argv"], orders["env"])
+    except OSError as error:
+        try:
+            link.sendall(json.dumps([error.errno, str(error)]).encode())
+        finally:
+            os._exit(127)
+    except BaseException as error:  # noqa: BLE001 - a child must not run on as a second launcher
+        try:
+            link.sendall(json.dumps([0, repr(error)]).encode())
+        finally:
+            os._exit(127)
+
+
+def _seal(part: str, seal: dict[str, str], action: Any, *, wanted: bool) -> None:
+    """Do one part of the sealing; note why it failed."""
+    if not wanted:
+        return
+    try:
+        action()
+    except OSError as error:
+        seal[part] = error.strerror or str(error)
+    except ValueError as error:
+        seal[part] = str(error)
+
+
+def _set_limits() -> None:
+    """Fix the soft limits that programs look at; hard limits stay."""
+    for name, wanted in (
+        (resource.RLIMIT_STACK, _STACK_BYTES),
+        (resource.RLIMIT_NOFILE, _OPEN_FILES),
+        (resource.RLIMIT_CORE, 0),
+    ):
+        _soft, hard = resource.getrlimit(name)
+        resource.setrlimit(name, (wanted, hard))
+
+
+def _install(orders: dict[str, Any], seal: dict[str, str]) -> int | None:
+    """Install the seccomp filter, or note why randomness cannot be pinned."""
+    table = kernel.architecture()
+    if table is None:
+        seal["randomness"] = f"no table of system calls for {os.uname().machine}"
+        return None
+    try:
+        wanted = traps(table, randomness=orders["randomness"], clock=orders["clock"] is not None)
+        return kernel.install_filter(table, wanted)
+    except OSError as error:
+        seal["randomness"] = error.strerror or str(error)
+        return None
+
+
+if __name__ == "__main__":
+    main()

@@ -1,0 +1,71 @@
+"""One benchmark measured, together with where and on what: the result that is stored."""
+
+from __future__ import annotations
+
+from concurrent.futures import ThreadPoolExecutor
+from dataclasses import replace
+from typing import TYPE_CHECKING
+
+from cachegrind_bench.hermetic import environment
+from cachegrind_bench.measure.run import measure
+from cachegrind_bench.measure.session import default_cpu, session
+from cachegrind_bench.model.result import Result
+
+if TYPE_CHECKING:
+    from collections.abc import Callable
+    from datetime import datetime
+    from pathlib import Path
+
+    from cachegrind_bench.hermetic.fingerprint import Fingerprint
+    from cachegrind_bench.measure.run import Plan, Progress
+    from cachegrind_bench.model.result import Commit
+    from cachegrind_bench.valgrind.options import Geometry
+
+
+def measured_result(
+    plan: Plan,
+    *,
+    geometry: Geometry,
+    valgrind: str | None,
+    keep: Path | None,
+    echo: Callable[[bytes], None],
+    progress: Progress,
+    now: datetime,
+    version: str,
+) -> Result:
+    """Measure one command and describe machine and commit. MeasurementError if it cannot be measured.
+
+    The descriptions are gathered beside the measured execution: counts do not care who else computes.
+    """
+    passed = environment.fingerprint_values(plan.request, plan.environ)
+    plan = replace(plan, cpu=default_cpu() if plan.cpu is None else plan.cpu)
+    with (
+        session(
+            valgrind=valgrind, geometry=geometry, environ=plan.environ, passed=passed, echo=echo, keep=keep
+        ) as ready,
+        ThreadPoolExecutor(1) as beside,
+    ):
+        identity = beside.submit(_identify, plan)
+        commit = beside.submit(_commit, plan)
+        benchmark = measure(plan, ready.runner, ready.environment, identity.result, progress)
+        return Result(
+            tool_version=version,
+            created_at=now.strftime("%Y-%m-%dT%H:%M:%SZ"),
+            commit=commit.result(),
+            env=ready.environment,
+            benchmarks=(benchmark,),
+        )
+
+
+def _identify(plan: Plan) -> Fingerprint:
+    from cachegrind_bench.hermetic.fingerprint import fingerprint  # here: pyelftools is slow to import
+
+    variables = environment.compose(plan.environ, plan.request, {})
+    folders = variables.get("LD_LIBRARY_PATH", "").split(":")
+    return fingerprint(plan.command.executable, library_path=[folder for folder in folders if folder])
+
+
+def _commit(plan: Plan) -> Commit | None:
+    from cachegrind_bench.vcs import commit_info
+
+    return commit_info(plan.cwd, plan.environ)

@@ -1,0 +1,230 @@
+"""Measures one command: warm-up, sealed executions under Valgrind, and the benchmark that comes of them."""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Callable
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import TYPE_CHECKING, Protocol, TypeVar
+
+from cachegrind_bench import process
+from cachegrind_bench.errors import MeasurementError
+from cachegrind_bench.hermetic import environment
+from cachegrind_bench.measure.command import default_id
+from cachegrind_bench.measure.identity import benchmark_key_fields
+from cachegrind_bench.measure.seal import require_sealed, seal_parts
+from cachegrind_bench.model import score as cost_models
+from cachegrind_bench.model.result import Benchmark, ObjectFile, Run, Score, comparability_key
+from cachegrind_bench.valgrind.options import Tool
+from cachegrind_bench.valgrind.runner import Target
+
+if TYPE_CHECKING:
+    from collections.abc import Mapping, Sequence
+
+    from cachegrind_bench.hermetic.fingerprint import Fingerprint
+    from cachegrind_bench.hermetic.launch import Outcome
+    from cachegrind_bench.hermetic.supervisor import Clock
+    from cachegrind_bench.measure.command import Command
+    from cachegrind_bench.model.metrics import Counts
+    from cachegrind_bench.model.result import Environment, SealPart
+    from cachegrind_bench.model.score import CostModel
+    from cachegrind_bench.valgrind.runner import Measurement, Runner
+
+_Value = TypeVar("_Value")
+
+
+class Progress(Protocol):
+    """Told what is going on; a phase lasts until the next."""
+
+    def phase(self, text: str) -> None:
+        """Say what begins now."""
+        ...
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Plan:
+    """What to measure and how; times in milliseconds."""
+
+    command: Command
+    cwd: Path
+    environ: Mapping[str, str]
+    id: str | None = None
+    request: environment.Request = field(default_factory=lambda: environment.Request(values={}))
+    model: CostModel = cost_models.DEFAULT
+    repeat: int = 1
+    warmup: int = 1
+    timeout_ms: int | None = None
+    stdin: Path | None = None
+    prepare: str | None = None
+    cleanup: str | None = None
+    ignore_exit_status: bool = False
+    require_sealed: bool = False
+    cpu: int | None = None
+    clock: Clock | None = None
+
+    @property
+    def benchmark_id(self) -> str:
+        """The given id, else one made from the command."""
+        return self.id or default_id(self.command.typed, self.cwd)
+
+    @property
+    def executions(self) -> int:
+        """How often the command is executed (once more if it turns out to start processes and there was no warm-up)."""
+        return self.warmup + self.repeat
+
+
+def target_of(plan: Plan) -> Target:
+    """Return the execution that this plan asks for."""
+    return Target(
+        argv=plan.command.argv,
+        executable=plan.command.executable,
+        variables=environment.compose(plan.environ, plan.request, {}),
+        cwd=str(plan.cwd),
+        stdin=None if plan.stdin is None else str(plan.stdin),
+        cpu=plan.cpu,
+        timeout_ms=plan.timeout_ms,
+        clock=plan.clock,
+        ignore_status=plan.ignore_exit_status,
+        held_back=tuple(environment.held_back(plan.environ, plan.request)),
+    )
+
+
+def measure(
+    plan: Plan,
+    runner: Runner,
+    env: Environment,
+    identify: Callable[[], Fingerprint],
+    progress: Progress,
+) -> Benchmark:
+    """Measure as planned. MeasurementError if the command fails, times out or cannot be measured.
+
+    `identify` returns the executable's identity; it is called last, so that it can be read meanwhile.
+    """
+    measurements = _execute(plan, runner, env, progress)
+    return _benchmark(plan, env, identify(), measurements)
+
+
+def _execute(plan: Plan, runner: Runner, env: Environment, progress: Progress) -> list[Measurement]:
+    target = target_of(plan)
+    tool = Tool.CACHEGRIND
+    for number in range(plan.warmup):
+        progress.phase(f"warm-up{_of(number, plan.warmup)}, without Valgrind")
+        outcome = _surrounded(plan, lambda: runner.warm_up(target))
+        _seal(plan, outcome, env)
+        if _starts_processes(outcome):
+            tool = Tool.CALLGRIND
+    measurements: list[Measurement] = []
+    while len(measurements) < plan.repeat:
+        progress.phase(f"measuring{_of(len(measurements), plan.repeat)} under {tool.value.capitalize()}")
+        measurement = _surrounded(plan, lambda: runner.measure(target, tool))
+        _seal(plan, measurement.outcome, env)
+        if measurement.accounts.split_needed:
+            # It starts processes after all; Cachegrind's files would count the past of each child again.
+            tool = Tool.CALLGRIND
+            measurements.clear()
+        else:
+            measurements.append(measurement)
+    return measurements
+
+
+def _seal(plan: Plan, outcome: Outcome, env: Environment) -> dict[str, SealPart]:
+    """Return how this execution was sealed; MeasurementError if that is not enough."""
+    seal = seal_parts(
+        outcome.unsealed,
+        supervised=outcome.images is not None,
+        guest_chase_off=env.fields.get("guest_chase") == "off",
+        clock_pinned=plan.clock is not None,
+    )
+    if plan.require_sealed:
+        require_sealed(seal)
+    return seal
+
+
+def _of(number: int, count: int) -> str:
+    return f" {number + 1} of {count}" if count > 1 else ""
+
+
+def _starts_processes(outcome: Outcome) -> bool:
+    return any(image.forked or image.forks or image.replaced for image in outcome.images or ())
+
+
+def _surrounded(plan: Plan, action: Callable[[], _Value]) -> _Value:
+    """Run the user's preparation before and clean-up after an execution, whatever becomes of it."""
+    try:
+        if plan.prepare:
+            _native(plan, plan.prepare, "--prepare")
+        return action()
+    finally:
+        if plan.cleanup:
+            _native(plan, plan.cleanup, "--cleanup")
+
+
+def _native(plan: Plan, command: str, option: str) -> None:
+    completed = process.run([command], shell=True, env=plan.environ, cwd=plan.cwd)
+    if completed.status != 0:
+        words = (completed.stderr or completed.stdout).decode("utf-8", "backslashreplace").strip()
+        end = f"signal {completed.signal}" if completed.status is None else f"exit status {completed.status}"
+        raise MeasurementError(f"the {option} command failed with {end}: {command}", hint=words[-500:] or None)
+
+
+def _benchmark(
+    plan: Plan, env: Environment, fingerprint: Fingerprint, measurements: Sequence[Measurement]
+) -> Benchmark:
+    chosen = lower_median(measurements, plan.model)
+    accounts, outcome = chosen.accounts, chosen.outcome
+    seal = _seal(plan, outcome, env)
+    key_fields = benchmark_key_fields(fingerprint, seal, chosen.tool)
+    counts = accounts.profile.counts()
+    warnings = [*plan.command.notes, *accounts.doubts, *_launcher_notes(chosen, counts)]
+    if plan.ignore_exit_status and outcome.exit_status:
+        warnings.append(f"the command ended with exit status {outcome.exit_status}, which was ignored")
+    return Benchmark(
+        id=plan.benchmark_id,
+        key=comparability_key({**env.fields, **key_fields}),
+        key_fields=key_fields,
+        command=tuple(os.fsencode(word).decode("utf-8", "backslashreplace") for word in plan.command.typed),
+        exit_status=outcome.exit_status,
+        warnings=tuple(warnings),
+        tool=chosen.tool.value,
+        counts=counts,
+        score=Score(model=plan.model.name, value=plan.model.score(counts)),
+        runs=tuple(Run(layout=0, counts=item.accounts.profile.counts()) for item in measurements),
+        processes=accounts.processes,
+        processes_exact=not accounts.doubts,
+        objects=tuple(ObjectFile(path=item.path, build_id=item.build_id) for item in fingerprint.objects),
+        wall_ms=sum(item.outcome.wall_ms for item in measurements),
+        seal=seal,
+        profile=accounts.profile,
+    )
+
+
+def lower_median(measurements: Sequence[Measurement], model: CostModel) -> Measurement:
+    """Return the measurement in the middle by score, then Ir; of two in the middle the lower."""
+
+    def order(item: Measurement) -> tuple[int, int]:
+        counts = item.accounts.profile.counts()
+        return model.score(counts), counts.Ir
+
+    return sorted(measurements, key=order)[(len(measurements) - 1) // 2]
+
+
+def _launcher_notes(measurement: Measurement, counts: Counts) -> list[str]:
+    """Name a program that only started the real one by exec: its share is in the score."""
+    images = measurement.outcome.images or ()
+    if not images:
+        return []
+    main = [image for image in images if image.pid == images[0].pid]
+    if len(main) < 2:
+        return []
+    shares = {item.executable: item.counts.Ir for item in measurement.accounts.processes}
+    first, last = main[0].path, main[-1].path
+    share = shares.get(first, 0)
+    if first == last or not share:
+        return []
+    percent = 100 * share / (counts.Ir or 1)
+    return [
+        f"{first} executed {last} in its place: {share:,} instructions ({percent:.1f} %) of this score are its own; "
+        f"measure {last} itself if they do not belong"
+    ]
+

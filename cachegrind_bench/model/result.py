@@ -1,0 +1,137 @@
+"""The result of one run of the tool: what was measured, on what, how well sealed. Values only.
+
+The file format of these values is in `codec`; how they come to be is in `measure`.
+"""
+
+from __future__ import annotations
+
+import hashlib
+import json
+from dataclasses import dataclass, field
+from enum import StrEnum
+from typing import TYPE_CHECKING
+
+if TYPE_CHECKING:
+    from collections.abc import Mapping
+
+    from cachegrind_bench.model.metrics import Counts, Profile
+
+
+class Status(StrEnum):
+    """How a benchmark ended; only an `ok` one has counts."""
+
+    OK = "ok"
+    FAILED = "failed"
+    TIMEOUT = "timeout"
+    ERROR = "error"
+
+
+class SealState(StrEnum):
+    """What became of one part of the seal."""
+
+    PINNED = "pinned"
+    KEPT = "kept"
+    UNAVAILABLE = "unavailable"
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class SealPart:
+    """State of one part of the seal; `why` is set unless the part is pinned."""
+
+    state: SealState
+    why: str | None = None
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Commit:
+    """The commit that was measured; `committed_at` is UTC, as 2026-01-31T12:00:00Z."""
+
+    sha: str
+    parent: str | None
+    branch: str | None
+    dirty: bool
+    committed_at: str
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Environment:
+    """What the machine contributes to the counts (`fields`, hashed into `key`) and what merely explains (`info`)."""
+
+    key: str
+    fields: Mapping[str, str]
+    info: Mapping[str, str | int]
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Score:
+    """A score under the cost model of that name."""
+
+    model: str
+    value: int
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Run:
+    """The counts of one execution in one memory layout."""
+
+    layout: int
+    counts: Counts
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class ProcessCost:
+    """What one executable cost itself, over all processes that ran it."""
+
+    executable: str
+    counts: Counts
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class ObjectFile:
+    """An executable or library; `build_id` is the GNU build-id in hex, or `sha256:` and 40 hex digits."""
+
+    path: str
+    build_id: str
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Benchmark:
+    """One named thing and what its run gave. `counts`, `score` and `profile` are None unless `status` is ok."""
+
+    id: str
+    key: str
+    key_fields: Mapping[str, str]
+    command: tuple[str, ...]
+    parameters: Mapping[str, str] = field(default_factory=dict[str, str])
+    tags: tuple[str, ...] = ()
+    status: Status = Status.OK
+    exit_status: int | None = None
+    error: str | None = None
+    warnings: tuple[str, ...] = ()
+    tool: str = "cachegrind"
+    counts: Counts | None = None
+    score: Score | None = None
+    runs: tuple[Run, ...] = ()
+    processes: tuple[ProcessCost, ...] = ()
+    processes_exact: bool = True
+    objects: tuple[ObjectFile, ...] = ()
+    wall_ms: int = 0
+    seal: Mapping[str, SealPart] = field(default_factory=dict[str, SealPart])
+    profile: Profile | None = None
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Result:
+    """Everything one run of the tool measured; `created_at` is UTC, as 2026-01-31T12:00:00Z."""
+
+    tool_version: str
+    created_at: str
+    commit: Commit | None
+    env: Environment
+    benchmarks: tuple[Benchmark, ...]
+
+
+def comparability_key(fields: Mapping[str, str]) -> str:
+    """Return 12 hex digits of the SHA-256 over the canonical JSON of these fields."""
+    canonical = json.dumps(fields, sort_keys=True, separators=(",", ":"), ensure_ascii=True)
+    return hashlib.sha256(canonical.encode("ascii")).hexdigest()[:12]

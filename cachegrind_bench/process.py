@@ -1,0 +1,250 @@
+"""Runs other programs: echoes, times out, kills a whole process group. The only module that uses `subprocess`.
+
+Knows nothing of Valgrind, git or benchmarks; never reads the environment, which is handed in.
+"""
+
+from __future__ import annotations
+
+import errno
+import math
+import os
+import selectors
+import shutil
+import signal
+import subprocess
+import time
+from contextlib import suppress
+from dataclasses import dataclass
+from pathlib import Path
+from typing import TYPE_CHECKING, Self
+
+from cachegrind_bench.errors import MeasurementError
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Mapping, Sequence
+
+__all__ = ["Child", "Completed", "NotExecutable", "ProgramNotFound", "run", "start", "which"]
+
+_CHUNK = 1 << 16
+_POLL_S = 0.05
+# How long output may still come once the program itself has ended: bash's `> >(tee log)` needs a moment, while a
+# daemon that inherited the pipe would hold it open for ever.
+_DRAIN_S = 0.5
+# How long a child may take to tidy up after the end of its input.
+_FAREWELL_S = 2.0
+_ABSENT = (errno.ENOENT, errno.ENOTDIR, errno.ELOOP, errno.ENAMETOOLONG)
+_REFUSED = (errno.EACCES, errno.EPERM, errno.ENOEXEC, errno.EISDIR, errno.ELIBBAD, errno.ETXTBSY)
+
+
+class ProgramNotFound(MeasurementError):  # noqa: N818 - reads as what happened
+    """The program does not exist, or is not on the PATH it was looked up in."""
+
+
+class NotExecutable(MeasurementError):  # noqa: N818 - reads as what happened
+    """The program exists and the kernel refuses to run it."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Completed:
+    """How a program ended: `status` is its exit code, or None if `signal` ended it. Output is the last part of it."""
+
+    status: int | None
+    signal: int | None
+    stdout: bytes
+    stderr: bytes
+    timed_out: bool
+    wall_ms: int
+
+
+class Child:
+    """A running program, leader of its own session; as a context manager, it and its group do not outlive the block.
+
+    `stdin` is our end of its input (-1 without one), open until `close_stdin`; `stdout`, `stderr` those of its output.
+    """
+
+    def __init__(self, popen: subprocess.Popen[bytes]) -> None:
+        self._popen = popen
+        self.pid = popen.pid
+        self.stdin, self.stdout, self.stderr = (
+            -1 if pipe is None else pipe.fileno() for pipe in (popen.stdin, popen.stdout, popen.stderr)
+        )
+
+    def __enter__(self) -> Self:
+        return self
+
+    def __exit__(self, *_: object) -> None:
+        try:
+            if self.stdin >= 0:
+                self.close_stdin()  # to a supervisor, the order to end its own children, then itself
+                deadline = time.monotonic() + _FAREWELL_S
+                while not self.has_ended() and time.monotonic() < deadline:
+                    time.sleep(0.001)  # not `wait`: once it is reaped, the group could not be killed safely
+        finally:
+            self.kill()
+            for pipe in filter(None, (self._popen.stdout, self._popen.stderr)):
+                pipe.close()
+
+    def close_stdin(self) -> None:
+        """Let it see the end of its input."""
+        if self._popen.stdin is not None:
+            self._popen.stdin.close()
+            self.stdin = -1
+
+    def has_ended(self) -> bool:
+        """Tell whether it has ended, without reaping it: until then its id cannot become another process's."""
+        try:
+            return bool(os.waitid(os.P_PID, self.pid, os.WEXITED | os.WNOWAIT | os.WNOHANG))
+        except ChildProcessError:  # reaped: by us, or by the kernel with SIGCHLD ignored
+            return True
+
+    def wait(self, timeout: float | None = None) -> int | None:
+        """Reap it and return its exit code, or minus the signal; None if it still runs after `timeout` seconds."""
+        try:
+            return self._popen.wait(timeout)
+        except subprocess.TimeoutExpired:
+            return None
+
+    def kill(self) -> int:
+        """End what is left of its process group with SIGKILL, reap it, and return what `wait` does."""
+        if self._popen.returncode is None:  # not reaped yet, so the group id is surely its own
+            with suppress(ProcessLookupError, PermissionError):
+                os.killpg(self.pid, signal.SIGKILL)
+        return self._popen.wait()
+
+
+def start(
+    argv: Sequence[str | bytes | os.PathLike[str]],
+    *,
+    env: Mapping[str, str] | None,
+    cwd: str | os.PathLike[str] | None = None,
+    stdin_pipe: bool = True,
+    stdin: int = subprocess.DEVNULL,
+    pass_fds: Sequence[int] = (),
+) -> Child:
+    """Start a program in its own session, its output in two pipes, its input a pipe that is ours to close.
+
+    With `stdin_pipe=False` the input is the descriptor `stdin`. `env=None` hands on our own environment.
+    """
+    if not argv or not argv[0]:
+        raise ProgramNotFound("there is no command to run")
+    source = subprocess.PIPE if stdin_pipe else stdin
+    try:
+        # fmt: off
+        return Child(subprocess.Popen(argv, bufsize=0, stdin=source, stdout=subprocess.PIPE, stderr=subprocess.PIPE,
+                                      env=env, cwd=cwd, pass_fds=pass_fds, start_new_session=True))
+        # fmt: on
+    except (OSError, ValueError) as error:
+        raise _explain(error, os.fsdecode(argv[0]), cwd) from error
+
+
+def run(
+    argv: Sequence[str | bytes | os.PathLike[str]],
+    *,
+    env: Mapping[str, str] | None,
+    cwd: str | os.PathLike[str] | None = None,
+    stdin: bytes | None = None,
+    stdin_path: str | os.PathLike[str] | None = None,
+    timeout: float | None = None,
+    echo: Callable[[bytes], None] | None = None,
+    keep_output_limit: int = 1 << 20,
+    shell: bool = False,
+) -> Completed:
+    """Run a program to its end and keep the tail of its output; its input is `stdin`, or a file, or nothing.
+
+    `echo` gets stdout and stderr as they come. What is left of the process group is killed when the program ends, after
+    `timeout` seconds, and when we are interrupted. With `shell`, argv[0] is a command line for `/bin/sh`.
+    """
+    started = time.monotonic()
+    command = ["/bin/sh", "-c", *argv] if shell else argv
+    source = _open_input(stdin, stdin_path)
+    try:
+        child = start(command, env=env, cwd=cwd, stdin_pipe=False, stdin=source)
+    finally:
+        if source >= 0:
+            os.close(source)
+    with child:
+        tails = {child.stdout: bytearray(), child.stderr: bytearray()}
+
+        def take(pipe: int, chunk: bytes) -> None:
+            tail = tails[pipe]
+            tail += chunk
+            if len(tail) > 2 * keep_output_limit + _CHUNK:  # not each time: it moves the tail
+                del tail[: len(tail) - keep_output_limit]
+            if echo is not None:
+                echo(chunk)
+
+        in_time = _pump(child, take, math.inf if timeout is None else started + timeout)
+        code = child.kill()
+    ms = round((time.monotonic() - started) * 1000)
+    status, ended_by = (code, None) if code >= 0 else (None, -code)
+    out, err = (bytes(tail[max(0, len(tail) - keep_output_limit) :]) for tail in tails.values())
+    return Completed(status=status, signal=ended_by, stdout=out, stderr=err, timed_out=not in_time, wall_ms=ms)
+
+
+def which(name: str, path: str) -> str | None:
+    """Return the executable that this name means under this PATH; a name with a slash means itself."""
+    return shutil.which(name, path=path)
+
+
+def _pump(child: Child, take: Callable[[int, bytes], None], deadline: float) -> bool:
+    """Hand over output until the program has ended and its pipes are silent; return whether it ended in time."""
+    with selectors.DefaultSelector() as selector:
+        selector.register(child.stdout, selectors.EVENT_READ)
+        selector.register(child.stderr, selectors.EVENT_READ)
+        pause = 0.0005
+        while not (ended := child.has_ended()) and time.monotonic() < deadline:
+            if selector.get_map():
+                _read(selector, take, _POLL_S)
+            else:  # pipes close a moment before the process can be waited for: look again soon, then less often
+                time.sleep(pause)
+                pause = min(2 * pause, _POLL_S)
+        if ended:
+            deadline = time.monotonic() + _DRAIN_S
+            while selector.get_map() and time.monotonic() < deadline:
+                _read(selector, take, _POLL_S)
+        child.kill()
+        # What was written before the kill is still in the pipes, 1 MiB at most; who left the group may write for ever.
+        any(not _read(selector, take, 0) for _ in range(32))
+    return ended
+
+
+def _read(selector: selectors.BaseSelector, take: Callable[[int, bytes], None], wait: float) -> bool:
+    ready = selector.select(wait)
+    for key, _events in ready:
+        if chunk := os.read(key.fd, _CHUNK):
+            take(key.fd, chunk)
+        else:
+            selector.unregister(key.fd)
+    return bool(ready)
+
+
+def _open_input(data: bytes | None, path: str | os.PathLike[str] | None) -> int:
+    """Return a descriptor to read the input from, or `subprocess.DEVNULL`."""
+    if path is not None:
+        try:
+            return os.open(path, os.O_RDONLY)
+        except (OSError, ValueError) as error:
+            raise MeasurementError(f"cannot read the input file {os.fspath(path)!r}: {error}") from error
+    if data is None:
+        return subprocess.DEVNULL
+    # In memory, not a pipe: nobody has to feed it, so a program that never reads cannot block us.
+    descriptor = os.memfd_create("stdin")
+    os.pwrite(descriptor, data, 0)
+    return descriptor
+
+
+def _explain(error: OSError | ValueError, program: str, cwd: str | os.PathLike[str] | None) -> MeasurementError:
+    code = error.errno if isinstance(error, OSError) else None
+    reason = (error.strerror if isinstance(error, OSError) else None) or str(error)
+    if cwd is not None and code is not None and not os.access(cwd, os.X_OK):
+        return MeasurementError(f"cannot enter the working directory {os.fspath(cwd)!r}: {reason}")
+    if code in _ABSENT:
+        if "/" not in program or not os.access(Path(cwd or "") / program, os.F_OK):
+            return ProgramNotFound(f"program not found: {program!r}", hint="Check the spelling, and PATH.")
+        hint = "See its first line if it is a script; `readelf -l` names the loader of a binary."
+        # "No such file" is also what the kernel says of a program whose own interpreter is missing.
+        return NotExecutable(f"cannot run {program!r}: the interpreter it names does not exist", hint=hint)
+    if code in _REFUSED:
+        hint = "A script needs a `#!` first line." if code == errno.ENOEXEC else "Check its permissions (chmod +x)."
+        return NotExecutable(f"cannot run {program!r}: {reason}", hint=hint)
+    return MeasurementError(f"cannot run {program!r}: {reason}")

@@ -1,0 +1,30 @@
+"""Numbers as people read them; the only place where integers become floats."""
+
+from __future__ import annotations
+
+
+def grouped(number: int) -> str:
+    """Return 1234567 as 1,234,567."""
+    return f"{number:,}"
+
+
+def share(part: int, whole: int) -> str:
+    """Return a part of a whole in percent, as 12.3 %."""
+    return f"{100 * part / whole:.1f} %" if whole else "-"
+
+
+def spread(low: int, high: int) -> str:
+    """Return how far apart two counts of one thing are, (high - low) / low, in percent; exactly 0 only if equal."""
+    if low == high:
+        return "0"
+    return f"{100 * (high - low) / low:.2g} %" if low else "-"
+
+
+def duration(milliseconds: int) -> str:
+    """Return 1234 as 1.2 s, 75000 as 1 min 15 s."""
+    if milliseconds < 1000:
+        return f"{milliseconds} ms"
+    if milliseconds < 60_000:
+        return f"{milliseconds / 1000:.1f} s"
+    minutes, seconds = divmod(round(milliseconds / 1000), 60)
+    return f"{minutes} min {seconds:02} s"

@@ -1,0 +1,169 @@
+"""What a report of one benchmark says, as titled rows of text; `table` and `markdown` only lay it out."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import TYPE_CHECKING
+
+from cachegrind_bench.errors import UsageError
+from cachegrind_bench.model.metrics import EVENTS, Counts
+from cachegrind_bench.model.result import SealState
+from cachegrind_bench.model.score import CostModel
+from cachegrind_bench.render.names import demangled, plain
+from cachegrind_bench.render.numbers import duration, grouped, share, spread
+
+if TYPE_CHECKING:
+    from cachegrind_bench.model.metrics import FunctionCost
+    from cachegrind_bench.model.result import Benchmark, Environment, Result
+
+Row = tuple[str, ...]
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Section:
+    """Rows under a heading. `columns` names them; empty for pairs of label and value."""
+
+    title: str
+    columns: Row
+    rows: tuple[Row, ...]
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Report:
+    """One benchmark: its name, its sections and its warnings."""
+
+    title: str
+    sections: tuple[Section, ...]
+    warnings: tuple[str, ...]
+
+
+def measured(benchmark: Benchmark, env: Environment) -> Report:
+    """Return the short report that follows a run."""
+    return Report(
+        title=plain(benchmark.id),
+        sections=(_numbers(benchmark), *_processes(benchmark), _conditions(benchmark, env)),
+        warnings=tuple(plain(warning) for warning in benchmark.warnings),
+    )
+
+
+def shown(result: Result, benchmark: Benchmark, *, top: int, sort: str) -> Report:
+    """Return the long report: totals, every event, the hottest functions, the seal."""
+    sections = [_numbers(benchmark), *_processes(benchmark)]
+    if benchmark.profile is not None:
+        sections.append(_hottest(benchmark, top=top, sort=sort))
+    sections += [_events(benchmark), _seal(benchmark), _conditions(benchmark, result.env), _origin(result, benchmark)]
+    return Report(
+        title=plain(benchmark.id),
+        sections=tuple(section for section in sections if section.rows),
+        warnings=tuple(plain(warning) for warning in benchmark.warnings),
+    )
+
+
+def _numbers(benchmark: Benchmark) -> Section:
+    counts, score = benchmark.counts, benchmark.score
+    if counts is None or score is None:
+        return Section(
+            title="", columns=(), rows=(("status", benchmark.status.value), ("error", plain(benchmark.error or "")))
+        )
+    accesses = counts.l1_hits + counts.ll_hits + counts.ram_hits
+    rows: list[Row] = [
+        ("score", grouped(score.value), score.model),
+        ("Ir", grouped(counts.Ir), "instructions executed"),
+        ("L1 hits", grouped(counts.l1_hits), share(counts.l1_hits, accesses)),
+        ("LL hits", grouped(counts.ll_hits), share(counts.ll_hits, accesses)),
+        ("RAM hits", grouped(counts.ram_hits), share(counts.ram_hits, accesses)),
+    ]
+    if len(benchmark.runs) > 1:
+        scores = [CostModel.parse(score.model).score(run.counts) for run in benchmark.runs]
+        same = all(run.counts == benchmark.runs[0].counts for run in benchmark.runs)
+        note = f"all nine counts of {len(scores)} runs are identical" if same else f"of the score, over {len(scores)} runs"
+        rows.append(("noise", spread(min(scores), max(scores)), note))
+    return Section(title="", columns=(), rows=tuple(rows))
+
+
+def _processes(benchmark: Benchmark) -> list[Section]:
+    if len(benchmark.processes) < 2 or benchmark.counts is None:
+        return []
+    total = benchmark.counts.Ir
+    rows = tuple(
+        (plain(process.executable), grouped(process.counts.Ir), share(process.counts.Ir, total))
+        for process in benchmark.processes
+    )
+    return [Section(title="processes", columns=("executable", "Ir", "share"), rows=rows)]
+
+
+def _conditions(benchmark: Benchmark, env: Environment) -> Section:
+    parts = benchmark.seal.values()
+    wanted = [part for part in parts if part.state is not SealState.KEPT]
+    pinned = sum(part.state is SealState.PINNED for part in wanted)
+    loose = [f"{name}: {part.why}" for name, part in benchmark.seal.items() if part.state is SealState.UNAVAILABLE]
+    kept = ", ".join(f"{name} kept" for name, part in benchmark.seal.items() if part.state is SealState.KEPT)
+    state = "fully" if pinned == len(wanted) else f"{pinned} of {len(wanted)} parts"
+    runs = len(benchmark.runs)
+    tool = benchmark.tool.capitalize()
+    rows: list[Row] = [
+        ("sealed", f"{state}{f' ({kept})' if kept else ''}"),
+        *(("", f"not pinned: {plain(text)}") for text in loose),
+        (
+            "measured",
+            f"{runs} run{'s' if runs != 1 else ''} under {tool} {env.fields.get('valgrind', '?')} "
+            f"in {duration(benchmark.wall_ms)}",
+        ),
+    ]
+    if not benchmark.processes_exact:
+        rows.append(("processes", "not all counted exactly, see the warnings"))
+    return Section(title="", columns=(), rows=tuple(rows))
+
+
+def _events(benchmark: Benchmark) -> Section:
+    counts = benchmark.counts
+    rows = () if counts is None else tuple((name, grouped(value)) for name, value in counts.as_dict().items())
+    return Section(title="events", columns=(), rows=rows)
+
+
+def _seal(benchmark: Benchmark) -> Section:
+    rows = tuple((name, part.state.value, plain(part.why or "")) for name, part in benchmark.seal.items())
+    return Section(title="seal", columns=(), rows=rows)
+
+
+def _origin(result: Result, benchmark: Benchmark) -> Section:
+    rows: list[Row] = [("command", plain(" ".join(benchmark.command))), ("created", result.created_at)]
+    commit = result.commit
+    if commit is not None:
+        dirty = " with uncommitted changes" if commit.dirty else ""
+        branch = f" on {plain(commit.branch)}" if commit.branch else ""
+        rows.append(("commit", f"{commit.sha[:12]}{branch}{dirty}"))
+    rows.append(("key", f"{benchmark.key}, comparable with results of the same key"))
+    rows += [(f"  {name}", plain(value)) for name, value in sorted({**result.env.fields, **benchmark.key_fields}.items())]
+    return Section(title="origin", columns=(), rows=tuple(rows))
+
+
+def _hottest(benchmark: Benchmark, *, top: int, sort: str) -> Section:
+    profile, score = benchmark.profile, benchmark.score
+    if profile is None or score is None or top <= 0:
+        return Section(title="", columns=(), rows=())
+    model = CostModel.parse(score.model)
+
+    def weight(row: FunctionCost) -> int:
+        counts = Counts.from_mapping(dict(zip(profile.events, row.counts, strict=True)))
+        return model.score(counts) if name == "score" else counts.as_dict()[name]
+
+    name = sort_name(sort)
+    weighed = sorted(((weight(row), row) for row in profile.functions), key=lambda item: (-item[0], item[1].name, item[1].file))
+    total = sum(value for value, _row in weighed)
+    rows = [
+        (grouped(value), share(value, total), plain(demangled(row.name)), plain(row.file)) for value, row in weighed[:top]
+    ]
+    rest = weighed[top:]
+    if rest:
+        value = sum(value for value, _row in rest)
+        rows.append((grouped(value), share(value, total), f"{len(rest)} other functions", ""))
+    return Section(title="hottest functions", columns=(name, "share", "function", "file"), rows=tuple(rows))
+
+
+def sort_name(text: str) -> str:
+    """Return the canonical spelling of a column to sort by; UsageError for what is none."""
+    names = {name.lower(): name for name in ("score", *EVENTS)}
+    if text.lower() not in names:
+        raise UsageError(f"cannot sort by {text!r}", hint=f"one of: {', '.join(names.values())}")
+    return names[text.lower()]

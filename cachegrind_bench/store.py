@@ -1,0 +1,72 @@
+"""Writing files so that nothing is ever half there: a temporary file beside the target, then a rename."""
+
+from __future__ import annotations
+
+import os
+import stat
+import tempfile
+from contextlib import suppress
+from typing import TYPE_CHECKING
+
+from cachegrind_bench.errors import UsageError
+
+if TYPE_CHECKING:
+    from pathlib import Path
+
+
+def check_writable(path: Path) -> None:
+    """Find out before any work whether `write_atomic` will work; UsageError naming the file if not."""
+    if _is_special(path):
+        return
+    if path.is_dir():
+        raise UsageError(f"cannot write {path}: it is a directory", hint="name a file in it")
+    try:
+        descriptor, temporary = tempfile.mkstemp(dir=path.parent, prefix=f".{path.name[:100]}.")
+    except OSError as error:
+        raise _cannot_write(path, error) from error
+    os.close(descriptor)
+    os.unlink(temporary)
+
+
+def write_atomic(path: Path, data: bytes) -> None:
+    """Replace the file by these bytes, whole or not at all; pipes and devices are written to."""
+    try:
+        if _is_special(path):
+            path.write_bytes(data)
+            return
+        descriptor, temporary = tempfile.mkstemp(dir=path.parent, prefix=f".{path.name[:100]}.")
+        try:
+            with os.fdopen(descriptor, "wb") as file:
+                file.write(data)
+                file.flush()
+                os.fsync(file.fileno())
+                os.fchmod(file.fileno(), _mode(path))
+            os.replace(temporary, path)
+        except BaseException:
+            with suppress(OSError):
+                os.unlink(temporary)
+            raise
+    except OSError as error:
+        raise _cannot_write(path, error) from error
+
+
+def _mode(path: Path) -> int:
+    """Return the mode of the file that is replaced, or that of a new file."""
+    with suppress(OSError):
+        return stat.S_IMODE(path.stat().st_mode)
+    mask = os.umask(0o077)
+    os.umask(mask)
+    return 0o666 & ~mask
+
+
+def _is_special(path: Path) -> bool:
+    try:
+        mode = path.stat().st_mode
+    except OSError:
+        return False
+    return not stat.S_ISREG(mode) and not stat.S_ISDIR(mode)
+
+
+def _cannot_write(path: Path, error: OSError) -> UsageError:
+    hint = "make the directory first" if isinstance(error, FileNotFoundError) else "choose another file or free some space"
+    return UsageError(f"cannot write {path}: {error.strerror}", hint=hint)

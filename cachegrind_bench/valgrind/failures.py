@@ -1,0 +1,103 @@
+"""What went wrong, in words: reads an execution's end and Valgrind's log. Trusts neither status nor banner alone."""
+
+from __future__ import annotations
+
+import re
+import signal
+from typing import TYPE_CHECKING
+
+from cachegrind_bench.errors import CommandFailedError, CommandTimeoutError, MeasurementError
+
+if TYPE_CHECKING:
+    from collections.abc import Sequence
+
+    from cachegrind_bench.hermetic.launch import Outcome
+
+_UNHANDLED = re.compile(r"unhandled instruction bytes: ((?:0x[0-9A-Fa-f]+ ?)+)")
+_LOG_PREFIX = re.compile(r"^(?:==|--)\d+(?:==|--) ?", re.MULTILINE)
+_EVEX = "0x62"  # the first byte of every AVX-512 instruction (and of nothing else in 64-bit code)
+_SHOWN_LINES = 8
+
+
+def check_outcome(
+    outcome: Outcome, log: str, *, timeout_ms: int | None, held_back: Sequence[str], ignore_status: bool, native: bool
+) -> None:
+    """Raise the error that this execution's end amounts to, if any; `log` is Valgrind's, empty for a native run."""
+    where = "in the warm-up, without Valgrind" if native else "under Valgrind"
+    if outcome.timed_out:
+        raise CommandTimeoutError(
+            f"the command ran longer than {(timeout_ms or 0) / 1000:g} s {where} and was ended",
+            hint="programs run 20 to 100 times slower under Valgrind: raise --timeout or give it less work",
+        )
+    if outcome.signal is not None:
+        raise _killed(outcome, log, where)
+    if outcome.exit_status == 0:
+        return
+    trouble = _valgrind_trouble(log)
+    if trouble:
+        raise MeasurementError(f"Valgrind failed: {trouble}", hint=_last_words(outcome.tail))
+    if not ignore_status:
+        raise CommandFailedError(
+            f"the command failed with exit status {outcome.exit_status} {where}",
+            hint=_join(_last_words(outcome.tail), _held_back(held_back), "--ignore-exit-status measures it all the same"),
+            exit_status=outcome.exit_status,
+        )
+
+
+def _killed(outcome: Outcome, log: str, where: str) -> MeasurementError:
+    number = outcome.signal or 0
+    try:
+        name = signal.Signals(number).name
+    except ValueError:
+        name = f"signal {number}"
+    unhandled = _UNHANDLED.search(log)
+    if number == signal.SIGILL and unhandled:
+        first = unhandled[1].split()
+        kind = "an AVX-512 instruction" if _EVEX in first[:2] else "an instruction"
+        return CommandFailedError(
+            f"the command uses {kind} that Valgrind cannot simulate (bytes {' '.join(first[:8])})",
+            hint="compile for a plain target: -march=x86-64-v3 instead of -march=native; Rust: -C target-cpu=x86-64-v3",
+            signal=number,
+        )
+    core = _valgrind_trouble(log)
+    if core:
+        return CommandFailedError(f"Valgrind was ended by {name}: {core}", hint=_last_words(outcome.tail), signal=number)
+    return CommandFailedError(
+        f"the command was killed by {name} {where}", hint=_last_words(outcome.tail), signal=number
+    )
+
+
+def _valgrind_trouble(log: str) -> str | None:
+    """Return Valgrind's own complaint, where it is what failed."""
+    text = _LOG_PREFIX.sub("", log)
+    for pattern in (
+        r"valgrind: the 'impossible' happened:\n\s*(.*)",
+        r"Valgrind: (FATAL: .*)",
+        r"(Valgrind's memory management: out of memory.*)",
+        r"(error: can't open (?:cache simulation output|output data) file.*)",
+        r"(valgrind: (?:Unknown option|failed to start tool|Bad option).*)",
+        r"(valgrind: mmap\(.*)",
+    ):
+        match = re.search(pattern, text)
+        if match:
+            return match[1].strip()
+    return None
+
+
+def _last_words(tail: bytes) -> str | None:
+    """Return the last lines the program wrote."""
+    lines = [line for line in tail.decode("utf-8", "backslashreplace").splitlines() if line.strip()]
+    if not lines:
+        return "it wrote nothing before it ended"
+    return "its last lines were:\n" + "\n".join(f"  | {line}" for line in lines[-_SHOWN_LINES:])
+
+
+def _held_back(names: Sequence[str]) -> str | None:
+    if not names:
+        return None
+    shown = " ".join(names[:40]) + (f" and {len(names) - 40} more" if len(names) > 40 else "")
+    return f"if it needs one of these variables, which the seal holds back, add --env NAME: {shown}"
+
+
+def _join(*parts: str | None) -> str:
+    return "\n".join(part for part in parts if part)

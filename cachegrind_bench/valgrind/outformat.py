@@ -1,0 +1,142 @@
+"""What the out files of Cachegrind and Callgrind have in common: the value both parsers return, and the small readers.
+
+Knows names, event lists and sums; must not know the grammar of either file.
+"""
+
+from __future__ import annotations
+
+import os
+from contextlib import suppress
+from dataclasses import dataclass
+from itertools import zip_longest
+from operator import add
+from typing import TYPE_CHECKING
+
+from cachegrind_bench.errors import FileFormatError
+from cachegrind_bench.model.metrics import Counts, FunctionCost, Profile
+
+if TYPE_CHECKING:
+    from collections.abc import Mapping, Sequence
+    from pathlib import Path
+
+CUT_HINT = "the run was killed or the disk is full: measure again"
+DAMAGED_HINT = "the file is damaged or cut off: measure again"
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class OutFile:
+    """One out file, or one part of it, checked: the rows of `profile` add up to `summary`, event by event."""
+
+    path: str
+    # As Valgrind wrote it: joined by spaces, unquoted. For the eye only, the arguments cannot be told apart again.
+    command_line: str
+    # True when the caller passed the command and the file is of that very command, not of a child's.
+    command_matched: bool
+    # The texts of the `desc:` lines that hold for the whole file: the cache geometry, when caches were simulated.
+    description: tuple[str, ...]
+    # In the order of the file, which differs between options and tools: go by name.
+    events: tuple[str, ...]
+    summary: tuple[int, ...]
+    profile: Profile
+
+    def totals(self) -> dict[str, int]:
+        """Return the summary by event name."""
+        return dict(zip(self.events, self.summary, strict=True))
+
+    def counts(self) -> Counts:
+        """Return the nine counts of the cache simulation. FileFormatError when the run had none."""
+        try:
+            return Counts.from_mapping(self.totals())
+        except KeyError as error:
+            message = f"the file has no counts of {error.args[0]}, only of {' '.join(self.events)}"
+            raise FileFormatError(message, path=self.path, hint="run Valgrind with --cache-sim=yes") from None
+
+
+def decode(text: bytes) -> str:
+    r"""Return text for people and for JSON: what is not UTF-8 stands as `\xNN`."""
+    return text.decode("utf-8", "backslashreplace")
+
+
+def shown(path: Path) -> str:
+    """Return a path as messages and results spell it; a path need not be UTF-8 either."""
+    return decode(os.fsencode(path))
+
+
+def unreadable(path: Path, error: OSError) -> FileFormatError:
+    """Return the error for an out file that cannot be opened or read."""
+    hint = "Valgrind's log tells why it wrote no out file" if isinstance(error, FileNotFoundError) else None
+    return FileFormatError(f"the out file cannot be read: {error.strerror}", path=shown(path), hint=hint)
+
+
+def is_command(text: bytes, command: Sequence[bytes]) -> bool:
+    """Tell whether the command line in a file is that of `command`.
+
+    Valgrind joins the arguments by spaces. The program stands there as it was given, except for a script that was
+    found on PATH, which stands with its full path (seen alike in 3.16, 3.19 and 3.24).
+    """
+    joined = b" ".join(command)
+    by_path = b"/" not in command[0] and text.endswith(b"/" + joined) and b"\n" not in text.removesuffix(joined)
+    return by_path or text == joined
+
+
+def event_names(text: bytes, *, path: str, line: int) -> tuple[str, ...]:
+    """Read the names of an `events:` line."""
+    names = tuple(decode(text).split())
+    if not names:
+        raise FileFormatError("the `events:` line names no event", path=path, line=line)
+    if len(set(names)) != len(names):
+        raise FileFormatError("the `events:` line names an event twice", path=path, line=line)
+    return names
+
+
+class CostTable:
+    """Counts by file and function while a file is being read."""
+
+    def __init__(self, path: str, events: tuple[str, ...]) -> None:
+        self._path = path
+        self._events = events
+        self._rows: dict[tuple[str, str], tuple[int, ...]] = {}
+
+    def read(self, tokens: Sequence[bytes], line: int) -> tuple[int, ...]:
+        """Read the counts of one line, exactly; missing ones at its end are zero, as both tools may leave them out."""
+        for token in tokens:
+            # Stricter than int(), which takes "1_0" and "+1"; a minus sign stands in what cg_diff writes.
+            if not token.removeprefix(b"-").isdigit():
+                raise FileFormatError(f"{decode(token[:80])!r} is not a count", path=self._path, line=line)
+        if len(tokens) > len(self._events):
+            message = f"{len(tokens)} counts, but only {len(self._events)} events: {' '.join(self._events)}"
+            raise FileFormatError(message, path=self._path, line=line)
+        try:
+            return self._padded(tuple(map(int, tokens)))
+        except ValueError:  # Python refuses thousands of digits
+            raise FileFormatError("a count is too long to be one", path=self._path, line=line) from None
+
+    def add(self, file: str, function: str, counts: tuple[int, ...]) -> None:
+        """Add counts to a row, which may occur many times in a file."""
+        seen = self._rows.get((file, function))
+        padded = self._padded(counts)
+        self._rows[file, function] = padded if seen is None else tuple(map(add, seen, padded))
+
+    def add_lines(self, file: str, function: str, lines: Mapping[int, bytes], *, skip: int) -> None:
+        """Add whole lines, given by line number, without their first `skip` columns."""
+        columns = list(zip_longest(*map(bytes.split, lines.values()), fillvalue=b"0"))[skip:]
+        # In bulk when all is digits, since int() takes more than that.
+        if len(columns) <= len(self._events) and all(b"".join(column).isdigit() for column in columns):
+            with suppress(ValueError):  # Python refuses thousands of digits
+                self.add(file, function, tuple([sum(map(int, column)) for column in columns]))
+                return
+        for number, line in lines.items():
+            self.add(file, function, self.read(line.split()[skip:], number))
+
+    def profile(self, expected: tuple[int, ...], *, line: int, label: str) -> Profile:
+        """Make the profile, and demand that it adds up to what the file says under `label`."""
+        functions = tuple(FunctionCost(file, name, counts) for (file, name), counts in sorted(self._rows.items()))
+        profile = Profile(events=self._events, functions=functions)
+        for event, counted, told in zip(self._events, profile.totals(), expected, strict=True):
+            if counted != told:
+                message = f"the lines add up to {counted} {event}, but `{label}` says {told}"
+                raise FileFormatError(message, path=self._path, line=line, hint=DAMAGED_HINT)
+        return profile
+
+    def _padded(self, counts: tuple[int, ...]) -> tuple[int, ...]:
+        return counts + (0,) * (len(self._events) - len(counts))

@@ -1,0 +1,166 @@
+"""From the out files of a run's processes to one exact profile: who ran what, and whether anything was lost or copied.
+
+A forked child's Cachegrind file begins with a copy of its parent's counts, and an exec throws away what was counted
+before it. Callgrind, told to write out its counts at the entry of fork and exec functions, keeps both apart.
+"""
+
+from __future__ import annotations
+
+import os
+import re
+from collections import defaultdict
+from dataclasses import dataclass
+from typing import TYPE_CHECKING
+
+from cachegrind_bench.errors import MeasurementError
+from cachegrind_bench.model.metrics import EVENTS, ZERO, Counts, FunctionCost, Profile, merge_profiles
+from cachegrind_bench.model.result import ProcessCost
+from cachegrind_bench.valgrind.callgrindfile import parse_callgrind
+from cachegrind_bench.valgrind.options import EXECS, FORKS, OUTER_FORK, Tool
+from cachegrind_bench.valgrind.outfile import parse_cachegrind
+
+if TYPE_CHECKING:
+    from collections.abc import Sequence
+    from pathlib import Path
+
+    from cachegrind_bench.hermetic.launch import Outcome
+    from cachegrind_bench.hermetic.supervisor import Image
+
+_LAST = "Program termination"
+_NAME = re.compile(r"(?:image(?P<image>\d+)\.\d+\.)?out\.(?P<pid>\d+)(?:\.(?P<part>\d+))?")
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Accounts:
+    """What all processes of a run cost together. `doubts` says what was lost or counted twice; empty when exact.
+
+    `split_needed` is set when Cachegrind cannot tell the processes apart and Callgrind should be asked.
+    """
+
+    profile: Profile
+    processes: tuple[ProcessCost, ...]
+    doubts: tuple[str, ...]
+    split_needed: bool
+
+
+@dataclass(slots=True)
+class _Piece:
+    """One out file, or one part of it, and the image it belongs to (None where no image is known)."""
+
+    image: int | None
+    pid: int
+    executable: str
+    trigger: str
+    profile: Profile
+
+
+def account(tool: Tool, out: Path, outcome: Outcome, command: Sequence[str]) -> Accounts:
+    """Read all out files in this directory and add them up. MeasurementError where there is none."""
+    pieces = _read(tool, out, outcome.images, command)
+    if not pieces:
+        raise MeasurementError(
+            "Valgrind wrote no out file", hint="the program may have ended without Valgrind's knowledge, or the disk is full"
+        )
+    doubts = _doubts(tool, pieces, outcome)
+    by_executable: dict[str, list[Profile]] = defaultdict(list)
+    for piece in pieces:
+        by_executable[piece.executable].append(piece.profile)
+    processes = [
+        ProcessCost(executable=executable, counts=sum((profile.counts() for profile in profiles), ZERO))
+        for executable, profiles in by_executable.items()
+    ]
+    return Accounts(
+        profile=merge_profiles([piece.profile for piece in pieces]),
+        processes=tuple(sorted(processes, key=lambda process: (-process.counts.Ir, process.executable))),
+        doubts=tuple(doubts),
+        split_needed=tool is Tool.CACHEGRIND and bool(doubts),
+    )
+
+
+def _read(tool: Tool, out: Path, images: Sequence[Image] | None, command: Sequence[str]) -> list[_Piece]:
+    pieces: list[_Piece] = []
+    for path in sorted(out.iterdir()):
+        match = _NAME.fullmatch(path.name)
+        # Callgrind makes its last file at the start; it stays empty if the process does not come to its end.
+        if match is None or (tool is Tool.CALLGRIND and not path.stat().st_size):
+            continue
+        pid = int(match["pid"])
+        index = int(match["image"]) if match["image"] else _last_image(images, pid)
+        image = images[index] if images and index is not None else None
+        argv = [os.fsencode(argument) for argument in (image.argv if image else command)]
+        if tool is Tool.CACHEGRIND:
+            file = parse_cachegrind(path, command=argv)
+            found = [("", file.profile, file.command_line)]
+        else:
+            parts = parse_callgrind(path, command=argv)
+            found = [(part.trigger, part.profile, part.command_line) for part in parts if any(part.summary)]
+        for trigger, profile, command_line in found:
+            executable = image.path if image and image.path else _first_word(command_line, command)
+            pieces.append(_Piece(index, pid, executable, trigger, _in_order(profile)))
+    return pieces
+
+
+def _last_image(images: Sequence[Image] | None, pid: int) -> int | None:
+    found = [index for index, image in enumerate(images or ()) if image.pid == pid]
+    return found[-1] if found else None
+
+
+def _first_word(command_line: str, command: Sequence[str]) -> str:
+    """Return the program of an unquoted command line: ours if it begins so, else the text up to a space."""
+    ours = os.fsencode(command[0]).decode("utf-8", "backslashreplace")
+    return ours if command_line.startswith(ours) else command_line.split(" ")[0]
+
+
+def _in_order(profile: Profile) -> Profile:
+    """Return the profile with the nine events in their usual order (Callgrind has another)."""
+    if profile.events == EVENTS:
+        return profile
+    places = [profile.events.index(event) for event in EVENTS]
+    rows = tuple(
+        FunctionCost(row.file, row.name, tuple(row.counts[place] for place in places)) for row in profile.functions
+    )
+    return Profile(events=EVENTS, functions=rows)
+
+
+def _doubts(tool: Tool, pieces: Sequence[_Piece], outcome: Outcome) -> list[str]:
+    doubts: list[str] = []
+    if outcome.leftover:
+        doubts.append(
+            f"{outcome.leftover} process(es) still ran {'' if outcome.images is None else 'long '}after the command had "
+            "ended; they were killed, and their counts are lost"
+        )
+    if outcome.images is None:
+        if len({piece.pid for piece in pieces}) > 1:
+            doubts.append("processes were started, and without seccomp it cannot be told whether all were counted apart")
+        return doubts
+    for index, image in enumerate(outcome.images):
+        own = [piece for piece in pieces if piece.image == index]
+        doubts += _image_doubts(tool, image, own)
+    strangers = {piece.pid for piece in pieces if piece.image is None}
+    if strangers and tool is Tool.CACHEGRIND:
+        doubts.append(f"{len(strangers)} forked process(es) began with a copy of another's counts")
+    return doubts
+
+
+def _image_doubts(tool: Tool, image: Image, own: Sequence[_Piece]) -> list[str]:
+    name = image.path or "a program"
+    if tool is Tool.CACHEGRIND:
+        if image.replaced:
+            return [f"what {name} did before it executed another program is lost"]
+        return [f"a forked process of {name} began with a copy of its parent's counts"] if image.forked else []
+    triggers = [piece.trigger.removeprefix("--dump-before=") for piece in own]
+    found: list[str] = []
+    if image.replaced:
+        if not any(trigger in EXECS for trigger in triggers):
+            found.append(f"what {name} did before it executed another program is lost")
+    elif _LAST not in triggers:
+        found.append(f"a process of {name} was killed, and the counts since its last fork are lost")
+    inner = sum(triggers.count(function) for function in FORKS)
+    if max(inner, triggers.count(OUTER_FORK)) < image.forks:
+        found.append(f"{name} forked in a way that could not be seen, so counts may be in it twice")
+    return found
+
+
+def total(processes: Sequence[ProcessCost]) -> Counts:
+    """Add up what the processes cost."""
+    return sum((process.counts for process in processes), ZERO)

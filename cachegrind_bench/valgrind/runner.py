@@ -1,0 +1,159 @@
+"""Runs a command under Valgrind, sealed, and returns what it cost. `Runner` is the seam where tests replay a recording."""
+
+from __future__ import annotations
+
+import os
+import shutil
+from contextlib import suppress
+from dataclasses import dataclass, field, replace
+from typing import TYPE_CHECKING, Protocol
+
+from cachegrind_bench.hermetic import environment
+from cachegrind_bench.hermetic.launch import Invocation, Outcome, Output, launch
+from cachegrind_bench.valgrind.failures import check_outcome
+from cachegrind_bench.valgrind.options import Geometry, Tool, arguments
+from cachegrind_bench.valgrind.processes import account
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Mapping
+    from pathlib import Path
+
+    from cachegrind_bench.hermetic.scratch import Scratch
+    from cachegrind_bench.hermetic.supervisor import Clock
+    from cachegrind_bench.valgrind.processes import Accounts
+    from cachegrind_bench.valgrind.tool import Valgrind
+
+_LOG_BYTES = 1 << 16
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Target:
+    """What to execute, and how: everything about an execution that is not Valgrind's."""
+
+    argv: tuple[str, ...]
+    executable: str
+    variables: Mapping[str, str]
+    cwd: str
+    stdin: str | None = None
+    cpu: int | None = None
+    layout: int = 0
+    padding: bool = True
+    timeout_ms: int | None = None
+    clock: Clock | None = None
+    seed: bytes | None = None
+    aslr_off: bool = True
+    output: Output = Output.PIPE
+    ignore_status: bool = False
+    held_back: tuple[str, ...] = ()
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Measurement:
+    """One measured execution."""
+
+    tool: Tool
+    outcome: Outcome
+    accounts: Accounts
+
+
+class Runner(Protocol):
+    """Executes a target natively, or measures it."""
+
+    def warm_up(self, target: Target) -> Outcome:
+        """Execute once, sealed, without Valgrind. MeasurementError if the command fails."""
+        ...
+
+    def measure(self, target: Target, tool: Tool) -> Measurement:
+        """Execute once under Valgrind. MeasurementError if the command fails or its counts cannot be read."""
+        ...
+
+
+@dataclass(slots=True, kw_only=True)
+class ValgrindRunner:
+    """The real runner. `keep` is a directory to copy out files to."""
+
+    valgrind: Valgrind
+    geometry: Geometry
+    scratch: Scratch
+    echo: Callable[[bytes], None]
+    keep: Path | None = None
+    kept: list[Path] = field(default_factory=list["Path"])
+
+    def warm_up(self, target: Target) -> Outcome:
+        """Execute once, sealed, without Valgrind."""
+        self.scratch.renew()
+        outcome = launch(self._invocation(target, target.argv, tool=None), self.scratch, echo=self.echo)
+        self._check(target, outcome, "", native=True)
+        return outcome
+
+    def measure(self, target: Target, tool: Tool) -> Measurement:
+        """Execute once under Valgrind."""
+        self.scratch.renew()
+        self.scratch.lib.symlink_to(self.valgrind.libexec)
+        options = arguments(tool, self.geometry, self.scratch.out, guest_chase_off=self.valgrind.guest_chase_off)
+        argv = (self.valgrind.launcher, *options, *target.argv)
+        outcome = launch(self._invocation(target, argv, tool=tool), self.scratch, echo=self.echo)
+        if self.keep is not None:
+            self._keep_out_files(self.keep)
+        self._check(target, outcome, self._log(), native=False)
+        accounts = account(tool, self.scratch.out, outcome, target.argv)
+        return Measurement(tool=tool, outcome=outcome, accounts=accounts)
+
+    def _invocation(self, target: Target, argv: tuple[str, ...], *, tool: Tool | None) -> Invocation:
+        variables = {**target.variables, "TMPDIR": str(self.scratch.tmp), "VALGRIND_LIB": str(self.scratch.lib)}
+        if target.padding:
+            extra = _preload_bytes(variables, self.scratch.lib, tool)
+            variables = environment.pad(variables, target.argv, target.executable, extra=extra, layout=target.layout)
+        invocation = Invocation(
+            argv=argv,
+            env=variables,
+            cwd=target.cwd,
+            stdin=target.stdin,
+            cpu=target.cpu,
+            aslr_off=target.aslr_off,
+            clock=target.clock,
+            output=target.output,
+            tool=None if tool is None else self.valgrind.image(tool.value),
+            timeout_ms=target.timeout_ms,
+        )
+        return invocation if target.seed is None else replace(invocation, seed=target.seed)
+
+    def _check(self, target: Target, outcome: Outcome, log: str, *, native: bool) -> None:
+        check_outcome(
+            outcome,
+            log,
+            timeout_ms=target.timeout_ms,
+            held_back=target.held_back,
+            ignore_status=target.ignore_status,
+            native=native,
+        )
+
+    def _log(self) -> str:
+        """Return the ends of Valgrind's logs (3.16 can write half a megabyte of warnings)."""
+        texts: list[str] = []
+        for path in sorted(self.scratch.out.glob("log.*")):
+            with suppress(OSError), path.open("rb") as file:
+                file.seek(max(0, path.stat().st_size - _LOG_BYTES))
+                texts.append(file.read().decode("utf-8", "backslashreplace"))
+        return "\n".join(texts)
+
+    def _keep_out_files(self, folder: Path) -> None:
+        folder.mkdir(parents=True, exist_ok=True)
+        for path in sorted(self.scratch.out.iterdir()):
+            name = path.name.replace("out.", "cachegrind.out.", 1) if "out." in path.name else path.name
+            target = folder / name
+            shutil.copyfile(path, target)
+            self.kept.append(target)
+
+
+def _preload_bytes(variables: Mapping[str, str], lib: Path, tool: Tool | None) -> int:
+    """Return how many bytes Valgrind adds to the environment: LD_PRELOAD with its own libraries in front.
+
+    The same for the native warm-up, for simplicity: there its only effect is on the stack's place.
+    """
+    name = (tool or Tool.CACHEGRIND).value
+    libraries = [f"{lib}/vgpreload_core-amd64-linux.so"]
+    if os.path.exists(f"{lib}/vgpreload_{name}-amd64-linux.so"):
+        libraries.append(f"{lib}/vgpreload_{name}-amd64-linux.so")
+    added = len(":".join(libraries))
+    return added + 1 if variables.get("LD_PRELOAD") else added + len("LD_PRELOAD=") + 1

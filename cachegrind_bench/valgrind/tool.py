@@ -1,0 +1,154 @@
+"""Finds Valgrind: the real launcher behind a wrapper, its libraries, its version and what it can do."""
+
+from __future__ import annotations
+
+import os
+import re
+from dataclasses import dataclass
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+from cachegrind_bench import process
+from cachegrind_bench.errors import MeasurementError
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator, Mapping
+
+OLDEST = (3, 16)
+INSTALL = {
+    "apt-get": "apt-get install valgrind libc6-dbg",
+    "dnf": "dnf install valgrind glibc-debuginfo",
+    "pacman": "pacman -S valgrind",
+    "apk": "apk add valgrind musl-dbg",
+    "zypper": "zypper install valgrind glibc-debuginfo",
+}
+_PLATFORMS = {"x86_64": "amd64-linux", "aarch64": "arm64-linux"}
+# Where distributions keep the tools, below the prefix of the launcher.
+_LIBRARY_FOLDERS = ("libexec/valgrind", "lib/valgrind", "lib64/valgrind", "lib/x86_64-linux-gnu/valgrind", "lib/aarch64-linux-gnu/valgrind")
+_EXECUTED = re.compile(rb"\bexec\s+[\"']?(/[^\s\"']+)")
+_LIBRARY_SET = re.compile(rb"\bVALGRIND_LIB=[\"']?(/[^\s\"']+)")
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Valgrind:
+    """An installed Valgrind. `launcher` is an ELF file, `libexec` the directory of its tools."""
+
+    launcher: str
+    libexec: str
+    version: str
+    guest_chase_off: bool
+
+    def image(self, tool: str) -> str:
+        """Return the file name of a tool's executable image."""
+        return f"{tool}-{_platform()}"
+
+
+def find(explicit: str | None, environ: Mapping[str, str]) -> Valgrind:
+    """Find Valgrind at the given path, else on PATH, and ask its version. MeasurementError with advice if none works."""
+    path = environ.get("PATH", os.defpath)
+    found = process.which(explicit or "valgrind", path) or (None if explicit else process.which("valgrind.bin", path))
+    if found is None:
+        where = f"at {explicit!r}" if explicit else "on PATH"
+        raise MeasurementError(f"Valgrind was not found {where}", hint=_install_hint(path))
+    wrapper = os.path.realpath(found)
+    launcher = _real_launcher(Path(wrapper))
+    libexec = _libraries(launcher, Path(wrapper), environ.get("VALGRIND_LIB"))
+    version = _version(str(launcher), str(libexec))
+    return Valgrind(
+        launcher=str(launcher),
+        libexec=str(libexec),
+        version=version,
+        guest_chase_off=_accepts(str(launcher), str(libexec), "--vex-guest-chase=no"),
+    )
+
+
+def _platform() -> str:
+    machine = os.uname().machine
+    return _PLATFORMS.get(machine, f"{machine}-linux")
+
+
+def _install_hint(path: str) -> str:
+    lines = [line for program, line in INSTALL.items() if process.which(program, path)] or list(INSTALL.values())
+    return "install it: " + "   or   ".join(lines) + "   (or give its place with --valgrind PATH)"
+
+
+def _is_elf(path: Path) -> bool:
+    try:
+        with path.open("rb") as file:
+            return file.read(4) == b"\x7fELF"
+    except OSError:
+        return False
+
+
+def _real_launcher(path: Path) -> Path:
+    """Return the launcher itself: a wrapper script (Debian's is one) adds variables to the program's environment."""
+    if _is_elf(path):
+        return path
+    beside = path.with_name(path.name + ".bin")
+    if _is_elf(beside):
+        return beside
+    for match in _EXECUTED.finditer(_head(path)):
+        candidate = Path(os.fsdecode(match[1]))
+        if _is_elf(candidate):
+            return candidate
+    raise MeasurementError(
+        f"{path} is a wrapper script, and the launcher behind it was not found",
+        hint="a wrapper changes what is measured; give the real launcher, often named valgrind.bin, with --valgrind PATH",
+    )
+
+
+def _head(path: Path) -> bytes:
+    try:
+        with path.open("rb") as file:
+            return file.read(1 << 16)
+    except OSError:
+        return b""
+
+
+def _libraries(launcher: Path, wrapper: Path, told: str | None) -> Path:
+    """Return the directory with the tool images."""
+    for folder in _library_candidates(launcher, wrapper, told):
+        if (folder / f"cachegrind-{_platform()}").is_file():
+            return folder
+    raise MeasurementError(
+        f"the tools of {launcher} were not found: no directory holds cachegrind-{_platform()}",
+        hint="name their directory in the environment variable VALGRIND_LIB",
+    )
+
+
+def _library_candidates(launcher: Path, wrapper: Path, told: str | None) -> Iterator[Path]:
+    if told:
+        yield Path(told)
+    if wrapper != launcher:
+        for match in _LIBRARY_SET.finditer(_head(wrapper)):
+            yield Path(os.fsdecode(match[1]))
+    for folder in _LIBRARY_FOLDERS:
+        yield launcher.parent.parent / folder
+    try:
+        data = launcher.read_bytes()
+    except OSError:
+        return
+    # The directory it was configured with stands in the launcher as a string.
+    for match in re.finditer(rb"(/[^\0\n]{1,200}/valgrind)\0", data):
+        yield Path(os.fsdecode(match[1]))
+
+
+def _version(launcher: str, libexec: str) -> str:
+    # The tool is named, since the default one (Memcheck) is a package of its own in places.
+    told = process.run([launcher, "--tool=cachegrind", "--version"], env={"VALGRIND_LIB": libexec}, timeout=20)
+    match = re.match(rb"valgrind-(\d+(?:\.\d+)*)", told.stdout)
+    if match is None:
+        text = (told.stderr or told.stdout).decode("utf-8", "backslashreplace").strip()
+        raise MeasurementError(f"{launcher} does not work: {text[:300] or f'status {told.status}'}", hint=INSTALL["apt-get"])
+    version = match[1].decode()
+    if tuple(int(part) for part in version.split(".")[:2]) < OLDEST:
+        raise MeasurementError(f"{launcher} is version {version}; 3.16 or newer is needed")
+    return version
+
+
+def _accepts(launcher: str, libexec: str, option: str) -> bool:
+    """Tell whether this Valgrind knows an option: it names the first unknown one, before it starts anything."""
+    probe = "--cg-bench-probe"
+    argv = [launcher, "--tool=cachegrind", "--command-line-only=yes", option, probe, "/bin/true"]
+    told = process.run(argv, env={"VALGRIND_LIB": libexec}, timeout=20)
+    return probe.encode() in told.stderr + told.stdout

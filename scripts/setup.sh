@@ -1,0 +1,198 @@
+#!/bin/sh
+# setup.sh [demo|test|lint]: install what is missing, and only that, for `make demo`, `make test` or `make lint`.
+#   demo  Valgrind with libc's symbols by apt; this package in .venv
+#   test  the same, a C and a Rust compiler, the test tools in .venv, and two more Valgrinds in .tools
+#   lint  this package and the linters in .venv
+# Packages come by apt as root or with sudo; where neither goes, the line to run is printed. Safe to run at any time: with
+# everything in place it takes a fraction of a second and prints nothing.
+set -eu
+
+stage=${1:-demo}
+case $stage in
+    demo | test | lint) ;;
+    *)
+        echo "usage: scripts/setup.sh [demo|test|lint]" >&2
+        exit 2
+        ;;
+esac
+cd "$(dirname "$0")/.."
+here=$(pwd)
+
+say() { echo "set-up: $*"; }
+
+fail() {
+    echo "set-up: $*" >&2
+    exit 1
+}
+
+have() { command -v "$1" >/dev/null 2>&1; }
+
+# --- Packages of the system ---------------------------------------------------------------------------------------------
+
+package_is_installed() {
+    case $(dpkg-query -W -f '${db:Status-Status} ' "$1" 2>/dev/null) in
+        installed*) return 0 ;;
+        *) return 1 ;;
+    esac
+}
+
+# Set `root` to the words in front of a command that needs root.
+become_root() {
+    if [ "$(id -u)" = 0 ]; then
+        root=
+    elif have sudo && sudo -n true 2>/dev/null; then
+        root='sudo -n'
+    elif have sudo && [ -t 0 ] && [ -t 2 ]; then
+        root=sudo # asks for the password
+    else
+        return 1
+    fi
+}
+
+apt_get() {
+    # shellcheck disable=SC2086 # no word, or some
+    $root env DEBIAN_FRONTEND=noninteractive apt-get -qq -o DPkg::Lock::Timeout=300 -o Dpkg::Use-Pty=0 "$@"
+}
+
+# Install these packages. The lists are fetched only when they lack a package or are too old for the mirror.
+install() {
+    if ! have apt-get; then
+        echo "set-up: missing here, and there is no apt-get to install it: $*" >&2
+        return 1
+    fi
+    line="apt-get install --no-install-recommends $*"
+    if ! become_root; then
+        echo "set-up: this needs root. Please run it, then try again:  sudo $line" >&2
+        return 1
+    fi
+    say "$line"
+    log=$(mktemp)
+    if apt_get install --yes --no-install-recommends "$@" >"$log" 2>&1; then
+        rm -f "$log"
+        return 0
+    fi
+    say "apt-get update"
+    # One unreachable third-party source must not stop us: the install that follows decides.
+    apt_get update >"$log" 2>&1 || :
+    if apt_get install --yes --no-install-recommends "$@" >>"$log" 2>&1; then
+        rm -f "$log"
+        return 0
+    fi
+    cat "$log" >&2
+    rm -f "$log"
+    echo "set-up: this failed: $line" >&2
+    return 1
+}
+
+system_packages() {
+    wanted=
+    if [ "$usable" = no ]; then
+        for_venv=$(packages_for_venv) || exit 1
+        wanted=${for_venv:+ $for_venv}
+    fi
+    if [ "$stage" != lint ]; then
+        [ -n "${CG_BENCH_VALGRIND:-}" ] || have valgrind || wanted="$wanted valgrind"
+        if have dpkg-query && ! package_is_installed libc6-dbg; then wanted="$wanted libc6-dbg"; fi
+    fi
+    if [ "$stage" = test ]; then
+        have gcc || wanted="$wanted gcc"
+        [ -e /usr/include/stdio.h ] || wanted="$wanted libc6-dev"
+        have perl || wanted="$wanted perl"
+        have git || wanted="$wanted git"
+    fi
+    # Counts do not need libc's symbols, only the function names in profiles do: a machine without them goes on.
+    if [ "$wanted" = " libc6-dbg" ]; then
+        install libc6-dbg || say "no libc6-dbg: many functions of libc show as ???"
+    elif [ -n "$wanted" ]; then
+        # shellcheck disable=SC2086 # a list of words
+        install $wanted || exit 1
+    fi
+    # The Rust tests are the only ones that need it, so a machine where it cannot be had goes on. A rustup shim without a
+    # toolchain is found on PATH and does not run.
+    if [ "$stage" = test ] && ! rustc --version >/dev/null 2>&1; then
+        install rustc || say "no rustc: the tests with Rust programs are skipped"
+    fi
+}
+
+# --- Python packages in .venv -------------------------------------------------------------------------------------------
+
+# What .venv was made for and from; a moved checkout (scripts hold its path) or a new pyproject.toml makes it stale.
+stamp=.venv/.set-up
+stamp_end="$here $(cksum <pyproject.toml)"
+
+venv_is_usable() {
+    .venv/bin/python -c 'import sys, pip; sys.version_info >= (3, 11) or sys.exit(1)' 2>/dev/null &&
+        { [ ! -e "$stamp" ] || grep -qF " $here " "$stamp"; }
+}
+
+# Print the real path of a Python >= 3.11: the name may be a version manager's shim, and may be one for nothing.
+find_python() {
+    for name in python3 python3.14 python3.13 python3.12 python3.11 /usr/bin/python3; do
+        if have "$name" && path=$("$name" -c \
+            'import sys; sys.version_info >= (3, 11) or sys.exit(1); print(sys.executable)' 2>/dev/null); then
+            echo "$path"
+            return 0
+        fi
+    done
+    return 1
+}
+
+# Print the packages without which no .venv can be made.
+packages_for_venv() {
+    if ! python=$(find_python); then
+        if found=$(python3 --version 2>/dev/null); then
+            fail "needs Python 3.11 or newer on PATH (python3, python3.14, python3.13, python3.12 or python3.11);" \
+                "python3 is $found"
+        fi
+        echo python3 python3-venv
+    elif ! "$python" -c 'import ensurepip, venv' 2>/dev/null; then
+        # Debian has these in a package of their own, for each of its Pythons.
+        case $python in
+            /usr/bin/*) "$python" -c 'import sys; print("python%d.%d-venv" % sys.version_info[:2])' ;;
+            *) fail "$python has no 'venv' or no 'ensurepip' module: install them, or put another Python first on PATH" ;;
+        esac
+    fi
+}
+
+python_packages() {
+    case $stage in
+        demo) target=. also="test lint" ;;
+        test) target='.[test]' also=lint ;;
+        lint) target='.[dev]' also= ;;
+    esac
+    if [ "$usable" = no ]; then
+        python=$(find_python) || fail "found no Python 3.11 or newer, even now"
+        say "$("$python" --version) ($python) in .venv"
+        "$python" -m venv --clear .venv
+    fi
+    for done_stage in $stage $also; do
+        ! grep -qxF "$done_stage $stamp_end" "$stamp" 2>/dev/null || return 0
+    done
+    say "pip install --editable '$target'"
+    .venv/bin/python -m pip install --quiet --disable-pip-version-check --editable "$target"
+    echo "$stage $stamp_end" >>"$stamp"
+}
+
+# --- More Valgrinds, for the tests ---------------------------------------------------------------------------------------
+
+# more_valgrind VERSION SUITE: the oldest and the newest that we promise; .tools survives, so this happens once.
+more_valgrind() {
+    dest=.tools/valgrind-$1
+    case $(grep -qF "'$here/$dest/" "$dest/valgrind" 2>/dev/null && "$dest/valgrind" --version 2>/dev/null) in
+        "valgrind-$1"*) return 0 ;;
+    esac
+    if got=$(tests/tools/fetch-valgrind "$2" "$dest" 2>&1); then
+        say "$got of Debian $2 in $dest"
+    else
+        say "no Valgrind $1, its tests are skipped (${got:-fetch-valgrind failed})"
+    fi
+}
+
+usable=yes
+venv_is_usable || usable=no
+system_packages
+python_packages
+if [ "$stage" = test ]; then
+    more_valgrind 3.16 bullseye
+    more_valgrind 3.24 trixie
+fi

@@ -1,0 +1,218 @@
+"""What all tests share: a clean environment, real Valgrinds, compiled programs and golden files.
+
+Types for annotations (`CompileC`, `Golden`, …) are here as well; import them under `TYPE_CHECKING`.
+"""
+
+from __future__ import annotations
+
+import hashlib
+import os
+import shutil
+import subprocess
+import tempfile
+from pathlib import Path
+from typing import TYPE_CHECKING, NoReturn, Protocol
+
+import hypothesis
+import pytest
+
+if TYPE_CHECKING:
+    from collections.abc import Mapping
+
+ROOT = Path(__file__).resolve().parent.parent
+TOOLS = ROOT / ".tools"
+GOLDEN = Path(__file__).resolve().parent / "golden"
+
+# Read before `_clean_environment` empties it.
+REQUIRE_VALGRIND = os.environ.get("CG_BENCH_REQUIRE_VALGRIND") == "1"
+REQUIRE_SEALED = os.environ.get("CG_BENCH_REQUIRE_SEALED") == "1"
+INSTALLED_VALGRIND = os.environ.get("CG_BENCH_VALGRIND") or shutil.which("valgrind")
+
+VALGRIND_VERSIONS = ("installed", "3.16", "3.24")
+VALGRIND_FIXTURES = frozenset({"valgrind_path", "valgrind_versions", "each_valgrind"})
+
+# Set by CI services, shells and terminals; each changes what a program prints or does.
+CI_PREFIXES = ("CG_BENCH_", "CI_", "GITHUB_", "GITLAB_", "BUILDKITE", "CIRCLE", "TRAVIS", "JENKINS_", "TF_BUILD")
+CI_NAMES = frozenset(
+    {"CI", "BUILD_ID", "BUILD_NUMBER", "CLICOLOR", "CLICOLOR_FORCE", "COLUMNS", "FORCE_COLOR", "LINES", "NO_COLOR"}
+)
+
+# A shared machine has slow moments; they say nothing about the code.
+hypothesis.settings.register_profile(
+    "shared-machine", deadline=None, suppress_health_check=[hypothesis.HealthCheck.too_slow]
+)
+hypothesis.settings.load_profile("shared-machine")
+
+
+class CompileC(Protocol):
+    """Compile C source text, or a file, with gcc and these flags (default -O1 -g); return the program."""
+
+    def __call__(self, source: str | Path, *flags: str) -> Path: ...
+
+
+class CompileRust(Protocol):
+    """Compile Rust source text, or a file, with rustc and these flags (default -O -g); return the program."""
+
+    def __call__(self, source: str | Path, *flags: str) -> Path: ...
+
+
+class Golden(Protocol):
+    """Compare text with tests/golden/NAME; with --update-golden write it there instead."""
+
+    def __call__(self, name: str, text: str) -> None: ...
+
+
+def pytest_addoption(parser: pytest.Parser) -> None:
+    parser.addoption("--update-golden", action="store_true", help="write the golden files instead of comparing")
+
+
+def pytest_generate_tests(metafunc: pytest.Metafunc) -> None:
+    if "each_valgrind" in metafunc.fixturenames:
+        metafunc.parametrize("each_valgrind", VALGRIND_VERSIONS, indirect=True, scope="session")
+
+
+def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
+    here = Path(__file__).resolve().parent / "valgrind"
+    for item in items:
+        wanted = VALGRIND_FIXTURES.intersection(getattr(item, "fixturenames", ()))
+        if wanted or here in item.path.parents:
+            item.add_marker("valgrind")
+
+
+def pytest_runtest_setup(item: pytest.Item) -> None:
+    if item.get_closest_marker("valgrind") is not None and INSTALLED_VALGRIND is None:
+        _without("no Valgrind on PATH (scripts/setup.sh installs it)")
+
+
+def _without(reason: str) -> NoReturn:
+    """End a test that cannot run here: skipped by a developer's choice, a failure in CI."""
+    if REQUIRE_VALGRIND:
+        pytest.fail(f"{reason}, and CG_BENCH_REQUIRE_VALGRIND=1", pytrace=False)
+    pytest.skip(reason)
+
+
+# --- Environment ---------------------------------------------------------------------------------------------------------
+
+
+@pytest.fixture(autouse=True)
+def _clean_environment(request: pytest.FixtureRequest, monkeypatch: pytest.MonkeyPatch) -> None:
+    for name in list(os.environ):
+        if name.startswith(CI_PREFIXES) or name in CI_NAMES:
+            monkeypatch.delenv(name)
+    marked = {mark.name for mark in request.node.iter_markers()}
+    if REQUIRE_SEALED and "valgrind" in marked and "unsealed" not in marked:
+        monkeypatch.setenv("CG_BENCH_REQUIRE_SEALED", "1")
+
+
+# --- Valgrinds -----------------------------------------------------------------------------------------------------------
+
+
+def _valgrind(version: str) -> Path:
+    if version == "installed":
+        if INSTALLED_VALGRIND is None:
+            _without("no Valgrind on PATH (scripts/setup.sh installs it)")
+        return Path(INSTALLED_VALGRIND)
+    path = TOOLS / f"valgrind-{version}" / "valgrind"
+    if not path.exists():
+        _without(f"no Valgrind {version} in .tools (`scripts/setup.sh test` says why)")
+    return path
+
+
+@pytest.fixture(scope="session")
+def valgrind_path(request: pytest.FixtureRequest) -> Path:
+    """Return the installed Valgrind, or the one a test names with `parametrize(…, ["3.16"], indirect=True)`."""
+    return _valgrind(getattr(request, "param", "installed"))
+
+
+@pytest.fixture(scope="session")
+def each_valgrind(request: pytest.FixtureRequest) -> Path:
+    """Return one Valgrind after the other: the test runs once under each."""
+    return _valgrind(request.param)
+
+
+@pytest.fixture(scope="session")
+def valgrind_versions() -> Mapping[str, Path]:
+    """Return all Valgrinds by the names in `VALGRIND_VERSIONS`, for a test that compares them."""
+    return {version: _valgrind(version) for version in VALGRIND_VERSIONS}
+
+
+# --- Programs ------------------------------------------------------------------------------------------------------------
+
+
+def _compile(source: str | Path, suffix: str, compiler: str, flags: tuple[str, ...]) -> Path:
+    """Compile once for each source, flags and compiler; kept between runs and shared by all workers."""
+    command = shutil.which(compiler)
+    if command is None:
+        _without(f"no {compiler} on PATH (`scripts/setup.sh test` installs it)")
+    version = subprocess.run([command, "--version"], capture_output=True, text=True, check=False)
+    if version.returncode != 0:
+        _without(f"{compiler} does not run: {version.stderr.strip()}")
+    text = source.read_text(encoding="utf-8") if isinstance(source, Path) else source
+    key = hashlib.sha256("\0".join([version.stdout, *flags, text]).encode()).hexdigest()[:16]
+    build = TOOLS / "build"
+    program = build / key / "program"
+    if program.exists():
+        return program
+    build.mkdir(parents=True, exist_ok=True)
+    # A folder of its own, renamed when it is whole: of two workers that compile the same, one wins and neither waits.
+    # The compiler runs inside it, so that debug information names no temporary folder.
+    work = Path(tempfile.mkdtemp(dir=build))
+    (work / f"main{suffix}").write_text(text, encoding="utf-8")
+    arguments = [command, "-o", "program", f"main{suffix}", *flags]
+    done = subprocess.run(arguments, cwd=work, capture_output=True, text=True, check=False)
+    if done.returncode != 0:
+        shutil.rmtree(work)
+        pytest.fail(f"{compiler} failed:\n{done.stderr}", pytrace=False)
+    try:
+        work.rename(program.parent)
+    except OSError:  # the other worker was faster
+        shutil.rmtree(work)
+    return program
+
+
+@pytest.fixture(scope="session")
+def compile_c() -> CompileC:
+    """Return the C compiler."""
+
+    def compile_c(source: str | Path, *flags: str) -> Path:
+        return _compile(source, ".c", "gcc", flags or ("-O1", "-g"))
+
+    return compile_c
+
+
+@pytest.fixture(scope="session")
+def compile_rust() -> CompileRust:
+    """Return the Rust compiler."""
+
+    def compile_rust(source: str | Path, *flags: str) -> Path:
+        return _compile(source, ".rs", "rustc", flags or ("-O", "-g"))
+
+    return compile_rust
+
+
+# --- Golden files --------------------------------------------------------------------------------------------------------
+
+
+@pytest.fixture
+def golden(request: pytest.FixtureRequest) -> Golden:
+    """Return the comparison with tests/golden."""
+    update = bool(request.config.getoption("--update-golden"))
+
+    def golden(name: str, text: str) -> None:
+        expected = GOLDEN / name
+        actual = expected.with_name(expected.name + ".actual")
+        if update:
+            expected.parent.mkdir(parents=True, exist_ok=True)
+            expected.write_bytes(text.encode())
+        # Bytes, so that a carriage return is a difference.
+        wanted = expected.read_bytes().decode() if expected.exists() else None
+        if text == wanted:
+            actual.unlink(missing_ok=True)
+            return
+        actual.parent.mkdir(parents=True, exist_ok=True)
+        actual.write_bytes(text.encode())
+        advice = f"see {actual.relative_to(ROOT)}; if it is right, run pytest with --update-golden"
+        assert wanted is not None, f"no golden file {name}: {advice}"
+        assert text == wanted, f"{name} differs: {advice}"
+
+    return golden

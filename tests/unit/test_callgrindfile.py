@@ -1,0 +1,180 @@
+"""The reader of Callgrind's out files: parts, names, positions, and what is self cost."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import pytest
+
+from cachegrind_bench.errors import FileFormatError
+from cachegrind_bench.valgrind.callgrindfile import CallgrindPart, parse_callgrind, parse_callgrind_bytes
+from cachegrind_bench.valgrind.outfile import parse_cachegrind
+
+DATA = Path(__file__).resolve().parent.parent / "data"
+VERSIONS = ["3.16.1", "3.19.0", "3.24.0"]
+HEADER = b"version: 1\ncreator: callgrind-3.24.0\npid: 7\ncmd:  ./a b\npart: 1\n\npositions: line\nevents: Ir Dr\nsummary: 9\n\n"
+GOOD = HEADER + b"fl=(1) a.c\nfn=(1) main\n1 4 1\ncfn=(2) f\ncalls=1 9\n* 5\nfn=(2)\n+8 5\n\ntotals: 9 1\n"
+
+
+def parse(data: bytes, command: list[bytes] | None = None) -> tuple[CallgrindPart, ...]:
+    return parse_callgrind_bytes(data, "a.out", command)
+
+
+def rows(part: CallgrindPart) -> dict[tuple[str, str], tuple[int, ...]]:
+    return {(row.file, row.name): row.counts for row in part.profile.functions}
+
+
+def refusal(data: bytes) -> FileFormatError:
+    with pytest.raises(FileFormatError) as caught:
+        parse(data)
+    return caught.value
+
+
+def test_the_cost_of_calls_is_not_counted_as_self_cost() -> None:
+    (part,) = parse(GOOD)
+    assert rows(part) == {("a.c", "main"): (4, 1), ("a.c", "f"): (5, 0)}
+    assert part.summary == (9, 1)
+
+
+def test_everything_odd_the_grammar_allows_is_read() -> None:
+    first, second = parse_callgrind(DATA / "outfiles" / "odd.callgrind")
+    assert rows(first) == {
+        ("main.c", "(below main)"): (100, 20),
+        ("numbered.c", "f"): (251, 81),
+        ("header.h", "f"): (400, 0),
+        ("numbered.c", "g"): (50, 3),
+        ("header.h", "f'2"): (200, 100),
+    }
+    assert (first.pid, first.part, first.thread) == (4711, 1, 2)
+    assert first.trigger == "Client Request: half: way"
+    assert first.creator == "callgrind-3.99.0"
+    assert first.command_line == "./program one\\two three\nfour"
+    assert first.description == ("I1 cache: 32768 B, 64 B, 8-way associative",)
+    assert first.header_summary == (1001, 204)
+
+    assert second.events == ("Dr", "Ir")
+    assert rows(second) == {("numbered.c", "g"): (1, 6)}
+    assert (second.pid, second.part, second.thread) == (4711, 2, None)
+    assert second.trigger == "Program termination"
+    assert second.command_line == first.command_line
+    assert second.description == first.description
+    assert second.header_summary == (2, 9)
+
+
+@pytest.mark.parametrize("version", VERSIONS)
+def test_a_dump_before_a_fork_splits_the_run_exactly(version: str) -> None:
+    folder = DATA / "valgrind" / version
+    names = ("before-fork", "parent", "child")
+    before, parent, child = (parse_callgrind(folder / f"tinyfork.{name}.callgrind")[0] for name in names)
+    assert (before.trigger, before.part) == ("--dump-before=fork", 1)
+    assert (parent.trigger, parent.part) == ("Program termination", 2)
+    assert (child.trigger, child.part) == ("Program termination", 1)
+    assert before.pid == parent.pid != child.pid
+    assert {name for _, name in rows(child)} >= {"burn_child"}
+    assert not {name for _, name in rows(child)} & {"burn_parent", "recurse"}
+
+    # Cachegrind's file of the child starts with the counts of its parent. The exit system call ends the last basic
+    # block of each process, which the header's summary has and no line.
+    of_parent, of_child = (parse_cachegrind(folder / f"tinyfork.{number}.cgout").counts() for number in (1, 2))
+    instructions = [part.header_summary[part.events.index("Ir")] for part in (before, parent, child)]
+    assert instructions[0] + instructions[1] == of_parent.Ir
+    assert instructions[0] + instructions[2] == of_child.Ir
+
+
+@pytest.mark.parametrize("version", VERSIONS)
+def test_one_file_may_hold_several_parts_and_instruction_addresses(version: str) -> None:
+    folder = DATA / "valgrind" / version
+    parts = parse_callgrind(folder / "tinyfork.combined.callgrind")
+    assert [(part.part, part.trigger) for part in parts] == [(1, "--dump-before=fork"), (2, "Program termination")]
+    assert parts[0].pid == parts[1].pid
+    for part, name in zip(parts, ("before-fork", "parent"), strict=True):
+        (alone,) = parse_callgrind(folder / f"tinyfork.{name}.callgrind")
+        assert part.counts() == alone.counts()
+        ours, theirs = rows(part), rows(alone)
+        assert ours.keys() == theirs.keys()
+        assert all(ours[key][: len(alone.events)] == theirs[key] for key in ours)
+
+
+@pytest.mark.parametrize("version", VERSIONS)
+def test_inlined_code_is_booked_by_file_and_function_as_cachegrind_does(version: str) -> None:
+    folder = DATA / "valgrind" / version
+    (before,) = parse_callgrind(folder / "tinyfork.before-fork.callgrind")
+    (after,) = parse_callgrind(folder / "tinyfork.parent.callgrind")
+    cachegrind = parse_cachegrind(folder / "tinyfork.1.cgout").profile
+    expected = {(row.file, row.name): row.counts[0] for row in cachegrind.functions if row.name == "burn_parent"}
+    assert {file.rsplit("/", 1)[-1] for file, _ in expected} == {"tinyfork.c", "inlined.h"}
+    assert {key: rows(before)[key][0] + rows(after)[key][0] for key in expected} == expected
+
+
+def test_the_order_of_events_does_not_matter() -> None:
+    (part,) = parse_callgrind(DATA / "valgrind" / "3.24.0" / "tinyfork.before-fork.callgrind")
+    assert part.events == ("Ir", "Dr", "Dw", "I1mr", "D1mr", "D1mw", "ILmr", "DLmr", "DLmw")
+    counts = part.counts()
+    assert (counts.Ir, counts.Dr, counts.Dw, counts.I1mr, counts.D1mr, counts.DLmw) == (9010, 2001, 2004, 2, 1, 1)
+
+
+def test_threads_in_one_file_repeat_the_header_and_the_names() -> None:
+    second = GOOD.replace(b"part: 1\n", b"part: 1\nthread: 2\n").replace(b"(1) main", b"(1) other")
+    parts = parse(GOOD.replace(b"part: 1\n", b"part: 1\nthread: 1\n") + b"# callgrind format\n" + second)
+    assert [part.thread for part in parts] == [1, 2]
+    assert [sorted(name for _, name in rows(part)) for part in parts] == [["f", "main"], ["f", "other"]]
+
+
+def test_a_part_may_be_empty() -> None:
+    (part,) = parse(HEADER + b"totals:\n")
+    assert part.summary == (0, 0)
+    assert part.profile.functions == ()
+
+
+def test_the_command_is_unescaped_and_compared() -> None:
+    escaped = GOOD.replace(b"cmd:  ./a b", b"cmd:   ./a\\nb \\\\n")
+    assert parse(escaped, [b" ./a\nb", b"\\n"])[0].command_matched
+    assert not parse(escaped, [b"./a\\nb", b"\\n"])[0].command_matched
+    assert not parse(escaped)[0].command_matched
+
+
+def test_names_that_are_not_utf_8_are_escaped() -> None:
+    (part,) = parse(GOOD.replace(b"(1) main", b"(1) \xff a: b=c'2"))
+    assert ("a.c", "\\xff a: b=c'2") in rows(part)
+
+
+@pytest.mark.parametrize(
+    ("data", "message"),
+    [
+        (b"", "a.out: the file is empty"),
+        (b"desc: I1 cache: 1\n", "a.out:1: the file does not end with a `totals:` line"),
+        (b"\x7fELF\x00\n", "a.out:1: not a line of a Callgrind out file"),
+        (b"\n\nhello\n", "a.out:3: not a line of a Callgrind out file: 'hello'"),
+        (b"fl=a\n", "a.out:1: a name outside of a part"),
+        (GOOD[: GOOD.index(b"totals")], "a.out:19: the file does not end with a `totals:` line"),
+        (GOOD[:-1], "a.out:20: the file does not end with a `totals:` line"),
+        (GOOD + b"1 2\n", "a.out:21: the file does not end with a `totals:` line"),
+        (GOOD + b"1 2\n" + GOOD, "a.out:22: a `version:` line among the counts"),
+        (GOOD + b"fn=(1)\n", "a.out:21: a name outside of a part"),
+        (GOOD + b"totals: 9 1\n", "a.out:21: `totals:` outside of a part"),
+        (GOOD + b"part: 2\n", "a.out:21: the file does not end with a `totals:` line"),
+        (b"totals: 1\n", "a.out:1: `totals:` outside of a part"),
+        (GOOD.replace(b"fn=(2)\n", b"fn=(3)\n"), "a.out:17: function (3) has no name yet"),
+        (GOOD.replace(b"fl=(1) a.c\n", b"fl=(1)\n"), "a.out:11: file (1) has no name yet"),
+        (GOOD.replace(b"* 5\n", b""), "a.out:16: the line with the cost of a call is missing"),
+        (GOOD.replace(b"fn=(1) main\n", b""), "a.out:12: counts without `fl=` and `fn=` lines before them"),
+        (GOOD.replace(b"fl=(1) a.c\n", b""), "a.out:12: counts without `fl=` and `fn=` lines before them"),
+        (GOOD.replace(b"1 4 1\n", b"1 4 1 7\n"), "a.out:13: 3 counts, but only 2 events: Ir Dr"),
+        (GOOD.replace(b"1 4 1\n", b"1 4 x\n"), "a.out:13: 'x' is not a count"),
+        (GOOD.replace(b"1 4 1\n", b"1 4 1_0\n"), "a.out:13: '1_0' is not a count"),
+        (GOOD.replace(b"1 4 1\n", b"1 +4 1\n"), "a.out:13: '+4' is not a count"),
+        (GOOD.replace(b"1 4 1\n", b"1 " + b"4" * 5000 + b"\n"), "a.out:13: a count is too long to be one"),
+        (GOOD.replace(b"1 4 1\n", b"1 3 1\n"), "a.out:20: the lines add up to 8 Ir, but `totals:` says 9"),
+        (GOOD.replace(b"1 4 1\n", b"part: 2\n1 4 1\n"), "a.out:13: a `part:` line among the counts"),
+        (HEADER + b"part: 2\n", "a.out:11: a second `part:` line in one part"),
+        (GOOD.replace(b"pid: 7", b"pid: seven"), "a.out:20: 'seven' in the header of this part is not a number"),
+        (GOOD.replace(b"events: Ir Dr", b"events:"), "a.out:8: the `events:` line names no event"),
+    ],
+)
+def test_a_damaged_file_is_refused_and_the_place_is_named(data: bytes, message: str) -> None:
+    assert refusal(data).message.startswith(message)
+
+
+def test_a_missing_file_points_to_the_log(tmp_path: Path) -> None:
+    with pytest.raises(FileFormatError, match="cannot be read: No such file or directory"):
+        parse_callgrind(tmp_path / "absent")
