@@ -56,4 +56,4 @@ format: ## let ruff format and mend what it safely can
 clean: ## remove everything that was installed or made here
 	rm -rf .venv .tools .cg-bench dist build .coverage .coverage.* .hypothesis .*_cache
 	find . -name __pycache__ -type d -prune -exec rm -rf {} +
-	find tests/golden -name '*.actual' -delete
+	find tests -name '*.actual' -delete

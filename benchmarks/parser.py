@@ -65,7 +65,8 @@ def make_out_file(folder: Path) -> Path:
 
 def least_work(program: str) -> list[str]:
     """Return the options that make this cg_annotate do the least beyond reading the file."""
-    text = subprocess.run([program, "--help"], capture_output=True, text=True, check=True)
+    # The Perl one prints its help and exits with 255.
+    text = subprocess.run([program, "--help"], capture_output=True, text=True, check=False)
     # The Perl one (to 3.20) annotates with --auto, the Python one (from 3.21) with --annotate; 20 is the most both take.
     no_sources = "--no-annotate" if "--no-annotate" in text.stdout + text.stderr else "--auto=no"
     return [program, no_sources, "--threshold=20"]
