@@ -2,8 +2,9 @@
 
     python benchmarks/parser.py [--cg-annotate PROGRAM] [OUT_FILE]
 
-Both sides are whole processes, start-up included, that read the same file and check nothing else of it: `cg_annotate` is
-told to annotate no source and to list only functions above its highest threshold, so that little but reading is left.
+Both sides are whole processes, start-up included, that read the same file. `cg_annotate` is told to annotate no source and to
+list only functions above its highest threshold, so that little but reading is left. Ours makes the whole profile and checks
+that it adds up.
 Without OUT_FILE a real one of over 5 MB is made: Cachegrind with the cache simulation over a C program of many functions,
 written and compiled for the purpose with debug information.
 """

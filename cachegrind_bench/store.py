@@ -13,6 +13,8 @@ from cachegrind_bench.errors import UsageError
 if TYPE_CHECKING:
     from pathlib import Path
 
+_PREFIX = ".cg-bench."
+
 
 def check_writable(path: Path) -> None:
     """Find out before any work whether `write_atomic` will work; UsageError naming the file if not."""
@@ -21,7 +23,7 @@ def check_writable(path: Path) -> None:
     if path.is_dir():
         raise UsageError(f"cannot write {path}: it is a directory", hint="name a file in it")
     try:
-        descriptor, temporary = tempfile.mkstemp(dir=path.parent, prefix=f".{path.name[:100]}.")
+        descriptor, temporary = tempfile.mkstemp(dir=_target(path).parent, prefix=_PREFIX)
     except OSError as error:
         raise _cannot_write(path, error) from error
     os.close(descriptor)
@@ -34,20 +36,25 @@ def write_atomic(path: Path, data: bytes) -> None:
         if _is_special(path):
             path.write_bytes(data)
             return
-        descriptor, temporary = tempfile.mkstemp(dir=path.parent, prefix=f".{path.name[:100]}.")
+        descriptor, temporary = tempfile.mkstemp(dir=_target(path).parent, prefix=_PREFIX)
         try:
             with os.fdopen(descriptor, "wb") as file:
                 file.write(data)
                 file.flush()
                 os.fsync(file.fileno())
                 os.fchmod(file.fileno(), _mode(path))
-            os.replace(temporary, path)
+            os.replace(temporary, _target(path))
         except BaseException:
             with suppress(OSError):
                 os.unlink(temporary)
             raise
     except OSError as error:
         raise _cannot_write(path, error) from error
+
+
+def _target(path: Path) -> Path:
+    """Return the file behind a symbolic link: the link stays (`latest.json`, and above all `/dev/stdout`)."""
+    return path.resolve()
 
 
 def _mode(path: Path) -> int:
@@ -68,5 +75,7 @@ def _is_special(path: Path) -> bool:
 
 
 def _cannot_write(path: Path, error: OSError) -> UsageError:
-    hint = "make the directory first" if isinstance(error, FileNotFoundError) else "choose another file or free some space"
+    hint = (
+        "make the directory first" if isinstance(error, FileNotFoundError) else "choose another file or free some space"
+    )
     return UsageError(f"cannot write {path}: {error.strerror}", hint=hint)

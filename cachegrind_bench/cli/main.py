@@ -59,7 +59,11 @@ class _Commands(click.Group):
 
 @click.group(
     cls=_Commands,
-    context_settings={"auto_envvar_prefix": "CG_BENCH", "help_option_names": ["-h", "--help"], "max_content_width": 100},
+    context_settings={
+        "auto_envvar_prefix": "CG_BENCH",
+        "help_option_names": ["-h", "--help"],
+        "max_content_width": 100,
+    },
     epilog=_EPILOG,
 )
 @click.version_option(__version__, prog_name="cg-bench")
@@ -79,7 +83,9 @@ def main(arguments: Sequence[str] | None = None) -> None:
 def run(arguments: Sequence[str] | None = None) -> int:
     """Run the command line and return the exit code; errors are told on stderr."""
     try:
-        status = cli.main(args=None if arguments is None else list(arguments), prog_name="cg-bench", standalone_mode=False)
+        status = cli.main(
+            args=None if arguments is None else list(arguments), prog_name="cg-bench", standalone_mode=False
+        )
         sys.stdout.flush()
         return status if isinstance(status, int) else OK
     except click.exceptions.Exit as stop:

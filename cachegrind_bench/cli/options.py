@@ -12,13 +12,18 @@ from cachegrind_bench.errors import UsageError
 if TYPE_CHECKING:
     from collections.abc import Callable
 
+if TYPE_CHECKING:
+    _Milliseconds = click.ParamType[int]
+else:
+    _Milliseconds = click.ParamType  # generic since click 8.4 only
+
 Function = TypeVar("Function", bound="Callable[..., Any]")
 
 _SECONDS = re.compile(r"(\d+(?:\.\d+)?)\s*(ms|s|m|min|h)?")
 _UNITS_MS = {"ms": 1, "s": 1000, "m": 60_000, "min": 60_000, "h": 3_600_000, None: 1000}
 
 
-class Duration(click.ParamType):
+class Duration(_Milliseconds):
     """Seconds, or a number with a unit (ms, s, min, h); the value is in milliseconds."""
 
     name = "seconds"
@@ -36,22 +41,35 @@ class Duration(click.ParamType):
 
 def command_argument(function: Function) -> Function:
     """Take the measured command: everything from the first word that is no option of ours."""
-    return click.argument("command", nargs=-1, type=click.UNPROCESSED, required=True, metavar="-- COMMAND [ARG]...")(function)
+    return click.argument("command", nargs=-1, type=click.UNPROCESSED, required=True, metavar="-- COMMAND [ARG]...")(
+        function
+    )
 
 
 def execution_options(function: Function) -> Function:
     """Take the options that say how a command is executed."""
     for option in reversed(
         (
-            click.option("--I1", "i1", metavar="SIZE,ASSOC,LINE", help="First-level instruction cache. [default: 32768,8,64]"),
+            click.option(
+                "--I1", "i1", metavar="SIZE,ASSOC,LINE", help="First-level instruction cache. [default: 32768,8,64]"
+            ),
             click.option("--D1", "d1", metavar="SIZE,ASSOC,LINE", help="First-level data cache. [default: 32768,8,64]"),
             click.option("--LL", "ll", metavar="SIZE,ASSOC,LINE", help="Last-level cache. [default: 8388608,16,64]"),
-            click.option("--model", default="l1+5ll+30ram", show_default=True, help="Weights of the score; 'ir' is plain instructions."),
-            click.option("--env", "env", multiple=True, metavar="NAME[=VALUE]", help="Pass a variable on, or set it. Repeatable."),
+            click.option(
+                "--model",
+                default="l1+5ll+30ram",
+                show_default=True,
+                help="Weights of the score; 'ir' is plain instructions.",
+            ),
+            click.option(
+                "--env", "env", multiple=True, metavar="NAME[=VALUE]", help="Pass a variable on, or set it. Repeatable."
+            ),
             click.option("--stdin", "stdin", metavar="FILE", help="The program's standard input. [default: empty]"),
             click.option("--prepare", metavar="CMD", help="Shell command before every execution, not measured."),
             click.option("--cleanup", metavar="CMD", help="Shell command after every execution, not measured."),
-            click.option("--timeout", type=Duration(), help="End an execution that takes longer (each one, warm-up too)."),
+            click.option(
+                "--timeout", type=Duration(), help="End an execution that takes longer (each one, warm-up too)."
+            ),
             click.option("--ignore-exit-status", is_flag=True, help="Measure the command even if it fails."),
             click.option("--pin-clock", is_flag=True, help="Answer clock readings: each is 1 ms after the one before."),
             click.option("--valgrind", metavar="PATH", help="The Valgrind to use. [default: the one on PATH]"),

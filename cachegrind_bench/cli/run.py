@@ -61,7 +61,12 @@ class _Reporting:
 @click.option("--require-sealed", is_flag=True, help="Fail where any part of the seal is unavailable.")
 @click.option("--keep-out-files", metavar="DIR", help="Copy Valgrind's out files here, for cg_annotate or KCachegrind.")
 @click.option(
-    "--format", "form", type=click.Choice(["table", "json", "markdown"]), default="table", show_default=True, help="Report's format."
+    "--format",
+    "form",
+    type=click.Choice(["table", "json", "markdown"]),
+    default="table",
+    show_default=True,
+    help="Report's format.",
 )
 @click.option("-q", "--quiet", is_flag=True, help="No report and no output of the program.")
 @command_argument
@@ -102,9 +107,7 @@ def command(**options: Any) -> None:
     _deliver(result, reporting)
 
 
-def _measure(
-    plan: Plan, geometry: Geometry, valgrind: str | None, keep: Path | None, reporting: _Reporting
-) -> Result:
+def _measure(plan: Plan, geometry: Geometry, valgrind: str | None, keep: Path | None, reporting: _Reporting) -> Result:
     """Measure with progress on stderr, and add what else a result tells."""
     from cachegrind_bench.measure.result import measured_result
     from cachegrind_bench.render.progress import progress
@@ -201,6 +204,11 @@ def _input(name: str | None, cwd: Path) -> Path | None:
     if name is None:
         return None
     path = cwd / name
+    if path.exists() and not path.is_file() and not path.is_char_device():
+        raise UsageError(
+            f"cannot use --stdin {name}: it is not a regular file",
+            hint="every execution reads it anew, which a pipe does not allow; save it to a file first",
+        )
     try:
         with path.open("rb"):
             return path

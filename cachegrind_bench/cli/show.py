@@ -24,11 +24,20 @@ Examples:
 
 
 @click.command("show", epilog=_EPILOG)
-@click.option("--top", type=click.IntRange(0, 100_000), default=10, show_default=True, help="How many functions to list.")
-@click.option("--sort", default="score", show_default=True, metavar="EVENT", help="Order functions by score, Ir, D1mr, ...")
+@click.option(
+    "--top", type=click.IntRange(0, 100_000), default=10, show_default=True, help="How many functions to list."
+)
+@click.option(
+    "--sort", default="score", show_default=True, metavar="EVENT", help="Order functions by score, Ir, D1mr, ..."
+)
 @click.option("--benchmark", "pattern", metavar="PATTERN", help="Only benchmarks with this id (* and ? are wildcards).")
 @click.option(
-    "--format", "form", type=click.Choice(["table", "json", "markdown"]), default="table", show_default=True, help="Report's format."
+    "--format",
+    "form",
+    type=click.Choice(["table", "json", "markdown"]),
+    default="table",
+    show_default=True,
+    help="Report's format.",
 )
 @click.argument("file")
 def command(file: str, top: int, sort: str, pattern: str | None, form: str) -> None:
@@ -41,7 +50,9 @@ def command(file: str, top: int, sort: str, pattern: str | None, form: str) -> N
     chosen = [item for item in result.benchmarks if pattern is None or matches(item, pattern)]
     if not chosen:
         known = ", ".join(item.id for item in result.benchmarks[:10]) or "none at all"
-        raise UsageError(f"{file} has no benchmark {pattern!r}" if pattern else f"{file} has no benchmarks", hint=f"it has: {known}")
+        raise UsageError(
+            f"{file} has no benchmark {pattern!r}" if pattern else f"{file} has no benchmarks", hint=f"it has: {known}"
+        )
     text = io.StringIO()
     if form == "json":
         summary.render(_only(result, chosen), text)
@@ -62,7 +73,9 @@ def read_result(name: str) -> Result:
     try:
         return decode(Path(name).read_bytes(), name)
     except OSError as error:
-        raise UsageError(f"cannot read {name}: {error.strerror}", hint="result files are written by 'cg-bench run -o FILE'") from error
+        raise UsageError(
+            f"cannot read {name}: {error.strerror}", hint="result files are written by 'cg-bench run -o FILE'"
+        ) from error
 
 
 def matches(benchmark: Benchmark, pattern: str) -> bool:

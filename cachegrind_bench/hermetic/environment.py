@@ -75,7 +75,9 @@ class Request:
             if not name or "\0" in item:
                 raise UsageError(f"--env {item!r} names no variable", hint="write --env NAME or --env NAME=VALUE")
             if name in RESERVED or name.startswith(_PAD):
-                raise UsageError(f"--env {name}: this variable belongs to the seal", hint="every run gets its own value")
+                raise UsageError(
+                    f"--env {name}: this variable belongs to the seal", hint="every run gets its own value"
+                )
             if equals:
                 values[name] = value
             else:

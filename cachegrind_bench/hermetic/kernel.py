@@ -10,8 +10,7 @@ import ctypes
 import errno
 import os
 import struct
-from dataclasses import dataclass
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, NamedTuple
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
@@ -27,8 +26,7 @@ _RET_ALLOW, _RET_USER_NOTIF = 0x7FFF0000, 0x7FC00000
 CLONE_THREAD = 0x00010000
 
 
-@dataclass(frozen=True, slots=True)
-class Architecture:
+class Architecture(NamedTuple):
     """Audit number and system call numbers of one machine type; a call that it lacks is absent."""
 
     audit: int
@@ -109,8 +107,7 @@ def become_subreaper() -> None:
     _prctl(_PR_SET_CHILD_SUBREAPER, 1, "prctl(PR_SET_CHILD_SUBREAPER)")
 
 
-@dataclass(frozen=True, slots=True)
-class Trap:
+class Trap(NamedTuple):
     """A system call to be notified of; only where (argument `index` & `mask`) == `value`, if a mask is given."""
 
     number: int
@@ -132,6 +129,7 @@ def install_filter(table: Architecture, traps: Sequence[Trap]) -> int:
 
     program = SockFprog(len(code) // 8, ctypes.addressof(buffer))
     _prctl(_PR_SET_NO_NEW_PRIVS, 1, "prctl(PR_SET_NO_NEW_PRIVS)")
+    descriptor = -1
     # Kernels from 5.19 can keep a call that we are answering from being interrupted by the program's own signals.
     for flags in (_NEW_LISTENER | _WAIT_KILLABLE_RECV, _NEW_LISTENER):
         descriptor = _libc.syscall(

@@ -5,7 +5,7 @@ The other side of the pipe is `launcher`. Knows nothing of Valgrind beyond the n
 
 from __future__ import annotations
 
-import json
+import marshal
 import os
 import pty
 import selectors
@@ -101,7 +101,7 @@ def launch(invocation: Invocation, scratch: Scratch, *, echo: Callable[[bytes], 
     if len(report) < 4 or len(report) != 4 + struct.unpack("=I", report[:4])[0]:
         text = tail.decode("utf-8", "backslashreplace").strip()
         raise MeasurementError(f"the launcher process ended without a report{': ' + text if text else ''}")
-    return _outcome(json.loads(report[4:]), invocation, tail)
+    return _outcome(marshal.loads(report[4:]), invocation, tail)
 
 
 def _orders(invocation: Invocation, scratch: Scratch, redirect: str | None) -> dict[str, Any]:
@@ -145,7 +145,7 @@ def _redirect(output: Output, scratch: Scratch, stack: ExitStack, sinks: dict[in
 
 
 def _send(descriptor: int, orders: dict[str, Any]) -> None:
-    data = json.dumps(orders).encode("ascii")
+    data = marshal.dumps(orders)
     data = struct.pack("=I", len(data)) + data
     with suppress(BrokenPipeError):  # it died: the missing report says so
         while data:
@@ -183,9 +183,7 @@ def _outcome(report: dict[str, Any], invocation: Invocation, tail: bytes) -> Out
         raise process.NotExecutable(f"cannot execute {program!r}: {report['failure'][1]}")
     status: int | None = report["status"]
     images = report["images"]
-    unsealed: dict[str, str] = dict(report["seal"])
-    for reason in report["unanswered"]:
-        unsealed.setdefault("random devices", reason)
+    unsealed: dict[str, str] = {**report["unanswered"], **report["seal"]}
     return Outcome(
         exit_status=os.WEXITSTATUS(status) if status is not None and os.WIFEXITED(status) else None,
         signal=os.WTERMSIG(status) if status is not None and os.WIFSIGNALED(status) else None,

@@ -17,7 +17,7 @@ from typing import TYPE_CHECKING
 from cachegrind_bench.errors import MeasurementError
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator
+    from collections.abc import Generator
     from pathlib import Path
 
 _SLOTS = 1000
@@ -53,7 +53,7 @@ class Scratch:
 
 
 @contextlib.contextmanager
-def scratch(base: Path) -> Iterator[Scratch]:
+def scratch(base: Path) -> Generator[Scratch]:
     """Take a free directory under `base` (`/tmp`); it is removed in the end. MeasurementError where none can be made."""
     for slot in range(_SLOTS):
         path = base / f"cg-bench.{slot:02}"
@@ -63,11 +63,14 @@ def scratch(base: Path) -> Iterator[Scratch]:
         try:
             yield Scratch(path=path, lock=lock)
         finally:
+            with contextlib.suppress(OSError):
+                _empty(path)
             shutil.rmtree(path, ignore_errors=True)
             os.close(lock)
         return
     raise MeasurementError(
-        f"no directory of our own can be made in {base}", hint=f"see whether {base}/cg-bench.00 and the like belong to you"
+        f"no directory of our own can be made in {base}",
+        hint=f"see whether {base}/cg-bench.00 and the like belong to you",
     )
 
 

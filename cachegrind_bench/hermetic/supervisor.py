@@ -11,14 +11,14 @@ import fcntl
 import hashlib
 import os
 import struct
-from dataclasses import dataclass
+from typing import NamedTuple
 
 from cachegrind_bench.hermetic.kernel import CLONE_THREAD, Architecture, Trap
 
 # linux/include/uapi/linux/seccomp.h: struct seccomp_notif, seccomp_notif_resp, seccomp_notif_addfd
 _NOTIFICATION, _RESPONSE, _ADD_FD = struct.Struct("=QIIiIQ6Q"), struct.Struct("=QqiI"), struct.Struct("=QIIII")
 _RECV, _SEND, _ID_VALID, _ADDFD = 0xC0502100, 0xC0182101, 0x40082102, 0x40182103
-_CONTINUE, _ADDFD_SEND = 1, 1 << 1
+_CONTINUE = 1
 _AT_RANDOM = 25
 _O_CLOEXEC = 0o2000000
 # Only plain reading opens can be of a random device; the mask spares the supervisor all others.
@@ -30,41 +30,63 @@ _LONGEST_ANSWER = 1 << 20
 _MOST_ARGUMENTS = 10_000
 
 
-@dataclass(frozen=True, slots=True)
-class Clock:
+class Clock(NamedTuple):
     """A clock that starts at `epoch_ns` and moves by `step_ns` with every reading."""
 
     epoch_ns: int
     step_ns: int
 
 
-@dataclass(slots=True)
 class Image:
     """One program run by one process, from its start or exec on; `argv` as text with surrogate escapes."""
 
-    pid: int
-    path: str
-    argv: list[str]
-    parent: int
-    forked: bool
-    forks: int = 0
-    replaced: bool = False
+    __slots__ = ("argv", "forked", "forks", "parent", "path", "pid", "replaced")
+
+    def __init__(  # noqa: PLR0913 - a record; dataclasses would triple the launcher's start-up
+        self,
+        pid: int,
+        path: str,
+        argv: list[str],
+        parent: int,
+        *,
+        forked: bool,
+        forks: int = 0,
+        replaced: bool = False,
+    ) -> None:
+        self.pid = pid
+        self.path = path
+        self.argv = argv
+        self.parent = parent
+        self.forked = forked
+        self.forks = forks
+        self.replaced = replaced
+
+    def __repr__(self) -> str:
+        return f"Image({', '.join(f'{name}={value!r}' for name, value in self.as_dict().items())})"
+
+    def as_dict(self) -> dict[str, object]:
+        """Return the attributes by name."""
+        return {name: getattr(self, name) for name in self.__slots__}
 
 
-@dataclass(slots=True)
 class _Process:
     """What the supervisor knows of one process id."""
 
-    stream: bytes
-    image: Image
-    drawn: int = 0
-    forks: int = 0
-    pending: list[str] | None = None
+    __slots__ = ("drawn", "forks", "image", "pending", "stream")
+
+    def __init__(self, stream: bytes, image: Image) -> None:
+        self.stream = stream
+        self.image = image
+        self.drawn = 0
+        self.forks = 0
+        self.pending: list[str] | None = None
 
 
 def traps(table: Architecture, *, randomness: bool, clock: bool) -> list[Trap]:
     """Return the system calls to be notified of."""
-    wanted = [Trap(table.calls[name]) for name in ("execve", "execveat", "clone3", "fork", "vfork") if name in table.calls]
+    wanted = [
+        Trap(table.calls[name]) for name in ("execve", "execveat", "clone3", "fork", "vfork") if name in table.calls
+    ]
     wanted.append(Trap(table.calls["clone"], 0, CLONE_THREAD, 0))
     if randomness:
         wanted += [Trap(table.calls[name]) for name in ("getrandom", "getrlimit", "prlimit64")]
@@ -88,16 +110,20 @@ class Supervisor:
         seed: bytes,
         tool: str | None,
         out: str,
+        randomness: bool,
         clock: Clock | None,
     ) -> None:
         self.listener = listener
         self.images: list[Image] = []
-        self.failures: list[str] = []
+        # Reasons, by part of the seal that turned out not to hold.
+        self.failures: dict[str, str] = {}
         self._root = root
         self._seed = seed
         self._tool = tool
         self._out = out
+        self._randomness = randomness
         self._aside = 0
+        self._at_random_pinned = False
         self._clock = clock
         self._ticks = 0
         self._device: int | None = None
@@ -137,7 +163,9 @@ class Supervisor:
         if name == "getrandom":
             return True, self._getrandom(ident, thread, args[0], args[1])
         if name in ("openat", "open"):
-            self._open(ident, thread, args[1] if name == "openat" else args[0], args[2] if name == "openat" else args[1])
+            self._open(
+                ident, thread, args[1] if name == "openat" else args[0], args[2] if name == "openat" else args[1]
+            )
         elif name in ("getrlimit", "prlimit64"):
             self._pin_at_random(ident, thread)
         elif name in ("execve", "execveat"):
@@ -175,6 +203,7 @@ class Supervisor:
         for kind, address in struct.iter_unpack("=QQ", auxv[: len(auxv) // 16 * 16]):
             if kind == _AT_RANDOM:
                 self._poke(ident, thread, address, hashlib.shake_128(self._seed + b"AT_RANDOM").digest(16))
+                self._at_random_pinned = True
 
     def _open(self, ident: int, thread: int, address: int, flags: int) -> None:
         """Hand out a file of fixed bytes when a random device is opened."""
@@ -195,7 +224,7 @@ class Supervisor:
         except OSError as error:
             if error.errno != errno.ENOENT:
                 self._device_failed = True
-                self.failures.append(f"random devices: {error.strerror}")
+                self.failures["random_devices"] = error.strerror or str(error)
             return
         try:
             fcntl.ioctl(self.listener, _SEND, _RESPONSE.pack(ident, number, 0, 0))
@@ -289,7 +318,9 @@ class Supervisor:
         self._aside += 1
 
     def finish(self) -> None:
-        """Bring `images` up to date when all processes have ended."""
+        """Bring `images` and `failures` up to date when all processes have ended."""
+        if self._tool is not None and self._randomness and not self._at_random_pinned:
+            self.failures.setdefault("randomness", "Valgrind did not come by where AT_RANDOM can be set")
         for pid, process in self._processes.items():
             if self._tool is None and process.pending is not None:
                 self._replace(process, pid, process.pending)
@@ -304,7 +335,12 @@ class Supervisor:
 
     def _poke(self, ident: int, thread: int, address: int, data: bytes) -> None:
         """Write into the caller's memory, having made sure that it is still the caller."""
-        memory = os.open(f"/proc/{thread}/mem", os.O_WRONLY)
+        try:
+            memory = os.open(f"/proc/{thread}/mem", os.O_WRONLY)
+        except PermissionError as error:
+            for part in ("randomness", *(("clock",) if self._clock else ())):
+                self.failures.setdefault(part, f"the program's memory cannot be written: {error.strerror}")
+            raise
         try:
             fcntl.ioctl(self.listener, _ID_VALID, struct.pack("=Q", ident))
             try:

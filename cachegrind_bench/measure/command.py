@@ -10,7 +10,6 @@ import os
 import re
 import shlex
 from dataclasses import dataclass, replace
-from pathlib import Path
 from typing import TYPE_CHECKING
 
 from cachegrind_bench import process
@@ -18,11 +17,14 @@ from cachegrind_bench.errors import UsageError
 
 if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence
+    from pathlib import Path
 
 _HEAD_BYTES = 4096
 _DEEPEST_SCRIPT = 4  # as the kernel: a script's interpreter may be a script itself, but not for ever
 # pyenv, rbenv, nodenv and the like: exec ".../libexec/pyenv" exec "$program" "$@"; asdf: exec /opt/asdf/bin/asdf exec "node" "$@"
-_SHIM = re.compile(rb"^\s*exec\s+[\"']?([^\s\"']*(?:pyenv|rbenv|nodenv|goenv|jenv|plenv|phpenv|asdf))[\"']?\s+exec\b", re.MULTILINE)
+_SHIM = re.compile(
+    rb"^\s*exec\s+[\"']?([^\s\"']*(?:pyenv|rbenv|nodenv|goenv|jenv|plenv|phpenv|asdf))[\"']?\s+exec\b", re.MULTILINE
+)
 _PYTHON = re.compile(r"(python|pypy)[\d.]*")
 # Options of Python that are followed by a value of their own; after -c and -m the program's arguments begin.
 _PYTHON_VALUE_OPTIONS = "WX"
@@ -76,11 +78,17 @@ def _locate(name: str, path: str, cwd: Path) -> str:
     if os.sep in name:
         full = os.path.join(cwd, name)
         if not os.path.exists(full):
-            raise UsageError(f"command not found: {name}", hint="there is no such file; a relative path starts at the working directory")
+            raise UsageError(
+                f"command not found: {name}",
+                hint="there is no such file; a relative path starts at the working directory",
+            )
         if os.path.isdir(full):
             raise UsageError(f"cannot execute {name}: it is a directory")
         if not os.access(full, os.X_OK):
-            raise UsageError(f"cannot execute {name}: permission denied", hint=f"chmod +x {shlex.quote(name)}, or name its interpreter")
+            raise UsageError(
+                f"cannot execute {name}: permission denied",
+                hint=f"chmod +x {shlex.quote(name)}, or name its interpreter",
+            )
         return os.path.normpath(full) if ".." not in name else os.path.abspath(full)
     found = process.which(name, path)
     if found is None:

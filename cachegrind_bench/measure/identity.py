@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
 from cachegrind_bench.hermetic.machine import machine_fields, machine_info
@@ -10,9 +11,7 @@ from cachegrind_bench.model.result import Environment, comparability_key
 if TYPE_CHECKING:
     from collections.abc import Mapping
 
-    from cachegrind_bench.hermetic.environment import Request
-    from cachegrind_bench.hermetic.fingerprint import Fingerprint
-    from cachegrind_bench.model.result import SealPart
+    from cachegrind_bench.model.result import ObjectFile, SealPart
     from cachegrind_bench.valgrind.options import Geometry, Tool
     from cachegrind_bench.valgrind.tool import Valgrind
 
@@ -34,7 +33,26 @@ def environment_of(
     return Environment(key=comparability_key(fields), fields=fields, info=info)
 
 
-def benchmark_key_fields(identity: Fingerprint, seal: Mapping[str, SealPart], tool: Tool) -> dict[str, str]:
-    """Return the benchmark's own share of its key: what interprets it, and what was pinned."""
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Identity:
+    """What a command consists of: the files it loads, and its share of the key (ids of libc and interpreter)."""
+
+    objects: tuple[ObjectFile, ...]
+    key_fields: Mapping[str, str]
+
+
+def identify(executable: str, variables: Mapping[str, str]) -> Identity:
+    """Read the build-ids of an executable and all it loads, as its environment leads the loader."""
+    # Imported here: pyelftools is slow to import, and this can run beside the measurement.
+    from cachegrind_bench.hermetic.fingerprint import fingerprint, interpreter_identity, key_fields
+
+    library_path = [folder for folder in variables.get("LD_LIBRARY_PATH", "").split(":") if folder]
+    found = fingerprint(executable, library_path=library_path)
+    interpreter = interpreter_identity(found, path=variables.get("PATH", ""), library_path=library_path)
+    return Identity(objects=found.objects, key_fields=key_fields(found, interpreter))
+
+
+def benchmark_key_fields(identity: Identity, seal: Mapping[str, SealPart], tool: Tool) -> dict[str, str]:
+    """Return the benchmark's own share of its key: what interprets it, what was pinned, and what counted."""
     states = {f"seal.{part}": seal[part].state.value for part in _COUNTED_PARTS}
-    return {**identity.key_fields(), **states, "tool": tool.value}
+    return {**identity.key_fields, **states, "tool": tool.value}

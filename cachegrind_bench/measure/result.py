@@ -7,6 +7,7 @@ from dataclasses import replace
 from typing import TYPE_CHECKING
 
 from cachegrind_bench.hermetic import environment
+from cachegrind_bench.measure.identity import identify
 from cachegrind_bench.measure.run import measure
 from cachegrind_bench.measure.session import default_cpu, session
 from cachegrind_bench.model.result import Result
@@ -16,7 +17,6 @@ if TYPE_CHECKING:
     from datetime import datetime
     from pathlib import Path
 
-    from cachegrind_bench.hermetic.fingerprint import Fingerprint
     from cachegrind_bench.measure.run import Plan, Progress
     from cachegrind_bench.model.result import Commit
     from cachegrind_bench.valgrind.options import Geometry
@@ -45,7 +45,8 @@ def measured_result(
         ) as ready,
         ThreadPoolExecutor(1) as beside,
     ):
-        identity = beside.submit(_identify, plan)
+        variables = environment.compose(plan.environ, plan.request, {})
+        identity = beside.submit(identify, plan.command.executable, variables)
         commit = beside.submit(_commit, plan)
         benchmark = measure(plan, ready.runner, ready.environment, identity.result, progress)
         return Result(
@@ -55,14 +56,6 @@ def measured_result(
             env=ready.environment,
             benchmarks=(benchmark,),
         )
-
-
-def _identify(plan: Plan) -> Fingerprint:
-    from cachegrind_bench.hermetic.fingerprint import fingerprint  # here: pyelftools is slow to import
-
-    variables = environment.compose(plan.environ, plan.request, {})
-    folders = variables.get("LD_LIBRARY_PATH", "").split(":")
-    return fingerprint(plan.command.executable, library_path=[folder for folder in folders if folder])
 
 
 def _commit(plan: Plan) -> Commit | None:

@@ -2,11 +2,10 @@
 
 from __future__ import annotations
 
+import contextlib
 import os
-from collections.abc import Callable
 from dataclasses import dataclass, field
-from pathlib import Path
-from typing import TYPE_CHECKING, Protocol, TypeVar
+from typing import TYPE_CHECKING, Protocol
 
 from cachegrind_bench import process
 from cachegrind_bench.errors import MeasurementError
@@ -15,23 +14,22 @@ from cachegrind_bench.measure.command import default_id
 from cachegrind_bench.measure.identity import benchmark_key_fields
 from cachegrind_bench.measure.seal import require_sealed, seal_parts
 from cachegrind_bench.model import score as cost_models
-from cachegrind_bench.model.result import Benchmark, ObjectFile, Run, Score, comparability_key
+from cachegrind_bench.model.result import Benchmark, Run, Score, comparability_key
 from cachegrind_bench.valgrind.options import Tool
 from cachegrind_bench.valgrind.runner import Target
 
 if TYPE_CHECKING:
-    from collections.abc import Mapping, Sequence
+    from collections.abc import Callable, Generator, Mapping, Sequence
+    from pathlib import Path
 
-    from cachegrind_bench.hermetic.fingerprint import Fingerprint
     from cachegrind_bench.hermetic.launch import Outcome
     from cachegrind_bench.hermetic.supervisor import Clock
     from cachegrind_bench.measure.command import Command
+    from cachegrind_bench.measure.identity import Identity
     from cachegrind_bench.model.metrics import Counts
     from cachegrind_bench.model.result import Environment, SealPart
     from cachegrind_bench.model.score import CostModel
     from cachegrind_bench.valgrind.runner import Measurement, Runner
-
-_Value = TypeVar("_Value")
 
 
 class Progress(Protocol):
@@ -94,7 +92,7 @@ def measure(
     plan: Plan,
     runner: Runner,
     env: Environment,
-    identify: Callable[[], Fingerprint],
+    identify: Callable[[], Identity],
     progress: Progress,
 ) -> Benchmark:
     """Measure as planned. MeasurementError if the command fails, times out or cannot be measured.
@@ -110,14 +108,16 @@ def _execute(plan: Plan, runner: Runner, env: Environment, progress: Progress) -
     tool = Tool.CACHEGRIND
     for number in range(plan.warmup):
         progress.phase(f"warm-up{_of(number, plan.warmup)}, without Valgrind")
-        outcome = _surrounded(plan, lambda: runner.warm_up(target))
+        with _surrounded(plan):
+            outcome = runner.warm_up(target)
         _seal(plan, outcome, env)
         if _starts_processes(outcome):
             tool = Tool.CALLGRIND
     measurements: list[Measurement] = []
     while len(measurements) < plan.repeat:
         progress.phase(f"measuring{_of(len(measurements), plan.repeat)} under {tool.value.capitalize()}")
-        measurement = _surrounded(plan, lambda: runner.measure(target, tool))
+        with _surrounded(plan):
+            measurement = runner.measure(target, tool)
         _seal(plan, measurement.outcome, env)
         if measurement.accounts.split_needed:
             # It starts processes after all; Cachegrind's files would count the past of each child again.
@@ -149,19 +149,20 @@ def _starts_processes(outcome: Outcome) -> bool:
     return any(image.forked or image.forks or image.replaced for image in outcome.images or ())
 
 
-def _surrounded(plan: Plan, action: Callable[[], _Value]) -> _Value:
+@contextlib.contextmanager
+def _surrounded(plan: Plan) -> Generator[None]:
     """Run the user's preparation before and clean-up after an execution, whatever becomes of it."""
     try:
         if plan.prepare:
             _native(plan, plan.prepare, "--prepare")
-        return action()
+        yield
     finally:
         if plan.cleanup:
             _native(plan, plan.cleanup, "--cleanup")
 
 
 def _native(plan: Plan, command: str, option: str) -> None:
-    completed = process.run([command], shell=True, env=plan.environ, cwd=plan.cwd)
+    completed = process.run([command], shell=True, env=plan.environ, cwd=plan.cwd)  # noqa: S604 - the user wrote it for a shell
     if completed.status != 0:
         words = (completed.stderr or completed.stdout).decode("utf-8", "backslashreplace").strip()
         end = f"signal {completed.signal}" if completed.status is None else f"exit status {completed.status}"
@@ -169,12 +170,12 @@ def _native(plan: Plan, command: str, option: str) -> None:
 
 
 def _benchmark(
-    plan: Plan, env: Environment, fingerprint: Fingerprint, measurements: Sequence[Measurement]
+    plan: Plan, env: Environment, identity: Identity, measurements: Sequence[Measurement]
 ) -> Benchmark:
     chosen = lower_median(measurements, plan.model)
     accounts, outcome = chosen.accounts, chosen.outcome
     seal = _seal(plan, outcome, env)
-    key_fields = benchmark_key_fields(fingerprint, seal, chosen.tool)
+    key_fields = benchmark_key_fields(identity, seal, chosen.tool)
     counts = accounts.profile.counts()
     warnings = [*plan.command.notes, *accounts.doubts, *_launcher_notes(chosen, counts)]
     if plan.ignore_exit_status and outcome.exit_status:
@@ -192,7 +193,7 @@ def _benchmark(
         runs=tuple(Run(layout=0, counts=item.accounts.profile.counts()) for item in measurements),
         processes=accounts.processes,
         processes_exact=not accounts.doubts,
-        objects=tuple(ObjectFile(path=item.path, build_id=item.build_id) for item in fingerprint.objects),
+        objects=identity.objects,
         wall_ms=sum(item.outcome.wall_ms for item in measurements),
         seal=seal,
         profile=accounts.profile,
@@ -223,8 +224,8 @@ def _launcher_notes(measurement: Measurement, counts: Counts) -> list[str]:
     if first == last or not share:
         return []
     percent = 100 * share / (counts.Ir or 1)
-    return [
+    note = (
         f"{first} executed {last} in its place: {share:,} instructions ({percent:.1f} %) of this score are its own; "
         f"measure {last} itself if they do not belong"
-    ]
-
+    )
+    return [note]

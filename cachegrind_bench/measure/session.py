@@ -14,7 +14,7 @@ from cachegrind_bench.valgrind.runner import ValgrindRunner
 from cachegrind_bench.valgrind.tool import find
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Iterator, Mapping
+    from collections.abc import Callable, Generator, Mapping
 
     from cachegrind_bench.model.result import Environment
     from cachegrind_bench.valgrind.options import Geometry
@@ -40,7 +40,7 @@ def session(
     passed: Mapping[str, str],
     echo: Callable[[bytes], None],
     keep: Path | None = None,
-) -> Iterator[Session]:
+) -> Generator[Session]:
     """Set up, and clean up in the end. MeasurementError where Valgrind or a directory is missing."""
     found = find(valgrind, environ)
     with scratch(SCRATCH_BASE) as directory:

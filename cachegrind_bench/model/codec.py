@@ -36,7 +36,7 @@ SCHEMA = FAMILY + "1"
 def encode(result: Result) -> bytes:
     """Return the canonical bytes: sorted keys, no floats, UTF-8, one newline at the end."""
     strings: dict[str, int] = {}
-    document = {
+    document: dict[str, object] = {
         "schema": SCHEMA,
         "tool": {"version": result.tool_version},
         "created_at": result.created_at,

@@ -39,7 +39,7 @@ class Node:
     def _object(self) -> dict[str, object]:
         if not isinstance(self.value, dict):
             self._expected("an object")
-        return cast("dict[str, object]", self.value)
+        return cast("dict[str, object]", self.value)  # pyright: ignore[reportUnknownMemberType]
 
     def has(self, key: str) -> bool:
         """Tell whether this object has the key."""
@@ -61,7 +61,8 @@ class Node:
         """Yield the values of this list."""
         if not isinstance(self.value, list):
             self._expected("a list")
-        for index, item in enumerate(cast("list[object]", self.value)):
+        values = cast("list[object]", self.value)  # pyright: ignore[reportUnknownMemberType]
+        for index, item in enumerate(values):
             yield Node(item, f"{self.path}[{index}]")
 
     def is_null(self) -> bool:
@@ -112,7 +113,7 @@ class Node:
         """Return this list of whole numbers that are not negative (checked in bulk: profiles have thousands)."""
         if not isinstance(self.value, list):
             self._expected("a list")
-        numbers = cast("list[int]", self.value)
+        numbers = cast("list[int]", self.value)  # pyright: ignore[reportUnknownMemberType]
         if not all(type(number) is int and 0 <= number < _LARGEST for number in numbers):
             self.fail("expected whole numbers that are not negative")
         return numbers

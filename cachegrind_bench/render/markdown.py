@@ -28,8 +28,7 @@ def render(report: Report, stream: TextIO) -> None:
         if section.title:
             stream.write(f"**{escape(section.title)}**\n\n")
         _table(section, stream)
-    for warning in report.warnings:
-        stream.write(f"\n> ⚠️ {escape(warning)}\n")
+    stream.writelines(f"\n> ⚠️ {escape(warning)}\n" for warning in report.warnings)
 
 
 def _table(section: Section, stream: TextIO) -> None:

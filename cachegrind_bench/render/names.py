@@ -30,7 +30,7 @@ def demangled(name: str) -> str:
 
 
 def _rust(name: str) -> str | None:
-    import rust_demangler
+    import rust_demangler  # type: ignore[import-untyped]  # ships no types
 
     try:
         return str(rust_demangler.demangle(name))
@@ -40,7 +40,7 @@ def _rust(name: str) -> str | None:
 
 def _cxx(name: str) -> str | None:
     try:
-        import cxxfilt  # needs the C++ library of the system
+        import cxxfilt  # type: ignore[import-untyped]  # ships no types; needs the C++ library of the system
     except OSError:
         return None
     try:

@@ -76,7 +76,9 @@ def _numbers(benchmark: Benchmark) -> Section:
     if len(benchmark.runs) > 1:
         scores = [CostModel.parse(score.model).score(run.counts) for run in benchmark.runs]
         same = all(run.counts == benchmark.runs[0].counts for run in benchmark.runs)
-        note = f"all nine counts of {len(scores)} runs are identical" if same else f"of the score, over {len(scores)} runs"
+        note = (
+            f"all nine counts of {len(scores)} runs are identical" if same else f"of the score, over {len(scores)} runs"
+        )
         rows.append(("noise", spread(min(scores), max(scores)), note))
     return Section(title="", columns=(), rows=tuple(rows))
 
@@ -100,15 +102,11 @@ def _conditions(benchmark: Benchmark, env: Environment) -> Section:
     kept = ", ".join(f"{name} kept" for name, part in benchmark.seal.items() if part.state is SealState.KEPT)
     state = "fully" if pinned == len(wanted) else f"{pinned} of {len(wanted)} parts"
     runs = len(benchmark.runs)
-    tool = benchmark.tool.capitalize()
+    tool = f"{benchmark.tool.capitalize()} {env.fields.get('valgrind', '?')}"
     rows: list[Row] = [
         ("sealed", f"{state}{f' ({kept})' if kept else ''}"),
         *(("", f"not pinned: {plain(text)}") for text in loose),
-        (
-            "measured",
-            f"{runs} run{'s' if runs != 1 else ''} under {tool} {env.fields.get('valgrind', '?')} "
-            f"in {duration(benchmark.wall_ms)}",
-        ),
+        ("measured", f"{runs} run{'s' if runs != 1 else ''} under {tool} in {duration(benchmark.wall_ms)}"),
     ]
     if not benchmark.processes_exact:
         rows.append(("processes", "not all counted exactly, see the warnings"))
@@ -134,7 +132,9 @@ def _origin(result: Result, benchmark: Benchmark) -> Section:
         branch = f" on {plain(commit.branch)}" if commit.branch else ""
         rows.append(("commit", f"{commit.sha[:12]}{branch}{dirty}"))
     rows.append(("key", f"{benchmark.key}, comparable with results of the same key"))
-    rows += [(f"  {name}", plain(value)) for name, value in sorted({**result.env.fields, **benchmark.key_fields}.items())]
+    rows += [
+        (f"  {name}", plain(value)) for name, value in sorted({**result.env.fields, **benchmark.key_fields}.items())
+    ]
     return Section(title="origin", columns=(), rows=tuple(rows))
 
 
@@ -149,10 +149,13 @@ def _hottest(benchmark: Benchmark, *, top: int, sort: str) -> Section:
         return model.score(counts) if name == "score" else counts.as_dict()[name]
 
     name = sort_name(sort)
-    weighed = sorted(((weight(row), row) for row in profile.functions), key=lambda item: (-item[0], item[1].name, item[1].file))
+    weighed = sorted(
+        ((weight(row), row) for row in profile.functions), key=lambda item: (-item[0], item[1].name, item[1].file)
+    )
     total = sum(value for value, _row in weighed)
     rows = [
-        (grouped(value), share(value, total), plain(demangled(row.name)), plain(row.file)) for value, row in weighed[:top]
+        (grouped(value), share(value, total), plain(demangled(row.name)), plain(row.file))
+        for value, row in weighed[:top]
     ]
     rest = weighed[top:]
     if rest:

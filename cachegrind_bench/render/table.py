@@ -30,15 +30,16 @@ def _section(section: Section) -> list[str]:
     rows = [section.columns, *section.rows] if section.columns else list(section.rows)
     width = max(map(len, rows), default=0)
     full = [(*row, *[""] * (width - len(row))) for row in rows]
-    sizes = [max((len(row[place]) for row in full if row[place + 1 :] or _is_number(row[place])), default=0) for place in range(width)]
+    sizes = [
+        max((len(row[place]) for row in full if row[place + 1 :] or _is_number(row[place])), default=0)
+        for place in range(width)
+    ]
     indent = _MARGIN * 2 if section.title else _MARGIN
     return [indent + _line(row, sizes) for row in full]
 
 
 def _line(row: Row, sizes: list[int]) -> str:
-    cells = [
-        cell.rjust(size) if _is_number(cell) else cell.ljust(size) for cell, size in zip(row, sizes, strict=True)
-    ]
+    cells = [cell.rjust(size) if _is_number(cell) else cell.ljust(size) for cell, size in zip(row, sizes, strict=True)]
     return _MARGIN.join(cells)
 
 

@@ -39,7 +39,9 @@ def check_outcome(
     if not ignore_status:
         raise CommandFailedError(
             f"the command failed with exit status {outcome.exit_status} {where}",
-            hint=_join(_last_words(outcome.tail), _held_back(held_back), "--ignore-exit-status measures it all the same"),
+            hint=_join(
+                _last_words(outcome.tail), _held_back(held_back), "--ignore-exit-status measures it all the same"
+            ),
             exit_status=outcome.exit_status,
         )
 
@@ -61,7 +63,9 @@ def _killed(outcome: Outcome, log: str, where: str) -> MeasurementError:
         )
     core = _valgrind_trouble(log)
     if core:
-        return CommandFailedError(f"Valgrind was ended by {name}: {core}", hint=_last_words(outcome.tail), signal=number)
+        return CommandFailedError(
+            f"Valgrind was ended by {name}: {core}", hint=_last_words(outcome.tail), signal=number
+        )
     return CommandFailedError(
         f"the command was killed by {name} {where}", hint=_last_words(outcome.tail), signal=number
     )

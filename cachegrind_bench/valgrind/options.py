@@ -12,7 +12,7 @@ if TYPE_CHECKING:
     from pathlib import Path
 
 _SMALLEST_LINE = 16  # Valgrind's MIN_LINE_SIZE
-_LARGEST_SIZE = 1 << 40
+_LARGEST_SIZE = (1 << 31) - 1  # Valgrind keeps it in an int, and refuses more
 
 
 class Tool(StrEnum):
@@ -50,8 +50,10 @@ class Cache:
 
 def _problem(size: int, ways: int, line: int) -> str | None:
     """Return why Valgrind would refuse this cache (cachegrind/cg-arch.c, check_cache), None if it takes it."""
-    if not (0 < size <= _LARGEST_SIZE and ways > 0):
+    if not (size > 0 and ways > 0):
         return "size and associativity must be positive"
+    if size > _LARGEST_SIZE:
+        return f"the size must be below {_LARGEST_SIZE + 1} bytes"
     if line < _SMALLEST_LINE or line & (line - 1):
         return f"the line size must be a power of two and at least {_SMALLEST_LINE}"
     if size <= line:
@@ -85,6 +87,10 @@ _COMMON = (
     "--trace-children=yes",
 )
 
+# Callgrind books the stubs of shared libraries to their callers, and recursive calls to functions of their own, unless
+# it is told to do as Cachegrind does.
+_LIKE_CACHEGRIND = ("--skip-plt=no", "--separate-recs=1")
+
 # Where a process image ends or splits. Callgrind writes out what it has counted on entering these functions and
 # starts again from zero, so that a child does not inherit its parent's counts and an exec loses none. `fork` is the
 # older name; since glibc 2.34 it ends in `_Fork`, a few instructions before the system call.
@@ -109,4 +115,4 @@ def arguments(tool: Tool, geometry: Geometry, out: Path, *, guest_chase_off: boo
     )
     if tool is Tool.CACHEGRIND:
         return common
-    return (*common, *(f"--dump-before={name}" for name in (OUTER_FORK, *FORKS, *EXECS)))
+    return (*common, *_LIKE_CACHEGRIND, *(f"--dump-before={name}" for name in (OUTER_FORK, *FORKS, *EXECS)))

@@ -25,7 +25,9 @@ if TYPE_CHECKING:
 
     from cachegrind_bench.hermetic.launch import Outcome
     from cachegrind_bench.hermetic.supervisor import Image
+    from cachegrind_bench.valgrind.callgrindfile import CallgrindPart
 
+_ADDRESS = re.compile(r"0x[0-9a-f]+")  # what Callgrind calls a function without a name
 _LAST = "Program termination"
 _NAME = re.compile(r"(?:image(?P<image>\d+)\.\d+\.)?out\.(?P<pid>\d+)(?:\.(?P<part>\d+))?")
 
@@ -59,7 +61,8 @@ def account(tool: Tool, out: Path, outcome: Outcome, command: Sequence[str]) -> 
     pieces = _read(tool, out, outcome.images, command)
     if not pieces:
         raise MeasurementError(
-            "Valgrind wrote no out file", hint="the program may have ended without Valgrind's knowledge, or the disk is full"
+            "Valgrind wrote no out file",
+            hint="the program may have ended without Valgrind's knowledge, or the disk is full",
         )
     doubts = _doubts(tool, pieces, outcome)
     by_executable: dict[str, list[Profile]] = defaultdict(list)
@@ -93,11 +96,25 @@ def _read(tool: Tool, out: Path, images: Sequence[Image] | None, command: Sequen
             found = [("", file.profile, file.command_line)]
         else:
             parts = parse_callgrind(path, command=argv)
-            found = [(part.trigger, part.profile, part.command_line) for part in parts if any(part.summary)]
+            found = [(part.trigger, _complete(part), part.command_line) for part in parts]
         for trigger, profile, command_line in found:
             executable = image.path if image and image.path else _first_word(command_line, command)
             pieces.append(_Piece(index, pid, executable, trigger, _in_order(profile)))
     return pieces
+
+
+def _complete(part: CallgrindPart) -> Profile:
+    """Return the part's rows in Cachegrind's terms, with a row for what Callgrind counted and booked nowhere.
+
+    Its `totals:` lack the last block of each thread, the one that ends in the exit; its header's `summary:` has it.
+    """
+    names = (("???" if _ADDRESS.fullmatch(row.name) else row.name) for row in part.profile.functions)
+    rows = [FunctionCost(row.file, name, row.counts) for row, name in zip(part.profile.functions, names, strict=True)]
+    rest = tuple(map(int.__sub__, part.header_summary or part.summary, part.summary))
+    if min(rest) >= 0 and any(rest):
+        rows.append(FunctionCost("???", "(last block of a thread)", rest))
+    # Merged with itself alone, so that equal names become one row again.
+    return merge_profiles([Profile(events=part.events, functions=(row,)) for row in rows] or [part.profile])
 
 
 def _last_image(images: Sequence[Image] | None, pid: int) -> int | None:
@@ -108,7 +125,7 @@ def _last_image(images: Sequence[Image] | None, pid: int) -> int | None:
 def _first_word(command_line: str, command: Sequence[str]) -> str:
     """Return the program of an unquoted command line: ours if it begins so, else the text up to a space."""
     ours = os.fsencode(command[0]).decode("utf-8", "backslashreplace")
-    return ours if command_line.startswith(ours) else command_line.split(" ")[0]
+    return ours if command_line.startswith(ours) else command_line.split(" ", maxsplit=1)[0]
 
 
 def _in_order(profile: Profile) -> Profile:
@@ -131,7 +148,9 @@ def _doubts(tool: Tool, pieces: Sequence[_Piece], outcome: Outcome) -> list[str]
         )
     if outcome.images is None:
         if len({piece.pid for piece in pieces}) > 1:
-            doubts.append("processes were started, and without seccomp it cannot be told whether all were counted apart")
+            doubts.append(
+                "processes were started, and without seccomp it cannot be told whether all were counted apart"
+            )
         return doubts
     for index, image in enumerate(outcome.images):
         own = [piece for piece in pieces if piece.image == index]

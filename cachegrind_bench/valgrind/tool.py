@@ -24,7 +24,13 @@ INSTALL = {
 }
 _PLATFORMS = {"x86_64": "amd64-linux", "aarch64": "arm64-linux"}
 # Where distributions keep the tools, below the prefix of the launcher.
-_LIBRARY_FOLDERS = ("libexec/valgrind", "lib/valgrind", "lib64/valgrind", "lib/x86_64-linux-gnu/valgrind", "lib/aarch64-linux-gnu/valgrind")
+_LIBRARY_FOLDERS = (
+    "libexec/valgrind",
+    "lib/valgrind",
+    "lib64/valgrind",
+    "lib/x86_64-linux-gnu/valgrind",
+    "lib/aarch64-linux-gnu/valgrind",
+)
 _EXECUTED = re.compile(rb"\bexec\s+[\"']?(/[^\s\"']+)")
 _LIBRARY_SET = re.compile(rb"\bVALGRIND_LIB=[\"']?(/[^\s\"']+)")
 
@@ -139,7 +145,9 @@ def _version(launcher: str, libexec: str) -> str:
     match = re.match(rb"valgrind-(\d+(?:\.\d+)*)", told.stdout)
     if match is None:
         text = (told.stderr or told.stdout).decode("utf-8", "backslashreplace").strip()
-        raise MeasurementError(f"{launcher} does not work: {text[:300] or f'status {told.status}'}", hint=INSTALL["apt-get"])
+        raise MeasurementError(
+            f"{launcher} does not work: {text[:300] or f'status {told.status}'}", hint=INSTALL["apt-get"]
+        )
     version = match[1].decode()
     if tuple(int(part) for part in version.split(".")[:2]) < OLDEST:
         raise MeasurementError(f"{launcher} is version {version}; 3.16 or newer is needed")

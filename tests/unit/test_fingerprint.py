@@ -1,0 +1,599 @@
+"""Fingerprints of small programs compiled on the spot, of scripts, and of files that only claim to be programs."""
+
+from __future__ import annotations
+
+import hashlib
+import os
+import random
+import re
+import shutil
+import struct
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+
+from cachegrind_bench.hermetic.fingerprint import fingerprint, interpreter_identity, key_fields
+from cachegrind_bench.hermetic.fingerprint.identify import parse_shebang
+from cachegrind_bench.hermetic.fingerprint.search import expand, read_cache
+from cachegrind_bench.model.result import ObjectFile
+
+PATH = "/usr/local/bin:/usr/bin:/bin"
+MAIN = "int main(void) { return 0; }"
+needs_gcc = pytest.mark.skipif(shutil.which("gcc", path=PATH) is None, reason="no gcc to compile the examples with")
+needs_x86_64 = pytest.mark.skipif(os.uname().machine != "x86_64", reason="the example is of x86-64")
+
+
+def gcc(target: Path, source: str, *flags: str) -> Path:
+    target.parent.mkdir(exist_ok=True, parents=True)
+    source_file = target.parent / f"{target.name}.c"
+    source_file.write_text(source)
+    command = ["gcc", "-o", target, source_file, *flags]
+    done = subprocess.run(command, env={"PATH": PATH}, capture_output=True, text=True, check=False)
+    if done.returncode:
+        pytest.skip(f"gcc cannot do {flags}: {done.stderr.splitlines()[-1]}")
+    return target
+
+
+def script(path: Path, text: str | bytes) -> Path:
+    path.write_bytes(text if isinstance(text, bytes) else text.encode())
+    path.chmod(0o755)
+    return path
+
+
+def sha256_id(path: Path) -> str:
+    return f"sha256:{hashlib.sha256(path.read_bytes()).hexdigest()[:40]}"
+
+
+def build_id(path: Path) -> str:
+    """Return the id the linker was told to use; `--build-id=0x…` makes it known here."""
+    return fingerprint(str(path)).build_id or ""
+
+
+# Executables.
+
+
+@needs_gcc
+def test_a_dynamic_program_has_loader_libc_and_its_own_build_id(tmp_path: Path) -> None:
+    program = gcc(tmp_path / "program", MAIN, "-Wl,--build-id=0x0123456789abcdef")
+    found = fingerprint(str(program))
+    assert (found.kind, found.path, found.build_id, found.missing) == ("dynamic", str(program), "0123456789abcdef", ())
+    assert found.loader is not None
+    assert found.libc is not None
+    assert "ld-" in found.loader.path
+    assert found.libraries == (found.libc,)
+    assert found.objects == tuple(sorted(found.objects, key=lambda item: item.path))
+    assert len(found.objects) == 3
+
+
+@needs_gcc
+def test_the_build_id_is_the_one_readelf_shows(tmp_path: Path) -> None:
+    program = gcc(tmp_path / "program", MAIN, "-Wl,--build-id=sha1")
+    notes = subprocess.run(["readelf", "-n", program], env={"PATH": PATH}, capture_output=True, text=True, check=True)
+    assert fingerprint(str(program)).build_id == re.findall(r"Build ID: (\w+)", notes.stdout)[0]
+
+
+@needs_gcc
+def test_without_build_id_the_content_stands_for_it(tmp_path: Path) -> None:
+    program = gcc(tmp_path / "program", MAIN, "-Wl,--build-id=none")
+    assert fingerprint(str(program)).build_id == sha256_id(program)
+
+
+@needs_gcc
+@pytest.mark.parametrize("flag", ["-static", "-static-pie"])
+def test_a_static_program_has_neither_loader_nor_libraries(tmp_path: Path, flag: str) -> None:
+    found = fingerprint(str(gcc(tmp_path / "program", MAIN, flag, "-Wl,--build-id=0xabcd")))
+    assert (found.kind, found.build_id, found.loader, found.libraries) == ("static", "abcd", None, ())
+    assert key_fields(found, None) == {"interpreter": "none", "libc": "static"}
+
+
+@needs_gcc
+def test_stripped_section_headers_change_nothing(tmp_path: Path) -> None:
+    program = gcc(tmp_path / "program", MAIN, "-Wl,--build-id=0xabcd")
+    before = fingerprint(str(program))
+    data = bytearray(program.read_bytes())
+    at, size = (0x28, 8) if data[4] == 2 else (0x20, 4)
+    data[at : at + size] = b"\xff" * size
+    program.write_bytes(data)
+    assert fingerprint(str(program)) == before
+
+
+@needs_gcc
+def test_a_symbolic_link_is_resolved(tmp_path: Path) -> None:
+    program = gcc(tmp_path / "program", MAIN)
+    (tmp_path / "link").symlink_to("program")
+    assert fingerprint(str(tmp_path / "link")) == fingerprint(str(program))
+
+
+# Libraries.
+
+
+def library(path: Path, source: str = "int f(void) { return 1; }", *flags: str) -> Path:
+    return gcc(path, source, "-shared", "-fPIC", f"-Wl,-soname,{path.name}", *flags)
+
+
+def user_of(path: Path, lib: Path, *flags: str) -> Path:
+    source = "int f(void); int main(void) { return f(); }"
+    return gcc(path, source, f"-L{lib.parent}", f"-l:{lib.name}", "-Wl,--no-as-needed", *flags)
+
+
+def own(found_in: Path, *, of: Path, library_path: tuple[str, ...] = ()) -> list[str]:
+    """Return the libraries below this directory."""
+    libraries = fingerprint(str(of), library_path=library_path).libraries
+    return [str(Path(item.path).relative_to(found_in)) for item in libraries if item.path.startswith(str(found_in))]
+
+
+@needs_gcc
+def test_a_library_nobody_can_find_is_missing(tmp_path: Path) -> None:
+    program = user_of(tmp_path / "program", library(tmp_path / "lib" / "libf.so"))
+    found = fingerprint(str(program))
+    assert (found.missing, found.kind) == (("libf.so",), "dynamic")
+    assert found.libc is not None
+
+
+@needs_gcc
+@pytest.mark.parametrize("tags", ["--enable-new-dtags", "--disable-new-dtags"])
+@pytest.mark.parametrize("origin", ["$ORIGIN/lib", "${ORIGIN}/lib", "/nowhere:$ORIGIN/../x/lib"])
+def test_rpath_and_runpath_follow_the_origin(tmp_path: Path, tags: str, origin: str) -> None:
+    lib = library(tmp_path / "x" / "lib" / "libf.so", "int f(void) { return 1; }", "-Wl,--build-id=0xbeef")
+    program = user_of(tmp_path / "x" / "program", lib, f"-Wl,{tags},-rpath,{origin}")
+    (tmp_path / "link").symlink_to(program)
+    found = fingerprint(str(tmp_path / "link"))
+    assert ObjectFile(path=str(lib), build_id="beef") in found.libraries
+    assert found.missing == ()
+
+
+@needs_gcc
+def test_ld_library_path_comes_before_runpath_and_after_rpath(tmp_path: Path) -> None:
+    lib = library(tmp_path / "here" / "libf.so")
+    library(tmp_path / "there" / "libf.so")
+    old = user_of(tmp_path / "old", lib, f"-Wl,--disable-new-dtags,-rpath,{lib.parent}")
+    new = user_of(tmp_path / "new", lib, f"-Wl,--enable-new-dtags,-rpath,{lib.parent}")
+    there = (str(tmp_path / "there"),)
+    assert own(tmp_path, of=old, library_path=there) == ["here/libf.so"]
+    assert own(tmp_path, of=new, library_path=there) == ["there/libf.so"]
+    assert own(tmp_path, of=new) == ["here/libf.so"]
+
+
+@needs_gcc
+def test_libraries_of_libraries_are_found_by_the_rpath_of_the_program_but_not_by_its_runpath(tmp_path: Path) -> None:
+    deep = library(tmp_path / "lib" / "libdeep.so", "int deep(void) { return 1; }")
+    source = "int deep(void); int f(void) { return deep(); }"
+    lib = library(tmp_path / "lib" / "libf.so", source, f"-L{deep.parent}", "-l:libdeep.so")
+    flags = (f"-Wl,-rpath-link,{deep.parent}", f"-Wl,-rpath,{deep.parent}")
+    old = user_of(tmp_path / "old", lib, "-Wl,--disable-new-dtags", *flags)
+    new = user_of(tmp_path / "new", lib, "-Wl,--enable-new-dtags", *flags)
+    assert own(tmp_path, of=old) == ["lib/libdeep.so", "lib/libf.so"]
+    assert (own(tmp_path, of=new), fingerprint(str(new)).missing) == (["lib/libf.so"], ("libdeep.so",))
+
+
+@needs_gcc
+def test_a_damaged_library_is_passed_over_as_the_loader_does(tmp_path: Path) -> None:
+    lib = library(tmp_path / "good" / "libf.so")
+    program = user_of(tmp_path / "program", lib)
+    (tmp_path / "bad").mkdir()
+    (tmp_path / "bad" / "libf.so").write_text("text")
+    library_path = (str(tmp_path / "bad"), str(tmp_path / "good"))
+    assert own(tmp_path, of=program, library_path=library_path) == ["good/libf.so"]
+
+
+@needs_gcc
+def test_two_libraries_that_need_each_other_end_the_search(tmp_path: Path) -> None:
+    one, two = tmp_path / "lib" / "libone.so", tmp_path / "lib" / "libtwo.so"
+    library(two, "int f(void) { return 1; }")
+    library(one, "int g(void) { return 1; }", f"-L{two.parent}", "-Wl,--no-as-needed", "-l:libtwo.so")
+    library(two, "int f(void) { return 1; }", f"-L{two.parent}", "-Wl,--no-as-needed", "-l:libone.so")
+    program = user_of(tmp_path / "program", two, f"-Wl,-rpath-link,{two.parent}")
+    assert own(tmp_path, of=program, library_path=(str(two.parent),)) == ["lib/libone.so", "lib/libtwo.so"]
+
+
+@needs_gcc
+@pytest.mark.skipif(shutil.which("ldd", path=PATH) is None, reason="no ldd to compare with")
+@pytest.mark.parametrize("name", ["python3", "git", "gcc", "ls", "perl", "bash", "ssh", "ld"])
+def test_the_libraries_are_those_ldd_shows(name: str) -> None:
+    program = shutil.which(name, path=PATH)
+    if program is None or fingerprint(program).kind != "dynamic":
+        pytest.skip(f"no dynamic {name} here")
+    shown = subprocess.run(["ldd", program], env={"PATH": PATH}, capture_output=True, text=True, check=True).stdout
+    expected = sorted({os.path.realpath(path) for path in re.findall(r"=> (/\S+)", shown)})
+    assert [item.path for item in fingerprint(program).libraries] == expected
+
+
+def test_dollar_signs_in_search_paths_are_replaced_only_where_the_loader_would() -> None:
+    paths = "$ORIGIN/a:${ORIGIN}:$LIB:${LIB}x:$ORIGINAL:$OTHER"
+    assert expand(paths, origin="/o", lib="lib64") == ("/o/a", "/o", "lib64", "lib64x", "$ORIGINAL", "$OTHER")
+    assert expand("", origin="/o", lib="lib") == ()
+
+
+def cache_file(rows: list[tuple[str, str, int]], *, magic: bytes = b"glibc-ld.so.cache1.1") -> bytes:
+    strings, entries = b"", b""
+    base = 48 + 24 * len(rows)
+    for name, path, capabilities in rows:
+        entries += struct.pack(
+            "=iIIIQ", 0x303, base + len(strings), base + len(strings) + len(name) + 1, 0, capabilities
+        )
+        strings += f"{name}\0{path}\0".encode()
+    return struct.pack("=20sII20x", magic, len(rows), len(strings)) + entries + strings
+
+
+def test_the_loaders_cache_gives_the_paths_of_a_name_in_its_order(tmp_path: Path) -> None:
+    rows = [
+        ("liba.so", "/v4/glibc-hwcaps/x86-64-v4/liba.so", 1 << 62),
+        ("liba.so", "/v3/glibc-hwcaps/x86-64-v3/liba.so", 1 << 62 | 1),
+        ("liba.so", "/old/tls/liba.so", 1 << 63),
+        ("liba.so", "/plain/liba.so", 0),
+        ("libb.so", "/plain/libb.so", 0),
+    ]
+    (tmp_path / "cache").write_bytes(cache_file(rows))
+    expected = {"liba.so": ("/v3/glibc-hwcaps/x86-64-v3/liba.so", "/plain/liba.so"), "libb.so": ("/plain/libb.so",)}
+    assert read_cache(str(tmp_path / "cache")) == expected
+
+
+def test_an_older_header_before_the_loaders_cache_is_skipped(tmp_path: Path) -> None:
+    (tmp_path / "cache").write_bytes(b"ld.so-1.7.0\0" + bytes(36) + cache_file([("liba.so", "/liba.so", 0)]))
+    assert read_cache(str(tmp_path / "cache")) == {"liba.so": ("/liba.so",)}
+
+
+@pytest.mark.parametrize("data", [b"", b"text", cache_file([("a", "/a", 0)], magic=b"x" * 20), bytes(4096)])
+def test_a_cache_nobody_understands_is_empty(tmp_path: Path, data: bytes) -> None:
+    (tmp_path / "cache").write_bytes(data)
+    assert read_cache(str(tmp_path / "cache")) == {}
+
+
+def test_a_cache_cut_off_anywhere_is_no_error(tmp_path: Path) -> None:
+    data = cache_file([("liba.so", "/a/liba.so", 0), ("libb.so", "/b/libb.so", 0)])
+    for length in range(len(data)):
+        (tmp_path / "cache").write_bytes(data[:length])
+        read_cache(str(tmp_path / "cache"))
+
+
+# Scripts.
+
+
+def test_a_script_has_the_fingerprint_of_its_interpreter(tmp_path: Path) -> None:
+    path = script(tmp_path / "run", "#! /bin/sh  -e -u \necho\n")
+    found = fingerprint(str(path))
+    assert (found.kind, found.build_id, found.script_interpreter) == ("script", sha256_id(path), "/bin/sh")
+    assert found.script_argument == "-e -u"
+    assert found.interpreter == fingerprint("/bin/sh")
+    assert found.libc == found.interpreter.libc
+    assert set(found.interpreter.objects) < set(found.objects)
+
+
+def test_a_script_may_be_the_interpreter_of_a_script_but_not_without_end(tmp_path: Path) -> None:
+    inner = script(tmp_path / "inner", "#!/bin/sh\n")
+    outer = fingerprint(str(script(tmp_path / "outer", f"#!{inner}\n")))
+    assert outer.interpreter is not None
+    assert outer.interpreter.interpreter == fingerprint("/bin/sh")
+    loop = tmp_path / "loop"
+    innermost = fingerprint(str(script(loop, f"#!{loop}\n")))
+    while innermost.interpreter is not None:
+        innermost = innermost.interpreter
+    assert (innermost.kind, innermost.why) == ("unknown", "too many scripts that are interpreters of scripts")
+
+
+def test_a_script_with_a_missing_interpreter_is_still_a_script(tmp_path: Path) -> None:
+    found = fingerprint(str(script(tmp_path / "run", "#!/no/such/interpreter\n")))
+    assert (found.kind, found.script_interpreter) == ("script", "/no/such/interpreter")
+    assert found.interpreter is not None
+    assert (found.interpreter.kind, found.interpreter.why) == ("unknown", "No such file or directory")
+
+
+@pytest.mark.parametrize(
+    ("head", "expected"),
+    [
+        (b"#!/bin/sh\n", (b"/bin/sh", None)),
+        (b"#!/bin/sh", (b"/bin/sh", None)),
+        (b"#! \t/bin/sh \t\nrest", (b"/bin/sh", None)),
+        (b"#!/usr/bin/env -S  a  b \n", (b"/usr/bin/env", b"-S  a  b")),
+        (b"#!/bin/sh\r\n", (b"/bin/sh\r", None)),
+        (b"#!/bin/sh\0x\n", (b"/bin/sh", None)),
+        (b"#!\n/bin/sh\n", None),
+        (b"#!", None),
+        (b"#!   \t ", None),
+        (b"#!/" + b"a" * 253, None),
+        (b"#!/" + b"a" * 252 + b"\n", (b"/" + b"a" * 252, None)),
+        (b"#!/bin/sh " + b"a" * 246, (b"/bin/sh", b"a" * 245)),
+        (b"#!" + b" " * 254, None),
+    ],
+)
+def test_the_first_line_is_split_as_the_kernel_does(head: bytes, expected: tuple[bytes, bytes | None] | None) -> None:
+    assert parse_shebang(head[:256]) == expected
+
+
+@pytest.mark.parametrize("padding", [0, 200, 236, 237, 238, 239, 240, 300])
+def test_the_kernel_agrees_on_where_a_long_first_line_ends(tmp_path: Path, padding: int) -> None:
+    # The interpreter prints the argument it was given; the name is made long with slashes.
+    path = script(tmp_path / "run", f"#!{'/' * padding}/bin/echo {'b' * 20}\n")
+    found = fingerprint(str(path))
+    try:
+        shown = subprocess.run([path], env={}, capture_output=True, text=True, check=True).stdout
+    except OSError:
+        assert found.kind == "unknown"
+    else:
+        assert found.kind == "script"
+        assert shown.split(" ")[:-1] == ([] if found.script_argument is None else [found.script_argument])
+
+
+# What is no program.
+
+
+@pytest.mark.parametrize(
+    ("content", "why"),
+    [
+        (b"", "it is empty"),
+        (b"plain text\n", "it is neither an ELF file nor a script with a `#!` line"),
+        (b"\x7fELF", "damaged"),
+        (b"\x7fELF" + bytes(60), "damaged"),
+        (b"\x7fELF\x02\x01\x01" + bytes(200), "not an executable"),
+        (b"\x7fELF\x02\x01\x01" + b"\xff" * 300, "not an executable"),
+        (b"#!\n", "names no interpreter"),
+    ],
+)
+def test_a_file_that_is_no_program_says_why(tmp_path: Path, content: bytes, why: str) -> None:
+    found = fingerprint(str(script(tmp_path / "file", content)))
+    assert found.kind == "unknown"
+    assert why in (found.why or "")
+
+
+def test_what_is_no_regular_file_is_not_opened_for_long(tmp_path: Path) -> None:
+    os.mkfifo(tmp_path / "pipe")
+    (tmp_path / "loop").symlink_to("loop")
+    reasons = {name: fingerprint(str(tmp_path / name)).why for name in (".", "pipe", "loop", "gone", "gone/x", "a\0b")}
+    assert reasons == {
+        ".": "it is a directory",
+        "pipe": "it is not a regular file",
+        "loop": "Too many levels of symbolic links",
+        "gone": "No such file or directory",
+        "gone/x": "No such file or directory",
+        "a\0b": "embedded null byte",
+    }
+    assert fingerprint("").kind == "unknown"
+    assert fingerprint("/dev/zero").why == "it is not a regular file"
+
+
+@pytest.mark.skipif(os.geteuid() == 0, reason="root may read everything")
+def test_a_program_one_may_run_but_not_read_is_unknown(tmp_path: Path) -> None:
+    path = script(tmp_path / "run", "#!/bin/sh\n")
+    path.chmod(0o111)
+    assert fingerprint(str(path)).why == "Permission denied"
+
+
+def test_a_path_that_is_not_utf_8_is_stored_with_escapes(tmp_path: Path) -> None:
+    path = script(tmp_path / os.fsdecode(b"caf\xe9"), "#!/bin/sh\n")
+    assert fingerprint(str(path)).path == f"{tmp_path}/caf\\xe9"
+    assert fingerprint(f"{path}.gone").path == f"{tmp_path}/caf\\xe9.gone"
+
+
+def elf64(*segments: tuple[int, int, int], machine: int = 62, kind: int = 2, bits: int = 2, order: int = 1) -> bytes:
+    """Return a header with program headers of (type, offset, size), each mapped at its offset."""
+    mark = "<" if order == 1 else ">"
+    ident = b"\x7fELF" + bytes([bits, order, 1]) + bytes(9)
+    if bits == 1:
+        header = struct.pack(f"{mark}HHIIIIIHHHHHH", kind, machine, 1, 0, 52, 0, 0, 52, 32, len(segments), 0, 0, 0)
+        rows = [struct.pack(f"{mark}IIIIIIII", t, at, at, at, size, size, 5, 4) for t, at, size in segments]
+    else:
+        header = struct.pack(f"{mark}HHIQQQIHHHHHH", kind, machine, 1, 0, 64, 0, 0, 64, 56, len(segments), 0, 0, 0)
+        rows = [struct.pack(f"{mark}IIQQQQQQ", t, 5, at, at, at, size, size, 4) for t, at, size in segments]
+    return ident + header + b"".join(rows)
+
+
+LOAD, DYNAMIC, INTERP, NOTE = 1, 2, 3, 4
+HUGE = (1 << 64) - 1
+
+
+@needs_x86_64
+@pytest.mark.parametrize(
+    "segments",
+    [
+        [(LOAD, 0, HUGE), (NOTE, 0, HUGE)],
+        [(LOAD, 0, HUGE), (DYNAMIC, 0, HUGE), (INTERP, 0, HUGE)],
+        [(LOAD, HUGE, HUGE), (DYNAMIC, HUGE, HUGE)],
+        [(LOAD, 0, 0), (NOTE, 1 << 63, 1 << 40), (INTERP, 1 << 63, 5)],
+        [(NOTE, 0, 100)],
+        [(LOAD, 0, 1 << 32), (NOTE, 3 << 30, 1 << 30), (DYNAMIC, 3 << 30, 1 << 30)],
+    ],
+)
+def test_a_huge_sparse_file_with_an_odd_header_is_answered_at_once(
+    tmp_path: Path, segments: list[tuple[int, int, int]]
+) -> None:
+    path = script(tmp_path / "file", elf64(*segments))
+    os.truncate(path, 4 << 30)
+    found = fingerprint(str(path))
+    assert found.kind == "unknown"
+    assert found.why is not None
+
+
+@needs_x86_64
+def test_a_note_that_claims_more_than_there_is_ends_the_search(tmp_path: Path) -> None:
+    note = struct.pack("<III", HUGE & 0xFFFFFFFF, HUGE & 0xFFFFFFFF, 3) + b"GNU\0" + b"\xaa" * 20
+    at = 64 + 2 * 56
+    path = script(tmp_path / "file", elf64((LOAD, 0, 4096), (NOTE, at, len(note))) + note)
+    assert fingerprint(str(path)).build_id == sha256_id(path)
+
+
+@needs_x86_64
+@pytest.mark.parametrize("bits", [1, 2])
+@pytest.mark.parametrize("machine", [8, 21, 22, 183, 243, 65000])
+@pytest.mark.parametrize("order", [1, 2])
+def test_a_program_for_another_machine_is_unknown_and_says_so(
+    tmp_path: Path, bits: int, machine: int, order: int
+) -> None:
+    path = script(tmp_path / "file", elf64((LOAD, 0, 4096), machine=machine, bits=bits, order=order))
+    found = fingerprint(str(path))
+    assert found.kind == "unknown"
+    assert re.fullmatch(r"it is built for \w+, and this machine is x86_64", found.why or "")
+
+
+@needs_x86_64
+def test_a_32_bit_program_of_this_machine_is_read(tmp_path: Path) -> None:
+    path = script(tmp_path / "file", elf64((LOAD, 0, 4096), machine=3, bits=1))
+    assert (fingerprint(str(path)).kind, fingerprint(str(path)).build_id) == ("static", sha256_id(path))
+
+
+@needs_gcc
+@needs_x86_64
+def test_a_32_bit_program_does_not_take_64_bit_libraries(tmp_path: Path) -> None:
+    lib = library(tmp_path / "libf.so")
+    flags = ("-m32", "-nostdlib", "-Wl,--unresolved-symbols=ignore-all", "-Wl,--no-as-needed", "-Wl,-e,main")
+    lib32 = gcc(
+        tmp_path / "32" / "libf.so", "int f(void) { return 1; }", "-shared", "-fPIC", *flags[:2], "-Wl,-soname,libf.so"
+    )
+    program = user_of(tmp_path / "program", lib32, *flags)
+    assert own(tmp_path, of=program, library_path=(str(lib.parent),)) == []
+    assert own(tmp_path, of=program, library_path=(str(lib.parent), str(lib32.parent))) == ["32/libf.so"]
+
+
+@needs_gcc
+def test_an_object_file_is_no_program(tmp_path: Path) -> None:
+    assert "not an executable" in (fingerprint(str(gcc(tmp_path / "x.o", MAIN, "-c"))).why or "")
+
+
+@needs_gcc
+def test_a_program_whose_loader_is_missing_says_so(tmp_path: Path) -> None:
+    found = fingerprint(str(gcc(tmp_path / "program", MAIN, "-Wl,--dynamic-linker=/no/such/loader")))
+    assert (found.kind, found.loader, found.missing) == ("dynamic", None, ("/no/such/loader",))
+
+
+@needs_gcc
+def test_a_program_cut_off_or_damaged_anywhere_gives_an_answer(tmp_path: Path) -> None:
+    data = gcc(tmp_path / "program", MAIN, "-Wl,--build-id=sha1").read_bytes()
+    damaged = tmp_path / "damaged"
+    for length in (*range(0, 1200, 7), *range(1200, len(data), 997)):
+        damaged.write_bytes(data[:length])
+        fingerprint(str(damaged))
+    chance = random.Random(20)
+    dynamic = data.find(struct.pack("=QQ", 1, 1)) if data[4] == 2 else 0
+    for _ in range(400):
+        changed = bytearray(data)
+        for _ in range(chance.randrange(1, 6)):
+            start = chance.choice((0, 64, 0x300, max(0, dynamic)))
+            changed[start + chance.randrange(512)] = chance.choice((0, 1, 0x7F, 0x80, 0xFF))
+        damaged.write_bytes(changed)
+        fingerprint(str(damaged))
+
+
+# Interpreters.
+
+
+def copy_of(program: str, path: Path) -> Path:
+    path.parent.mkdir(exist_ok=True, parents=True)
+    shutil.copy(os.path.realpath(program), path)
+    return path
+
+
+@pytest.mark.parametrize(
+    "name",
+    [
+        "python3.13t",
+        "python3",
+        "pypy3.10",
+        "perl5.36.0",
+        "ruby3.1",
+        "node",
+        "java",
+        "php8.2",
+        "luajit-2.1.0",
+        "bash",
+        "sh",
+    ],
+)
+def test_an_interpreter_is_known_by_its_resolved_name(tmp_path: Path, name: str) -> None:
+    real = copy_of("/bin/sh", tmp_path / "real" / name)
+    (tmp_path / "link").symlink_to(real)
+    identity = interpreter_identity(fingerprint(str(tmp_path / "link")), path=PATH)
+    assert identity is not None
+    assert (identity.name, identity.id) == (name, fingerprint("/bin/sh").build_id)
+
+
+@pytest.mark.parametrize("name", ["prog", "bash-test", "sh2png", "javac", "pythonic", "shell", "nodes", "lua_bench"])
+def test_a_native_program_is_no_interpreter(tmp_path: Path, name: str) -> None:
+    found = fingerprint(str(copy_of("/bin/sh", tmp_path / name)))
+    assert interpreter_identity(found, path=PATH) is None
+    assert key_fields(found, None) == {"interpreter": "none", "libc": found.libc.build_id if found.libc else "static"}
+
+
+def test_the_interpreter_of_a_script_stands_for_it_whatever_its_name(tmp_path: Path) -> None:
+    tool = copy_of("/bin/sh", tmp_path / "my-tool")
+    found = fingerprint(str(script(tmp_path / "run", f"#!{tool}\n")))
+    identity = interpreter_identity(found, path=PATH)
+    assert identity is not None
+    assert (identity.name, identity.fingerprint) == ("my-tool", fingerprint(str(tool)))
+
+
+@pytest.mark.parametrize("line", ["env special", "env -S special -x", "env -S A=1 special", "env -i special"])
+def test_env_in_the_first_line_leads_to_the_program_on_the_path(tmp_path: Path, line: str) -> None:
+    special = copy_of("/bin/sh", tmp_path / "bin" / "special")
+    found = fingerprint(str(script(tmp_path / "run", f"#!/usr/bin/{line}\n")))
+    identity = interpreter_identity(found, path=f"{special.parent}:{PATH}")
+    assert identity is not None
+    assert identity.fingerprint.path == str(special)
+    elsewhere = interpreter_identity(found, path="/nowhere")
+    assert elsewhere is not None
+    assert elsewhere.name in {"env", "coreutils"}
+
+
+def test_env_may_lead_to_another_script(tmp_path: Path) -> None:
+    (tmp_path / "bin").mkdir()
+    script(tmp_path / "bin" / "wrapper", "#!/bin/sh\n")
+    found = fingerprint(str(script(tmp_path / "run", "#!/usr/bin/env wrapper\n")))
+    identity = interpreter_identity(found, path=str(tmp_path / "bin"))
+    assert identity is not None
+    assert identity.fingerprint == fingerprint("/bin/sh")
+
+
+def test_a_script_that_env_finds_as_its_own_interpreter_ends_the_search(tmp_path: Path) -> None:
+    found = fingerprint(str(script(tmp_path / "run", "#!/usr/bin/env run\n")))
+    assert interpreter_identity(found, path=str(tmp_path)) is not None
+
+
+@needs_gcc
+def test_a_shared_libpython_is_part_of_the_identity(tmp_path: Path) -> None:
+    lib = library(tmp_path / "libpython3.99.so.1.0", "int f(void) { return 1; }", "-Wl,--build-id=0xbbbb")
+    program = user_of(tmp_path / "python3.99", lib, "-Wl,-rpath,$ORIGIN", "-Wl,--build-id=0xaaaa")
+    found = fingerprint(str(program))
+    identity = interpreter_identity(found, path=PATH)
+    assert identity is not None
+    assert identity.id == "aaaa+bbbb"
+    assert found.libc is not None
+    assert key_fields(found, identity) == {"interpreter": "aaaa+bbbb", "libc": found.libc.build_id}
+
+
+@needs_gcc
+def test_the_java_machine_that_is_opened_later_is_part_of_the_identity(tmp_path: Path) -> None:
+    library(tmp_path / "lib" / "server" / "libjvm.so", "int f(void) { return 1; }", "-Wl,--build-id=0xbbbb")
+    java = gcc(tmp_path / "bin" / "java", MAIN, "-Wl,--build-id=0xaaaa")
+    identity = interpreter_identity(fingerprint(str(java)), path=PATH)
+    assert identity is not None
+    assert identity.id == "aaaa+bbbb"
+
+
+def test_an_interpreter_that_cannot_be_read_is_unknown_but_there(tmp_path: Path) -> None:
+    found = fingerprint(str(script(tmp_path / "run", "#!/no/such/interpreter\n")))
+    identity = interpreter_identity(found, path=PATH)
+    assert key_fields(found, identity) == {"interpreter": "unknown", "libc": "unknown"}
+
+
+def test_an_interpreter_built_in_the_project_is_what_is_measured(tmp_path: Path) -> None:
+    lua = copy_of("/bin/sh", tmp_path / "project" / "build" / "lua")
+    found = fingerprint(str(lua))
+    assert interpreter_identity(found, path=PATH, project=str(tmp_path / "project")) is None
+    assert interpreter_identity(found, path=PATH, project=str(tmp_path / "proj")) is not None
+
+
+def test_the_python_that_runs_this_is_identified() -> None:
+    found = fingerprint(sys.executable)
+    identity = interpreter_identity(found, path=PATH)
+    assert identity is not None
+    assert identity.name.startswith(("python", "pypy"))
+    assert re.fullmatch(r"[0-9a-f]{8,}(\+[0-9a-f]{8,})*|sha256:.*", identity.id)
+
+
+def test_pyelftools_is_imported_only_when_it_is_needed() -> None:
+    code = (
+        "import sys; from cachegrind_bench.hermetic import fingerprint as f; assert 'elftools' not in sys.modules;"
+        "f.fingerprint(sys.executable); assert 'elftools' in sys.modules; assert 'elftools.dwarf' not in sys.modules"
+    )
+    root = str(Path(__file__).resolve().parents[2])
+    subprocess.run([sys.executable, "-c", code], env={"PYTHONPATH": root}, check=True)
