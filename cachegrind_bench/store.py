@@ -6,12 +6,9 @@ import os
 import stat
 import tempfile
 from contextlib import suppress
-from typing import TYPE_CHECKING
+from pathlib import Path
 
 from cachegrind_bench.errors import UsageError
-
-if TYPE_CHECKING:
-    from pathlib import Path
 
 _PREFIX = ".cg-bench."
 
@@ -54,7 +51,7 @@ def write_atomic(path: Path, data: bytes) -> None:
 
 def _target(path: Path) -> Path:
     """Return the file behind a symbolic link: the link stays (`latest.json`, and above all `/dev/stdout`)."""
-    return path.resolve()
+    return Path(os.path.realpath(path))
 
 
 def _mode(path: Path) -> int:

@@ -3,13 +3,15 @@
 from __future__ import annotations
 
 import importlib
-import os
+import io
 import sys
+from contextlib import suppress
 from typing import TYPE_CHECKING
 
 import click
 
 from cachegrind_bench._version import __version__
+from cachegrind_bench.cli.output import flush, forget_stdout
 from cachegrind_bench.errors import CgBenchError
 
 if TYPE_CHECKING:
@@ -31,6 +33,8 @@ Examples:
   cg-bench run -o main.json --repeat 3 -- ./build/parser data.txt
   cg-bench show main.json --top 20
   cg-bench verify -- python benchmark.py
+
+Every option can be given by the environment as well: --keep-out-files is CG_BENCH_KEEP_OUT_FILES.
 """
 
 
@@ -48,6 +52,9 @@ class _Commands(click.Group):
         if cmd_name not in COMMANDS:
             return None
         command: click.Command = importlib.import_module(f"cachegrind_bench.cli.{cmd_name}").command
+        for option in command.params:
+            if isinstance(option, click.Option):
+                option.envvar = _variable(option)
         return command
 
     def format_commands(self, ctx: click.Context, formatter: click.HelpFormatter) -> None:
@@ -60,7 +67,6 @@ class _Commands(click.Group):
 @click.group(
     cls=_Commands,
     context_settings={
-        "auto_envvar_prefix": "CG_BENCH",
         "help_option_names": ["-h", "--help"],
         "max_content_width": 100,
     },
@@ -75,6 +81,11 @@ def cli() -> None:
     """
 
 
+def _variable(option: click.Option) -> str:
+    """Return the environment variable of an option, after its long name, the same for all commands that have it."""
+    return "CG_BENCH_" + max(option.opts, key=len).lstrip("-").replace("-", "_").upper()
+
+
 def main(arguments: Sequence[str] | None = None) -> None:
     """Run the command line and exit with the code of DESIGN: 0, 1, 2, 3, 4, 70 or 130."""
     sys.exit(run(arguments))
@@ -86,12 +97,12 @@ def run(arguments: Sequence[str] | None = None) -> int:
         status = cli.main(
             args=None if arguments is None else list(arguments), prog_name="cg-bench", standalone_mode=False
         )
-        sys.stdout.flush()
+        flush()
         return status if isinstance(status, int) else OK
     except click.exceptions.Exit as stop:
         return stop.exit_code
     except click.ClickException as error:
-        error.show(sys.stderr)
+        _tell_usage(error)
         return USAGE
     except CgBenchError as error:
         _tell(f"error: {error.message}", error.hint)
@@ -100,13 +111,12 @@ def run(arguments: Sequence[str] | None = None) -> int:
         _tell("interrupted", None)
         return INTERRUPTED
     except BrokenPipeError:
-        # The reader of our report has gone (`| head`); keep Python from complaining again at its exit.
-        os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
+        forget_stdout()  # its reader has gone (`| head`), which is no failure
         return OK
     except Exception:  # noqa: BLE001 - Python's own exit code 1 would look like a regression
         import traceback
 
-        traceback.print_exc()
+        _write_error(traceback.format_exc())
         _tell("this is a bug in cg-bench; please report it with the lines above", None)
         return INTERNAL
 
@@ -116,5 +126,20 @@ def _tell(message: str, hint: str | None) -> None:
     from cachegrind_bench.render.names import plain
 
     lines = [f"cg-bench: {message}", *(hint or "").splitlines()]
-    text = "\n".join(plain(line) if index == 0 else f"  {plain(line)}" for index, line in enumerate(lines))
-    print(text.encode("utf-8", "backslashreplace").decode(), file=sys.stderr)
+    _write_error("".join(f"{'  ' if index else ''}{plain(line)}\n" for index, line in enumerate(lines)))
+
+
+def _tell_usage(error: click.ClickException) -> None:
+    """Write what click has to say about the arguments, which are text from outside as well."""
+    from cachegrind_bench.render.names import plain
+
+    text = io.StringIO()
+    error.show(text)
+    _write_error("".join(f"{plain(line)}\n" for line in text.getvalue().splitlines()))
+
+
+def _write_error(text: str) -> None:
+    """Write on stderr; that nobody listens there must not change the exit code."""
+    with suppress(OSError, ValueError, AttributeError):  # full, closed, or (None) never open
+        sys.stderr.write(text.encode("utf-8", "backslashreplace").decode())
+        sys.stderr.flush()

@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+import os
 import re
+from pathlib import Path
 from typing import TYPE_CHECKING, Any, TypeVar
 
 import click
@@ -11,6 +13,9 @@ from cachegrind_bench.errors import UsageError
 
 if TYPE_CHECKING:
     from collections.abc import Callable
+
+    from cachegrind_bench.measure.run import Plan
+    from cachegrind_bench.valgrind.options import Geometry
 
 if TYPE_CHECKING:
     _Milliseconds = click.ParamType[int]
@@ -85,3 +90,60 @@ def require_command(command: tuple[str, ...]) -> tuple[str, ...]:
     if not words:
         raise UsageError("no command was given", hint="as in: cg-bench run -- python benchmark.py")
     return words
+
+
+def execution_plan(options: dict[str, Any]) -> Plan:
+    """Return what `command_argument` and `execution_options` ask for; the environment is read here."""
+    from cachegrind_bench.hermetic.environment import Request
+    from cachegrind_bench.hermetic.launch import PINNED_CLOCK
+    from cachegrind_bench.measure.command import resolve
+    from cachegrind_bench.measure.run import Plan
+
+    environ, cwd = dict(os.environ), _working_directory()
+    return Plan(
+        command=resolve(require_command(options["command"]), environ, cwd),
+        cwd=cwd,
+        environ=environ,
+        request=Request.parse(options["env"]),
+        timeout_ms=options["timeout"],
+        stdin=_input(options["stdin"], cwd),
+        prepare=options["prepare"],
+        cleanup=options["cleanup"],
+        ignore_exit_status=options["ignore_exit_status"],
+        clock=PINNED_CLOCK if options["pin_clock"] else None,
+    )
+
+
+def geometry(options: dict[str, Any]) -> Geometry:
+    """Return the simulated caches that `execution_options` ask for."""
+    from cachegrind_bench.valgrind.options import Cache, Geometry
+
+    given = {
+        name: Cache.parse(options[key], f"--{name}")
+        for name, key in (("I1", "i1"), ("D1", "d1"), ("LL", "ll"))
+        if options[key] is not None
+    }
+    return Geometry(**given)
+
+
+def _working_directory() -> Path:
+    try:
+        return Path.cwd()
+    except FileNotFoundError:
+        raise UsageError("the working directory no longer exists", hint="cd to another one") from None
+
+
+def _input(name: str | None, cwd: Path) -> Path | None:
+    if name is None:
+        return None
+    path = cwd / name
+    if path.exists() and not path.is_file() and not path.is_char_device():
+        raise UsageError(
+            f"cannot use --stdin {name}: it is not a regular file",
+            hint="every execution reads it anew, which a pipe does not allow; save it to a file first",
+        )
+    try:
+        with path.open("rb"):
+            return path
+    except OSError as error:
+        raise UsageError(f"cannot read --stdin {name}: {error.strerror}") from error

@@ -6,7 +6,7 @@ import io
 import os
 import sys
 from contextlib import suppress
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from datetime import UTC, datetime
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -14,7 +14,8 @@ from typing import TYPE_CHECKING, Any
 import click
 
 from cachegrind_bench._version import __version__
-from cachegrind_bench.cli.options import command_argument, execution_options, require_command
+from cachegrind_bench.cli import output
+from cachegrind_bench.cli.options import command_argument, execution_options, execution_plan, geometry
 from cachegrind_bench.errors import UsageError
 from cachegrind_bench.model.score import CostModel
 
@@ -76,38 +77,25 @@ def command(**options: Any) -> None:
     The program sees a sealed environment: few variables (PATH, HOME, VIRTUAL_ENV, LD_LIBRARY_PATH, PYTHONPATH and what
     --env names), fixed randomness, one CPU. Its output goes to stderr; stdout carries only the report.
     """
-    from cachegrind_bench.hermetic.environment import Request
-    from cachegrind_bench.measure.command import resolve
-    from cachegrind_bench.measure.run import Plan
     from cachegrind_bench.store import check_writable
 
-    environ, cwd = dict(os.environ), _working_directory()
     reporting = _Reporting(output=options["output"], form=options["form"], quiet=options["quiet"])
     if reporting.output not in (None, "-"):
         check_writable(Path(reporting.output))
-    plan = Plan(
-        command=resolve(require_command(options["command"]), environ, cwd),
-        cwd=cwd,
-        environ=environ,
+    plan = replace(
+        execution_plan(options),
         id=_printable(options["benchmark_id"]),
-        request=Request.parse(options["env"]),
         model=CostModel.parse(options["model"]),
         repeat=options["repeat"],
         warmup=options["warmup"],
-        timeout_ms=options["timeout"],
-        stdin=_input(options["stdin"], cwd),
-        prepare=options["prepare"],
-        cleanup=options["cleanup"],
-        ignore_exit_status=options["ignore_exit_status"],
         require_sealed=options["require_sealed"],
-        clock=_clock(pinned=options["pin_clock"]),
     )
     keep = None if options["keep_out_files"] is None else _directory(Path(options["keep_out_files"]))
-    result = _measure(plan, _geometry(options), options["valgrind"], keep, reporting)
+    result = _measure(plan, geometry(options), options["valgrind"], keep, reporting)
     _deliver(result, reporting)
 
 
-def _measure(plan: Plan, geometry: Geometry, valgrind: str | None, keep: Path | None, reporting: _Reporting) -> Result:
+def _measure(plan: Plan, caches: Geometry, valgrind: str | None, keep: Path | None, reporting: _Reporting) -> Result:
     """Measure with progress on stderr, and add what else a result tells."""
     from cachegrind_bench.measure.result import measured_result
     from cachegrind_bench.render.progress import progress
@@ -115,7 +103,7 @@ def _measure(plan: Plan, geometry: Geometry, valgrind: str | None, keep: Path | 
     with progress(sys.stderr, quiet=reporting.quiet) as display:
         return measured_result(
             plan,
-            geometry=geometry,
+            geometry=caches,
             valgrind=valgrind,
             keep=keep,
             echo=_echo(display, quiet=reporting.quiet),
@@ -147,18 +135,21 @@ def _deliver(result: Result, reporting: _Reporting) -> None:
     from cachegrind_bench.store import write_atomic
 
     if reporting.output == "-":
-        sys.stdout.buffer.write(encode(result))
-        sys.stdout.buffer.flush()
+        output.write(encode(result))
     elif reporting.output is not None:
         write_atomic(Path(reporting.output), encode(result))
     if reporting.quiet:
         return
-    stream = sys.stderr if reporting.output == "-" else sys.stdout
-    print_report(result, reporting.form, stream)
+    report = _report(result, reporting.form)
+    if reporting.output == "-":
+        with suppress(OSError):
+            sys.stderr.write(report)
+    else:
+        output.write(report)
 
 
-def print_report(result: Result, form: str, stream: Any) -> None:
-    """Print the short report of each benchmark."""
+def _report(result: Result, form: str) -> str:
+    """Return the short report of each benchmark."""
     from cachegrind_bench.render import markdown, summary, table
     from cachegrind_bench.render.report import measured
 
@@ -169,51 +160,11 @@ def print_report(result: Result, form: str, stream: Any) -> None:
         for benchmark in result.benchmarks:
             layout = markdown if form == "markdown" else table
             layout.render(measured(benchmark, result.env), text)
-    stream.write(text.getvalue())
-
-
-def _geometry(options: dict[str, Any]) -> Geometry:
-    from cachegrind_bench.valgrind.options import Cache, Geometry
-
-    given = {
-        name: Cache.parse(options[key], f"--{name}")
-        for name, key in (("I1", "i1"), ("D1", "d1"), ("LL", "ll"))
-        if options[key] is not None
-    }
-    return Geometry(**given)
-
-
-def _clock(*, pinned: bool) -> Any:
-    from cachegrind_bench.hermetic.launch import PINNED_CLOCK
-
-    return PINNED_CLOCK if pinned else None
-
-
-def _working_directory() -> Path:
-    try:
-        return Path.cwd()
-    except FileNotFoundError:
-        raise UsageError("the working directory no longer exists", hint="cd to another one") from None
+    return text.getvalue()
 
 
 def _printable(text: str | None) -> str | None:
     return None if text is None else os.fsencode(text).decode("utf-8", "backslashreplace")
-
-
-def _input(name: str | None, cwd: Path) -> Path | None:
-    if name is None:
-        return None
-    path = cwd / name
-    if path.exists() and not path.is_file() and not path.is_char_device():
-        raise UsageError(
-            f"cannot use --stdin {name}: it is not a regular file",
-            hint="every execution reads it anew, which a pipe does not allow; save it to a file first",
-        )
-    try:
-        with path.open("rb"):
-            return path
-    except OSError as error:
-        raise UsageError(f"cannot read --stdin {name}: {error.strerror}") from error
 
 
 def _directory(path: Path) -> Path:

@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING
 
 import click
 
+from cachegrind_bench.cli import output
 from cachegrind_bench.errors import UsageError
 
 if TYPE_CHECKING:
@@ -61,7 +62,7 @@ def command(file: str, top: int, sort: str, pattern: str | None, form: str) -> N
         for index, benchmark in enumerate(chosen):
             text.write("\n" if index else "")
             layout.render(shown(result, benchmark, top=top, sort=sort), text)
-    sys.stdout.write(text.getvalue())
+    output.write(text.getvalue())
 
 
 def read_result(name: str) -> Result:

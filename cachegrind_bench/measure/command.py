@@ -162,16 +162,23 @@ def _through_env(argument: str, path: str) -> list[str] | None:
 
 def _with_warnings(command: Command) -> Command:
     notes = list(command.notes)
-    name = os.path.basename(command.executable)
     if _head(command.executable).startswith(b"#!"):
         notes.append(f"{command.executable} is a script whose interpreter could not be determined")
-    if _PYTHON.fullmatch(name):
-        option = _ignores_environment(command.argv[1:])
-        if option:
-            notes.append(
-                f"Python with -{option} ignores PYTHONHASHSEED: its hashes stay random, and the counts vary by about 0.1 %"
-            )
+    option = option_ignoring_seed(command)
+    if option:
+        notes.append(
+            f"Python with {option} ignores PYTHONHASHSEED: where random bytes cannot be pinned, its hashes and with them "
+            "the counts vary by about 0.1 %"
+        )
     return replace(command, notes=tuple(notes))
+
+
+def option_ignoring_seed(command: Command) -> str | None:
+    """Return the option, -I or -E, by which a Python ignores its environment, so that its hash seed is a random one."""
+    if not _PYTHON.fullmatch(os.path.basename(command.executable)):
+        return None
+    letter = _ignores_environment(command.argv[1:])
+    return f"-{letter}" if letter else None
 
 
 def _ignores_environment(arguments: Sequence[str]) -> str | None:

@@ -108,15 +108,15 @@ def _execute(plan: Plan, runner: Runner, env: Environment, progress: Progress) -
     tool = Tool.CACHEGRIND
     for number in range(plan.warmup):
         progress.phase(f"warm-up{_of(number, plan.warmup)}, without Valgrind")
-        with _surrounded(plan):
+        with surrounded(plan):
             outcome = runner.warm_up(target)
         _seal(plan, outcome, env)
-        if _starts_processes(outcome):
+        if starts_processes(outcome):
             tool = Tool.CALLGRIND
     measurements: list[Measurement] = []
     while len(measurements) < plan.repeat:
         progress.phase(f"measuring{_of(len(measurements), plan.repeat)} under {tool.value.capitalize()}")
-        with _surrounded(plan):
+        with surrounded(plan):
             measurement = runner.measure(target, tool)
         _seal(plan, measurement.outcome, env)
         if measurement.accounts.split_needed:
@@ -145,12 +145,13 @@ def _of(number: int, count: int) -> str:
     return f" {number + 1} of {count}" if count > 1 else ""
 
 
-def _starts_processes(outcome: Outcome) -> bool:
+def starts_processes(outcome: Outcome) -> bool:
+    """Tell whether this execution forked or executed another program, which only Callgrind can keep apart."""
     return any(image.forked or image.forks or image.replaced for image in outcome.images or ())
 
 
 @contextlib.contextmanager
-def _surrounded(plan: Plan) -> Generator[None]:
+def surrounded(plan: Plan) -> Generator[None]:
     """Run the user's preparation before and clean-up after an execution, whatever becomes of it."""
     try:
         if plan.prepare:

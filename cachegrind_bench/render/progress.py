@@ -1,7 +1,8 @@
-"""Progress of long runs: elapsed time and phase, on a terminal only. Logs get nothing they would have to scroll past."""
+"""Progress of long runs: elapsed time and phase in one live line on a terminal, one plain line for each phase in a log."""
 
 from __future__ import annotations
 
+from contextlib import suppress
 from typing import TYPE_CHECKING, Self, TextIO
 
 if TYPE_CHECKING:
@@ -29,6 +30,19 @@ class Silent:
         """Nothing to write around."""
 
 
+class Plain(Silent):
+    """One line for each phase, which also tells the outputs of several executions apart."""
+
+    def __init__(self, stream: TextIO) -> None:
+        self._stream = stream
+
+    def phase(self, text: str) -> None:
+        """Say what goes on from now."""
+        with suppress(OSError):  # nobody reads our stderr: no reason to stop measuring
+            self._stream.write(f"cg-bench: {text}\n")
+            self._stream.flush()
+
+
 class Live(Silent):
     """A spinner, the phase and the time since the start on one line that clears itself in the end."""
 
@@ -48,6 +62,7 @@ class Live(Silent):
             redirect_stderr=False,
         )
         self._task: TaskID = self._progress.add_task("starting", total=None)
+        self._line = b""
 
     def __enter__(self) -> Self:
         self._progress.start()
@@ -56,17 +71,32 @@ class Live(Silent):
     def __exit__(
         self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
     ) -> None:
+        self._finish_line()
         self._progress.stop()
 
     def phase(self, text: str) -> None:
         """Say what goes on from now."""
+        self._finish_line()
         self._progress.update(self._task, description=text)
 
     def write(self, chunk: bytes) -> None:
-        """Print the program's output above the line."""
-        self._progress.console.out(chunk.decode("utf-8", "replace"), end="", highlight=False)
+        """Print the program's output above the line, whole lines at a time: half of one would be drawn over."""
+        complete, newline, rest = (self._line + chunk).rpartition(b"\n")
+        self._line = rest
+        if newline:
+            self._print(complete + newline)
+
+    def _finish_line(self) -> None:
+        if self._line:
+            self._print(self._line + b"\n")
+            self._line = b""
+
+    def _print(self, text: bytes) -> None:
+        self._progress.console.out(text.decode("utf-8", "replace"), end="", highlight=False)
 
 
 def progress(stream: TextIO, *, quiet: bool) -> Silent:
     """Return the progress display that suits this stream."""
-    return Live(stream) if stream.isatty() and not quiet else Silent()
+    if quiet:
+        return Silent()
+    return Live(stream) if stream.isatty() else Plain(stream)

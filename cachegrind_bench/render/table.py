@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING
 if TYPE_CHECKING:
     from typing import TextIO
 
-    from cachegrind_bench.render.report import Report, Row, Section
+    from cachegrind_bench.render.report import Report, Section
 
 _MARGIN = "  "
 
@@ -27,20 +27,19 @@ def render(report: Report, stream: TextIO) -> None:
 
 
 def _section(section: Section) -> list[str]:
-    rows = [section.columns, *section.rows] if section.columns else list(section.rows)
-    width = max(map(len, rows), default=0)
-    full = [(*row, *[""] * (width - len(row))) for row in rows]
-    sizes = [
-        max((len(row[place]) for row in full if row[place + 1 :] or _is_number(row[place])), default=0)
-        for place in range(width)
-    ]
+    heading = [section.columns] if section.columns else []
+    width = max(map(len, (*heading, *section.rows)), default=0)
+    rows = [(*row, *[""] * (width - len(row))) for row in section.rows]
+    columns = range(width)
+    numeric = [all(_is_number(row[place]) for row in rows if row[place]) for place in columns]
+    lines = [(*row, *[""] * (width - len(row))) for row in heading] + rows
+    sizes = [max(len(row[place]) for row in lines) for place in columns]
     indent = _MARGIN * 2 if section.title else _MARGIN
-    return [indent + _line(row, sizes) for row in full]
+    return [indent + _MARGIN.join(_cell(row[place], sizes[place], numeric[place]) for place in columns) for row in lines]
 
 
-def _line(row: Row, sizes: list[int]) -> str:
-    cells = [cell.rjust(size) if _is_number(cell) else cell.ljust(size) for cell, size in zip(row, sizes, strict=True)]
-    return _MARGIN.join(cells)
+def _cell(text: str, size: int, numeric: bool) -> str:  # noqa: FBT001 - one of three facts about a cell
+    return text.rjust(size) if numeric else text.ljust(size)
 
 
 def _is_number(cell: str) -> bool:

@@ -2,12 +2,12 @@
 
 from __future__ import annotations
 
-import os
 import shutil
 from contextlib import suppress
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, Protocol
 
+from cachegrind_bench.errors import UsageError
 from cachegrind_bench.hermetic import environment
 from cachegrind_bench.hermetic.launch import Invocation, Outcome, Output, launch
 from cachegrind_bench.valgrind.failures import check_outcome
@@ -77,7 +77,6 @@ class ValgrindRunner:
     scratch: Scratch
     echo: Callable[[bytes], None]
     keep: Path | None = None
-    kept: list[Path] = field(default_factory=list["Path"])
 
     def warm_up(self, target: Target) -> Outcome:
         """Execute once, sealed, without Valgrind."""
@@ -94,7 +93,7 @@ class ValgrindRunner:
         argv = (self.valgrind.launcher, *options, *target.argv)
         outcome = launch(self._invocation(target, argv, tool=tool), self.scratch, echo=self.echo)
         if self.keep is not None:
-            self._keep_out_files(self.keep)
+            self._keep_out_files(self.keep, tool)
         self._check(target, outcome, self._log(), native=False)
         accounts = account(tool, self.scratch.out, outcome, target.argv)
         return Measurement(tool=tool, outcome=outcome, accounts=accounts)
@@ -102,7 +101,7 @@ class ValgrindRunner:
     def _invocation(self, target: Target, argv: tuple[str, ...], *, tool: Tool | None) -> Invocation:
         variables = {**target.variables, "TMPDIR": str(self.scratch.tmp), "VALGRIND_LIB": str(self.scratch.lib)}
         if target.padding:
-            extra = _preload_bytes(variables, self.scratch.lib, tool)
+            extra = _preload_bytes(variables, self.scratch.lib)
             variables = environment.pad(variables, target.argv, target.executable, extra=extra, layout=target.layout)
         invocation = Invocation(
             argv=argv,
@@ -137,23 +136,19 @@ class ValgrindRunner:
                 texts.append(file.read().decode("utf-8", "backslashreplace"))
         return "\n".join(texts)
 
-    def _keep_out_files(self, folder: Path) -> None:
-        folder.mkdir(parents=True, exist_ok=True)
-        for path in sorted(self.scratch.out.iterdir()):
-            name = path.name.replace("out.", "cachegrind.out.", 1) if "out." in path.name else path.name
-            target = folder / name
-            shutil.copyfile(path, target)
-            self.kept.append(target)
+    def _keep_out_files(self, folder: Path, tool: Tool) -> None:
+        """Copy out files under the names that cg_annotate and KCachegrind look for."""
+        for path in sorted(self.scratch.out.glob("*out.*")):
+            try:
+                shutil.copyfile(path, folder / path.name.replace("out.", f"{tool.value}.out.", 1))
+            except OSError as error:
+                raise UsageError(f"cannot keep out files in {folder}: {error.strerror}") from error
 
 
-def _preload_bytes(variables: Mapping[str, str], lib: Path, tool: Tool | None) -> int:
-    """Return how many bytes Valgrind adds to the environment: LD_PRELOAD with its own libraries in front.
+def _preload_bytes(variables: Mapping[str, str], lib: Path) -> int:
+    """Return how many bytes Valgrind adds to the environment: LD_PRELOAD with its own library in front.
 
-    The same for the native warm-up, for simplicity: there its only effect is on the stack's place.
+    Cachegrind and Callgrind have only the core's. The native warm-up is padded alike, which does it no harm.
     """
-    name = (tool or Tool.CACHEGRIND).value
-    libraries = [f"{lib}/vgpreload_core-amd64-linux.so"]
-    if os.path.exists(f"{lib}/vgpreload_{name}-amd64-linux.so"):
-        libraries.append(f"{lib}/vgpreload_{name}-amd64-linux.so")
-    added = len(":".join(libraries))
+    added = len(f"{lib}/vgpreload_core-amd64-linux.so")  # as long as that of arm64
     return added + 1 if variables.get("LD_PRELOAD") else added + len("LD_PRELOAD=") + 1

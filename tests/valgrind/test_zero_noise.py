@@ -96,11 +96,15 @@ def command(request: pytest.FixtureRequest, language: str, shared_folder: Path) 
         "numpy": (NUMPY, "py", sys.executable),
         "perl": (PERL, "pl", "perl"),
     }[language]
-    script = shared_folder / f"{language}.{suffix}"
-    if not script.exists():
-        temporary = script.with_name(f"{script.name}.{os.getpid()}")
-        temporary.write_text(text)
-        temporary.replace(script)
+    # In a folder of its own: Python lists the script's folder when it imports, so new files there would count.
+    folder = shared_folder / f"of-{language}"
+    if not folder.exists():
+        temporary = shared_folder / f"{language}.{os.getpid()}"
+        temporary.mkdir()
+        (temporary / f"program.{suffix}").write_text(text)
+        with contextlib.suppress(OSError):  # another worker was faster
+            temporary.rename(folder)
+    script = folder / f"program.{suffix}"
     return [interpreter, str(script)]
 
 

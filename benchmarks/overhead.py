@@ -1,0 +1,59 @@
+"""What cg-bench costs on top of bare Valgrind with the same options: run by hand on a quiet machine.
+
+    python benchmarks/overhead.py [REPEATS]
+
+Alternates bare and measured executions of one command in one run, and prints medians, differences and ratios. The
+promise: at most 0.3 s for each run, at most 2 % of a long one, and `cg-bench --help` within 150 ms.
+"""
+
+from __future__ import annotations
+
+import os
+import statistics
+import subprocess
+import sys
+import tempfile
+import time
+from pathlib import Path
+
+from cachegrind_bench.valgrind.options import Geometry, Tool, arguments
+from cachegrind_bench.valgrind.tool import find
+
+LONG = "s = 0\nfor i in range(6_000_000):\n    s += i * i % 7\n"
+COMMANDS = {
+    "short: /bin/true": ["/bin/true"],
+    "start-up of Python": [os.path.realpath(sys.executable), "-c", "pass"],
+    "long: a loop in Python": [os.path.realpath(sys.executable), "-c", LONG],
+}
+
+
+def seconds(argv: list[str], env: dict[str, str]) -> float:
+    """Run a command and return its wall time."""
+    started = time.perf_counter()
+    subprocess.run(argv, env=env, check=True, stdin=subprocess.DEVNULL, stdout=subprocess.PIPE, stderr=subprocess.PIPE)
+    return time.perf_counter() - started
+
+
+def main() -> None:
+    """Print one line for each command."""
+    repeats = int(sys.argv[1]) if len(sys.argv) > 1 else 7
+    valgrind = find(None, os.environ)
+    env = {"PATH": os.environ["PATH"], "PYTHONHASHSEED": "0", "LC_ALL": "C.UTF-8"}
+    cg_bench = [sys.executable, "-m", "cachegrind_bench"]
+    helps = [seconds([*cg_bench, "--help"], env) for _ in range(repeats)]
+    print(f"cg-bench --help: {1000 * statistics.median(helps):.0f} ms (median of {repeats})")
+    with tempfile.TemporaryDirectory() as folder:
+        options = arguments(Tool.CACHEGRIND, Geometry(), Path(folder), guest_chase_off=valgrind.guest_chase_off)
+        for name, command in COMMANDS.items():
+            count = repeats if "long" not in name else max(3, repeats // 2)
+            bare, ours = [], []
+            for _ in range(count):
+                bare.append(seconds([valgrind.launcher, *options, *command], {**env, "VALGRIND_LIB": valgrind.libexec}))
+                result = str(Path(folder) / "result.json")
+                ours.append(seconds([*cg_bench, "run", "-q", "--warmup", "0", "-o", result, "--", *command], env))
+            low, high = statistics.median(bare), statistics.median(ours)
+            print(f"{name}: bare {low:.2f} s, cg-bench {high:.2f} s, +{high - low:.2f} s, ratio {high / low:.3f}")
+
+
+if __name__ == "__main__":
+    main()

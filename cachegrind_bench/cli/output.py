@@ -1,0 +1,46 @@
+"""Writing to our stdout, where a report may meet a full disk, a closed descriptor or an encoding that lacks its signs."""
+
+from __future__ import annotations
+
+import os
+import sys
+from contextlib import suppress
+
+from cachegrind_bench.errors import UsageError
+
+
+def write(content: str | bytes) -> None:
+    """Write to stdout and flush. UsageError if it cannot take it; BrokenPipeError passes, as its reader just left."""
+    if sys.stdout is None:  # started with a closed descriptor
+        raise UsageError("cannot write to stdout: it is closed", hint="redirect it to a file, or to /dev/null")
+    if isinstance(content, str):
+        content = content.encode(sys.stdout.encoding or "utf-8", "backslashreplace")
+    flush()
+    try:
+        sys.stdout.buffer.write(content)
+    except OSError as error:
+        raise _cannot_write(error) from error
+    flush()
+
+
+def flush() -> None:
+    """Flush stdout, with the same errors."""
+    if sys.stdout is None:
+        return
+    try:
+        sys.stdout.flush()
+    except OSError as error:
+        raise _cannot_write(error) from error
+
+
+def forget_stdout() -> None:
+    """Let what could not be written go, so that Python does not try and complain again at its exit."""
+    with suppress(OSError, ValueError, AttributeError):
+        os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
+
+
+def _cannot_write(error: OSError) -> Exception:
+    if isinstance(error, BrokenPipeError):
+        return error
+    forget_stdout()
+    return UsageError(f"cannot write to stdout: {error.strerror}", hint="free some space, or choose another place")
