@@ -98,6 +98,7 @@ def execution_plan(options: dict[str, Any]) -> Plan:
     from cachegrind_bench.hermetic.launch import PINNED_CLOCK
     from cachegrind_bench.measure.command import resolve
     from cachegrind_bench.measure.run import Plan
+    from cachegrind_bench.model.score import CostModel
 
     environ, cwd = dict(os.environ), _working_directory()
     return Plan(
@@ -105,6 +106,7 @@ def execution_plan(options: dict[str, Any]) -> Plan:
         cwd=cwd,
         environ=environ,
         request=Request.parse(options["env"]),
+        model=CostModel.parse(options["model"]),
         timeout_ms=options["timeout"],
         stdin=_input(options["stdin"], cwd),
         prepare=options["prepare"],

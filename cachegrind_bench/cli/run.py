@@ -5,7 +5,6 @@ from __future__ import annotations
 import io
 import os
 import sys
-from contextlib import suppress
 from dataclasses import dataclass, replace
 from datetime import UTC, datetime
 from pathlib import Path
@@ -17,12 +16,10 @@ from cachegrind_bench._version import __version__
 from cachegrind_bench.cli import output
 from cachegrind_bench.cli.options import command_argument, execution_options, execution_plan, geometry
 from cachegrind_bench.errors import UsageError
-from cachegrind_bench.model.score import CostModel
 
 if TYPE_CHECKING:
     from cachegrind_bench.measure.run import Plan
     from cachegrind_bench.model.result import Result
-    from cachegrind_bench.render.progress import Silent
     from cachegrind_bench.valgrind.options import Geometry
 
 _EPILOG = """\b
@@ -85,7 +82,6 @@ def command(**options: Any) -> None:
     plan = replace(
         execution_plan(options),
         id=_printable(options["benchmark_id"]),
-        model=CostModel.parse(options["model"]),
         repeat=options["repeat"],
         warmup=options["warmup"],
         require_sealed=options["require_sealed"],
@@ -106,28 +102,11 @@ def _measure(plan: Plan, caches: Geometry, valgrind: str | None, keep: Path | No
             geometry=caches,
             valgrind=valgrind,
             keep=keep,
-            echo=_echo(display, quiet=reporting.quiet),
+            echo=display.write,
             progress=display,
             now=datetime.now(UTC),
             version=__version__,
         )
-
-
-def _echo(display: Silent, *, quiet: bool) -> Any:
-    """Return where the program's output goes: our stderr, around the progress line if there is one."""
-    from cachegrind_bench.render.progress import Live
-
-    def drop(chunk: bytes) -> None:
-        del chunk
-
-    def copy(chunk: bytes) -> None:
-        with suppress(OSError):  # nobody reads our stderr: no reason to stop measuring
-            sys.stderr.buffer.write(chunk)
-            sys.stderr.buffer.flush()
-
-    if quiet:
-        return drop
-    return display.write if isinstance(display, Live) else copy
 
 
 def _deliver(result: Result, reporting: _Reporting) -> None:

@@ -27,20 +27,30 @@ class Silent:
         """Show nothing."""
 
     def write(self, chunk: bytes) -> None:
-        """Nothing to write around."""
+        """Swallow what the program wrote."""
 
 
 class Plain(Silent):
-    """One line for each phase, which also tells the outputs of several executions apart."""
+    """One line for each phase, and the program's output as it comes."""
 
     def __init__(self, stream: TextIO) -> None:
         self._stream = stream
+        self._line_open = False
 
     def phase(self, text: str) -> None:
         """Say what goes on from now."""
+        self._copy(b"\n" * self._line_open + f"cg-bench: {text}\n".encode())
+        self._line_open = False
+
+    def write(self, chunk: bytes) -> None:
+        """Copy what the program wrote, byte by byte."""
+        self._copy(chunk)
+        self._line_open = not chunk.endswith(b"\n")
+
+    def _copy(self, chunk: bytes) -> None:
         with suppress(OSError):  # nobody reads our stderr: no reason to stop measuring
-            self._stream.write(f"cg-bench: {text}\n")
-            self._stream.flush()
+            self._stream.buffer.write(chunk)
+            self._stream.buffer.flush()
 
 
 class Live(Silent):

@@ -1,0 +1,102 @@
+"""What differs between executions that ought to agree: counts, profile rows, the functions that moved. Pure functions."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import TYPE_CHECKING
+
+from cachegrind_bench.model.metrics import EVENTS
+
+if TYPE_CHECKING:
+    from collections.abc import Sequence
+
+    from cachegrind_bench.model.metrics import Profile
+    from cachegrind_bench.model.score import CostModel
+
+MOST_MOVED = 5
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Moved:
+    """A function whose self cost moved: its range, over all executions, of the first event that moved."""
+
+    file: str
+    name: str
+    event: str
+    low: int
+    high: int
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Difference:
+    """How executions differ from a reference. `events` names the counts that moved, `rows` counts the profile's.
+
+    `ir` and `score` are the largest deviations from the reference's values, with their sign.
+    """
+
+    events: tuple[str, ...]
+    rows: int
+    ir: int
+    score: int
+    reference_ir: int
+    reference_score: int
+    functions: tuple[Moved, ...]
+
+    @property
+    def identical(self) -> bool:
+        """Whether all nine counts and every row agreed."""
+        return not self.events and not self.rows
+
+    @property
+    def relative(self) -> float:
+        """The largest deviation of Ir or score, relative to the reference."""
+        return max(
+            abs(self.ir) / max(self.reference_ir, 1),
+            abs(self.score) / max(self.reference_score, 1),
+        )
+
+
+def difference(reference: Profile, others: Sequence[Profile], model: CostModel) -> Difference:
+    """Compare executions with a reference, row by row."""
+    first = reference.counts()
+    counts = [other.counts() for other in others]
+    base = first.as_dict()
+    events = tuple(name for name in EVENTS if any(item.as_dict()[name] != base[name] for item in counts))
+    rows = [_rows(profile) for profile in (reference, *others)]
+    moved = [key for key in sorted({key for table in rows for key in table}) if len({table.get(key) for table in rows}) > 1]
+    functions = sorted((_moved(key, rows) for key in moved), key=_order)
+    score = model.score(first)
+    return Difference(
+        events=events,
+        rows=len(moved),
+        ir=_largest([item.Ir - first.Ir for item in counts]),
+        score=_largest([model.score(item) - score for item in counts]),
+        reference_ir=first.Ir,
+        reference_score=score,
+        functions=tuple(functions[:MOST_MOVED]),
+    )
+
+
+_Row = tuple[int, ...]
+_NOTHING = (0,) * len(EVENTS)
+
+
+def _rows(profile: Profile) -> dict[tuple[str, str], _Row]:
+    places = [profile.events.index(event) for event in EVENTS]
+    return {(row.file, row.name): tuple(row.counts[place] for place in places) for row in profile.functions}
+
+
+def _moved(key: tuple[str, str], rows: Sequence[dict[tuple[str, str], _Row]]) -> Moved:
+    values = [table.get(key, _NOTHING) for table in rows]
+    columns = list(zip(*values, strict=True))
+    # Ir comes first; where it held, the misses are told. A row of zeros that is absent elsewhere moved by nothing.
+    place = next((place for place, column in enumerate(columns) if len(set(column)) > 1), 0)
+    return Moved(file=key[0], name=key[1], event=EVENTS[place], low=min(columns[place]), high=max(columns[place]))
+
+
+def _order(moved: Moved) -> tuple[bool, int, str, str]:
+    return moved.event != "Ir", moved.low - moved.high, moved.name, moved.file
+
+
+def _largest(deltas: Sequence[int]) -> int:
+    return max(deltas, key=abs, default=0)

@@ -1,0 +1,148 @@
+"""Write docs/cli.md from the commands' own help: `python scripts/generate_cli_docs.py`, or `--check` to compare only.
+
+Built from click's values, not from its printed help: line breaks and signs of the latter differ between click's versions.
+"""
+
+from __future__ import annotations
+
+import inspect
+import re
+import sys
+from pathlib import Path
+
+import click
+
+ROOT = Path(__file__).resolve().parent.parent
+sys.path.insert(0, str(ROOT))
+
+from cachegrind_bench.cli.main import COMMANDS, cli  # noqa: E402 - the checkout, wherever this is started
+
+TARGET = ROOT / "docs" / "cli.md"
+
+_HEAD = """\
+# Command line
+
+<!-- Made by scripts/generate_cli_docs.py from the commands' help: change it there, then run that script. -->
+
+{summary}
+
+    cg-bench COMMAND [OPTIONS] …
+
+`-h` or `--help` prints the help of every command; `cg-bench --version` prints the version.
+
+| Command | |
+| --- | --- |
+{table}
+
+An option beats the environment variable in its row, which beats the default. Lists in a variable are separated by spaces;
+flags take `1` or `0`.
+
+## Exit codes
+
+| Code | Meaning |
+| --- | --- |
+| 0 | fine |
+| 1 | `verify`: something moved the counts |
+| 2 | bad usage, or input that cannot be read |
+| 3 | results that must not be compared |
+| 4 | measuring failed: the command failed or timed out, or Valgrind did |
+| 70 | an error in cg-bench itself; a traceback says where |
+| 130 | interrupted |
+"""
+
+
+def page() -> str:
+    """Return the whole page."""
+    context = click.Context(cli, info_name="cg-bench")
+    table = "\n".join(f"| [`{name}`](#cg-bench-{name}) | {_cell(summary)} |" for name, summary in COMMANDS.items())
+    parts = [_HEAD.format(summary=_prose(cli.help or ""), table=table)]
+    for name in COMMANDS:
+        command = cli.get_command(context, name)
+        assert command is not None, name
+        parts.append(_section(name, command, click.Context(command, info_name=name, parent=context)))
+    return "\n".join(parts)
+
+
+def _section(name: str, command: click.Command, context: click.Context) -> str:
+    remarks, _, examples = _epilog(command).partition("Examples:\n")
+    pieces = [f"## cg-bench {name}", f"    {_usage(name, command)}", _prose(command.help or "")]
+    if remarks.strip():
+        pieces.append(remarks.strip())
+    options = [item for item in command.get_params(context) if isinstance(item, click.Option) and not item.hidden]
+    rows = [_row(option, context) for option in options if "--help" not in option.opts]
+    if rows:
+        head = ["| Option | Meaning | Default | Variable |", "| --- | --- | --- | --- |"]
+        pieces.append("\n".join([*head, *rows]))
+    if examples:
+        lines = [f"    {line.strip()}" if line.strip() else "" for line in examples.rstrip().splitlines()]
+        pieces.append("\n".join(["Examples:", "", *lines]))
+    return "\n\n".join(pieces) + "\n"
+
+
+def _epilog(command: click.Command) -> str:
+    r"""Return the epilog without click's `\b` marks (a backspace in the string)."""
+    text = inspect.cleandoc(command.epilog or "").replace("\b\n", "")
+    return re.sub(r"\n{3,}", "\n\n", text)
+
+
+def _prose(text: str) -> str:
+    """Return help text without click's marks; blocks that keep their line breaks stay in one piece."""
+    return inspect.cleandoc(text).replace("\b\n", "").replace("\f", "").strip()
+
+
+def _usage(name: str, command: click.Command) -> str:
+    arguments = [item for item in command.params if isinstance(item, click.Argument)]
+    words = [item.metavar or f"{(item.name or '').upper()}{'...' if item.nargs != 1 else ''}" for item in arguments]
+    return " ".join(["cg-bench", name, "[OPTIONS]", *words])
+
+
+def _row(option: click.Option, context: click.Context) -> str:
+    names = ", ".join(f"`{name}`" for name in sorted(option.opts, key=len))
+    value = "" if option.is_flag else f" {_value(option)}"
+    meaning = re.sub(r" ?\[default: ([^\]]*)\]", "", option.help or "")
+    variable = f"`{option.envvar}`" if isinstance(option.envvar, str) else ""
+    return f"| {names}{value} | {_cell(meaning)} | {_cell(_default(option, context))} | {variable} |"
+
+
+def _value(option: click.Option) -> str:
+    """Return what stands for the option's value."""
+    if isinstance(option.type, click.Choice):
+        return _cell("`" + "\\|".join(str(choice) for choice in option.type.choices) + "`", escaped=True)
+    if option.metavar:
+        return f"`{option.metavar}`"
+    if isinstance(option.type, click.IntRange | click.types.IntParamType):
+        return "`N`"
+    return f"`{option.type.name.upper()}`"
+
+
+def _default(option: click.Option, context: click.Context) -> str:
+    """Return the default: the real one, or what the help text says in brackets."""
+    told = re.search(r"\[default: ([^\]]*)\]", option.help or "")
+    if told:
+        return told[1]
+    if not option.show_default:
+        return ""
+    value = option.get_default(context)
+    return "" if value is None else f"`{value}`"
+
+
+def _cell(text: str, *, escaped: bool = False) -> str:
+    """Return text for a cell of a table."""
+    plain = " ".join(text.split())
+    return plain if escaped else plain.replace("|", "\\|")
+
+
+def main() -> int:
+    """Write the page, or with --check say whether it is current."""
+    text = page()
+    if sys.argv[1:] == ["--check"]:
+        if TARGET.read_text(encoding="utf-8") == text:
+            return 0
+        print(f"{TARGET.relative_to(ROOT)} is not current: run python scripts/generate_cli_docs.py", file=sys.stderr)
+        return 1
+    TARGET.write_text(text, encoding="utf-8")
+    return 0
+
+
+if __name__ == "__main__":
+    sys.exit(main())
