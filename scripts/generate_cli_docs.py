@@ -55,7 +55,7 @@ def page() -> str:
     """Return the whole page."""
     context = click.Context(cli, info_name="cg-bench")
     table = "\n".join(f"| [`{name}`](#cg-bench-{name}) | {_cell(summary)} |" for name, summary in COMMANDS.items())
-    parts = [_HEAD.format(summary=_prose(cli.help or ""), table=table)]
+    parts = [_HEAD.format(summary=_blocks(cli.help or ""), table=table)]
     for name in COMMANDS:
         command = cli.get_command(context, name)
         assert command is not None, name
@@ -64,30 +64,29 @@ def page() -> str:
 
 
 def _section(name: str, command: click.Command, context: click.Context) -> str:
-    remarks, _, examples = _epilog(command).partition("Examples:\n")
-    pieces = [f"## cg-bench {name}", f"    {_usage(name, command)}", _prose(command.help or "")]
-    if remarks.strip():
-        pieces.append(remarks.strip())
+    pieces = [f"## cg-bench {name}", f"    {_usage(name, command)}", _blocks(command.help or "")]
     options = [item for item in command.get_params(context) if isinstance(item, click.Option) and not item.hidden]
     rows = [_row(option, context) for option in options if "--help" not in option.opts]
     if rows:
         head = ["| Option | Meaning | Default | Variable |", "| --- | --- | --- | --- |"]
         pieces.append("\n".join([*head, *rows]))
-    if examples:
-        lines = [f"    {line.strip()}" if line.strip() else "" for line in examples.rstrip().splitlines()]
-        pieces.append("\n".join(["Examples:", "", *lines]))
+    if command.epilog:
+        pieces.append(_blocks(command.epilog))
     return "\n\n".join(pieces) + "\n"
 
 
-def _epilog(command: click.Command) -> str:
-    r"""Return the epilog without click's `\b` marks (a backspace in the string)."""
-    text = inspect.cleandoc(command.epilog or "").replace("\b\n", "")
-    return re.sub(r"\n{3,}", "\n\n", text)
-
-
-def _prose(text: str) -> str:
-    """Return help text without click's marks; blocks that keep their line breaks stay in one piece."""
-    return inspect.cleandoc(text).replace("\b\n", "").replace("\f", "").strip()
+def _blocks(text: str) -> str:
+    r"""Return help text as Markdown: click's `\b` keeps line breaks, and under a line ending in a colon means a list."""
+    blocks: list[str] = []
+    for block in re.split(r"\n\s*\n", inspect.cleandoc(text.replace("\f", "")).strip()):
+        lines = block.strip("\n").splitlines()
+        kept = bool(lines) and lines[0].strip() == "\b"
+        lines = lines[1:] if kept else lines
+        if kept and len(lines) > 1 and lines[0].endswith(":"):
+            blocks += [lines[0], "\n".join(f"    {line.removeprefix('  ')}" for line in lines[1:])]
+        elif lines:
+            blocks.append("\n".join(line.strip() for line in lines))
+    return "\n\n".join(blocks)
 
 
 def _usage(name: str, command: click.Command) -> str:

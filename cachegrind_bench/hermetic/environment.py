@@ -135,4 +135,7 @@ def _block_size(variables: Mapping[str, str], argv: Sequence[str], executable: s
 def fingerprint_values(request: Request, caller: Mapping[str, str]) -> dict[str, str]:
     """Return a short hash of each value passed on by request: shows a change, tells no secret."""
     chosen = {name: caller[name] for name in request.passed if name in caller} | dict(request.values)
-    return {name: hashlib.sha256(os.fsencode(value)).hexdigest()[:12] for name, value in sorted(chosen.items())}
+    return {
+        os.fsencode(name).decode("utf-8", "backslashreplace"): hashlib.sha256(os.fsencode(value)).hexdigest()[:12]
+        for name, value in sorted(chosen.items())
+    }

@@ -19,7 +19,8 @@ from typing import TYPE_CHECKING, Any
 
 from cachegrind_bench import process
 from cachegrind_bench.errors import MeasurementError
-from cachegrind_bench.hermetic.supervisor import Clock, Image
+from cachegrind_bench.hermetic.images import Image
+from cachegrind_bench.hermetic.supervisor import Clock
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Mapping

@@ -104,15 +104,21 @@ def _take(path: Path) -> int | None:
 def _empty(path: Path) -> None:
     """Remove what is in the directory, also what a program has made unreadable."""
     for entry in os.scandir(path):
-        if entry.is_dir(follow_symlinks=False):
-            shutil.rmtree(entry.path, onerror=_make_removable)
-        else:
+        if not entry.is_dir(follow_symlinks=False):
             os.unlink(entry.path)
+            continue
+        try:
+            shutil.rmtree(entry.path)
+        except PermissionError:
+            _open_up(entry.path)
+            shutil.rmtree(entry.path)
 
 
-def _make_removable(function: object, path: str, _error: object) -> None:
-    del function
-    os.chmod(os.path.dirname(path), 0o700)
-    with contextlib.suppress(OSError):
-        os.chmod(path, 0o700)
-        shutil.rmtree(path, ignore_errors=True) if os.path.isdir(path) else os.unlink(path)
+def _open_up(path: str) -> None:
+    """Make every directory from here on our own to read and write (Go leaves its module cache read-only)."""
+    os.chmod(path, 0o700)
+    for folder, names, _files in os.walk(path):
+        for name in names:
+            full = os.path.join(folder, name)
+            if not os.path.islink(full):  # chmod would follow it
+                os.chmod(full, 0o700)  # before the walk descends into it

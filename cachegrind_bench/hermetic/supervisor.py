@@ -11,9 +11,14 @@ import fcntl
 import hashlib
 import os
 import struct
-from typing import NamedTuple
+from typing import TYPE_CHECKING, NamedTuple
 
+from cachegrind_bench.hermetic.images import ProcessTable
 from cachegrind_bench.hermetic.kernel import CLONE_THREAD, Architecture, Trap
+from cachegrind_bench.hermetic.tracee import executing, peek
+
+if TYPE_CHECKING:
+    from cachegrind_bench.hermetic.images import Image
 
 # linux/include/uapi/linux/seccomp.h: struct seccomp_notif, seccomp_notif_resp, seccomp_notif_addfd
 _NOTIFICATION, _RESPONSE, _ADD_FD = struct.Struct("=QIIiIQ6Q"), struct.Struct("=QqiI"), struct.Struct("=QIIII")
@@ -27,7 +32,6 @@ _DEVICES = (b"/dev/urandom\0", b"/dev/random\0")
 # Large enough for any seeding; beyond it the file reads as zeros (a hole), so it never ends and never blocks.
 _DEVICE_BYTES, _DEVICE_SIZE = 4 << 20, 1 << 44
 _LONGEST_ANSWER = 1 << 20
-_MOST_ARGUMENTS = 10_000
 
 
 class Clock(NamedTuple):
@@ -35,51 +39,6 @@ class Clock(NamedTuple):
 
     epoch_ns: int
     step_ns: int
-
-
-class Image:
-    """One program run by one process, from its start or exec on; `argv` as text with surrogate escapes."""
-
-    __slots__ = ("argv", "forked", "forks", "parent", "path", "pid", "replaced")
-
-    def __init__(  # noqa: PLR0913 - a record; dataclasses would triple the launcher's start-up
-        self,
-        pid: int,
-        path: str,
-        argv: list[str],
-        parent: int,
-        *,
-        forked: bool,
-        forks: int = 0,
-        replaced: bool = False,
-    ) -> None:
-        self.pid = pid
-        self.path = path
-        self.argv = argv
-        self.parent = parent
-        self.forked = forked
-        self.forks = forks
-        self.replaced = replaced
-
-    def __repr__(self) -> str:
-        return f"Image({', '.join(f'{name}={value!r}' for name, value in self.as_dict().items())})"
-
-    def as_dict(self) -> dict[str, object]:
-        """Return the attributes by name."""
-        return {name: getattr(self, name) for name in self.__slots__}
-
-
-class _Process:
-    """What the supervisor knows of one process id."""
-
-    __slots__ = ("drawn", "forks", "image", "pending", "stream")
-
-    def __init__(self, stream: bytes, image: Image) -> None:
-        self.stream = stream
-        self.image = image
-        self.drawn = 0
-        self.forks = 0
-        self.pending: list[str] | None = None
 
 
 def traps(table: Architecture, *, randomness: bool, clock: bool) -> list[Trap]:
@@ -99,7 +58,7 @@ def traps(table: Architecture, *, randomness: bool, clock: bool) -> list[Trap]:
 
 
 class Supervisor:
-    """Serves one listener until it is closed. `images` tells afterwards which programs ran."""
+    """Serves one listener until it is closed."""
 
     def __init__(
         self,
@@ -114,24 +73,18 @@ class Supervisor:
         clock: Clock | None,
     ) -> None:
         self.listener = listener
-        self.images: list[Image] = []
         # Reasons, by part of the seal that turned out not to hold.
         self.failures: dict[str, str] = {}
-        self._root = root
         self._seed = seed
         self._tool = tool
-        self._out = out
         self._randomness = randomness
-        self._aside = 0
         self._at_random_pinned = False
         self._clock = clock
-        self._ticks = 0
         self._device: int | None = None
         self._device_failed = False
-        self._processes: dict[int, _Process] = {}
         self._names = {number: name for name, number in table.calls.items()}
         self._buffer = bytearray(_NOTIFICATION.size)
-        self._process(root)
+        self._processes = ProcessTable(root, seed=seed, tool=tool, out=out)
 
     def serve_one(self) -> None:
         """Receive one notification and answer it. OSError(EBADF) and the like end the service."""
@@ -169,13 +122,15 @@ class Supervisor:
         elif name in ("getrlimit", "prlimit64"):
             self._pin_at_random(ident, thread)
         elif name in ("execve", "execveat"):
-            self._exec(thread, args[0] if name == "execve" else args[1], args[1] if name == "execve" else args[2])
+            self._processes.execute(
+                thread, args[0] if name == "execve" else args[1], args[1] if name == "execve" else args[2]
+            )
         elif name in ("fork", "vfork", "clone"):
-            self._fork(thread)
+            self._processes.fork(thread)
         elif name == "clone3":
-            (flags,) = struct.unpack("=Q", _peek(thread, args[0], 8))
+            (flags,) = struct.unpack("=Q", peek(thread, args[0], 8))
             if not flags & CLONE_THREAD:
-                self._fork(thread)
+                self._processes.fork(thread)
         elif self._clock is not None:
             return True, self._tell_time(ident, thread, name, args, self._clock)
         return False, 0
@@ -183,7 +138,7 @@ class Supervisor:
     # Randomness
 
     def _getrandom(self, ident: int, thread: int, address: int, length: int) -> int:
-        process = self._process(_group(thread))
+        process = self._processes.of_thread(thread)
         length = min(length, _LONGEST_ANSWER)
         data = hashlib.shake_128(process.stream + b"%d" % process.drawn).digest(length)
         process.drawn += 1
@@ -196,7 +151,7 @@ class Supervisor:
         The tool asks for resource limits before it builds the program's stack. The bytes are the same for every image,
         so doing it again at the program's own calls changes nothing.
         """
-        if self._tool is None or os.path.basename(os.readlink(f"/proc/{thread}/exe")) != self._tool:
+        if self._tool is None or executing(thread) != self._tool:
             return
         with open(f"/proc/{thread}/auxv", "rb") as file:
             auxv = file.read()
@@ -207,7 +162,7 @@ class Supervisor:
 
     def _open(self, ident: int, thread: int, address: int, flags: int) -> None:
         """Hand out a file of fixed bytes when a random device is opened."""
-        start = _peek(thread, address, 13)
+        start = peek(thread, address, 13)
         if not start.startswith(_DEVICES) or self._device_failed:
             return
         try:
@@ -235,8 +190,9 @@ class Supervisor:
     # The clock
 
     def _tell_time(self, ident: int, thread: int, name: str, args: list[int], clock: Clock) -> int:
-        self._ticks += 1
-        since_start = self._ticks * clock.step_ns
+        process = self._processes.of_thread(thread)
+        process.ticks += 1
+        since_start = process.ticks * clock.step_ns
         # Clocks other than the wall's count from somewhere in the past; an hour is as good as any.
         wall = name != "clock_gettime" or args[0] in (0, 5, 11)
         seconds, nanoseconds = divmod((clock.epoch_ns if wall else 3_600_000_000_000) + since_start, 1_000_000_000)
@@ -250,88 +206,12 @@ class Supervisor:
             self._poke(ident, thread, address, struct.pack("=qq", seconds, fraction))
         return 0
 
-    # Processes
-
-    def _process(self, pid: int) -> _Process:
-        """Return what is known of this process; at its first call, find out whose child it is."""
-        known = self._processes.get(pid)
-        if known is not None:
-            return known
-        parent = 0 if pid == self._root else _parent(pid)
-        origin = self._processes.get(parent)
-        if origin is None:
-            stream, path, argv = self._seed, "", []
-            if pid != self._root:  # its parent has ended already
-                stream += b"/orphan"
-        else:
-            # The how manieth child it is makes its random bytes its own, and the same in every run.
-            stream, path, argv = origin.stream + b"/%d" % origin.forks, origin.image.path, origin.image.argv
-        image = Image(pid, path, argv, parent, forked=pid != self._root)
-        self.images.append(image)
-        process = _Process(stream, image)
-        self._processes[pid] = process
-        return process
-
-    def _fork(self, thread: int) -> None:
-        """Count a fork; first meet the earlier children, while it is still known which is which."""
-        pid = _group(thread)
-        process = self._process(pid)
-        for child in _children(pid):
-            if child not in self._processes:
-                self._process(child)
-        process.forks += 1
-        process.image.forks += 1
-
-    def _exec(self, thread: int, path_address: int, argv_address: int) -> None:
-        pid = _group(thread)
-        process = self._process(pid)
-        if self._tool is None:
-            # Native: nothing tells whether this exec will succeed (a search along PATH tries many): the last one counts.
-            command = _strings(thread, argv_address)
-            command[:1] = [os.fsdecode(_peek_string(thread, path_address))]
-            self._note(process, command)
-            return
-        executing = os.path.basename(os.readlink(f"/proc/{thread}/exe"))
-        if executing == self._tool:
-            # Valgrind executes its launcher with its own options and then the program and its arguments.
-            process.pending = _program(_strings(thread, argv_address))
-            self._set_aside(pid, process.image)
-        elif process.pending is not None:  # the launcher executes the tool: the exec before it succeeded
-            self._replace(process, pid, process.pending)
-        elif not process.image.argv:
-            self._note(process, _program(_strings(thread, argv_address)))
-
-    def _note(self, process: _Process, command: list[str]) -> None:
-        """Note an exec: the first of the whole run surely succeeds, another one may."""
-        if process.image.argv:
-            process.pending = command
-        else:
-            process.image.argv = command
-            process.image.path = _text(command)
-
-    def _set_aside(self, pid: int, image: Image) -> None:
-        """Rename this image's out files, which the next image of the process, numbering anew, would overwrite."""
-        number = next(index for index, known in enumerate(self.images) if known is image)
-        for name in os.listdir(self._out):
-            if name == f"out.{pid}" or name.startswith(f"out.{pid}."):
-                os.rename(f"{self._out}/{name}", f"{self._out}/image{number}.{self._aside}.{name}")
-        self._aside += 1
-
-    def finish(self) -> None:
-        """Bring `images` and `failures` up to date when all processes have ended."""
+    def finish(self) -> list[Image]:
+        """Return the programs that ran, and bring `failures` up to date, when all processes have ended."""
         if self._tool is not None and self._randomness and not self._at_random_pinned:
             self.failures.setdefault("randomness", "Valgrind did not come by where AT_RANDOM can be set")
-        for pid, process in self._processes.items():
-            if self._tool is None and process.pending is not None:
-                self._replace(process, pid, process.pending)
-
-    def _replace(self, process: _Process, pid: int, command: list[str]) -> None:
-        """Note that an exec has succeeded: a new image, whose random stream begins anew."""
-        process.image.replaced = True
-        process.image = Image(pid, _text(command), command, process.image.parent, forked=False)
-        self.images.append(process.image)
-        process.pending = None
-        process.drawn = 0
+        self._processes.finish()
+        return self._processes.images
 
     def _poke(self, ident: int, thread: int, address: int, data: bytes) -> None:
         """Write into the caller's memory, having made sure that it is still the caller."""
@@ -370,80 +250,3 @@ def _device_file(seed: bytes) -> int:
     os.write(descriptor, data)
     os.ftruncate(descriptor, _DEVICE_SIZE)
     return descriptor
-
-
-def _peek(thread: int, address: int, length: int) -> bytes:
-    memory = os.open(f"/proc/{thread}/mem", os.O_RDONLY)
-    try:
-        return os.pread(memory, length, address)
-    finally:
-        os.close(memory)
-
-
-def _peek_string(thread: int, address: int) -> bytes:
-    """Read a string, page by page as its end may be that of the mapping."""
-    text = b""
-    while len(text) < 1 << 16:
-        length = 4096 - (address + len(text)) % 4096
-        part, nul, _ = _peek(thread, address + len(text), length).partition(b"\0")
-        text += part
-        if nul or not part:
-            break
-    return text
-
-
-def _strings(thread: int, address: int) -> list[str]:
-    """Read a list of strings, such as the arguments of an exec."""
-    found: list[str] = []
-    while len(found) < _MOST_ARGUMENTS:
-        (pointer,) = struct.unpack("=Q", _peek(thread, address, 8))
-        if not pointer:
-            break
-        found.append(os.fsdecode(_peek_string(thread, pointer)))
-        address += 8
-    return found
-
-
-def _program(arguments: list[str]) -> list[str]:
-    """Return the program and its arguments in the argument list of Valgrind: from the first that is no option."""
-    for index, argument in enumerate(arguments):
-        if index and not argument.startswith("-"):
-            return arguments[index:]
-    return []
-
-
-def _text(command: list[str]) -> str:
-    """Return the program of a command as text."""
-    return os.fsencode(command[0]).decode("utf-8", "backslashreplace") if command else ""
-
-
-def _status_field(pid: int, name: bytes) -> int:
-    with open(f"/proc/{pid}/status", "rb") as file:
-        for line in file:
-            if line.startswith(name):
-                return int(line.split()[1])
-    return 0
-
-
-def _group(thread: int) -> int:
-    """Return the process that a thread belongs to."""
-    return _status_field(thread, b"Tgid:")
-
-
-def _parent(pid: int) -> int:
-    try:
-        return _status_field(pid, b"PPid:")
-    except OSError:
-        return 0
-
-
-def _children(pid: int) -> list[int]:
-    """Return the living children in the order of their birth (empty on kernels that do not tell)."""
-    found: list[int] = []
-    try:
-        for task in os.listdir(f"/proc/{pid}/task"):
-            with open(f"/proc/{pid}/task/{task}/children", "rb") as file:
-                found += [int(child) for child in file.read().split()]
-    except OSError:
-        pass
-    return found

@@ -69,8 +69,15 @@ def resolve(typed: Sequence[str], environ: Mapping[str, str], cwd: Path) -> Comm
 
 def default_id(typed: Sequence[str], cwd: Path) -> str:
     """Return the command with its program as base name and paths under `cwd` made relative: the same in every checkout."""
-    prefix = f"{cwd}{os.sep}"
-    words = [os.path.basename(typed[0]), *(word.replace(prefix, "") for word in typed[1:])]
+    if str(cwd) == os.sep:
+        words = [os.path.basename(typed[0]), *typed[1:]]
+    else:
+        # At the start of a word or of a part of it (--file=/here/x, -I/here/x, a:/here/x), never within another path.
+        here = re.compile(r"(^(?:-\w)?|[=:,;\s\"'(])" + re.escape(str(cwd)) + r"(?:(/)(?!$)|/?(?=$|[:,;\s\"')]))")
+        words = [
+            os.path.basename(typed[0]),
+            *(here.sub(lambda match: match[1] + ("" if match[2] else "."), word) for word in typed[1:]),
+        ]
     return os.fsencode(shlex.join(words)).decode("utf-8", "backslashreplace")
 
 
@@ -89,7 +96,9 @@ def _locate(name: str, path: str, cwd: Path) -> str:
                 f"cannot execute {name}: permission denied",
                 hint=f"chmod +x {shlex.quote(name)}, or name its interpreter",
             )
-        return os.path.normpath(full) if ".." not in name else os.path.abspath(full)
+        plain = os.path.normpath(full)
+        # `link/../program` is beside what the link points to, not beside the link.
+        return plain if os.path.exists(plain) and os.path.samefile(plain, full) else full
     found = process.which(name, path)
     if found is None:
         hint = f"to run the file here: ./{name}" if (cwd / name).is_file() else f"PATH is {path}"

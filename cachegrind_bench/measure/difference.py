@@ -63,7 +63,8 @@ def difference(reference: Profile, others: Sequence[Profile], model: CostModel) 
     base = first.as_dict()
     events = tuple(name for name in EVENTS if any(item.as_dict()[name] != base[name] for item in counts))
     rows = [_rows(profile) for profile in (reference, *others)]
-    moved = [key for key in sorted({key for table in rows for key in table}) if len({table.get(key) for table in rows}) > 1]
+    names = sorted({key for table in rows for key in table})
+    moved = [key for key in names if len({table.get(key, _NOTHING) for table in rows}) > 1]
     functions = sorted((_moved(key, rows) for key in moved), key=_order)
     score = model.score(first)
     return Difference(
@@ -89,8 +90,7 @@ def _rows(profile: Profile) -> dict[tuple[str, str], _Row]:
 def _moved(key: tuple[str, str], rows: Sequence[dict[tuple[str, str], _Row]]) -> Moved:
     values = [table.get(key, _NOTHING) for table in rows]
     columns = list(zip(*values, strict=True))
-    # Ir comes first; where it held, the misses are told. A row of zeros that is absent elsewhere moved by nothing.
-    place = next((place for place, column in enumerate(columns) if len(set(column)) > 1), 0)
+    place = next(place for place, column in enumerate(columns) if len(set(column)) > 1)
     return Moved(file=key[0], name=key[1], event=EVENTS[place], low=min(columns[place]), high=max(columns[place]))
 
 

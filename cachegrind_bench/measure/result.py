@@ -10,7 +10,8 @@ from cachegrind_bench.hermetic import environment
 from cachegrind_bench.measure.identity import identify
 from cachegrind_bench.measure.run import measure
 from cachegrind_bench.measure.session import default_cpu, session
-from cachegrind_bench.model.result import Result
+from cachegrind_bench.model.result import Commit, Result
+from cachegrind_bench.vcs import commit_info
 
 if TYPE_CHECKING:
     from collections.abc import Callable
@@ -18,7 +19,6 @@ if TYPE_CHECKING:
     from pathlib import Path
 
     from cachegrind_bench.measure.run import Plan, Progress
-    from cachegrind_bench.model.result import Commit
     from cachegrind_bench.valgrind.options import Geometry
 
 
@@ -59,6 +59,5 @@ def measured_result(
 
 
 def _commit(plan: Plan) -> Commit | None:
-    from cachegrind_bench.vcs import commit_info
-
-    return commit_info(plan.cwd, plan.environ)
+    found = commit_info(plan.cwd, plan.environ)
+    return found if isinstance(found, Commit) else None

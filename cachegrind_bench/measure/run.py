@@ -157,9 +157,16 @@ def surrounded(plan: Plan) -> Generator[None]:
         if plan.prepare:
             _native(plan, plan.prepare, "--prepare")
         yield
-    finally:
-        if plan.cleanup:
-            _native(plan, plan.cleanup, "--cleanup")
+    except BaseException:
+        with contextlib.suppress(MeasurementError):  # what happened first is what to tell
+            _clean_up(plan)
+        raise
+    _clean_up(plan)
+
+
+def _clean_up(plan: Plan) -> None:
+    if plan.cleanup:
+        _native(plan, plan.cleanup, "--cleanup")
 
 
 def _native(plan: Plan, command: str, option: str) -> None:
@@ -170,9 +177,7 @@ def _native(plan: Plan, command: str, option: str) -> None:
         raise MeasurementError(f"the {option} command failed with {end}: {command}", hint=words[-500:] or None)
 
 
-def _benchmark(
-    plan: Plan, env: Environment, identity: Identity, measurements: Sequence[Measurement]
-) -> Benchmark:
+def _benchmark(plan: Plan, env: Environment, identity: Identity, measurements: Sequence[Measurement]) -> Benchmark:
     chosen = lower_median(measurements, plan.model)
     accounts, outcome = chosen.accounts, chosen.outcome
     seal = _seal(plan, outcome, env)
@@ -185,9 +190,9 @@ def _benchmark(
         id=plan.benchmark_id,
         key=comparability_key({**env.fields, **key_fields}),
         key_fields=key_fields,
-        command=tuple(os.fsencode(word).decode("utf-8", "backslashreplace") for word in plan.command.typed),
+        command=tuple(_storable(word) for word in plan.command.typed),
         exit_status=outcome.exit_status,
-        warnings=tuple(warnings),
+        warnings=tuple(_storable(warning) for warning in warnings),
         tool=chosen.tool.value,
         counts=counts,
         score=Score(model=plan.model.name, value=plan.model.score(counts)),
@@ -199,6 +204,11 @@ def _benchmark(
         seal=seal,
         profile=accounts.profile,
     )
+
+
+def _storable(text: str) -> str:
+    """Return text that may hold undecodable bytes of a path as UTF-8, with these bytes as escapes."""
+    return os.fsencode(text).decode("utf-8", "backslashreplace")
 
 
 def lower_median(measurements: Sequence[Measurement], model: CostModel) -> Measurement:

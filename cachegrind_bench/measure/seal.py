@@ -32,7 +32,7 @@ def seal_parts(
     reasons = dict(unsealed)
     if not supervised:
         reasons.setdefault("randomness", "no seccomp")
-        reasons["random_devices"] = reasons["randomness"]
+        reasons["random_devices"] = reasons["clock"] = reasons["randomness"]
     if not guest_chase_off:
         reasons["guest_chase"] = "this Valgrind does not know --vex-guest-chase=no"
     parts = {part: _part(reasons.get(part)) for part in PARTS}

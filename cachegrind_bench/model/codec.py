@@ -7,9 +7,10 @@ Knows JSON and the values of `result`; must not know files, folders or stores.
 from __future__ import annotations
 
 import json
+import re
 from typing import TYPE_CHECKING, NoReturn
 
-from cachegrind_bench.errors import FileFormatError
+from cachegrind_bench.errors import FileFormatError, UsageError
 from cachegrind_bench.model.json_reader import Node, SchemaError
 from cachegrind_bench.model.metrics import EVENTS, Counts, FunctionCost, Profile
 from cachegrind_bench.model.result import (
@@ -25,12 +26,14 @@ from cachegrind_bench.model.result import (
     SealState,
     Status,
 )
+from cachegrind_bench.model.score import CostModel
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
 
 FAMILY = "cg-bench.run/"
 SCHEMA = FAMILY + "1"
+_NEWER = re.compile(re.escape(FAMILY) + r"[1-9][0-9]{0,8}")
 
 
 def encode(result: Result) -> bytes:
@@ -51,10 +54,12 @@ def encode(result: Result) -> bytes:
 def decode(data: bytes, name: str) -> Result:
     """Read a result file's bytes; `name` stands in the errors. FileFormatError on anything but a valid result."""
     try:
-        document: object = json.loads(data, parse_float=_no_float, parse_constant=_no_float)
+        document: object = json.loads(
+            data, parse_float=_no_float, parse_constant=_no_float, object_pairs_hook=_distinct
+        )
     except json.JSONDecodeError as error:
         raise FileFormatError(f"not JSON: {error.msg}", path=name, line=error.lineno) from None
-    except (UnicodeDecodeError, _FloatError, RecursionError, ValueError) as error:
+    except (UnicodeDecodeError, RecursionError, ValueError) as error:
         raise FileFormatError(f"not a result file: {error}", path=name) from None
     try:
         root = Node(document, "")
@@ -66,26 +71,32 @@ def decode(data: bytes, name: str) -> Result:
         ) from None
 
 
-class _FloatError(ValueError):
-    pass
-
-
 def _no_float(text: str) -> NoReturn:
-    raise _FloatError(f"it holds the number {text}; a result file has whole numbers only")
+    raise ValueError(f"it holds the number {text[:40]}; a result file has whole numbers only")
+
+
+def _distinct(pairs: list[tuple[str, object]]) -> dict[str, object]:
+    """Refuse an object that has a key twice: readers differ in which one they believe."""
+    found = dict(pairs)
+    if len(found) < len(pairs):
+        keys = [key for key, _value in pairs]
+        twice = next(key for place, key in enumerate(keys) if key in keys[:place])
+        raise ValueError(f"the key {twice[:80]!r} stands twice in one object")
+    return found
 
 
 def _check_schema(root: Node, name: str) -> None:
     schema = root.get("schema").text() if root.has("schema") else ""
     if schema == SCHEMA:
         return
-    if schema.startswith(FAMILY) and schema.removeprefix(FAMILY).isdigit():
+    if _NEWER.fullmatch(schema):
         raise FileFormatError(
             f"schema {schema} is newer than this cg-bench can read ({SCHEMA})",
             path=name,
             hint="install a newer cachegrind-bench",
         )
     raise FileFormatError(
-        f"not a result file: its schema is {schema or 'missing'!r}, not {SCHEMA!r}",
+        f"not a result file: its schema is {schema[:80] or 'missing'!r}, not {SCHEMA!r}",
         path=name,
         hint="result files are written by 'cg-bench run -o FILE'",
     )
@@ -141,12 +152,19 @@ def _result(root: Node) -> Result:
     commit = root.get("commit")
     env = root.get("env")
     strings = [item.text() for item in root.get("strings").items()]
+    benchmarks = root.get("benchmarks")
+    known: set[str] = set()
+    for item in benchmarks.items():
+        name = item.get("id")
+        if name.text() in known:
+            name.fail(f"a second benchmark {name.text()!r}")
+        known.add(name.text())
     return Result(
         tool_version=root.get("tool").get("version").text(),
         created_at=root.get("created_at").text(),
         commit=None if commit.is_null() else _read_commit(commit),
         env=Environment(key=env.get("key").text(), fields=env.get("fields").texts(), info=env.get("info").scalars()),
-        benchmarks=tuple(_read_benchmark(item, strings) for item in root.get("benchmarks").items()),
+        benchmarks=tuple(_read_benchmark(item, strings) for item in benchmarks.items()),
     )
 
 
@@ -165,6 +183,10 @@ def _read_benchmark(node: Node, strings: Sequence[str]) -> Benchmark:
     counts, score, profile = node.get("counts"), node.get("score"), node.get("profile")
     if (status is Status.OK) == counts.is_null():
         counts.fail(f"a benchmark with status {status.value!r} has {'no ' if counts.is_null() else ''}counts")
+    if score.is_null() != counts.is_null():
+        score.fail("counts and score go together")
+    if counts.is_null() and not profile.is_null():
+        profile.fail("a profile without counts")
     benchmark = Benchmark(
         id=node.get("id").text(),
         key=node.get("key").text(),
@@ -196,9 +218,24 @@ def _read_benchmark(node: Node, strings: Sequence[str]) -> Benchmark:
         seal={name: _read_seal(part) for name, part in node.get("seal").members()},
         profile=None if profile.is_null() else _read_profile(profile, strings),
     )
-    if benchmark.profile is not None and benchmark.counts is not None:
-        _check_profile_adds_up(profile, benchmark.profile, benchmark.counts)
+    if benchmark.counts is not None:
+        if benchmark.score is not None:
+            _check_score(score, benchmark.score, benchmark.counts)
+        if benchmark.profile is not None:
+            _check_profile_adds_up(profile, benchmark.profile, benchmark.counts)
     return benchmark
+
+
+def _check_score(node: Node, score: Score, counts: Counts) -> None:
+    model = node.get("model")
+    try:
+        parsed = CostModel.parse(score.model)
+    except UsageError as error:
+        model.fail(error.message)
+    if parsed.name != score.model:
+        model.fail(f"{score.model!r} is written {parsed.name!r}")
+    if parsed.score(counts) != score.value:
+        node.get("value").fail(f"these counts give {parsed.score(counts)} under {parsed.name}, not {score.value}")
 
 
 def _check_profile_adds_up(node: Node, profile: Profile, counts: Counts) -> None:
@@ -219,8 +256,11 @@ def _read_counts(node: Node) -> Counts:
 
 def _read_profile(node: Node, strings: Sequence[str]) -> Profile:
     events = tuple(item.text() for item in node.get("events").items())
+    if len(set(events)) < len(events):
+        node.get("events").fail("an event stands there twice")
     width = len(events) + 2
     rows: list[FunctionCost] = []
+    known: set[tuple[int, int]] = set()
     for row in node.get("functions").items():
         numbers = row.counts()
         if len(numbers) != width:
@@ -228,5 +268,8 @@ def _read_profile(node: Node, strings: Sequence[str]) -> Profile:
         file, name, *counts = numbers
         if max(file, name) >= len(strings):
             row.fail(f"it points to string {max(file, name)} of {len(strings)}")
+        if (file, name) in known:
+            row.fail(f"a second row of {strings[name]!r} in {strings[file]!r}")
+        known.add((file, name))
         rows.append(FunctionCost(strings[file], strings[name], tuple(counts)))
     return Profile(events=events, functions=tuple(rows))

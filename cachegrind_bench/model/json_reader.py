@@ -16,6 +16,7 @@ if TYPE_CHECKING:
 
 # Far above any count a simulated program can reach (a century of Cachegrind), far below what makes arithmetic slow.
 _LARGEST = 1 << 63
+_LONGEST_TEXT = 300
 
 
 class SchemaError(ValueError):
@@ -31,7 +32,7 @@ class Node:
 
     def fail(self, message: str) -> NoReturn:
         """Raise SchemaError about this value."""
-        raise SchemaError(f"{self.path or 'the document'}: {message}")
+        raise SchemaError(f"{_cut(self.path) or 'the document'}: {_cut(message)}")
 
     def _expected(self, kind: str) -> NoReturn:
         self.fail(f"expected {kind}, found {_describe(self.value)}")
@@ -55,7 +56,8 @@ class Node:
     def members(self) -> Iterator[tuple[str, Node]]:
         """Yield the keys and values of this object."""
         for key in self._object():
-            yield key, self.get(key)
+            node = self.get(key)
+            yield Node(key, node.path.encode("utf-8", "backslashreplace").decode()).text(), node
 
     def items(self) -> Iterator[Node]:
         """Yield the values of this list."""
@@ -133,6 +135,11 @@ class Node:
     def scalars(self) -> dict[str, str | int]:
         """Return this object whose values are strings or whole numbers."""
         return {key: node.text() if isinstance(node.value, str) else node.integer() for key, node in self.members()}
+
+
+def _cut(text: str) -> str:
+    """Return text of a length that one can read: keys and values of a hostile file may have megabytes."""
+    return text if len(text) <= _LONGEST_TEXT else f"{text[:_LONGEST_TEXT]}..."
 
 
 def _describe(value: object) -> str:

@@ -10,11 +10,11 @@ if TYPE_CHECKING:
 
     from cachegrind_bench.render.report import Report, Section
 
-_SPECIAL = re.compile(r"([\\`*_{}\[\]()#+!|~@:-])")
+_SPECIAL = re.compile(r"([\\`*_{}\[\]()#+!|~@:$-]|(?<=www)\.)", re.IGNORECASE)
 
 
 def escape(text: str) -> str:
-    """Return text that renders as itself: no emphasis, link, mention, table cell or HTML."""
+    """Return text that renders as itself: no emphasis, link, mention, formula, table cell or HTML."""
     text = text.replace("&", "&amp;").replace("<", "&lt;").replace(">", "&gt;")
     # A zero-width space keeps GitHub from reading @name and #1 in spite of the backslash.
     return _SPECIAL.sub(r"\\\1", text).replace("\\@", "@\u200b").replace("\\#", "#\u200b")

@@ -8,12 +8,17 @@ from functools import cache
 _RUST_LEGACY = re.compile(r"_ZN.*17h[0-9a-f]{16}E")
 _RUST_HASH = re.compile(r"::h[0-9a-f]{16}$")
 _VERSION = re.compile(r"@@?[A-Za-z_][\w.]*$")
-_CONTROL = re.compile(r"[\x00-\x1f\x7f-\x9f\u2028\u2029\u202a-\u202e\u2066-\u2069]")
+_CONTROL = re.compile(r"[\x00-\x1f\x7f-\x9f\u061c\u200b-\u200f\u2028-\u202e\u2060-\u2069\ufeff\ud800-\udfff]")
 
 
 def plain(text: str) -> str:
-    """Return text without control characters and direction marks, which stand escaped instead."""
-    return _CONTROL.sub(lambda match: f"\\x{ord(match[0]):02x}", text)
+    """Return text without control characters, invisible ones and direction marks, which stand escaped instead."""
+    return _CONTROL.sub(_escaped, text)
+
+
+def _escaped(match: re.Match[str]) -> str:
+    code = ord(match[0])
+    return f"\\x{code:02x}" if code < 0x100 else f"\\u{code:04x}"
 
 
 @cache

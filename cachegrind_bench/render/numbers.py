@@ -17,7 +17,10 @@ def spread(low: int, high: int) -> str:
     """Return how far apart two counts of one thing are, (high - low) / low, in percent; exactly 0 only if equal."""
     if low == high:
         return "0"
-    return f"{100 * (high - low) / low:.2g} %" if low else "-"
+    if not low:
+        return "-"
+    percent = 100 * (high - low) / low
+    return f"{percent:.2g} %" if percent < 99.5 else f"{percent:,.0f} %"
 
 
 def duration(milliseconds: int) -> str:
@@ -28,3 +31,8 @@ def duration(milliseconds: int) -> str:
         return f"{milliseconds / 1000:.1f} s"
     minutes, seconds = divmod(round(milliseconds / 1000), 60)
     return f"{minutes} min {seconds:02} s"
+
+
+def small_share(part: int, whole: int) -> str:
+    """Return a small part of a whole in percent with two significant digits, as 0.00046 %."""
+    return f"{100 * part / whole:.2g} %" if whole else "-"

@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+import shlex
+from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING
 
 from cachegrind_bench.errors import UsageError
@@ -13,6 +14,8 @@ from cachegrind_bench.render.names import demangled, plain
 from cachegrind_bench.render.numbers import duration, grouped, share, spread
 
 if TYPE_CHECKING:
+    from collections.abc import Sequence
+
     from cachegrind_bench.model.metrics import FunctionCost
     from cachegrind_bench.model.result import Benchmark, Environment, Result
 
@@ -39,11 +42,7 @@ class Report:
 
 def measured(benchmark: Benchmark, env: Environment) -> Report:
     """Return the short report that follows a run."""
-    return Report(
-        title=plain(benchmark.id),
-        sections=(_numbers(benchmark), *_processes(benchmark), _conditions(benchmark, env)),
-        warnings=tuple(plain(warning) for warning in benchmark.warnings),
-    )
+    return _report(benchmark, [_numbers(benchmark), *_processes(benchmark), _conditions(benchmark, env)])
 
 
 def shown(result: Result, benchmark: Benchmark, *, top: int, sort: str) -> Report:
@@ -52,9 +51,18 @@ def shown(result: Result, benchmark: Benchmark, *, top: int, sort: str) -> Repor
     if benchmark.profile is not None:
         sections.append(_hottest(benchmark, top=top, sort=sort))
     sections += [_events(benchmark), _seal(benchmark), _conditions(benchmark, result.env), _origin(result, benchmark)]
+    return _report(benchmark, [section for section in sections if section.rows])
+
+
+def _report(benchmark: Benchmark, sections: Sequence[Section]) -> Report:
+    """Make every text harmless, in one place: a result file may come from a stranger's pull request."""
+
+    def cleaned(section: Section) -> Section:
+        return replace(section, rows=tuple(tuple(plain(cell) for cell in row) for row in section.rows))
+
     return Report(
         title=plain(benchmark.id),
-        sections=tuple(section for section in sections if section.rows),
+        sections=tuple(cleaned(section) for section in sections),
         warnings=tuple(plain(warning) for warning in benchmark.warnings),
     )
 
@@ -63,7 +71,7 @@ def _numbers(benchmark: Benchmark) -> Section:
     counts, score = benchmark.counts, benchmark.score
     if counts is None or score is None:
         return Section(
-            title="", columns=(), rows=(("status", benchmark.status.value), ("error", plain(benchmark.error or "")))
+            title="", columns=(), rows=(("status", benchmark.status.value), ("error", benchmark.error or ""))
         )
     accesses = counts.l1_hits + counts.ll_hits + counts.ram_hits
     rows: list[Row] = [
@@ -88,7 +96,7 @@ def _processes(benchmark: Benchmark) -> list[Section]:
         return []
     total = benchmark.counts.Ir
     rows = tuple(
-        (plain(process.executable), grouped(process.counts.Ir), share(process.counts.Ir, total))
+        (process.executable, grouped(process.counts.Ir), share(process.counts.Ir, total))
         for process in benchmark.processes
     )
     return [Section(title="processes", columns=("executable", "Ir", "share"), rows=rows)]
@@ -105,7 +113,7 @@ def _conditions(benchmark: Benchmark, env: Environment) -> Section:
     tool = f"{benchmark.tool.capitalize()} {env.fields.get('valgrind', '?')}"
     rows: list[Row] = [
         ("sealed", f"{state}{f' ({kept})' if kept else ''}"),
-        *(("", f"not pinned: {plain(text)}") for text in loose),
+        *(("", f"not pinned: {text}") for text in loose),
         ("measured", f"{runs} run{'s' if runs != 1 else ''} under {tool} in {duration(benchmark.wall_ms)}"),
     ]
     if not benchmark.processes_exact:
@@ -120,21 +128,19 @@ def _events(benchmark: Benchmark) -> Section:
 
 
 def _seal(benchmark: Benchmark) -> Section:
-    rows = tuple((name, part.state.value, plain(part.why or "")) for name, part in benchmark.seal.items())
+    rows = tuple((name, part.state.value, part.why or "") for name, part in benchmark.seal.items())
     return Section(title="seal", columns=(), rows=rows)
 
 
 def _origin(result: Result, benchmark: Benchmark) -> Section:
-    rows: list[Row] = [("command", plain(" ".join(benchmark.command))), ("created", result.created_at)]
+    rows: list[Row] = [("command", shlex.join(benchmark.command)), ("created", result.created_at)]
     commit = result.commit
     if commit is not None:
         dirty = " with uncommitted changes" if commit.dirty else ""
-        branch = f" on {plain(commit.branch)}" if commit.branch else ""
+        branch = f" on {commit.branch}" if commit.branch else ""
         rows.append(("commit", f"{commit.sha[:12]}{branch}{dirty}"))
     rows.append(("key", f"{benchmark.key}, comparable with results of the same key"))
-    rows += [
-        (f"  {name}", plain(value)) for name, value in sorted({**result.env.fields, **benchmark.key_fields}.items())
-    ]
+    rows += [(f"  {name}", value) for name, value in sorted({**result.env.fields, **benchmark.key_fields}.items())]
     return Section(title="origin", columns=(), rows=tuple(rows))
 
 
@@ -153,10 +159,7 @@ def _hottest(benchmark: Benchmark, *, top: int, sort: str) -> Section:
         ((weight(row), row) for row in profile.functions), key=lambda item: (-item[0], item[1].name, item[1].file)
     )
     total = sum(value for value, _row in weighed)
-    rows = [
-        (grouped(value), share(value, total), plain(demangled(row.name)), plain(row.file))
-        for value, row in weighed[:top]
-    ]
+    rows = [(grouped(value), share(value, total), demangled(row.name), row.file) for value, row in weighed[:top]]
     rest = weighed[top:]
     if rest:
         value = sum(value for value, _row in rest)

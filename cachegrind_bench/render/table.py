@@ -35,7 +35,9 @@ def _section(section: Section) -> list[str]:
     lines = [(*row, *[""] * (width - len(row))) for row in heading] + rows
     sizes = [max(len(row[place]) for row in lines) for place in columns]
     indent = _MARGIN * 2 if section.title else _MARGIN
-    return [indent + _MARGIN.join(_cell(row[place], sizes[place], numeric[place]) for place in columns) for row in lines]
+    return [
+        indent + _MARGIN.join(_cell(row[place], sizes[place], numeric[place]) for place in columns) for row in lines
+    ]
 
 
 def _cell(text: str, size: int, numeric: bool) -> str:  # noqa: FBT001 - one of three facts about a cell

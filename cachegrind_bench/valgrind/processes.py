@@ -23,8 +23,8 @@ if TYPE_CHECKING:
     from collections.abc import Sequence
     from pathlib import Path
 
+    from cachegrind_bench.hermetic.images import Image
     from cachegrind_bench.hermetic.launch import Outcome
-    from cachegrind_bench.hermetic.supervisor import Image
     from cachegrind_bench.valgrind.callgrindfile import CallgrindPart
 
 _ADDRESS = re.compile(r"0x[0-9a-f]+")  # what Callgrind calls a function without a name
@@ -54,6 +54,7 @@ class _Piece:
     executable: str
     trigger: str
     profile: Profile
+    ours: bool
 
 
 def account(tool: Tool, out: Path, outcome: Outcome, command: Sequence[str]) -> Accounts:
@@ -93,13 +94,13 @@ def _read(tool: Tool, out: Path, images: Sequence[Image] | None, command: Sequen
         argv = [os.fsencode(argument) for argument in (image.argv if image else command)]
         if tool is Tool.CACHEGRIND:
             file = parse_cachegrind(path, command=argv)
-            found = [("", file.profile, file.command_line)]
+            found = [("", file.profile, file)]
         else:
             parts = parse_callgrind(path, command=argv)
-            found = [(part.trigger, _complete(part), part.command_line) for part in parts]
-        for trigger, profile, command_line in found:
-            executable = image.path if image and image.path else _first_word(command_line, command)
-            pieces.append(_Piece(index, pid, executable, trigger, _in_order(profile)))
+            found = [(part.trigger, _complete(part), part) for part in parts]
+        for trigger, profile, file in found:
+            executable = image.path if image and image.path else _first_word(file.command_line, command)
+            pieces.append(_Piece(index, pid, executable, trigger, _in_order(profile), file.command_matched))
     return pieces
 
 

@@ -29,7 +29,7 @@ def gcc(target: Path, source: str, *flags: str) -> Path:
     target.parent.mkdir(exist_ok=True, parents=True)
     source_file = target.parent / f"{target.name}.c"
     source_file.write_text(source)
-    command = ["gcc", "-o", target, source_file, *flags]
+    command = ["gcc", "-o", str(target), str(source_file), *flags]
     done = subprocess.run(command, env={"PATH": PATH}, capture_output=True, text=True, check=False)
     if done.returncode:
         pytest.skip(f"gcc cannot do {flags}: {done.stderr.splitlines()[-1]}")
@@ -44,11 +44,6 @@ def script(path: Path, text: str | bytes) -> Path:
 
 def sha256_id(path: Path) -> str:
     return f"sha256:{hashlib.sha256(path.read_bytes()).hexdigest()[:40]}"
-
-
-def build_id(path: Path) -> str:
-    """Return the id the linker was told to use; `--build-id=0x…` makes it known here."""
-    return fingerprint(str(path)).build_id or ""
 
 
 # Executables.
@@ -256,6 +251,7 @@ def test_a_script_has_the_fingerprint_of_its_interpreter(tmp_path: Path) -> None
     found = fingerprint(str(path))
     assert (found.kind, found.build_id, found.script_interpreter) == ("script", sha256_id(path), "/bin/sh")
     assert found.script_argument == "-e -u"
+    assert found.interpreter is not None
     assert found.interpreter == fingerprint("/bin/sh")
     assert found.libc == found.interpreter.libc
     assert set(found.interpreter.objects) < set(found.objects)
@@ -469,7 +465,7 @@ def test_a_program_cut_off_or_damaged_anywhere_gives_an_answer(tmp_path: Path) -
         changed = bytearray(data)
         for _ in range(chance.randrange(1, 6)):
             start = chance.choice((0, 64, 0x300, max(0, dynamic)))
-            changed[start + chance.randrange(512)] = chance.choice((0, 1, 0x7F, 0x80, 0xFF))
+            changed[min(start + chance.randrange(512), len(data) - 1)] = chance.choice((0, 1, 0x7F, 0x80, 0xFF))
         damaged.write_bytes(changed)
         fingerprint(str(damaged))
 

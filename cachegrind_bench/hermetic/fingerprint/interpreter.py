@@ -24,11 +24,12 @@ __all__ = ["InterpreterIdentity", "interpreter_identity", "key_fields"]
 
 _LANGUAGES = re.compile(
     r"(?:python|pypy|perl|ruby|node|nodejs|deno|bun|java|php|lua|luajit|tclsh|wish|guile|julia|R|Rscript|octave|mono"
-    r"|dotnet|beam\.smp|[gmn]?awk|sh|bash|dash|ash|ksh|mksh|zsh|fish|busybox)(?:[-._]?\d[\w.]*)?(?:-(?:dbg|static|cgi))?"
+    r"|dotnet|beam\.smp|[gmn]?awk|sh|bash|dash|ash|ksh|mksh|zsh|fish|busybox)(?:[-._]?\d+(?:\.\d+)*[a-z]?)?(?:-(?:dbg|static|cgi|beta\d))?"
 )
 # The interpreter proper may be a library beside a small main program.
 _LANGUAGE_LIBRARY = re.compile(r"lib(?:python|pypy|perl|ruby|node|jvm|jli|php|lua|tcl|guile|julia|R|octave|mono)[-\d.]")
 _OPENED_LATER = {"java": ("../lib/server/libjvm.so",)}
+_MAX_STEPS = 10  # from script to interpreter; more is a script that finds itself through env
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -53,9 +54,11 @@ def interpreter_identity(
     `path` is the PATH the program will see, for `#!/usr/bin/env NAME`. An interpreter built inside the directory
     `project` is what is measured, like any native program, and so no identity.
     """
-    is_script = False
-    while found.interpreter is not None:
-        argument, found, is_script = found.script_argument, found.interpreter, True
+    is_script = found.kind == "script"
+    for _ in range(_MAX_STEPS):
+        if found.interpreter is None:
+            break
+        argument, found = found.script_argument, found.interpreter
         if os.path.basename(found.path) in {"env", "coreutils"} and argument is not None:
             target = process.which(_env_target(argument), path)
             found = found if target is None else fingerprint(target, library_path=library_path)

@@ -1,0 +1,118 @@
+"""`cg-bench verify`: hunt the noise of one command."""
+
+from __future__ import annotations
+
+import io
+import sys
+from typing import TYPE_CHECKING, Any
+
+import click
+
+from cachegrind_bench.cli import output
+from cachegrind_bench.cli.options import command_argument, execution_options, execution_plan, geometry
+from cachegrind_bench.errors import UsageError
+
+if TYPE_CHECKING:
+    from collections.abc import Sequence
+
+    from cachegrind_bench.measure.axes import Axis
+    from cachegrind_bench.measure.findings import Verification
+
+# As in `measure.axes`, which is not imported just for a help page; a test compares the two.
+AXES = (
+    "repeat",
+    "environment",
+    "layout",
+    "cwd",
+    "load",
+    "cpu",
+    "aslr",
+    "random",
+    "hash-seed",
+    "clock",
+    "stdout",
+)
+
+_EPILOG = """\b
+Marks:
+  ✓  all nine counts and every function's row stayed identical
+  ✗  counts moved, and would between two runs of 'cg-bench run': functions and advice below
+  ~  counts depend on it, but every run has the same: the stack's layout, addresses, random bytes, hash seeds and kind
+     of stdout are pinned by the seal; another path of the working directory may move counts by up to 0.01 %
+  –  skipped, or not to be told apart from the noise of plain repeats
+
+\b
+Exit code: 0 if nothing is marked ✗, 1 if anything is, 4 if the command could not be measured.
+
+\b
+The command is executed up to 20 times under Valgrind and once without. Where plain repeats differ, the clock is pinned
+to see whether it is the cause; if so, the other axes are tried with the clock pinned.
+
+\b
+Examples:
+  cg-bench verify -- python benchmark.py
+  cg-bench verify --only clock --only load -- ./build/server --self-test
+"""
+
+
+@click.command(
+    "verify", context_settings={"allow_interspersed_args": False, "ignore_unknown_options": False}, epilog=_EPILOG
+)
+@click.option("--only", multiple=True, type=click.Choice(AXES), help="Try this axis only. Repeatable.")
+@click.option("--skip", multiple=True, type=click.Choice(AXES[1:]), help="Leave this axis out. Repeatable.")
+@execution_options
+@click.option(
+    "--format",
+    "form",
+    type=click.Choice(["table", "json", "markdown"]),
+    default="table",
+    show_default=True,
+    help="Report's format.",
+)
+@command_argument
+def command(**options: Any) -> int:
+    """Hunt noise: measure a command again and again, changing one thing at a time.
+
+    Changed are: nothing (plain repeats), the size of the caller's environment, the stack's layout, the depth of the
+    working directory, CPU load, the CPU, ASLR, random bytes, hash seeds, the clock, and the kind of stdout. For each it
+    says whether the counts stayed identical, and if not, which functions moved and what to do. The program's output is
+    shown only where it fails.
+    """
+    from cachegrind_bench.measure.verify import verified
+    from cachegrind_bench.render.progress import progress
+
+    axes = _chosen(options["only"], options["skip"])
+    plan = execution_plan(options)
+    with progress(sys.stderr, quiet=False) as display:
+        found = verified(
+            plan,
+            geometry=geometry(options),
+            valgrind=options["valgrind"],
+            echo=_drop,
+            progress=display,
+            axes=axes,
+        )
+    output.write(_report(found, options["form"]))
+    return 0 if found.held else 1
+
+
+def _chosen(only: Sequence[str], skip: Sequence[str]) -> list[Axis]:
+    from cachegrind_bench.measure.axes import AXES as ALL
+
+    both = sorted(set(only) & set(skip))
+    if both:
+        raise UsageError(f"--only and --skip both name {', '.join(both)}")
+    return [axis for axis in ALL if (not only or axis.key in only) and axis.key not in skip]
+
+
+def _drop(chunk: bytes) -> None:
+    del chunk
+
+
+def _report(found: Verification, form: str) -> str:
+    from cachegrind_bench.render import verification
+
+    text = io.StringIO()
+    render = {"json": verification.as_json, "markdown": verification.markdown, "table": verification.table}[form]
+    render(found, text)
+    return text.getvalue()

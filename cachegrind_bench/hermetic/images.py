@@ -1,0 +1,162 @@
+"""Which programs a supervised run consists of: processes by their forks, images by their execs.
+
+Told of every fork and exec while its caller waits, so that what it sees in /proc is settled. Runs inside the launcher:
+only the standard library, and little of it.
+"""
+
+from __future__ import annotations
+
+import os
+
+from cachegrind_bench.hermetic.tracee import (
+    children_of,
+    executing,
+    group_of,
+    parent_of,
+    peek_string,
+    program_of,
+    strings,
+    text_of,
+)
+
+
+class Image:
+    """One program run by one process, from its start or exec on; `argv` as text with surrogate escapes."""
+
+    __slots__ = ("argv", "forked", "forks", "parent", "path", "pid", "replaced")
+
+    def __init__(
+        self,
+        pid: int,
+        path: str,
+        argv: list[str],
+        parent: int,
+        *,
+        forked: bool,
+        forks: int = 0,
+        replaced: bool = False,
+    ) -> None:
+        self.pid = pid
+        self.path = path
+        self.argv = argv
+        self.parent = parent
+        self.forked = forked
+        self.forks = forks
+        self.replaced = replaced
+
+    def __repr__(self) -> str:
+        return f"Image({', '.join(f'{name}={value!r}' for name, value in self.as_dict().items())})"
+
+    def as_dict(self) -> dict[str, object]:
+        """Return the attributes by name."""
+        return {name: getattr(self, name) for name in self.__slots__}
+
+
+class Process:
+    """What is known of one process id; `drawn` and `ticks` count its random draws and clock readings."""
+
+    __slots__ = ("drawn", "forks", "image", "pending", "stream", "ticks")
+
+    def __init__(self, stream: bytes, image: Image) -> None:
+        self.stream = stream
+        self.image = image
+        self.drawn = 0
+        self.ticks = 0
+        self.forks = 0
+        self.pending: list[str] | None = None
+
+
+class ProcessTable:
+    """All processes of one run, from `root` on. `tool` is the name of Valgrind's image, None for a native run."""
+
+    def __init__(self, root: int, *, seed: bytes, tool: str | None, out: str) -> None:
+        self.images: list[Image] = []
+        self._root = root
+        self._seed = seed
+        self._tool = tool
+        self._out = out
+        self._aside = 0
+        self._processes: dict[int, Process] = {}
+        self._meet(root)
+
+    def of_thread(self, thread: int) -> Process:
+        """Return what is known of the process that a thread belongs to."""
+        return self._meet(group_of(thread))
+
+    def _meet(self, pid: int) -> Process:
+        """Return what is known of this process; at its first call, find out whose child it is."""
+        known = self._processes.get(pid)
+        if known is not None:
+            return known
+        parent = 0 if pid == self._root else parent_of(pid)
+        origin = self._processes.get(parent)
+        if origin is None:
+            stream, path, argv = self._seed, "", []
+            if pid != self._root:  # its parent has ended already
+                stream += b"/orphan"
+        else:
+            # The how manieth child it is makes its random bytes its own, and the same in every run.
+            stream, path, argv = origin.stream + b"/%d" % origin.forks, origin.image.path, origin.image.argv
+        image = Image(pid, path, argv, parent, forked=pid != self._root)
+        self.images.append(image)
+        process = Process(stream, image)
+        self._processes[pid] = process
+        return process
+
+    def fork(self, thread: int) -> None:
+        """Count a fork; first meet the earlier children, while it is still known which is which."""
+        pid = group_of(thread)
+        process = self._meet(pid)
+        for child in children_of(pid):
+            if child not in self._processes:
+                self._meet(child)
+        process.forks += 1
+        process.image.forks += 1
+
+    def execute(self, thread: int, path_address: int, argv_address: int) -> None:
+        pid = group_of(thread)
+        process = self._meet(pid)
+        if self._tool is None:
+            # Native: nothing tells whether this exec will succeed (a search along PATH tries many): the last one counts.
+            command = strings(thread, argv_address)
+            command[:1] = [os.fsdecode(peek_string(thread, path_address))]
+            self._note(process, command)
+            return
+        if executing(thread) == self._tool:
+            # Valgrind executes its launcher with its own options and then the program and its arguments.
+            process.pending = program_of(strings(thread, argv_address))
+            self._set_aside(pid, process.image)
+        elif process.pending is not None:  # the launcher executes the tool: the exec before it succeeded
+            self._replace(process, pid, process.pending)
+        elif not process.image.argv:
+            self._note(process, program_of(strings(thread, argv_address)))
+
+    def _note(self, process: Process, command: list[str]) -> None:
+        """Note an exec: the first of the whole run surely succeeds, another one may."""
+        if process.image.argv:
+            process.pending = command
+        else:
+            process.image.argv = command
+            process.image.path = text_of(command)
+
+    def _set_aside(self, pid: int, image: Image) -> None:
+        """Rename this image's out files, which the next image of the process, numbering anew, would overwrite."""
+        number = next(index for index, known in enumerate(self.images) if known is image)
+        for name in os.listdir(self._out):
+            if name == f"out.{pid}" or name.startswith(f"out.{pid}."):
+                os.rename(f"{self._out}/{name}", f"{self._out}/image{number}.{self._aside}.{name}")
+        self._aside += 1
+
+    def finish(self) -> None:
+        """Bring `images` up to date when all processes have ended."""
+        for pid, process in self._processes.items():
+            if self._tool is None and process.pending is not None:
+                self._replace(process, pid, process.pending)
+
+    def _replace(self, process: Process, pid: int, command: list[str]) -> None:
+        """Note that an exec has succeeded: a new image, whose random stream begins anew."""
+        process.image.replaced = True
+        process.image = Image(pid, text_of(command), command, process.image.parent, forked=False)
+        self.images.append(process.image)
+        process.pending = None
+        process.drawn = 0

@@ -1,0 +1,94 @@
+"""The last moments before the program: the launcher's child seals itself and executes.
+
+Runs inside the launcher's child: only the standard library, and little of it.
+"""
+
+from __future__ import annotations
+
+import marshal
+import os
+import resource
+import signal
+import socket
+from typing import TYPE_CHECKING, Any
+
+from cachegrind_bench.hermetic import kernel
+from cachegrind_bench.hermetic.supervisor import traps
+
+if TYPE_CHECKING:
+    from collections.abc import Callable
+
+_STACK_BYTES, _OPEN_FILES = 8 << 20, 1024
+
+
+def become(orders: dict[str, Any], link: socket.socket) -> None:
+    """Seal this process and execute the program; never returns. Failures go back over the link."""
+    seal: dict[str, str] = {}
+    try:
+        signal.set_wakeup_fd(-1)
+        for number in (signal.SIGPIPE, signal.SIGXFSZ, signal.SIGCHLD, signal.SIGALRM):
+            signal.signal(number, signal.SIG_DFL)
+        signal.pthread_sigmask(signal.SIG_SETMASK, [])
+        kernel.die_with_parent(signal.SIGKILL)
+        os.setsid()
+        stdin = os.open(orders["stdin"] or os.devnull, os.O_RDONLY)
+        os.dup2(stdin, 0)
+        os.close(stdin)
+        if orders["stdout"]:
+            os.dup2(os.open(orders["stdout"], os.O_WRONLY | os.O_NOCTTY), 1)
+        os.chdir(orders["cwd"])
+        _seal("cpu", seal, lambda: os.sched_setaffinity(0, {orders["cpu"]}), wanted=orders["cpu"] is not None)
+        _seal("aslr", seal, kernel.disable_aslr, wanted=orders["aslr"])
+        _seal("limits", seal, _set_limits, wanted=True)
+        listener = _install(orders, seal)
+        socket.send_fds(link, [marshal.dumps(seal)], [] if listener is None else [listener])
+        if listener is not None:
+            os.close(listener)
+        os.execve(orders["argv"][0], orders["argv"], orders["env"])
+    except OSError as error:
+        try:
+            link.sendall(marshal.dumps([error.errno, str(error)]))
+        finally:
+            os._exit(127)
+    except BaseException as error:  # noqa: BLE001 - a child must not run on as a second launcher
+        try:
+            link.sendall(marshal.dumps([0, repr(error)]))
+        finally:
+            os._exit(127)
+
+
+def _seal(part: str, seal: dict[str, str], action: Callable[[], object], *, wanted: bool) -> None:
+    """Do one part of the sealing; note why it failed."""
+    if not wanted:
+        return
+    try:
+        action()
+    except OSError as error:
+        seal[part] = error.strerror or str(error)
+    except ValueError as error:
+        seal[part] = str(error)
+
+
+def _set_limits() -> None:
+    """Fix the soft limits that programs look at; hard limits stay."""
+    for name, wanted in (
+        (resource.RLIMIT_STACK, _STACK_BYTES),
+        (resource.RLIMIT_NOFILE, _OPEN_FILES),
+        (resource.RLIMIT_CORE, 0),
+    ):
+        _soft, hard = resource.getrlimit(name)
+        resource.setrlimit(name, (wanted, hard))
+
+
+def _install(orders: dict[str, Any], seal: dict[str, str]) -> int | None:
+    """Install the seccomp filter, or note why randomness cannot be pinned."""
+    table = kernel.architecture()
+    if table is None:
+        seal["randomness"] = f"no table of system calls for {os.uname().machine}"
+        return None
+    try:
+        wanted = traps(table, randomness=orders["randomness"], clock=orders["clock"] is not None)
+        return kernel.install_filter(table, wanted)
+    except OSError as error:
+        seal["randomness"] = error.strerror or str(error)
+        return None

@@ -1,0 +1,95 @@
+"""Reads and writes the supervised program's memory, and what /proc tells of its processes.
+
+Knows Linux; must not know why. Runs inside the launcher: only the standard library, and little of it.
+"""
+
+from __future__ import annotations
+
+import os
+import struct
+
+_MOST_ARGUMENTS = 10_000
+
+
+def executing(thread: int) -> str:
+    """Return the base name of the file that a process executes."""
+    return os.path.basename(os.readlink(f"/proc/{thread}/exe"))
+
+
+def peek(thread: int, address: int, length: int) -> bytes:
+    """Read up to `length` bytes of a process' memory; fewer where its mapping ends. OSError where nothing is."""
+    memory = os.open(f"/proc/{thread}/mem", os.O_RDONLY)
+    try:
+        return os.pread(memory, length, address)
+    finally:
+        os.close(memory)
+
+
+def peek_string(thread: int, address: int) -> bytes:
+    """Read a string, page by page as its end may be that of the mapping."""
+    text = b""
+    while len(text) < 1 << 16:
+        length = 4096 - (address + len(text)) % 4096
+        part, nul, _ = peek(thread, address + len(text), length).partition(b"\0")
+        text += part
+        if nul or not part:
+            break
+    return text
+
+
+def strings(thread: int, address: int) -> list[str]:
+    """Read a list of strings, such as the arguments of an exec."""
+    found: list[str] = []
+    while len(found) < _MOST_ARGUMENTS:
+        (pointer,) = struct.unpack("=Q", peek(thread, address, 8))
+        if not pointer:
+            break
+        found.append(os.fsdecode(peek_string(thread, pointer)))
+        address += 8
+    return found
+
+
+def program_of(arguments: list[str]) -> list[str]:
+    """Return the program and its arguments in the argument list of Valgrind: from the first that is no option."""
+    for index, argument in enumerate(arguments):
+        if index and not argument.startswith("-"):
+            return arguments[index:]
+    return []
+
+
+def text_of(command: list[str]) -> str:
+    """Return the program of a command as text."""
+    return os.fsencode(command[0]).decode("utf-8", "backslashreplace") if command else ""
+
+
+def _status_field(pid: int, name: bytes) -> int:
+    with open(f"/proc/{pid}/status", "rb") as file:
+        for line in file:
+            if line.startswith(name):
+                return int(line.split()[1])
+    return 0
+
+
+def group_of(thread: int) -> int:
+    """Return the process that a thread belongs to."""
+    return _status_field(thread, b"Tgid:")
+
+
+def parent_of(pid: int) -> int:
+    """Return the parent's id, 0 if the process has gone."""
+    try:
+        return _status_field(pid, b"PPid:")
+    except OSError:
+        return 0
+
+
+def children_of(pid: int) -> list[int]:
+    """Return the living children in the order of their birth (empty on kernels that do not tell)."""
+    found: list[int] = []
+    try:
+        for task in os.listdir(f"/proc/{pid}/task"):
+            with open(f"/proc/{pid}/task/{task}/children", "rb") as file:
+                found += [int(child) for child in file.read().split()]
+    except OSError:
+        pass
+    return found

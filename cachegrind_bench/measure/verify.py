@@ -1,0 +1,231 @@
+"""The noise hunter: measures one command again and again, changes one thing at a time, and names what moves its counts.
+
+A command whose plain repeats already differ is not blamed on every axis: first the cause of that is looked for.
+"""
+
+from __future__ import annotations
+
+from contextlib import ExitStack
+from dataclasses import dataclass, field, replace
+from typing import TYPE_CHECKING
+
+from cachegrind_bench.errors import MeasurementError
+from cachegrind_bench.hermetic import environment
+from cachegrind_bench.measure import axes as all_axes
+from cachegrind_bench.measure.axes import AXES, FIRST_CLOCK, Axis, Trial
+from cachegrind_bench.measure.command import option_ignoring_seed
+from cachegrind_bench.measure.difference import Difference, difference
+from cachegrind_bench.measure.findings import Finding, Verdict, Verification
+from cachegrind_bench.measure.run import starts_processes, surrounded, target_of
+from cachegrind_bench.measure.session import default_cpu, session
+from cachegrind_bench.valgrind.options import Tool
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Sequence
+
+    from cachegrind_bench.measure.run import Plan, Progress
+    from cachegrind_bench.model.metrics import Profile
+    from cachegrind_bench.valgrind.options import Geometry
+    from cachegrind_bench.valgrind.runner import Measurement, Runner, Target
+
+# What another path may cost, as the longer text it is: what is promised for a moved checkout.
+PATH_TRACE = 1e-4
+# Two repeats show only a part of the noise there is; an axis stands out from it where it does more than this.
+_STANDS_OUT = 3
+
+
+def verified(
+    plan: Plan,
+    *,
+    geometry: Geometry,
+    valgrind: str | None,
+    echo: Callable[[bytes], None],
+    progress: Progress,
+    axes: Sequence[Axis] = AXES,
+) -> Verification:
+    """Set up and hunt. MeasurementError if the command cannot be measured at all."""
+    plan = replace(plan, cpu=default_cpu() if plan.cpu is None else plan.cpu)
+    passed = environment.fingerprint_values(plan.request, plan.environ)
+    with session(valgrind=valgrind, geometry=geometry, environ=plan.environ, passed=passed, echo=echo) as ready:
+        return verify(plan, ready.runner, progress, axes=axes)
+
+
+def verify(plan: Plan, runner: Runner, progress: Progress, *, axes: Sequence[Axis] = AXES) -> Verification:
+    """Hunt noise along these axes; the plain repeat is always measured, as all is compared with it."""
+    hunt = _Hunt(plan=plan, runner=runner, target=target_of(plan))
+    others = [axis for axis in axes if axis.key != all_axes.REPEAT]
+    progress.phase("verify: warm-up, without Valgrind")
+    hunt.warm_up()
+    progress.phase(f"verify 1 of {len(others) + 1}: {AXES[0].title}")
+    findings = [hunt.repeat(AXES[0])]
+    for number, axis in enumerate(others, 2):
+        progress.phase(f"verify {number} of {len(others) + 1}: {axis.title}")
+        findings.append(hunt.examine(axis))
+    return Verification(
+        command=plan.command.shown,
+        tool=hunt.tool.value,
+        ir=hunt.plain.accounts.profile.counts().Ir,
+        executions=hunt.executions,
+        findings=tuple(findings),
+        clock_pinned=hunt.clock_explains,
+        warnings=tuple(dict.fromkeys((*plan.command.notes, *hunt.plain.accounts.doubts))),
+    )
+
+
+@dataclass(slots=True, kw_only=True)
+class _Hunt:
+    """What is known so far. `target` and `plain` are the execution that others are compared with."""
+
+    plan: Plan
+    runner: Runner
+    target: Target
+    tool: Tool = Tool.CACHEGRIND
+    executions: int = 0
+    plain: Measurement = field(init=False)
+    noise: Difference = field(init=False)
+    remaining: Difference = field(init=False)
+    clock_explains: bool = False
+
+    def warm_up(self) -> None:
+        with surrounded(self.plan):
+            outcome = self.runner.warm_up(self.target)
+        if starts_processes(outcome):
+            self.tool = Tool.CALLGRIND
+
+    def repeat(self, axis: Axis) -> Finding:
+        """Measure the plain execution twice, and look for the cause should it differ."""
+        self.plain = self._measure(self.target)
+        if self.plain.accounts.split_needed:
+            self.tool = Tool.CALLGRIND
+            self.plain = self._measure(self.target)
+        self.noise = self._differ(self.plain, [self._measure(self.target)])
+        self.remaining = self.noise
+        if self.noise.identical:
+            return Finding(axis=axis, verdict=Verdict.HELD, difference=self.noise)
+        if self.target.clock is None and self._unsealed("randomness") is None:
+            self._try_clock()
+        cause, advice = self._cause()
+        return Finding(
+            axis=axis, verdict=Verdict.MOVED, difference=self.noise, cause=cause, advice=advice or axis.advice
+        )
+
+    def examine(self, axis: Axis) -> Finding:
+        """Try one axis."""
+        if axis.key == all_axes.CLOCK and self.clock_explains:
+            return self._finding(axis, self.noise)
+        why = None if axis.part is None else self._unsealed(axis.part)
+        if why is not None:
+            return Finding(axis=axis, verdict=Verdict.SKIPPED, note=f"cannot be controlled here: {why}")
+        with ExitStack() as stack:
+            trial = all_axes.prepare(axis, self.plan, self.target, stack)
+            if isinstance(trial, str):
+                return Finding(axis=axis, verdict=Verdict.SKIPPED, note=trial)
+            try:
+                found = self._try(trial)
+            except MeasurementError as error:
+                return _failed(axis, error)
+        return self._finding(axis, found)
+
+    def _try(self, trial: Trial) -> Difference:
+        measured = [self._measure(target) for target in trial.targets]
+        if trial.reference is None:
+            return self._differ(self.plain, measured)
+        if trial.unless_plain and (found := self._differ(self.plain, measured)).identical:
+            return found
+        return self._differ(self._measure(trial.reference), measured)
+
+    def _try_clock(self) -> None:
+        """Repeat with the clock pinned: where that brings most of the noise to rest, the clock was its cause."""
+        pinned = replace(self.target, clock=FIRST_CLOCK)
+        try:
+            first = self._measure(pinned)
+            found = self._differ(first, [self._measure(pinned)])
+        except MeasurementError:
+            return
+        if found.identical or found.relative * 10 < self.noise.relative:
+            self.clock_explains = True
+            self.target, self.plain, self.remaining = pinned, first, found
+
+    def _cause(self) -> tuple[str | None, str | None]:
+        """Return what explains the noise of plain repeats, and what to do about it, as far as that is known."""
+        if self.clock_explains:
+            rest = "" if self.remaining.identical else " nearly"
+            return f"the clock: with it pinned, repeats are{rest} identical", _axis(all_axes.CLOCK).advice
+        why = self._unsealed("randomness")
+        if why is not None:
+            option = option_ignoring_seed(self.plan.command)
+            drawn = f"; Python with {option} ignores PYTHONHASHSEED and draws its hash seed from them" if option else ""
+            return f"random bytes, it seems, which cannot be pinned here ({why}){drawn}", _without(option) or (
+                "'cg-bench doctor' tells how to have them pinned; or set a fixed seed in the program"
+            )
+        if self.plain.accounts.doubts:
+            return self.plain.accounts.doubts[0], None
+        return None, None
+
+    def _finding(self, axis: Axis, found: Difference) -> Finding:
+        verdict = self._judge(axis, found)
+        option = option_ignoring_seed(self.plan.command)
+        cause = note = None
+        advice = axis.advice
+        if axis.key == all_axes.RANDOM and option and not found.identical:
+            cause = f"Python with {option} ignores PYTHONHASHSEED, so its hash seed is drawn from the random stream"
+            advice = _without(option) or advice
+        elif axis.key == all_axes.HASH_SEED and option:
+            note = f"Python with {option} ignores it"
+        elif axis.key == all_axes.CLOCK and not found.identical:
+            cause = "how much work it does depends on the time it reads"
+        if verdict is Verdict.UNCLEAR:
+            cause, note = None, "no more than the noise of plain repeats"
+        quiet = verdict in (Verdict.HELD, Verdict.UNCLEAR, Verdict.TRACE)
+        return Finding(
+            axis=axis, verdict=verdict, difference=found, cause=cause, note=note, advice=None if quiet else advice
+        )
+
+    def _judge(self, axis: Axis, found: Difference) -> Verdict:
+        if found.identical:
+            return Verdict.HELD
+        if axis.key == all_axes.CLOCK and self.clock_explains:
+            return Verdict.MOVED
+        if not self.remaining.identical and found.relative <= _STANDS_OUT * self.remaining.relative:
+            return Verdict.UNCLEAR
+        if axis.pinned or (axis.key == all_axes.CLOCK and self.plan.clock is not None):
+            return Verdict.DEPENDS
+        return Verdict.TRACE if axis.key == all_axes.CWD and found.relative <= PATH_TRACE else Verdict.MOVED
+
+    def _measure(self, target: Target) -> Measurement:
+        self.executions += 1
+        with surrounded(self.plan):
+            return self.runner.measure(target, self.tool)
+
+    def _differ(self, reference: Measurement, others: Sequence[Measurement]) -> Difference:
+        return difference(_profile(reference), [_profile(other) for other in others], self.plan.model)
+
+    def _unsealed(self, part: str) -> str | None:
+        """Return why a part of the seal is not in place, None if it is."""
+        outcome = self.plain.outcome
+        missing = "no seccomp" if part == "randomness" and outcome.images is None else None
+        return outcome.unsealed.get(part, missing)
+
+
+def _profile(measurement: Measurement) -> Profile:
+    return measurement.accounts.profile
+
+
+def _axis(key: str) -> Axis:
+    return next(axis for axis in AXES if axis.key == key)
+
+
+def _without(option: str | None) -> str | None:
+    """Return how to do without an option of Python that makes it ignore the hash seed."""
+    if option is None:
+        return None
+    instead = "replace -I by -s -P" if option == "-I" else "leave -E out"
+    return f"{instead}, and PYTHONHASHSEED=0 of the seal holds"
+
+
+def _failed(axis: Axis, error: MeasurementError) -> Finding:
+    if axis.key == all_axes.CWD:  # it may need a path upwards, which is no noise
+        return Finding(
+            axis=axis, verdict=Verdict.SKIPPED, note=f"it does not work in another directory: {error.message}"
+        )
+    return Finding(axis=axis, verdict=Verdict.FAILED, note=error.message, advice=error.hint)

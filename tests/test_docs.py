@@ -1,0 +1,122 @@
+"""The documentation tells the truth about the command line: it is generated where it can be, and checked where not."""
+
+from __future__ import annotations
+
+import re
+import subprocess
+import sys
+from pathlib import Path
+
+import click
+import pytest
+
+from cachegrind_bench.cli.main import COMMANDS, cli
+
+ROOT = Path(__file__).resolve().parent.parent
+README = ROOT / "README.md"
+PAGES = sorted([*ROOT.glob("*.md"), *(ROOT / "docs").glob("*.md"), *(ROOT / "examples").glob("*.md")])
+LONGEST_README = 200
+
+# [text](target), outside code; no title in the project's links.
+LINK = re.compile(r"(?<!!)\[[^\]]*\]\(([^()\s]+)\)")
+FENCE = re.compile(r"^(```|~~~).*?^\1", re.MULTILINE | re.DOTALL)
+HEADING = re.compile(r"^#+ +(.+?) *$", re.MULTILINE)
+# Words that follow `cg-bench` or a path to it, where a command is typed; options and the package's name are none.
+COMMAND_WORD = re.compile(r"(?:^|[\s`/(])cg-bench +([a-z][a-z-]*)")
+OPTION = re.compile(r"(?<![\w-])--?[A-Za-z][\w-]*")
+
+
+def load(name: str) -> click.Command:
+    command = cli.get_command(click.Context(cli), name)
+    assert command is not None
+    return command
+
+
+def prose(text: str) -> str:
+    return FENCE.sub("", text)
+
+
+def typed(text: str) -> str:
+    """Return what is meant to be typed or is code: fenced and indented blocks, and text in backticks."""
+    fenced = [match[0] for match in FENCE.finditer(text)]
+    rest = FENCE.sub("", text)
+    indented = re.findall(r"^ {4}.*$", rest, re.MULTILINE)
+    return "\n".join([*fenced, *indented, *re.findall(r"`([^`\n]+)`", rest)])
+
+
+def anchors(text: str) -> set[str]:
+    """Return the anchors GitHub makes of a page's headings."""
+    plain = (re.sub(r"[`*]|\[([^\]]*)\]\([^)]*\)", r"\1", heading) for heading in HEADING.findall(prose(text)))
+    return {re.sub(r"[^\w\- ]", "", heading.lower()).replace(" ", "-") for heading in plain}
+
+
+def test_the_reference_of_the_command_line_is_current() -> None:
+    script = ROOT / "scripts" / "generate_cli_docs.py"
+    done = subprocess.run([sys.executable, str(script), "--check"], capture_output=True, text=True, check=False)
+    assert done.returncode == 0, done.stderr
+
+
+@pytest.mark.parametrize("name", COMMANDS)
+def test_every_command_has_help_with_an_example(name: str) -> None:
+    command = load(name)
+    assert command.help
+    assert f"cg-bench {name}" in (command.epilog or "")
+
+
+@pytest.mark.parametrize("name", COMMANDS)
+def test_every_option_says_what_it_does(name: str) -> None:
+    silent = [item.opts for item in load(name).params if isinstance(item, click.Option) and not item.help]
+    assert silent == []
+
+
+@pytest.mark.parametrize("name", COMMANDS)
+def test_every_command_appears_in_the_readme(name: str) -> None:
+    assert f"cg-bench {name}" in typed(README.read_text(encoding="utf-8"))
+
+
+@pytest.mark.parametrize("page", PAGES, ids=lambda page: str(page.relative_to(ROOT)))
+def test_no_page_types_a_command_that_does_not_exist(page: Path) -> None:
+    words = set(COMMAND_WORD.findall(typed(page.read_text(encoding="utf-8"))))
+    assert words - COMMANDS.keys() == set()
+
+
+@pytest.mark.parametrize("page", PAGES, ids=lambda page: str(page.relative_to(ROOT)))
+def test_no_page_types_an_option_that_does_not_exist(page: Path) -> None:
+    known = {option for name in COMMANDS for item in load(name).params for option in item.opts} | {"--help", "--version"}
+    unknown: list[str] = []
+    for line in typed(page.read_text(encoding="utf-8")).splitlines():
+        match = re.match(rf".*?\bcg-bench +(?:{'|'.join(COMMANDS)})\b(.*)", line)
+        # What follows `--` belongs to the measured command.
+        ours = re.split(r"(?:^|\s)--(?:\s|$)", match[1])[0] if match else ""
+        unknown += [option for option in OPTION.findall(ours.split("#")[0]) if option not in known]
+    assert unknown == []
+
+
+@pytest.mark.parametrize("page", PAGES, ids=lambda page: str(page.relative_to(ROOT)))
+def test_links_between_pages_lead_somewhere(page: Path) -> None:
+    broken: list[str] = []
+    for target in LINK.findall(prose(page.read_text(encoding="utf-8"))):
+        if re.match(r"[a-z]+:", target):
+            continue
+        name, _, anchor = target.partition("#")
+        there = (page.parent / name).resolve() if name else page
+        known = there.exists() and (not anchor or anchor in anchors(there.read_text(encoding="utf-8")))
+        if not known or not there.is_relative_to(ROOT):
+            broken.append(target)
+    assert broken == []
+
+
+def test_every_page_of_the_documentation_can_be_reached_from_the_readme() -> None:
+    linked = {target.partition("#")[0] for target in LINK.findall(README.read_text(encoding="utf-8"))}
+    assert {str(page.relative_to(ROOT)) for page in (ROOT / "docs").glob("*.md")} - linked == set()
+
+
+def test_the_readme_stays_short() -> None:
+    assert len(README.read_text(encoding="utf-8").splitlines()) < LONGEST_README
+
+
+def test_the_readme_begins_with_the_two_commands() -> None:
+    text = README.read_text(encoding="utf-8")
+    top = text[: text.index("\n## ")]
+    assert "make demo" in top
+    assert "make test" in top

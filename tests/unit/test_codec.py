@@ -1,0 +1,226 @@
+"""The result file: what is written is read again, and anything else is refused with the file and the place."""
+
+from __future__ import annotations
+
+import json
+from typing import TYPE_CHECKING, Any
+
+import pytest
+
+from cachegrind_bench.errors import FileFormatError
+from cachegrind_bench.model.codec import SCHEMA, decode, encode
+from tests.unit.samples import HOSTILE, benchmark, failed_benchmark, result, rich_benchmark
+
+if TYPE_CHECKING:
+    from collections.abc import Callable
+
+ROW = "benchmarks[0].profile.functions[0]"
+
+
+def document() -> Any:
+    return json.loads(encode(result()))
+
+
+def refusal(value: object) -> FileFormatError:
+    data = value if isinstance(value, bytes) else json.dumps(value).encode()
+    with pytest.raises(FileFormatError) as caught:
+        decode(data, "r.json")
+    return caught.value
+
+
+def set_at(path: str, value: object) -> Callable[[Any], None]:
+    """Return a change of a document: `path` as in error messages, such as `benchmarks[0].counts.Ir`."""
+    *keys, last = path.replace("[", ".[").split(".")
+
+    def key(text: str) -> Any:
+        return int(text[1:-1]) if text.startswith("[") else text
+
+    def change(target: Any) -> None:
+        for step in keys:
+            target = target[key(step)]
+        target[key(last)] = value
+
+    return change
+
+
+def remove_at(path: str) -> Callable[[Any], None]:
+    *keys, last = path.replace("[", ".[").split(".")
+
+    def change(target: Any) -> None:
+        for step in keys:
+            target = target[int(step[1:-1]) if step.startswith("[") else step]
+        del target[last]
+
+    return change
+
+
+@pytest.mark.parametrize(
+    "value",
+    [
+        result(),
+        result(rich_benchmark()),
+        result(failed_benchmark(), benchmark(id=HOSTILE)),
+        result(commit=None),
+        result(benchmark(profile=None, score=benchmark().score, parameters={"n": "1"}, tags=("slow", "é"))),
+    ],
+    ids=["plain", "rich", "failed", "no-commit", "no-profile"],
+)
+def test_what_is_written_is_read_again_and_written_alike(value: Any) -> None:
+    data = encode(value)
+    assert decode(data, "r.json") == value
+    assert encode(decode(data, "r.json")) == data
+
+
+def test_the_bytes_are_canonical() -> None:
+    data = encode(result(rich_benchmark()))
+    assert data.endswith(b"}\n")
+    assert data.count(b"\n") == 1
+    assert json.dumps(json.loads(data), sort_keys=True, separators=(",", ":"), ensure_ascii=False).encode() + b"\n" == data
+
+
+def test_every_name_of_a_profile_is_stored_once() -> None:
+    data = json.loads(encode(result(benchmark(id="a"), benchmark(id="b"))))
+    assert data["strings"] == ["main.c", "main"]
+
+
+def test_keys_of_later_versions_of_the_schema_are_passed_over() -> None:
+    value = document()
+    value["news"] = {"x": [1, None]}
+    value["benchmarks"][0]["news"] = "x"
+    assert decode(json.dumps(value).encode(), "r.json") == result()
+
+
+@pytest.mark.parametrize(
+    ("change", "message"),
+    [
+        (set_at("created_at", 5), "created_at: expected a string, found a number"),
+        (set_at("created_at", True), "created_at: expected a string, found a boolean"),
+        (set_at("tool", []), "tool: expected an object, found a list"),
+        (set_at("tool", {}), "tool: 'version' is missing"),
+        (set_at("commit.dirty", 1), "commit.dirty: expected true or false, found a number"),
+        (set_at("commit.sha", None), "commit.sha: expected a string, found null"),
+        (set_at("env.info", {"x": None}), "env.info.x: expected a whole number, found null"),
+        (set_at("env.fields", {"x": 1}), "env.fields.x: expected a string, found a number"),
+        (set_at("env.fields", "x"), "env.fields: expected an object, found a string"),
+        (set_at("benchmarks", {}), "benchmarks: expected a list, found an object"),
+        (set_at("benchmarks[0]", None), "benchmarks[0]: expected an object, found null"),
+        (remove_at("benchmarks[0].id"), "benchmarks[0]: 'id' is missing"),
+        (set_at("benchmarks[0].status", "fine"), "benchmarks[0].status: 'fine' is none of ok, failed, timeout, error"),
+        (set_at("benchmarks[0].status", "failed"), "benchmarks[0].counts: a benchmark with status 'failed' has counts"),
+        (set_at("benchmarks[0].counts", None), "benchmarks[0].counts: a benchmark with status 'ok' has no counts"),
+        (set_at("benchmarks[0].counts.Ir", -1), "benchmarks[0].counts.Ir: -1 is negative"),
+        (set_at("benchmarks[0].counts.Ir", "1"), "benchmarks[0].counts.Ir: expected a whole number, found a string"),
+        (set_at("benchmarks[0].counts.Ir", True), "benchmarks[0].counts.Ir: expected a whole number, found a boolean"),
+        (set_at("benchmarks[0].counts.Ir", 1 << 63), "benchmarks[0].counts.Ir: the number is absurdly large"),
+        (remove_at("benchmarks[0].counts.DLmw"), "benchmarks[0].counts: 'DLmw' is missing"),
+        (set_at("benchmarks[0].score", None), "benchmarks[0].score: counts and score go together"),
+        (set_at("benchmarks[0].score.model", "best"), "benchmarks[0].score.model: 'best' is not a cost model"),
+        (set_at("benchmarks[0].score.model", "IR"), "benchmarks[0].score.model: 'IR' is written 'ir'"),
+        (set_at("benchmarks[0].score.value", 1), "benchmarks[0].score.value: these counts give 3418 under l1+5ll+30ram"),
+        (set_at("benchmarks[0].runs[0].layout", -1), "benchmarks[0].runs[0].layout: -1 is negative"),
+        (set_at("benchmarks[0].exit_status", "0"), "benchmarks[0].exit_status: expected a whole number, found a string"),
+        (set_at("benchmarks[0].seal.cpu.state", "?"), "benchmarks[0].seal.cpu.state: '?' is none of pinned, kept"),
+        (set_at("benchmarks[0].command", ["a", 1]), "benchmarks[0].command[1]: expected a string, found a number"),
+        (set_at("benchmarks[0].profile.events", ["Ir"]), f"{ROW}: it has 11 numbers instead of 3"),
+        (set_at("benchmarks[0].profile.events", ["Ir"] * 9), "benchmarks[0].profile.events: an event stands there twice"),
+        (set_at("benchmarks[0].profile.functions", []), "benchmarks[0].profile: its rows do not add up to the benchmark's"),
+        (set_at(f"{ROW}[2]", 1), "benchmarks[0].profile: its rows do not add up to the benchmark's counts"),
+        (set_at(f"{ROW}[2]", -5), f"{ROW}: expected whole numbers that are not negative"),
+        (set_at(f"{ROW}[2]", 1 << 64), f"{ROW}: expected whole numbers that are not negative"),
+        (set_at(f"{ROW}[2]", True), f"{ROW}: expected whole numbers that are not negative"),
+        (set_at(f"{ROW}[2]", "5"), f"{ROW}: expected whole numbers that are not negative"),
+        (set_at(f"{ROW}[1]", 2), f"{ROW}: it points to string 2 of 2"),
+        (set_at(ROW, {}), f"{ROW}: expected a list, found an object"),
+        (set_at(ROW, [0]), f"{ROW}: it has 1 numbers instead of 11"),
+        (set_at("strings", []), f"{ROW}: it points to string 1 of 0"),
+        (set_at("strings[0]", "\ud800"), "strings[0]: the string is not valid Unicode"),
+        (set_at("env.info", {"\ud800": "x"}), "env.info.\\ud800: the string is not valid Unicode"),
+    ],
+)
+def test_a_wrong_value_is_refused_with_its_file_and_path(change: Callable[[Any], None], message: str) -> None:
+    value = document()
+    change(value)
+    error = refusal(value)
+    assert str(error).startswith(f"r.json: {message}")
+    assert "measure again" in (error.hint or "")
+
+
+def test_a_profile_without_an_event_of_the_counts_is_refused() -> None:
+    value = document()
+    profile = value["benchmarks"][0]["profile"]
+    profile["events"][-1] = "Bc"
+    assert str(refusal(value)) == "r.json: benchmarks[0].profile: its events lack DLmw"
+
+
+def test_a_function_that_stands_twice_is_refused() -> None:
+    value = document()
+    rows = value["benchmarks"][0]["profile"]["functions"]
+    rows.append([0, 1, *[0] * 9])
+    assert str(refusal(value)) == "r.json: benchmarks[0].profile.functions[1]: a second row of 'main' in 'main.c'"
+
+
+def test_a_benchmark_that_stands_twice_is_refused() -> None:
+    value = document()
+    value["benchmarks"] *= 2
+    assert str(refusal(value)) == "r.json: benchmarks[1].id: a second benchmark 'sieve'"
+
+
+def test_a_profile_without_counts_is_refused() -> None:
+    value = json.loads(encode(result(failed_benchmark())))
+    value["benchmarks"][0]["profile"] = {"events": [], "functions": []}
+    assert str(refusal(value)) == "r.json: benchmarks[0].profile: a profile without counts"
+
+
+@pytest.mark.parametrize("number", ["1.0", "1e3", "NaN", "Infinity", "-Infinity"])
+def test_floats_and_what_json_does_not_have_are_refused(number: str) -> None:
+    data = encode(result()).replace(b'"wall_ms":1234', b'"wall_ms":' + number.encode())
+    assert str(refusal(data)) == f"r.json: not a result file: it holds the number {number}; a result file has whole numbers only"
+
+
+def test_a_key_that_stands_twice_is_refused() -> None:
+    data = encode(result()).replace(b'"wall_ms":1234', b'"wall_ms":1234,"wall_ms":1')
+    assert str(refusal(data)) == "r.json: not a result file: the key 'wall_ms' stands twice in one object"
+
+
+def test_a_file_that_was_cut_off_is_not_json_at_any_place() -> None:
+    data = encode(result())
+    for length in range(0, len(data) - 1, 7):
+        assert str(refusal(data[:length])).startswith("r.json:1: not JSON: ")
+
+
+@pytest.mark.parametrize("data", [b"\xff{", b'{"schema": "\xff"}', b"[" * 100_000, b'{"a": ' + b"9" * 5000 + b"}"])
+def test_what_no_reader_can_take_is_no_result_file(data: bytes) -> None:
+    assert str(refusal(data)).startswith("r.json: not a result file: ")
+
+
+@pytest.mark.parametrize("number", ["2", "10", "999999999"])
+def test_a_schema_of_the_future_asks_for_a_newer_version(number: str) -> None:
+    error = refusal({"schema": f"cg-bench.run/{number}"})
+    assert str(error) == f"r.json: schema cg-bench.run/{number} is newer than this cg-bench can read ({SCHEMA})"
+    assert error.hint == "install a newer cachegrind-bench"
+
+
+@pytest.mark.parametrize(
+    "value", [{}, {"schema": "cg-bench.suite/1"}, {"schema": ""}, {"schema": "cg-bench.run/0"}, {"schema": "cg-bench.run/²"}]
+)
+def test_another_family_of_files_is_named(value: object) -> None:
+    assert "not a result file: its schema is" in str(refusal(value))
+
+
+def test_a_schema_that_is_no_text_is_refused() -> None:
+    assert str(refusal({"schema": 1})) == "r.json: schema: expected a string, found a number"
+
+
+@pytest.mark.parametrize("value", [[], "x", 5, None, True])
+def test_json_that_is_no_object_is_refused(value: object) -> None:
+    assert str(refusal(value)).startswith("r.json: the document: expected an object, found ")
+
+
+def test_an_error_is_short_however_long_the_value() -> None:
+    for path in ("benchmarks[0].status", "schema"):
+        value = document()
+        set_at(path, "x" * 1_000_000)(value)
+        assert len(str(refusal(value))) < 1000
+    value = document()
+    value["env"]["fields"]["k" * 1_000_000] = 5
+    assert len(str(refusal(value))) < 1000

@@ -1,0 +1,126 @@
+"""The program's environment: an allow-list, fixed values, and a block whose size never changes."""
+
+from __future__ import annotations
+
+import os
+
+import pytest
+
+from cachegrind_bench.errors import UsageError
+from cachegrind_bench.hermetic.environment import (
+    FIXED,
+    LAYOUT_STEP,
+    LAYOUTS,
+    RESERVED,
+    Request,
+    compose,
+    fingerprint_values,
+    held_back,
+    pad,
+)
+
+NOTHING = Request(values={})
+
+
+def size(variables: dict[str, str], argv: list[str], executable: str) -> int:
+    """Return the bytes of strings that the kernel puts on the program's stack."""
+    texts = [f"{name}={value}" for name, value in variables.items()]
+    return sum(len(os.fsencode(text)) + 1 for text in [*texts, *argv, executable])
+
+
+def test_only_what_is_on_the_list_is_passed_on() -> None:
+    caller = {"HOME": "/home/u", "PATH": "/bin", "GITHUB_SHA": "abc", "LANG": "de_DE", "OMP_NUM_THREADS": "64"}
+    seen = compose(caller, NOTHING, {})
+    assert seen == {**FIXED, "HOME": "/home/u", "PATH": "/bin"}
+    assert (seen["LC_ALL"], seen["OMP_NUM_THREADS"], seen["PYTHONHASHSEED"]) == ("C.UTF-8", "1", "0")
+
+
+def test_requests_beat_what_is_fixed_and_the_runs_own_values_beat_all() -> None:
+    request = Request(passed=("LANG", "ABSENT"), values={"PYTHONHASHSEED": "1", "PATH": "/mine"})
+    seen = compose({"LANG": "C", "PATH": "/bin"}, request, {"TMPDIR": "/tmp/x"})
+    assert seen == {**FIXED, "PYTHONHASHSEED": "1", "PATH": "/mine", "LANG": "C", "TMPDIR": "/tmp/x"}
+
+
+def test_names_and_values_are_read_from_env_options() -> None:
+    request = Request.parse(["A", "B=", "C=x=y", "A"])
+    assert request == Request(passed=("A", "A"), values={"B": "", "C": "x=y"})
+
+
+@pytest.mark.parametrize("item", ["", "=", "=x", "A\0=x", "A=\0"])
+def test_what_cannot_be_a_variable_is_refused(item: str) -> None:
+    with pytest.raises(UsageError, match="names no variable") as caught:
+        Request.parse([item])
+    assert caught.value.hint == "write --env NAME or --env NAME=VALUE"
+
+
+@pytest.mark.parametrize("name", [*RESERVED, "CG_BENCH_PAD", "CG_BENCH_PAD_007"])
+@pytest.mark.parametrize("value", ["", "=x"])
+def test_variables_of_the_seal_are_refused(name: str, value: str) -> None:
+    with pytest.raises(UsageError, match=f"--env {name}: this variable belongs to the seal"):
+        Request.parse([name + value])
+
+
+def test_held_back_are_the_callers_variables_that_the_program_lacks() -> None:
+    caller = {"PATH": "", "Z": "", "A": "", "B": "", "C": "", "_": "", "TZ": "", "TMPDIR": ""}
+    assert held_back(caller, Request(passed=("B",), values={"C": "1"})) == ["A", "Z"]
+
+
+BASE = {"HOME": "/root", "PATH": "/bin"}
+
+
+@pytest.mark.parametrize(
+    ("variables", "argv", "executable"),
+    [
+        (BASE, ["/bin/true"], "/bin/true"),
+        ({**BASE, "PATH": "/a:" * 1000}, ["/bin/true"], "/bin/true"),
+        ({**BASE, "HOME": "/home/a-much-longer-name"}, ["/bin/true"], "/bin/true"),
+        ({**BASE, **{f"GITHUB_{number}": "x" for number in range(40)}}, ["/bin/true"], "/bin/true"),
+        (BASE, ["/bin/true", "x" * 3000], "/a/deeper/place/true"),
+        ({**BASE, "UMLAUT": "ü\udcff"}, ["/bin/true", "ä" * 100], "/bin/true"),
+        (BASE, [""], ""),
+    ],
+)
+def test_the_block_takes_the_same_bytes_whatever_is_in_it(variables: dict[str, str], argv: list[str], executable: str) -> None:
+    padded = pad(variables, argv, executable)
+    assert size(padded, argv, executable) == 16384
+    assert len(padded) == 64
+    assert padded.items() >= variables.items()
+    assert list(padded) == sorted(padded)
+
+
+def test_bytes_that_valgrind_adds_are_left_free() -> None:
+    assert size(pad(BASE, ["x"], "x", extra=123), ["x"], "x") == 16384 - 123
+
+
+def test_a_large_command_makes_the_block_grow_by_whole_pages() -> None:
+    for length in (20_000, 40_000, 100_000):
+        argv = ["/bin/true", "x" * length]
+        total = size(pad(BASE, argv, "/bin/true"), argv, "/bin/true")
+        assert total % 4096 == 0
+        assert length < total < length + 16384
+
+
+def test_one_more_byte_than_fits_makes_one_page_more() -> None:
+    free = len(pad(BASE, ["x"], "x")["CG_BENCH_PAD"])
+    assert size(pad({**BASE, "HOME": "/root" + "x" * free}, ["x"], "x"), ["x"], "x") == 16384
+    assert size(pad({**BASE, "HOME": "/root" + "x" * (free + 1)}, ["x"], "x"), ["x"], "x") == 16384 + 4096
+
+
+def test_many_variables_make_their_number_grow_in_steps() -> None:
+    numbers = {len(pad({str(index): "" for index in range(count)}, ["x"], "x")) for count in range(300)}
+    assert numbers == {64, 128, 192, 256, 320}
+
+
+def test_each_layout_moves_the_block_by_one_cache_line_and_the_last_by_nearly_a_page() -> None:
+    sizes = [size(pad(BASE, ["x"], "x", layout=layout), ["x"], "x") for layout in range(LAYOUTS + 1)]
+    assert LAYOUTS * LAYOUT_STEP == 4096
+    assert sizes[:-1] == [16384 + 64 * layout for layout in range(LAYOUTS)]
+    assert sizes[-1] == sizes[0]
+
+
+def test_values_passed_on_are_told_as_hashes_only() -> None:
+    request = Request(passed=("TOKEN", "ABSENT", "\udcff"), values={"SET": "secret"})
+    told = fingerprint_values(request, {"TOKEN": "secret", "OTHER": "x", "\udcff": "\udcfe"})
+    assert list(told) == ["SET", "TOKEN", "\\xff"]
+    assert told["SET"] == told["TOKEN"] == "2bb80d537b1d"
+    assert all(len(value) == 12 for value in told.values())

@@ -1,0 +1,125 @@
+"""How an execution failed, in words."""
+
+from __future__ import annotations
+
+import signal
+from typing import Any
+
+import pytest
+
+from cachegrind_bench.errors import CommandFailedError, CommandTimeoutError, MeasurementError
+from cachegrind_bench.valgrind.failures import check_outcome
+from tests.unit.samples import outcome
+
+
+def check(log: str = "", *, native: bool = False, ignore: bool = False, held: tuple[str, ...] = (), **changes: Any) -> None:
+    check_outcome(outcome(**changes), log, timeout_ms=1500, held_back=held, ignore_status=ignore, native=native)
+
+
+def error(log: str = "", **changes: Any) -> MeasurementError:
+    with pytest.raises(MeasurementError) as caught:
+        check(log, **changes)
+    return caught.value
+
+
+def test_a_clean_end_is_no_failure() -> None:
+    check()
+    check("==7== Warning: set address range perms\n", native=True)
+
+
+def test_a_failed_command_tells_its_status_its_last_words_and_the_variables_held_back() -> None:
+    found = error(exit_status=3, tail=b"first\n\nTraceback\nKeyError: 'X'\n", held=("TOKEN", "X"))
+    assert isinstance(found, CommandFailedError)
+    assert (found.exit_status, found.signal) == (3, None)
+    assert found.message == "the command failed with exit status 3 under Valgrind"
+    assert found.hint == (
+        "its last lines were:\n  | first\n  | Traceback\n  | KeyError: 'X'\n"
+        "if it needs one of these variables, which the seal holds back, add --env NAME: TOKEN X\n"
+        "--ignore-exit-status measures it all the same"
+    )
+
+
+def test_only_the_last_lines_are_told() -> None:
+    found = error(exit_status=1, tail=b"".join(b"line %d\n" % number for number in range(100)))
+    assert found.hint is not None
+    assert "| line 91\n" not in found.hint
+    assert found.hint.count("  | ") == 8
+    assert "| line 99" in found.hint
+
+
+def test_output_that_is_no_text_is_told_escaped() -> None:
+    assert "  | \\xff\\xfe" in (error(exit_status=1, tail=b"\xff\xfe").hint or "")
+
+
+def test_a_silent_failure_is_called_silent() -> None:
+    assert (error(exit_status=1, tail=b" \n").hint or "").startswith("it wrote nothing before it ended")
+
+
+def test_many_variables_are_not_all_named() -> None:
+    found = error(exit_status=1, held=tuple(f"V{number}" for number in range(50)))
+    assert "V39 and 10 more" in (found.hint or "")
+
+
+def test_a_failed_warm_up_says_so() -> None:
+    assert error(exit_status=1, native=True).message.endswith("in the warm-up, without Valgrind")
+
+
+def test_a_failure_can_be_ignored_but_not_a_signal() -> None:
+    check(exit_status=3, ignore=True)
+    assert isinstance(error(exit_status=None, signal=11, ignore=True), CommandFailedError)
+
+
+def test_a_timeout_tells_the_time_it_was_given() -> None:
+    found = error(timed_out=True, exit_status=None, signal=9)
+    assert isinstance(found, CommandTimeoutError)
+    assert found.message == "the command ran longer than 1.5 s under Valgrind and was ended"
+    assert "--timeout" in (found.hint or "")
+
+
+@pytest.mark.parametrize(("number", "name"), [(signal.SIGSEGV, "SIGSEGV"), (signal.SIGKILL, "SIGKILL"), (40, "signal 40")])
+def test_a_signal_is_named(number: int, name: str) -> None:
+    found = error(exit_status=None, signal=int(number))
+    assert isinstance(found, CommandFailedError)
+    assert found.signal == number
+    assert found.message == f"the command was killed by {name} under Valgrind"
+
+
+AVX512 = "==12== \nvex amd64->IR: unhandled instruction bytes: 0x62 0xF1 0x7C 0x48 0x10 0x7 0x0 0x0 0x0 0x0\n==12== rest\n"
+
+
+def test_avx512_is_recognised_by_its_first_byte() -> None:
+    found = error(AVX512, exit_status=None, signal=signal.SIGILL)
+    assert found.message == (
+        "the command uses an AVX-512 instruction that Valgrind cannot simulate (bytes 0x62 0xF1 0x7C 0x48 0x10 0x7 0x0 0x0)"
+    )
+    assert "-march=x86-64-v3" in (found.hint or "")
+
+
+def test_another_unknown_instruction_is_not_called_avx512() -> None:
+    found = error(AVX512.replace("0x62", "0xC5"), exit_status=None, signal=signal.SIGILL)
+    assert found.message.startswith("the command uses an instruction that Valgrind cannot simulate (bytes 0xC5")
+
+
+def test_sigill_without_valgrinds_word_is_a_plain_signal() -> None:
+    assert "killed by SIGILL" in error(exit_status=None, signal=signal.SIGILL).message
+
+
+@pytest.mark.parametrize(
+    ("log", "words"),
+    [
+        ("valgrind: the 'impossible' happened:\n   LibVEX called failure_exit().\n", "LibVEX called failure_exit()."),
+        ("==9== Valgrind: FATAL: can't read /x\n", "FATAL: can't read /x"),
+        ("==9==     Valgrind's memory management: out of memory:\n", "Valgrind's memory management: out of memory:"),
+        (
+            "--9-- error: can't open cache simulation output file '/x'\n",
+            "error: can't open cache simulation output file '/x'",
+        ),
+        ("==9== error: can't open output data file '/x'\n", "error: can't open output data file '/x'"),
+        ("valgrind: Unknown option: --x\nvalgrind: Use --help\n", "valgrind: Unknown option: --x"),
+        ("valgrind: failed to start tool 'x'\n", "valgrind: failed to start tool 'x'"),
+        ("==3== valgrind: mmap(0x1, 2) failed in UME\n", "valgrind: mmap(0x1, 2) failed in UME"),
+    ],
+)
+def test_valgrinds_own_trouble_is_told_in_its_words(log: str, words: str) -> None:
+    assert error(log, exit_status=1, ignore=True).message == f"Valgrind failed: {words}"
+    assert error(log, exit_status=None, signal=6).message == f"Valgrind was ended by SIGABRT: {words}"

@@ -1,0 +1,29 @@
+"""One result of every released schema: it stays readable for ever."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import pytest
+
+from cachegrind_bench.model.codec import decode, encode
+from cachegrind_bench.model.score import CostModel
+
+RESULTS = Path(__file__).resolve().parent.parent / "data" / "results"
+
+
+@pytest.mark.parametrize("path", sorted(RESULTS.glob("v*/*.json")), ids=lambda path: f"{path.parent.name}/{path.name}")
+def test_a_stored_result_is_read_and_still_means_the_same(path: Path) -> None:
+    result = decode(path.read_bytes(), path.name)
+    (benchmark,) = result.benchmarks
+    assert benchmark.counts is not None
+    assert benchmark.score is not None
+    assert benchmark.profile is not None
+    assert benchmark.profile.counts() == benchmark.counts
+    assert CostModel.parse(benchmark.score.model).score(benchmark.counts) == benchmark.score.value
+    assert benchmark.counts in [run.counts for run in benchmark.runs]
+
+
+def test_the_current_schema_is_written_as_it_was_then() -> None:
+    data = (RESULTS / "v1" / "sample.json").read_bytes()
+    assert encode(decode(data, "sample.json")) == data

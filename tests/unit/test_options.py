@@ -1,0 +1,103 @@
+"""Cache geometry and Valgrind's arguments."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import pytest
+
+from cachegrind_bench.errors import UsageError
+from cachegrind_bench.valgrind.options import Cache, Geometry, Tool, arguments
+
+OUT = Path("/tmp/cg-bench.00/out")
+
+
+# Each of these was given to Valgrind 3.19, which took it.
+@pytest.mark.parametrize(
+    ("text", "cache"),
+    [
+        ("32768,8,64", Cache(32768, 8, 64)),
+        (" 32768 , 8 , 64 ", Cache(32768, 8, 64)),
+        ("49152,12,64", Cache(49152, 12, 64)),
+        ("128,1,64", Cache(128, 1, 64)),
+        ("128,2,64", Cache(128, 2, 64)),
+        ("32768,8,16", Cache(32768, 8, 16)),
+        ("65536,2,32768", Cache(65536, 2, 32768)),
+        ("1073741824,16,64", Cache(1 << 30, 16, 64)),
+    ],
+)
+def test_a_cache_that_valgrind_simulates_is_read(text: str, cache: Cache) -> None:
+    assert Cache.parse(text, "--I1") == cache
+    assert str(cache) == text.replace(" ", "")
+
+
+# And each of these it refused, in its own words: "line size is too small", "set count is not a power of two", "cache
+# size <= line size", "associativity > (size / line size)", "too large and overflowed".
+@pytest.mark.parametrize(
+    ("text", "problem"),
+    [
+        ("32768,8,8", "the line size must be a power of two and at least 16"),
+        ("32768,8,48", "the line size must be a power of two and at least 16"),
+        ("32768,8,0", "the line size must be a power of two and at least 16"),
+        ("64,1,64", "the size must be larger than a line"),
+        ("32,1,64", "the size must be larger than a line"),
+        ("128,3,64", "size must be at least associativity times line size"),
+        ("30000,8,64", "the number of sets, must be a power of two"),
+        ("1536,8,64", "the number of sets, must be a power of two"),
+        ("0,8,64", "size and associativity must be positive"),
+        ("32768,0,64", "size and associativity must be positive"),
+        ("2147483648,16,64", "the size must be below 2147483648 bytes"),
+        ("4294967296,16,64", "the size must be below 2147483648 bytes"),
+    ],
+)
+def test_a_cache_that_valgrind_refuses_is_refused_before(text: str, problem: str) -> None:
+    with pytest.raises(UsageError) as caught:
+        Cache.parse(text, "--LL")
+    assert caught.value.message.startswith(f"--LL {text}: ")
+    assert caught.value.message.endswith(problem)
+    assert caught.value.hint == "a cache that works: --LL 32768,8,64"
+
+
+@pytest.mark.parametrize("text", ["", "32768", "32768,8", "32768,8,64,1", "32k,8,64", "-32768,8,64", "32768,8,", "٣,8,64", "1_0,8,64"])
+def test_what_is_no_geometry_is_refused_with_the_form(text: str) -> None:
+    with pytest.raises(UsageError, match="is not a cache") as caught:
+        Cache.parse(text, "--D1")
+    assert caught.value.hint == "write SIZE,ASSOCIATIVITY,LINE_SIZE: --D1 32768,8,64"
+
+
+def test_the_default_geometry_is_that_of_the_design() -> None:
+    assert str(Geometry()) == "I1=32768,8,64 D1=32768,8,64 LL=8388608,16,64"
+
+
+def test_cachegrinds_arguments_are_these_and_in_this_order() -> None:
+    assert arguments(Tool.CACHEGRIND, Geometry(), OUT, guest_chase_off=True) == (
+        "--tool=cachegrind",
+        "--command-line-only=yes",
+        "--vgdb=no",
+        "--demangle=no",
+        "--fair-sched=try",
+        "--trace-children=yes",
+        "--vex-guest-chase=no",
+        "--cache-sim=yes",
+        "--I1=32768,8,64",
+        "--D1=32768,8,64",
+        "--LL=8388608,16,64",
+        "--log-file=/tmp/cg-bench.00/out/log.%p",
+        "--cachegrind-out-file=/tmp/cg-bench.00/out/out.%p",
+    )
+
+
+def test_callgrind_is_asked_to_split_at_forks_and_execs() -> None:
+    found = arguments(Tool.CALLGRIND, Geometry(), OUT, guest_chase_off=True)
+    assert {"--dump-before=fork", "--dump-before=_Fork", "--dump-before=vfork", "--dump-before=execve"} <= set(found)
+    assert "--callgrind-out-file=/tmp/cg-bench.00/out/out.%p" in found
+
+
+def test_an_old_valgrind_is_not_given_what_it_does_not_know() -> None:
+    found = arguments(Tool.CACHEGRIND, Geometry(), OUT, guest_chase_off=False)
+    assert not [argument for argument in found if "chase" in argument]
+
+
+def test_a_percent_sign_in_the_directory_is_doubled() -> None:
+    found = arguments(Tool.CACHEGRIND, Geometry(), Path("/tmp/100%p"), guest_chase_off=True)
+    assert found[-2:] == ("--log-file=/tmp/100%%p/log.%p", "--cachegrind-out-file=/tmp/100%%p/out.%p")

@@ -1,0 +1,175 @@
+"""The private directory: one name, one owner, nothing left behind, and nobody's else touched."""
+
+from __future__ import annotations
+
+import fcntl
+import os
+import stat
+import tempfile
+from typing import TYPE_CHECKING
+
+import pytest
+
+from cachegrind_bench.errors import MeasurementError
+from cachegrind_bench.hermetic import scratch as module
+from cachegrind_bench.hermetic.scratch import scratch
+from tests.unit.samples import run_without_rights
+
+if TYPE_CHECKING:
+    from pathlib import Path
+
+
+def test_the_first_directory_has_a_constant_name_is_private_and_goes_away(tmp_path: Path) -> None:
+    with scratch(tmp_path) as found:
+        assert found.path == tmp_path / "cg-bench.00"
+        assert stat.S_IMODE(found.path.stat().st_mode) == 0o700
+        assert (found.out, found.tmp, found.lib) == (found.path / "out", found.path / "tmp", found.path / "lib")
+    assert os.listdir(tmp_path) == []
+
+
+def test_runs_at_the_same_time_take_the_next_numbers(tmp_path: Path) -> None:
+    with scratch(tmp_path) as first, scratch(tmp_path) as second:
+        assert second.path.name == "cg-bench.01"
+        assert len(str(first.path)) == len(str(second.path))
+    with scratch(tmp_path) as again:
+        assert again.path.name == "cg-bench.00"
+
+
+def test_it_goes_away_after_a_failure_too(tmp_path: Path) -> None:
+    with pytest.raises(RuntimeError), scratch(tmp_path):
+        raise RuntimeError
+    assert os.listdir(tmp_path) == []
+
+
+def test_every_execution_finds_it_empty(tmp_path: Path) -> None:
+    with scratch(tmp_path) as found:
+        for _ in range(2):
+            found.renew()
+            assert sorted(os.listdir(found.path)) == ["out", "tmp"]
+            assert os.listdir(found.tmp) == []
+            found.lib.symlink_to("/usr")
+            (found.path / "stdout").touch()
+            (found.tmp / "deep" / "er").mkdir(parents=True)
+            (found.tmp / "link").symlink_to(tmp_path)
+            os.mkfifo(found.out / "fifo")
+    assert os.listdir(tmp_path) == []
+
+
+def test_what_a_killed_run_left_is_emptied_and_used_again(tmp_path: Path) -> None:
+    stale = tmp_path / "cg-bench.00"
+    (stale / "tmp").mkdir(parents=True)
+    (stale / "tmp" / "left-over").touch()
+    stale.chmod(0o700)
+    with scratch(tmp_path) as found:
+        assert found.path == stale
+        found.renew()
+        assert os.listdir(found.tmp) == []
+
+
+def test_links_are_removed_and_not_followed(tmp_path: Path) -> None:
+    precious = tmp_path / "precious"
+    precious.mkdir()
+    (precious / "file").touch()
+    with scratch(tmp_path) as found:
+        found.renew()
+        (found.path / "link").symlink_to(precious)
+        (found.tmp / "link").symlink_to(precious)
+        found.renew()
+        (found.tmp / "link").symlink_to(precious)
+    assert os.listdir(precious) == ["file"]
+
+
+def test_a_link_that_waits_in_place_of_the_directory_is_passed_over(tmp_path: Path) -> None:
+    victim = tmp_path / "victim"
+    victim.mkdir(mode=0o700)
+    (victim / "file").touch()
+    (tmp_path / "cg-bench.00").symlink_to(victim)
+    (tmp_path / "cg-bench.01").symlink_to(tmp_path / "nowhere")
+    (tmp_path / "cg-bench.02").touch()
+    with scratch(tmp_path) as found:
+        assert found.path.name == "cg-bench.03"
+        found.renew()
+    assert os.listdir(victim) == ["file"]
+    assert not (tmp_path / "nowhere").exists()
+
+
+def test_a_directory_that_others_can_enter_is_passed_over(tmp_path: Path) -> None:
+    (tmp_path / "cg-bench.00").mkdir()
+    (tmp_path / "cg-bench.00").chmod(0o755)
+    with scratch(tmp_path) as found:
+        assert found.path.name == "cg-bench.01"
+    assert (tmp_path / "cg-bench.00").exists()
+
+
+def test_anothers_directory_is_passed_over(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    (tmp_path / "cg-bench.00").mkdir(mode=0o700)
+    monkeypatch.setattr(os, "geteuid", lambda: 4711)
+    monkeypatch.setattr(module, "_SLOTS", 3)
+    with pytest.raises(MeasurementError) as caught, scratch(tmp_path):
+        pass
+    assert caught.value.message == f"no directory of our own can be made in {tmp_path}"
+    assert "cg-bench.00" in (caught.value.hint or "")
+
+
+def test_a_directory_removed_between_opening_and_locking_is_not_taken(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    real = fcntl.flock
+    removed: list[Path] = []
+
+    def flock(descriptor: int, how: int) -> None:
+        if not removed:
+            removed.append(tmp_path / "cg-bench.00")
+            removed[0].rmdir()
+        real(descriptor, how)
+
+    monkeypatch.setattr(fcntl, "flock", flock)
+    with scratch(tmp_path) as found:
+        assert found.path.name == "cg-bench.01"
+
+
+def test_a_lock_that_was_inherited_holds_the_directory(tmp_path: Path) -> None:
+    with scratch(tmp_path) as found:
+        held = os.dup(found.lock)
+    try:
+        (tmp_path / "cg-bench.00").mkdir(mode=0o700)  # the name is free, the old directory is not this one
+        with scratch(tmp_path) as again:
+            assert again.path.name == "cg-bench.00"
+    finally:
+        os.close(held)
+
+
+def test_no_place_for_it_is_told(tmp_path: Path) -> None:
+    with pytest.raises(MeasurementError) as caught, scratch(tmp_path / "missing"):
+        pass
+    assert caught.value.message == f"cannot make the scratch directory {tmp_path}/missing/cg-bench.00: No such file or directory"
+
+
+PROGRAM = """
+import os, sys
+from pathlib import Path
+from cachegrind_bench.hermetic.scratch import scratch
+
+begin()
+
+def hide(folder):
+    (folder / "a" / "b").mkdir(parents=True)
+    (folder / "a" / "b" / "file").touch()
+    (folder / "readonly").mkdir()
+    (folder / "readonly" / "file").touch()
+    (folder / "readonly").chmod(0o555)  # as Go leaves its module cache
+    (folder / "a" / "b").chmod(0)
+    (folder / "a").chmod(0)
+
+with scratch(Path(sys.argv[1])) as found:
+    found.renew()
+    hide(found.tmp)
+    found.renew()
+    assert os.listdir(found.tmp) == []
+    hide(found.tmp)
+print(os.listdir(sys.argv[1]))
+"""
+
+
+def test_what_a_program_made_unreadable_is_removed_all_the_same() -> None:
+    with tempfile.TemporaryDirectory() as folder:  # pytest's own is closed to others
+        os.chmod(folder, 0o777)
+        assert run_without_rights(PROGRAM, folder) == "[]\n"

@@ -1,0 +1,54 @@
+"""What became of each part of the seal."""
+
+from __future__ import annotations
+
+import pytest
+
+from cachegrind_bench.errors import MeasurementError
+from cachegrind_bench.measure.seal import PARTS, require_sealed, seal_parts
+from cachegrind_bench.model.result import SealPart, SealState
+
+PINNED = SealPart(state=SealState.PINNED)
+
+
+def test_all_is_pinned_where_nothing_was_refused() -> None:
+    seal = seal_parts({}, supervised=True, guest_chase_off=True, clock_pinned=True)
+    assert seal == dict.fromkeys(PARTS, PINNED)
+    require_sealed(seal)
+
+
+def test_a_real_clock_is_kept_and_no_failing() -> None:
+    seal = seal_parts({}, supervised=True, guest_chase_off=True, clock_pinned=False)
+    assert seal["clock"].state is SealState.KEPT
+    require_sealed(seal)
+
+
+def test_a_refused_part_says_why() -> None:
+    seal = seal_parts({"aslr": "EPERM"}, supervised=True, guest_chase_off=True, clock_pinned=True)
+    assert seal["aslr"] == SealPart(state=SealState.UNAVAILABLE, why="EPERM")
+    assert seal["randomness"] == PINNED
+
+
+@pytest.mark.parametrize(("reasons", "why"), [({}, "no seccomp"), ({"randomness": "EBUSY"}, "EBUSY")])
+def test_without_a_supervisor_neither_randomness_nor_its_devices_are_pinned(reasons: dict[str, str], why: str) -> None:
+    seal = seal_parts(reasons, supervised=False, guest_chase_off=True, clock_pinned=False)
+    for part in ("randomness", "random_devices"):
+        assert seal[part] == SealPart(state=SealState.UNAVAILABLE, why=why)
+
+
+def test_without_a_supervisor_a_pinned_clock_is_not_pinned_either() -> None:
+    seal = seal_parts({}, supervised=False, guest_chase_off=True, clock_pinned=True)
+    assert seal["clock"].state is SealState.UNAVAILABLE
+
+
+def test_an_old_valgrind_leaves_guest_chasing_on() -> None:
+    seal = seal_parts({}, supervised=True, guest_chase_off=False, clock_pinned=True)
+    assert seal["guest_chase"].state is SealState.UNAVAILABLE
+
+
+def test_the_demand_for_a_full_seal_names_each_part_that_is_missing() -> None:
+    seal = seal_parts({"cpu": "EINVAL", "aslr": "EPERM"}, supervised=True, guest_chase_off=True, clock_pinned=True)
+    with pytest.raises(MeasurementError) as caught:
+        require_sealed(seal)
+    assert str(caught.value) == "not fully sealed, as --require-sealed demands: aslr (EPERM), cpu (EINVAL)"
+    assert "doctor" in (caught.value.hint or "")

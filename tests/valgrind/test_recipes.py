@@ -1,0 +1,74 @@
+"""The recipes of docs/what-makes-runs-differ.md hold what they promise: repeated runs of Node, Java and Go agree closely.
+
+The programs are tiny, so that almost everything is the runtime's start: the part that varies.
+"""
+
+from __future__ import annotations
+
+import shutil
+import subprocess
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+import pytest
+
+if TYPE_CHECKING:
+    from collections.abc import Sequence
+
+    from tests.valgrind.conftest import CgBench
+
+REPEAT = 3
+
+NODE = """
+'use strict';
+const counts = new Map();
+for (let i = 0; i < 500; i++) { const word = 'w' + i * 7919 % 101; counts.set(word, (counts.get(word) || 0) + 1); }
+console.log([...counts].sort((a, b) => b[1] - a[1] || (a[0] < b[0] ? -1 : 1)).slice(0, 3).join(' '));
+"""
+
+JAVA = """
+import java.util.HashMap;
+public class Work {
+  public static void main(String[] args) {
+    HashMap<String, Integer> counts = new HashMap<>();
+    for (int i = 0; i < 500; i++) counts.merge("w" + i * 7919 % 101, 1, Integer::sum);
+    System.out.println(counts.size());
+  }
+}
+"""
+
+GO = """
+package main
+
+import "fmt"
+
+func main() {
+	counts := map[string]int{}
+	for i := 0; i < 5000; i++ {
+		counts[fmt.Sprintf("w%d", i*7919%101)]++
+	}
+	fmt.Println(len(counts))
+}
+"""
+
+
+def program(name: str, *places: str) -> str:
+    """Return the path of a program, or skip: no language's tools are needed to work on this project."""
+    found = shutil.which(name) or next((place for place in places if Path(place).exists()), None)
+    if found is None:
+        pytest.skip(f"no {name} on PATH")
+    return found
+
+
+def build(argv: Sequence[str], folder: Path, needed: str) -> None:
+    done = subprocess.run(argv, cwd=folder, capture_output=True, text=True, timeout=120, check=False)
+    if done.returncode != 0:
+        pytest.skip(f"{needed} does not work here: {done.stderr.strip()[-300:]}")
+
+
+def spread(cg_bench: CgBench, *command: str, options: Sequence[str] = ()) -> float:
+    """Measure three times in one run, and return (max − min) / min of Ir."""
+    finished = cg_bench.run(*command, options=["--repeat", str(REPEAT), *options])
+    counts = [run["counts"]["Ir"] for run in finished.benchmark["runs"]]
+    assert len(counts) == REPEAT
+    return (max(counts) - min(counts)) / min(counts)
