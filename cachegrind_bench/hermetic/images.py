@@ -105,13 +105,20 @@ class ProcessTable:
 
     def fork(self, thread: int) -> None:
         """Count a fork; first meet the earlier children, while it is still known which is which."""
-        pid = group_of(thread)
+        process = self._meet_family(group_of(thread))
+        process.forks += 1
+        process.image.forks += 1
+
+    def end(self, thread: int) -> None:
+        """Meet the children of a process about to end: afterwards they are nobody's, and could not be told apart."""
+        self._meet_family(group_of(thread))
+
+    def _meet_family(self, pid: int) -> Process:
         process = self._meet(pid)
         for child in children_of(pid):
             if child not in self._processes:
                 self._meet(child)
-        process.forks += 1
-        process.image.forks += 1
+        return process
 
     def execute(self, thread: int, path_address: int, argv_address: int) -> None:
         pid = group_of(thread)
@@ -130,6 +137,7 @@ class ProcessTable:
             self._replace(process, pid, process.pending)
         elif not process.image.argv:
             self._note(process, program_of(strings(thread, argv_address)))
+            process.drawn = 0  # the launcher's libc has drawn already; an image that is exec'd later begins at zero too
 
     def _note(self, process: Process, command: list[str]) -> None:
         """Note an exec: the first of the whole run surely succeeds, another one may."""

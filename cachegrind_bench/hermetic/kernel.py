@@ -47,6 +47,7 @@ ARCHITECTURES = {
             "getrlimit": 97,
             "time": 201,
             "clock_gettime": 228,
+            "exit_group": 231,
             "openat": 257,
             "prlimit64": 302,
             "seccomp": 317,
@@ -59,6 +60,7 @@ ARCHITECTURES = {
         0xC00000B7,
         {
             "openat": 56,
+            "exit_group": 94,
             "clock_gettime": 113,
             "getrlimit": 163,
             "gettimeofday": 169,

@@ -26,7 +26,8 @@ def become(orders: dict[str, Any], link: socket.socket) -> None:
     seal: dict[str, str] = {}
     try:
         signal.set_wakeup_fd(-1)
-        for number in (signal.SIGPIPE, signal.SIGXFSZ, signal.SIGCHLD, signal.SIGALRM):
+        # All of them: what nohup or a shell's `&` left ignored would stay so, and Python asks for each at its start.
+        for number in signal.valid_signals() - {signal.SIGKILL, signal.SIGSTOP}:
             signal.signal(number, signal.SIG_DFL)
         signal.pthread_sigmask(signal.SIG_SETMASK, [])
         kernel.die_with_parent(signal.SIGKILL)

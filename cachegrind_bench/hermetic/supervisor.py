@@ -43,9 +43,8 @@ class Clock(NamedTuple):
 
 def traps(table: Architecture, *, randomness: bool, clock: bool) -> list[Trap]:
     """Return the system calls to be notified of."""
-    wanted = [
-        Trap(table.calls[name]) for name in ("execve", "execveat", "clone3", "fork", "vfork") if name in table.calls
-    ]
+    followed = ("execve", "execveat", "clone3", "fork", "vfork", "exit_group")
+    wanted = [Trap(table.calls[name]) for name in followed if name in table.calls]
     wanted.append(Trap(table.calls["clone"], 0, CLONE_THREAD, 0))
     if randomness:
         wanted += [Trap(table.calls[name]) for name in ("getrandom", "getrlimit", "prlimit64")]
@@ -127,6 +126,8 @@ class Supervisor:
             )
         elif name in ("fork", "vfork", "clone"):
             self._processes.fork(thread)
+        elif name == "exit_group":
+            self._processes.end(thread)
         elif name == "clone3":
             (flags,) = struct.unpack("=Q", peek(thread, args[0], 8))
             if not flags & CLONE_THREAD:

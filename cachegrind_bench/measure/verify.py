@@ -30,8 +30,9 @@ if TYPE_CHECKING:
 
 # What another path may cost, as the longer text it is: what is promised for a moved checkout.
 PATH_TRACE = 1e-4
-# Two repeats show only a part of the noise there is; an axis stands out from it where it does more than this.
+# A few repeats show only a part of the noise there is; an axis stands out from it where it does this many times more.
 _STANDS_OUT = 3
+_MORE_REPEATS = 2
 
 
 def verified(
@@ -98,12 +99,15 @@ class _Hunt:
         if self.plain.accounts.split_needed:
             self.tool = Tool.CALLGRIND
             self.plain = self._measure(self.target)
-        self.noise = self._differ(self.plain, [self._measure(self.target)])
-        self.remaining = self.noise
+        again = [self._measure(self.target)]
+        self.noise = self.remaining = self._differ(self.plain, again)
         if self.noise.identical:
             return Finding(axis=axis, verdict=Verdict.HELD, difference=self.noise)
         if self.target.clock is None and self._unsealed("randomness") is None:
             self._try_clock()
+        if not self.clock_explains:
+            again += [self._measure(self.target) for _ in range(_MORE_REPEATS)]
+            self.noise = self.remaining = self._differ(self.plain, again)
         cause, advice = self._cause()
         return Finding(
             axis=axis, verdict=Verdict.MOVED, difference=self.noise, cause=cause, advice=advice or axis.advice

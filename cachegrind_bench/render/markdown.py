@@ -5,6 +5,8 @@ from __future__ import annotations
 import re
 from typing import TYPE_CHECKING
 
+from cachegrind_bench.render.numbers import is_number
+
 if TYPE_CHECKING:
     from typing import TextIO
 
@@ -35,7 +37,8 @@ def _table(section: Section, stream: TextIO) -> None:
     rows = section.rows
     width = max(len(row) for row in (section.columns, *rows))
     heading = (*section.columns, *[""] * (width - len(section.columns)))
-    numeric = [any(row[place : place + 1] and row[place][:1].isdigit() for row in rows) for place in range(width)]
+    cells = [[row[place] for row in rows if row[place : place + 1] not in ((), ("",))] for place in range(width)]
+    numeric = [bool(column) and all(map(is_number, column)) for column in cells]
     stream.write("| " + " | ".join(escape(name) for name in heading) + " |\n")
     stream.write("| " + " | ".join("--:" if right else "---" for right in numeric) + " |\n")
     for row in rows:

@@ -36,3 +36,8 @@ def duration(milliseconds: int) -> str:
 def small_share(part: int, whole: int) -> str:
     """Return a small part of a whole in percent with two significant digits, as 0.00046 %."""
     return f"{100 * part / whole:.2g} %" if whole else "-"
+
+
+def is_number(cell: str) -> bool:
+    """Tell whether a cell of a table is a number or a percentage, which stand right-aligned."""
+    return cell[:1].isdigit() and cell[-1:] in "0123456789%"

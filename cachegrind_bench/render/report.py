@@ -163,7 +163,9 @@ def _hottest(benchmark: Benchmark, *, top: int, sort: str) -> Section:
     rest = weighed[top:]
     if rest:
         value = sum(value for value, _row in rest)
-        rows.append((grouped(value), share(value, total), f"{len(rest)} other functions", ""))
+        rows.append(
+            (grouped(value), share(value, total), f"{len(rest)} other function{'s' if len(rest) != 1 else ''}", "")
+        )
     return Section(title="hottest functions", columns=(name, "share", "function", "file"), rows=tuple(rows))
 
 

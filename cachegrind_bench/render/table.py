@@ -4,6 +4,8 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
+from cachegrind_bench.render.numbers import is_number
+
 if TYPE_CHECKING:
     from typing import TextIO
 
@@ -31,7 +33,7 @@ def _section(section: Section) -> list[str]:
     width = max(map(len, (*heading, *section.rows)), default=0)
     rows = [(*row, *[""] * (width - len(row))) for row in section.rows]
     columns = range(width)
-    numeric = [all(_is_number(row[place]) for row in rows if row[place]) for place in columns]
+    numeric = [all(is_number(row[place]) for row in rows if row[place]) for place in columns]
     lines = [(*row, *[""] * (width - len(row))) for row in heading] + rows
     sizes = [max(len(row[place]) for row in lines) for place in columns]
     indent = _MARGIN * 2 if section.title else _MARGIN
@@ -42,7 +44,3 @@ def _section(section: Section) -> list[str]:
 
 def _cell(text: str, size: int, numeric: bool) -> str:  # noqa: FBT001 - one of three facts about a cell
     return text.rjust(size) if numeric else text.ljust(size)
-
-
-def _is_number(cell: str) -> bool:
-    return cell[:1].isdigit() and cell[-1:] in "0123456789%"

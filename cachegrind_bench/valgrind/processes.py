@@ -126,7 +126,7 @@ def _last_image(images: Sequence[Image] | None, pid: int) -> int | None:
 def _first_word(command_line: str, command: Sequence[str]) -> str:
     """Return the program of an unquoted command line: ours if it begins so, else the text up to a space."""
     ours = os.fsencode(command[0]).decode("utf-8", "backslashreplace")
-    return ours if command_line.startswith(ours) else command_line.split(" ", maxsplit=1)[0]
+    return ours if f"{command_line} ".startswith(f"{ours} ") else command_line.split(" ", maxsplit=1)[0]
 
 
 def _in_order(profile: Profile) -> Profile:

@@ -343,7 +343,7 @@ def test_what_is_no_regular_file_is_not_opened_for_long(tmp_path: Path) -> None:
         "loop": "Too many levels of symbolic links",
         "gone": "No such file or directory",
         "gone/x": "No such file or directory",
-        "a\0b": "embedded null byte",
+        "a\0b": "its path has a NUL byte",
     }
     assert fingerprint("").kind == "unknown"
     assert fingerprint("/dev/zero").why == "it is not a regular file"

@@ -46,7 +46,9 @@ class Elf:
 
 @contextmanager
 def opened(path: str) -> Generator[int]:
-    """Open a regular file for reading. OSError, ValueError (a NUL in the path) or UnusableError if that cannot be."""
+    """Open a regular file for reading. OSError or UnusableError if that cannot be."""
+    if "\0" in path:
+        raise UnusableError("its path has a NUL byte")
     # Without O_NONBLOCK, opening a named pipe would wait for a writer.
     file = os.open(path, os.O_RDONLY | os.O_NONBLOCK | os.O_NOCTTY)
     try:

@@ -1,0 +1,46 @@
+"""`cg-bench doctor`: examine this machine."""
+
+from __future__ import annotations
+
+import io
+import os
+from pathlib import Path
+
+import click
+
+from cachegrind_bench.cli import output
+from cachegrind_bench.errors import MeasurementError
+
+_EPILOG = """\b
+Marks: ✓ in order, ! works, but less exactly or comfortably, ✗ measuring is impossible.
+Exit code: 0 if programs can be measured here, 4 if not.
+"""
+
+
+@click.command("doctor", epilog=_EPILOG)
+@click.option("--valgrind", metavar="PATH", help="The Valgrind to use. [default: the one on PATH]")
+@click.option(
+    "--format",
+    "form",
+    type=click.Choice(["table", "json"]),
+    default="table",
+    show_default=True,
+    help="Report's format.",
+)
+def command(valgrind: str | None, form: str) -> int:
+    """Examine this machine: Valgrind, each part of the seal, git; and say how to mend what is missing.
+
+    Small programs are really started and measured, so it takes a few seconds.
+    """
+    from cachegrind_bench.measure.doctor import examine
+    from cachegrind_bench.render import diagnosis
+
+    try:
+        cwd = Path.cwd()
+    except FileNotFoundError:
+        cwd = Path("/")
+    found = examine(dict(os.environ), cwd, valgrind=valgrind)
+    text = io.StringIO()
+    (diagnosis.as_json if form == "json" else diagnosis.table)(found, text)
+    output.write(text.getvalue())
+    return 0 if found.works else MeasurementError.exit_code

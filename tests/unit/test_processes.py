@@ -1,0 +1,185 @@
+"""From out files to one exact account: who ran what, what was copied, what was lost."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+import pytest
+
+from cachegrind_bench.errors import FileFormatError, MeasurementError
+from cachegrind_bench.model.metrics import EVENTS, Counts
+from cachegrind_bench.valgrind.options import Tool
+from cachegrind_bench.valgrind.processes import Accounts, account, total
+from tests.unit.samples import VECTOR, image, outcome, times
+
+if TYPE_CHECKING:
+    from pathlib import Path
+
+    from cachegrind_bench.hermetic.supervisor import Image
+
+CACHEGRIND, CALLGRIND = Tool.CACHEGRIND, Tool.CALLGRIND
+END = "Program termination"
+FORK = "--dump-before=_Fork"
+EXEC = "--dump-before=execve"
+
+
+def cachegrind(folder: Path, name: str, counts: Counts = VECTOR, *, command: str = "/bin/p", function: str = "main") -> None:
+    numbers = " ".join(map(str, counts.as_tuple()))
+    text = f"desc: x\ncmd: {command}\nevents: {' '.join(EVENTS)}\nfl=p.c\nfn={function}\n1 {numbers}\nsummary: {numbers}\n"
+    (folder / name).write_text(text)
+
+
+def callgrind(
+    folder: Path, name: str, trigger: str, counts: Counts = VECTOR, *, command: str = "/bin/p", function: str = "main", rest: int = 0
+) -> None:
+    # Callgrind's own order of events.
+    events = ("Ir", "Dr", "Dw", "I1mr", "D1mr", "D1mw", "ILmr", "DLmr", "DLmw")
+    values = counts.as_dict()
+    numbers = " ".join(str(values[event]) for event in events)
+    whole = " ".join(str(values[event] + rest * (event == "Ir")) for event in events)
+    (folder / name).write_text(
+        f"# callgrind format\nversion: 1\ncreator: callgrind-3.24.0\npid: 1\ncmd:  {command}\npart: 1\n\n"
+        f"desc: Trigger: {trigger}\n\npositions: line\nevents: {' '.join(events)}\nsummary: {whole}\n\n"
+        f"fl=(1) p.c\nfn=(1) {function}\n1 {numbers}\n\ntotals: {numbers}\n"
+    )
+
+
+def accounts(tool: Tool, folder: Path, images: list[Image] | None, leftover: int = 0) -> Accounts:
+    found = None if images is None else tuple(images)
+    return account(tool, folder, outcome(images=found, leftover=leftover), ["/bin/p"])
+
+
+def shares(found: Accounts) -> dict[str, int]:
+    return {item.executable: item.counts.Ir for item in found.processes}
+
+
+def test_one_process_is_exact(tmp_path: Path) -> None:
+    cachegrind(tmp_path, "out.7")
+    (tmp_path / "log.7").write_text("==7==\n")
+    found = accounts(CACHEGRIND, tmp_path, [image(7, "/bin/p")])
+    assert found.profile.counts() == VECTOR == total(found.processes)
+    assert shares(found) == {"/bin/p": 1353}
+    assert (found.doubts, found.split_needed) == ((), False)
+
+
+def test_no_out_file_is_an_error(tmp_path: Path) -> None:
+    (tmp_path / "log.7").write_text("==7==\n")
+    with pytest.raises(MeasurementError, match="Valgrind wrote no out file"):
+        accounts(CACHEGRIND, tmp_path, [image(7, "/bin/p")])
+
+
+def test_a_damaged_out_file_is_an_error(tmp_path: Path) -> None:
+    (tmp_path / "out.7").write_text("desc: x\n")
+    with pytest.raises(FileFormatError, match=r"out\.7"):
+        accounts(CACHEGRIND, tmp_path, [image(7, "/bin/p")])
+
+
+def test_a_forked_child_has_a_copy_of_its_parents_counts_so_callgrind_is_asked(tmp_path: Path) -> None:
+    cachegrind(tmp_path, "out.7")
+    cachegrind(tmp_path, "out.8", times(VECTOR, 2))
+    found = accounts(CACHEGRIND, tmp_path, [image(7, "/bin/p", forks=1), image(8, "/bin/p", parent=7, forked=True)])
+    assert found.split_needed
+    assert found.doubts == ("a forked process of /bin/p began with a copy of its parent's counts",)
+
+
+def test_a_process_nobody_saw_start_counts_as_forked(tmp_path: Path) -> None:
+    cachegrind(tmp_path, "out.7")
+    cachegrind(tmp_path, "out.9", command="/bin/other x")
+    found = accounts(CACHEGRIND, tmp_path, [image(7, "/bin/p")])
+    assert found.doubts == ("1 forked process(es) began with a copy of another's counts",)
+    assert found.split_needed
+    assert shares(found) == {"/bin/other": 1353, "/bin/p": 1353}
+
+
+def test_an_exec_loses_what_was_counted_before_so_callgrind_is_asked(tmp_path: Path) -> None:
+    cachegrind(tmp_path, "out.7")
+    images = [image(7, "/bin/sh", replaced=True), image(7, "/bin/p")]
+    found = accounts(CACHEGRIND, tmp_path, images)
+    assert found.doubts == ("what /bin/sh did before it executed another program is lost",)
+    assert found.split_needed
+    assert shares(found) == {"/bin/p": 1353}
+
+
+def test_callgrind_splits_a_fork_exactly(tmp_path: Path) -> None:
+    callgrind(tmp_path, "out.7.1", FORK, times(VECTOR, 3))
+    callgrind(tmp_path, "out.7", END, times(VECTOR, 2))
+    callgrind(tmp_path, "out.8", END, function="child")
+    found = accounts(CALLGRIND, tmp_path, [image(7, "/bin/p", forks=1), image(8, "/bin/p", parent=7, forked=True)])
+    assert (found.doubts, found.split_needed) == ((), False)
+    assert found.profile.events == EVENTS
+    assert found.profile.counts() == times(VECTOR, 6)
+    assert {row.name: row.counts[0] for row in found.profile.functions} == {"child": 1353, "main": 5 * 1353}
+
+
+def test_callgrind_keeps_what_ran_before_an_exec_under_its_own_name(tmp_path: Path) -> None:
+    callgrind(tmp_path, "image0.0.out.7.1", EXEC, times(VECTOR, 2), command="/bin/sh -c p", function="sh")
+    callgrind(tmp_path, "out.7", END, VECTOR)
+    (tmp_path / "image0.0.out.7").touch()  # made at the start, for the end that never came
+    found = accounts(CALLGRIND, tmp_path, [image(7, "/bin/sh", replaced=True), image(7, "/bin/p")])
+    assert found.doubts == ()
+    assert shares(found) == {"/bin/sh": 2706, "/bin/p": 1353}
+    assert [item.executable for item in found.processes] == ["/bin/sh", "/bin/p"]
+
+
+def test_an_exec_that_was_not_seen_is_told(tmp_path: Path) -> None:
+    callgrind(tmp_path, "out.7", END)
+    found = accounts(CALLGRIND, tmp_path, [image(7, "/bin/sh", replaced=True), image(7, "/bin/p")])
+    assert found.doubts == ("what /bin/sh did before it executed another program is lost",)
+    assert not found.split_needed
+
+
+def test_a_killed_process_is_told(tmp_path: Path) -> None:
+    callgrind(tmp_path, "out.7.1", FORK)
+    callgrind(tmp_path, "out.7", END)
+    (tmp_path / "out.8").touch()
+    found = accounts(CALLGRIND, tmp_path, [image(7, "/bin/p", forks=1), image(8, "/bin/p", parent=7, forked=True)])
+    assert found.doubts == ("a process of /bin/p was killed, and the counts since its last fork are lost",)
+
+
+def test_a_fork_that_was_not_split_is_told(tmp_path: Path) -> None:
+    callgrind(tmp_path, "out.7.1", FORK)
+    callgrind(tmp_path, "out.7", END)
+    found = accounts(CALLGRIND, tmp_path, [image(7, "", forks=2)])
+    assert found.doubts == ("a program forked in a way that could not be seen, so counts may be in it twice",)
+
+
+def test_processes_that_had_to_be_killed_are_counted(tmp_path: Path) -> None:
+    cachegrind(tmp_path, "out.7")
+    (doubt,) = accounts(CACHEGRIND, tmp_path, [image(7, "/bin/p")], leftover=2).doubts
+    assert doubt.startswith("2 process(es) still ran long after the command had ended")
+    (doubt,) = accounts(CACHEGRIND, tmp_path, None, leftover=1).doubts
+    assert doubt.startswith("1 process(es) still ran after the command had ended")
+
+
+def test_without_seccomp_one_process_is_exact_and_several_are_in_doubt(tmp_path: Path) -> None:
+    cachegrind(tmp_path, "out.7")
+    assert accounts(CACHEGRIND, tmp_path, None).doubts == ()
+    cachegrind(tmp_path, "out.8", command="/usr/bin/tool -x")
+    found = accounts(CACHEGRIND, tmp_path, None)
+    assert found.doubts == ("processes were started, and without seccomp it cannot be told whether all were counted apart",)
+    assert shares(found) == {"/bin/p": 1353, "/usr/bin/tool": 1353}
+
+
+def test_without_seccomp_a_program_whose_name_begins_alike_keeps_its_own(tmp_path: Path) -> None:
+    cachegrind(tmp_path, "out.7", command="/bin/python3 x")
+    assert shares(accounts(CACHEGRIND, tmp_path, None)) == {"/bin/python3": 1353}
+
+
+def test_the_same_program_in_several_processes_is_added_up(tmp_path: Path) -> None:
+    for pid in (7, 8, 9):
+        callgrind(tmp_path, f"out.{pid}", END)
+    callgrind(tmp_path, "out.7.1", FORK)
+    callgrind(tmp_path, "out.7.2", FORK)
+    children = [image(pid, "/bin/p", parent=7, forked=True) for pid in (8, 9)]
+    found = accounts(CALLGRIND, tmp_path, [image(7, "/bin/p", forks=2), *children])
+    assert found.doubts == ()
+    assert shares(found) == {"/bin/p": 5 * 1353}
+
+
+def test_programs_stand_by_cost_then_by_name(tmp_path: Path) -> None:
+    images = []
+    for pid, path, factor in ((7, "/b", 1), (8, "/a", 1), (9, "/c", 5)):
+        callgrind(tmp_path, f"out.{pid}", END, times(VECTOR, factor))
+        images.append(image(pid, path, forked=pid > 7))
+    found = accounts(CALLGRIND, tmp_path, images)
+    assert [item.executable for item in found.processes] == ["/c", "/a", "/b"]

@@ -1,0 +1,130 @@
+"""What the supervisor answers, without a kernel: clock readings and random bytes."""
+
+from __future__ import annotations
+
+import hashlib
+import os
+import struct
+
+import pytest
+
+from cachegrind_bench.hermetic.kernel import ARCHITECTURES
+from cachegrind_bench.hermetic.launch import PINNED_CLOCK
+from cachegrind_bench.hermetic.supervisor import Clock, Supervisor, _device_file
+
+SECOND = 1_000_000_000
+BUFFER = 0x1000
+
+
+class Watched(Supervisor):
+    """A supervisor that notes what it would write into the program's memory."""
+
+    def __init__(self, clock: Clock | None) -> None:
+        super().__init__(
+            -1,
+            ARCHITECTURES["x86_64"],
+            root=os.getpid(),
+            seed=b"seed",
+            tool=None,
+            out="/nowhere",
+            randomness=True,
+            clock=clock,
+        )
+        self.written: list[tuple[int, bytes]] = []
+
+    def _poke(self, ident: int, thread: int, address: int, data: bytes) -> None:
+        assert (ident, thread) == (5, os.getpid())
+        self.written.append((address, data))
+
+    def ask(self, name: str, *args: int) -> tuple[bool, int]:
+        return self._answer(5, name, os.getpid(), [*args, 0, 0, 0, 0, 0, 0])
+
+
+def told(supervisor: Watched) -> tuple[int, int]:
+    address, data = supervisor.written[-1]
+    assert address == BUFFER
+    seconds, fraction = struct.unpack("=qq", data)
+    return seconds, fraction
+
+
+def test_every_reading_moves_the_wall_clock_by_one_step() -> None:
+    supervisor = Watched(Clock(1_000 * SECOND, 300_000_000))
+    readings = []
+    for _ in range(4):
+        assert supervisor.ask("clock_gettime", 0, BUFFER) == (True, 0)
+        readings.append(told(supervisor))
+    assert readings == [(1000, 300_000_000), (1000, 600_000_000), (1000, 900_000_000), (1001, 200_000_000)]
+
+
+def test_all_ways_to_ask_for_the_time_agree() -> None:
+    supervisor = Watched(Clock(1_000 * SECOND, SECOND))
+    supervisor.ask("gettimeofday", BUFFER, 0)
+    assert told(supervisor) == (1001, 0)
+    assert supervisor.ask("time", 0) == (True, 1002)
+    assert supervisor.ask("time", BUFFER) == (True, 1003)
+    assert supervisor.written[-1] == (BUFFER, struct.pack("=q", 1003))
+    supervisor.ask("clock_gettime", 5, BUFFER)  # CLOCK_REALTIME_COARSE
+    assert told(supervisor) == (1004, 0)
+
+
+def test_microseconds_are_told_where_they_are_asked_for() -> None:
+    supervisor = Watched(Clock(0, 1_500_000))
+    supervisor.ask("gettimeofday", BUFFER, 0)
+    assert told(supervisor) == (0, 1500)
+
+
+@pytest.mark.parametrize("clock", [1, 4, 7, 2])
+def test_other_clocks_count_from_an_hour_ago(clock: int) -> None:
+    supervisor = Watched(Clock(1_000_000 * SECOND, SECOND))
+    supervisor.ask("clock_gettime", clock, BUFFER)
+    assert told(supervisor) == (3601, 0)
+
+
+def test_a_reading_without_an_address_writes_nothing() -> None:
+    supervisor = Watched(PINNED_CLOCK)
+    assert supervisor.ask("gettimeofday", 0, 0) == (True, 0)
+    assert supervisor.written == []
+
+
+def test_the_pinned_clock_starts_in_2025_and_moves_by_a_millisecond() -> None:
+    supervisor = Watched(PINNED_CLOCK)
+    supervisor.ask("clock_gettime", 0, BUFFER)
+    assert told(supervisor) == (1_735_689_600, 1_000_000)
+
+
+def test_without_a_pinned_clock_the_kernel_answers() -> None:
+    assert Watched(None).ask("clock_gettime", 0, BUFFER) == (False, 0)
+
+
+def test_random_bytes_are_the_same_in_every_run_and_differ_from_draw_to_draw() -> None:
+    draws = []
+    for _run in range(2):
+        supervisor = Watched(None)
+        assert supervisor.ask("getrandom", BUFFER, 16) == (True, 16)
+        assert supervisor.ask("getrandom", BUFFER, 16) == (True, 16)
+        draws.append([data for _address, data in supervisor.written])
+    assert draws[0] == draws[1]
+    assert draws[0][0] != draws[0][1]
+    assert draws[0][0] == hashlib.shake_128(b"seed0").digest(16)
+
+
+def test_a_huge_draw_is_answered_in_part_as_the_kernel_may() -> None:
+    supervisor = Watched(None)
+    assert supervisor.ask("getrandom", BUFFER, 1 << 30) == (True, 1 << 20)
+    assert len(supervisor.written[0][1]) == 1 << 20
+
+
+def test_an_unknown_call_is_left_to_the_kernel() -> None:
+    assert Watched(None).ask("") == (False, 0)
+
+
+def test_the_random_device_never_ends_and_is_the_same_for_one_seed() -> None:
+    heads = []
+    for seed in (b"a", b"a", b"b"):
+        descriptor = _device_file(seed)
+        try:
+            heads.append(os.pread(descriptor, 64, 0))
+            assert os.pread(descriptor, 64, 1 << 40) == bytes(64)
+        finally:
+            os.close(descriptor)
+    assert heads[0] == heads[1] != heads[2]
