@@ -30,7 +30,7 @@ COMMANDS = {
 def seconds(argv: list[str], env: dict[str, str]) -> float:
     """Run a command and return its wall time."""
     started = time.perf_counter()
-    subprocess.run(argv, env=env, check=True, stdin=subprocess.DEVNULL, stdout=subprocess.PIPE, stderr=subprocess.PIPE)
+    subprocess.run(argv, env=env, check=True, stdin=subprocess.DEVNULL, capture_output=True)
     return time.perf_counter() - started
 
 

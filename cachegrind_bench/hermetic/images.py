@@ -121,6 +121,7 @@ class ProcessTable:
         return process
 
     def execute(self, thread: int, path_address: int, argv_address: int) -> None:
+        """Note that a process is about to execute another program (which may fail)."""
         pid = group_of(thread)
         process = self._meet(pid)
         if self._tool is None:
@@ -135,9 +136,10 @@ class ProcessTable:
             self._set_aside(pid, process.image)
         elif process.pending is not None:  # the launcher executes the tool: the exec before it succeeded
             self._replace(process, pid, process.pending)
-        elif not process.image.argv:
-            self._note(process, program_of(strings(thread, argv_address)))
-            process.drawn = 0  # the launcher's libc has drawn already; an image that is exec'd later begins at zero too
+        else:
+            if not process.image.argv:
+                self._note(process, program_of(strings(thread, argv_address)))
+            process.drawn = 0  # as after any exec: the launcher's libc has drawn too
 
     def _note(self, process: Process, command: list[str]) -> None:
         """Note an exec: the first of the whole run surely succeeds, another one may."""

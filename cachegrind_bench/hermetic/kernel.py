@@ -110,10 +110,10 @@ def become_subreaper() -> None:
 
 
 class Trap(NamedTuple):
-    """A system call to be notified of; only where (argument `index` & `mask`) == `value`, if a mask is given."""
+    """A system call to be notified of; if a mask is given, only where (argument number `argument`) & mask == `value`."""
 
     number: int
-    index: int = 0
+    argument: int = 0
     mask: int = 0
     value: int = 0
 
@@ -154,7 +154,7 @@ def _program(audit: int, traps: Sequence[Trap]) -> bytes:
         if trap.mask:
             steps += [
                 (jump_equal, 0, 5, trap.number),
-                (load, 0, 0, 16 + 8 * trap.index),
+                (load, 0, 0, 16 + 8 * trap.argument),
                 (mask_and, 0, 0, trap.mask),
                 (jump_equal, 0, 1, trap.value),
                 notify,

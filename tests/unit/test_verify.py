@@ -18,8 +18,8 @@ from typing import TYPE_CHECKING, Any
 import pytest
 
 from cachegrind_bench.errors import CommandFailedError
+from cachegrind_bench.hermetic.images import Image
 from cachegrind_bench.hermetic.launch import PINNED_CLOCK, Outcome, Output
-from cachegrind_bench.hermetic.supervisor import Image
 from cachegrind_bench.measure import axes as axes_module
 from cachegrind_bench.measure import disturb
 from cachegrind_bench.measure.axes import AXES, Axis

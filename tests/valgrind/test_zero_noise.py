@@ -196,8 +196,8 @@ def test_the_kind_of_our_stdout_changes_nothing(
 
 
 # Values that a program copies move its heap, and with it what lies across a line or a page. Most programs do not notice;
-# Perl copies all variables first and then compares keys by a memcmp that takes longer across a page.
-WITHIN = {"c": 0.0, "rust": 0.0, "python": 1e-4, "numpy": 1e-4, "perl": 5e-4}
+# this Perl program does: it compares thousands of keys by a memcmp that takes longer where a page ends.
+WITHIN = {"c": 0.0, "rust": 0.0, "python": 1e-4, "numpy": 1e-4, "perl": 1e-3}
 
 
 @every_language
@@ -212,7 +212,7 @@ def test_another_home_stays_within_a_ten_thousandth(
 
 # A program's own path costs instructions at its start, once: the loader looks for the last slash, Rust reads
 # /proc/self/maps, Python converts each character of its script's path back and forth.
-PER_CHARACTER = {"c": 5, "rust": 60, "python": 1500, "numpy": 1500, "perl": 100}
+PER_CHARACTER = {"c": 5, "rust": 120, "python": 1500, "numpy": 1500, "perl": 100}
 
 
 @every_language
