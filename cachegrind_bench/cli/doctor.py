@@ -14,6 +14,11 @@ from cachegrind_bench.errors import MeasurementError
 _EPILOG = """\b
 Marks: ✓ in order, ! works, but less exactly or comfortably, ✗ measuring is impossible.
 Exit code: 0 if programs can be measured here, 4 if not.
+
+\b
+Examples:
+  cg-bench doctor
+  cg-bench doctor --valgrind /opt/valgrind/bin/valgrind --format json
 """
 
 

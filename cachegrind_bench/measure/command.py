@@ -63,7 +63,7 @@ def resolve(typed: Sequence[str], environ: Mapping[str, str], cwd: Path) -> Comm
         step = _behind_script(command, path)
         if step is None:
             break
-        command = step
+        command = _behind_shim(step, environ)  # `#!/usr/bin/env python3` finds the shim as well
     return _with_warnings(command)
 
 

@@ -59,7 +59,9 @@ def _find(valgrind: str | None, environ: Mapping[str, str], path: str) -> tuple[
         found = find(valgrind, environ)
     except CgBenchError as error:
         install = install_lines(["valgrind"], path, root=is_root())
-        fixes = install if "not found" in error.message else tuple((error.hint or "").splitlines())
+        fixes = (
+            install if error.message.startswith("Valgrind was not found") else tuple((error.hint or "").splitlines())
+        )
         return None, [Check(name="Valgrind", level=Level.BAD, found=error.message, fixes=fixes or install)]
     return found, [
         Check(name="Valgrind", found=f"{found.version} at {found.launcher}{_wrapper(valgrind, found, path)}"),

@@ -183,7 +183,7 @@ def _benchmark(plan: Plan, env: Environment, identity: Identity, measurements: S
     seal = _seal(plan, outcome, env)
     key_fields = benchmark_key_fields(identity, seal, chosen.tool)
     counts = accounts.profile.counts()
-    warnings = [*plan.command.notes, *accounts.doubts, *_launcher_notes(chosen, counts)]
+    warnings = [*plan.command.notes, *accounts.doubts, *_launcher_notes(chosen, counts, plan.command.script)]
     if plan.ignore_exit_status and outcome.exit_status:
         warnings.append(f"the command ended with exit status {outcome.exit_status}, which was ignored")
     return Benchmark(
@@ -221,7 +221,7 @@ def lower_median(measurements: Sequence[Measurement], model: CostModel) -> Measu
     return sorted(measurements, key=order)[(len(measurements) - 1) // 2]
 
 
-def _launcher_notes(measurement: Measurement, counts: Counts) -> list[str]:
+def _launcher_notes(measurement: Measurement, counts: Counts, script: str | None) -> list[str]:
     """Name a program that only started the real one by exec: its share is in the score."""
     images = measurement.outcome.images or ()
     if not images:
@@ -236,7 +236,7 @@ def _launcher_notes(measurement: Measurement, counts: Counts) -> list[str]:
         return []
     percent = 100 * share / (counts.Ir or 1)
     note = (
-        f"{first} executed {last} in its place: {share:,} instructions ({percent:.1f} %) of this score are its own; "
+        f"{first}{f', running {script},' if script else ''} executed {last} in its place: {share:,} instructions ({percent:.1f} %) of this score are its own; "
         f"measure {last} itself if they do not belong"
     )
     return [note]

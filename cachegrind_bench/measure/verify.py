@@ -28,8 +28,10 @@ if TYPE_CHECKING:
     from cachegrind_bench.valgrind.options import Geometry
     from cachegrind_bench.valgrind.runner import Measurement, Runner, Target
 
-# What another path may cost, as the longer text it is: what is promised for a moved checkout.
+# What another path may cost, as the longer text it is: what is promised for a moved checkout. A short program may
+# spend a larger share, as the text costs a start-up some thousand instructions however little work follows.
 PATH_TRACE = 1e-4
+_SHORT_TRACE, _SHORT_IR = 1e-3, 10_000
 # A few repeats show only a part of the noise there is; an axis stands out from it where it does this many times more.
 _STANDS_OUT = 3
 _MORE_REPEATS = 2
@@ -154,7 +156,7 @@ class _Hunt:
         """Return what explains the noise of plain repeats, and what to do about it, as far as that is known."""
         if self.clock_explains:
             rest = "" if self.remaining.identical else " nearly"
-            return f"the clock: with it pinned, repeats are{rest} identical", _axis(all_axes.CLOCK).advice
+            return f"the clock (with it pinned, repeats are{rest} identical)", _axis(all_axes.CLOCK).advice
         why = self._unsealed("randomness")
         if why is not None:
             option = option_ignoring_seed(self.plan.command)
@@ -194,7 +196,7 @@ class _Hunt:
             return Verdict.UNCLEAR
         if axis.pinned or (axis.key == all_axes.CLOCK and self.plan.clock is not None):
             return Verdict.DEPENDS
-        return Verdict.TRACE if axis.key == all_axes.CWD and found.relative <= PATH_TRACE else Verdict.MOVED
+        return Verdict.TRACE if axis.key == all_axes.CWD and _is_trace(found) else Verdict.MOVED
 
     def _measure(self, target: Target) -> Measurement:
         self.executions += 1
@@ -209,6 +211,11 @@ class _Hunt:
         outcome = self.plain.outcome
         missing = "no seccomp" if part == "randomness" and outcome.images is None else None
         return outcome.unsealed.get(part, missing)
+
+
+def _is_trace(found: Difference) -> bool:
+    short = found.relative <= _SHORT_TRACE and abs(found.ir) <= _SHORT_IR
+    return short or found.relative <= PATH_TRACE
 
 
 def _profile(measurement: Measurement) -> Profile:

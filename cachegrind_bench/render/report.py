@@ -106,8 +106,10 @@ def _conditions(benchmark: Benchmark, env: Environment) -> Section:
     parts = benchmark.seal.values()
     wanted = [part for part in parts if part.state is not SealState.KEPT]
     pinned = sum(part.state is SealState.PINNED for part in wanted)
-    loose = [f"{name}: {part.why}" for name, part in benchmark.seal.items() if part.state is SealState.UNAVAILABLE]
-    kept = ", ".join(f"{name} kept" for name, part in benchmark.seal.items() if part.state is SealState.KEPT)
+    loose = [
+        f"{name}: {part.why}" for name, part in sorted(benchmark.seal.items()) if part.state is SealState.UNAVAILABLE
+    ]
+    kept = ", ".join(f"{name} kept" for name, part in sorted(benchmark.seal.items()) if part.state is SealState.KEPT)
     state = "fully" if pinned == len(wanted) else f"{pinned} of {len(wanted)} parts"
     runs = len(benchmark.runs)
     tool = f"{benchmark.tool.capitalize()} {env.fields.get('valgrind', '?')}"
@@ -128,7 +130,7 @@ def _events(benchmark: Benchmark) -> Section:
 
 
 def _seal(benchmark: Benchmark) -> Section:
-    rows = tuple((name, part.state.value, part.why or "") for name, part in benchmark.seal.items())
+    rows = tuple((name, part.state.value, part.why or "") for name, part in sorted(benchmark.seal.items()))
     return Section(title="seal", columns=(), rows=rows)
 
 

@@ -99,8 +99,10 @@ def conclusion(found: Verification) -> str:
         names = _names(blamed)
         return f"Repeats agree, but the counts change with: {names}."
     depends = [finding for finding in found.findings if finding.verdict is Verdict.DEPENDS]
-    if not depends:
+    if not depends and all(finding.verdict is Verdict.HELD for finding in found.findings):
         return "Repeatable: all that was changed left the counts as they are."
+    if not depends:
+        return "Repeatable: nothing that was changed moved the counts by more than it may."
     names = _names(depends)
     causes = "".join(f" {_sentence(finding.cause)}" for finding in depends if finding.cause)
     return plain(f"Repeatable. The counts depend on {names}, which the seal keeps the same in every run.{causes}")

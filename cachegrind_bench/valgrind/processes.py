@@ -156,6 +156,9 @@ def _doubts(tool: Tool, pieces: Sequence[_Piece], outcome: Outcome) -> list[str]
     for index, image in enumerate(outcome.images):
         own = [piece for piece in pieces if piece.image == index]
         doubts += _image_doubts(tool, image, own)
+    unmet = sum(image.forks - image.forked for image in outcome.images)
+    if unmet > 0 and not doubts:
+        doubts.append(f"{unmet} child process(es) were killed or left no trace, and their counts are lost")
     strangers = {piece.pid for piece in pieces if piece.image is None}
     if strangers and tool is Tool.CACHEGRIND:
         doubts.append(f"{len(strangers)} forked process(es) began with a copy of another's counts")

@@ -171,7 +171,7 @@ def test_a_shim_whose_manager_is_gone_is_run_as_the_script_it_is(tmp_path: Path)
 
 # Python that ignores its environment
 
-IGNORING = "its hashes stay random"
+IGNORING = "ignores PYTHONHASHSEED"
 
 
 def python_note(tmp_path: Path, *arguments: str) -> bool:

@@ -72,3 +72,24 @@ def spread(cg_bench: CgBench, *command: str, options: Sequence[str] = ()) -> flo
     counts = [run["counts"]["Ir"] for run in finished.benchmark["runs"]]
     assert len(counts) == REPEAT
     return (max(counts) - min(counts)) / min(counts)
+
+
+def test_node_agrees_to_a_ten_thousandth(cg_bench: CgBench, tmp_path: Path) -> None:
+    node = program("node")
+    (tmp_path / "work.js").write_text(NODE)
+    assert spread(cg_bench, node, "--single-threaded", "--predictable", str(tmp_path / "work.js")) <= 1e-4
+
+
+def test_java_agrees_to_a_ten_thousandth(cg_bench: CgBench, tmp_path: Path) -> None:
+    java, javac = program("java"), program("javac")
+    (tmp_path / "Work.java").write_text(JAVA)
+    build([javac, "-d", str(tmp_path), str(tmp_path / "Work.java")], tmp_path, "javac")
+    flags = ("-Xint", "-XX:+UseG1GC", "-XX:-UsePerfData")
+    assert spread(cg_bench, java, *flags, "-cp", str(tmp_path), "Work") <= 1e-4
+
+
+def test_go_agrees_to_five_ten_thousandths(cg_bench: CgBench, tmp_path: Path) -> None:
+    go = program("go", "/usr/local/go/bin/go")
+    (tmp_path / "work.go").write_text(GO)
+    build([go, "build", "-o", "work", "work.go"], tmp_path, "go")
+    assert spread(cg_bench, str(tmp_path / "work"), options=["--env", "GOGC=off"]) <= 5e-4

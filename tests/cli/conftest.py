@@ -1,0 +1,119 @@
+"""The command line in this process, with a runner that replays a recorded out file instead of running Valgrind."""
+
+from __future__ import annotations
+
+import contextlib
+from dataclasses import dataclass, field
+from datetime import UTC, datetime
+from pathlib import Path
+from typing import TYPE_CHECKING, Any, Protocol
+
+import pytest
+
+from cachegrind_bench.cli import main
+from cachegrind_bench.measure.identity import Identity
+from cachegrind_bench.measure.session import Session
+from cachegrind_bench.model.metrics import merge_profiles
+from cachegrind_bench.model.result import Environment, ProcessCost
+from cachegrind_bench.valgrind.outfile import parse_cachegrind
+from cachegrind_bench.valgrind.processes import Accounts
+from cachegrind_bench.valgrind.runner import Measurement
+from tests.unit.samples import outcome
+
+if TYPE_CHECKING:
+    from collections.abc import Generator, Sequence
+
+    from cachegrind_bench.hermetic.launch import Outcome
+    from cachegrind_bench.valgrind.options import Tool
+    from cachegrind_bench.valgrind.runner import Target
+
+RECORDED = Path(__file__).resolve().parent.parent / "data" / "valgrind" / "3.24.0" / "tiny.cache-yes.cgout"
+
+
+@dataclass
+class ReplayRunner:
+    """Measures by reading the recorded out file. `failures` are raised first, one for each execution."""
+
+    targets: list[Target] = field(default_factory=list)
+    asked: dict[str, Any] = field(default_factory=dict)
+    failures: list[BaseException | None] = field(default_factory=list)
+
+    def _execute(self, target: Target) -> Outcome:
+        self.targets.append(target)
+        failure = self.failures.pop(0) if self.failures else None
+        if failure is not None:
+            raise failure
+        self.asked["echo"](b"said by the program\n")
+        return outcome()
+
+    def warm_up(self, target: Target) -> Outcome:
+        return self._execute(target)
+
+    def measure(self, target: Target, tool: Tool) -> Measurement:
+        found = self._execute(target)
+        profile = merge_profiles([parse_cachegrind(RECORDED).profile])
+        cost = ProcessCost(executable=target.executable, counts=profile.counts())
+        accounts = Accounts(profile=profile, processes=(cost,), doubts=(), split_needed=False)
+        return Measurement(tool=tool, outcome=found, accounts=accounts)
+
+
+@pytest.fixture
+def replay(monkeypatch: pytest.MonkeyPatch) -> ReplayRunner:
+    """Put the replaying runner, a fixed machine and a fixed clock in place."""
+    runner = ReplayRunner()
+    fields = {"architecture": "x86_64", "guest_chase": "off", "valgrind": "3.24.0"}
+
+    @contextlib.contextmanager
+    def session(**asked: Any) -> Generator[Session]:
+        runner.asked = asked
+        info = {f"env.{name}": value for name, value in asked["passed"].items()}
+        yield Session(runner=runner, environment=Environment(key="0" * 12, fields=fields, info=info))  # type: ignore[arg-type]  # it stands in
+
+    class Clock(datetime):
+        @classmethod
+        def now(cls, tz: Any = None) -> datetime:  # type: ignore[override]
+            del tz
+            return datetime(2026, 1, 31, 12, 0, 0, tzinfo=UTC)
+
+    monkeypatch.setattr("cachegrind_bench.measure.result.session", session)
+    monkeypatch.setattr(
+        "cachegrind_bench.measure.result.identify", lambda *_: Identity(objects=(), key_fields={"libc": "abc"})
+    )
+    monkeypatch.setattr("cachegrind_bench.measure.result.commit_info", lambda *_: None)
+    monkeypatch.setattr("cachegrind_bench.cli.run.datetime", Clock)
+    return runner
+
+
+@dataclass(frozen=True)
+class Told:
+    """What a call of the command line gave."""
+
+    code: int
+    out: str
+    err: str
+
+
+class CommandLine(Protocol):
+    """Run cg-bench with these arguments in this process."""
+
+    def __call__(self, *arguments: str) -> Told: ...
+
+
+@pytest.fixture
+def cg_bench(capsys: pytest.CaptureFixture[str]) -> CommandLine:
+    def run(*arguments: str) -> Told:
+        capsys.readouterr()
+        code = main.run(arguments)
+        captured = capsys.readouterr()
+        return Told(code, captured.out, captured.err)
+
+    return run
+
+
+@pytest.fixture(autouse=True)
+def _in_a_folder_of_its_own(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.chdir(tmp_path)
+
+
+def commands() -> Sequence[str]:
+    return list(main.COMMANDS)

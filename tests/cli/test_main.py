@@ -1,0 +1,260 @@
+"""The entry point: exit codes, help pages, and output that nobody takes."""
+
+from __future__ import annotations
+
+import contextlib
+import os
+import subprocess
+import sys
+from pathlib import Path
+from typing import TYPE_CHECKING, NoReturn
+
+import click
+import pytest
+
+from cachegrind_bench import errors
+from cachegrind_bench._version import __version__
+from cachegrind_bench.cli import main
+from cachegrind_bench.cli.main import COMMANDS
+from cachegrind_bench.cli.output import forget_stdout
+from cachegrind_bench.errors import CgBenchError, FileFormatError, UsageError
+from cachegrind_bench.model.codec import encode
+from tests.unit.samples import benchmark, result
+
+if TYPE_CHECKING:
+    from tests.cli.conftest import CommandLine
+
+ROOT = Path(__file__).resolve().parent.parent.parent
+ARGUMENTS = {"run": ["--", "/bin/true"], "show": ["r.json"], "verify": ["--", "/bin/true"], "doctor": []}
+CODES = {"UsageError": 2, "NotComparableError": 3, "MeasurementError": 4, "CgBenchError": 70}
+
+
+def command_of(name: str) -> click.Command:
+    found = main.cli.get_command(click.Context(main.cli), name)
+    assert found is not None
+    return found
+
+
+def raise_inside(monkeypatch: pytest.MonkeyPatch, name: str, error: BaseException) -> None:
+    """Have this command raise, in place of everything it does."""
+
+    def failing(**_: object) -> NoReturn:
+        raise error
+
+    monkeypatch.setattr(command_of(name), "callback", failing)
+
+
+def subclasses(kind: type[CgBenchError]) -> list[type[CgBenchError]]:
+    return [kind, *(inner for sub in kind.__subclasses__() for inner in subclasses(sub))]
+
+
+# Exit codes
+
+
+def test_every_command_has_arguments_to_be_tested_with() -> None:
+    assert set(ARGUMENTS) == set(COMMANDS)
+
+
+@pytest.mark.parametrize("name", COMMANDS)
+@pytest.mark.parametrize("error", [RuntimeError("boom"), RecursionError(), MemoryError(), AssertionError(), KeyError("x")], ids=repr)
+def test_a_bug_inside_a_command_is_exit_code_70_and_never_1(
+    cg_bench: CommandLine, monkeypatch: pytest.MonkeyPatch, name: str, error: Exception
+) -> None:
+    raise_inside(monkeypatch, name, error)
+    told = cg_bench(name, *ARGUMENTS[name])
+    assert (told.code, told.out) == (70, "")
+    assert told.err.startswith("Traceback (most recent call last):\n")
+    assert type(error).__name__ in told.err
+    assert told.err.endswith("cg-bench: this is a bug in cg-bench; please report it with the lines above\n")
+
+
+# And in the depth of each: the function it calls first.
+DEPTHS = {
+    "run": "cachegrind_bench.measure.result.session",
+    "show": "cachegrind_bench.model.codec.decode",
+    "verify": "cachegrind_bench.measure.verify.verified",
+    "doctor": "cachegrind_bench.measure.doctor.examine",
+}
+
+
+@pytest.mark.parametrize("name", COMMANDS)
+def test_a_bug_deep_below_a_command_is_exit_code_70_too(
+    cg_bench: CommandLine, monkeypatch: pytest.MonkeyPatch, name: str
+) -> None:
+    def failing(*_: object, **__: object) -> NoReturn:
+        raise ZeroDivisionError("deep down")
+
+    Path("r.json").write_bytes(b"{}")
+    monkeypatch.setattr(DEPTHS[name], failing)
+    told = cg_bench(name, *ARGUMENTS[name])
+    assert (told.code, told.out) == (70, "")
+    assert "ZeroDivisionError: deep down" in told.err
+
+
+@pytest.mark.parametrize("name", COMMANDS)
+@pytest.mark.parametrize("error", [KeyboardInterrupt(), click.Abort()], ids=repr)
+def test_an_interrupt_is_exit_code_130(
+    cg_bench: CommandLine, monkeypatch: pytest.MonkeyPatch, name: str, error: BaseException
+) -> None:
+    raise_inside(monkeypatch, name, error)
+    told = cg_bench(name, *ARGUMENTS[name])
+    assert (told.code, told.out) == (130, "")
+    assert told.err.endswith("cg-bench: interrupted\n")
+
+
+@pytest.mark.parametrize("kind", subclasses(CgBenchError), ids=lambda kind: kind.__name__)
+def test_every_expected_failure_has_its_code_and_no_traceback(
+    cg_bench: CommandLine, monkeypatch: pytest.MonkeyPatch, kind: type[CgBenchError]
+) -> None:
+    error = FileFormatError("odd", path="f", line=3) if kind is FileFormatError else kind("odd \x1b[31m", hint="try\nthis")
+    raise_inside(monkeypatch, "run", error)
+    told = cg_bench("run", "x")
+    (code,) = {CODES[parent.__name__] for parent in kind.__mro__ if parent.__name__ in CODES and parent is not CgBenchError} or {70}
+    assert (told.code, told.out) == (code, "")
+    if kind is FileFormatError:
+        assert told.err == "cg-bench: error: f:3: odd\n"
+    else:
+        assert told.err == "cg-bench: error: odd \\x1b[31m\n  try\n  this\n"
+
+
+def test_all_classes_of_errors_are_covered() -> None:
+    named = {value for value in vars(errors).values() if isinstance(value, type) and issubclass(value, CgBenchError)}
+    assert named <= set(subclasses(CgBenchError))
+
+
+@pytest.mark.parametrize(("status", "code"), [(None, 0), (0, 0), (1, 1), (3, 3)])
+def test_a_command_can_return_its_code(
+    cg_bench: CommandLine, monkeypatch: pytest.MonkeyPatch, status: int | None, code: int
+) -> None:
+    monkeypatch.setattr(command_of("doctor"), "callback", lambda **_: status)
+    assert cg_bench("doctor").code == code
+
+
+@pytest.mark.parametrize("arguments", [["nonsense"], ["--nonsense"], ["\x1b[31m"], ["run", "--\x1b[31m"], ["show"], ["-o"]])
+def test_bad_usage_is_exit_code_2(cg_bench: CommandLine, arguments: list[str]) -> None:
+    told = cg_bench(*arguments)
+    assert (told.code, told.out) == (2, "")
+    assert told.err.startswith("Usage: cg-bench")
+    assert "\x1b" not in told.err
+
+
+def test_main_exits_with_the_code(monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]) -> None:
+    monkeypatch.setattr(sys, "argv", ["cg-bench", "nonsense"])
+    with pytest.raises(SystemExit) as caught:
+        main.main()
+    assert caught.value.code == 2
+    assert "No such command 'nonsense'" in capsys.readouterr().err
+
+
+# Help
+
+
+def test_help_lists_all_commands_and_tells_of_the_environment(cg_bench: CommandLine) -> None:
+    told = cg_bench("--help")
+    assert (told.code, told.err) == (0, "")
+    for name, summary in COMMANDS.items():
+        assert f"  {name} " in told.out
+        assert summary in told.out
+    assert "CG_BENCH_KEEP_OUT_FILES" in told.out
+
+
+def test_without_arguments_help_is_shown_as_bad_usage(cg_bench: CommandLine) -> None:
+    told = cg_bench()
+    assert told.code == 2
+    assert "Commands:" in told.out + told.err
+
+
+@pytest.mark.parametrize("name", COMMANDS)
+@pytest.mark.parametrize("option", ["--help", "-h"])
+def test_every_command_explains_itself_with_an_example(cg_bench: CommandLine, name: str, option: str) -> None:
+    told = cg_bench(name, option)
+    assert (told.code, told.err) == (0, "")
+    assert told.out.startswith(f"Usage: cg-bench {name}")
+    assert f"\n    cg-bench {name}" in told.out
+    assert max(map(len, told.out.splitlines())) <= 120
+
+
+@pytest.mark.parametrize("name", COMMANDS)
+def test_every_option_has_help_and_a_variable_of_its_plain_name(name: str) -> None:
+    options = [option for option in command_of(name).params if isinstance(option, click.Option)]
+    assert options
+    for option in options:
+        assert option.help, option.name
+        long = max(option.opts, key=len).removeprefix("--")
+        assert option.envvar == f"CG_BENCH_{long.upper().replace('-', '_')}"
+
+
+def test_the_version_is_told(cg_bench: CommandLine) -> None:
+    assert cg_bench("--version").out == f"cg-bench, version {__version__}\n"
+
+
+# Output that nobody takes
+
+
+def show(redirection: str, *, environ: dict[str, str] | None = None, file: str = "r.json") -> subprocess.CompletedProcess[bytes]:
+    """Run `cg-bench show` in a shell, and tell its own exit status on descriptor 9."""
+    Path("r.json").write_bytes(encode(result(*(benchmark(id=f"b{number} é") for number in range(300)))))
+    line = f'{{ "$0" -m cachegrind_bench show {file}; echo "code $?" >&9; }} {redirection}'
+    return subprocess.run(
+        ["bash", "-c", f"exec 9>codes; {line}", sys.executable],
+        env={"PYTHONPATH": str(ROOT), "PATH": os.environ["PATH"], **(environ or {})},
+        capture_output=True,
+        check=False,
+    )
+
+
+def code() -> int:
+    return int(Path("codes").read_text().split()[-1])
+
+
+def test_a_reader_who_leaves_early_is_no_failure() -> None:
+    done = show("| head -n 1")
+    assert (code(), done.stdout, done.stderr) == (0, "b0 é\n".encode(), b"")
+
+
+def test_a_full_disk_under_stdout_is_told() -> None:
+    done = show("> /dev/full")
+    assert code() == 2
+    assert done.stderr.decode().startswith("cg-bench: error: cannot write to stdout: No space left on device\n")
+    assert b"Traceback" not in done.stderr
+
+
+def test_a_closed_stdout_is_told() -> None:
+    done = show(">&-")
+    assert code() == 2
+    assert done.stderr.decode().startswith("cg-bench: error: cannot write to stdout: it is closed\n")
+
+
+@pytest.mark.parametrize("redirection", ["2>/dev/full", "2>&-", "2> >(exit 0)"])
+def test_errors_that_nobody_reads_keep_their_code(redirection: str) -> None:
+    show(redirection, file="missing.json")
+    assert code() == 2
+
+
+def test_an_output_that_lacks_a_letter_gets_it_escaped() -> None:
+    done = show("", environ={"PYTHONIOENCODING": "ascii", "LC_ALL": "C"})
+    assert (code(), done.stderr) == (0, b"")
+    assert done.stdout.startswith(b"b0 \\xe9\n")
+
+
+def test_a_reader_who_leaves_is_no_failure_in_this_process_either(
+    cg_bench: CommandLine, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    raise_inside(monkeypatch, "show", BrokenPipeError())
+    told = cg_bench("show", "x")
+    assert (told.code, told.out, told.err) == (0, "", "")
+
+
+def test_a_stdout_without_a_descriptor_is_forgotten_without_complaint(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(sys, "stdout", None)
+    with contextlib.nullcontext():
+        forget_stdout()
+
+
+def test_writing_to_a_closed_stdout_is_bad_usage(monkeypatch: pytest.MonkeyPatch) -> None:
+    from cachegrind_bench.cli import output
+
+    monkeypatch.setattr(sys, "stdout", None)
+    output.flush()
+    with pytest.raises(UsageError, match="it is closed"):
+        output.write("x")

@@ -1,0 +1,293 @@
+"""`cg-bench run`, through a runner that replays a recording: exact output and exit codes."""
+
+from __future__ import annotations
+
+import json
+import os
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+import pytest
+
+from cachegrind_bench.errors import CommandFailedError
+from cachegrind_bench.model.codec import decode
+
+if TYPE_CHECKING:
+    from tests.cli.conftest import CommandLine, ReplayRunner
+
+REPORT = """\
+true
+
+  score     15,731  l1+5ll+30ram
+  Ir        12,207  instructions executed
+  L1 hits   13,691  99.5 %
+  LL hits        0  0.0 %
+  RAM hits      68  0.5 %
+
+  sealed    fully (clock kept)
+  measured  1 run under Cachegrind 3.24.0 in 5 ms
+"""
+PHASES = (
+    "cg-bench: warm-up, without Valgrind\nsaid by the program\n"
+    "cg-bench: measuring under Cachegrind\nsaid by the program\n"
+)
+
+
+def test_the_report_goes_to_stdout_and_the_programs_output_to_stderr(replay: ReplayRunner, cg_bench: CommandLine) -> None:
+    told = cg_bench("run", "--", "/bin/true")
+    assert (told.code, told.err) == (0, PHASES)
+    assert told.out == REPORT
+    assert len(replay.targets) == 2
+
+
+def test_the_double_dash_may_be_left_out(replay: ReplayRunner, cg_bench: CommandLine) -> None:
+    assert cg_bench("run", "/bin/true").out == REPORT
+    assert replay.targets[0].argv == ("/bin/true",)
+
+
+@pytest.mark.parametrize("words", [["/bin/true", "--help"], ["--", "/bin/true", "--help"], ["/bin/true", "-q", "-o", "x"]])
+def test_options_behind_the_command_belong_to_the_command(replay: ReplayRunner, cg_bench: CommandLine, words: list[str]) -> None:
+    told = cg_bench("run", *words)
+    assert told.code == 0
+    assert replay.targets[0].argv == tuple(word for word in words if word != "--")
+    assert os.listdir() == []
+
+
+def test_the_report_in_json(replay: ReplayRunner, cg_bench: CommandLine) -> None:
+    del replay
+    told = cg_bench("run", "--format", "json", "--id", "a", "--", "/bin/true")
+    found = json.loads(told.out)
+    assert (told.code, found["schema"], found["created_at"]) == (0, "cg-bench.summary/1", "2026-01-31T12:00:00Z")
+    (benchmark,) = found["benchmarks"]
+    assert (benchmark["id"], benchmark["runs_identical"], benchmark["status"]) == ("a", True, "ok")
+
+
+def test_the_report_in_markdown(replay: ReplayRunner, cg_bench: CommandLine) -> None:
+    del replay
+    told = cg_bench("run", "--format", "markdown", "--repeat", "2", "--", "/bin/true")
+    assert told.out.startswith("### true\n\n|  |  |  |\n| --- | --: | --- |\n| score | ")
+    assert "| noise | 0 | all nine counts of 2 runs are identical |\n" in told.out
+
+
+@pytest.mark.parametrize("option", ["-q", "--quiet"])
+def test_quiet_means_neither_report_nor_the_programs_output(replay: ReplayRunner, cg_bench: CommandLine, option: str) -> None:
+    told = cg_bench("run", option, "-o", "r.json", "--", "/bin/true")
+    assert (told.code, told.out, told.err) == (0, "", "")
+    assert len(replay.targets) == 2
+    assert decode(Path("r.json").read_bytes(), "r.json").benchmarks[0].id == "true"
+
+
+def test_the_result_file_holds_what_was_reported(replay: ReplayRunner, cg_bench: CommandLine) -> None:
+    del replay
+    told = cg_bench("run", "-o", "r.json", "--id", "tïny", "--", "/bin/true", "x")
+    assert told.out == REPORT.replace("true\n", "tïny\n", 1)
+    result = decode(Path("r.json").read_bytes(), "r.json")
+    (benchmark,) = result.benchmarks
+    assert (benchmark.id, benchmark.command, benchmark.exit_status) == ("tïny", ("/bin/true", "x"), 0)
+    assert result.created_at == "2026-01-31T12:00:00Z"
+    assert os.listdir() == ["r.json"]
+
+
+def test_the_result_on_stdout_leaves_the_report_to_stderr(replay: ReplayRunner, cg_bench: CommandLine) -> None:
+    del replay
+    told = cg_bench("run", "-o", "-", "--", "/bin/true")
+    assert told.code == 0
+    assert decode(told.out.encode(), "-").benchmarks[0].id == "true"
+    assert told.err == PHASES + REPORT
+
+
+def test_the_result_alone_on_stdout(replay: ReplayRunner, cg_bench: CommandLine) -> None:
+    del replay
+    told = cg_bench("run", "-q", "-o", "-", "--", "/bin/true")
+    assert told.err == ""
+    assert decode(told.out.encode(), "-").benchmarks[0].id == "true"
+
+
+@pytest.mark.parametrize(
+    ("output", "message"),
+    [
+        ("no/r.json", "cg-bench: error: cannot write no/r.json: No such file or directory\n  make the directory first\n"),
+        ("/", "cg-bench: error: cannot write /: it is a directory\n  name a file in it\n"),
+    ],
+)
+def test_an_output_that_cannot_be_written_is_found_out_before_measuring(
+    replay: ReplayRunner, cg_bench: CommandLine, output: str, message: str
+) -> None:
+    told = cg_bench("run", "-o", output, "--", "/bin/true")
+    assert (told.code, told.out, told.err) == (2, "", message)
+    assert replay.targets == []
+
+
+@pytest.mark.parametrize(
+    ("arguments", "message"),
+    [
+        (["--model", "best"], "cg-bench: error: 'best' is not a cost model\n  write weights"),
+        (["--I1", "1,2,3"], "cg-bench: error: --I1 1,2,3: the line size must be a power of two and at least 16\n"),
+        (["--D1", "32k"], "cg-bench: error: --D1 '32k' is not a cache\n"),
+        (["--LL", "4294967296,16,64"], "cg-bench: error: --LL 4294967296,16,64: the size must be below"),
+        (["--env", "=x"], "cg-bench: error: --env '=x' names no variable\n"),
+        (["--env", "TMPDIR=/x"], "cg-bench: error: --env TMPDIR: this variable belongs to the seal\n"),
+        (["--stdin", "missing"], "cg-bench: error: cannot read --stdin missing: No such file or directory\n"),
+        (["--keep-out-files", "/dev/null/x"], "cg-bench: error: cannot make the directory /dev/null/x: Not a directory\n"),
+        (["--timeout", "soon"], "Usage: cg-bench run [OPTIONS] -- COMMAND [ARG]...\n"),
+        (["--timeout", "0"], "Usage: "),
+        (["--timeout", "-5"], "Usage: "),
+        (["--timeout", "9" * 400], "Usage: "),
+        (["--repeat", "0"], "Usage: "),
+        (["--repeat", "x"], "Usage: "),
+        (["--warmup", "-1"], "Usage: "),
+        (["--format", "xml"], "Usage: "),
+        (["--nonsense"], "Usage: "),
+    ],
+)
+def test_a_bad_option_is_told_and_nothing_is_executed(
+    replay: ReplayRunner, cg_bench: CommandLine, arguments: list[str], message: str
+) -> None:
+    told = cg_bench("run", *arguments, "--", "/bin/true")
+    assert (told.code, told.out) == (2, "")
+    assert told.err.startswith(message)
+    assert "Traceback" not in told.err
+    assert replay.targets == []
+
+
+def test_a_bad_time_is_told_with_the_form() -> None:
+    import click
+
+    from cachegrind_bench.cli.options import Duration
+
+    for text, wanted in (("90", 90_000), ("1.5min", 90_000), ("250ms", 250), (" 2 h ", 7_200_000), ("0.5s", 500), ("1m", 60_000)):
+        assert Duration().convert(text, None, None) == wanted
+    assert Duration().convert(5, None, None) == 5
+    with pytest.raises(click.BadParameter, match="write seconds, as in 90, or 1.5min"):
+        Duration().convert("1 day", None, None)
+
+
+@pytest.mark.parametrize("arguments", [[], ["--"], ["--repeat", "2"], ["-q", "--"]])
+def test_a_missing_command_is_told(replay: ReplayRunner, cg_bench: CommandLine, arguments: list[str]) -> None:
+    told = cg_bench("run", *arguments)
+    assert (told.code, told.out) == (2, "")
+    assert "COMMAND" in told.err
+    assert replay.targets == []
+
+
+def test_a_command_that_does_not_exist_is_told(replay: ReplayRunner, cg_bench: CommandLine) -> None:
+    told = cg_bench("run", "--", "./nonesuch")
+    assert (told.code, told.out) == (2, "")
+    assert told.err.startswith("cg-bench: error: command not found: ./nonesuch\n")
+    assert replay.targets == []
+
+
+def test_a_failing_command_saves_nothing_and_harms_nothing(replay: ReplayRunner, cg_bench: CommandLine) -> None:
+    Path("r.json").write_text("earlier")
+    replay.failures = [None, CommandFailedError("the command failed with exit status 3", hint="its last lines\n  | \x1b[31mx", exit_status=3)]
+    told = cg_bench("run", "-o", "r.json", "--", "/bin/true")
+    assert (told.code, told.out) == (4, "")
+    assert told.err.endswith(
+        "cg-bench: error: the command failed with exit status 3\n  its last lines\n    | \\x1b[31mx\n"
+    )
+    assert Path("r.json").read_text() == "earlier"
+    assert os.listdir() == ["r.json"]
+
+
+def test_options_reach_the_execution(replay: ReplayRunner, cg_bench: CommandLine, monkeypatch: pytest.MonkeyPatch) -> None:
+    Path("in").touch()
+    monkeypatch.setenv("PASSED", "1")
+    told = cg_bench(
+        *"run --env PASSED --env SET=2 --stdin in --timeout 1.5 --ignore-exit-status --pin-clock --model ir".split(),
+        *"--I1 65536,4,64 --valgrind /opt/vg --keep-out-files kept -o r.json --".split(),
+        "/bin/true",
+    )
+    assert told.code == 0
+    target = replay.targets[0]
+    assert (target.variables["PASSED"], target.variables["SET"]) == ("1", "2")
+    assert (target.stdin, target.timeout_ms, target.ignore_status) == (f"{os.getcwd()}/in", 1500, True)
+    assert target.clock is not None
+    assert str(replay.asked["geometry"]).startswith("I1=65536,4,64 D1=32768,8,64")
+    assert (replay.asked["valgrind"], replay.asked["keep"]) == ("/opt/vg", Path("kept"))
+    result = decode(Path("r.json").read_bytes(), "r.json")
+    assert result.benchmarks[0].score is not None
+    assert result.benchmarks[0].score.model == "ir"
+    assert sorted(result.env.info) == ["env.PASSED", "env.SET"]
+    assert "1" not in result.env.info.values()
+
+
+def test_bytes_that_are_no_text_are_stored_and_shown_escaped(replay: ReplayRunner, cg_bench: CommandLine) -> None:
+    del replay
+    told = cg_bench("run", "-o", "r.json", "--env", "\udcff=\udcfe", "--id", "\udcfd", "--", "/bin/true", "\udcfc")
+    assert told.code == 0
+    assert told.out.startswith("\\xfd\n")
+    result = decode(Path("r.json").read_bytes(), "r.json")
+    assert (result.benchmarks[0].command, list(result.env.info)) == (("/bin/true", "\\xfc"), ["env.\\xff"])
+
+
+# The environment
+
+
+@pytest.mark.parametrize(
+    ("name", "value", "attribute", "wanted"),
+    [
+        ("TIMEOUT", "2", "timeout_ms", 2000),
+        ("IGNORE_EXIT_STATUS", "1", "ignore_status", True),
+        ("IGNORE_EXIT_STATUS", "0", "ignore_status", False),
+        ("IGNORE_EXIT_STATUS", "", "ignore_status", False),
+        ("STDIN", "/dev/null", "stdin", "/dev/null"),
+    ],
+)
+def test_options_of_the_execution_can_be_given_by_the_environment(
+    replay: ReplayRunner, cg_bench: CommandLine, monkeypatch: pytest.MonkeyPatch, name: str, value: str, attribute: str, wanted: object
+) -> None:
+    monkeypatch.setenv(f"CG_BENCH_{name}", value)
+    assert cg_bench("run", "--", "/bin/true").code == 0
+    assert getattr(replay.targets[0], attribute) == wanted
+
+
+def test_every_other_option_can_be_given_by_the_environment(
+    replay: ReplayRunner, cg_bench: CommandLine, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    for name, value in {
+        "ID": "mine",
+        "OUTPUT": "r.json",
+        "REPEAT": "3",
+        "WARMUP": "2",
+        "I1": "65536,4,64",
+        "D1": "65536,4,64",
+        "LL": "65536,4,64",
+        "MODEL": "ir",
+        "ENV": "A=1 B=2",
+        "PREPARE": "echo x >> trace",
+        "CLEANUP": "echo y >> trace",
+        "PIN_CLOCK": "true",
+        "VALGRIND": "/opt/vg",
+        "REQUIRE_SEALED": "1",
+        "KEEP_OUT_FILES": "kept",
+        "QUIET": "1",
+    }.items():
+        monkeypatch.setenv(f"CG_BENCH_{name}", value)
+    told = cg_bench("run", "--", "/bin/true")
+    assert (told.code, told.out, told.err) == (0, "", "")
+    assert len(replay.targets) == 5
+    assert replay.targets[0].clock is not None
+    assert (replay.targets[0].variables["A"], replay.targets[0].variables["B"]) == ("1", "2")
+    assert str(replay.asked["geometry"]) == "I1=65536,4,64 D1=65536,4,64 LL=65536,4,64"
+    assert (replay.asked["valgrind"], replay.asked["keep"]) == ("/opt/vg", Path("kept"))
+    assert Path("trace").read_text().split() == ["x", "y"] * 5
+    (benchmark,) = decode(Path("r.json").read_bytes(), "r.json").benchmarks
+    assert benchmark.id == "mine"
+
+
+def test_options_beat_the_environment(replay: ReplayRunner, cg_bench: CommandLine, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("CG_BENCH_REPEAT", "5")
+    monkeypatch.setenv("CG_BENCH_FORMAT", "json")
+    told = cg_bench("run", "--repeat", "1", "--format", "table", "--", "/bin/true")
+    assert told.out == REPORT
+    assert len(replay.targets) == 2
+
+
+def test_a_bad_value_in_the_environment_is_told_as_that_options(
+    replay: ReplayRunner, cg_bench: CommandLine, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setenv("CG_BENCH_REPEAT", "often")
+    told = cg_bench("run", "--", "/bin/true")
+    assert told.code == 2
+    assert "'--repeat'" in told.err
+    assert replay.targets == []

@@ -1,0 +1,102 @@
+"""Generated counts, profiles and results for property tests."""
+
+from __future__ import annotations
+
+from hypothesis import strategies as st
+
+from cachegrind_bench.model.metrics import EVENTS, ZERO, Counts, FunctionCost, Profile
+from cachegrind_bench.model.result import (
+    Benchmark,
+    Commit,
+    Environment,
+    ObjectFile,
+    ProcessCost,
+    Result,
+    Run,
+    Score,
+    SealPart,
+    SealState,
+    Status,
+)
+from cachegrind_bench.model.score import CostModel
+
+# Everything but lone surrogates, which no UTF-8 file can hold.
+texts = st.text(st.characters(exclude_categories=["Cs"]), max_size=20)
+numbers = st.integers(0, 10**12)
+counts = st.builds(Counts.of, st.lists(numbers, min_size=9, max_size=9))
+names = st.tuples(texts, texts)
+rows = st.dictionaries(names, st.tuples(*[numbers] * 9), max_size=5)
+models = st.one_of(
+    st.just(CostModel(None)), st.builds(CostModel, st.integers(0, 99), st.integers(0, 99), st.integers(0, 999))
+)
+# Each level further out costs at least as much, as in every sensible model.
+sensible_models = st.one_of(
+    st.just(CostModel(None)),
+    st.lists(st.integers(0, 999), min_size=3, max_size=3).map(lambda weights: CostModel(*sorted(weights))),
+)
+
+
+def profile(found: dict[tuple[str, str], tuple[int, ...]]) -> Profile:
+    functions = tuple(FunctionCost(file, name, row) for (file, name), row in sorted(found.items()))
+    return Profile(events=EVENTS, functions=functions)
+
+
+profiles = rows.map(profile)
+
+
+@st.composite
+def benchmarks(draw: st.DrawFn, identity: str) -> Benchmark:
+    status = draw(st.sampled_from(Status))
+    ok = status is Status.OK
+    found = draw(profiles)
+    total = found.counts() if found.functions else ZERO
+    model = draw(models)
+    return Benchmark(
+        id=identity,
+        key=draw(texts),
+        key_fields=draw(st.dictionaries(texts, texts, max_size=3)),
+        command=tuple(draw(st.lists(texts, max_size=3))),
+        parameters=draw(st.dictionaries(texts, texts, max_size=3)),
+        tags=tuple(draw(st.lists(texts, max_size=3))),
+        status=status,
+        exit_status=draw(st.none() | st.integers(-255, 255)),
+        error=draw(st.none() | texts),
+        warnings=tuple(draw(st.lists(texts, max_size=3))),
+        tool=draw(texts),
+        counts=total if ok else None,
+        score=Score(model=model.name, value=model.score(total)) if ok else None,
+        runs=tuple(Run(layout=draw(numbers), counts=item) for item in draw(st.lists(counts, max_size=3))),
+        processes=tuple(ProcessCost(executable=draw(texts), counts=item) for item in draw(st.lists(counts, max_size=2))),
+        processes_exact=draw(st.booleans()),
+        objects=tuple(ObjectFile(path=path, build_id=path) for path in draw(st.lists(texts, max_size=2))),
+        wall_ms=draw(numbers),
+        seal=draw(
+            st.dictionaries(
+                texts, st.builds(SealPart, state=st.sampled_from(SealState), why=st.none() | texts), max_size=3
+            )
+        ),
+        profile=draw(st.just(found) | st.none()) if ok else None,
+    )
+
+
+commits = st.builds(
+    Commit, sha=texts, parent=st.none() | texts, branch=st.none() | texts, dirty=st.booleans(), committed_at=texts
+)
+environments = st.builds(
+    Environment,
+    key=texts,
+    fields=st.dictionaries(texts, texts, max_size=3),
+    info=st.dictionaries(texts, texts | st.integers(-(10**12), 10**12), max_size=3),
+)
+
+
+@st.composite
+def results(draw: st.DrawFn) -> Result:
+    identities = draw(st.lists(texts, max_size=3, unique=True))
+    return Result(
+        tool_version=draw(texts),
+        created_at=draw(texts),
+        commit=draw(st.none() | commits),
+        env=draw(environments),
+        benchmarks=tuple(draw(benchmarks(identity)) for identity in identities),
+    )

@@ -1,0 +1,68 @@
+"""What holds for every environment block, and for every text that is shown."""
+
+from __future__ import annotations
+
+import os
+import re
+
+from hypothesis import given
+from hypothesis import strategies as st
+
+from cachegrind_bench.hermetic.environment import LAYOUT_STEP, LAYOUTS, pad
+from cachegrind_bench.render.markdown import escape
+from cachegrind_bench.render.names import demangled, plain
+
+words = st.text(st.characters(exclude_characters="\0", exclude_categories=["Cs"]), max_size=60)
+long_words = st.builds(lambda word, times: word * times, words, st.integers(1, 400))
+names = st.text(st.sampled_from("ABCXYZ_09"), min_size=1, max_size=8)
+variables = st.dictionaries(names, long_words, max_size=90)
+
+
+def size(found: dict[str, str], argv: list[str], executable: str) -> int:
+    texts = [f"{name}={value}" for name, value in found.items()]
+    return sum(len(os.fsencode(text)) + 1 for text in [*texts, *argv, executable])
+
+
+@given(variables, st.lists(long_words, min_size=1, max_size=5), words, st.integers(0, 200), st.integers(0, 3 * LAYOUTS))
+def test_the_block_ends_at_the_same_place_of_a_page_whatever_is_in_it(
+    found: dict[str, str], argv: list[str], executable: str, extra: int, layout: int
+) -> None:
+    padded = pad(found, argv, executable, extra=extra, layout=layout)
+    total = size(padded, argv, executable) + extra
+    assert total % 4096 == layout % LAYOUTS * LAYOUT_STEP
+    assert total >= max(16384, size(found, argv, executable) + extra)
+    assert len(padded) % 64 == 0
+    assert padded.items() >= found.items()
+
+
+@given(st.text())
+def test_no_text_makes_a_mention_a_tag_or_a_cell_of_its_own(text: str) -> None:
+    escaped = escape(text)
+    assert "<" not in escaped
+    assert ">" not in escaped
+    assert re.search(r"@\w", escaped) is None
+    assert re.search(r"#\d", escaped) is None
+    # An odd number of backslashes stands before each sign that means something.
+    for match in re.finditer(r"(\\*)([|`*_\[\]~$])", escaped):
+        assert len(match[1]) % 2 == 1
+
+
+@given(st.text(st.sampled_from("@#|<>&\\`rw.1$-"), max_size=12))
+def test_signs_in_any_company_are_escaped(text: str) -> None:
+    escaped = escape(text)
+    assert re.search(r"@\w", escaped) is None
+    for match in re.finditer(r"(\\*)([|`$-])", escaped):
+        assert len(match[1]) % 2 == 1
+
+
+@given(st.text())
+def test_nothing_shown_controls_a_terminal_and_all_of_it_can_be_encoded(text: str) -> None:
+    shown = plain(text)
+    assert not [letter for letter in shown if ord(letter) < 32 or 127 <= ord(letter) < 160]
+    shown.encode()
+    assert plain(shown) == shown
+
+
+@given(st.sampled_from(["_Z", "_ZN", "_R", "_RN", "_RI"]), st.text(st.sampled_from("0123456789abEINSTvi_CX$"), max_size=20))
+def test_no_name_is_too_odd_to_be_demangled(start: str, rest: str) -> None:
+    assert isinstance(demangled(start + rest), str)

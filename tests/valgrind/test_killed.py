@@ -1,0 +1,179 @@
+"""However a run ends, nothing of it stays: no process, no file in the working directory, no scratch directory."""
+
+from __future__ import annotations
+
+import os
+import signal
+import time
+import uuid
+from contextlib import suppress
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+import pytest
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Iterator
+    from subprocess import Popen
+
+    from tests.conftest import CompileC
+    from tests.valgrind.conftest import CgBench
+
+pytestmark = pytest.mark.skipif(not Path("/proc/self/cmdline").exists(), reason="looks at processes in /proc")
+
+# A child in the same session, a grandchild that is a daemon, and three that never end; each leaves a file in TMPDIR.
+FAMILY = r"""
+#define _GNU_SOURCE
+#include <fcntl.h>
+#include <signal.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <unistd.h>
+static void stay(const char *marker, const char *role) {
+    char path[400];
+    snprintf(path, sizeof path, "%s/%s-%s", getenv("TMPDIR"), marker, role);
+    close(open(path, O_WRONLY | O_CREAT, 0600));
+    for (;;) pause();
+}
+int main(int argc, char **argv) {
+    signal(SIGHUP, SIG_IGN);
+    signal(SIGTERM, SIG_IGN);
+    signal(SIGINT, SIG_IGN);
+    if (fork() == 0) stay(argv[1], "child");
+    if (fork() == 0) {
+        setsid();
+        if (fork() == 0) stay(argv[1], "daemon");
+        _exit(0);
+    }
+    stay(argv[1], "parent");
+}
+"""
+PATIENCE_S = 20
+
+
+@pytest.fixture
+def marker() -> str:
+    """Return a word that only processes and files of this test bear."""
+    return f"marker-{uuid.uuid4().hex}"
+
+
+def processes(marker: str) -> dict[int, str]:
+    """Return the processes with this word among their arguments, and their TMPDIR."""
+    found: dict[int, str] = {}
+    for folder in Path("/proc").glob("[0-9]*"):
+        with suppress(OSError):
+            if marker.encode() in (folder / "cmdline").read_bytes() and int(folder.name) != os.getpid():
+                variables = (folder / "environ").read_bytes().split(b"\0")
+                temporary = [entry[7:].decode() for entry in variables if entry.startswith(b"TMPDIR=")]
+                found[int(folder.name)] = temporary[0] if temporary else ""
+    return found
+
+
+def wait_for(condition: Callable[[], object], what: str) -> None:
+    deadline = time.monotonic() + PATIENCE_S
+    while not condition():
+        assert time.monotonic() < deadline, what
+        time.sleep(0.02)
+
+
+@pytest.fixture
+def running(cg_bench: CgBench, compile_c: CompileC, marker: str) -> Iterator[Callable[[str], tuple[Popen[bytes], Path]]]:
+    """Return a function that starts a run and waits until the program's family is complete."""
+    started: list[Popen[bytes]] = []
+
+    def running(warmup: str) -> tuple[Popen[bytes], Path]:
+        output = str(cg_bench.folder / "result.json")
+        run = cg_bench.start("run", "--warmup", warmup, "-o", output, "--", str(compile_c(FAMILY)), marker)
+        started.append(run)
+
+        def complete() -> bool:
+            assert run.poll() is None, run.communicate()
+            folders = [Path(temporary) for temporary in processes(marker).values() if temporary.startswith("/tmp/cg-bench")]
+            return any(len(list(folder.glob(f"{marker}-*"))) == 3 for folder in folders)
+
+        wait_for(complete, "the program did not get going")
+        temporary = next(name for name in processes(marker).values() if name.startswith("/tmp/cg-bench"))
+        return run, Path(temporary)
+
+    yield running
+    for run in started:
+        with suppress(ProcessLookupError):
+            run.kill()
+        run.communicate()
+
+
+def assert_nothing_left(cg_bench: CgBench, marker: str, temporary: Path) -> None:
+    wait_for(lambda: not processes(marker), f"still running: {processes(marker)}")
+    # The directory itself may be another run's by now.
+    wait_for(lambda: not list(temporary.parent.rglob(f"{marker}-*")), "files in the scratch directory")
+    assert os.listdir(cg_bench.cwd) == []
+    assert not (cg_bench.folder / "result.json").exists()
+
+
+@pytest.mark.parametrize("warmup", ["1", "0"], ids=["in the warm-up", "under Valgrind"])
+@pytest.mark.parametrize(
+    ("number", "codes"),
+    [(signal.SIGKILL, {-9}), (signal.SIGTERM, {-15, 143}), (signal.SIGINT, {130})],
+    ids=["SIGKILL", "SIGTERM", "SIGINT"],
+)
+def test_a_run_ended_by_a_signal_leaves_nothing_behind(
+    cg_bench: CgBench,
+    running: Callable[[str], tuple[Popen[bytes], Path]],
+    marker: str,
+    number: signal.Signals,
+    codes: set[int],
+    warmup: str,
+) -> None:
+    run, temporary = running(warmup)
+    assert len([name for name in processes(marker).values() if name]) >= 3
+    run.send_signal(number)
+    assert run.wait(PATIENCE_S) in codes
+    assert_nothing_left(cg_bench, marker, temporary)
+    _stdout, stderr = run.communicate()
+    assert b"Traceback" not in stderr
+    if number == signal.SIGINT:
+        assert b"interrupted" in stderr
+
+
+def test_ctrl_c_in_a_terminal_which_signals_the_whole_group_leaves_nothing_behind(
+    cg_bench: CgBench, running: Callable[[str], tuple[Popen[bytes], Path]], marker: str
+) -> None:
+    run, temporary = running("0")
+    for _ in range(3):  # impatient users press it more than once
+        with suppress(ProcessLookupError):
+            os.kill(run.pid, signal.SIGINT)
+        time.sleep(0.05)
+    assert run.wait(PATIENCE_S) in {130, -2}
+    assert_nothing_left(cg_bench, marker, temporary)
+
+
+def test_a_killed_launcher_takes_the_program_with_it(
+    cg_bench: CgBench, running: Callable[[str], tuple[Popen[bytes], Path]], marker: str
+) -> None:
+    run, _temporary = running("0")
+    (launcher,) = (int(pid) for pid in Path(f"/proc/{run.pid}/task/{run.pid}/children").read_text().split())
+    os.kill(launcher, signal.SIGKILL)
+    assert run.wait(PATIENCE_S) == 4
+    assert b"launcher" in run.communicate()[1]
+    assert os.listdir(cg_bench.cwd) == []
+
+
+@pytest.mark.parametrize("warmup", ["1", "0"], ids=["in the warm-up", "under Valgrind"])
+def test_a_timeout_ends_the_whole_tree(cg_bench: CgBench, compile_c: CompileC, marker: str, warmup: str) -> None:
+    finished = cg_bench.run(compile_c(FAMILY), marker, options=["--timeout", "2", "--warmup", warmup])
+    assert finished.code == 4
+    assert "ran longer than 2 s" in finished.stderr
+    assert "--timeout" in finished.stderr
+    assert "Traceback" not in finished.stderr
+    assert finished.result is None
+    assert processes(marker) == {}
+    assert os.listdir(cg_bench.cwd) == []
+
+
+def test_the_next_run_uses_the_directory_that_a_killed_one_left(
+    cg_bench: CgBench, running: Callable[[str], tuple[Popen[bytes], Path]], marker: str
+) -> None:
+    run, temporary = running("0")
+    run.kill()
+    assert_nothing_left(cg_bench, marker, temporary)
+    assert cg_bench.run("true").code == 0
