@@ -34,7 +34,13 @@ def main() -> None:
     (length,) = _LENGTH.unpack(_read_exactly(0, _LENGTH.size))
     # marshal: both ends are the same Python, and it needs no import, unlike json. It carries odd file names too.
     orders: dict[str, Any] = marshal.loads(_read_exactly(0, length))
-    data = marshal.dumps(_Launch(orders).run())
+    launch = _Launch(orders)
+    try:
+        report = launch.run()
+    except BaseException:
+        launch.end_tree()
+        raise
+    data = marshal.dumps(report)
     os.write(report_fd, _LENGTH.pack(len(data)))
     while data:
         data = data[os.write(report_fd, data) :]
@@ -48,6 +54,10 @@ def _read_exactly(descriptor: int, length: int) -> bytes:
             sys.exit(1)
         data += part
     return data
+
+
+def _wake_up(number: int, frame: object) -> None:
+    """Do nothing but interrupt: a signal that is ignored would not."""
 
 
 class _Launch:
@@ -67,10 +77,10 @@ class _Launch:
         os.set_blocking(notify, False)
         os.set_blocking(wakeup, False)
         signal.set_wakeup_fd(notify, warn_on_full_buffer=False)
-        signal.signal(signal.SIGCHLD, lambda *_: None)
+        signal.signal(signal.SIGCHLD, _wake_up)
         # Receiving a notification blocks for good if its sender was killed meanwhile (kernels up to 6.10): the alarm
         # interrupts that.
-        signal.signal(signal.SIGALRM, lambda *_: None)
+        signal.signal(signal.SIGALRM, _wake_up)
         signal.setitimer(signal.ITIMER_REAL, 1, 1)
         ours, theirs = socket.socketpair()
         started_ns = time.monotonic_ns()
@@ -86,7 +96,7 @@ class _Launch:
             self.poll.register(wakeup, select.POLLIN)
             timed_out, leftover = self._wait(started_ns, wakeup)
         else:
-            self._end_tree()
+            self.end_tree()
         images = None if self.supervisor is None else [image.as_dict() for image in self.supervisor.finish()]
         return {
             "seal": seal,
@@ -161,7 +171,7 @@ class _Launch:
                 end = now + grace
                 deadline = end if deadline is None else min(deadline, end)
             if deadline is not None and now >= deadline:
-                return self.status is None, self._end_tree()
+                return self.status is None, self.end_tree()
 
     def _serve(self, event: int) -> None:
         if self.supervisor is None:
@@ -183,7 +193,7 @@ class _Launch:
             if pid == self.child:
                 self.status = status
 
-    def _end_tree(self) -> int:
+    def end_tree(self) -> int:
         """Kill every descendant, repeatedly, as the dying may still fork; return how many there were."""
         killed: set[int] = set()
         while True:
@@ -198,7 +208,7 @@ class _Launch:
             time.sleep(0.002)
 
     def _parent_is_gone(self) -> None:
-        self._end_tree()
+        self.end_tree()
         import shutil  # here, as it is slow to import and seldom needed
 
         shutil.rmtree(self.orders["scratch"], ignore_errors=True)
@@ -206,16 +216,17 @@ class _Launch:
 
 
 def _descendants(pid: int) -> list[int]:
-    """Return all living descendants, by one walk over /proc (zombies included: they are reaped, not killed)."""
+    """Return all living descendants, by one walk over /proc."""
     children: dict[int, list[int]] = {}
     for name in os.listdir("/proc"):
         if name.isdigit():
             try:
                 with open(f"/proc/{name}/stat", "rb") as file:
-                    parent = int(file.read().rpartition(b")")[2].split()[1])
-            except (OSError, IndexError, ValueError):
+                    state, parent, *_ = file.read().rpartition(b")")[2].split()
+            except (OSError, ValueError):
                 continue
-            children.setdefault(parent, []).append(int(name))
+            if state != b"Z":
+                children.setdefault(int(parent), []).append(int(name))
     found: list[int] = []
     level = children.get(pid, [])
     while level:

@@ -30,7 +30,7 @@ def host_checks(root: Path = Path("/")) -> tuple[Check, ...]:
     found = [_python(), _machine(), _kernel(os.uname().release), _cpus()]
     container = container_kind(root)
     if container:
-        found.append(Check(name="container", found=f"{container}; the seal below shows what it forbids"))
+        found.append(Check(name="container", found=f"{container}; the list above shows what it forbids"))
     scope = yama_scope(root)
     if scope is not None and scope >= 2:
         found.append(_yama(scope))
