@@ -27,11 +27,18 @@ COMMANDS = {
 }
 
 
-def seconds(argv: list[str], env: dict[str, str]) -> float:
-    """Run a command and return its wall time."""
-    started = time.perf_counter()
+def seconds(argv: list[str], env: dict[str, str]) -> tuple[float, float]:
+    """Run a command and return its wall time and CPU time; the latter hardly minds what else the machine does."""
+    before, started = os.times(), time.perf_counter()
     subprocess.run(argv, env=env, check=True, stdin=subprocess.DEVNULL, capture_output=True)
-    return time.perf_counter() - started
+    wall, after = time.perf_counter() - started, os.times()
+    return wall, after[2] + after[3] - before[2] - before[3]
+
+
+def middle(times: list[tuple[float, float]]) -> tuple[float, float]:
+    """Return the medians of wall and CPU times."""
+    wall, cpu = zip(*times, strict=True)
+    return statistics.median(wall), statistics.median(cpu)
 
 
 def main() -> None:
@@ -41,7 +48,7 @@ def main() -> None:
     env = {"PATH": os.environ["PATH"], "PYTHONHASHSEED": "0", "LC_ALL": "C.UTF-8"}
     cg_bench = [sys.executable, "-m", "cachegrind_bench"]
     helps = [seconds([*cg_bench, "--help"], env) for _ in range(repeats)]
-    print(f"cg-bench --help: {1000 * statistics.median(helps):.0f} ms (median of {repeats})")
+    print(f"cg-bench --help: {1000 * middle(helps)[0]:.0f} ms (median of {repeats})")
     with tempfile.TemporaryDirectory() as folder:
         options = arguments(Tool.CACHEGRIND, Geometry(), Path(folder), guest_chase_off=valgrind.guest_chase_off)
         for name, command in COMMANDS.items():
@@ -51,8 +58,9 @@ def main() -> None:
                 bare.append(seconds([valgrind.launcher, *options, *command], {**env, "VALGRIND_LIB": valgrind.libexec}))
                 result = str(Path(folder) / "result.json")
                 ours.append(seconds([*cg_bench, "run", "-q", "--warmup", "0", "-o", result, "--", *command], env))
-            low, high = statistics.median(bare), statistics.median(ours)
-            print(f"{name}: bare {low:.2f} s, cg-bench {high:.2f} s, +{high - low:.2f} s, ratio {high / low:.3f}")
+            print(f"{name} (median of {count})")
+            for kind, low, high in zip(("wall", "CPU"), middle(bare), middle(ours), strict=True):
+                print(f"  {kind}: bare {low:.2f} s, cg-bench {high:.2f} s, +{high - low:.2f} s, ratio {high / low:.3f}")
 
 
 if __name__ == "__main__":

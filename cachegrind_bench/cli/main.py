@@ -4,14 +4,15 @@ from __future__ import annotations
 
 import importlib
 import io
+import os
 import sys
-from contextlib import suppress
 from typing import TYPE_CHECKING
 
 import click
+from click.shell_completion import shell_complete
 
 from cachegrind_bench._version import __version__
-from cachegrind_bench.cli.output import flush, forget_stdout
+from cachegrind_bench.cli.output import flush, forget, write_error
 from cachegrind_bench.errors import CgBenchError
 
 if TYPE_CHECKING:
@@ -24,6 +25,8 @@ COMMANDS = {
     "verify": "Hunt noise: what makes this command's counts change?",
     "doctor": "Examine this machine: Valgrind, the seal, git.",
 }
+
+_COMPLETE = "_CG_BENCH_COMPLETE"  # set by the script that a shell was given for completing commands
 
 OK, USAGE, INTERNAL, INTERRUPTED = 0, 2, 70, 130
 
@@ -94,9 +97,12 @@ def main(arguments: Sequence[str] | None = None) -> None:
 def run(arguments: Sequence[str] | None = None) -> int:
     """Run the command line and return the exit code; errors are told on stderr."""
     try:
-        status = cli.main(
-            args=None if arguments is None else list(arguments), prog_name="cg-bench", standalone_mode=False
-        )
+        # Not `cli.main`, which turns a broken pipe into exit code 1 and interrupts into its own words.
+        words = sys.argv[1:] if arguments is None else list(arguments)
+        if os.environ.get(_COMPLETE):
+            return shell_complete(cli, {}, "cg-bench", _COMPLETE, os.environ[_COMPLETE])
+        with cli.make_context("cg-bench", words) as context:
+            status = cli.invoke(context)
         flush()
         return status if isinstance(status, int) else OK
     except click.exceptions.Exit as stop:
@@ -111,14 +117,16 @@ def run(arguments: Sequence[str] | None = None) -> int:
         _tell("interrupted", None)
         return INTERRUPTED
     except BrokenPipeError:
-        forget_stdout()  # its reader has gone (`| head`), which is no failure
+        forget(sys.stdout)  # its reader has gone (`| head`), which is no failure
         return OK
-    except Exception:  # noqa: BLE001 - Python's own exit code 1 would look like a regression
+    except (Exception, SystemExit):  # noqa: BLE001 - Python's own exit code 1 would look like a regression
         import traceback
 
-        _write_error(traceback.format_exc())
+        write_error(traceback.format_exc())
         _tell("this is a bug in cg-bench; please report it with the lines above", None)
         return INTERNAL
+    finally:
+        write_error("")  # what progress could not write may still wait there
 
 
 def _tell(message: str, hint: str | None) -> None:
@@ -126,7 +134,7 @@ def _tell(message: str, hint: str | None) -> None:
     from cachegrind_bench.render.names import plain
 
     lines = [f"cg-bench: {message}", *(hint or "").splitlines()]
-    _write_error("".join(f"{'  ' if index else ''}{plain(line)}\n" for index, line in enumerate(lines)))
+    write_error("".join(f"{'  ' if index else ''}{plain(line)}\n" for index, line in enumerate(lines)))
 
 
 def _tell_usage(error: click.ClickException) -> None:
@@ -135,11 +143,4 @@ def _tell_usage(error: click.ClickException) -> None:
 
     text = io.StringIO()
     error.show(text)
-    _write_error("".join(f"{plain(line)}\n" for line in text.getvalue().splitlines()))
-
-
-def _write_error(text: str) -> None:
-    """Write on stderr; that nobody listens there must not change the exit code."""
-    with suppress(OSError, ValueError, AttributeError):  # full, closed, or (None) never open
-        sys.stderr.write(text.encode("utf-8", "backslashreplace").decode())
-        sys.stderr.flush()
+    write_error("".join(f"{plain(line)}\n" for line in text.getvalue().splitlines()))

@@ -5,8 +5,12 @@ from __future__ import annotations
 import os
 import sys
 from contextlib import suppress
+from typing import TYPE_CHECKING
 
 from cachegrind_bench.errors import UsageError
+
+if TYPE_CHECKING:
+    from typing import TextIO
 
 
 def write(content: str | bytes) -> None:
@@ -33,14 +37,27 @@ def flush() -> None:
         raise _cannot_write(error) from error
 
 
-def forget_stdout() -> None:
-    """Let what could not be written go, so that Python does not try and complain again at its exit."""
-    with suppress(OSError, ValueError, AttributeError):
-        os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
+def forget(stream: TextIO | None) -> None:
+    """Let what could not be written go, so that Python does not try again at its exit, which changes the exit code."""
+    with suppress(OSError, ValueError, AttributeError):  # captured, closed, or (None) never open
+        null = os.open(os.devnull, os.O_WRONLY)
+        try:
+            os.dup2(null, stream.fileno())  # type: ignore[union-attr]  # None is among what is suppressed
+        finally:
+            os.close(null)
+
+
+def write_error(text: str) -> None:
+    """Write to stderr; that nobody listens there must not change the exit code."""
+    try:
+        sys.stderr.write(text.encode("utf-8", "backslashreplace").decode())
+        sys.stderr.flush()
+    except (OSError, ValueError, AttributeError):
+        forget(sys.stderr)
 
 
 def _cannot_write(error: OSError) -> Exception:
     if isinstance(error, BrokenPipeError):
         return error
-    forget_stdout()
+    forget(sys.stdout)
     return UsageError(f"cannot write to stdout: {error.strerror}", hint="free some space, or choose another place")

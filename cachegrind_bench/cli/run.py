@@ -5,7 +5,6 @@ from __future__ import annotations
 import io
 import os
 import sys
-from contextlib import suppress
 from dataclasses import dataclass, replace
 from datetime import UTC, datetime
 from pathlib import Path
@@ -122,8 +121,7 @@ def _deliver(result: Result, reporting: _Reporting) -> None:
         return
     report = _report(result, reporting.form)
     if reporting.output == "-":
-        with suppress(OSError):
-            sys.stderr.write(report)
+        output.write_error(report)
     else:
         output.write(report)
 

@@ -118,7 +118,10 @@ class _Launch:
         if not message:
             self._reap(block=True)
             return {}, [errno.ECHILD, "the launcher's child ended before it could start the program"]
-        seal: dict[str, str] = marshal.loads(message)
+        first: dict[str, str] | list[Any] = marshal.loads(message)
+        if isinstance(first, list):  # it failed before it was sealed: no such input file or working directory
+            return {}, first
+        seal = first
         if descriptors:
             table = kernel.architecture()
             assert table is not None  # noqa: S101 - the child could not have made a listener without one

@@ -29,6 +29,7 @@ class Scratch:
 
     path: Path
     lock: int
+    slot: int = 0
 
     @property
     def out(self) -> Path:
@@ -61,7 +62,7 @@ def scratch(base: Path) -> Generator[Scratch]:
         if lock is None:
             continue
         try:
-            yield Scratch(path=path, lock=lock)
+            yield Scratch(path=path, lock=lock, slot=slot)
         finally:
             with contextlib.suppress(OSError):
                 _empty(path)

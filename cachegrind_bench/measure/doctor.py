@@ -117,7 +117,7 @@ def _libc(environ: Mapping[str, str], path: str) -> Check:
 def _seal(directory: Scratch, environ: Mapping[str, str], found: Valgrind | None) -> list[Check]:
     """Try each part of the seal on a small native program."""
     try:
-        reasons = probe(directory, environ, default_cpu())
+        reasons = probe(directory, environ, default_cpu(directory.slot))
     except CgBenchError as error:
         return [_bad("sealed start", error, "a small Python program could not be started under the seal")]
     if found is not None and not found.guest_chase_off:
@@ -161,7 +161,7 @@ def _measuring(directory: Scratch, environ: Mapping[str, str], found: Valgrind, 
         executable=program,
         variables=environment.compose(environ, environment.Request(values={}), {}),
         cwd="/",
-        cpu=default_cpu(),
+        cpu=default_cpu(directory.slot),
         timeout_ms=_TIMEOUT_MS,
     )
     runner = ValgrindRunner(valgrind=found, geometry=Geometry(), scratch=directory, echo=lambda _chunk: None)

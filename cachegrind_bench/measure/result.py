@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING
 from cachegrind_bench.hermetic import environment
 from cachegrind_bench.measure.identity import identify
 from cachegrind_bench.measure.run import measure
-from cachegrind_bench.measure.session import default_cpu, session
+from cachegrind_bench.measure.session import session
 from cachegrind_bench.model.result import Commit, Result
 from cachegrind_bench.vcs import commit_info
 
@@ -38,13 +38,13 @@ def measured_result(
     The descriptions are gathered beside the measured execution: counts do not care who else computes.
     """
     passed = environment.fingerprint_values(plan.request, plan.environ)
-    plan = replace(plan, cpu=default_cpu() if plan.cpu is None else plan.cpu)
     with (
         session(
             valgrind=valgrind, geometry=geometry, environ=plan.environ, passed=passed, echo=echo, keep=keep
         ) as ready,
         ThreadPoolExecutor(1) as beside,
     ):
+        plan = replace(plan, cpu=ready.cpu if plan.cpu is None else plan.cpu)
         variables = environment.compose(plan.environ, plan.request, {})
         identity = beside.submit(identify, plan.command.executable, variables)
         commit = beside.submit(_commit, plan)

@@ -25,10 +25,11 @@ SCRATCH_BASE = Path("/tmp")  # noqa: S108 - made with mode 0700, locked, and che
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Session:
-    """A runner that is ready, and the environment it measures in."""
+    """A runner that is ready, the environment it measures in, and the CPU that is free for it."""
 
     runner: ValgrindRunner
     environment: Environment
+    cpu: int | None = None
 
 
 @contextlib.contextmanager
@@ -45,10 +46,11 @@ def session(
     found = find(valgrind, environ)
     with scratch(SCRATCH_BASE) as directory:
         runner = ValgrindRunner(valgrind=found, geometry=geometry, scratch=directory, echo=echo, keep=keep)
-        yield Session(runner=runner, environment=environment_of(found, geometry, environ, passed))
+        environment = environment_of(found, geometry, environ, passed)
+        yield Session(runner=runner, environment=environment, cpu=default_cpu(directory.slot))
 
 
-def default_cpu() -> int | None:
-    """Return the CPU to use when none is asked for: the last of those we may use, the least busy by custom."""
-    allowed = os.sched_getaffinity(0)
-    return max(allowed) if allowed else None
+def default_cpu(slot: int) -> int:
+    """Return the CPU to use when none is asked for: runs at the same time take turns, from the last CPU downwards."""
+    allowed = sorted(os.sched_getaffinity(0), reverse=True)
+    return allowed[slot % len(allowed)]

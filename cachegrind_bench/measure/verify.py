@@ -17,7 +17,7 @@ from cachegrind_bench.measure.command import option_ignoring_seed
 from cachegrind_bench.measure.difference import Difference, difference
 from cachegrind_bench.measure.findings import Finding, Verdict, Verification
 from cachegrind_bench.measure.run import starts_processes, surrounded, target_of
-from cachegrind_bench.measure.session import default_cpu, session
+from cachegrind_bench.measure.session import session
 from cachegrind_bench.valgrind.options import Tool
 
 if TYPE_CHECKING:
@@ -47,9 +47,9 @@ def verified(
     axes: Sequence[Axis] = AXES,
 ) -> Verification:
     """Set up and hunt. MeasurementError if the command cannot be measured at all."""
-    plan = replace(plan, cpu=default_cpu() if plan.cpu is None else plan.cpu)
     passed = environment.fingerprint_values(plan.request, plan.environ)
     with session(valgrind=valgrind, geometry=geometry, environ=plan.environ, passed=passed, echo=echo) as ready:
+        plan = replace(plan, cpu=ready.cpu if plan.cpu is None else plan.cpu)
         return verify(plan, ready.runner, progress, axes=axes)
 
 

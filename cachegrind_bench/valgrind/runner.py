@@ -7,7 +7,7 @@ from contextlib import suppress
 from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, Protocol
 
-from cachegrind_bench.errors import UsageError
+from cachegrind_bench.errors import FileFormatError, MeasurementError, UsageError
 from cachegrind_bench.hermetic import environment
 from cachegrind_bench.hermetic.launch import Invocation, Outcome, Output, launch
 from cachegrind_bench.valgrind.failures import check_outcome
@@ -95,7 +95,12 @@ class ValgrindRunner:
         if self.keep is not None:
             self._keep_out_files(self.keep, tool)
         self._check(target, outcome, self._log(), native=False)
-        accounts = account(tool, self.scratch.out, outcome, target.argv)
+        try:
+            accounts = account(tool, self.scratch.out, outcome, target.argv)
+        except FileFormatError as error:  # to the user no bad input, but a measurement that failed
+            raise MeasurementError(f"Valgrind's out file cannot be used: {error.message}") from error
+        except OSError as error:
+            raise MeasurementError(f"Valgrind's out file cannot be read: {error.filename}: {error.strerror}") from error
         return Measurement(tool=tool, outcome=outcome, accounts=accounts)
 
     def _invocation(self, target: Target, argv: tuple[str, ...], *, tool: Tool | None) -> Invocation:

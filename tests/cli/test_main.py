@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import contextlib
 import os
 import subprocess
 import sys
@@ -16,7 +15,7 @@ from cachegrind_bench import errors
 from cachegrind_bench._version import __version__
 from cachegrind_bench.cli import main
 from cachegrind_bench.cli.main import COMMANDS
-from cachegrind_bench.cli.output import forget_stdout
+from cachegrind_bench.cli.output import forget
 from cachegrind_bench.errors import CgBenchError, FileFormatError, UsageError
 from cachegrind_bench.model.codec import encode
 from tests.unit.samples import benchmark, result
@@ -56,7 +55,9 @@ def test_every_command_has_arguments_to_be_tested_with() -> None:
 
 
 @pytest.mark.parametrize("name", COMMANDS)
-@pytest.mark.parametrize("error", [RuntimeError("boom"), RecursionError(), MemoryError(), AssertionError(), KeyError("x")], ids=repr)
+@pytest.mark.parametrize(
+    "error", [RuntimeError("boom"), RecursionError(), MemoryError(), AssertionError(), KeyError("x")], ids=repr
+)
 def test_a_bug_inside_a_command_is_exit_code_70_and_never_1(
     cg_bench: CommandLine, monkeypatch: pytest.MonkeyPatch, name: str, error: Exception
 ) -> None:
@@ -106,10 +107,14 @@ def test_an_interrupt_is_exit_code_130(
 def test_every_expected_failure_has_its_code_and_no_traceback(
     cg_bench: CommandLine, monkeypatch: pytest.MonkeyPatch, kind: type[CgBenchError]
 ) -> None:
-    error = FileFormatError("odd", path="f", line=3) if kind is FileFormatError else kind("odd \x1b[31m", hint="try\nthis")
+    error = (
+        FileFormatError("odd", path="f", line=3) if kind is FileFormatError else kind("odd \x1b[31m", hint="try\nthis")
+    )
     raise_inside(monkeypatch, "run", error)
     told = cg_bench("run", "x")
-    (code,) = {CODES[parent.__name__] for parent in kind.__mro__ if parent.__name__ in CODES and parent is not CgBenchError} or {70}
+    (code,) = {
+        CODES[parent.__name__] for parent in kind.__mro__ if parent.__name__ in CODES and parent is not CgBenchError
+    } or {70}
     assert (told.code, told.out) == (code, "")
     if kind is FileFormatError:
         assert told.err == "cg-bench: error: f:3: odd\n"
@@ -130,7 +135,9 @@ def test_a_command_can_return_its_code(
     assert cg_bench("doctor").code == code
 
 
-@pytest.mark.parametrize("arguments", [["nonsense"], ["--nonsense"], ["\x1b[31m"], ["run", "--\x1b[31m"], ["show"], ["-o"]])
+@pytest.mark.parametrize(
+    "arguments", [["nonsense"], ["--nonsense"], ["\x1b[31m"], ["run", "--\x1b[31m"], ["show"], ["-o"]]
+)
 def test_bad_usage_is_exit_code_2(cg_bench: CommandLine, arguments: list[str]) -> None:
     told = cg_bench(*arguments)
     assert (told.code, told.out) == (2, "")
@@ -171,7 +178,6 @@ def test_every_command_explains_itself_with_an_example(cg_bench: CommandLine, na
     assert (told.code, told.err) == (0, "")
     assert told.out.startswith(f"Usage: cg-bench {name}")
     assert f"\n    cg-bench {name}" in told.out
-    assert max(map(len, told.out.splitlines())) <= 120
 
 
 @pytest.mark.parametrize("name", COMMANDS)
@@ -188,10 +194,23 @@ def test_the_version_is_told(cg_bench: CommandLine) -> None:
     assert cg_bench("--version").out == f"cg-bench, version {__version__}\n"
 
 
+def test_a_shell_is_given_its_completion(cg_bench: CommandLine, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("_CG_BENCH_COMPLETE", "zsh_source")
+    told = cg_bench()
+    assert told.code == 0
+    assert told.out.startswith("#compdef cg-bench")
+    monkeypatch.setenv("_CG_BENCH_COMPLETE", "zsh_complete")
+    monkeypatch.setenv("COMP_WORDS", "cg-bench sh")
+    monkeypatch.setenv("COMP_CWORD", "1")
+    assert "show\n" in cg_bench().out
+
+
 # Output that nobody takes
 
 
-def show(redirection: str, *, environ: dict[str, str] | None = None, file: str = "r.json") -> subprocess.CompletedProcess[bytes]:
+def show(
+    redirection: str, *, environ: dict[str, str] | None = None, file: str = "r.json"
+) -> subprocess.CompletedProcess[bytes]:
     """Run `cg-bench show` in a shell, and tell its own exit status on descriptor 9."""
     Path("r.json").write_bytes(encode(result(*(benchmark(id=f"b{number} é") for number in range(300)))))
     line = f'{{ "$0" -m cachegrind_bench show {file}; echo "code $?" >&9; }} {redirection}'
@@ -245,10 +264,32 @@ def test_a_reader_who_leaves_is_no_failure_in_this_process_either(
     assert (told.code, told.out, told.err) == (0, "", "")
 
 
+def test_success_that_nobody_hears_of_stays_success() -> None:
+    Path("r.json").write_bytes(encode(result()))
+    code = "import sys; from cachegrind_bench.cli import main; sys.stderr.write('x'); main.main(['show', 'r.json'])"
+    with Path("/dev/full").open("wb") as full:
+        done = subprocess.run(
+            [sys.executable, "-c", code],
+            env={"PYTHONPATH": str(ROOT)},
+            stdout=subprocess.PIPE,
+            stderr=full,
+            check=False,
+        )
+    assert done.returncode == 0
+    assert done.stdout.startswith(b"sieve\n")
+
+
+@pytest.mark.parametrize("name", COMMANDS)
+def test_an_exit_from_somewhere_below_is_never_code_1(
+    cg_bench: CommandLine, monkeypatch: pytest.MonkeyPatch, name: str
+) -> None:
+    raise_inside(monkeypatch, name, SystemExit(1))
+    assert cg_bench(name, *ARGUMENTS[name]).code == 70
+
+
 def test_a_stdout_without_a_descriptor_is_forgotten_without_complaint(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(sys, "stdout", None)
-    with contextlib.nullcontext():
-        forget_stdout()
+    forget(sys.stdout)
 
 
 def test_writing_to_a_closed_stdout_is_bad_usage(monkeypatch: pytest.MonkeyPatch) -> None:

@@ -33,7 +33,9 @@ PHASES = (
 )
 
 
-def test_the_report_goes_to_stdout_and_the_programs_output_to_stderr(replay: ReplayRunner, cg_bench: CommandLine) -> None:
+def test_the_report_goes_to_stdout_and_the_programs_output_to_stderr(
+    replay: ReplayRunner, cg_bench: CommandLine
+) -> None:
     told = cg_bench("run", "--", "/bin/true")
     assert (told.code, told.err) == (0, PHASES)
     assert told.out == REPORT
@@ -45,8 +47,12 @@ def test_the_double_dash_may_be_left_out(replay: ReplayRunner, cg_bench: Command
     assert replay.targets[0].argv == ("/bin/true",)
 
 
-@pytest.mark.parametrize("words", [["/bin/true", "--help"], ["--", "/bin/true", "--help"], ["/bin/true", "-q", "-o", "x"]])
-def test_options_behind_the_command_belong_to_the_command(replay: ReplayRunner, cg_bench: CommandLine, words: list[str]) -> None:
+@pytest.mark.parametrize(
+    "words", [["/bin/true", "--help"], ["--", "/bin/true", "--help"], ["/bin/true", "-q", "-o", "x"]]
+)
+def test_options_behind_the_command_belong_to_the_command(
+    replay: ReplayRunner, cg_bench: CommandLine, words: list[str]
+) -> None:
     told = cg_bench("run", *words)
     assert told.code == 0
     assert replay.targets[0].argv == tuple(word for word in words if word != "--")
@@ -70,7 +76,9 @@ def test_the_report_in_markdown(replay: ReplayRunner, cg_bench: CommandLine) -> 
 
 
 @pytest.mark.parametrize("option", ["-q", "--quiet"])
-def test_quiet_means_neither_report_nor_the_programs_output(replay: ReplayRunner, cg_bench: CommandLine, option: str) -> None:
+def test_quiet_means_neither_report_nor_the_programs_output(
+    replay: ReplayRunner, cg_bench: CommandLine, option: str
+) -> None:
     told = cg_bench("run", option, "-o", "r.json", "--", "/bin/true")
     assert (told.code, told.out, told.err) == (0, "", "")
     assert len(replay.targets) == 2
@@ -106,7 +114,10 @@ def test_the_result_alone_on_stdout(replay: ReplayRunner, cg_bench: CommandLine)
 @pytest.mark.parametrize(
     ("output", "message"),
     [
-        ("no/r.json", "cg-bench: error: cannot write no/r.json: No such file or directory\n  make the directory first\n"),
+        (
+            "no/r.json",
+            "cg-bench: error: cannot write no/r.json: No such file or directory\n  make the directory first\n",
+        ),
         ("/", "cg-bench: error: cannot write /: it is a directory\n  name a file in it\n"),
     ],
 )
@@ -128,7 +139,10 @@ def test_an_output_that_cannot_be_written_is_found_out_before_measuring(
         (["--env", "=x"], "cg-bench: error: --env '=x' names no variable\n"),
         (["--env", "TMPDIR=/x"], "cg-bench: error: --env TMPDIR: this variable belongs to the seal\n"),
         (["--stdin", "missing"], "cg-bench: error: cannot read --stdin missing: No such file or directory\n"),
-        (["--keep-out-files", "/dev/null/x"], "cg-bench: error: cannot make the directory /dev/null/x: Not a directory\n"),
+        (
+            ["--keep-out-files", "/dev/null/x"],
+            "cg-bench: error: cannot make the directory /dev/null/x: Not a directory\n",
+        ),
         (["--timeout", "soon"], "Usage: cg-bench run [OPTIONS] -- COMMAND [ARG]...\n"),
         (["--timeout", "0"], "Usage: "),
         (["--timeout", "-5"], "Usage: "),
@@ -155,7 +169,14 @@ def test_a_bad_time_is_told_with_the_form() -> None:
 
     from cachegrind_bench.cli.options import Duration
 
-    for text, wanted in (("90", 90_000), ("1.5min", 90_000), ("250ms", 250), (" 2 h ", 7_200_000), ("0.5s", 500), ("1m", 60_000)):
+    for text, wanted in (
+        ("90", 90_000),
+        ("1.5min", 90_000),
+        ("250ms", 250),
+        (" 2 h ", 7_200_000),
+        ("0.5s", 500),
+        ("1m", 60_000),
+    ):
         assert Duration().convert(text, None, None) == wanted
     assert Duration().convert(5, None, None) == 5
     with pytest.raises(click.BadParameter, match="write seconds, as in 90, or 1.5min"):
@@ -179,7 +200,12 @@ def test_a_command_that_does_not_exist_is_told(replay: ReplayRunner, cg_bench: C
 
 def test_a_failing_command_saves_nothing_and_harms_nothing(replay: ReplayRunner, cg_bench: CommandLine) -> None:
     Path("r.json").write_text("earlier")
-    replay.failures = [None, CommandFailedError("the command failed with exit status 3", hint="its last lines\n  | \x1b[31mx", exit_status=3)]
+    replay.failures = [
+        None,
+        CommandFailedError(
+            "the command failed with exit status 3", hint="its last lines\n  | \x1b[31mx", exit_status=3
+        ),
+    ]
     told = cg_bench("run", "-o", "r.json", "--", "/bin/true")
     assert (told.code, told.out) == (4, "")
     assert told.err.endswith(
@@ -189,7 +215,9 @@ def test_a_failing_command_saves_nothing_and_harms_nothing(replay: ReplayRunner,
     assert os.listdir() == ["r.json"]
 
 
-def test_options_reach_the_execution(replay: ReplayRunner, cg_bench: CommandLine, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_options_reach_the_execution(
+    replay: ReplayRunner, cg_bench: CommandLine, monkeypatch: pytest.MonkeyPatch
+) -> None:
     Path("in").touch()
     monkeypatch.setenv("PASSED", "1")
     told = cg_bench(
@@ -234,7 +262,13 @@ def test_bytes_that_are_no_text_are_stored_and_shown_escaped(replay: ReplayRunne
     ],
 )
 def test_options_of_the_execution_can_be_given_by_the_environment(
-    replay: ReplayRunner, cg_bench: CommandLine, monkeypatch: pytest.MonkeyPatch, name: str, value: str, attribute: str, wanted: object
+    replay: ReplayRunner,
+    cg_bench: CommandLine,
+    monkeypatch: pytest.MonkeyPatch,
+    name: str,
+    value: str,
+    attribute: str,
+    wanted: object,
 ) -> None:
     monkeypatch.setenv(f"CG_BENCH_{name}", value)
     assert cg_bench("run", "--", "/bin/true").code == 0
@@ -275,7 +309,9 @@ def test_every_other_option_can_be_given_by_the_environment(
     assert benchmark.id == "mine"
 
 
-def test_options_beat_the_environment(replay: ReplayRunner, cg_bench: CommandLine, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_options_beat_the_environment(
+    replay: ReplayRunner, cg_bench: CommandLine, monkeypatch: pytest.MonkeyPatch
+) -> None:
     monkeypatch.setenv("CG_BENCH_REPEAT", "5")
     monkeypatch.setenv("CG_BENCH_FORMAT", "json")
     told = cg_bench("run", "--repeat", "1", "--format", "table", "--", "/bin/true")

@@ -66,7 +66,9 @@ def benchmarks(draw: st.DrawFn, identity: str) -> Benchmark:
         counts=total if ok else None,
         score=Score(model=model.name, value=model.score(total)) if ok else None,
         runs=tuple(Run(layout=draw(numbers), counts=item) for item in draw(st.lists(counts, max_size=3))),
-        processes=tuple(ProcessCost(executable=draw(texts), counts=item) for item in draw(st.lists(counts, max_size=2))),
+        processes=tuple(
+            ProcessCost(executable=draw(texts), counts=item) for item in draw(st.lists(counts, max_size=2))
+        ),
         processes_exact=draw(st.booleans()),
         objects=tuple(ObjectFile(path=path, build_id=path) for path in draw(st.lists(texts, max_size=2))),
         wall_ms=draw(numbers),

@@ -37,7 +37,12 @@ def test_a_damaged_file_is_read_as_a_whole_or_refused_never_half(result: Result,
         assert decode(encode(found), "r.json") == found
 
 
-@given(st.recursive(st.none() | st.booleans() | st.integers() | st.text(), lambda inner: st.lists(inner) | st.dictionaries(st.text(), inner)))
+@given(
+    st.recursive(
+        st.none() | st.booleans() | st.integers() | st.text(),
+        lambda inner: st.lists(inner) | st.dictionaries(st.text(), inner),
+    )
+)
 def test_any_other_json_is_refused_with_the_files_name(value: object) -> None:
     import json
 

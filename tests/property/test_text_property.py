@@ -63,6 +63,8 @@ def test_nothing_shown_controls_a_terminal_and_all_of_it_can_be_encoded(text: st
     assert plain(shown) == shown
 
 
-@given(st.sampled_from(["_Z", "_ZN", "_R", "_RN", "_RI"]), st.text(st.sampled_from("0123456789abEINSTvi_CX$"), max_size=20))
+@given(
+    st.sampled_from(["_Z", "_ZN", "_R", "_RN", "_RI"]), st.text(st.sampled_from("0123456789abEINSTvi_CX$"), max_size=20)
+)
 def test_no_name_is_too_odd_to_be_demangled(start: str, rest: str) -> None:
     assert isinstance(demangled(start + rest), str)

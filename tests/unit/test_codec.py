@@ -75,7 +75,9 @@ def test_the_bytes_are_canonical() -> None:
     data = encode(result(rich_benchmark()))
     assert data.endswith(b"}\n")
     assert data.count(b"\n") == 1
-    assert json.dumps(json.loads(data), sort_keys=True, separators=(",", ":"), ensure_ascii=False).encode() + b"\n" == data
+    assert (
+        json.dumps(json.loads(data), sort_keys=True, separators=(",", ":"), ensure_ascii=False).encode() + b"\n" == data
+    )
 
 
 def test_every_name_of_a_profile_is_stored_once() -> None:
@@ -116,14 +118,26 @@ def test_keys_of_later_versions_of_the_schema_are_passed_over() -> None:
         (set_at("benchmarks[0].score", None), "benchmarks[0].score: counts and score go together"),
         (set_at("benchmarks[0].score.model", "best"), "benchmarks[0].score.model: 'best' is not a cost model"),
         (set_at("benchmarks[0].score.model", "IR"), "benchmarks[0].score.model: 'IR' is written 'ir'"),
-        (set_at("benchmarks[0].score.value", 1), "benchmarks[0].score.value: these counts give 3418 under l1+5ll+30ram"),
+        (
+            set_at("benchmarks[0].score.value", 1),
+            "benchmarks[0].score.value: these counts give 3418 under l1+5ll+30ram",
+        ),
         (set_at("benchmarks[0].runs[0].layout", -1), "benchmarks[0].runs[0].layout: -1 is negative"),
-        (set_at("benchmarks[0].exit_status", "0"), "benchmarks[0].exit_status: expected a whole number, found a string"),
+        (
+            set_at("benchmarks[0].exit_status", "0"),
+            "benchmarks[0].exit_status: expected a whole number, found a string",
+        ),
         (set_at("benchmarks[0].seal.cpu.state", "?"), "benchmarks[0].seal.cpu.state: '?' is none of pinned, kept"),
         (set_at("benchmarks[0].command", ["a", 1]), "benchmarks[0].command[1]: expected a string, found a number"),
         (set_at("benchmarks[0].profile.events", ["Ir"]), f"{ROW}: it has 11 numbers instead of 3"),
-        (set_at("benchmarks[0].profile.events", ["Ir"] * 9), "benchmarks[0].profile.events: an event stands there twice"),
-        (set_at("benchmarks[0].profile.functions", []), "benchmarks[0].profile: its rows do not add up to the benchmark's"),
+        (
+            set_at("benchmarks[0].profile.events", ["Ir"] * 9),
+            "benchmarks[0].profile.events: an event stands there twice",
+        ),
+        (
+            set_at("benchmarks[0].profile.functions", []),
+            "benchmarks[0].profile: its rows do not add up to the benchmark's",
+        ),
         (set_at(f"{ROW}[2]", 1), "benchmarks[0].profile: its rows do not add up to the benchmark's counts"),
         (set_at(f"{ROW}[2]", -5), f"{ROW}: expected whole numbers that are not negative"),
         (set_at(f"{ROW}[2]", 1 << 64), f"{ROW}: expected whole numbers that are not negative"),
@@ -174,7 +188,10 @@ def test_a_profile_without_counts_is_refused() -> None:
 @pytest.mark.parametrize("number", ["1.0", "1e3", "NaN", "Infinity", "-Infinity"])
 def test_floats_and_what_json_does_not_have_are_refused(number: str) -> None:
     data = encode(result()).replace(b'"wall_ms":1234', b'"wall_ms":' + number.encode())
-    assert str(refusal(data)) == f"r.json: not a result file: it holds the number {number}; a result file has whole numbers only"
+    assert (
+        str(refusal(data))
+        == f"r.json: not a result file: it holds the number {number}; a result file has whole numbers only"
+    )
 
 
 def test_a_key_that_stands_twice_is_refused() -> None:
@@ -201,7 +218,8 @@ def test_a_schema_of_the_future_asks_for_a_newer_version(number: str) -> None:
 
 
 @pytest.mark.parametrize(
-    "value", [{}, {"schema": "cg-bench.suite/1"}, {"schema": ""}, {"schema": "cg-bench.run/0"}, {"schema": "cg-bench.run/²"}]
+    "value",
+    [{}, {"schema": "cg-bench.suite/1"}, {"schema": ""}, {"schema": "cg-bench.run/0"}, {"schema": "cg-bench.run/²"}],
 )
 def test_another_family_of_files_is_named(value: object) -> None:
     assert "not a result file: its schema is" in str(refusal(value))

@@ -77,7 +77,10 @@ def test_what_cannot_be_executed_is_told(tmp_path: Path) -> None:
     assert refusal(tmp_path, "/tmp").message == "cannot execute /tmp: it is a directory"
     script(tmp_path / "a b", "x", 0o644)
     error = refusal(tmp_path, "./a b")
-    assert (error.message, error.hint) == ("cannot execute ./a b: permission denied", "chmod +x './a b', or name its interpreter")
+    assert (error.message, error.hint) == (
+        "cannot execute ./a b: permission denied",
+        "chmod +x './a b', or name its interpreter",
+    )
 
 
 # First lines
@@ -104,7 +107,16 @@ def test_a_script_is_run_as_the_kernel_would(tmp_path: Path, line: str, argv: li
 
 @pytest.mark.parametrize(
     "line",
-    ["#!", "#!   ", "#!/usr/bin/env -i true", "#!/usr/bin/env A=1 true", "#!/usr/bin/env -S true $HOME", "#!/usr/bin/env -S 'true", "#!/usr/bin/env nonesuch", "#!/usr/bin/env -S"],
+    [
+        "#!",
+        "#!   ",
+        "#!/usr/bin/env -i true",
+        "#!/usr/bin/env A=1 true",
+        "#!/usr/bin/env -S true $HOME",
+        "#!/usr/bin/env -S 'true",
+        "#!/usr/bin/env nonesuch",
+        "#!/usr/bin/env -S",
+    ],
 )
 def test_a_script_that_is_not_certain_is_run_as_it_is_and_named(tmp_path: Path, line: str) -> None:
     path = script(tmp_path / "s", f"{line}\n")
@@ -182,7 +194,17 @@ def python_note(tmp_path: Path, *arguments: str) -> bool:
 
 @pytest.mark.parametrize(
     "arguments",
-    ["-I", "-E x.py", "-sE", "-bIc pass", "-X utf8 -I x.py", "-Xutf8 -E", "-W ignore -I", "-Wignore -I", "-u -O -I -m mod"],
+    [
+        "-I",
+        "-E x.py",
+        "-sE",
+        "-bIc pass",
+        "-X utf8 -I x.py",
+        "-Xutf8 -E",
+        "-W ignore -I",
+        "-Wignore -I",
+        "-u -O -I -m mod",
+    ],
 )
 def test_python_that_ignores_the_seed_is_warned_of(tmp_path: Path, arguments: str) -> None:
     assert python_note(tmp_path, *arguments.split())
@@ -190,7 +212,22 @@ def test_python_that_ignores_the_seed_is_warned_of(tmp_path: Path, arguments: st
 
 @pytest.mark.parametrize(
     "arguments",
-    ["", "x.py -I", "-c I", "-m I -E", "-cI", "-mI", "-X -I", "-W -E", "-WI", "-XE", "- -I", "-- -I", "--version -I", "-u x.py -E"],
+    [
+        "",
+        "x.py -I",
+        "-c I",
+        "-m I -E",
+        "-cI",
+        "-mI",
+        "-X -I",
+        "-W -E",
+        "-WI",
+        "-XE",
+        "- -I",
+        "-- -I",
+        "--version -I",
+        "-u x.py -E",
+    ],
 )
 def test_python_that_keeps_to_the_seed_is_not(tmp_path: Path, arguments: str) -> None:
     assert not python_note(tmp_path, *arguments.split())

@@ -80,7 +80,9 @@ BASE = {"HOME": "/root", "PATH": "/bin"}
         (BASE, [""], ""),
     ],
 )
-def test_the_block_takes_the_same_bytes_whatever_is_in_it(variables: dict[str, str], argv: list[str], executable: str) -> None:
+def test_the_block_takes_the_same_bytes_whatever_is_in_it(
+    variables: dict[str, str], argv: list[str], executable: str
+) -> None:
     padded = pad(variables, argv, executable)
     assert size(padded, argv, executable) == 16384
     assert len(padded) == 64

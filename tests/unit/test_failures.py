@@ -12,7 +12,9 @@ from cachegrind_bench.valgrind.failures import check_outcome
 from tests.unit.samples import outcome
 
 
-def check(log: str = "", *, native: bool = False, ignore: bool = False, held: tuple[str, ...] = (), **changes: Any) -> None:
+def check(
+    log: str = "", *, native: bool = False, ignore: bool = False, held: tuple[str, ...] = (), **changes: Any
+) -> None:
     check_outcome(outcome(**changes), log, timeout_ms=1500, held_back=held, ignore_status=ignore, native=native)
 
 
@@ -76,7 +78,9 @@ def test_a_timeout_tells_the_time_it_was_given() -> None:
     assert "--timeout" in (found.hint or "")
 
 
-@pytest.mark.parametrize(("number", "name"), [(signal.SIGSEGV, "SIGSEGV"), (signal.SIGKILL, "SIGKILL"), (40, "signal 40")])
+@pytest.mark.parametrize(
+    ("number", "name"), [(signal.SIGSEGV, "SIGSEGV"), (signal.SIGKILL, "SIGKILL"), (40, "signal 40")]
+)
 def test_a_signal_is_named(number: int, name: str) -> None:
     found = error(exit_status=None, signal=int(number))
     assert isinstance(found, CommandFailedError)
@@ -84,7 +88,9 @@ def test_a_signal_is_named(number: int, name: str) -> None:
     assert found.message == f"the command was killed by {name} under Valgrind"
 
 
-AVX512 = "==12== \nvex amd64->IR: unhandled instruction bytes: 0x62 0xF1 0x7C 0x48 0x10 0x7 0x0 0x0 0x0 0x0\n==12== rest\n"
+AVX512 = (
+    "==12== \nvex amd64->IR: unhandled instruction bytes: 0x62 0xF1 0x7C 0x48 0x10 0x7 0x0 0x0 0x0 0x0\n==12== rest\n"
+)
 
 
 def test_avx512_is_recognised_by_its_first_byte() -> None:

@@ -49,7 +49,12 @@ def test_only_the_trapped_calls_are_told(table: Architecture) -> None:
         for argument in (0, 0x11, 0xAB11, 0x12)
         if verdict(code, table.audit, number, 1, 2, argument) == NOTIFY
     }
-    assert told == {*((7, any_) for any_ in (0, 0x11, 0xAB11, 0x12)), (9, 0x11), (9, 0xAB11), *((11, any_) for any_ in (0, 0x11, 0xAB11, 0x12))}
+    assert told == {
+        *((7, any_) for any_ in (0, 0x11, 0xAB11, 0x12)),
+        (9, 0x11),
+        (9, 0xAB11),
+        *((11, any_) for any_ in (0, 0x11, 0xAB11, 0x12)),
+    }
 
 
 def test_calls_of_another_architecture_pass(table: Architecture) -> None:

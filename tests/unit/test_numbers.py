@@ -8,7 +8,13 @@ from cachegrind_bench.render.numbers import duration, grouped, share, spread
 
 
 def test_large_numbers_are_grouped() -> None:
-    assert [grouped(number) for number in (0, 999, 1000, 1234567, -1234)] == ["0", "999", "1,000", "1,234,567", "-1,234"]
+    assert [grouped(number) for number in (0, 999, 1000, 1234567, -1234)] == [
+        "0",
+        "999",
+        "1,000",
+        "1,234,567",
+        "-1,234",
+    ]
 
 
 def test_a_share_of_nothing_is_none() -> None:
@@ -36,7 +42,16 @@ def test_a_spread_is_zero_only_where_nothing_differs(low: int, high: int, text: 
 
 @pytest.mark.parametrize(
     ("milliseconds", "text"),
-    [(0, "0 ms"), (999, "999 ms"), (1000, "1.0 s"), (1234, "1.2 s"), (59_900, "59.9 s"), (75_000, "1 min 15 s"), (119_999, "2 min 00 s"), (3_600_000, "60 min 00 s")],
+    [
+        (0, "0 ms"),
+        (999, "999 ms"),
+        (1000, "1.0 s"),
+        (1234, "1.2 s"),
+        (59_900, "59.9 s"),
+        (75_000, "1 min 15 s"),
+        (119_999, "2 min 00 s"),
+        (3_600_000, "60 min 00 s"),
+    ],
 )
 def test_durations_are_rounded_to_what_matters(milliseconds: int, text: str) -> None:
     assert duration(milliseconds) == text

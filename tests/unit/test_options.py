@@ -58,7 +58,9 @@ def test_a_cache_that_valgrind_refuses_is_refused_before(text: str, problem: str
     assert caught.value.hint == "a cache that works: --LL 32768,8,64"
 
 
-@pytest.mark.parametrize("text", ["", "32768", "32768,8", "32768,8,64,1", "32k,8,64", "-32768,8,64", "32768,8,", "٣,8,64", "1_0,8,64"])
+@pytest.mark.parametrize(
+    "text", ["", "32768", "32768,8", "32768,8,64,1", "32k,8,64", "-32768,8,64", "32768,8,", "٣,8,64", "1_0,8,64"]
+)
 def test_what_is_no_geometry_is_refused_with_the_form(text: str) -> None:
     with pytest.raises(UsageError, match="is not a cache") as caught:
         Cache.parse(text, "--D1")

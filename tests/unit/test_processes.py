@@ -23,14 +23,25 @@ FORK = "--dump-before=_Fork"
 EXEC = "--dump-before=execve"
 
 
-def cachegrind(folder: Path, name: str, counts: Counts = VECTOR, *, command: str = "/bin/p", function: str = "main") -> None:
+def cachegrind(
+    folder: Path, name: str, counts: Counts = VECTOR, *, command: str = "/bin/p", function: str = "main"
+) -> None:
     numbers = " ".join(map(str, counts.as_tuple()))
-    text = f"desc: x\ncmd: {command}\nevents: {' '.join(EVENTS)}\nfl=p.c\nfn={function}\n1 {numbers}\nsummary: {numbers}\n"
+    text = (
+        f"desc: x\ncmd: {command}\nevents: {' '.join(EVENTS)}\nfl=p.c\nfn={function}\n1 {numbers}\nsummary: {numbers}\n"
+    )
     (folder / name).write_text(text)
 
 
 def callgrind(
-    folder: Path, name: str, trigger: str, counts: Counts = VECTOR, *, command: str = "/bin/p", function: str = "main", rest: int = 0
+    folder: Path,
+    name: str,
+    trigger: str,
+    counts: Counts = VECTOR,
+    *,
+    command: str = "/bin/p",
+    function: str = "main",
+    rest: int = 0,
 ) -> None:
     # Callgrind's own order of events.
     events = ("Ir", "Dr", "Dw", "I1mr", "D1mr", "D1mw", "ILmr", "DLmr", "DLmw")
@@ -156,7 +167,9 @@ def test_without_seccomp_one_process_is_exact_and_several_are_in_doubt(tmp_path:
     assert accounts(CACHEGRIND, tmp_path, None).doubts == ()
     cachegrind(tmp_path, "out.8", command="/usr/bin/tool -x")
     found = accounts(CACHEGRIND, tmp_path, None)
-    assert found.doubts == ("processes were started, and without seccomp it cannot be told whether all were counted apart",)
+    assert found.doubts == (
+        "processes were started, and without seccomp it cannot be told whether all were counted apart",
+    )
     assert shares(found) == {"/bin/p": 1353, "/usr/bin/tool": 1353}
 
 

@@ -140,7 +140,26 @@ def test_a_result_without_a_profile_is_shown_without_functions() -> None:
 
 @pytest.mark.parametrize(
     "text",
-    ["|", "a|b", "<b>", "&lt;", "@root", "#1", "`x`", "**b**", "_i_", "~~s~~", "[l](http://x)", "![i](x)", "$x$", "\\|", "\\@a", "- x", "1 + 1", "WWW.x.y"],
+    [
+        "|",
+        "a|b",
+        "<b>",
+        "&lt;",
+        "@root",
+        "#1",
+        "`x`",
+        "**b**",
+        "_i_",
+        "~~s~~",
+        "[l](http://x)",
+        "![i](x)",
+        "$x$",
+        "\\|",
+        "\\@a",
+        "- x",
+        "1 + 1",
+        "WWW.x.y",
+    ],
 )
 def test_markdown_renders_hostile_text_as_itself(text: str) -> None:
     escaped = markdown.escape(text)

@@ -172,7 +172,14 @@ def test_preparation_and_cleaning_surround_every_execution(tmp_path: Path) -> No
             note("measured")
             return super().measure(target, tool)
 
-    run(Tracing([]), cwd=tmp_path, repeat=2, prepare="echo before >> trace", cleanup="echo after >> trace", environ=dict(os.environ))
+    run(
+        Tracing([]),
+        cwd=tmp_path,
+        repeat=2,
+        prepare="echo before >> trace",
+        cleanup="echo after >> trace",
+        environ=dict(os.environ),
+    )
     assert trace(tmp_path) == "before warm after before measured after before measured after".split()
 
 
@@ -186,7 +193,13 @@ def test_cleaning_happens_after_a_failure_too_and_does_not_hide_it(tmp_path: Pat
 def test_a_failing_preparation_is_told_with_its_words_and_cleaned_up(tmp_path: Path) -> None:
     runner = FakeRunner([])
     with pytest.raises(MeasurementError) as caught:
-        run(runner, cwd=tmp_path, prepare="echo oh no >&2; exit 7", cleanup="echo after >> trace", environ=dict(os.environ))
+        run(
+            runner,
+            cwd=tmp_path,
+            prepare="echo oh no >&2; exit 7",
+            cleanup="echo after >> trace",
+            environ=dict(os.environ),
+        )
     assert caught.value.message == "the --prepare command failed with exit status 7: echo oh no >&2; exit 7"
     assert caught.value.hint == "oh no"
     assert executions(runner) == []
@@ -262,11 +275,12 @@ def test_doubts_are_warnings_and_make_the_account_inexact() -> None:
 
 
 def test_a_launcher_in_front_of_the_program_is_named_with_its_share() -> None:
-    processes = (ProcessCost(executable="/bin/sh", counts=VECTOR), ProcessCost(executable="/bin/p", counts=times(VECTOR, 3)))
-    images = (image(7, "/bin/sh", replaced=True), image(7, "/bin/p"), image(8, "/bin/x", forked=True))
-    found = run(
-        FakeRunner([], measured=[measurement(times(VECTOR, 4), processes=processes, images=images)]), warmup=0
+    processes = (
+        ProcessCost(executable="/bin/sh", counts=VECTOR),
+        ProcessCost(executable="/bin/p", counts=times(VECTOR, 3)),
     )
+    images = (image(7, "/bin/sh", replaced=True), image(7, "/bin/p"), image(8, "/bin/x", forked=True))
+    found = run(FakeRunner([], measured=[measurement(times(VECTOR, 4), processes=processes, images=images)]), warmup=0)
     assert found.warnings == (
         "/bin/sh executed /bin/p in its place: 1,353 instructions (25.0 %) of this score are its own; "
         "measure /bin/p itself if they do not belong",
@@ -311,7 +325,14 @@ def test_bytes_that_are_no_text_are_stored_escaped() -> None:
 
 def test_the_target_is_what_the_plan_says() -> None:
     found = target_of(
-        plan(request=Request(values={"A": "1"}), stdin=Path("/x"), timeout_ms=5, cpu=1, clock=PINNED_CLOCK, ignore_exit_status=True)
+        plan(
+            request=Request(values={"A": "1"}),
+            stdin=Path("/x"),
+            timeout_ms=5,
+            cpu=1,
+            clock=PINNED_CLOCK,
+            ignore_exit_status=True,
+        )
     )
     assert (found.argv, found.executable, found.cwd, found.stdin) == (("/bin/p", "a b"), "/bin/p", "/tmp", "/x")
     assert (found.timeout_ms, found.cpu, found.clock, found.ignore_status) == (5, 1, PINNED_CLOCK, True)

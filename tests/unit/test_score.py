@@ -28,7 +28,12 @@ def test_the_reference_vector_scores_as_the_design_says(name: str, score: int) -
 
 @pytest.mark.parametrize(
     ("text", "name"),
-    [(" L1+5LL+30RAM ", "l1+5ll+30ram"), ("1l1+05ll+030ram", "l1+5ll+30ram"), ("IR", "ir"), ("02l1+1ll+1ram", "2l1+1ll+1ram")],
+    [
+        (" L1+5LL+30RAM ", "l1+5ll+30ram"),
+        ("1l1+05ll+030ram", "l1+5ll+30ram"),
+        ("IR", "ir"),
+        ("02l1+1ll+1ram", "2l1+1ll+1ram"),
+    ],
 )
 def test_spellings_of_one_model_have_one_name(text: str, name: str) -> None:
     assert CostModel.parse(text).name == name
@@ -41,7 +46,17 @@ def test_the_default_is_the_formula_of_the_article() -> None:
 
 @pytest.mark.parametrize(
     "text",
-    ["", "l1", "l1+5ll", "5ll+30ram", "l1+5ll+30ram+1", "l1+-5ll+30ram", "l1+5.5ll+30ram", "l1 + 5ll + 30ram", "l1+1234567ll+1ram"],
+    [
+        "",
+        "l1",
+        "l1+5ll",
+        "5ll+30ram",
+        "l1+5ll+30ram+1",
+        "l1+-5ll+30ram",
+        "l1+5.5ll+30ram",
+        "l1 + 5ll + 30ram",
+        "l1+1234567ll+1ram",
+    ],
 )
 def test_anything_else_is_refused_with_an_example(text: str) -> None:
     with pytest.raises(UsageError, match="is not a cost model") as caught:

@@ -111,7 +111,9 @@ def test_anothers_directory_is_passed_over(tmp_path: Path, monkeypatch: pytest.M
     assert "cg-bench.00" in (caught.value.hint or "")
 
 
-def test_a_directory_removed_between_opening_and_locking_is_not_taken(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_a_directory_removed_between_opening_and_locking_is_not_taken(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
     real = fcntl.flock
     removed: list[Path] = []
 
@@ -140,7 +142,10 @@ def test_a_lock_that_was_inherited_holds_the_directory(tmp_path: Path) -> None:
 def test_no_place_for_it_is_told(tmp_path: Path) -> None:
     with pytest.raises(MeasurementError) as caught, scratch(tmp_path / "missing"):
         pass
-    assert caught.value.message == f"cannot make the scratch directory {tmp_path}/missing/cg-bench.00: No such file or directory"
+    assert (
+        caught.value.message
+        == f"cannot make the scratch directory {tmp_path}/missing/cg-bench.00: No such file or directory"
+    )
 
 
 PROGRAM = """

@@ -75,7 +75,9 @@ def refusal(prefix: Path, explicit: str | None = None, **environ: str) -> Measur
 
 def test_a_plain_installation_is_found_on_path(tmp_path: Path, answers: FakeValgrind) -> None:
     launcher, libexec = program(tmp_path / "bin/valgrind"), tools(tmp_path / "libexec/valgrind")
-    assert found(tmp_path) == Valgrind(launcher=str(launcher), libexec=str(libexec), version="3.24.0", guest_chase_off=True)
+    assert found(tmp_path) == Valgrind(
+        launcher=str(launcher), libexec=str(libexec), version="3.24.0", guest_chase_off=True
+    )
     # Nothing of the caller's environment reaches it, and Memcheck, a package of its own in places, is not needed.
     assert all(environ == {"VALGRIND_LIB": str(libexec)} for _argv, environ in answers.calls)
     assert all("--tool=cachegrind" in argv for argv, _environ in answers.calls)
@@ -176,7 +178,10 @@ def test_without_a_known_package_manager_all_lines_are_told(tmp_path: Path) -> N
     assert all(line in (error.hint or "") for line in INSTALL.values())
 
 
-@pytest.mark.parametrize(("told", "version"), [(b"valgrind-3.16.1\n", "3.16.1"), (b"valgrind-4.0.GIT\n", "4.0"), (b"valgrind-3.24.0-1ubuntu\n", "3.24.0")])
+@pytest.mark.parametrize(
+    ("told", "version"),
+    [(b"valgrind-3.16.1\n", "3.16.1"), (b"valgrind-4.0.GIT\n", "4.0"), (b"valgrind-3.24.0-1ubuntu\n", "3.24.0")],
+)
 def test_versions_are_read(tmp_path: Path, answers: FakeValgrind, told: bytes, version: str) -> None:
     program(tmp_path / "bin/valgrind")
     tools(tmp_path / "libexec/valgrind")
@@ -192,7 +197,9 @@ def test_a_version_that_is_too_old_is_refused(tmp_path: Path, answers: FakeValgr
 
 
 @pytest.mark.parametrize(("stderr", "words"), [(b"cannot execute\n", "cannot execute"), (b"", "status 0")])
-def test_a_valgrind_that_does_not_work_is_told_in_its_words(tmp_path: Path, answers: FakeValgrind, stderr: bytes, words: str) -> None:
+def test_a_valgrind_that_does_not_work_is_told_in_its_words(
+    tmp_path: Path, answers: FakeValgrind, stderr: bytes, words: str
+) -> None:
     path = program(tmp_path / "bin/valgrind")
     tools(tmp_path / "libexec/valgrind")
     answers.version, answers.stderr = b"", stderr

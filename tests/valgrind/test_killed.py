@@ -77,7 +77,9 @@ def wait_for(condition: Callable[[], object], what: str) -> None:
 
 
 @pytest.fixture
-def running(cg_bench: CgBench, compile_c: CompileC, marker: str) -> Iterator[Callable[[str], tuple[Popen[bytes], Path]]]:
+def running(
+    cg_bench: CgBench, compile_c: CompileC, marker: str
+) -> Iterator[Callable[[str], tuple[Popen[bytes], Path]]]:
     """Return a function that starts a run and waits until the program's family is complete."""
     started: list[Popen[bytes]] = []
 
@@ -88,7 +90,9 @@ def running(cg_bench: CgBench, compile_c: CompileC, marker: str) -> Iterator[Cal
 
         def complete() -> bool:
             assert run.poll() is None, run.communicate()
-            folders = [Path(temporary) for temporary in processes(marker).values() if temporary.startswith("/tmp/cg-bench")]
+            folders = [
+                Path(temporary) for temporary in processes(marker).values() if temporary.startswith("/tmp/cg-bench")
+            ]
             return any(len(list(folder.glob(f"{marker}-*"))) == 3 for folder in folders)
 
         wait_for(complete, "the program did not get going")
@@ -100,6 +104,8 @@ def running(cg_bench: CgBench, compile_c: CompileC, marker: str) -> Iterator[Cal
         with suppress(ProcessLookupError):
             run.kill()
         run.communicate()
+    for pid in processes(marker):  # nothing, except where the launcher itself was killed
+        os.kill(pid, signal.SIGKILL)
 
 
 def assert_nothing_left(cg_bench: CgBench, marker: str, temporary: Path) -> None:
@@ -147,13 +153,15 @@ def test_ctrl_c_in_a_terminal_which_signals_the_whole_group_leaves_nothing_behin
     assert_nothing_left(cg_bench, marker, temporary)
 
 
-def test_a_killed_launcher_takes_the_program_with_it(
+def test_a_killed_launcher_is_told_and_takes_the_program_itself_with_it(
     cg_bench: CgBench, running: Callable[[str], tuple[Popen[bytes], Path]], marker: str
 ) -> None:
     run, _temporary = running("0")
     (launcher,) = (int(pid) for pid in Path(f"/proc/{run.pid}/task/{run.pid}/children").read_text().split())
+    (program,) = (int(pid) for pid in Path(f"/proc/{launcher}/task/{launcher}/children").read_text().split()[:1])
     os.kill(launcher, signal.SIGKILL)
     assert run.wait(PATIENCE_S) == 4
+    wait_for(lambda: program not in processes(marker), "the program still runs")
     assert b"launcher" in run.communicate()[1]
     assert os.listdir(cg_bench.cwd) == []
 

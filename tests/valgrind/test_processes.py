@@ -327,9 +327,7 @@ def test_a_shim_behind_a_scripts_first_line_is_resolved_too(
     assert finished.benchmark["tool"] == "cachegrind"
 
 
-def test_a_launcher_script_that_is_not_known_is_named_in_a_warning(
-    cg_bench: CgBench, executable: Executable
-) -> None:
+def test_a_launcher_script_that_is_not_known_is_named_in_a_warning(cg_bench: CgBench, executable: Executable) -> None:
     launcher = executable("launcher", '#!/bin/sh\nname=true\nexec "/bin/$name" "$@"\n')
     finished = cg_bench.run(launcher)
     assert len(executables(finished)) == 2

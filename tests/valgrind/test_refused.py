@@ -136,9 +136,7 @@ def test_other_results_are_not_comparable_with_one_made_without_pinned_randomnes
     assert unrandomised.benchmark["key"] == sealed.benchmark["key"], "ASLR is not part of the key"
 
 
-def test_without_seccomp_a_program_that_forks_is_still_measured_and_doubted(
-    cg_bench: CgBench, tmp_path: Path
-) -> None:
+def test_without_seccomp_a_program_that_forks_is_still_measured_and_doubted(cg_bench: CgBench, tmp_path: Path) -> None:
     script = tmp_path / "script"
     script.write_text("i=0; while [ $i -lt 100 ]; do i=$((i+1)); done; /bin/true; /bin/true\n")
     finished = cg_bench.run("sh", script, before=refusing(SECCOMP))

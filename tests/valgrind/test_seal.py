@@ -303,9 +303,7 @@ def test_random_bytes_look_random(randomness: Finished) -> None:
     assert found["fopen"] == found["/dev/urandom"], "every opener reads from the beginning"
 
 
-def test_randomness_stays_pinned_across_an_exec(
-    cg_bench: CgBench, randomness: Finished, compile_c: CompileC
-) -> None:
+def test_randomness_stays_pinned_across_an_exec(cg_bench: CgBench, randomness: Finished, compile_c: CompileC) -> None:
     finished = cg_bench.run("sh", "-c", f"exec {compile_c(RANDOMNESS)}")
     assert finished.said == randomness.said
 
