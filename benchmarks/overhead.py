@@ -19,7 +19,7 @@ from pathlib import Path
 from cachegrind_bench.valgrind.options import Geometry, Tool, arguments
 from cachegrind_bench.valgrind.tool import find
 
-LONG = "s = 0\nfor i in range(6_000_000):\n    s += i * i % 7\n"
+LONG = "s = 0\nfor i in range(2_000_000):\n    s += i * i % 7\n"
 COMMANDS = {
     "short: /bin/true": ["/bin/true"],
     "start-up of Python": [os.path.realpath(sys.executable), "-c", "pass"],

@@ -44,8 +44,8 @@ flags take `1` or `0`.
 | 0 | fine |
 | 1 | `verify`: something moved the counts |
 | 2 | bad usage, or input that cannot be read |
-| 3 | results that must not be compared |
-| 4 | measuring failed: the command failed or timed out, or Valgrind did |
+| 3 | kept for results that must not be compared |
+| 4 | measuring failed: the command failed or timed out, or Valgrind did; `doctor`: this machine cannot measure |
 | 70 | an error in cg-bench itself; a traceback says where |
 | 130 | interrupted |
 """

@@ -23,6 +23,7 @@ from cachegrind_bench.hermetic.program import become
 from cachegrind_bench.hermetic.supervisor import Clock, Supervisor
 
 _LENGTH = struct.Struct("=I")
+_LONGEST_WAIT_MS = 3_600_000  # poll takes 31 bits
 
 
 def main() -> None:
@@ -157,7 +158,8 @@ class _Launch:
         timeout, grace = self.orders["timeout_ns"], self.orders["grace_ns"]
         deadline = None if timeout is None else started_ns + timeout
         while True:
-            wait = None if deadline is None else max(0, (deadline - time.monotonic_ns()) // 1_000_000 + 1)
+            left_ms = None if deadline is None else (deadline - time.monotonic_ns()) // 1_000_000 + 1
+            wait = None if left_ms is None else min(max(0, left_ms), _LONGEST_WAIT_MS)
             for descriptor, event in self.poll.poll(wait):
                 if self.supervisor is not None and descriptor == self.supervisor.listener:
                     self._serve(event)

@@ -32,6 +32,7 @@ _DEVICES = (b"/dev/urandom\0", b"/dev/random\0")
 # Large enough for any seeding; beyond it the file reads as zeros (a hole), so it never ends and never blocks.
 _DEVICE_BYTES, _DEVICE_SIZE = 4 << 20, 1 << 44
 _LONGEST_ANSWER = 1 << 20
+_SINCE_BOOT_NS = 1_000_000_000  # where pinned clocks other than the wall's start
 
 
 class Clock(NamedTuple):
@@ -102,7 +103,10 @@ class Supervisor:
             return
         except _RefuseError as refusal:
             answered, error_number = True, refusal.number
-        except OSError:
+        except (
+            OSError,
+            struct.error,
+        ):  # an address that cannot be read, or not far enough: the kernel says what it says
             answered = False
         flags = 0 if answered else _CONTINUE
         try:
@@ -194,9 +198,10 @@ class Supervisor:
         process = self._processes.of_thread(thread)
         process.ticks += 1
         since_start = process.ticks * clock.step_ns
-        # Clocks other than the wall's count from somewhere in the past; an hour is as good as any.
+        # Both kinds of clocks lag behind the kernel's own, which judges deadlines: a wait for a time that was computed
+        # from ours ends at once, on every machine, where one ahead of the kernel would last until that catches up.
         wall = name != "clock_gettime" or args[0] in (0, 5, 11)
-        seconds, nanoseconds = divmod((clock.epoch_ns if wall else 3_600_000_000_000) + since_start, 1_000_000_000)
+        seconds, nanoseconds = divmod((clock.epoch_ns if wall else _SINCE_BOOT_NS) + since_start, 1_000_000_000)
         if name == "time":
             if args[0]:
                 self._poke(ident, thread, args[0], struct.pack("=q", seconds))
@@ -225,9 +230,11 @@ class Supervisor:
         try:
             fcntl.ioctl(self.listener, _ID_VALID, struct.pack("=Q", ident))
             try:
-                os.pwrite(memory, data, address)
+                written = os.pwrite(memory, data, address)
             except OSError as error:
                 raise _RefuseError(errno.EFAULT) from error
+            if written < len(data):
+                raise _RefuseError(errno.EFAULT)
         finally:
             os.close(memory)
 

@@ -37,8 +37,8 @@ def _table(section: Section, stream: TextIO) -> None:
     rows = section.rows
     width = max(len(row) for row in (section.columns, *rows))
     heading = (*section.columns, *[""] * (width - len(section.columns)))
-    cells = [[row[place] for row in rows if row[place : place + 1] not in ((), ("",))] for place in range(width)]
-    numeric = [bool(column) and all(map(is_number, column)) for column in cells]
+    columns = [[row[place] for row in rows if row[place : place + 1] not in ((), ("",))] for place in range(width)]
+    numeric = [bool(column) and all(map(is_number, column)) for column in columns]
     stream.write("| " + " | ".join(escape(name) for name in heading) + " |\n")
     stream.write("| " + " | ".join("--:" if right else "---" for right in numeric) + " |\n")
     for row in rows:

@@ -179,7 +179,7 @@ def test_a_bad_time_is_told_with_the_form() -> None:
     ):
         assert Duration().convert(text, None, None) == wanted
     assert Duration().convert(5, None, None) == 5
-    with pytest.raises(click.BadParameter, match="write seconds, as in 90, or 1.5min"):
+    with pytest.raises(click.BadParameter, match=r"write seconds, as in 90, or 1\.5min"):
         Duration().convert("1 day", None, None)
 
 
@@ -221,8 +221,22 @@ def test_options_reach_the_execution(
     Path("in").touch()
     monkeypatch.setenv("PASSED", "1")
     told = cg_bench(
-        *"run --env PASSED --env SET=2 --stdin in --timeout 1.5 --ignore-exit-status --pin-clock --model ir".split(),
-        *"--I1 65536,4,64 --valgrind /opt/vg --keep-out-files kept -o r.json --".split(),
+        *[
+            "run",
+            "--env",
+            "PASSED",
+            "--env",
+            "SET=2",
+            "--stdin",
+            "in",
+            "--timeout",
+            "1.5",
+            "--ignore-exit-status",
+            "--pin-clock",
+            "--model",
+            "ir",
+        ],
+        *["--I1", "65536,4,64", "--valgrind", "/opt/vg", "--keep-out-files", "kept", "-o", "r.json", "--"],
         "/bin/true",
     )
     assert told.code == 0
@@ -252,27 +266,27 @@ def test_bytes_that_are_no_text_are_stored_and_shown_escaped(replay: ReplayRunne
 
 
 @pytest.mark.parametrize(
-    ("name", "value", "attribute", "wanted"),
+    ("variable", "wanted"),
     [
-        ("TIMEOUT", "2", "timeout_ms", 2000),
-        ("IGNORE_EXIT_STATUS", "1", "ignore_status", True),
-        ("IGNORE_EXIT_STATUS", "0", "ignore_status", False),
-        ("IGNORE_EXIT_STATUS", "", "ignore_status", False),
-        ("STDIN", "/dev/null", "stdin", "/dev/null"),
+        ("TIMEOUT=2", {"timeout_ms": 2000}),
+        ("IGNORE_EXIT_STATUS=1", {"ignore_status": True}),
+        ("IGNORE_EXIT_STATUS=0", {"ignore_status": False}),
+        ("IGNORE_EXIT_STATUS=", {"ignore_status": False}),
+        ("STDIN=/dev/null", {"stdin": "/dev/null"}),
     ],
 )
 def test_options_of_the_execution_can_be_given_by_the_environment(
     replay: ReplayRunner,
     cg_bench: CommandLine,
     monkeypatch: pytest.MonkeyPatch,
-    name: str,
-    value: str,
-    attribute: str,
-    wanted: object,
+    variable: str,
+    wanted: dict[str, object],
 ) -> None:
+    name, _, value = variable.partition("=")
     monkeypatch.setenv(f"CG_BENCH_{name}", value)
     assert cg_bench("run", "--", "/bin/true").code == 0
-    assert getattr(replay.targets[0], attribute) == wanted
+    for attribute, expected in wanted.items():
+        assert getattr(replay.targets[0], attribute) == expected
 
 
 def test_every_other_option_can_be_given_by_the_environment(

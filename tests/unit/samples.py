@@ -9,7 +9,6 @@ from typing import TYPE_CHECKING, Any
 
 from cachegrind_bench.hermetic.images import Image
 from cachegrind_bench.hermetic.launch import Outcome
-from cachegrind_bench.hermetic.images import Image
 from cachegrind_bench.model.metrics import EVENTS, Counts, FunctionCost, Profile
 from cachegrind_bench.model.result import (
     Benchmark,

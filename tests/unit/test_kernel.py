@@ -20,6 +20,7 @@ def verdict(code: bytes, audit: int, number: int, *arguments: int) -> int:
     data = struct.pack("=iIQ6Q", number, audit, 0, *filled)
     steps = [struct.unpack_from("=HBBI", code, place) for place in range(0, len(code), 8)]
     accumulator, place = 0, 0
+    constant: int
     while True:
         operation, if_true, if_false, constant = steps[place]
         place += 1

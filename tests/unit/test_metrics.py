@@ -25,7 +25,7 @@ def test_events_stand_in_cachegrinds_order() -> None:
 def test_counts_are_taken_by_name_and_other_events_left_out() -> None:
     assert Counts.from_mapping({"Bc": 9, **VECTOR.as_dict()}) == VECTOR
     with pytest.raises(KeyError, match="DLmw"):
-        Counts.from_mapping({name: 1 for name in EVENTS[:-1]})
+        Counts.from_mapping(dict.fromkeys(EVENTS[:-1], 1))
 
 
 def test_nine_values_are_needed_no_fewer_and_no_more() -> None:
@@ -37,7 +37,7 @@ def test_nine_values_are_needed_no_fewer_and_no_more() -> None:
 
 def test_counts_add() -> None:
     assert VECTOR + ZERO == VECTOR
-    assert VECTOR + VECTOR == times(VECTOR, 2)
+    assert times(VECTOR, 2) == VECTOR + VECTOR
 
 
 def test_a_profile_adds_up_its_rows() -> None:

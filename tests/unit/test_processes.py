@@ -15,7 +15,7 @@ from tests.unit.samples import VECTOR, image, outcome, times
 if TYPE_CHECKING:
     from pathlib import Path
 
-    from cachegrind_bench.hermetic.supervisor import Image
+    from cachegrind_bench.hermetic.images import Image
 
 CACHEGRIND, CALLGRIND = Tool.CACHEGRIND, Tool.CALLGRIND
 END = "Program termination"
@@ -196,3 +196,27 @@ def test_programs_stand_by_cost_then_by_name(tmp_path: Path) -> None:
         images.append(image(pid, path, forked=pid > 7))
     found = accounts(CALLGRIND, tmp_path, images)
     assert [item.executable for item in found.processes] == ["/c", "/a", "/b"]
+
+
+def test_what_callgrind_counted_and_booked_nowhere_has_a_row_of_its_own(tmp_path: Path) -> None:
+    callgrind(tmp_path, "out.7", END, rest=4)
+    found = accounts(CALLGRIND, tmp_path, [image(7, "/bin/p")])
+    assert {(row.file, row.name): row.counts[0] for row in found.profile.functions} == {
+        ("p.c", "main"): 1353,
+        ("???", "(last block of a thread)"): 4,
+    }
+    assert found.profile.counts().Ir == 1357
+
+
+def test_functions_that_callgrind_names_by_address_are_one_without_a_name(tmp_path: Path) -> None:
+    callgrind(tmp_path, "out.7", END, function="0x00000000000110a0")
+    callgrind(tmp_path, "out.7.1", FORK, function="0x00000000000110b0")
+    found = accounts(CALLGRIND, tmp_path, [image(7, "/bin/p", forks=1)])
+    assert [(row.name, row.counts[0]) for row in found.profile.functions] == [("???", 2706)]
+
+
+def test_a_child_that_left_no_trace_is_told(tmp_path: Path) -> None:
+    callgrind(tmp_path, "out.7.1", FORK)
+    callgrind(tmp_path, "out.7", END)
+    found = accounts(CALLGRIND, tmp_path, [image(7, "/bin/p", forks=1)])
+    assert found.doubts == ("1 child process(es) were killed or left no trace, and their counts are lost",)

@@ -176,5 +176,5 @@ print(os.listdir(sys.argv[1]))
 
 def test_what_a_program_made_unreadable_is_removed_all_the_same() -> None:
     with tempfile.TemporaryDirectory() as folder:  # pytest's own is closed to others
-        os.chmod(folder, 0o777)
+        os.chmod(folder, 0o777)  # noqa: S103 - for the user without rights
         assert run_without_rights(PROGRAM, folder) == "[]\n"

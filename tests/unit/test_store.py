@@ -28,7 +28,8 @@ def umask() -> Iterator[None]:
     os.umask(before)
 
 
-def test_a_new_file_has_the_mode_that_the_umask_gives(tmp_path: Path, umask: None) -> None:
+@pytest.mark.usefixtures("umask")
+def test_a_new_file_has_the_mode_that_the_umask_gives(tmp_path: Path) -> None:
     write_atomic(tmp_path / "r.json", b"x")
     assert (tmp_path / "r.json").read_bytes() == b"x"
     assert stat.S_IMODE((tmp_path / "r.json").stat().st_mode) == 0o640
@@ -126,7 +127,7 @@ except UsageError as error:
 
 def test_a_folder_that_forbids_writing_is_found_out_before() -> None:
     with tempfile.TemporaryDirectory() as folder:  # pytest's own is closed to others
-        os.chmod(folder, 0o555)
+        os.chmod(folder, 0o555)  # noqa: S103 - for the user without rights
         told = run_without_rights(FORBIDDEN, f"{folder}/r.json")
         assert told == f"cannot write {folder}/r.json: Permission denied\n"
 

@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING
 
 import pytest
 
+from cachegrind_bench import process
 from cachegrind_bench.errors import MeasurementError
 from cachegrind_bench.process import Completed
 from cachegrind_bench.valgrind import tool
@@ -47,7 +48,7 @@ class FakeValgrind:
 @pytest.fixture
 def answers(monkeypatch: pytest.MonkeyPatch) -> FakeValgrind:
     fake = FakeValgrind()
-    monkeypatch.setattr(tool.process, "run", fake)
+    monkeypatch.setattr(process, "run", fake)
     return fake
 
 

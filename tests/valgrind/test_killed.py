@@ -49,6 +49,7 @@ int main(int argc, char **argv) {
 }
 """
 PATIENCE_S = 20
+CODES = {"SIGKILL": {-9}, "SIGTERM": {-15, 143}, "SIGINT": {130}}
 
 
 @pytest.fixture
@@ -117,27 +118,22 @@ def assert_nothing_left(cg_bench: CgBench, marker: str, temporary: Path) -> None
 
 
 @pytest.mark.parametrize("warmup", ["1", "0"], ids=["in the warm-up", "under Valgrind"])
-@pytest.mark.parametrize(
-    ("number", "codes"),
-    [(signal.SIGKILL, {-9}), (signal.SIGTERM, {-15, 143}), (signal.SIGINT, {130})],
-    ids=["SIGKILL", "SIGTERM", "SIGINT"],
-)
+@pytest.mark.parametrize("name", CODES)
 def test_a_run_ended_by_a_signal_leaves_nothing_behind(
     cg_bench: CgBench,
     running: Callable[[str], tuple[Popen[bytes], Path]],
     marker: str,
-    number: signal.Signals,
-    codes: set[int],
+    name: str,
     warmup: str,
 ) -> None:
     run, temporary = running(warmup)
-    assert len([name for name in processes(marker).values() if name]) >= 3
-    run.send_signal(number)
-    assert run.wait(PATIENCE_S) in codes
+    assert len([folder for folder in processes(marker).values() if folder]) >= 3
+    run.send_signal(signal.Signals[name])
+    assert run.wait(PATIENCE_S) in CODES[name]
     assert_nothing_left(cg_bench, marker, temporary)
     _stdout, stderr = run.communicate()
     assert b"Traceback" not in stderr
-    if number == signal.SIGINT:
+    if name == "SIGINT":
         assert b"interrupted" in stderr
 
 

@@ -69,7 +69,7 @@ def build(argv: Sequence[str], folder: Path, needed: str) -> None:
 def spread(cg_bench: CgBench, *command: str, options: Sequence[str] = ()) -> float:
     """Measure three times in one run, and return (max − min) / min of Ir."""
     finished = cg_bench.run(*command, options=["--repeat", str(REPEAT), *options])
-    counts = [run["counts"]["Ir"] for run in finished.benchmark["runs"]]
+    counts: list[int] = [run["counts"]["Ir"] for run in finished.benchmark["runs"]]
     assert len(counts) == REPEAT
     return (max(counts) - min(counts)) / min(counts)
 

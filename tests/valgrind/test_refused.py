@@ -83,7 +83,7 @@ CASES = {
 }
 
 
-@pytest.fixture(params=CASES.values(), ids=CASES.keys())
+@pytest.fixture(params=list(CASES.values()), ids=list(CASES))
 def refusal(request: pytest.FixtureRequest) -> tuple[list[str], set[str], str]:
     found: tuple[list[str], set[str], str] = request.param
     return found

@@ -271,6 +271,28 @@ int main(int argc, char **argv) {
 }
 """
 
+BAD_ADDRESSES = r"""
+#define _GNU_SOURCE
+#include <errno.h>
+#include <stdio.h>
+#include <sys/mman.h>
+#include <sys/syscall.h>
+#include <unistd.h>
+static void call(long result) { printf("%ld/%d ", result, result < 0 ? errno : 0); }
+int main(void) {
+    char *page = mmap(0, 8192, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
+    munmap(page + 4096, 4096);
+    printf("<<< ");
+    call(syscall(SYS_execve, "/bin/true", page + 4092, 0));
+    call(syscall(SYS_execve, 1L, 1L, 0));
+    call(syscall(435, page + 4092, 88));
+    call(syscall(SYS_openat, -100, page + 4093, 0));
+    call(syscall(SYS_getrandom, 8L, 100, 0));
+    puts(">>>");
+    return 0;
+}
+"""
+
 
 def lines(finished: Finished) -> dict[str, str]:
     """Return the lines a program wrote, by their first word."""
@@ -333,8 +355,9 @@ def test_threads_draw_the_same_bytes_in_each_run(cg_bench: CgBench, compile_c: C
     program = compile_c(THREADS, "-O1", "-pthread")
     first, second = cg_bench.run(program), cg_bench.run(program)
     assert len(set(first.said.splitlines())) == 3
+    # Which thread comes first, and so a few instructions of locking, is up to the kernel's scheduler.
     assert set(first.said.splitlines()) == set(second.said.splitlines())
-    assert first.counts == second.counts
+    assert first.counts["Ir"] == pytest.approx(second.counts["Ir"], rel=1e-3)
 
 
 def test_reading_twenty_megabytes_of_randomness_neither_ends_early_nor_hangs(
@@ -356,6 +379,14 @@ def test_opening_thousands_of_ordinary_files_works(cg_bench: CgBench, compile_c:
     file = tmp_path / "file"
     file.write_text("x" * 10)
     assert cg_bench.run(compile_c(FILES), file, options=["--timeout", "60"]).said == "30000 1 1"
+
+
+def test_addresses_that_lead_nowhere_get_the_kernels_answers(cg_bench: CgBench, compile_c: CompileC) -> None:
+    program = compile_c(BAD_ADDRESSES)
+    alone = subprocess.run([program], capture_output=True, text=True, check=True).stdout
+    finished = cg_bench.run(program)
+    assert finished.code == 0, finished.stderr
+    assert alone.strip() in finished.stderr, "natively, in the warm-up"
 
 
 # --- The clock -----------------------------------------------------------------------------------------------------------
