@@ -126,7 +126,10 @@ def _kernel(release: str) -> Check:
 
 def _cpus() -> Check:
     allowed = sorted(os.sched_getaffinity(0))
-    return Check(name="CPUs", found=f"{len(allowed)} may be used; programs run on number {allowed[-1]}, and on others at the same time")
+    return Check(
+        name="CPUs",
+        found=f"{len(allowed)} may be used; programs run on number {allowed[-1]}, and on others at the same time",
+    )
 
 
 def _yama(scope: int) -> Check:
