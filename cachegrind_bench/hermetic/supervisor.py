@@ -103,11 +103,8 @@ class Supervisor:
             return
         except _RefuseError as refusal:
             answered, error_number = True, refusal.number
-        except (
-            OSError,
-            struct.error,
-        ):  # an address that cannot be read, or not far enough: the kernel says what it says
-            answered = False
+        except (OSError, struct.error):
+            answered = False  # an address that cannot be read, or not far enough: the kernel says what it says
         flags = 0 if answered else _CONTINUE
         try:
             fcntl.ioctl(self.listener, _SEND, _RESPONSE.pack(ident, value, -error_number, flags))
@@ -119,9 +116,8 @@ class Supervisor:
         if name == "getrandom":
             return True, self._getrandom(ident, thread, args[0], args[1])
         if name in ("openat", "open"):
-            self._open(
-                ident, thread, args[1] if name == "openat" else args[0], args[2] if name == "openat" else args[1]
-            )
+            path, flags = args[1:3] if name == "openat" else args[:2]
+            self._open(ident, thread, path, flags)
         elif name in ("getrlimit", "prlimit64"):
             self._pin_at_random(ident, thread)
         elif name in ("execve", "execveat"):
