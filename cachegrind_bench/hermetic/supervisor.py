@@ -121,9 +121,8 @@ class Supervisor:
         elif name in ("getrlimit", "prlimit64"):
             self._pin_at_random(ident, thread)
         elif name in ("execve", "execveat"):
-            self._processes.execute(
-                thread, args[0] if name == "execve" else args[1], args[1] if name == "execve" else args[2]
-            )
+            path, arguments = args[:2] if name == "execve" else args[1:3]
+            self._processes.execute(thread, path, arguments)
         elif name in ("fork", "vfork", "clone"):
             self._processes.fork(thread)
         elif name == "exit_group":
