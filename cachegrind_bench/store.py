@@ -17,9 +17,11 @@ def check_writable(path: Path) -> None:
     """Find out before any work whether `write_atomic` will work; UsageError naming the file if not."""
     if _is_special(path):
         return
-    if path.is_dir():
+    if os.path.isdir(path):  # unlike Path's, never an exception (Python up to 3.13)
         raise UsageError(f"cannot write {path}: it is a directory", hint="name a file in it")
     try:
+        with suppress(FileNotFoundError):
+            path.stat()  # fails where the name is too long
         descriptor, temporary = tempfile.mkstemp(dir=_target(path).parent, prefix=_PREFIX)
     except OSError as error:
         raise _cannot_write(path, error) from error

@@ -5,14 +5,16 @@ from __future__ import annotations
 import importlib
 import io
 import os
+import signal
 import sys
+import time
 from typing import TYPE_CHECKING
 
 import click
 from click.shell_completion import shell_complete
 
 from cachegrind_bench._version import __version__
-from cachegrind_bench.cli.output import flush, forget, write_error
+from cachegrind_bench.cli.output import flush, forget, occupy_standard_descriptors, write_error
 from cachegrind_bench.errors import CgBenchError
 
 if TYPE_CHECKING:
@@ -27,6 +29,8 @@ COMMANDS = {
 }
 
 _COMPLETE = "_CG_BENCH_COMPLETE"  # set by the script that a shell was given for completing commands
+
+_DEAF_S = 2.5  # longer than a launcher has to end its tree
 
 OK, USAGE, INTERNAL, INTERRUPTED = 0, 2, 70, 130
 
@@ -91,7 +95,36 @@ def _variable(option: click.Option) -> str:
 
 def main(arguments: Sequence[str] | None = None) -> None:
     """Run the command line and exit with the code of DESIGN: 0, 1, 2, 3, 4, 70 or 130."""
-    sys.exit(run(arguments))
+    occupy_standard_descriptors()
+    signal.signal(signal.SIGCHLD, signal.SIG_DFL)  # ignored by who started us, it would hide how our children ended
+    received = _interruptions()
+    status = run(arguments)
+    if received and received[0] != signal.SIGINT:  # end as it would have without us
+        signal.signal(received[0], signal.SIG_DFL)
+        os.kill(os.getpid(), received[0])
+    sys.exit(status)
+
+
+def _interruptions() -> list[int]:
+    """Let SIGTERM and SIGHUP interrupt as Ctrl-C does, so that --cleanup runs; return a list of those that will have.
+
+    A second one, as an impatient user or a closing terminal sends it, must not cut short the end of the process tree.
+    """
+    received: list[int] = []
+    deaf_until = 0.0
+
+    def interrupt(number: int, frame: object) -> None:
+        nonlocal deaf_until
+        del frame
+        if time.monotonic() >= deaf_until:
+            deaf_until = time.monotonic() + _DEAF_S
+            received.append(number)
+            raise KeyboardInterrupt
+
+    for number in (signal.SIGINT, signal.SIGTERM, signal.SIGHUP):
+        if signal.getsignal(number) is not signal.SIG_IGN:  # as nohup has it
+            signal.signal(number, interrupt)
+    return received
 
 
 def run(arguments: Sequence[str] | None = None) -> int:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import os
 import re
+import stat
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, TypeVar
 
@@ -139,12 +140,13 @@ def _input(name: str | None, cwd: Path) -> Path | None:
     if name is None:
         return None
     path = cwd / name
-    if path.exists() and not path.is_file() and not path.is_char_device():
-        raise UsageError(
-            f"cannot use --stdin {name}: it is not a regular file",
-            hint="every execution reads it anew, which a pipe does not allow; save it to a file first",
-        )
     try:
+        mode = path.stat().st_mode
+        if not stat.S_ISREG(mode) and not stat.S_ISCHR(mode):
+            raise UsageError(
+                f"cannot use --stdin {name}: it is not a regular file",
+                hint="every execution reads it anew, which a pipe does not allow; save it to a file first",
+            )
         with path.open("rb"):
             return path
     except OSError as error:

@@ -13,6 +13,19 @@ if TYPE_CHECKING:
     from typing import TextIO
 
 
+def occupy_standard_descriptors() -> None:
+    """Open /dev/null where descriptor 0, 1 or 2 is closed.
+
+    Else the next file opened (a lock, a pipe to the launcher) would take its number, and the measured program, whose
+    own three are put at these numbers, would start with one of them closed.
+    """
+    for number in range(3):
+        try:
+            os.fstat(number)
+        except OSError:
+            os.open(os.devnull, os.O_RDWR)  # takes the lowest free number: this one
+
+
 def write(content: str | bytes) -> None:
     """Write to stdout and flush. UsageError if it cannot take it; BrokenPipeError passes, as its reader just left."""
     if sys.stdout is None:  # started with a closed descriptor

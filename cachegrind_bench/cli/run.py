@@ -150,4 +150,6 @@ def _directory(path: Path) -> Path:
         path.mkdir(parents=True, exist_ok=True)
     except OSError as error:
         raise UsageError(f"cannot make the directory {path}: {error.strerror}") from error
+    if not os.access(path, os.W_OK | os.X_OK):
+        raise UsageError(f"cannot keep out files in {path}: permission denied", hint="choose another directory")
     return path

@@ -23,6 +23,7 @@ from cachegrind_bench.hermetic.program import become
 from cachegrind_bench.hermetic.supervisor import Clock, Supervisor
 
 _LENGTH = struct.Struct("=I")
+_THREADS = 17  # place of num_threads (field 20) behind the name in /proc/PID/stat
 _LONGEST_WAIT_MS = 3_600_000  # poll takes 31 bits
 
 
@@ -227,10 +228,12 @@ def _descendants(pid: int) -> list[int]:
         if name.isdigit():
             try:
                 with open(f"/proc/{name}/stat", "rb") as file:
-                    state, parent, *_ = file.read().rpartition(b")")[2].split()
-            except (OSError, ValueError):
+                    fields = file.read().rpartition(b")")[2].split()
+                state, parent, threads = fields[0], fields[1], int(fields[_THREADS])
+            except (OSError, ValueError, IndexError):
                 continue
-            if state != b"Z":
+            # A process is a zombie, too, while threads outlive its first one (`pthread_exit` in `main`).
+            if state != b"Z" or threads > 1:
                 children.setdefault(int(parent), []).append(int(name))
     found: list[int] = []
     level = children.get(pid, [])

@@ -73,9 +73,9 @@ def _seal(part: str, seal: dict[str, str], action: Callable[[], object], *, want
 def _set_limits() -> None:
     """Fix the soft limits that programs look at; hard limits stay."""
     for name, wanted in (
+        (resource.RLIMIT_CORE, 0),  # first, as it never fails: a core file would land in the working directory
         (resource.RLIMIT_STACK, _STACK_BYTES),
         (resource.RLIMIT_NOFILE, _OPEN_FILES),
-        (resource.RLIMIT_CORE, 0),
     ):
         _soft, hard = resource.getrlimit(name)
         resource.setrlimit(name, (wanted, hard))

@@ -9,7 +9,6 @@ from __future__ import annotations
 import contextlib
 import fcntl
 import os
-import shutil
 import stat
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
@@ -46,11 +45,20 @@ class Scratch:
         """The link to Valgrind's libraries."""
         return self.path / "lib"
 
-    def renew(self) -> None:
-        """Empty it for the next execution."""
-        _empty(self.path)
-        self.out.mkdir()
-        self.tmp.mkdir()
+    def renew(self, libraries: str | None = None) -> None:
+        """Empty it for the next execution; `lib` will lead to these libraries. MeasurementError where that fails."""
+        try:
+            _empty(self.path)
+            for folder in (self.out, self.tmp):
+                folder.mkdir()
+                folder.chmod(0o700)  # whatever the umask is
+            if libraries is not None:
+                self.lib.symlink_to(libraries)
+        except OSError as error:
+            raise MeasurementError(
+                f"cannot make {self.path} ready for the next execution: {error.filename}: {error.strerror}",
+                hint="see whether the disk is full, or the command left a mount or another user's files in its TMPDIR",
+            ) from error
 
 
 @contextlib.contextmanager
@@ -62,11 +70,17 @@ def scratch(base: Path) -> Generator[Scratch]:
         if lock is None:
             continue
         try:
-            yield Scratch(path=path, lock=lock, slot=slot)
-        finally:
-            with contextlib.suppress(OSError):
+            try:
                 _empty(path)
-            shutil.rmtree(path, ignore_errors=True)
+            except OSError:  # a killed run left what we may not remove: it must not stand in the way of every other
+                continue
+            try:
+                yield Scratch(path=path, lock=lock, slot=slot)
+            finally:
+                with contextlib.suppress(OSError):
+                    _empty(path)
+                    path.rmdir()
+        finally:
             os.close(lock)
         return
     raise MeasurementError(
@@ -78,9 +92,10 @@ def scratch(base: Path) -> Generator[Scratch]:
 def _take(path: Path) -> int | None:
     """Make or reclaim this directory and lock it; None if it is another's."""
     try:
-        path.mkdir(mode=0o700, exist_ok=True)
+        path.mkdir(mode=0o700)
+        path.chmod(0o700)  # whatever the umask is
     except FileExistsError:
-        return None
+        pass
     except OSError as error:
         raise MeasurementError(
             f"cannot make the scratch directory {path}: {error.strerror}", hint="make room there, or allow writing"
@@ -103,23 +118,30 @@ def _take(path: Path) -> int | None:
 
 
 def _empty(path: Path) -> None:
-    """Remove what is in the directory, also what a program has made unreadable."""
-    for entry in os.scandir(path):
-        if not entry.is_dir(follow_symlinks=False):
-            os.unlink(entry.path)
-            continue
-        try:
-            shutil.rmtree(entry.path)
-        except PermissionError:
+    """Remove what is in the directory, also what a program has made unreadable.
+
+    Without recursion, and with short paths: a program may nest deeper than either can go. What is in a folder comes up
+    into `path`, until there are no folders.
+    """
+    moved = 0
+    while entries := list(os.scandir(path)):
+        for entry in entries:
+            if not entry.is_dir(follow_symlinks=False):
+                os.unlink(entry.path)
+                continue
             _open_up(entry.path)
-            shutil.rmtree(entry.path)
+            for inner in list(os.scandir(entry.path)):
+                if not inner.is_dir(follow_symlinks=False):
+                    os.unlink(inner.path)
+                    continue
+                _open_up(inner.path)  # its `..` changes, so it must be writable
+                while os.path.lexists(target := path / f"moved.{moved}"):
+                    moved += 1
+                os.rename(inner.path, target)
+            os.rmdir(entry.path)
 
 
 def _open_up(path: str) -> None:
-    """Make every directory from here on our own to read and write (Go leaves its module cache read-only)."""
-    os.chmod(path, 0o700)
-    for folder, names, _files in os.walk(path):
-        for name in names:
-            full = os.path.join(folder, name)
-            if not os.path.islink(full):  # chmod would follow it
-                os.chmod(full, 0o700)  # before the walk descends into it
+    """Make a directory our own to read and write (Go leaves its module cache read-only)."""
+    with contextlib.suppress(PermissionError):  # another's: it goes if it is empty
+        os.chmod(path, 0o700)

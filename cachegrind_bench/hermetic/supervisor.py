@@ -226,7 +226,7 @@ class Supervisor:
             fcntl.ioctl(self.listener, _ID_VALID, struct.pack("=Q", ident))
             try:
                 written = os.pwrite(memory, data, address)
-            except OSError as error:
+            except (OSError, OverflowError) as error:  # nothing is there; nor beyond what an offset holds
                 raise _RefuseError(errno.EFAULT) from error
             if written < len(data):
                 raise _RefuseError(errno.EFAULT)

@@ -5,6 +5,7 @@ Knows Linux; must not know why. Runs inside the launcher: only the standard libr
 
 from __future__ import annotations
 
+import errno
 import os
 import struct
 
@@ -18,6 +19,8 @@ def executing(thread: int) -> str:
 
 def peek(thread: int, address: int, length: int) -> bytes:
     """Read up to `length` bytes of a process' memory; fewer where its mapping ends. OSError where nothing is."""
+    if address >= 1 << 63:  # not the program's half, and more than an offset holds
+        raise OSError(errno.EFAULT, os.strerror(errno.EFAULT))
     memory = os.open(f"/proc/{thread}/mem", os.O_RDONLY)
     try:
         return os.pread(memory, length, address)

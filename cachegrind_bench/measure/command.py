@@ -101,7 +101,7 @@ def _locate(name: str, path: str, cwd: Path) -> str:
         return plain if os.path.exists(plain) and os.path.samefile(plain, full) else full
     found = process.which(name, path)
     if found is None:
-        hint = f"to run the file here: ./{name}" if (cwd / name).is_file() else f"PATH is {path}"
+        hint = f"to run the file here: ./{name}" if os.path.isfile(cwd / name) else f"PATH is {path}"
         raise UsageError(f"command not found: {name}", hint=hint)
     return os.path.join(cwd, found)
 

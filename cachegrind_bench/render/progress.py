@@ -105,8 +105,8 @@ class Live(Silent):
         self._progress.console.out(text.decode("utf-8", "replace"), end="", highlight=False)
 
 
-def progress(stream: TextIO, *, quiet: bool) -> Silent:
-    """Return the progress display that suits this stream."""
-    if quiet:
+def progress(stream: TextIO | None, *, quiet: bool) -> Silent:
+    """Return the progress display that suits this stream (None: stderr is closed)."""
+    if quiet or stream is None:
         return Silent()
     return Live(stream) if stream.isatty() else Plain(stream)

@@ -87,8 +87,7 @@ class ValgrindRunner:
 
     def measure(self, target: Target, tool: Tool) -> Measurement:
         """Execute once under Valgrind."""
-        self.scratch.renew()
-        self.scratch.lib.symlink_to(self.valgrind.libexec)
+        self.scratch.renew(self.valgrind.libexec)
         options = arguments(tool, self.geometry, self.scratch.out, guest_chase_off=self.valgrind.guest_chase_off)
         argv = (self.valgrind.launcher, *options, *target.argv)
         outcome = launch(self._invocation(target, argv, tool=tool), self.scratch, echo=self.echo)

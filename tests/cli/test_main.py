@@ -18,6 +18,7 @@ from cachegrind_bench.cli.main import COMMANDS
 from cachegrind_bench.cli.output import forget
 from cachegrind_bench.errors import CgBenchError, FileFormatError, UsageError
 from cachegrind_bench.model.codec import encode
+from cachegrind_bench.render.progress import progress
 from tests.unit.samples import benchmark, result
 
 if TYPE_CHECKING:
@@ -248,6 +249,12 @@ def test_a_closed_stdout_is_told() -> None:
 def test_errors_that_nobody_reads_keep_their_code(redirection: str) -> None:
     show(redirection, file="missing.json")
     assert code() == 2
+
+
+def test_progress_on_a_closed_stderr_is_shown_to_nobody() -> None:
+    with progress(None, quiet=False) as display:
+        display.phase("x")
+        display.write(b"y")
 
 
 def test_an_output_that_lacks_a_letter_gets_it_escaped() -> None:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import os
+import tempfile
 from pathlib import Path
 from typing import TYPE_CHECKING
 
@@ -11,10 +12,12 @@ import pytest
 
 from cachegrind_bench.errors import CommandFailedError
 from cachegrind_bench.model.codec import decode
+from tests.unit.samples import run_without_rights
 
 if TYPE_CHECKING:
     from tests.cli.conftest import CommandLine, ReplayRunner
 
+ROOT = Path(__file__).resolve().parent.parent.parent
 REPORT = """\
 true
 
@@ -138,6 +141,9 @@ def test_an_output_that_cannot_be_written_is_found_out_before_measuring(
         (["--LL", "4294967296,16,64"], "cg-bench: error: --LL 4294967296,16,64: the size must be below"),
         (["--env", "=x"], "cg-bench: error: --env '=x' names no variable\n"),
         (["--env", "TMPDIR=/x"], "cg-bench: error: --env TMPDIR: this variable belongs to the seal\n"),
+        (["-o", "x" * 300], f"cg-bench: error: cannot write {'x' * 300}: File name too long\n"),
+        (["--stdin", "x" * 300], f"cg-bench: error: cannot read --stdin {'x' * 300}: File name too long\n"),
+        (["--stdin", "."], "cg-bench: error: cannot use --stdin .: it is not a regular file\n"),
         (["--stdin", "missing"], "cg-bench: error: cannot read --stdin missing: No such file or directory\n"),
         (
             ["--keep-out-files", "/dev/null/x"],
@@ -162,6 +168,36 @@ def test_a_bad_option_is_told_and_nothing_is_executed(
     assert told.err.startswith(message)
     assert "Traceback" not in told.err
     assert replay.targets == []
+
+
+FORBIDDEN = """
+import sys
+from pathlib import Path
+from cachegrind_bench.cli.options import _input
+from cachegrind_bench.cli.run import _directory
+from cachegrind_bench.errors import UsageError
+begin()
+try:
+    _directory(Path(sys.argv[2])) if sys.argv[1] == "--keep-out-files" else _input(sys.argv[2], Path("/"))
+except UsageError as error:
+    print(error)
+"""
+
+
+def test_a_folder_for_out_files_that_forbids_writing_is_found_out_before(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.chdir(ROOT)
+    with tempfile.TemporaryDirectory() as folder:  # pytest's own is closed to others
+        os.chmod(folder, 0o555)  # noqa: S103 - for the user without rights
+        told = run_without_rights(FORBIDDEN, "--keep-out-files", folder)
+    assert told == f"cannot keep out files in {folder}: permission denied\n"
+
+
+def test_an_input_in_a_folder_that_cannot_be_entered_is_told(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.chdir(ROOT)
+    with tempfile.TemporaryDirectory() as folder:
+        os.chmod(folder, 0o700 if os.geteuid() == 0 else 0)
+        told = run_without_rights(FORBIDDEN, "--stdin", f"{folder}/file")
+    assert told == f"cannot read --stdin {folder}/file: Permission denied\n"
 
 
 def test_a_bad_time_is_told_with_the_form() -> None:

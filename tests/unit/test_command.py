@@ -71,6 +71,7 @@ def test_a_missing_program_is_told_with_path_or_the_file_that_was_meant(tmp_path
     (tmp_path / "nonesuch").touch()
     assert refusal(tmp_path, "nonesuch").hint == "to run the file here: ./nonesuch"
     assert refusal(tmp_path, "./missing").message == "command not found: ./missing"
+    assert refusal(tmp_path, "x" * 300).hint == "PATH is /nowhere"  # a name that no folder can hold
 
 
 def test_what_cannot_be_executed_is_told(tmp_path: Path) -> None:

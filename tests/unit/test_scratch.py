@@ -47,7 +47,8 @@ def test_every_execution_finds_it_empty(tmp_path: Path) -> None:
             found.renew()
             assert sorted(os.listdir(found.path)) == ["out", "tmp"]
             assert os.listdir(found.tmp) == []
-            found.lib.symlink_to("/usr")
+            found.renew("/usr")
+            assert os.readlink(found.lib) == "/usr"
             (found.path / "stdout").touch()
             (found.tmp / "deep" / "er").mkdir(parents=True)
             (found.tmp / "link").symlink_to(tmp_path)
@@ -64,6 +65,60 @@ def test_what_a_killed_run_left_is_emptied_and_used_again(tmp_path: Path) -> Non
         assert found.path == stale
         found.renew()
         assert os.listdir(found.tmp) == []
+
+
+def nest(folder: Path, depth: int) -> None:
+    """Make folders within folders, deeper than a path can be long."""
+    descriptor = os.open(folder, os.O_RDONLY)
+    for _ in range(depth):
+        os.mkdir("d", dir_fd=descriptor)
+        inner = os.open("d", os.O_RDONLY, dir_fd=descriptor)
+        os.close(descriptor)
+        descriptor = inner
+    os.close(descriptor)
+
+
+def test_folders_may_be_nested_deeper_than_paths_and_recursion_go(tmp_path: Path) -> None:
+    with scratch(tmp_path) as found:
+        found.renew()
+        nest(found.tmp, 3000)
+        (found.path / "moved.0").mkdir()
+        found.renew()
+        assert os.listdir(found.tmp) == []
+        nest(found.tmp, 3000)
+    assert os.listdir(tmp_path) == []
+
+
+def test_an_odd_umask_neither_hinders_nor_leaves_anything(tmp_path: Path) -> None:
+    before = os.umask(0o777)
+    try:
+        with scratch(tmp_path) as found:
+            found.renew()
+            assert (found.path.name, stat.S_IMODE(found.tmp.stat().st_mode)) == ("cg-bench.00", 0o700)
+    finally:
+        os.umask(before)
+    assert os.listdir(tmp_path) == []
+
+
+def refuse(path: object) -> None:
+    raise PermissionError(1, "Operation not permitted", str(path))
+
+
+def test_what_cannot_be_emptied_is_passed_over(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    (tmp_path / "cg-bench.00" / "tmp").mkdir(parents=True)
+    (tmp_path / "cg-bench.00").chmod(0o700)
+    real = module._empty
+    monkeypatch.setattr(module, "_empty", lambda path: (refuse if path.name.endswith("00") else real)(path))
+    with scratch(tmp_path) as found:
+        assert found.path.name == "cg-bench.01"
+    assert os.listdir(tmp_path) == ["cg-bench.00"]
+
+
+def test_a_program_that_leaves_what_cannot_be_removed_is_told(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    with scratch(tmp_path) as found:
+        monkeypatch.setattr(module, "_empty", refuse)
+        with pytest.raises(MeasurementError, match="ready for the next execution"):
+            found.renew()
 
 
 def test_links_are_removed_and_not_followed(tmp_path: Path) -> None:

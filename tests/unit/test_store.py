@@ -106,6 +106,11 @@ def test_a_folder_is_no_file(tmp_path: Path) -> None:
     assert os.listdir(tmp_path) == []
 
 
+def test_a_name_that_is_too_long_is_found_out_before(tmp_path: Path) -> None:
+    with pytest.raises(UsageError, match="File name too long"):
+        check_writable(tmp_path / ("x" * 300))
+
+
 def test_a_file_used_as_a_folder_is_refused(tmp_path: Path) -> None:
     (tmp_path / "file").touch()
     with pytest.raises(UsageError, match="Not a directory"):
@@ -125,9 +130,10 @@ except UsageError as error:
 """
 
 
-def test_a_folder_that_forbids_writing_is_found_out_before() -> None:
+@pytest.mark.parametrize("mode", [0o555, 0o700 if os.geteuid() == 0 else 0])
+def test_a_folder_that_forbids_writing_or_entering_is_found_out_before(mode: int) -> None:
     with tempfile.TemporaryDirectory() as folder:  # pytest's own is closed to others
-        os.chmod(folder, 0o555)  # noqa: S103 - for the user without rights
+        os.chmod(folder, mode)
         told = run_without_rights(FORBIDDEN, f"{folder}/r.json")
         assert told == f"cannot write {folder}/r.json: Permission denied\n"
 

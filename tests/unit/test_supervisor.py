@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import errno
+import fcntl
 import hashlib
 import os
 import struct
@@ -10,7 +12,7 @@ import pytest
 
 from cachegrind_bench.hermetic.kernel import ARCHITECTURES
 from cachegrind_bench.hermetic.launch import PINNED_CLOCK
-from cachegrind_bench.hermetic.supervisor import Clock, Supervisor, _device_file
+from cachegrind_bench.hermetic.supervisor import Clock, Supervisor, _device_file, _RefuseError
 
 SECOND = 1_000_000_000
 BUFFER = 0x1000
@@ -112,6 +114,19 @@ def test_a_huge_draw_is_answered_in_part_as_the_kernel_may() -> None:
     supervisor = Watched(None)
     assert supervisor.ask("getrandom", BUFFER, 1 << 30) == (True, 1 << 20)
     assert len(supervisor.written[0][1]) == 1 << 20
+
+
+@pytest.mark.parametrize("address", [(1 << 64) - 1, 1 << 63])
+def test_an_address_in_the_kernels_half_is_left_to_the_kernel(address: int) -> None:
+    with pytest.raises(OSError, match="Bad address"):
+        Watched(None).ask("openat", 0, address, os.O_RDONLY)
+
+
+def test_bytes_for_such_an_address_are_refused_as_the_kernel_would(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(fcntl, "ioctl", lambda *_: 0)  # still the caller
+    with pytest.raises(_RefuseError) as caught:
+        Supervisor._poke(Watched(None), 5, os.getpid(), (1 << 64) - 1, b"x")
+    assert caught.value.number == errno.EFAULT
 
 
 def test_an_unknown_call_is_left_to_the_kernel() -> None:

@@ -150,6 +150,27 @@ def test_a_timeout(cg_bench: CgBench, compile_c: CompileC) -> None:
     assert_failed(cg_bench, finished, MEASUREMENT, "ran longer than 0.5 s", "--timeout")
 
 
+WITHOUT_FIRST_THREAD = r"""
+#include <pthread.h>
+#include <unistd.h>
+static void *stay(void *unused) { for (;;) sleep(60); return unused; }
+int main(void) {
+    pthread_t thread;
+    pthread_create(&thread, 0, stay, 0);
+    pthread_exit(0);
+}
+"""
+
+
+@pytest.mark.parametrize("warmup", ["0", "1"])
+def test_a_timeout_of_a_program_that_goes_on_without_its_first_thread(
+    cg_bench: CgBench, compile_c: CompileC, warmup: str
+) -> None:
+    program = compile_c(WITHOUT_FIRST_THREAD, "-O1", "-pthread")
+    finished = cg_bench.run(program, options=["--timeout", "1", "--warmup", warmup])
+    assert_failed(cg_bench, finished, MEASUREMENT, "ran longer than 1 s")
+
+
 # --- Options -------------------------------------------------------------------------------------------------------------
 
 

@@ -137,6 +137,20 @@ def test_a_run_ended_by_a_signal_leaves_nothing_behind(
         assert b"interrupted" in stderr
 
 
+@pytest.mark.parametrize("number", [signal.SIGTERM, signal.SIGHUP, signal.SIGINT])
+def test_a_run_that_is_told_to_end_cleans_up(cg_bench: CgBench, tmp_path: Path, number: signal.Signals) -> None:
+    prepared, cleaned = tmp_path / "prepared", tmp_path / "cleaned"
+    options = ["-q", "--prepare", f"touch {prepared}", "--cleanup", f"sleep 0.3; touch {cleaned}"]
+    run = cg_bench.start("run", *options, "--", "sleep", "60")
+    wait_for(prepared.exists, "the preparation did not run")
+    for _ in range(5):  # a closing terminal and its shell both send one
+        run.send_signal(number)
+        time.sleep(0.02)
+    assert run.wait(PATIENCE_S) == (130 if number == signal.SIGINT else -number)
+    assert cleaned.exists()
+    run.communicate()
+
+
 def test_ctrl_c_in_a_terminal_which_signals_the_whole_group_leaves_nothing_behind(
     cg_bench: CgBench, running: Callable[[str], tuple[Popen[bytes], Path]], marker: str
 ) -> None:

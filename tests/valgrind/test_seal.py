@@ -288,6 +288,8 @@ int main(void) {
     call(syscall(435, page + 4092, 88));
     call(syscall(SYS_openat, -100, page + 4093, 0));
     call(syscall(SYS_getrandom, 8L, 100, 0));
+    call(syscall(SYS_openat, -100, -1L, 0));
+    call(syscall(SYS_getrandom, 1L << 63, 100, 0));
     puts(">>>");
     return 0;
 }
@@ -461,6 +463,20 @@ def test_no_descriptor_of_ours_is_left_open_in_the_program(census: list[str]) ->
     assert not [line for line in census if line.startswith("descriptor ")]
 
 
+@pytest.mark.parametrize("closed", [(1,), (2,), (0, 1, 2)])
+def test_the_programs_outputs_are_pipes_where_ours_are_closed(
+    cg_bench: CgBench, tmp_path: Path, closed: tuple[int, ...]
+) -> None:
+    def close() -> None:
+        for number in closed:
+            os.close(number)
+
+    seen = tmp_path / "seen"
+    look = f'out=$(readlink /proc/$$/fd/1); err=$(readlink /proc/$$/fd/2); echo "$out $err" > {seen}'
+    cg_bench.run("sh", "-c", look, options=["-q", "--warmup", "0"], prepare=close)
+    assert re.fullmatch(r"pipe:\S+ pipe:\S+\n", seen.read_text())
+
+
 def test_nothing_of_the_surroundings_reaches_the_program(
     cg_bench: CgBench, compile_c: CompileC, census: list[str], files_left: Callable[[], list[str]]
 ) -> None:
@@ -502,6 +518,7 @@ def test_a_hard_limit_below_ours_is_reported_and_not_fatal(cg_bench: CgBench, co
     assert limits["state"] == "unavailable"
     assert limits["why"]
     assert "stack 8388608" in finished.said
+    assert "core 0" in finished.said
 
 
 def test_what_a_program_leaves_in_tmpdir_is_gone_afterwards(cg_bench: CgBench, compile_c: CompileC) -> None:

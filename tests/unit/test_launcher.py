@@ -1,0 +1,33 @@
+"""What the launcher finds of a process tree that it has to end."""
+
+from __future__ import annotations
+
+import os
+import subprocess
+import sys
+import time
+from pathlib import Path
+
+import pytest
+
+from cachegrind_bench.hermetic.launcher import _descendants
+
+# The first thread ends (SYS_exit) and leaves the process to another: what `pthread_exit` in `main` does.
+WITHOUT_FIRST_THREAD = """
+import ctypes, os, threading, time
+threading.Thread(target=time.sleep, args=(60,)).start()
+ctypes.CDLL(None).syscall(ctypes.c_long({"x86_64": 60}.get(os.uname().machine, 93)), ctypes.c_long(0))
+"""
+
+
+@pytest.mark.parametrize(("code", "living"), [("pass", False), (WITHOUT_FIRST_THREAD, True)])
+def test_a_zombie_is_living_while_it_has_threads(code: str, living: bool) -> None:
+    with subprocess.Popen([sys.executable, "-c", code]) as child:
+        try:
+            deadline = time.monotonic() + 20
+            while b") Z " not in Path(f"/proc/{child.pid}/stat").read_bytes():
+                assert time.monotonic() < deadline
+                time.sleep(0.01)
+            assert (child.pid in _descendants(os.getpid())) is living
+        finally:
+            child.kill()
