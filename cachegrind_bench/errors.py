@@ -32,7 +32,7 @@ class FileFormatError(UsageError):
 
 
 class NotComparableError(CgBenchError):
-    """Two results that must not be compared, or a demand on comparability (`--require-sealed`) not met."""
+    """Two results that must not be compared."""
 
     exit_code = 3
 

@@ -24,7 +24,7 @@ if TYPE_CHECKING:
 
 _EPILOG = """\b
 The command is executed warm-up + repeat times: by default twice, once natively to fill caches on disk (compiled
-Python files, for one) and once under Valgrind, which takes 20 to 100 times as long. A command that leaves state
+Python files, for one) and once under Valgrind, which takes about a hundred times as long. A command that leaves state
 behind needs --prepare or --cleanup.
 
 \b

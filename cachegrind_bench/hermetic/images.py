@@ -23,7 +23,7 @@ from cachegrind_bench.hermetic.tracee import (
 class Image:
     """One program run by one process, from its start or exec on; `argv` as text with surrogate escapes."""
 
-    __slots__ = ("argv", "forked", "forks", "parent", "path", "pid", "replaced")
+    __slots__ = ("argv", "foreign", "forked", "forks", "parent", "path", "pid", "replaced", "threads")
 
     def __init__(
         self,
@@ -34,7 +34,9 @@ class Image:
         *,
         forked: bool,
         forks: int = 0,
+        threads: int = 0,
         replaced: bool = False,
+        foreign: bool = False,
     ) -> None:
         self.pid = pid
         self.path = path
@@ -42,6 +44,8 @@ class Image:
         self.parent = parent
         self.forked = forked
         self.forks = forks
+        self.threads = threads
+        self.foreign = foreign
         self.replaced = replaced
 
     def __repr__(self) -> str:
@@ -109,6 +113,10 @@ class ProcessTable:
         process.forks += 1
         process.image.forks += 1
 
+    def start_thread(self, thread: int) -> None:
+        """Count a thread: to Callgrind its `clone` looks like that of a fork."""
+        self._meet(group_of(thread)).image.threads += 1
+
     def end(self, thread: int) -> None:
         """Meet the children of a process about to end: afterwards they are nobody's, and could not be told apart."""
         self._meet_family(group_of(thread))
@@ -136,6 +144,8 @@ class ProcessTable:
             self._set_aside(pid, process.image)
         elif process.pending is not None:  # the launcher executes the tool: the exec before it succeeded
             self._replace(process, pid, process.pending)
+            image = os.path.basename(os.fsdecode(peek_string(thread, path_address)))
+            process.image.foreign = image != self._tool  # that of 32-bit programs, whose calls pass the filter
         else:
             if not process.image.argv:
                 self._note(process, program_of(strings(thread, argv_address)))

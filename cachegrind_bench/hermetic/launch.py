@@ -93,7 +93,7 @@ def launch(invocation: Invocation, scratch: Scratch, *, echo: Callable[[bytes], 
         report_in, report_out = os.pipe()
         stack.callback(os.close, report_in)
         argv = [sys.executable, "-I", "-S", "-X", "utf8", "-c", _CODE, str(report_out), str(scratch.lock)]
-        child = stack.enter_context(process.start(argv, env={}, pass_fds=(report_out, scratch.lock)))
+        child = stack.enter_context(process.start(argv, env=None, pass_fds=(report_out, scratch.lock)))
         os.close(report_out)
         sinks = {child.stdout: True, child.stderr: True, report_in: False}
         redirect = _redirect(invocation.output, scratch, stack, sinks)

@@ -44,9 +44,8 @@ class Clock(NamedTuple):
 
 def traps(table: Architecture, *, randomness: bool, clock: bool) -> list[Trap]:
     """Return the system calls to be notified of."""
-    followed = ("execve", "execveat", "clone3", "fork", "vfork", "exit_group")
+    followed = ("execve", "execveat", "clone", "clone3", "fork", "vfork", "exit_group")
     wanted = [Trap(table.calls[name]) for name in followed if name in table.calls]
-    wanted.append(Trap(table.calls["clone"], 0, CLONE_THREAD, 0))
     if randomness:
         wanted += [Trap(table.calls[name]) for name in ("getrandom", "getrlimit", "prlimit64")]
         if "open" in table.calls:
@@ -123,13 +122,15 @@ class Supervisor:
         elif name in ("execve", "execveat"):
             path, arguments = args[:2] if name == "execve" else args[1:3]
             self._processes.execute(thread, path, arguments)
-        elif name in ("fork", "vfork", "clone"):
+        elif name in ("fork", "vfork"):
             self._processes.fork(thread)
         elif name == "exit_group":
             self._processes.end(thread)
-        elif name == "clone3":
-            (flags,) = struct.unpack("=Q", peek(thread, args[0], 8))
-            if not flags & CLONE_THREAD:
+        elif name in ("clone", "clone3"):
+            flags = args[0] if name == "clone" else struct.unpack("=Q", peek(thread, args[0], 8))[0]
+            if flags & CLONE_THREAD:
+                self._processes.start_thread(thread)
+            else:
                 self._processes.fork(thread)
         elif self._clock is not None:
             return True, self._tell_time(ident, thread, name, args, self._clock)
@@ -212,6 +213,9 @@ class Supervisor:
         if self._tool is not None and self._randomness and not self._at_random_pinned:
             self.failures.setdefault("randomness", "Valgrind did not come by where AT_RANDOM can be set")
         self._processes.finish()
+        for image in self._processes.images:
+            if image.foreign and self._randomness:
+                self.failures.setdefault("randomness", f"{image.path} is a program of another architecture")
         return self._processes.images
 
     def _poke(self, ident: int, thread: int, address: int, data: bytes) -> None:

@@ -64,7 +64,18 @@ def resolve(typed: Sequence[str], environ: Mapping[str, str], cwd: Path) -> Comm
         if step is None:
             break
         command = _behind_shim(step, environ)  # `#!/usr/bin/env python3` finds the shim as well
+    _check_kind(command)
     return _with_warnings(command)
+
+
+def _check_kind(command: Command) -> None:
+    """Refuse what the kernel would: a shell runs a script without `#!` line by itself, nothing else does."""
+    head = _head(command.executable)
+    if head and not head.startswith((b"\x7fELF", b"#!")):
+        raise UsageError(
+            f"cannot execute {command.executable}: neither a program nor a script with a #! line",
+            hint=f"name its interpreter: sh {shlex.quote(command.executable)}",
+        )
 
 
 def default_id(typed: Sequence[str], cwd: Path) -> str:

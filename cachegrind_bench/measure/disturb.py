@@ -38,7 +38,7 @@ def busy_cpus() -> Generator[None]:
     with contextlib.ExitStack() as stack:
         for cpu in sorted(os.sched_getaffinity(0))[:_MOST_LOOPS]:
             argv = [sys.executable, "-I", "-S", "-c", _BUSY, str(os.getpid()), str(cpu)]
-            stack.enter_context(process.start(argv, env={}, stdin_pipe=False))
+            stack.enter_context(process.start(argv, env=None, stdin_pipe=False))
         yield
 
 

@@ -66,11 +66,6 @@ class Plan:
         """The given id, else one made from the command."""
         return self.id or default_id(self.command.typed, self.cwd)
 
-    @property
-    def executions(self) -> int:
-        """How often the command is executed (once more if it turns out to start processes and there was no warm-up)."""
-        return self.warmup + self.repeat
-
 
 def target_of(plan: Plan) -> Target:
     """Return the execution that this plan asks for."""

@@ -14,6 +14,8 @@ if TYPE_CHECKING:
     from cachegrind_bench.hermetic.launch import Outcome
 
 _UNHANDLED = re.compile(r"unhandled instruction bytes: ((?:0x[0-9A-Fa-f]+ ?)+)")
+# A program that Valgrind will not start; its caller is told "Permission denied", and often goes on.
+_REFUSED = re.compile(r"Can't execute setuid/setgid/setcap executable: (.+)")
 _LOG_PREFIX = re.compile(r"^(?:==|--)\d+(?:==|--) ?", re.MULTILINE)
 _EVEX = "0x62"  # the first byte of every AVX-512 instruction (and of nothing else in 64-bit code)
 _SHOWN_LINES = 8
@@ -27,7 +29,7 @@ def check_outcome(
     if outcome.timed_out:
         raise CommandTimeoutError(
             f"the command ran longer than {(timeout_ms or 0) / 1000:g} s {where} and was ended",
-            hint="programs run 20 to 100 times slower under Valgrind: raise --timeout or give it less work",
+            hint="programs run about a hundred times slower under Valgrind: raise --timeout or give it less work",
         )
     if outcome.signal is not None:
         raise _killed(outcome, log, where)
@@ -44,6 +46,13 @@ def check_outcome(
             ),
             exit_status=outcome.exit_status,
         )
+
+
+def refused_programs(log: str) -> list[str]:
+    """Return a doubt for each program that Valgrind would not execute."""
+    return [
+        f"{name} has more rights than its caller (setuid), so Valgrind did not run it" for name in _REFUSED.findall(log)
+    ]
 
 
 def _killed(outcome: Outcome, log: str, where: str) -> MeasurementError:

@@ -94,7 +94,8 @@ _LIKE_CACHEGRIND = ("--skip-plt=no", "--separate-recs=1")
 # Where a process image ends or splits. Callgrind writes out what it has counted on entering these functions and
 # starts again from zero, so that a child does not inherit its parent's counts and an exec loses none. `fork` is the
 # older name; since glibc 2.34 it ends in `_Fork`, a few instructions before the system call.
-FORKS = ("_Fork", "vfork", "clone", "__clone", "__vfork")
+FORKS = ("_Fork", "vfork", "__vfork")
+THREADS = ("clone", "__clone")  # of processes as well: posix_spawn
 OUTER_FORK = "fork"
 EXECS = ("execve",)
 
@@ -115,4 +116,4 @@ def arguments(tool: Tool, geometry: Geometry, out: Path, *, guest_chase_off: boo
     )
     if tool is Tool.CACHEGRIND:
         return common
-    return (*common, *_LIKE_CACHEGRIND, *(f"--dump-before={name}" for name in (OUTER_FORK, *FORKS, *EXECS)))
+    return (*common, *_LIKE_CACHEGRIND, *(f"--dump-before={name}" for name in (OUTER_FORK, *FORKS, *THREADS, *EXECS)))

@@ -16,7 +16,7 @@ from cachegrind_bench.errors import MeasurementError
 from cachegrind_bench.model.metrics import EVENTS, ZERO, Counts, FunctionCost, Profile, merge_profiles
 from cachegrind_bench.model.result import ProcessCost
 from cachegrind_bench.valgrind.callgrindfile import parse_callgrind
-from cachegrind_bench.valgrind.options import EXECS, FORKS, OUTER_FORK, Tool
+from cachegrind_bench.valgrind.options import EXECS, FORKS, OUTER_FORK, THREADS, Tool
 from cachegrind_bench.valgrind.outfile import parse_cachegrind
 
 if TYPE_CHECKING:
@@ -179,7 +179,8 @@ def _image_doubts(tool: Tool, image: Image, own: Sequence[_Piece]) -> list[str]:
     elif _LAST not in triggers:
         found.append(f"a process of {name} was killed, and the counts since its last fork are lost")
     inner = sum(triggers.count(function) for function in FORKS)
-    if max(inner, triggers.count(OUTER_FORK)) < image.forks:
+    clones = sum(triggers.count(function) for function in THREADS)
+    if max(inner + max(0, clones - image.threads), triggers.count(OUTER_FORK)) < image.forks:
         found.append(f"{name} forked in a way that could not be seen, so counts may be in it twice")
     return found
 

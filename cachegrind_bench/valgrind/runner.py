@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Protocol
 from cachegrind_bench.errors import FileFormatError, MeasurementError, UsageError
 from cachegrind_bench.hermetic import environment
 from cachegrind_bench.hermetic.launch import Invocation, Outcome, Output, launch
-from cachegrind_bench.valgrind.failures import check_outcome
+from cachegrind_bench.valgrind.failures import check_outcome, refused_programs
 from cachegrind_bench.valgrind.options import Geometry, Tool, arguments
 from cachegrind_bench.valgrind.processes import account
 
@@ -93,13 +93,15 @@ class ValgrindRunner:
         outcome = launch(self._invocation(target, argv, tool=tool), self.scratch, echo=self.echo)
         if self.keep is not None:
             self._keep_out_files(self.keep, tool)
-        self._check(target, outcome, self._log(), native=False)
+        log = self._log()
+        self._check(target, outcome, log, native=False)
         try:
             accounts = account(tool, self.scratch.out, outcome, target.argv)
         except FileFormatError as error:  # to the user no bad input, but a measurement that failed
             raise MeasurementError(f"Valgrind's out file cannot be used: {error.message}") from error
         except OSError as error:
             raise MeasurementError(f"Valgrind's out file cannot be read: {error.filename}: {error.strerror}") from error
+        accounts = replace(accounts, doubts=(*accounts.doubts, *refused_programs(log)))
         return Measurement(tool=tool, outcome=outcome, accounts=accounts)
 
     def _invocation(self, target: Target, argv: tuple[str, ...], *, tool: Tool | None) -> Invocation:

@@ -276,3 +276,12 @@ def test_a_command_is_shown_as_one_would_type_it(tmp_path: Path) -> None:
 
 def test_this_python_is_found(tmp_path: Path) -> None:
     assert found(tmp_path, sys.executable).argv == (os.path.normpath(sys.executable),)
+
+
+@pytest.mark.parametrize("content", [b"echo hello\n", b"MZ\x90\0", b"\xca\xfe\xba\xbe"])
+def test_a_file_that_only_a_shell_would_take_is_refused(tmp_path: Path, content: bytes) -> None:
+    (tmp_path / "tool").write_bytes(content)
+    (tmp_path / "tool").chmod(0o755)
+    with pytest.raises(UsageError, match="neither a program nor a script with a #! line") as caught:
+        resolve(["./tool"], {}, tmp_path)
+    assert caught.value.hint == f"name its interpreter: sh {tmp_path / 'tool'}"

@@ -8,7 +8,7 @@ from typing import Any
 import pytest
 
 from cachegrind_bench.errors import CommandFailedError, CommandTimeoutError, MeasurementError
-from cachegrind_bench.valgrind.failures import check_outcome
+from cachegrind_bench.valgrind.failures import check_outcome, refused_programs
 from tests.unit.samples import outcome
 
 
@@ -129,3 +129,9 @@ def test_sigill_without_valgrinds_word_is_a_plain_signal() -> None:
 def test_valgrinds_own_trouble_is_told_in_its_words(log: str, words: str) -> None:
     assert error(log, exit_status=1, ignore=True).message == f"Valgrind failed: {words}"
     assert error(log, exit_status=None, signal=6).message == f"Valgrind was ended by SIGABRT: {words}"
+
+
+def test_a_program_that_valgrind_would_not_execute_is_named() -> None:
+    log = "==9== Command: sh\n==12== Warning: Can't execute setuid/setgid/setcap executable: ./su do\n==12== more\n"
+    assert refused_programs(log) == ["./su do has more rights than its caller (setuid), so Valgrind did not run it"]
+    assert refused_programs("==9== Command: sh\n") == []

@@ -122,6 +122,19 @@ def test_callgrind_splits_a_fork_exactly(tmp_path: Path) -> None:
     assert {row.name: row.counts[0] for row in found.profile.functions} == {"child": 1353, "main": 5 * 1353}
 
 
+CLONE = "--dump-before=clone"
+
+
+@pytest.mark.parametrize(("threads", "doubted"), [(0, False), (1, False), (2, True)])
+def test_the_clone_of_a_thread_is_not_taken_for_that_of_a_fork(tmp_path: Path, threads: int, doubted: bool) -> None:
+    callgrind(tmp_path, "out.7.1", CLONE)
+    callgrind(tmp_path, "out.7.2", CLONE)
+    callgrind(tmp_path, "out.7", END)
+    callgrind(tmp_path, "out.8", END)
+    images = [image(7, "/bin/p", forks=1, threads=threads), image(8, "/bin/p", parent=7, forked=True)]
+    assert bool(accounts(CALLGRIND, tmp_path, images).doubts) == doubted
+
+
 def test_callgrind_keeps_what_ran_before_an_exec_under_its_own_name(tmp_path: Path) -> None:
     callgrind(tmp_path, "image0.0.out.7.1", EXEC, times(VECTOR, 2), command="/bin/sh -c p", function="sh")
     callgrind(tmp_path, "out.7", END, VECTOR)
