@@ -46,7 +46,7 @@ Marks:
 Exit code: 0 if nothing is marked ✗, 1 if anything is, 4 if the command could not be measured.
 
 \b
-The command is executed up to 20 times under Valgrind and once without. Where plain repeats differ, the clock is pinned
+The command is executed up to 21 times under Valgrind and once without. Where plain repeats differ, the clock is pinned
 to see whether it is the cause; if so, the other axes are tried with the clock pinned.
 
 \b
