@@ -139,6 +139,7 @@ class _Launch:
                 clock=None if clock is None else Clock(*clock),
             )
             self.poll.register(descriptors[0], select.POLLIN)
+            self._join_cpu()
         ours_open = True
         self.poll.register(ours, select.POLLIN)
         failure: list[Any] | None = None
@@ -153,6 +154,14 @@ class _Launch:
         self.poll.unregister(ours)
         ours.close()
         return seal, failure
+
+    def _join_cpu(self) -> None:
+        """Move to the program's CPU: it waits while we answer, and waking another CPU takes three times as long."""
+        if self.orders["cpu"] is not None:
+            try:
+                os.sched_setaffinity(0, {self.orders["cpu"]})
+            except OSError:
+                pass  # the seal reports it for the program
 
     def _wait(self, started_ns: int, wakeup: int) -> tuple[bool, int]:
         """Serve until all descendants have ended; return (timed out, how many outlived the grace and were killed)."""
