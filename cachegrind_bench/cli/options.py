@@ -45,6 +45,18 @@ class Duration(_Milliseconds):
         return milliseconds
 
 
+def format_option(function: Function) -> Function:
+    """Take the format of the report."""
+    return click.option(
+        "--format",
+        "form",
+        type=click.Choice(["table", "json", "markdown"]),
+        default="table",
+        show_default=True,
+        help="Report's format.",
+    )(function)
+
+
 def command_argument(function: Function) -> Function:
     """Take the measured command: everything from the first word that is no option of ours."""
     return click.argument("command", nargs=-1, type=click.UNPROCESSED, required=True, metavar="-- COMMAND [ARG]...")(

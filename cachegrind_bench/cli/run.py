@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import io
 import os
 import sys
 from dataclasses import dataclass, replace
@@ -14,7 +13,8 @@ import click
 
 from cachegrind_bench._version import __version__
 from cachegrind_bench.cli import output
-from cachegrind_bench.cli.options import command_argument, execution_options, execution_plan, geometry
+from cachegrind_bench.cli.options import command_argument, execution_options, execution_plan, format_option, geometry
+from cachegrind_bench.cli.report import report_text
 from cachegrind_bench.errors import UsageError
 
 if TYPE_CHECKING:
@@ -58,14 +58,7 @@ class _Reporting:
 @execution_options
 @click.option("--require-sealed", is_flag=True, help="Fail where any part of the seal is unavailable.")
 @click.option("--keep-out-files", metavar="DIR", help="Copy Valgrind's out files here, for cg_annotate or KCachegrind.")
-@click.option(
-    "--format",
-    "form",
-    type=click.Choice(["table", "json", "markdown"]),
-    default="table",
-    show_default=True,
-    help="Report's format.",
-)
+@format_option
 @click.option("-q", "--quiet", is_flag=True, help="No report and no output of the program.")
 @command_argument
 def command(**options: Any) -> None:
@@ -119,26 +112,13 @@ def _deliver(result: Result, reporting: _Reporting) -> None:
         write_atomic(Path(reporting.output), encode(result))
     if reporting.quiet:
         return
-    report = _report(result, reporting.form)
+    from cachegrind_bench.render.report import measured
+
+    report = report_text(result, result.benchmarks, reporting.form, lambda benchmark: measured(benchmark, result.env))
     if reporting.output == "-":
         output.write_error(report)
     else:
         output.write(report)
-
-
-def _report(result: Result, form: str) -> str:
-    """Return the short report of each benchmark."""
-    from cachegrind_bench.render import markdown, summary, table
-    from cachegrind_bench.render.report import measured
-
-    text = io.StringIO()
-    if form == "json":
-        summary.render(result, text)
-    else:
-        for benchmark in result.benchmarks:
-            layout = markdown if form == "markdown" else table
-            layout.render(measured(benchmark, result.env), text)
-    return text.getvalue()
 
 
 def _printable(text: str | None) -> str | None:

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import fnmatch
-import io
 import sys
 from pathlib import Path
 from typing import TYPE_CHECKING
@@ -11,6 +10,8 @@ from typing import TYPE_CHECKING
 import click
 
 from cachegrind_bench.cli import output
+from cachegrind_bench.cli.options import format_option
+from cachegrind_bench.cli.report import report_text
 from cachegrind_bench.errors import UsageError
 
 if TYPE_CHECKING:
@@ -32,18 +33,10 @@ Examples:
     "--sort", default="score", show_default=True, metavar="EVENT", help="Order functions by score, Ir, D1mr, ..."
 )
 @click.option("--benchmark", "pattern", metavar="PATTERN", help="Only benchmarks with this id (* and ? are wildcards).")
-@click.option(
-    "--format",
-    "form",
-    type=click.Choice(["table", "json", "markdown"]),
-    default="table",
-    show_default=True,
-    help="Report's format.",
-)
+@format_option
 @click.argument("file")
 def command(file: str, top: int, sort: str, pattern: str | None, form: str) -> None:
     """Show a result FILE ('-' is stdin): score, hits, events, hottest functions, seal and origin."""
-    from cachegrind_bench.render import markdown, summary, table
     from cachegrind_bench.render.report import shown, sort_name
 
     sort_name(sort)
@@ -54,15 +47,7 @@ def command(file: str, top: int, sort: str, pattern: str | None, form: str) -> N
         raise UsageError(
             f"{file} has no benchmark {pattern!r}" if pattern else f"{file} has no benchmarks", hint=f"it has: {known}"
         )
-    text = io.StringIO()
-    if form == "json":
-        summary.render(_only(result, chosen), text)
-    else:
-        layout = markdown if form == "markdown" else table
-        for index, benchmark in enumerate(chosen):
-            text.write("\n" if index else "")
-            layout.render(shown(result, benchmark, top=top, sort=sort), text)
-    output.write(text.getvalue())
+    output.write(report_text(result, chosen, form, lambda item: shown(result, item, top=top, sort=sort)))
 
 
 def read_result(name: str) -> Result:
@@ -82,9 +67,3 @@ def read_result(name: str) -> Result:
 def matches(benchmark: Benchmark, pattern: str) -> bool:
     """Tell whether an id is exactly this, or fits its `*` and `?`; brackets are literal, since ids contain them."""
     return benchmark.id == pattern or fnmatch.fnmatchcase(benchmark.id, pattern.replace("[", "[[]"))
-
-
-def _only(result: Result, chosen: list[Benchmark]) -> Result:
-    from dataclasses import replace
-
-    return replace(result, benchmarks=tuple(chosen))

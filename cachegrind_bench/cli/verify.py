@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Any
 import click
 
 from cachegrind_bench.cli import output
-from cachegrind_bench.cli.options import command_argument, execution_options, execution_plan, geometry
+from cachegrind_bench.cli.options import command_argument, execution_options, execution_plan, format_option, geometry
 from cachegrind_bench.errors import UsageError
 
 if TYPE_CHECKING:
@@ -62,14 +62,7 @@ Examples:
 @click.option("--only", multiple=True, type=click.Choice(AXES), help="Try this axis only. Repeatable.")
 @click.option("--skip", multiple=True, type=click.Choice(AXES[1:]), help="Leave this axis out. Repeatable.")
 @execution_options
-@click.option(
-    "--format",
-    "form",
-    type=click.Choice(["table", "json", "markdown"]),
-    default="table",
-    show_default=True,
-    help="Report's format.",
-)
+@format_option
 @command_argument
 def command(**options: Any) -> int:
     """Hunt noise: measure a command again and again, changing one thing at a time.

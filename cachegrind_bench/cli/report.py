@@ -1,0 +1,30 @@
+"""A result's benchmarks as text, in the format that was asked for."""
+
+from __future__ import annotations
+
+import io
+from dataclasses import replace
+from typing import TYPE_CHECKING
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Sequence
+
+    from cachegrind_bench.model.result import Benchmark, Result
+    from cachegrind_bench.render.report import Report
+
+
+def report_text(
+    result: Result, benchmarks: Sequence[Benchmark], form: str, report_of: Callable[[Benchmark], Report]
+) -> str:
+    """Return the reports of these benchmarks of a result, made by `report_of`; JSON has a form of its own."""
+    from cachegrind_bench.render import markdown, summary, table
+
+    text = io.StringIO()
+    if form == "json":
+        summary.render(replace(result, benchmarks=tuple(benchmarks)), text)
+        return text.getvalue()
+    layout = markdown if form == "markdown" else table
+    for index, benchmark in enumerate(benchmarks):
+        text.write("\n" if index else "")
+        layout.render(report_of(benchmark), text)
+    return text.getvalue()
