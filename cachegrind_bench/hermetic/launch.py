@@ -181,7 +181,7 @@ def _pump(sinks: dict[int, bool], report: int, echo: Callable[[bytes], None]) ->
 def _outcome(report: dict[str, Any], invocation: Invocation, tail: bytes) -> Outcome:
     if report["failure"] is not None:
         program = invocation.argv[0]
-        raise process.NotExecutable(f"cannot execute {program!r}: {report['failure'][1]}")
+        raise process.NotExecutable(f"cannot execute {program}: {report['failure'][1]}")
     status: int | None = report["status"]
     images = report["images"]
     unsealed: dict[str, str] = {**report["unanswered"], **report["seal"]}

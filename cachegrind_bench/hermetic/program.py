@@ -48,7 +48,7 @@ def become(orders: dict[str, Any], link: socket.socket) -> None:
         os.execve(orders["argv"][0], orders["argv"], orders["env"])
     except OSError as error:
         try:
-            link.sendall(marshal.dumps([error.errno, str(error)]))
+            link.sendall(marshal.dumps([error.errno, _reason(error, orders)]))
         finally:
             os._exit(127)
     except BaseException as error:  # noqa: BLE001 - a child must not run on as a second launcher
@@ -56,6 +56,14 @@ def become(orders: dict[str, Any], link: socket.socket) -> None:
             link.sendall(marshal.dumps([0, repr(error)]))
         finally:
             os._exit(127)
+
+
+def _reason(error: OSError, orders: dict[str, Any]) -> str:
+    """Return what went wrong, naming the file unless it is the program itself."""
+    text = error.strerror or str(error)
+    if error.filename == orders["cwd"]:
+        return f"the working directory {error.filename} cannot be entered: {text}"
+    return text if error.filename in (None, orders["argv"][0]) else f"{error.filename}: {text}"
 
 
 def _seal(part: str, seal: dict[str, str], action: Callable[[], object], *, wanted: bool) -> None:
