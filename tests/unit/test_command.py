@@ -253,17 +253,17 @@ def test_a_script_whose_first_line_ignores_the_seed_is_warned_of(tmp_path: Path)
     [
         (["/usr/bin/python3", "bench.py"], "python3 bench.py"),
         (["./build/p", "a b", "$x"], "p 'a b' '$x'"),
-        (["p", "/work/src/x.py"], "p src/x.py"),
-        (["p", "--file=/work/src/x", "-I/work/include"], "p --file=src/x -Iinclude"),
-        (["p", "/work/a:/work/b,/work/c"], "p a:b,c"),
-        (["p", "/work", "/work/", "--dir=/work"], "p . . --dir=."),
-        (["p", "/home/work/x", "/workshop/x", "/x/work/y"], "p /home/work/x /workshop/x /x/work/y"),
-        (["p", "open('/work/x')"], "p 'open('\"'\"'x'\"'\"')'"),
+        (["p", "/tree/src/x.py"], "p src/x.py"),
+        (["p", "--file=/tree/src/x", "-I/tree/include"], "p --file=src/x -Iinclude"),
+        (["p", "/tree/a:/tree/b,/tree/c"], "p a:b,c"),
+        (["p", "/tree", "/tree/", "--dir=/tree"], "p . . --dir=."),
+        (["p", "/home/tree/x", "/treeshop/x", "/x/tree/y"], "p /home/tree/x /treeshop/x /x/tree/y"),
+        (["p", "open('/tree/x')"], "p 'open('\"'\"'x'\"'\"')'"),
         (["/opt/\udcff"], "'\\xff'"),
     ],
 )
 def test_the_default_name_is_the_same_in_every_checkout(typed: list[str], name: str) -> None:
-    assert default_id(typed, Path("/work")) == name
+    assert default_id(typed, Path("/tree")) == name
 
 
 def test_at_the_root_every_path_stays_as_it_is() -> None:
