@@ -31,12 +31,12 @@ def main() -> None:
     """Run one program as told on stdin and report on the descriptor named by the first argument."""
     report_fd = int(sys.argv[1])
     os.set_inheritable(report_fd, False)
-    for lock in sys.argv[2:]:  # held, not used: the scratch directory is ours for as long as we live
-        os.set_inheritable(int(lock), False)
+    lock = int(sys.argv[2])  # held for as long as we live: so long the scratch directory is ours
+    os.set_inheritable(lock, False)
     (length,) = _LENGTH.unpack(_read_exactly(0, _LENGTH.size))
     # marshal: both ends are the same Python, and it needs no import, unlike json. It carries odd file names too.
     orders: dict[str, Any] = marshal.loads(_read_exactly(0, length))
-    launch = _Launch(orders)
+    launch = _Launch(orders, lock)
     try:
         report = launch.run()
     except BaseException:
@@ -65,8 +65,9 @@ def _wake_up(number: int, frame: object) -> None:
 class _Launch:
     """One run: the child, its descendants and what is known of them."""
 
-    def __init__(self, orders: dict[str, Any]) -> None:
+    def __init__(self, orders: dict[str, Any], lock: int) -> None:
         self.orders = orders
+        self.lock = lock
         self.child = 0
         self.status: int | None = None
         self.ended_ns = 0
@@ -226,8 +227,13 @@ class _Launch:
         self.end_tree()
         import shutil  # here, as it is slow to import and seldom needed
 
-        shutil.rmtree(self.orders["scratch"], ignore_errors=True)
-        os._exit(1)
+        path = self.orders["scratch"]
+        try:
+            # Unless cg-bench has removed it itself, and another run has made one of the same name.
+            if os.path.samestat(os.fstat(self.lock), os.lstat(path)):
+                shutil.rmtree(path, ignore_errors=True)
+        finally:
+            os._exit(1)
 
 
 def _descendants(pid: int) -> list[int]:

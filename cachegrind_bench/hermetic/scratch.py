@@ -78,8 +78,10 @@ def scratch(base: Path) -> Generator[Scratch]:
                 yield Scratch(path=path, lock=lock, slot=slot)
             finally:
                 with contextlib.suppress(OSError):
-                    _empty(path)
-                    path.rmdir()
+                    # Unless the launcher has removed it, and another run has made one of the same name.
+                    if os.path.samestat(os.fstat(lock), path.lstat()):
+                        _empty(path)
+                        path.rmdir()
         finally:
             os.close(lock)
         return

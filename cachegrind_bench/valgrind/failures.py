@@ -35,7 +35,8 @@ def check_outcome(
         raise _killed(outcome, log, where)
     if outcome.exit_status == 0:
         return
-    trouble = _valgrind_trouble(log)
+    # Before it has opened its log, Valgrind complains on stderr.
+    trouble = None if native else _valgrind_trouble(log) or _valgrind_trouble(_decoded(outcome.tail))
     if trouble:
         raise MeasurementError(f"Valgrind failed: {trouble}", hint=_last_words(outcome.tail))
     if not ignore_status:
@@ -97,9 +98,13 @@ def _valgrind_trouble(log: str) -> str | None:
     return None
 
 
+def _decoded(tail: bytes) -> str:
+    return tail.decode("utf-8", "backslashreplace")
+
+
 def _last_words(tail: bytes) -> str | None:
     """Return the last lines the program wrote."""
-    lines = [line for line in tail.decode("utf-8", "backslashreplace").splitlines() if line.strip()]
+    lines = [line for line in _decoded(tail).splitlines() if line.strip()]
     if not lines:
         return "it wrote nothing before it ended"
     return "its last lines were:\n" + "\n".join(f"  | {line}" for line in lines[-_SHOWN_LINES:])

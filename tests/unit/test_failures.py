@@ -135,3 +135,12 @@ def test_a_program_that_valgrind_would_not_execute_is_named() -> None:
     log = "==9== Command: sh\n==12== Warning: Can't execute setuid/setgid/setcap executable: ./su do\n==12== more\n"
     assert refused_programs(log) == ["./su do has more rights than its caller (setuid), so Valgrind did not run it"]
     assert refused_programs("==9== Command: sh\n") == []
+
+
+def test_what_valgrind_says_before_it_has_a_log_is_its_own_failure() -> None:
+    said = b"valgrind: failed to start tool 'cachegrind' for platform 'amd64-linux': No such file or directory\n"
+    with pytest.raises(MeasurementError, match="Valgrind failed: valgrind: failed to start tool") as caught:
+        check_outcome(
+            outcome(exit_status=1, tail=said), "", timeout_ms=None, held_back=(), ignore_status=False, native=False
+        )
+    assert not isinstance(caught.value, CommandFailedError)

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import contextlib
 import fcntl
 import os
 import stat
@@ -233,3 +234,13 @@ def test_what_a_program_made_unreadable_is_removed_all_the_same() -> None:
     with tempfile.TemporaryDirectory() as folder:  # pytest's own is closed to others
         os.chmod(folder, 0o777)  # noqa: S103 - for the user without rights
         assert run_without_rights(PROGRAM, folder) == "[]\n"
+
+
+def test_the_end_of_a_run_does_not_remove_the_directory_of_the_next(tmp_path: Path) -> None:
+    first = contextlib.ExitStack()
+    mine = first.enter_context(scratch(tmp_path))
+    mine.path.rmdir()  # as the launcher does when it is told that we are gone
+    with scratch(tmp_path) as others:
+        others.renew()
+        first.close()
+        assert others.out.is_dir()
