@@ -14,7 +14,7 @@ if TYPE_CHECKING:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Counts:
-    """The nine event counts of one run, in events; names are Cachegrind's.
+    """The nine event counts of one run, or the difference of two runs, in events; names are Cachegrind's.
 
     I = instruction, D = data; r = read, w = write; 1 = first level, L = last level; m = miss.
     """
@@ -31,6 +31,9 @@ class Counts:
 
     def __add__(self, other: Counts) -> Counts:
         return Counts.of([a + b for a, b in zip(self.as_tuple(), other.as_tuple(), strict=True)])
+
+    def __sub__(self, other: Counts) -> Counts:
+        return Counts.of([a - b for a, b in zip(self.as_tuple(), other.as_tuple(), strict=True)])
 
     def as_tuple(self) -> tuple[int, ...]:
         """Return the counts in the order of `EVENTS`."""
@@ -85,12 +88,26 @@ class FunctionCost:
     counts: tuple[int, ...]
 
 
+@dataclass(frozen=True, slots=True)
+class LineCost:
+    """Self cost of one source line of a function; `file`, `name` and `counts` as in `FunctionCost`, `line` 0 if unknown."""
+
+    file: str
+    name: str
+    line: int
+    counts: tuple[int, ...]
+
+
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Profile:
-    """What each function cost itself, sorted by file and name, one row for each pair."""
+    """What each function cost itself, sorted by file and name, one row for each pair.
+
+    `lines` is empty unless source lines were asked for; then they are sorted alike, and add up to the functions.
+    """
 
     events: tuple[str, ...]
     functions: tuple[FunctionCost, ...]
+    lines: tuple[LineCost, ...] = ()
 
     def totals(self) -> tuple[int, ...]:
         """Sum the rows, in the order of `events`."""
