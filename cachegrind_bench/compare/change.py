@@ -1,0 +1,114 @@
+"""How far two benchmarks are apart: by layout, with the noise of each. Exact numbers, no verdict."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from fractions import Fraction
+from typing import TYPE_CHECKING
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Mapping, Sequence
+
+    from cachegrind_bench.model.metrics import Counts
+    from cachegrind_bench.model.result import Benchmark
+    from cachegrind_bench.model.score import CostModel
+
+# A difference has to stand out from the noise by this factor.
+NOISE_FACTOR = 3
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Shift:
+    """How one number moved. Shares are fractions of one.
+
+    `relative` is (candidate - base) / base. `signed` divides by the smaller of the two instead, so that it only changes
+    its sign when base and candidate change places: an improvement is what would be a regression the other way round.
+    Both are the median over the layouts, pair by pair. `noise` is the largest (max - min) / min within one layout.
+    """
+
+    relative: Fraction
+    signed: Fraction
+    noise: Fraction
+    mixed: bool  # up in one layout, down in another
+
+    def floor(self, threshold: Fraction) -> Fraction:
+        """Return what the number must move by to count: the threshold, but never less than three times the noise."""
+        return max(threshold, NOISE_FACTOR * self.noise)
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Change:
+    """Base and candidate of one benchmark, both measured. The counts are those of the run each side reports."""
+
+    base: Counts
+    candidate: Counts
+    base_score: int
+    candidate_score: int
+    score: Shift
+    ir: Shift
+    layouts: int
+    layouts_left_out: int
+
+    @property
+    def counts(self) -> Counts:
+        """Candidate minus base."""
+        return self.candidate - self.base
+
+
+def change(base: Benchmark, candidate: Benchmark, model: CostModel) -> Change | None:
+    """Compare two benchmarks that have counts; None if no layout was measured on both sides."""
+    if base.counts is None or candidate.counts is None:
+        message = "a benchmark without counts"
+        raise ValueError(message)
+    before, after = _by_layout(base, base.counts), _by_layout(candidate, candidate.counts)
+    common = sorted(before.keys() & after.keys())
+    if not common:
+        return None
+
+    def shift(weigh: Callable[[Counts], int]) -> Shift:
+        pairs = [(_middle(before[layout], weigh), _middle(after[layout], weigh)) for layout in common]
+        signs = {(new > old) - (new < old) for old, new in pairs}
+        return Shift(
+            relative=_median([Fraction(new - old, max(old, 1)) for old, new in pairs]),
+            signed=_median([Fraction(new - old, max(min(old, new), 1)) for old, new in pairs]),
+            noise=max(_noise(side[layout], weigh) for side in (before, after) for layout in common),
+            mixed=signs >= {1, -1},
+        )
+
+    return Change(
+        base=base.counts,
+        candidate=candidate.counts,
+        base_score=model.score(base.counts),
+        candidate_score=model.score(candidate.counts),
+        score=shift(model.score),
+        ir=shift(_ir),
+        layouts=len(common),
+        layouts_left_out=len(before.keys() ^ after.keys()),
+    )
+
+
+def _ir(counts: Counts) -> int:
+    return counts.Ir
+
+
+def _by_layout(benchmark: Benchmark, counts: Counts) -> Mapping[int, list[Counts]]:
+    layouts: dict[int, list[Counts]] = {}
+    for run in benchmark.runs:
+        layouts.setdefault(run.layout, []).append(run.counts)
+    return layouts or {0: [counts]}
+
+
+def _middle(runs: Sequence[Counts], weigh: Callable[[Counts], int]) -> int:
+    """Return the lower median of these runs."""
+    return sorted(map(weigh, runs))[(len(runs) - 1) // 2]
+
+
+def _noise(runs: Sequence[Counts], weigh: Callable[[Counts], int]) -> Fraction:
+    weights = [weigh(run) for run in runs]
+    return Fraction(max(weights) - min(weights), max(min(weights), 1))
+
+
+def _median(values: Sequence[Fraction]) -> Fraction:
+    """Return the median; of two in the middle their mean, so that it is the same seen from either side."""
+    ordered = sorted(values)
+    return (ordered[(len(ordered) - 1) // 2] + ordered[len(ordered) // 2]) / 2

@@ -1,0 +1,119 @@
+"""Two results compared, benchmark by benchmark; the verdict is that of the worst, never an average."""
+
+from __future__ import annotations
+
+from collections import Counter
+from dataclasses import dataclass
+from enum import StrEnum
+from fractions import Fraction
+from typing import TYPE_CHECKING
+
+from cachegrind_bench.compare.gates import FailOn, Metric
+from cachegrind_bench.compare.verdict import SEVERITY, Difference, FieldDifference, State, field_differences, judge
+from cachegrind_bench.model.result import Status
+from cachegrind_bench.model.score import DEFAULT, CostModel
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Mapping
+
+    from cachegrind_bench.compare.gates import Gates
+    from cachegrind_bench.model.result import Benchmark, Result
+
+_CHANGES = frozenset(State) - {State.UNCHANGED, State.NOISY, State.FAILED, State.NOT_COMPARABLE}
+
+
+class Conclusion(StrEnum):
+    """What a comparison comes to; the command line makes an exit code of it."""
+
+    FINE = "fine"
+    REGRESSION = "regression"
+    FAILED = "failed"
+    INCOMPLETE = "incomplete"  # something was missing, suspicious or not comparable, or nothing was compared
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Comparison:
+    """Everything a comparison found, worst first. `rescored` names the base's cost models that were replaced."""
+
+    base: Result
+    candidate: Result
+    gates: Gates
+    model: CostModel
+    differences: tuple[Difference, ...]
+    rescored: tuple[str, ...]
+
+    @property
+    def verdict(self) -> State:
+        """The state of the worst benchmark."""
+        return self.differences[0].state if self.differences else State.NOT_COMPARABLE
+
+    @property
+    def compared(self) -> int:
+        """How many benchmarks really were compared."""
+        return sum(item.change is not None for item in self.differences)
+
+    @property
+    def forced(self) -> tuple[FieldDifference, ...]:
+        """The fields in spite of which benchmarks were compared, as their user insisted; empty if none."""
+        return tuple(dict.fromkeys(field for item in self.differences if item.forced for field in item.fields))
+
+    def count(self) -> Mapping[State, int]:
+        """Return how many benchmarks are in each state."""
+        return Counter(item.state for item in self.differences)
+
+    def conclusion(self) -> Conclusion:
+        """Weigh the states: a regression first, then a failed candidate, then whatever was not compared."""
+        fail_on = self.gates.fail_on
+        failing = {FailOn.REGRESSION: {State.REGRESSION}, FailOn.ANY_CHANGE: _CHANGES, FailOn.NEVER: set[State]()}
+        states = {item.state for item in self.differences}
+        if states & failing[fail_on]:
+            return Conclusion.REGRESSION
+        if any(item.candidate is not None and item.candidate.status is not Status.OK for item in self.differences):
+            return Conclusion.FAILED
+        unsure = {State.FAILED, State.SUSPICIOUS, State.NOT_COMPARABLE, State.MISSING}
+        if not self.compared or (fail_on is not FailOn.NEVER and states & unsure):
+            return Conclusion.INCOMPLETE
+        return Conclusion.FINE
+
+
+def compare(
+    base: Result, candidate: Result, gates: Gates, *, wanted: Callable[[str], bool] = lambda _id: True
+) -> Comparison:
+    """Compare two results, matching benchmarks by id; `wanted` picks ids. Profiles are not looked at."""
+    before = {item.id: item for item in base.benchmarks if wanted(item.id)}
+    after = {item.id: item for item in candidate.benchmarks if wanted(item.id)}
+    model = gates.model or _model([*after.values(), *before.values()])
+    differences: list[Difference] = []
+    for name in sorted(before.keys() | after.keys()):
+        old, new = before.get(name), after.get(name)
+        fields: tuple[FieldDifference, ...] = ()
+        if old is not None and new is not None and old.key != new.key:
+            fields = field_differences(
+                {**base.env.fields, **old.key_fields}, {**candidate.env.fields, **new.key_fields}
+            )
+        differences.append(judge(name, old, new, fields, gates, model))
+    models = {item.score.model for item in (*before.values(), *after.values()) if item.score is not None}
+    return Comparison(
+        base=base,
+        candidate=candidate,
+        gates=gates,
+        model=model,
+        differences=tuple(sorted(differences, key=lambda item: _worst_first(item, gates))),
+        rescored=tuple(sorted(models - {model.name})),
+    )
+
+
+def _model(benchmarks: list[Benchmark]) -> CostModel:
+    """Return the first cost model there is, the candidate's before the base's."""
+    names = (item.score.model for item in benchmarks if item.score is not None)
+    return next((CostModel.parse(name) for name in names), DEFAULT)
+
+
+def _worst_first(item: Difference, gates: Gates) -> tuple[int, Fraction, str]:
+    """Order by state, then by how far the metric moved (the largest loss first, also among improvements), then by id."""
+    moved = item.change
+    if moved is None:
+        return SEVERITY[item.state], Fraction(0), item.id
+    shift = moved.ir if gates.metric is Metric.IR else moved.score
+    weight = abs(shift.signed) if item.state is State.IMPROVEMENT else shift.signed
+    return SEVERITY[item.state], -weight, item.id

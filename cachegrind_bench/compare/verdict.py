@@ -1,0 +1,183 @@
+"""The verdict on one benchmark: its state, and why, in words. Knows gates and changes; must not know profiles."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from enum import StrEnum
+from fractions import Fraction
+from typing import TYPE_CHECKING
+
+from cachegrind_bench.compare.change import change
+from cachegrind_bench.compare.gates import Metric
+from cachegrind_bench.model.result import Status
+
+if TYPE_CHECKING:
+    from collections.abc import Mapping
+
+    from cachegrind_bench.compare.change import Change, Shift
+    from cachegrind_bench.compare.gates import Gates, Limit
+    from cachegrind_bench.model.result import Benchmark
+    from cachegrind_bench.model.score import CostModel
+
+# Ir that moved less than this did not move: what then moved the score is where things lie in memory.
+STILL = Fraction(5, 10_000)
+
+
+class State(StrEnum):
+    """What became of a benchmark, worst first."""
+
+    REGRESSION = "regression"
+    FAILED = "failed"
+    SUSPICIOUS = "suspicious drop"
+    NOT_COMPARABLE = "not comparable"
+    MISSING = "missing"
+    NOISY = "noisy"
+    SHIFT = "cache/layout shift"
+    IMPROVEMENT = "improvement"
+    NEW = "new"
+    UNCHANGED = "unchanged"
+
+
+SEVERITY = {state: place for place, state in enumerate(State)}
+
+
+class Cause(StrEnum):
+    """Which gate made a regression (or, the other way round, an improvement)."""
+
+    THRESHOLD = "threshold"
+    IR = "threshold-ir"
+    CACHE = "threshold-cache"
+    LIMIT = "limit"
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Broken:
+    """A limit that was exceeded."""
+
+    limit: Limit
+    value: int
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class FieldDifference:
+    """A field of the comparability key with both values; None where a side has no such field."""
+
+    name: str
+    base: str | None
+    candidate: str | None
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Difference:
+    """One benchmark of a comparison. `base` or `candidate` is None where the benchmark is new or missing.
+
+    `threshold` is what the metric was held to, noise included; `fields` are those whose values differ, which makes the
+    two sides not comparable unless `forced`.
+    """
+
+    id: str
+    state: State
+    base: Benchmark | None
+    candidate: Benchmark | None
+    change: Change | None = None
+    threshold: Fraction = Fraction(0)
+    causes: tuple[Cause, ...] = ()
+    broken: tuple[Broken, ...] = ()
+    fields: tuple[FieldDifference, ...] = ()
+    forced: bool = False
+
+
+def judge(
+    benchmark_id: str,
+    base: Benchmark | None,
+    candidate: Benchmark | None,
+    fields: tuple[FieldDifference, ...],
+    gates: Gates,
+    model: CostModel,
+) -> Difference:
+    """Compare one benchmark, of which at least one side is given. `fields` are the key's fields that differ."""
+    state, moved, threshold = State.NEW, None, Fraction(0)
+    causes: tuple[Cause, ...] = ()
+    if candidate is None:
+        state = State.MISSING
+    elif candidate.status is not Status.OK or (base is not None and base.status is not Status.OK):
+        state = State.FAILED
+    elif base is not None:
+        moved = change(base, candidate, model) if gates.force or base.key == candidate.key else None
+        if moved is None:
+            state = State.NOT_COMPARABLE
+        else:
+            threshold = _metric(moved, gates).floor(_wanted(benchmark_id, gates))
+            state, causes = _state(moved, benchmark_id, gates)
+    broken = _broken(candidate, gates, model)
+    if broken and state is not State.FAILED:
+        state, causes = State.REGRESSION, (*causes, Cause.LIMIT)
+    return Difference(
+        id=benchmark_id,
+        state=state,
+        base=base,
+        candidate=candidate,
+        change=moved,
+        threshold=threshold,
+        causes=causes,
+        broken=broken,
+        fields=fields,
+        forced=gates.force and base is not None and candidate is not None and base.key != candidate.key,
+    )
+
+
+def field_differences(base: Mapping[str, str], candidate: Mapping[str, str]) -> tuple[FieldDifference, ...]:
+    """Return the fields of two keys that differ, by name."""
+    names = sorted(base.keys() | candidate.keys())
+    return tuple(
+        FieldDifference(name=name, base=base.get(name), candidate=candidate.get(name))
+        for name in names
+        if base.get(name) != candidate.get(name)
+    )
+
+
+def _wanted(benchmark_id: str, gates: Gates) -> Fraction:
+    """Return the threshold for the metric, as the user set it."""
+    rules = [gates.threshold_ir, gates.threshold] if gates.metric is Metric.IR else [gates.threshold]
+    return next((value for value in (rule.get(benchmark_id) for rule in rules) if value is not None), Fraction(0))
+
+
+def _state(moved: Change, benchmark_id: str, gates: Gates) -> tuple[State, tuple[Cause, ...]]:
+    max_drop = gates.max_drop.get(benchmark_id)
+    if max_drop is not None and moved.candidate.Ir < moved.base.Ir * (1 - max_drop):
+        return State.SUSPICIOUS, ()
+    state, causes = _by_metric(moved, _wanted(benchmark_id, gates), gates)
+    wanted_ir = gates.threshold_ir.get(benchmark_id)
+    if wanted_ir is None or gates.metric is Metric.IR:
+        return state, causes
+    if moved.ir.signed > moved.ir.floor(wanted_ir):
+        return State.REGRESSION, (*(causes if state is State.REGRESSION else ()), Cause.IR)
+    return state, causes
+
+
+def _by_metric(moved: Change, threshold: Fraction, gates: Gates) -> tuple[State, tuple[Cause, ...]]:
+    shift = _metric(moved, gates)
+    # A threshold below what counts as still says that such small changes of Ir matter here.
+    still = abs(moved.ir.signed) < min(STILL, threshold)
+    if abs(shift.signed) <= shift.floor(threshold):
+        if shift.floor(threshold) > threshold:
+            return State.NOISY, ()
+        only_misses = gates.metric is Metric.IR and still and abs(moved.score.signed) > moved.score.floor(threshold)
+        return (State.SHIFT if only_misses else State.UNCHANGED), ()
+    cause = Cause.THRESHOLD
+    if still or shift.mixed:
+        if abs(shift.signed) <= gates.threshold_cache:
+            return State.SHIFT, ()
+        cause = Cause.CACHE
+    return (State.REGRESSION if shift.signed > 0 else State.IMPROVEMENT), (cause,)
+
+
+def _metric(moved: Change, gates: Gates) -> Shift:
+    return moved.ir if gates.metric is Metric.IR else moved.score
+
+
+def _broken(candidate: Benchmark | None, gates: Gates, model: CostModel) -> tuple[Broken, ...]:
+    if candidate is None or candidate.counts is None:
+        return ()
+    values = ((limit, limit.measured(candidate.counts, model)) for limit in gates.limits_of(candidate.id))
+    return tuple(Broken(limit=limit, value=value) for limit, value in values if value > limit.value)
