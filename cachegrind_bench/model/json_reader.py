@@ -24,6 +24,14 @@ class SchemaError(ValueError):
 
 
 @dataclass(frozen=True, slots=True)
+class Hole:
+    """A list of numbers that was left in the file: the bytes from `offset` on."""
+
+    offset: int
+    length: int
+
+
+@dataclass(frozen=True, slots=True)
 class Node:
     """One JSON value and the path that leads to it."""
 
@@ -116,7 +124,7 @@ class Node:
         if not isinstance(self.value, list):
             self._expected("a list")
         numbers = cast("list[int]", self.value)  # pyright: ignore[reportUnknownMemberType]
-        if not all(type(number) is int and 0 <= number < _LARGEST for number in numbers):
+        if numbers and not (set(map(type, numbers)) == {int} and min(numbers) >= 0 and max(numbers) < _LARGEST):
             self.fail("expected whole numbers that are not negative")
         return numbers
 
@@ -145,5 +153,6 @@ def _cut(text: str) -> str:
 def _describe(value: object) -> str:
     if value is None:
         return "null"
-    names: dict[type, str] = {dict: "an object", list: "a list", str: "a string", bool: "a boolean", int: "a number"}
+    names: dict[type, str] = {dict: "an object", str: "a string", bool: "a boolean", int: "a number"}
+    names |= {list: "a list", Hole: "a list"}
     return names.get(type(value), type(value).__name__)

@@ -6,10 +6,12 @@ Knows the nine events of the cache simulation; must not know how they are writte
 from __future__ import annotations
 
 from dataclasses import astuple, dataclass, fields
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, TypeVar
 
 if TYPE_CHECKING:
-    from collections.abc import Mapping, Sequence
+    from collections.abc import Iterable, Mapping, Sequence
+
+_Key = TypeVar("_Key", tuple[str, str], tuple[str, str, int])
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -121,16 +123,30 @@ class Profile:
 
 
 def merge_profiles(profiles: Sequence[Profile]) -> Profile:
-    """Add several profiles of the same events into one."""
+    """Add several profiles of the same events into one; either all of them have source lines, or none."""
     if len(profiles) == 1:
         return profiles[0]
-    sums: dict[tuple[str, str], tuple[int, ...]] = {}
+    events = profiles[0].events
     for profile in profiles:
-        if profile.events != profiles[0].events:
-            message = f"profiles of different events: {profile.events} and {profiles[0].events}"
+        if profile.events != events:
+            message = f"profiles of different events: {profile.events} and {events}"
             raise ValueError(message)
-        for row in profile.functions:
-            seen = sums.get((row.file, row.name))
-            sums[row.file, row.name] = row.counts if seen is None else tuple(map(int.__add__, seen, row.counts))
-    rows = tuple(FunctionCost(file, name, counts) for (file, name), counts in sorted(sums.items()))
-    return Profile(events=profiles[0].events, functions=rows)
+    if len({bool(profile.lines) for profile in profiles if profile.functions}) > 1:
+        message = "profiles with source lines and without: the lines would no longer add up"
+        raise ValueError(message)
+    functions = _summed(((row.file, row.name), row.counts) for profile in profiles for row in profile.functions)
+    lines = _summed(((row.file, row.name, row.line), row.counts) for profile in profiles for row in profile.lines)
+    return Profile(
+        events=events,
+        functions=tuple(FunctionCost(*key, counts) for key, counts in functions),
+        lines=tuple(LineCost(*key, counts) for key, counts in lines),
+    )
+
+
+def _summed(rows: Iterable[tuple[_Key, tuple[int, ...]]]) -> list[tuple[_Key, tuple[int, ...]]]:
+    """Add up rows of the same key, and sort them."""
+    sums: dict[_Key, tuple[int, ...]] = {}
+    for key, counts in rows:
+        seen = sums.get(key)
+        sums[key] = counts if seen is None else tuple(map(int.__add__, seen, counts))
+    return sorted(sums.items())

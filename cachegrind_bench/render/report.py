@@ -10,7 +10,8 @@ from cachegrind_bench.errors import UsageError
 from cachegrind_bench.model.metrics import EVENTS, Counts
 from cachegrind_bench.model.result import SealState
 from cachegrind_bench.model.score import CostModel
-from cachegrind_bench.render.names import demangled, plain
+from cachegrind_bench.model.symbols import demangled
+from cachegrind_bench.render.names import plain
 from cachegrind_bench.render.numbers import duration, grouped, share, spread
 
 if TYPE_CHECKING:

@@ -7,8 +7,9 @@ from typing import TYPE_CHECKING
 
 from cachegrind_bench.measure.axes import CLOCK
 from cachegrind_bench.measure.findings import Verdict
+from cachegrind_bench.model.symbols import demangled
 from cachegrind_bench.render.markdown import escape
-from cachegrind_bench.render.names import demangled, plain
+from cachegrind_bench.render.names import plain
 from cachegrind_bench.render.numbers import grouped, small_share
 
 if TYPE_CHECKING:

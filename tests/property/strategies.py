@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from hypothesis import strategies as st
 
-from cachegrind_bench.model.metrics import EVENTS, ZERO, Counts, FunctionCost, Profile
+from cachegrind_bench.model.metrics import EVENTS, ZERO, Counts, FunctionCost, LineCost, Profile
 from cachegrind_bench.model.result import (
     Benchmark,
     Commit,
@@ -41,14 +41,24 @@ def profile(found: dict[tuple[str, str], tuple[int, ...]]) -> Profile:
     return Profile(events=EVENTS, functions=functions)
 
 
+def profile_with_lines(found: dict[tuple[str, str, int], tuple[int, ...]]) -> Profile:
+    sums: dict[tuple[str, str], tuple[int, ...]] = {}
+    for (file, name, _line), row in found.items():
+        sums[file, name] = tuple(map(int.__add__, sums.get((file, name), (0,) * 9), row))
+    lines = tuple(LineCost(file, name, line, row) for (file, name, line), row in sorted(found.items()))
+    return Profile(events=EVENTS, functions=profile(sums).functions, lines=lines)
+
+
 profiles = rows.map(profile)
+line_rows = st.dictionaries(st.tuples(texts, texts, st.integers(0, 3)), st.tuples(*[numbers] * 9), max_size=8)
+profiles_with_lines = line_rows.map(profile_with_lines)
 
 
 @st.composite
 def benchmarks(draw: st.DrawFn, identity: str) -> Benchmark:
     status = draw(st.sampled_from(Status))
     ok = status is Status.OK
-    found = draw(profiles)
+    found = draw(profiles | profiles_with_lines)
     total = found.counts() if found.functions else ZERO
     model = draw(models)
     return Benchmark(

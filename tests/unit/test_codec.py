@@ -3,13 +3,24 @@
 from __future__ import annotations
 
 import json
+from dataclasses import replace
 from typing import TYPE_CHECKING, Any
 
 import pytest
 
 from cachegrind_bench.errors import FileFormatError
 from cachegrind_bench.model.codec import SCHEMA, decode, encode
-from tests.unit.samples import HOSTILE, benchmark, failed_benchmark, result, rich_benchmark
+from cachegrind_bench.model.metrics import LineCost
+from tests.unit.samples import (
+    HOSTILE,
+    VECTOR,
+    benchmark,
+    failed_benchmark,
+    profile_of,
+    result,
+    rich_benchmark,
+    times,
+)
 
 if TYPE_CHECKING:
     from collections.abc import Callable
@@ -21,10 +32,30 @@ def document() -> Any:
     return json.loads(encode(result()))
 
 
+def with_lines(*lines: list[int]) -> Any:
+    """Return a document whose one function, string 1 of file 0, has these lines instead of the two that fit."""
+    first = times(VECTOR, 2)
+    rows = (LineCost("main.c", "main", 7, first.as_tuple()), LineCost("main.c", "main", 0, VECTOR.as_tuple()))
+    whole = first + VECTOR
+    profile = replace(profile_of(main=whole), lines=rows)
+    value = json.loads(encode(result(benchmark(counts=whole, profile=profile))))
+    value["benchmarks"][0]["profile"]["lines"] = [*lines] or value["benchmarks"][0]["profile"]["lines"]
+    return value
+
+
+def spelled_otherwise(data: bytes) -> bytes:
+    """Return the same document, whose lists are not recognised in its text, so that they are read at once."""
+    return data.replace(b'"functions"', b'"function\\u0073"').replace(b'"lines"', b'"line\\u0073"')
+
+
 def refusal(value: object) -> FileFormatError:
     data = value if isinstance(value, bytes) else json.dumps(value).encode()
     with pytest.raises(FileFormatError) as caught:
         decode(data, "r.json")
+    with pytest.raises(FileFormatError) as at_once:
+        decode(spelled_otherwise(data), "r.json")
+    if "(byte " not in str(caught.value):
+        assert str(at_once.value) == str(caught.value)
     return caught.value
 
 
@@ -80,6 +111,43 @@ def test_the_bytes_are_canonical() -> None:
     )
 
 
+def test_lines_are_written_and_read_again_and_absent_where_there_are_none() -> None:
+    data = encode(decode(json.dumps(with_lines()).encode(), "r.json"))
+    profile = json.loads(data)["benchmarks"][0]["profile"]
+    assert profile["lines"] == [[0, 1, 7, *times(VECTOR, 2).as_tuple()], [0, 1, 0, *VECTOR.as_tuple()]]
+    assert encode(decode(data, "r.json")) == data
+    assert decode(spelled_otherwise(data), "r.json") == decode(data, "r.json")
+    assert b'"lines"' not in encode(result(rich_benchmark()))
+    data = json.dumps(with_lines()).encode()
+    found = decode(data, "r.json").benchmarks[0].profile
+    assert found is not None
+    assert found.lines[0] == LineCost("main.c", "main", 7, times(VECTOR, 2).as_tuple())
+
+
+@pytest.mark.parametrize(
+    ("lines", "message"),
+    [
+        ([[0, 1, 7, *VECTOR.as_tuple()]], ": the lines of 'main' in 'main.c' do not add up to its row"),
+        ([[0, 1, *VECTOR.as_tuple()]], "[0]: it has 11 numbers instead of 12"),
+        ([[0, 1, 7, *VECTOR.as_tuple()]] * 2, "[1]: a second row of line 7 of 'main' in 'main.c'"),
+        ([[1, 1, 7, *[0] * 9]], "[0]: a line of 'main' in 'main', which is no function of this profile"),
+        ([[0, 2, 7, *[0] * 9]], "[0]: it points to string 2 of 2"),
+        ([[0, 1, -7, *[0] * 9]], "[0]: expected whole numbers that are not negative"),
+        ([[0, 1, 7, 1 << 63, *[0] * 8]], "[0]: expected whole numbers that are not negative"),
+        ([7], "[0]: expected a list, found a number"),
+    ],
+)
+def test_wrong_lines_are_refused_with_their_path(lines: Any, message: str) -> None:
+    assert str(refusal(with_lines(*lines))) == f"r.json: benchmarks[0].profile.lines{message}"
+
+
+@pytest.mark.parametrize("lines", [None, 7, {}, "x"])
+def test_lines_that_are_no_list_are_refused(lines: object) -> None:
+    value = with_lines()
+    value["benchmarks"][0]["profile"]["lines"] = lines
+    assert str(refusal(value)).startswith("r.json: benchmarks[0].profile.lines: expected a list, found ")
+
+
 def test_every_name_of_a_profile_is_stored_once() -> None:
     data = json.loads(encode(result(benchmark(id="a"), benchmark(id="b"))))
     assert data["strings"] == ["main.c", "main"]
@@ -129,7 +197,13 @@ def test_keys_of_later_versions_of_the_schema_are_passed_over() -> None:
         ),
         (set_at("benchmarks[0].seal.cpu.state", "?"), "benchmarks[0].seal.cpu.state: '?' is none of pinned, kept"),
         (set_at("benchmarks[0].command", ["a", 1]), "benchmarks[0].command[1]: expected a string, found a number"),
-        (set_at("benchmarks[0].profile.events", ["Ir"]), f"{ROW}: it has 11 numbers instead of 3"),
+        (set_at("benchmarks[0].profile.events", ["Ir"]), "benchmarks[0].profile: its events lack I1mr"),
+        (set_at("benchmarks[0].profile.functions", 5), "benchmarks[0].profile.functions: expected a list, found a"),
+        (remove_at("benchmarks[0].profile.functions"), "benchmarks[0].profile: 'functions' is missing"),
+        (set_at("benchmarks[0].profile.functions", [[0, [1]]]), f"{ROW}: expected whole numbers that are not negative"),
+        (set_at("env.fields", {"functions": [5, 10]}), "env.fields.functions: expected a string, found a list"),
+        (set_at("env.info", {"lines": [[1]]}), "env.info.lines: expected a whole number, found a list"),
+        (set_at("benchmarks[0].parameters", {"lines": []}), "benchmarks[0].parameters.lines: expected a string, found"),
         (
             set_at("benchmarks[0].profile.events", ["Ir"] * 9),
             "benchmarks[0].profile.events: an event stands there twice",
@@ -201,8 +275,35 @@ def test_a_key_that_stands_twice_is_refused() -> None:
 
 def test_a_file_that_was_cut_off_is_not_json_at_any_place() -> None:
     data = encode(result())
-    for length in range(0, len(data) - 1, 7):
-        assert str(refusal(data[:length])).startswith("r.json:1: not JSON: ")
+    for length in range(1, len(data) - 1):
+        error = refusal(data[:length])
+        assert str(error).startswith("r.json:1: not JSON: ")
+        assert error.hint == "the file was cut off, or is no result file"
+
+
+def test_an_empty_file_is_told() -> None:
+    assert str(refusal(b"")) == "r.json: the file is empty"
+
+
+def test_a_file_that_is_no_json_is_told_with_line_and_byte() -> None:
+    data = json.dumps(document(), indent=1).encode()
+    place = data.index(b'"wall_ms"') - 1
+    error = refusal(data[:place] + b"?" + data[place:])
+    line = data[:place].count(b"\n") + 1
+    assert str(error).startswith(f"r.json:{line}: not JSON: ")
+    assert str(error).endswith(f"(byte {place + 1})")
+
+
+@pytest.mark.parametrize("mark", [b"", b"\xef\xbb\xbf"])
+def test_text_that_is_not_utf8_is_told_with_its_byte(mark: bytes) -> None:
+    data = mark + json.dumps(with_lines()).encode()
+    place = data.index(b"wall_ms")
+    error = refusal(data[:place] + b"\xff" + data[place:])
+    assert str(error) == f"r.json: not a result file: it is not UTF-8 (byte {place + 1})"
+
+
+def test_the_mark_that_some_editors_put_before_utf8_is_passed_over() -> None:
+    assert decode(b"\xef\xbb\xbf" + encode(result()), "r.json") == result()
 
 
 @pytest.mark.parametrize("data", [b"\xff{", b'{"schema": "\xff"}', b"[" * 100_000, b'{"a": ' + b"9" * 5000 + b"}"])

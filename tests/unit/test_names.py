@@ -6,7 +6,8 @@ import sys
 
 import pytest
 
-from cachegrind_bench.render.names import demangled, plain
+from cachegrind_bench.model.symbols import demangled
+from cachegrind_bench.render.names import plain
 
 
 @pytest.mark.parametrize(

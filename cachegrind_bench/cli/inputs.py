@@ -1,0 +1,132 @@
+"""Result files as a user names them: a file, a pipe, or '-' for stdin; opened, never read whole into memory."""
+
+from __future__ import annotations
+
+import os
+import re
+import stat
+import sys
+import tempfile
+from contextlib import ExitStack, contextmanager
+from typing import TYPE_CHECKING, Any, TypeVar
+
+import click
+
+from cachegrind_bench.errors import UsageError
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Generator
+    from typing import BinaryIO
+
+    from cachegrind_bench.model.resultfile import ResultFile
+
+if TYPE_CHECKING:
+    _Bytes = click.ParamType[int]
+else:
+    _Bytes = click.ParamType  # generic since click 8.4 only
+
+Function = TypeVar("Function", bound="Callable[..., Any]")
+
+DEFAULT_LIMIT = 10**9
+# What is parsed in one piece (a profile, or all that is no profile) takes many times its size in memory, so it may be an
+# eighth of the limit; this much is always allowed.
+_PIECE, _LEAST_PIECE = 8, 16_000_000
+_CHUNK = 1 << 20
+_HINT = "result files are written by 'cg-bench run -o FILE'"
+_SIZE = re.compile(r"([0-9]{1,15})\s*(?:([kmgt])(i?)b|b)?", re.ASCII | re.IGNORECASE)
+
+
+class Size(_Bytes):
+    """A number of bytes, as in 500MB, 2GB, 1GiB or 1000000."""
+
+    name = "size"
+
+    def convert(self, value: Any, param: click.Parameter | None, ctx: click.Context | None) -> int:
+        """Return bytes."""
+        if isinstance(value, int):
+            return value
+        match = _SIZE.fullmatch(str(value).strip())
+        size = 0
+        if match:
+            power = " kmgt".index((match[2] or " ").lower())
+            size = int(match[1]) * (1024 if match[3] else 1000) ** power
+        if size <= 0:
+            self.fail(f"{value!r} is not a size: write bytes, or as in 500MB, 2GB or 1GiB", param, ctx)
+        return size
+
+
+def size_limit_option(function: Function) -> Function:
+    """Take the size up to which a result file is read, as `max_size`."""
+    return click.option(
+        "--max-size", type=Size(), default="1GB", show_default=True, help="Refuse result files larger than this."
+    )(function)
+
+
+@contextmanager
+def open_result_file(name: str, *, limit: int = DEFAULT_LIMIT) -> Generator[ResultFile]:
+    """Open a result file of up to `limit` bytes, '-' being stdin; its profiles can be read inside the context.
+
+    UsageError if it cannot be read, FileFormatError if it is no result.
+    """
+    from cachegrind_bench.model.resultfile import open_result
+
+    with ExitStack() as stack:
+        if name == "-":
+            if sys.stdin is None:  # started with a closed descriptor
+                raise UsageError("cannot read stdin: it is closed", hint=_HINT)
+            name, stream = "<stdin>", _spooled(sys.stdin.buffer, "<stdin>", limit, stack)
+        else:
+            stream = _opened(name, limit, stack)
+        yield open_result(stream, name, max(limit // _PIECE, _LEAST_PIECE))
+
+
+def _opened(name: str, limit: int, stack: ExitStack) -> BinaryIO:
+    try:
+        mode = os.stat(name).st_mode
+        if stat.S_ISCHR(mode) or stat.S_ISBLK(mode):
+            raise UsageError(f"cannot read {name}: it is a device", hint=_HINT)
+        stream = stack.enter_context(open(name, "rb"))  # noqa: SIM115 - the stack closes it
+    except OSError as error:
+        raise UsageError(f"cannot read {name}: {error.strerror}", hint=_HINT) from error
+    status = os.fstat(stream.fileno())
+    if not stat.S_ISREG(status.st_mode):  # a pipe, as of `<(command)`
+        return _spooled(stream, name, limit, stack)
+    _check_size(name, status.st_size, limit, str(status.st_size))
+    return stream
+
+
+def _spooled(source: BinaryIO, name: str, limit: int, stack: ExitStack) -> BinaryIO:
+    """Copy what cannot be read twice to a file without a name."""
+    size = 0
+    try:
+        copy = stack.enter_context(tempfile.TemporaryFile())  # noqa: SIM115 - the stack closes it
+    except OSError as error:
+        raise _no_copy(name, error) from error
+    while True:
+        try:
+            chunk = source.read(_CHUNK)
+        except OSError as error:
+            raise UsageError(f"cannot read {name}: {error.strerror}", hint=_HINT) from error
+        if not chunk:
+            return copy
+        size += len(chunk)
+        _check_size(name, size, limit, f"more than {limit}")
+        try:
+            copy.write(chunk)
+            copy.flush()
+        except OSError as error:
+            raise _no_copy(name, error) from error
+
+
+def _check_size(name: str, size: int, limit: int, told: str) -> None:
+    if size > limit:
+        raise UsageError(
+            f"{name} is too large: {told} bytes, and the limit is {limit}", hint="--max-size allows more, as in 4GB"
+        )
+
+
+def _no_copy(name: str, error: OSError) -> UsageError:
+    return UsageError(
+        f"cannot keep {name} in a temporary file: {error.strerror}",
+        hint="free some space, let TMPDIR name another folder, or save it to a file first",
+    )

@@ -1,0 +1,161 @@
+"""From a parsed result file to the values of `result`, refusing whatever is not exactly that.
+
+Format history: `cg-bench.run/1` is the first. Within a schema number, readers ignore keys they do not know. A
+profile may have `lines`, rows of file, name, line and counts, which add up to its `functions`.
+Knows the keys of the format; profiles are `stored`'s. Must not know files, or how JSON is read.
+"""
+
+from __future__ import annotations
+
+import re
+from dataclasses import dataclass
+
+from cachegrind_bench.errors import FileFormatError, UsageError
+from cachegrind_bench.model.json_reader import Node
+from cachegrind_bench.model.metrics import EVENTS, Counts
+from cachegrind_bench.model.result import (
+    Benchmark,
+    Commit,
+    Environment,
+    ObjectFile,
+    ProcessCost,
+    Result,
+    Run,
+    Score,
+    SealPart,
+    SealState,
+    Status,
+)
+from cachegrind_bench.model.score import CostModel
+from cachegrind_bench.model.stored import StoredProfile
+
+FAMILY = "cg-bench.run/"
+SCHEMA = FAMILY + "1"
+_NEWER = re.compile(re.escape(FAMILY) + r"[1-9][0-9]{0,8}")
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Document:
+    """What a result file holds: the result without its profiles, and these, still stored, by benchmark id."""
+
+    result: Result
+    profiles: dict[str, StoredProfile]
+    strings: list[str]
+
+
+def read_result(value: object, name: str) -> Document:
+    """Read a parsed file. SchemaError for a wrong value; FileFormatError, with `name`, if it is of another schema."""
+    root = Node(value, "")
+    _check_schema(root, name)
+    commit, env, items = root.get("commit"), root.get("env"), list(root.get("benchmarks").items())
+    strings = [item.text() for item in root.get("strings").items()]
+    known: set[str] = set()
+    for item in items:
+        identity = item.get("id")
+        if identity.text() in known:
+            identity.fail(f"a second benchmark {identity.text()!r}")
+        known.add(identity.text())
+    benchmarks = [_benchmark(item) for item in items]
+    result = Result(
+        tool_version=root.get("tool").get("version").text(),
+        created_at=root.get("created_at").text(),
+        commit=None if commit.is_null() else _commit(commit),
+        env=Environment(key=env.get("key").text(), fields=env.get("fields").texts(), info=env.get("info").scalars()),
+        benchmarks=tuple(benchmarks),
+    )
+    profiles = {
+        benchmark.id: StoredProfile.of(item.get("profile"), benchmark.counts)
+        for item, benchmark in zip(items, benchmarks, strict=True)
+        if benchmark.counts is not None and not item.get("profile").is_null()
+    }
+    return Document(result=result, profiles=profiles, strings=strings)
+
+
+def _check_schema(root: Node, name: str) -> None:
+    schema = root.get("schema").text() if root.has("schema") else ""
+    if schema == SCHEMA:
+        return
+    if _NEWER.fullmatch(schema):
+        raise FileFormatError(
+            f"schema {schema} is newer than this cg-bench can read ({SCHEMA})",
+            path=name,
+            hint="install a newer cachegrind-bench",
+        )
+    raise FileFormatError(
+        f"not a result file: its schema is {schema[:80] or 'missing'!r}, not {SCHEMA!r}",
+        path=name,
+        hint="result files are written by 'cg-bench run -o FILE'",
+    )
+
+
+def _commit(node: Node) -> Commit:
+    return Commit(
+        sha=node.get("sha").text(),
+        parent=node.get("parent").optional_text(),
+        branch=node.get("branch").optional_text(),
+        dirty=node.get("dirty").boolean(),
+        committed_at=node.get("committed_at").text(),
+    )
+
+
+def _benchmark(node: Node) -> Benchmark:
+    status = node.get("status").choice(Status)
+    counts, score, profile = node.get("counts"), node.get("score"), node.get("profile")
+    if (status is Status.OK) == counts.is_null():
+        counts.fail(f"a benchmark with status {status.value!r} has {'no ' if counts.is_null() else ''}counts")
+    if score.is_null() != counts.is_null():
+        score.fail("counts and score go together")
+    if counts.is_null() and not profile.is_null():
+        profile.fail("a profile without counts")
+    found = None if counts.is_null() else _counts(counts)
+    return Benchmark(
+        id=node.get("id").text(),
+        key=node.get("key").text(),
+        key_fields=node.get("key_fields").texts(),
+        command=tuple(item.text() for item in node.get("command").items()),
+        parameters=node.get("parameters").texts(),
+        tags=tuple(item.text() for item in node.get("tags").items()),
+        status=status,
+        exit_status=node.get("exit_status").optional_integer(),
+        error=node.get("error").optional_text(),
+        warnings=tuple(item.text() for item in node.get("warnings").items()),
+        tool=node.get("tool").text(),
+        counts=found,
+        score=None if found is None else _score(score, found),
+        runs=tuple(
+            Run(layout=run.get("layout").count(), counts=_counts(run.get("counts"))) for run in node.get("runs").items()
+        ),
+        processes=tuple(
+            ProcessCost(executable=item.get("executable").text(), counts=_counts(item.get("counts")))
+            for item in node.get("processes").items()
+        ),
+        processes_exact=node.get("processes_exact").boolean(),
+        objects=tuple(
+            ObjectFile(path=item.get("path").text(), build_id=item.get("build_id").text())
+            for item in node.get("objects").items()
+        ),
+        wall_ms=node.get("wall_ms").count(),
+        seal={name: _seal(part) for name, part in node.get("seal").members()},
+    )
+
+
+def _score(node: Node, counts: Counts) -> Score:
+    model, value = node.get("model"), node.get("value")
+    score = Score(model=model.text(), value=value.integer())
+    try:
+        parsed = CostModel.parse(score.model)
+    except UsageError as error:
+        model.fail(error.message)
+    if parsed.name != score.model:
+        model.fail(f"{score.model!r} is written {parsed.name!r}")
+    if parsed.score(counts) != score.value:
+        value.fail(f"these counts give {parsed.score(counts)} under {parsed.name}, not {score.value}")
+    return score
+
+
+def _seal(node: Node) -> SealPart:
+    return SealPart(state=node.get("state").choice(SealState), why=node.get("why").optional_text())
+
+
+def _counts(node: Node) -> Counts:
+    return Counts.from_mapping({name: node.get(name).count() for name in EVENTS})
