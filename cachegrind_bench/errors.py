@@ -43,6 +43,10 @@ class MeasurementError(CgBenchError):
     exit_code = 4
 
 
+class NoValgrindError(MeasurementError):
+    """There is no Valgrind here that can be used: nothing can be measured, whatever the command."""
+
+
 class CommandFailedError(MeasurementError):
     """The measured command itself failed: with an exit status, or by a signal."""
 

@@ -113,7 +113,7 @@ def execution_plan(options: dict[str, Any]) -> Plan:
     from cachegrind_bench.measure.run import Plan
     from cachegrind_bench.model.score import CostModel
 
-    environ, cwd = dict(os.environ), _working_directory()
+    environ, cwd = dict(os.environ), working_directory()
     return Plan(
         command=resolve(require_command(options["command"]), environ, cwd),
         cwd=cwd,
@@ -141,7 +141,8 @@ def geometry(options: dict[str, Any]) -> Geometry:
     return Geometry(**given)
 
 
-def _working_directory() -> Path:
+def working_directory() -> Path:
+    """Return the working directory. UsageError if it has been removed."""
     try:
         return Path.cwd()
     except FileNotFoundError:

@@ -46,9 +46,14 @@ def measured_result(
     ):
         plan = replace(plan, cpu=ready.cpu if plan.cpu is None else plan.cpu)
         variables = environment.compose(plan.environ, plan.request, {})
-        identity = beside.submit(identify, plan.command.executable, variables)
         commit = beside.submit(_commit, plan)
-        benchmark = measure(plan, ready.runner, ready.environment, identity.result, progress)
+        benchmark = measure(
+            plan,
+            ready.runner,
+            ready.environment,
+            lambda: beside.submit(identify, plan.command.executable, variables).result,
+            progress,
+        )
         return Result(
             tool_version=version,
             created_at=now.strftime("%Y-%m-%dT%H:%M:%SZ"),

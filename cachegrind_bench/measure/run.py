@@ -7,12 +7,11 @@ import os
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Protocol
 
-from cachegrind_bench import process
-from cachegrind_bench.errors import MeasurementError
 from cachegrind_bench.hermetic import environment
 from cachegrind_bench.measure.command import default_id
 from cachegrind_bench.measure.identity import benchmark_key_fields
 from cachegrind_bench.measure.seal import require_sealed, seal_parts
+from cachegrind_bench.measure.surroundings import surrounded
 from cachegrind_bench.model import score as cost_models
 from cachegrind_bench.model.result import Benchmark, Run, Score, comparability_key
 from cachegrind_bench.valgrind.options import Tool
@@ -60,6 +59,7 @@ class Plan:
     require_sealed: bool = False
     cpu: int | None = None
     clock: Clock | None = None
+    lines: bool = False
 
     @property
     def benchmark_id(self) -> str:
@@ -80,6 +80,7 @@ def target_of(plan: Plan) -> Target:
         clock=plan.clock,
         ignore_status=plan.ignore_exit_status,
         held_back=tuple(environment.held_back(plan.environ, plan.request)),
+        lines=plan.lines,
     )
 
 
@@ -87,23 +88,42 @@ def measure(
     plan: Plan,
     runner: Runner,
     env: Environment,
-    identify: Callable[[], Identity],
+    identify: Callable[[], Callable[[], Identity]],
     progress: Progress,
 ) -> Benchmark:
     """Measure as planned. MeasurementError if the command fails, times out or cannot be measured.
 
-    `identify` returns the executable's identity; it is called last, so that it can be read meanwhile.
+    `identify` begins to read the executable's identity, and returns what waits for it. It is called once the first
+    preparation is done, since that may build the program, and runs beside the first execution.
     """
-    measurements = _execute(plan, runner, env, progress)
-    return _benchmark(plan, env, identify(), measurements)
+    identity: Identity | None = None
+
+    @contextlib.contextmanager
+    def execution() -> Generator[None]:
+        nonlocal identity
+        with surrounded(plan):
+            reading = identify() if identity is None else None
+            yield
+            if reading is not None:
+                identity = reading()
+
+    measurements = _execute(plan, runner, env, progress, execution)
+    assert identity is not None  # noqa: S101 - there was an execution
+    return _benchmark(plan, env, identity, measurements)
 
 
-def _execute(plan: Plan, runner: Runner, env: Environment, progress: Progress) -> list[Measurement]:
+def _execute(
+    plan: Plan,
+    runner: Runner,
+    env: Environment,
+    progress: Progress,
+    execution: Callable[[], contextlib.AbstractContextManager[None]],
+) -> list[Measurement]:
     target = target_of(plan)
     tool = Tool.CACHEGRIND
     for number in range(plan.warmup):
         progress.phase(f"warm-up{_of(number, plan.warmup)}, without Valgrind")
-        with surrounded(plan):
+        with execution():
             outcome = runner.warm_up(target)
         _seal(plan, outcome, env)
         if starts_processes(outcome):
@@ -111,7 +131,7 @@ def _execute(plan: Plan, runner: Runner, env: Environment, progress: Progress) -
     measurements: list[Measurement] = []
     while len(measurements) < plan.repeat:
         progress.phase(f"measuring{_of(len(measurements), plan.repeat)} under {tool.value.capitalize()}")
-        with surrounded(plan):
+        with execution():
             measurement = runner.measure(target, tool)
         _seal(plan, measurement.outcome, env)
         if measurement.accounts.split_needed:
@@ -143,33 +163,6 @@ def _of(number: int, count: int) -> str:
 def starts_processes(outcome: Outcome) -> bool:
     """Tell whether this execution forked or executed another program, which only Callgrind can keep apart."""
     return any(image.forked or image.forks or image.replaced for image in outcome.images or ())
-
-
-@contextlib.contextmanager
-def surrounded(plan: Plan) -> Generator[None]:
-    """Run the user's preparation before and clean-up after an execution, whatever becomes of it."""
-    try:
-        if plan.prepare:
-            _native(plan, plan.prepare, "--prepare")
-        yield
-    except BaseException:
-        with contextlib.suppress(MeasurementError):  # what happened first is what to tell
-            _clean_up(plan)
-        raise
-    _clean_up(plan)
-
-
-def _clean_up(plan: Plan) -> None:
-    if plan.cleanup:
-        _native(plan, plan.cleanup, "--cleanup")
-
-
-def _native(plan: Plan, command: str, option: str) -> None:
-    completed = process.run([command], shell=True, env=plan.environ, cwd=plan.cwd)  # noqa: S604 - the user wrote it for a shell
-    if completed.status != 0:
-        words = (completed.stderr or completed.stdout).decode("utf-8", "backslashreplace").strip()
-        end = f"signal {completed.signal}" if completed.status is None else f"exit status {completed.status}"
-        raise MeasurementError(f"the {option} command failed with {end}: {command}", hint=words[-500:] or None)
 
 
 def _benchmark(plan: Plan, env: Environment, identity: Identity, measurements: Sequence[Measurement]) -> Benchmark:

@@ -14,12 +14,12 @@ mean together. Costs of calls are inclusive and belong to the callee's own lines
 
 from __future__ import annotations
 
-import re
 from dataclasses import dataclass
 from io import BytesIO
 from typing import TYPE_CHECKING
 
 from cachegrind_bench.errors import FileFormatError
+from cachegrind_bench.valgrind.callgrindtext import SourceLines, expand, unescaped
 from cachegrind_bench.valgrind.outformat import (
     CUT_HINT,
     DAMAGED_HINT,
@@ -45,7 +45,6 @@ _KINDS = {
     **dict.fromkeys([b"fn", b"cfn", b"jfn"], "function"),
     **dict.fromkeys([b"ob", b"cob"], "object"),
 }
-_NUMBERED = re.compile(rb"\(([0-9]+)\)(?: (.*))?", re.DOTALL)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -68,24 +67,28 @@ class CallgrindPart(OutFile):
     header_summary: tuple[int, ...]
 
 
-def parse_callgrind(path: Path, *, command: Sequence[bytes] | None = None) -> tuple[CallgrindPart, ...]:
-    """Read all parts of one out file, in their order. `command` is the exact argv, to tell the command from children."""
+def parse_callgrind(
+    path: Path, *, command: Sequence[bytes] | None = None, lines: bool = False
+) -> tuple[CallgrindPart, ...]:
+    """Read all parts of one out file, in their order; `command` and `lines` mean what they do for Cachegrind's."""
     try:
         with path.open("rb") as stream:
-            return _Reader(shown(path), command).read(stream)
+            return _Reader(shown(path), command, lines=lines).read(stream)
     except OSError as error:
         raise unreadable(path, error) from error
 
 
-def parse_callgrind_bytes(data: bytes, name: str, command: Sequence[bytes] | None = None) -> tuple[CallgrindPart, ...]:
+def parse_callgrind_bytes(
+    data: bytes, name: str, command: Sequence[bytes] | None = None, *, lines: bool = False
+) -> tuple[CallgrindPart, ...]:
     """Read the content of an out file; `name` stands for its path in messages."""
-    return _Reader(name, command).read(BytesIO(data))
+    return _Reader(name, command, lines=lines).read(BytesIO(data))
 
 
 class _Reader:
     """State while reading. What is per file comes first, what is per part is set anew by `_begin_part`."""
 
-    def __init__(self, path: str, command: Sequence[bytes] | None) -> None:
+    def __init__(self, path: str, command: Sequence[bytes] | None, *, lines: bool) -> None:
         self._path = path
         self._command = command
         self._line = 0
@@ -94,6 +97,7 @@ class _Reader:
         # With --combine-dumps=yes, later parts repeat neither pid, command and geometry nor the names.
         self._shared: dict[bytes, bytes] = {}
         self._names: dict[tuple[str, bytes], str] = {}
+        self._source = SourceLines() if lines else None
         self._complete = False
         self._begin_part()
 
@@ -120,6 +124,9 @@ class _Reader:
                 # the address in its first column (relative to the cost line before), should calls be wanted.
                 if skip:
                     skip = False
+                    if self._source is not None:
+                        self._book()
+                        self._source.read(line.split())
                 else:
                     costs[self._line] = line
                 continue
@@ -156,7 +163,9 @@ class _Reader:
     def _name(self, key: bytes, value: bytes) -> None:
         if not self._events or self._complete:
             raise self._error("a name outside of a part", hint=DAMAGED_HINT)
-        name = self._expand(_KINDS[key], value)
+        name = expand(self._names, _KINDS[key], value)
+        if name is None:
+            raise self._error(f"{_KINDS[key]} {decode(value)} has no name yet", hint=DAMAGED_HINT)
         if key == b"fn":
             self._book()
             # Callgrind prints fl= only when it differs from the last fl=, whatever fi= and fe= came between.
@@ -168,17 +177,6 @@ class _Reader:
             self._book()
             self._file = name
 
-    def _expand(self, kind: str, value: bytes) -> str:
-        match = _NUMBERED.fullmatch(value)
-        if match is None:  # written in full, as with --compress-strings=no
-            return decode(value)
-        number, text = match.groups()
-        if text is not None:
-            self._names[kind, number] = decode(text)
-        elif (kind, number) not in self._names:
-            raise self._error(f"{kind} ({decode(number)}) has no name yet", hint=DAMAGED_HINT)
-        return self._names[kind, number]
-
     def _book(self) -> None:
         """Add the collected lines to the row of the function and file in effect."""
         if not self._costs:
@@ -186,7 +184,12 @@ class _Reader:
         if self._file is None or self._function is None:
             first = next(iter(self._costs))
             raise self._error("counts without `fl=` and `fn=` lines before them", line=first)
-        self._table.add_lines(self._file, self._function, self._costs, skip=self._positions)
+        if self._source is None:
+            self._table.add_lines(self._file, self._function, self._costs, skip=self._positions)
+        else:
+            for number, tokens in ((number, line.split()) for number, line in self._costs.items()):
+                counts = self._table.read(tokens[self._positions :], number)
+                self._table.add_at(self._file, self._function, self._source.read(tokens), counts)
         self._costs.clear()
 
     def _header_line(self, key: bytes, value: bytes) -> None:
@@ -210,13 +213,15 @@ class _Reader:
             self._table = CostTable(self._path, self._events)
         elif key == b"positions":
             self._positions = len(value.split())
+            if self._source is not None:
+                self._source.columns = value.split()
 
     def _end_part(self, value: bytes) -> None:
         if not self._events or self._complete:
             raise self._error("`totals:` outside of a part", hint=DAMAGED_HINT)
         self._book()
         totals = self._table.read(value.split(), self._line)
-        command = _unescaped(self._shared.get(b"cmd", b"").removeprefix(b"  "))
+        command = unescaped(self._shared.get(b"cmd", b"").removeprefix(b"  "))
         self._parts.append(
             CallgrindPart(
                 path=self._path,
@@ -243,8 +248,3 @@ class _Reader:
 
     def _error(self, message: str, *, line: int | None = None, hint: str | None = None) -> FileFormatError:
         return FileFormatError(message, path=self._path, line=line or self._line, hint=hint)
-
-
-def _unescaped(text: bytes) -> bytes:
-    r"""Undo what Callgrind, unlike Cachegrind, does to the command line: \n for a line break, \\ for a backslash."""
-    return re.sub(rb"\\([n\\])", lambda match: b"\n" if match[1] == b"n" else b"\\", text)

@@ -26,6 +26,7 @@ from cachegrind_bench.valgrind.outformat import (
     decode,
     event_names,
     is_command,
+    line_number,
     shown,
     unreadable,
 )
@@ -45,30 +46,32 @@ _FORGED_HINT = (
 )
 
 
-def parse_cachegrind(path: Path, *, command: Sequence[bytes] | None = None) -> OutFile:
-    """Read an out file.
+def parse_cachegrind(path: Path, *, command: Sequence[bytes] | None = None, lines: bool = False) -> OutFile:
+    """Read an out file; with `lines` keep the counts of each source line too.
 
     `command` is the exact argv of the measured program. With it, arguments that contain line breaks are skipped;
     without it they are an error, as is everything else that could lead to wrong counts.
     """
     try:
         with path.open("rb") as stream:
-            return _parse(stream, shown(path), command)
+            return _parse(stream, shown(path), command, lines=lines)
     except OSError as error:
         raise unreadable(path, error) from error
 
 
-def parse_cachegrind_bytes(data: bytes, name: str, command: Sequence[bytes] | None = None) -> OutFile:
+def parse_cachegrind_bytes(
+    data: bytes, name: str, command: Sequence[bytes] | None = None, *, lines: bool = False
+) -> OutFile:
     """Read the content of an out file; `name` stands for its path in messages."""
-    return _parse(BytesIO(data), name, command)
+    return _parse(BytesIO(data), name, command, lines=lines)
 
 
-def _parse(stream: BinaryIO, path: str, command: Sequence[bytes] | None) -> OutFile:
+def _parse(stream: BinaryIO, path: str, command: Sequence[bytes] | None, *, lines: bool) -> OutFile:
     head = stream.read(_CHUNK)
     if not head:
         raise FileFormatError("the file is empty", path=path, hint=CUT_HINT)
     header = _Header(head, path, command)
-    body = _Body(path, header.events, header.line)
+    body = _Body(path, header.events, header.line, lines=lines)
     blocks = _blocks(head[header.end :], stream)
     body.read_lines(next(blocks))
     for block in blocks:
@@ -136,10 +139,11 @@ class _Header:
 class _Body:
     """The lines after `events:`. `line` is the number of the line the next block starts on."""
 
-    def __init__(self, path: str, events: tuple[str, ...], line: int) -> None:
+    def __init__(self, path: str, events: tuple[str, ...], line: int, *, lines: bool) -> None:
         self._path = path
         self._events = events
         self._line = line
+        self._keep_lines = lines
         self._table = CostTable(path, events)
         self._file: str | None = None
         self._function: str | None = None
@@ -159,7 +163,10 @@ class _Body:
         if counts is None or self._file is None:
             self.read_lines(b"fn=" + block)
             return
-        self._table.add(self._file, decode(name), counts)
+        if self._keep_lines:
+            self._add_each(self._file, decode(name), lines)
+        else:
+            self._table.add(self._file, decode(name), counts)
         if moved:
             self._file = decode(next_file)
         self._line += block.count(b"\n") + 1
@@ -213,7 +220,16 @@ class _Body:
             raise self._error(message, number, hint=DAMAGED_HINT)
         if self._file is None or self._function is None:
             raise self._error("counts without `fl=` and `fn=` lines before them", number)
-        self._table.add(self._file, self._function, self._table.read(tokens[1:], number))
+        counts = self._table.read(tokens[1:], number)
+        if self._keep_lines:
+            self._table.add_at(self._file, self._function, line_number(tokens[0]) or 0, counts)
+        else:
+            self._table.add(self._file, self._function, counts)
+
+    def _add_each(self, file: str, function: str, lines: bytes) -> None:
+        """Add lines of numbers, each to its source line."""
+        for number, *counts in map(bytes.split, lines.split(b"\n")):
+            self._table.add_at(file, function, line_number(number) or 0, tuple(map(int, counts)))
 
     def _error(self, message: str, line: int, *, hint: str | None = None) -> FileFormatError:
         return FileFormatError(message, path=self._path, line=line, hint=hint)

@@ -13,7 +13,7 @@ from operator import add
 from typing import TYPE_CHECKING
 
 from cachegrind_bench.errors import FileFormatError
-from cachegrind_bench.model.metrics import Counts, FunctionCost, Profile
+from cachegrind_bench.model.metrics import Counts, FunctionCost, LineCost, Profile
 
 if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence
@@ -57,6 +57,11 @@ def decode(text: bytes) -> str:
     return text.decode("utf-8", "backslashreplace")
 
 
+def line_number(text: bytes) -> int | None:
+    """Return the number of a source line; None where there stands something else, or more than any source has."""
+    return int(text) if text.isdigit() and len(text) < 10 else None
+
+
 def shown(path: Path) -> str:
     """Return a path as messages and results spell it; a path need not be UTF-8 either."""
     return decode(os.fsencode(path))
@@ -90,12 +95,13 @@ def event_names(text: bytes, *, path: str, line: int) -> tuple[str, ...]:
 
 
 class CostTable:
-    """Counts by file and function while a file is being read."""
+    """Counts by file and function while a file is being read; by source line too where `add_at` is used instead of `add`."""
 
     def __init__(self, path: str, events: tuple[str, ...]) -> None:
         self._path = path
         self._events = events
         self._rows: dict[tuple[str, str], tuple[int, ...]] = {}
+        self._lines: dict[tuple[str, str, int], tuple[int, ...]] = {}
 
     def read(self, tokens: Sequence[bytes], line: int) -> tuple[int, ...]:
         """Read the counts of one line, exactly; missing ones at its end are zero, as both tools may leave them out."""
@@ -117,6 +123,12 @@ class CostTable:
         padded = self._padded(counts)
         self._rows[file, function] = padded if seen is None else tuple(map(add, seen, padded))
 
+    def add_at(self, file: str, function: str, line: int, counts: tuple[int, ...]) -> None:
+        """Add counts to a source line; its function gets them in the end, so both add up to the same."""
+        seen = self._lines.get((file, function, line))
+        padded = self._padded(counts)
+        self._lines[file, function, line] = padded if seen is None else tuple(map(add, seen, padded))
+
     def add_lines(self, file: str, function: str, lines: Mapping[int, bytes], *, skip: int) -> None:
         """Add whole lines, given by line number, without their first `skip` columns."""
         columns = list(zip_longest(*map(bytes.split, lines.values()), fillvalue=b"0"))[skip:]
@@ -130,8 +142,11 @@ class CostTable:
 
     def profile(self, expected: tuple[int, ...], *, line: int, label: str) -> Profile:
         """Make the profile, and demand that it adds up to what the file says under `label`."""
+        lines = tuple(LineCost(*key, counts) for key, counts in sorted(self._lines.items()))
+        for row in lines:
+            self.add(row.file, row.name, row.counts)
         functions = tuple(FunctionCost(file, name, counts) for (file, name), counts in sorted(self._rows.items()))
-        profile = Profile(events=self._events, functions=functions)
+        profile = Profile(events=self._events, functions=functions, lines=lines)
         for event, counted, told in zip(self._events, profile.totals(), expected, strict=True):
             if counted != told:
                 message = f"the lines add up to {counted} {event}, but `{label}` says {told}"

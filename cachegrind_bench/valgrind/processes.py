@@ -10,10 +10,11 @@ import os
 import re
 from collections import defaultdict
 from dataclasses import dataclass
+from operator import itemgetter
 from typing import TYPE_CHECKING
 
 from cachegrind_bench.errors import MeasurementError
-from cachegrind_bench.model.metrics import EVENTS, ZERO, Counts, FunctionCost, Profile, merge_profiles
+from cachegrind_bench.model.metrics import EVENTS, ZERO, Counts, FunctionCost, LineCost, Profile, merge_profiles
 from cachegrind_bench.model.result import ProcessCost
 from cachegrind_bench.valgrind.callgrindfile import parse_callgrind
 from cachegrind_bench.valgrind.options import EXECS, FORKS, OUTER_FORK, THREADS, Tool
@@ -57,9 +58,12 @@ class _Piece:
     ours: bool
 
 
-def account(tool: Tool, out: Path, outcome: Outcome, command: Sequence[str]) -> Accounts:
-    """Read all out files in this directory and add them up. MeasurementError where there is none."""
-    pieces = _read(tool, out, outcome.images, command)
+def account(tool: Tool, out: Path, outcome: Outcome, command: Sequence[str], *, lines: bool = False) -> Accounts:
+    """Read all out files in this directory and add them up, with their source lines if asked.
+
+    MeasurementError where there is no out file.
+    """
+    pieces = _read(tool, out, outcome.images, command, lines=lines)
     if not pieces:
         raise MeasurementError(
             "Valgrind wrote no out file",
@@ -81,7 +85,9 @@ def account(tool: Tool, out: Path, outcome: Outcome, command: Sequence[str]) -> 
     )
 
 
-def _read(tool: Tool, out: Path, images: Sequence[Image] | None, command: Sequence[str]) -> list[_Piece]:
+def _read(
+    tool: Tool, out: Path, images: Sequence[Image] | None, command: Sequence[str], *, lines: bool
+) -> list[_Piece]:
     pieces: list[_Piece] = []
     for path in sorted(out.iterdir()):
         match = _NAME.fullmatch(path.name)
@@ -93,29 +99,38 @@ def _read(tool: Tool, out: Path, images: Sequence[Image] | None, command: Sequen
         image = images[index] if images and index is not None else None
         argv = [os.fsencode(argument) for argument in (image.argv if image else command)]
         if tool is Tool.CACHEGRIND:
-            file = parse_cachegrind(path, command=argv)
+            file = parse_cachegrind(path, command=argv, lines=lines)
             found = [("", file.profile, file)]
         else:
-            parts = parse_callgrind(path, command=argv)
-            found = [(part.trigger, _complete(part), part) for part in parts]
+            parts = parse_callgrind(path, command=argv, lines=lines)
+            found = [(part.trigger, _complete(part, lines=lines), part) for part in parts]
         for trigger, profile, file in found:
             executable = image.path if image and image.path else _first_word(file.command_line, command)
             pieces.append(_Piece(index, pid, executable, trigger, _in_order(profile), file.command_matched))
     return pieces
 
 
-def _complete(part: CallgrindPart) -> Profile:
+def _complete(part: CallgrindPart, *, lines: bool) -> Profile:
     """Return the part's rows in Cachegrind's terms, with a row for what Callgrind counted and booked nowhere.
 
     Its `totals:` lack the last block of each thread, the one that ends in the exit; its header's `summary:` has it.
     """
-    names = (("???" if _ADDRESS.fullmatch(row.name) else row.name) for row in part.profile.functions)
-    rows = [FunctionCost(row.file, name, row.counts) for row, name in zip(part.profile.functions, names, strict=True)]
+    named = Profile(
+        events=part.events,
+        functions=tuple(FunctionCost(row.file, _name(row.name), row.counts) for row in part.profile.functions),
+        lines=tuple(LineCost(row.file, _name(row.name), row.line, row.counts) for row in part.profile.lines),
+    )
+    booked_nowhere = Profile(events=part.events, functions=())
     rest = tuple(map(int.__sub__, part.header_summary or part.summary, part.summary))
     if min(rest) >= 0 and any(rest):
-        rows.append(FunctionCost("???", "(last block of a thread)", rest))
-    # Merged with itself alone, so that equal names become one row again.
-    return merge_profiles([Profile(events=part.events, functions=(row,)) for row in rows] or [part.profile])
+        row = ("???", "(last block of a thread)")
+        of_line = (LineCost(*row, 0, rest),) if lines else ()
+        booked_nowhere = Profile(events=part.events, functions=(FunctionCost(*row, rest),), lines=of_line)
+    return merge_profiles([named, booked_nowhere])  # which makes one row again of those whose names became equal
+
+
+def _name(name: str) -> str:
+    return "???" if _ADDRESS.fullmatch(name) else name
 
 
 def _last_image(images: Sequence[Image] | None, pid: int) -> int | None:
@@ -133,11 +148,12 @@ def _in_order(profile: Profile) -> Profile:
     """Return the profile with the nine events in their usual order (Callgrind has another)."""
     if profile.events == EVENTS:
         return profile
-    places = [profile.events.index(event) for event in EVENTS]
-    rows = tuple(
-        FunctionCost(row.file, row.name, tuple(row.counts[place] for place in places)) for row in profile.functions
+    ordered = itemgetter(*(profile.events.index(event) for event in EVENTS))
+    return Profile(
+        events=EVENTS,
+        functions=tuple(FunctionCost(row.file, row.name, ordered(row.counts)) for row in profile.functions),
+        lines=tuple(LineCost(row.file, row.name, row.line, ordered(row.counts)) for row in profile.lines),
     )
-    return Profile(events=EVENTS, functions=rows)
 
 
 def _doubts(tool: Tool, pieces: Sequence[_Piece], outcome: Outcome) -> list[str]:

@@ -45,6 +45,7 @@ class Target:
     output: Output = Output.PIPE
     ignore_status: bool = False
     held_back: tuple[str, ...] = ()
+    lines: bool = False  # keep the counts of source lines, too; it concerns reading only
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -96,7 +97,7 @@ class ValgrindRunner:
         log = self._log()
         self._check(target, outcome, log, native=False)
         try:
-            accounts = account(tool, self.scratch.out, outcome, target.argv)
+            accounts = account(tool, self.scratch.out, outcome, target.argv, lines=target.lines)
         except FileFormatError as error:  # to the user no bad input, but a measurement that failed
             raise MeasurementError(f"Valgrind's out file cannot be used: {error.message}") from error
         except OSError as error:

@@ -9,7 +9,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 from cachegrind_bench import process
-from cachegrind_bench.errors import MeasurementError
+from cachegrind_bench.errors import NoValgrindError
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Mapping
@@ -50,12 +50,12 @@ class Valgrind:
 
 
 def find(explicit: str | None, environ: Mapping[str, str]) -> Valgrind:
-    """Find Valgrind at the given path, else on PATH, and ask its version. MeasurementError with advice if none works."""
+    """Find Valgrind at the given path, else on PATH, and ask its version. NoValgrindError with advice if none works."""
     path = environ.get("PATH", os.defpath)
     found = process.which(explicit or "valgrind", path) or (None if explicit else process.which("valgrind.bin", path))
     if found is None:
         where = f"at {explicit!r}" if explicit else "on PATH"
-        raise MeasurementError(f"Valgrind was not found {where}", hint=_install_hint(path))
+        raise NoValgrindError(f"Valgrind was not found {where}", hint=_install_hint(path))
     wrapper = os.path.realpath(found)
     launcher = _real_launcher(Path(wrapper))
     libexec = _libraries(launcher, Path(wrapper), environ.get("VALGRIND_LIB"))
@@ -97,7 +97,7 @@ def _real_launcher(path: Path) -> Path:
         candidate = Path(os.fsdecode(match[1]))
         if _is_elf(candidate):
             return candidate
-    raise MeasurementError(
+    raise NoValgrindError(
         f"{path} is a wrapper script, and the launcher behind it was not found",
         hint="a wrapper changes what is measured; give the real launcher, often named valgrind.bin, with --valgrind PATH",
     )
@@ -116,7 +116,7 @@ def _libraries(launcher: Path, wrapper: Path, told: str | None) -> Path:
     for folder in _library_candidates(launcher, wrapper, told):
         if (folder / f"cachegrind-{_platform()}").is_file():
             return folder
-    raise MeasurementError(
+    raise NoValgrindError(
         f"the tools of {launcher} were not found: no directory holds cachegrind-{_platform()}",
         hint="name their directory in the environment variable VALGRIND_LIB",
     )
@@ -145,12 +145,12 @@ def _version(launcher: str, libexec: str) -> str:
     match = re.match(rb"valgrind-(\d+(?:\.\d+)*)", told.stdout)
     if match is None:
         text = (told.stderr or told.stdout).decode("utf-8", "backslashreplace").strip()
-        raise MeasurementError(
+        raise NoValgrindError(
             f"{launcher} does not work: {text[:300] or f'status {told.status}'}", hint=INSTALL["apt-get"]
         )
     version = match[1].decode()
     if tuple(int(part) for part in version.split(".")[:2]) < OLDEST:
-        raise MeasurementError(f"{launcher} is version {version}; 3.16 or newer is needed")
+        raise NoValgrindError(f"{launcher} is version {version}; 3.16 or newer is needed")
     return version
 
 

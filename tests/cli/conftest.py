@@ -80,7 +80,7 @@ def replay(monkeypatch: pytest.MonkeyPatch) -> ReplayRunner:
         "cachegrind_bench.measure.result.identify", lambda *_: Identity(objects=(), key_fields={"libc": "abc"})
     )
     monkeypatch.setattr("cachegrind_bench.measure.result.commit_info", lambda *_: None)
-    monkeypatch.setattr("cachegrind_bench.cli.run.datetime", Clock)
+    monkeypatch.setattr("cachegrind_bench.cli.measuring.datetime", Clock)
     return runner
 
 

@@ -272,7 +272,7 @@ def test_options_reach_the_execution(
             "--model",
             "ir",
         ],
-        *["--I1", "65536,4,64", "--valgrind", "/opt/vg", "--keep-out-files", "kept", "-o", "r.json", "--"],
+        *["--I1", "65536,4,64", "--valgrind", "/opt/vg", "--keep-out-files", "kept", "--lines", "-o", "r.json", "--"],
         "/bin/true",
     )
     assert told.code == 0
@@ -280,6 +280,7 @@ def test_options_reach_the_execution(
     assert (target.variables["PASSED"], target.variables["SET"]) == ("1", "2")
     assert (target.stdin, target.timeout_ms, target.ignore_status) == (f"{os.getcwd()}/in", 1500, True)
     assert target.clock is not None
+    assert target.lines
     assert str(replay.asked["geometry"]).startswith("I1=65536,4,64 D1=32768,8,64")
     assert (replay.asked["valgrind"], replay.asked["keep"]) == ("/opt/vg", Path("kept"))
     result = decode(Path("r.json").read_bytes(), "r.json")

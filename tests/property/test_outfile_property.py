@@ -3,13 +3,15 @@
 from __future__ import annotations
 
 import contextlib
+from dataclasses import replace
+from operator import add
 from typing import TYPE_CHECKING
 
 from hypothesis import example, given
 from hypothesis import strategies as st
 
 from cachegrind_bench.errors import FileFormatError
-from cachegrind_bench.model.metrics import FunctionCost, Profile
+from cachegrind_bench.model.metrics import FunctionCost, LineCost, Profile
 from cachegrind_bench.valgrind.callgrindfile import parse_callgrind_bytes
 from cachegrind_bench.valgrind.outfile import parse_cachegrind_bytes
 
@@ -51,6 +53,17 @@ def expected(found: Blocks, events: Sequence[str]) -> Profile:
     return Profile(events=tuple(events), functions=tuple(rows))
 
 
+def with_lines(found: Blocks, events: Sequence[str]) -> Profile:
+    """Return the expected profile with its source lines."""
+    sums: dict[tuple[str, str, int], tuple[int, ...]] = {}
+    for file, name, lines in found:
+        for number, counts in lines:
+            (row,) = expected([(file, name, [(number, counts)])], events).functions
+            key = (row.file, row.name, number)
+            sums[key] = tuple(map(add, sums.get(key, [0] * len(events)), row.counts))
+    return replace(expected(found, events), lines=tuple(LineCost(*key, counts) for key, counts in sorted(sums.items())))
+
+
 def written(found: Blocks, events: Sequence[str], command: bytes = b"./a") -> bytes:
     """Write the file as Cachegrind does."""
     parts = [b"desc: I1 cache: none\ncmd: ", command, b"\nevents: ", " ".join(events).encode(), b"\n"]
@@ -76,6 +89,7 @@ def test_what_is_written_is_read_again(file: tuple[list[str], Blocks], comments:
     out = parse_cachegrind_bytes(data, "a.out")
     assert out.profile == expected(found, events)
     assert out.summary == out.profile.totals()
+    assert parse_cachegrind_bytes(data, "a.out", lines=True).profile == with_lines(found, events)
 
 
 @given(files())
@@ -124,13 +138,30 @@ def test_no_command_line_changes_the_counts(file: tuple[list[str], Blocks], comm
         assert parse_cachegrind_bytes(data, "a.out", [b"other"]).profile == known.profile
 
 
+@given(files(), st.binary(min_size=1, max_size=3), st.data())
+def test_source_lines_decide_neither_what_is_read_nor_what_is_refused(
+    file: tuple[list[str], Blocks], damage: bytes, data: st.DataObject
+) -> None:
+    whole = written(file[1], file[0])
+    place = data.draw(st.integers(min_value=0, max_value=len(whole)))
+    damaged = whole[:place] + damage + whole[place + 1 :]
+    found: list[Profile | str] = []
+    for lines in (False, True):
+        try:
+            found.append(replace(parse_cachegrind_bytes(damaged, "a.out", lines=lines).profile, lines=()))
+        except FileFormatError as error:
+            found.append(error.message)
+    assert found[0] == found[1]
+
+
 @given(st.binary(max_size=200))
 def test_any_bytes_are_an_error_and_never_a_crash(data: bytes) -> None:
     for prefix in (b"", b"cmd: a\nevents: Ir\nfl=a\nfn=b\n", b"events: Ir\nfl=a\nfn=b\n"):
-        with contextlib.suppress(FileFormatError):
-            parse_cachegrind_bytes(prefix + data, "a.out")
-        with contextlib.suppress(FileFormatError):
-            parse_callgrind_bytes(prefix + data, "a.out")
+        for lines in (False, True):
+            with contextlib.suppress(FileFormatError):
+                parse_cachegrind_bytes(prefix + data, "a.out", lines=lines)
+            with contextlib.suppress(FileFormatError):
+                parse_callgrind_bytes(prefix + data, "a.out", lines=lines)
 
 
 def written_callgrind(found: Blocks, events: Sequence[str]) -> bytes:
@@ -155,6 +186,8 @@ def test_what_callgrind_writes_is_read_again(file: tuple[list[str], Blocks]) -> 
     events, found = file
     (part,) = parse_callgrind_bytes(written_callgrind(found, events), "a.out")
     assert part.profile == expected(found, events)
+    (part,) = parse_callgrind_bytes(written_callgrind(found, events), "a.out", lines=True)
+    assert part.profile == with_lines(found, events)
     assert part.summary == part.profile.totals()
 
 

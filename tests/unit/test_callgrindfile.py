@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
+from operator import add
 from pathlib import Path
 
 import pytest
@@ -12,12 +14,17 @@ from cachegrind_bench.valgrind.outfile import parse_cachegrind
 
 DATA = Path(__file__).resolve().parent.parent / "data"
 VERSIONS = ["3.16.1", "3.19.0", "3.24.0"]
+RECORDED = sorted((DATA / "valgrind").glob("*/*.callgrind"))
 HEADER = b"version: 1\ncreator: callgrind-3.24.0\npid: 7\ncmd:  ./a b\npart: 1\n\npositions: line\nevents: Ir Dr\nsummary: 9\n\n"
 GOOD = HEADER + b"fl=(1) a.c\nfn=(1) main\n1 4 1\ncfn=(2) f\ncalls=1 9\n* 5\nfn=(2)\n+8 5\n\ntotals: 9 1\n"
 
 
-def parse(data: bytes, command: list[bytes] | None = None) -> tuple[CallgrindPart, ...]:
-    return parse_callgrind_bytes(data, "a.out", command)
+def parse(data: bytes, command: list[bytes] | None = None, *, lines: bool = False) -> tuple[CallgrindPart, ...]:
+    return parse_callgrind_bytes(data, "a.out", command, lines=lines)
+
+
+def source_lines(part: CallgrindPart) -> dict[tuple[str, str, int], tuple[int, ...]]:
+    return {(row.file, row.name, row.line): row.counts for row in part.profile.lines}
 
 
 def rows(part: CallgrindPart) -> dict[tuple[str, str], tuple[int, ...]]:
@@ -59,6 +66,68 @@ def test_everything_odd_the_grammar_allows_is_read() -> None:
     assert second.command_line == first.command_line
     assert second.description == first.description
     assert second.header_summary == (2, 9)
+
+
+def test_source_lines_are_relative_to_the_line_before_be_it_a_calls_or_a_jumps() -> None:
+    first, second = parse_callgrind(DATA / "outfiles" / "odd.callgrind", lines=True)
+    assert source_lines(first) == {
+        ("main.c", "(below main)", 1): (100, 20),
+        ("numbered.c", "f", 10): (201, 41),
+        ("header.h", "f", 1): (400, 0),
+        ("numbered.c", "g", 20): (50, 3),
+        ("numbered.c", "f", 30): (50, 40),
+        ("header.h", "f'2", 30): (200, 100),
+    }
+    assert source_lines(second) == {("numbered.c", "g", 15): (0, 2), ("numbered.c", "g", 20): (1, 4)}
+    (part,) = parse(GOOD.replace(b"* 5\n", b"+2 5\n"), lines=True)
+    assert source_lines(part) == {("a.c", "main", 1): (4, 1), ("a.c", "f", 11): (5, 0)}
+
+
+@pytest.mark.parametrize(
+    ("odd", "lines"),
+    [
+        (b"+x 4 1\n+1 0 0", (0, 0)),
+        (b"-9 4 1\n+1 0 0", (0, 0)),
+        (b"1234567890 4 1\n* 0 0", (0, 0)),
+        (b"-9 4 1\n7 0 0", (0, 7)),
+    ],
+)
+def test_a_position_that_cannot_be_is_unknown_and_so_is_what_is_relative_to_it(
+    odd: bytes, lines: tuple[int, int]
+) -> None:
+    (part,) = parse(GOOD.replace(b"1 4 1", odd), lines=True)
+    main = {line: counts for (_, name, line), counts in source_lines(part).items() if name == "main"}
+    assert main == {lines[1]: (0, 0), lines[0]: (4, 1)}
+    assert rows(part) == rows(parse(GOOD)[0])
+
+
+def test_without_a_column_of_lines_all_is_unknown() -> None:
+    data = GOOD.replace(b"positions: line", b"positions: instr").replace(b"1 4 1", b"0x1 4 1")
+    assert {row.line for row in parse(data, lines=True)[0].profile.lines} == {0}
+
+
+@pytest.mark.parametrize("version", VERSIONS)
+def test_source_lines_are_those_of_cachegrind(version: str) -> None:
+    folder = DATA / "valgrind" / version
+    cachegrind = parse_cachegrind(folder / "tinyfork.1.cgout", lines=True).profile
+    expected = {(row.file, row.name, row.line): row.counts[0] for row in cachegrind.lines if row.name == "burn_parent"}
+    assert len({file for file, _, _ in expected}) == 2
+    for names in (("before-fork", "parent"), ("combined",)):
+        parts = [part for name in names for part in parse_callgrind(folder / f"tinyfork.{name}.callgrind", lines=True)]
+        found = [source_lines(part) for part in parts]
+        assert {key: sum(lines.get(key, (0,))[0] for lines in found) for key in expected} == expected
+
+
+@pytest.mark.parametrize("path", RECORDED, ids=lambda path: f"{path.parent.name}/{path.name}")
+def test_source_lines_change_no_row_of_a_real_file_and_add_up_to_it(path: Path) -> None:
+    for plain, part in zip(parse_callgrind(path), parse_callgrind(path, lines=True), strict=True):
+        assert plain.profile.lines == ()
+        assert replace(part, profile=replace(part.profile, lines=())) == plain
+        sums: dict[tuple[str, str], tuple[int, ...]] = {}
+        for row in part.profile.lines:
+            key = (row.file, row.name)
+            sums[key] = tuple(map(add, sums.get(key, [0] * len(part.events)), row.counts))
+        assert sums == rows(part)
 
 
 @pytest.mark.parametrize("version", VERSIONS)

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from cachegrind_bench.model.metrics import EVENTS, ZERO, Counts, FunctionCost, Profile, merge_profiles
+from cachegrind_bench.model.metrics import EVENTS, ZERO, Counts, FunctionCost, LineCost, Profile, merge_profiles
 from tests.unit.samples import VECTOR, profile_of, times
 
 
@@ -68,3 +68,29 @@ def test_equal_names_in_different_files_stay_apart() -> None:
 def test_profiles_of_different_events_do_not_merge() -> None:
     with pytest.raises(ValueError, match="different events"):
         merge_profiles([profile_of(), Profile(events=("Ir",), functions=())])
+
+
+def lined(*lines: tuple[str, int, Counts]) -> Profile:
+    """Return a profile of these functions, of one line each."""
+    rows = tuple(LineCost("main.c", name, line, counts.as_tuple()) for name, line, counts in lines)
+    return Profile(
+        events=EVENTS, functions=profile_of(**{name: counts for name, _, counts in lines}).functions, lines=rows
+    )
+
+
+def test_merging_adds_source_lines_up_as_it_does_functions() -> None:
+    merged = merge_profiles(
+        [lined(("b", 2, VECTOR), ("c", 1, VECTOR)), lined(("a", 1, VECTOR), ("b", 2, VECTOR)), profile_of()]
+    )
+    assert [(row.name, row.line, row.counts[0]) for row in merged.lines] == [
+        ("a", 1, 1353),
+        ("b", 2, 2706),
+        ("c", 1, 1353),
+    ]
+    apart = merge_profiles([lined(("b", 2, VECTOR)), lined(("b", 10, VECTOR))])
+    assert [(row.line, row.counts[0]) for row in apart.lines] == [(2, 1353), (10, 1353)]
+
+
+def test_profiles_with_source_lines_and_without_do_not_merge() -> None:
+    with pytest.raises(ValueError, match="would no longer add up"):
+        merge_profiles([lined(("b", 2, VECTOR)), profile_of(b=VECTOR)])

@@ -3,12 +3,15 @@
 from __future__ import annotations
 
 import gzip
+from dataclasses import replace
+from operator import add
 from pathlib import Path
 from typing import TYPE_CHECKING
 
 import pytest
 
 from cachegrind_bench.errors import FileFormatError
+from cachegrind_bench.model.metrics import LineCost
 from cachegrind_bench.valgrind import outfile
 from cachegrind_bench.valgrind.outfile import parse_cachegrind, parse_cachegrind_bytes
 
@@ -21,8 +24,8 @@ HEADER = b"cmd: ./a\nevents: Ir Dr\n"
 GOOD = HEADER + b"fl=a.c\nfn=main\n1 10 2\n2 20\nfn=f\n5 3 1\nsummary: 33 3\n"
 
 
-def parse(data: bytes, command: list[bytes] | None = None) -> OutFile:
-    return parse_cachegrind_bytes(data, "a.out", command)
+def parse(data: bytes, command: list[bytes] | None = None, *, lines: bool = False) -> OutFile:
+    return parse_cachegrind_bytes(data, "a.out", command, lines=lines)
 
 
 def rows(out: OutFile) -> dict[tuple[str, str], tuple[int, ...]]:
@@ -43,6 +46,29 @@ def test_counts_are_added_up_by_file_and_function() -> None:
     assert out.totals() == {"Ir": 33, "Dr": 3}
     assert out.command_line == "./a"
     assert out.description == ()
+
+
+def test_source_lines_are_kept_when_asked_for() -> None:
+    assert parse(GOOD, lines=True).profile.lines == (
+        LineCost("a.c", "f", 5, (3, 1)),
+        LineCost("a.c", "main", 1, (10, 2)),
+        LineCost("a.c", "main", 2, (20, 0)),
+    )
+
+
+def test_source_lines_of_everything_odd_are_kept() -> None:
+    profile = parse_cachegrind(DATA / "outfiles" / "odd.cgout", lines=True).profile
+    main = [(row.line, row.counts) for row in profile.lines if row.name == "main"]
+    assert main == [(1, (10, 0, 0)), (2, (20, 3, 0)), (3, (31, 5, 6)), (99, (2, 2, 2))]
+    assert LineCost("???", "???", 0, (1000, 200, 300)) in profile.lines
+    assert LineCost("diff.c", "shrunk", 4, (0, -1, 0)) in profile.lines
+
+
+@pytest.mark.parametrize("number", [b"-5", b"9" * 10, b"9" * 5000])
+def test_a_number_that_no_source_line_has_is_unknown(number: bytes) -> None:
+    for data in (GOOD, GOOD.replace(b"\nfn=f", b"\n#\nfn=f")):
+        profile = parse(data.replace(b"5 3 1", number + b" 3 1"), lines=True).profile
+        assert LineCost("a.c", "f", 0, (3, 1)) in profile.lines
 
 
 def test_rows_are_sorted_by_file_and_function() -> None:
@@ -81,6 +107,22 @@ def test_files_of_real_valgrinds_are_read(path: Path) -> None:
     assert len(out.description) in ({3} if has_caches else {0, 3})
     if has_caches:
         assert out.counts().Ir == out.totals()["Ir"]
+
+
+@pytest.mark.parametrize("path", RECORDED, ids=lambda path: f"{path.parent.name}/{path.name}")
+def test_source_lines_change_no_row_of_a_real_file_and_add_up_to_it(path: Path) -> None:
+    if "never-started" in path.name:
+        return
+    data = gzip.decompress(path.read_bytes()) if path.suffix == ".gz" else path.read_bytes()
+    plain, out = parse(data), parse(data, lines=True)
+    assert plain.profile.lines == ()
+    assert replace(out, profile=replace(out.profile, lines=())) == plain
+    sums: dict[tuple[str, str], tuple[int, ...]] = {}
+    for row in out.profile.lines:
+        sums[row.file, row.name] = tuple(map(add, sums.get((row.file, row.name), [0] * len(out.events)), row.counts))
+    assert sums == rows(out)
+    # The same once more, without the reading in bulk.
+    assert parse(data.replace(b"\nfn=", b"\n# odd\nfn="), lines=True).profile == out.profile
 
 
 def test_reading_in_bulk_and_line_by_line_give_the_same() -> None:

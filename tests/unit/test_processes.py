@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING
 import pytest
 
 from cachegrind_bench.errors import FileFormatError, MeasurementError
-from cachegrind_bench.model.metrics import EVENTS, Counts
+from cachegrind_bench.model.metrics import EVENTS, Counts, LineCost
 from cachegrind_bench.valgrind.options import Tool
 from cachegrind_bench.valgrind.processes import Accounts, account, total
 from tests.unit.samples import VECTOR, image, outcome, times
@@ -55,9 +55,11 @@ def callgrind(
     )
 
 
-def accounts(tool: Tool, folder: Path, images: list[Image] | None, leftover: int = 0) -> Accounts:
+def accounts(
+    tool: Tool, folder: Path, images: list[Image] | None, leftover: int = 0, *, lines: bool = False
+) -> Accounts:
     found = None if images is None else tuple(images)
-    return account(tool, folder, outcome(images=found, leftover=leftover), ["/bin/p"])
+    return account(tool, folder, outcome(images=found, leftover=leftover), ["/bin/p"], lines=lines)
 
 
 def shares(found: Accounts) -> dict[str, int]:
@@ -226,6 +228,39 @@ def test_functions_that_callgrind_names_by_address_are_one_without_a_name(tmp_pa
     callgrind(tmp_path, "out.7.1", FORK, function="0x00000000000110b0")
     found = accounts(CALLGRIND, tmp_path, [image(7, "/bin/p", forks=1)])
     assert [(row.name, row.counts[0]) for row in found.profile.functions] == [("???", 2706)]
+
+
+def test_source_lines_of_cachegrind_are_kept_when_asked_for(tmp_path: Path) -> None:
+    cachegrind(tmp_path, "out.7")
+    assert accounts(CACHEGRIND, tmp_path, [image(7, "/bin/p")]).profile.lines == ()
+    found = accounts(CACHEGRIND, tmp_path, [image(7, "/bin/p")], lines=True)
+    assert found.profile.lines == (LineCost("p.c", "main", 1, VECTOR.as_tuple()),)
+
+
+def test_source_lines_of_callgrind_are_added_up_renamed_and_ordered_as_its_functions_are(tmp_path: Path) -> None:
+    callgrind(tmp_path, "out.7", END, function="0x00000000000110a0")
+    callgrind(tmp_path, "out.7.1", FORK, function="0x00000000000110b0", rest=4)
+    callgrind(tmp_path, "out.7.2", FORK, Counts.of([0] * 9), rest=1)
+    images = [image(7, "/bin/p", forks=2), image(8, "/bin/p", forked=True), image(9, "/bin/p", forked=True)]
+    found = accounts(CALLGRIND, tmp_path, images, lines=True).profile
+    assert found.lines == (
+        LineCost("???", "(last block of a thread)", 0, (5, *[0] * 8)),
+        LineCost("p.c", "???", 1, times(VECTOR, 2).as_tuple()),
+        LineCost("p.c", "main", 1, (0,) * 9),
+    )
+    assert [(row.file, row.name, row.counts) for row in found.lines] == [
+        (row.file, row.name, row.counts) for row in found.functions
+    ]
+    assert found.functions == accounts(CALLGRIND, tmp_path, images).profile.functions
+
+
+def test_an_empty_part_with_a_rest_has_a_line_for_it(tmp_path: Path) -> None:
+    callgrind(tmp_path, "out.7", END)
+    callgrind(tmp_path, "out.7.1", FORK, Counts.of([0] * 9), rest=4)
+    text = (tmp_path / "out.7.1").read_text()
+    (tmp_path / "out.7.1").write_text(text[: text.index("fl=")] + text[text.index("totals:") :])
+    found = accounts(CALLGRIND, tmp_path, [image(7, "/bin/p", forks=1)], lines=True).profile
+    assert [(row.line, row.counts[0]) for row in found.lines] == [(0, 4), (1, 1353)]
 
 
 def test_a_child_that_left_no_trace_is_told(tmp_path: Path) -> None:

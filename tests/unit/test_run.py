@@ -23,6 +23,8 @@ from cachegrind_bench.valgrind.runner import Measurement, Target
 from tests.unit.samples import VECTOR, image, outcome, profile_of, times
 
 if TYPE_CHECKING:
+    from collections.abc import Callable
+
     from cachegrind_bench.hermetic.launch import Outcome
     from cachegrind_bench.model.metrics import Counts
     from cachegrind_bench.model.result import Benchmark
@@ -82,7 +84,7 @@ def plan(**changes: Any) -> Plan:
 
 
 def run(runner: FakeRunner, **changes: Any) -> Benchmark:
-    return measure(plan(**changes), runner, ENV, lambda: IDENTITY, Phases(runner.log))
+    return measure(plan(**changes), runner, ENV, lambda: lambda: IDENTITY, Phases(runner.log))
 
 
 def executions(runner: FakeRunner) -> list[str]:
@@ -181,6 +183,26 @@ def test_preparation_and_cleaning_surround_every_execution(tmp_path: Path) -> No
         environ=dict(os.environ),
     )
     assert trace(tmp_path) == ["before", "warm", "after", "before", "measured", "after", "before", "measured", "after"]
+
+
+def test_the_program_is_identified_once_after_it_was_prepared_and_before_it_is_cleaned_up(tmp_path: Path) -> None:
+    program, seen = tmp_path / "program", list[bool]()
+
+    def identify() -> Callable[[], Identity]:
+        seen.append(program.exists())
+
+        def wait() -> Identity:
+            seen.append(program.exists())
+            return IDENTITY
+
+        return wait
+
+    changed = plan(
+        cwd=tmp_path, environ={"PATH": "/usr/bin:/bin"}, prepare="touch program", cleanup="rm program", repeat=2
+    )
+    runner = FakeRunner([])
+    measure(changed, runner, ENV, identify, Phases(runner.log))
+    assert seen == [True, True]
 
 
 def test_cleaning_happens_after_a_failure_too_and_does_not_hide_it(tmp_path: Path) -> None:
@@ -340,4 +362,5 @@ def test_the_target_is_what_the_plan_says() -> None:
     assert (found.variables["A"], found.variables["PATH"].lstrip("/")) == ("1", "bin")
     assert found.held_back == ("SECRET",)
     assert target_of(plan()).stdin is None
+    assert (target_of(plan()).lines, target_of(plan(lines=True)).lines) == (False, True)
     assert plan(id="name").benchmark_id == "name"

@@ -1,0 +1,199 @@
+"""`cg-bench baseline`: list, show, remove and update saved baselines."""
+
+from __future__ import annotations
+
+import io
+import sys
+from typing import TYPE_CHECKING, Any
+
+import click
+
+from cachegrind_bench.cli import output, show
+from cachegrind_bench.cli.inputs import open_result_file, size_limit_option
+from cachegrind_bench.cli.options import format_option, working_directory
+from cachegrind_bench.cli.references import resolve
+from cachegrind_bench.errors import FileFormatError, MeasurementError, UsageError
+from cachegrind_bench.model.result import Status
+from cachegrind_bench.store.baselines import Baselines
+
+if TYPE_CHECKING:
+    from collections.abc import Sequence
+
+    from cachegrind_bench.model.result import Benchmark, Result
+
+_SHOWN = 10
+
+_EPILOG = """\b
+Baselines are kept in .cg-bench/baselines: in the nearest folder .cg-bench from the working directory up to the top of
+its git work tree, else at that top, else in the working directory. Git is told to ignore a new .cg-bench.
+
+\b
+Examples:
+  cg-bench run --save-baseline main -- python benchmark.py
+  cg-bench baseline list
+  cg-bench baseline update main result.json
+"""
+
+
+@click.group("baseline", epilog=_EPILOG)
+def command() -> None:
+    """List, show, remove or update saved baselines.
+
+    A baseline is a result under a name. `cg-bench run --save-baseline NAME` saves one, `cg-bench diff NAME CANDIDATE`
+    and `cg-bench check --base NAME` compare with it.
+    """
+
+
+@command.command("list", epilog="\b\nExamples:\n  cg-bench baseline list --format json")
+@format_option
+def list_command(form: str) -> None:
+    """List all baselines with their benchmarks, commit, branch and date. A damaged one is listed as that."""
+    from cachegrind_bench.render import baselines
+
+    saved = Baselines.find(working_directory())
+    entries = [baselines.Entry(name=name, held=_held(saved, name)) for name in saved.names()]
+    text = io.StringIO()
+    baselines.render(entries, str(saved.store), form, text)
+    output.write(text.getvalue())
+
+
+def _show(name: str, **options: Any) -> None:
+    saved = Baselines.find(working_directory())
+    click.get_current_context().invoke(show.command, file=_existing(saved, name), **options)
+
+
+# It takes what `show` takes, but for the file.
+command.add_command(
+    click.Command(
+        "show",
+        callback=_show,
+        params=[*(item for item in show.command.params if isinstance(item, click.Option)), click.Argument(["name"])],
+        help="Show a baseline as 'cg-bench show' does: score, hits, events, hottest functions, seal and origin.",
+        epilog="\b\nExamples:\n  cg-bench baseline show main --top 20",
+    )
+)
+
+
+@command.command("remove", epilog="\b\nExamples:\n  cg-bench baseline remove old older")
+@click.argument("names", nargs=-1, required=True, metavar="NAME...")
+def remove_command(names: tuple[str, ...]) -> None:
+    """Remove baselines: all of these, or none if one does not exist."""
+    saved = Baselines.find(working_directory())
+    for name in names:
+        _existing(saved, name)
+    for name in dict.fromkeys(names):
+        saved.remove(name)
+        output.write(f"removed {name}\n")
+
+
+@command.command(
+    "update",
+    epilog="""\b
+Exit code: 0 if it was updated, 2 if FILE cannot be read or benchmarks would get lost, 4 if one of FILE failed.
+
+\b
+Examples:
+  cg-bench baseline update main result.json
+  cg-bench run -q -o - -- ./parser data.txt | cg-bench baseline update main -
+""",
+)
+@click.option("--force", is_flag=True, help="Drop what the result lacks, or replace a damaged baseline.")
+@size_limit_option
+@click.argument("name")
+@click.argument("file")
+def update_command(name: str, file: str, *, force: bool, max_size: int) -> None:
+    """Put a result FILE ('-' is stdin, or another baseline's name) in place of a baseline, or make a new one of it.
+
+    Refused if a benchmark of FILE failed, or if FILE lacks a benchmark of the baseline. It says what was added, replaced
+    and dropped.
+    """
+    from cachegrind_bench.render.baselines import updated
+
+    saved = Baselines.find(working_directory())
+    saved.path(name)
+    source = resolve(file, working_directory())
+    data = _bytes(source, max_size)
+    after = _checked(data, "<stdin>" if source == "-" else source)
+    _refuse_failed(after.benchmarks, source)
+    before = _replaced(saved, name, force=force)
+    lost = {item.id for item in before.benchmarks} - {item.id for item in after.benchmarks} if before else set[str]()
+    if lost and not force:
+        raise UsageError(
+            f"{source} lacks {len(lost)} benchmark{'' if len(lost) == 1 else 's'} of the baseline {name!r}: "
+            f"{_some(sorted(lost))}",
+            hint="--force drops them",
+        )
+    saved.save(name, data)
+    output.write(updated(name, before, after))
+
+
+def _held(saved: Baselines, name: str) -> Result | str:
+    try:
+        return _read(saved, name)
+    except UsageError as error:
+        return error.message
+
+
+def _read(saved: Baselines, name: str) -> Result:
+    with open_result_file(str(saved.path(name))) as found:
+        return found.result
+
+
+def _existing(saved: Baselines, name: str) -> str:
+    path = saved.path(name)
+    if not saved.exists(name):
+        raise UsageError(f"there is no baseline {name!r}", hint=saved.known())
+    return str(path)
+
+
+def _replaced(saved: Baselines, name: str, *, force: bool) -> Result | None:
+    """Return the baseline that will be replaced; None if it is new, or damaged and not to be kept."""
+    if not saved.exists(name):
+        return None
+    try:
+        return _read(saved, name)
+    except FileFormatError as error:
+        if force:
+            return None
+        raise UsageError(f"the baseline {name!r} is damaged: {error.message}", hint="--force replaces it") from error
+
+
+def _bytes(source: str, limit: int) -> bytes:
+    """Return all bytes, which are saved as they are: a newer cg-bench may have written more than this one knows."""
+    try:
+        if source == "-":
+            data = b"" if sys.stdin is None else sys.stdin.buffer.read(limit + 1)
+        else:
+            with open(source, "rb") as file:
+                data = file.read(limit + 1)
+    except OSError as error:
+        raise UsageError(f"cannot read {source}: {error.strerror}") from error
+    if len(data) > limit:
+        raise UsageError(f"{source} is too large: the limit is {limit} bytes", hint="--max-size allows more, as in 4GB")
+    return data
+
+
+def _checked(data: bytes, name: str) -> Result:
+    """Return the result without profiles, after each of them was looked at. FileFormatError if anything is wrong."""
+    from cachegrind_bench.model.resultfile import open_result
+
+    found = open_result(io.BytesIO(data), name)
+    for item in found.result.benchmarks:
+        found.profile(item.id)
+    return found.result
+
+
+def _refuse_failed(benchmarks: Sequence[Benchmark], source: str) -> None:
+    if not benchmarks:
+        raise UsageError(f"{source} has no benchmarks")
+    failed = [item.id for item in benchmarks if item.status is not Status.OK]
+    if failed:
+        raise MeasurementError(
+            f"{source} holds {len(failed)} failed benchmark{'' if len(failed) == 1 else 's'}: {_some(failed)}",
+            hint="the baseline stays as it was; measure again when they work",
+        )
+
+
+def _some(ids: Sequence[str]) -> str:
+    more = f" and {len(ids) - _SHOWN} more" if len(ids) > _SHOWN else ""
+    return f"{', '.join(ids[:_SHOWN])}{more}"

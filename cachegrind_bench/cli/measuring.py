@@ -1,0 +1,96 @@
+"""What the commands that measure share: their options, the plan these make, and where the result goes."""
+
+from __future__ import annotations
+
+import os
+import sys
+from dataclasses import replace
+from datetime import UTC, datetime
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+import click
+
+from cachegrind_bench._version import __version__
+from cachegrind_bench.cli import output
+from cachegrind_bench.cli.options import Function, execution_options, execution_plan, geometry
+
+if TYPE_CHECKING:
+    from cachegrind_bench.measure.run import Plan
+    from cachegrind_bench.model.result import Result
+
+
+def measuring_options(function: Function) -> Function:
+    """Take the options that say what a measurement is called, how often it is made, and what is left of it."""
+    for option in reversed(
+        (
+            click.option(
+                "--id", "benchmark_id", metavar="TEXT", help="Name of the benchmark. [default: made from the command]"
+            ),
+            click.option("-o", "--output", metavar="FILE", help="Write the result file here; '-' is stdout."),
+            click.option(
+                "--repeat", type=click.IntRange(1, 1000), default=1, show_default=True, help="Measured executions."
+            ),
+            click.option(
+                "--warmup", type=click.IntRange(0, 100), default=1, show_default=True, help="Native executions before."
+            ),
+            execution_options,
+            click.option("--require-sealed", is_flag=True, help="Fail where any part of the seal is unavailable."),
+            click.option("-q", "--quiet", is_flag=True, help="No report and no output of the program."),
+        )
+    ):
+        function = option(function)
+    return function
+
+
+def check_output(options: dict[str, Any]) -> None:
+    """Find out before the work whether the result can be written; UsageError if not."""
+    from cachegrind_bench.store.atomic import check_writable
+
+    if options["output"] not in (None, "-"):
+        check_writable(Path(options["output"]))
+
+
+def measuring_plan(options: dict[str, Any]) -> Plan:
+    """Return what `command_argument` and `measuring_options` ask for."""
+    return replace(
+        execution_plan(options),
+        id=printable(options["benchmark_id"]),
+        repeat=options["repeat"],
+        warmup=options["warmup"],
+        require_sealed=options["require_sealed"],
+    )
+
+
+def measured(plan: Plan, options: dict[str, Any], *, keep: Path | None = None) -> Result:
+    """Measure with progress on stderr, and add what else a result tells."""
+    from cachegrind_bench.measure.result import measured_result
+    from cachegrind_bench.render.progress import progress
+
+    with progress(sys.stderr, quiet=options["quiet"]) as display:
+        return measured_result(
+            plan,
+            geometry=geometry(options),
+            valgrind=options["valgrind"],
+            keep=keep,
+            echo=display.write,
+            progress=display,
+            now=datetime.now(UTC),
+            version=__version__,
+        )
+
+
+def write_result(result: Result, options: dict[str, Any]) -> None:
+    """Write the result file where `--output` says, if it does."""
+    from cachegrind_bench.model.codec import encode
+    from cachegrind_bench.store.atomic import write_atomic
+
+    if options["output"] == "-":
+        output.write(encode(result))
+    elif options["output"] is not None:
+        write_atomic(Path(options["output"]), encode(result))
+
+
+def printable(text: str | None) -> str | None:
+    """Return text of the command line, which may hold any bytes, as it is stored."""
+    return None if text is None else os.fsencode(text).decode("utf-8", "backslashreplace")

@@ -1,0 +1,41 @@
+"""What the user wants done around every execution, natively and not measured: --prepare before, --cleanup after."""
+
+from __future__ import annotations
+
+import contextlib
+from typing import TYPE_CHECKING
+
+from cachegrind_bench import process
+from cachegrind_bench.errors import MeasurementError
+
+if TYPE_CHECKING:
+    from collections.abc import Generator
+
+    from cachegrind_bench.measure.run import Plan
+
+
+@contextlib.contextmanager
+def surrounded(plan: Plan) -> Generator[None]:
+    """Run the user's preparation before and clean-up after an execution, whatever becomes of it."""
+    try:
+        if plan.prepare:
+            _native(plan, plan.prepare, "--prepare")
+        yield
+    except BaseException:
+        with contextlib.suppress(MeasurementError):  # what happened first is what to tell
+            _clean_up(plan)
+        raise
+    _clean_up(plan)
+
+
+def _clean_up(plan: Plan) -> None:
+    if plan.cleanup:
+        _native(plan, plan.cleanup, "--cleanup")
+
+
+def _native(plan: Plan, command: str, option: str) -> None:
+    completed = process.run([command], shell=True, env=plan.environ, cwd=plan.cwd)  # noqa: S604 - the user wrote it for a shell
+    if completed.status != 0:
+        words = (completed.stderr or completed.stdout).decode("utf-8", "backslashreplace").strip()
+        end = f"signal {completed.signal}" if completed.status is None else f"exit status {completed.status}"
+        raise MeasurementError(f"the {option} command failed with {end}: {command}", hint=words[-500:] or None)

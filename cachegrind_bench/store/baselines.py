@@ -1,0 +1,105 @@
+"""Saved baselines: result files under a name, in the folder `.cg-bench/baselines` of the checkout.
+
+Knows folders and names; must not know what a result holds.
+"""
+
+from __future__ import annotations
+
+import os
+import re
+from dataclasses import dataclass
+from typing import TYPE_CHECKING
+
+from cachegrind_bench.errors import UsageError
+from cachegrind_bench.store.atomic import check_writable, write_atomic
+
+if TYPE_CHECKING:
+    from pathlib import Path
+
+STORE = ".cg-bench"
+
+_LONGEST = 100
+_NAME = re.compile(r"[A-Za-z0-9][A-Za-z0-9._-]*")
+_SUFFIX = ".json"
+_SHOWN = 20
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Baselines:
+    """The baselines of one checkout; `store` need not exist before the first is saved."""
+
+    store: Path
+
+    @classmethod
+    def find(cls, cwd: Path) -> Baselines:
+        """Return those of the nearest store from `cwd` up to the top of the work tree, else of that top, else of `cwd`.
+
+        Outside a work tree no folder above is asked: a store in a home directory is not meant for all below it.
+        """
+        places = [cwd, *cwd.parents]
+        top = next((number for number, place in enumerate(places) if os.path.lexists(place / ".git")), 0)
+        within = places[: top + 1]
+        return cls(store=next((place for place in within if (place / STORE).is_dir()), within[-1]) / STORE)
+
+    def path(self, name: str) -> Path:
+        """Return where this baseline is or would be; UsageError if nothing can have that name."""
+        if not _is_name(name):
+            raise UsageError(
+                f"{name[: _LONGEST + 1]!r} cannot name a baseline",
+                hint=f"a name has letters, digits and . _ - and begins with a letter or digit, {_LONGEST} at most",
+            )
+        return self.store / "baselines" / f"{name}{_SUFFIX}"
+
+    def exists(self, name: str) -> bool:
+        """Tell whether there is a baseline of this name."""
+        return _is_name(name) and self.path(name).is_file()
+
+    def names(self) -> list[str]:
+        """Return the names of all baselines, sorted. UsageError if the folder cannot be read."""
+        folder = self.store / "baselines"
+        try:
+            files = [name.removesuffix(_SUFFIX) for name in os.listdir(folder) if name.endswith(_SUFFIX)]
+        except FileNotFoundError:
+            return []
+        except OSError as error:
+            raise UsageError(f"cannot read {folder}: {error.strerror}") from error
+        return sorted(filter(self.exists, files))
+
+    def known(self) -> str:
+        """Return a sentence that names the baselines, as advice where another one was asked for."""
+        names = self.names()
+        more = f" and {len(names) - _SHOWN} more" if len(names) > _SHOWN else ""
+        return f"saved baselines: {', '.join(names[:_SHOWN]) or 'none'}{more}"
+
+    def prepare(self, name: str) -> None:
+        """Make the folder and find out whether `save` will work, before any work; UsageError if not.
+
+        A folder that appeared between two runs would change the counts of programs that list their directory.
+        """
+        path = self.path(name)
+        try:
+            new = not self.store.exists()
+            path.parent.mkdir(parents=True, exist_ok=True)
+        except OSError as error:
+            raise UsageError(f"cannot make the folder {path.parent}: {error.strerror}") from error
+        if new:  # only then, so that whoever wants baselines under version control can remove it
+            write_atomic(self.store / ".gitignore", b"*\n")
+        check_writable(path)
+
+    def save(self, name: str, data: bytes) -> None:
+        """Save the bytes of a result file under this name, in place of an older one; whole or not at all."""
+        self.prepare(name)
+        write_atomic(self.path(name), data)
+
+    def remove(self, name: str) -> None:
+        """Remove this baseline. UsageError if there is none."""
+        try:
+            self.path(name).unlink()
+        except FileNotFoundError:
+            raise UsageError(f"there is no baseline {name!r}", hint=self.known()) from None
+        except OSError as error:
+            raise UsageError(f"cannot remove the baseline {name!r}: {error.strerror}") from error
+
+
+def _is_name(text: str) -> bool:
+    return len(text) <= _LONGEST and _NAME.fullmatch(text) is not None
