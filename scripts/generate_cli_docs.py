@@ -42,12 +42,14 @@ flags take `1` or `0`.
 | Code | Meaning |
 | --- | --- |
 | 0 | fine |
-| 1 | `verify`: something moved the counts |
+| 1 | `diff`: a regression; `verify`: something moved the counts |
 | 2 | bad usage, or input that cannot be read |
-| 3 | kept for results that must not be compared |
+| 3 | `diff`: results not comparable, missing or suspicious, or none compared |
 | 4 | measuring failed: the command failed or timed out, or Valgrind did; `doctor`: this machine cannot measure |
 | 70 | an error in cg-bench itself; a traceback says where |
 | 130 | interrupted |
+
+`check` answers `git bisect run`, with [codes of its own](#cg-bench-check).
 """
 
 
@@ -59,12 +61,18 @@ def page() -> str:
     for name in COMMANDS:
         command = cli.get_command(context, name)
         assert command is not None, name
-        parts.append(_section(name, command, click.Context(command, info_name=name, parent=context)))
+        below = click.Context(command, info_name=name, parent=context)
+        parts.append(_section(name, command, below))
+        if isinstance(command, click.Group):
+            parts += [
+                _section(f"{name} {inner}", found, click.Context(found, info_name=inner, parent=below), level=3)
+                for inner, found in sorted(command.commands.items())
+            ]
     return "\n".join(parts)
 
 
-def _section(name: str, command: click.Command, context: click.Context) -> str:
-    pieces = [f"## cg-bench {name}", f"    {_usage(name, command)}", _blocks(command.help or "")]
+def _section(name: str, command: click.Command, context: click.Context, *, level: int = 2) -> str:
+    pieces = [f"{'#' * level} cg-bench {name}", f"    {_usage(name, command)}", _blocks(command.help or "")]
     options = [item for item in command.get_params(context) if isinstance(item, click.Option) and not item.hidden]
     rows = [_row(option, context) for option in options if "--help" not in option.opts]
     if rows:
@@ -91,6 +99,8 @@ def _blocks(text: str) -> str:
 
 def _usage(name: str, command: click.Command) -> str:
     arguments = [item for item in command.params if isinstance(item, click.Argument)]
+    if isinstance(command, click.Group):
+        return f"cg-bench {name} COMMAND [OPTIONS] …"
     words = [item.metavar or f"{(item.name or '').upper()}{'...' if item.nargs != 1 else ''}" for item in arguments]
     return " ".join(["cg-bench", name, "[OPTIONS]", *words])
 

@@ -32,6 +32,12 @@ def load(name: str) -> click.Command:
     return command
 
 
+def leaves(name: str) -> list[click.Command]:
+    """Return the command, or the commands of this group."""
+    command = load(name)
+    return list(command.commands.values()) if isinstance(command, click.Group) else [command]
+
+
 def prose(text: str) -> str:
     return FENCE.sub("", text)
 
@@ -65,7 +71,8 @@ def test_every_command_has_help_with_an_example(name: str) -> None:
 
 @pytest.mark.parametrize("name", COMMANDS)
 def test_every_option_says_what_it_does(name: str) -> None:
-    silent = [item.opts for item in load(name).params if isinstance(item, click.Option) and not item.help]
+    items = [item for command in leaves(name) for item in command.params]
+    silent = [item.opts for item in items if isinstance(item, click.Option) and not item.help]
     assert silent == []
 
 
@@ -82,10 +89,8 @@ def test_no_page_types_a_command_that_does_not_exist(page: Path) -> None:
 
 @pytest.mark.parametrize("page", PAGES, ids=lambda page: str(page.relative_to(ROOT)))
 def test_no_page_types_an_option_that_does_not_exist(page: Path) -> None:
-    known = {option for name in COMMANDS for item in load(name).params for option in item.opts} | {
-        "--help",
-        "--version",
-    }
+    items = [item for name in COMMANDS for command in leaves(name) for item in command.params]
+    known = {option for item in items for option in item.opts} | {"--help", "--version"}
     unknown: list[str] = []
     for line in typed(page.read_text(encoding="utf-8")).splitlines():
         match = re.match(rf".*?\bcg-bench +(?:{'|'.join(COMMANDS)})\b(.*)", line)

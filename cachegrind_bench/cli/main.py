@@ -16,15 +16,18 @@ from click.shell_completion import shell_complete
 
 from cachegrind_bench._version import __version__
 from cachegrind_bench.cli.output import flush, forget, occupy_standard_descriptors, write_error
-from cachegrind_bench.errors import CgBenchError
+from cachegrind_bench.errors import CgBenchError, MeasurementError, NotComparableError
 
 if TYPE_CHECKING:
-    from collections.abc import Sequence
+    from collections.abc import Mapping, Sequence
 
 # Each command is one module with a click command `command`; imported only when it is used, for a quick start.
 COMMANDS = {
     "run": "Measure a command: one exact, repeatable score.",
     "show": "Show a result file again: totals, hits, hottest functions.",
+    "diff": "Compare two results: what moved, by how much, who did it.",
+    "check": "Measure and compare in one step, made for 'git bisect run'.",
+    "baseline": "List, show, remove or update saved baselines.",
     "verify": "Hunt noise: what makes this command's counts change?",
     "doctor": "Examine this machine: Valgrind, the seal, git.",
 }
@@ -35,11 +38,18 @@ _DEAF_S = 2.5  # longer than a launcher has to end its tree
 
 OK, USAGE, INTERNAL, INTERRUPTED = 0, 2, 70, 130
 
+# Commands that answer to another protocol than ours. `git bisect run` takes 1 to 127 for a bad commit, except 125, which
+# skips it; it stops from 128 on, as it must where every other commit would end alike.
+_CODES: Mapping[str, Mapping[int, int]] = {
+    "check": {USAGE: 128, NotComparableError.exit_code: 128, MeasurementError.exit_code: 125, INTERNAL: 128},
+}
+
 _EPILOG = """\b
 Examples:
   cg-bench run -- python benchmark.py
   cg-bench run -o main.json --repeat 3 -- ./build/parser data.txt
   cg-bench show main.json --top 20
+  cg-bench diff main.json pr.json
   cg-bench verify -- python benchmark.py
 
 Every option can be given by the environment as well: --keep-out-files is CG_BENCH_KEEP_OUT_FILES.
@@ -60,9 +70,7 @@ class _Commands(click.Group):
         if cmd_name not in COMMANDS:
             return None
         command: click.Command = importlib.import_module(f"cachegrind_bench.cli.{cmd_name}").command
-        for option in command.params:
-            if isinstance(option, click.Option):
-                option.envvar = _variable(option)
+        _give_variables(command)
         return command
 
     def format_commands(self, ctx: click.Context, formatter: click.HelpFormatter) -> None:
@@ -89,13 +97,22 @@ def cli() -> None:
     """
 
 
+def _give_variables(command: click.Command) -> None:
+    """Let every option of a command, and of the commands below it, be given by the environment."""
+    for option in command.params:
+        if isinstance(option, click.Option):
+            option.envvar = _variable(option)
+    for below in command.commands.values() if isinstance(command, click.Group) else ():
+        _give_variables(below)
+
+
 def _variable(option: click.Option) -> str:
     """Return the environment variable of an option, after its long name, the same for all commands that have it."""
     return "CG_BENCH_" + max(option.opts, key=len).lstrip("-").replace("-", "_").upper()
 
 
 def main(arguments: Sequence[str] | None = None) -> None:
-    """Run the command line and exit with the code of DESIGN: 0, 1, 2, 3, 4, 70 or 130."""
+    """Run the command line and exit with one of our codes, 0, 1, 2, 3, 4, 70 or 130, or one of the command's own."""
     # A profile is ten thousands of small tuples that all live: to look for garbage among them only costs start-up.
     gc.set_threshold(100_000, 20, 20)
     occupy_standard_descriptors()
@@ -132,9 +149,15 @@ def _interruptions() -> list[int]:
 
 def run(arguments: Sequence[str] | None = None) -> int:
     """Run the command line and return the exit code; errors are told on stderr."""
+    words = sys.argv[1:] if arguments is None else list(arguments)
+    status = _run(words)
+    command = next((word for word in words if not word.startswith("-")), "")  # none of our own options takes a value
+    return _CODES.get(command, {}).get(status, status)
+
+
+def _run(words: list[str]) -> int:
     try:
         # Not `cli.main`, which turns a broken pipe into exit code 1 and interrupts into its own words.
-        words = sys.argv[1:] if arguments is None else list(arguments)
         if os.environ.get(_COMPLETE):
             return shell_complete(cli, {}, "cg-bench", _COMPLETE, os.environ[_COMPLETE])
         with cli.make_context("cg-bench", words) as context:

@@ -91,7 +91,7 @@ def compare(
             fields = field_differences(
                 {**base.env.fields, **old.key_fields}, {**candidate.env.fields, **new.key_fields}
             )
-        differences.append(judge(name, old, new, fields, gates, model))
+        differences.append(judge(name, old, new, fields, gates=gates, model=model))
     models = {item.score.model for item in (*before.values(), *after.values()) if item.score is not None}
     return Comparison(
         base=base,

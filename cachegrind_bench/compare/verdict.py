@@ -92,6 +92,7 @@ def judge(
     base: Benchmark | None,
     candidate: Benchmark | None,
     fields: tuple[FieldDifference, ...],
+    *,
     gates: Gates,
     model: CostModel,
 ) -> Difference:

@@ -8,9 +8,10 @@ from typing import TYPE_CHECKING
 from cachegrind_bench.render.numbers import is_number
 
 if TYPE_CHECKING:
+    from collections.abc import Sequence
     from typing import TextIO
 
-    from cachegrind_bench.render.report import Report, Section
+    from cachegrind_bench.render.report import Report
 
 _SPECIAL = re.compile(r"([\\`*_{}\[\]()#+!|~@:$-]|(?<=www)\.)", re.IGNORECASE)
 
@@ -29,18 +30,24 @@ def render(report: Report, stream: TextIO) -> None:
         stream.write("\n")
         if section.title:
             stream.write(f"**{escape(section.title)}**\n\n")
-        _table(section, stream)
+        stream.write(table(section.columns, section.rows))
     stream.writelines(f"\n> ⚠️ {escape(warning)}\n" for warning in report.warnings)
 
 
-def _table(section: Section, stream: TextIO) -> None:
-    rows = section.rows
-    width = max(len(row) for row in (section.columns, *rows))
-    heading = (*section.columns, *[""] * (width - len(section.columns)))
-    columns = [[row[place] for row in rows if row[place : place + 1] not in ((), ("",))] for place in range(width)]
-    numeric = [bool(column) and all(map(is_number, column)) for column in columns]
-    stream.write("| " + " | ".join(escape(name) for name in heading) + " |\n")
-    stream.write("| " + " | ".join("--:" if right else "---" for right in numeric) + " |\n")
-    for row in rows:
-        cells = (*row, *[""] * (width - len(row)))
-        stream.write("| " + " | ".join(escape(cell) for cell in cells) + " |\n")
+def table(columns: Sequence[str], rows: Sequence[Sequence[str]]) -> str:
+    """Return a table with a line for the columns' names, which may be fewer than the cells; numbers to the right."""
+    width = max(len(row) for row in (columns, *rows))
+    heading = (*columns, *[""] * (width - len(columns)))
+    cells = [[row[place] for row in rows if row[place : place + 1] not in ((), ("",))] for place in range(width)]
+    numeric = [bool(column) and all(map(is_number, column)) for column in cells]
+    lines = [
+        "| " + " | ".join(escape(name) for name in heading) + " |",
+        "| " + " | ".join("--:" if right else "---" for right in numeric) + " |",
+    ]
+    lines += [
+        "| "
+        + " | ".join(cell if is_number(cell) else escape(cell) for cell in (*row, *[""] * (width - len(row))))
+        + " |"
+        for row in rows
+    ]
+    return "\n".join(lines) + "\n"

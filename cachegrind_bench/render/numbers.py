@@ -2,6 +2,14 @@
 
 from __future__ import annotations
 
+import re
+from typing import TYPE_CHECKING
+
+if TYPE_CHECKING:
+    from fractions import Fraction
+
+_NUMBER = re.compile(r"[+-]?[0-9][0-9,.]*(?: %)?", re.ASCII)
+
 
 def grouped(number: int) -> str:
     """Return 1234567 as 1,234,567."""
@@ -38,6 +46,27 @@ def small_share(part: int, whole: int) -> str:
     return f"{100 * part / whole:.2g} %" if whole else "-"
 
 
+def signed(number: int) -> str:
+    """Return a difference as +1,234, -1,234 or 0."""
+    return f"{number:+,}" if number else "0"
+
+
+def change(share: Fraction) -> str:
+    """Return a relative difference in percent, as +1.23 %, -0.00046 % or 0 %; 0 only where nothing changed."""
+    return f"{'+' if share > 0 else ''}{percent(share)}"
+
+
+def percent(share: Fraction) -> str:
+    """Return a share in percent with three significant digits, as 0.5 %, 12.3 % or 1,234 %."""
+    value = 100 * float(share)
+    if abs(value) >= 999.5:
+        return f"{value:,.0f} %"
+    digits = f"{value:.3g}"
+    if "e" in digits:
+        digits = f"{value:.{1 - int(digits.partition('e')[2])}f}"
+    return f"{digits} %"
+
+
 def is_number(cell: str) -> bool:
-    """Tell whether a cell of a table is a number or a percentage, which stand right-aligned."""
-    return cell[:1].isdigit() and cell[-1:] in "0123456789%"
+    """Tell whether a cell of a table is a number or a percentage, and nothing else; they stand right-aligned."""
+    return _NUMBER.fullmatch(cell) is not None

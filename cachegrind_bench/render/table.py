@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING
 from cachegrind_bench.render.numbers import is_number
 
 if TYPE_CHECKING:
+    from collections.abc import Sequence
     from typing import TextIO
 
     from cachegrind_bench.render.report import Report, Section
@@ -30,16 +31,18 @@ def render(report: Report, stream: TextIO) -> None:
 
 def _section(section: Section) -> list[str]:
     heading = [section.columns] if section.columns else []
-    width = max(map(len, (*heading, *section.rows)), default=0)
-    rows = [(*row, *[""] * (width - len(row))) for row in section.rows]
-    columns = range(width)
-    numeric = [all(is_number(row[place]) for row in rows if row[place]) for place in columns]
-    lines = [(*row, *[""] * (width - len(row))) for row in heading] + rows
-    sizes = [max(len(row[place]) for row in lines) for place in columns]
     indent = _MARGIN * 2 if section.title else _MARGIN
-    return [
-        indent + _MARGIN.join(_cell(row[place], sizes[place], numeric[place]) for place in columns) for row in lines
-    ]
+    return [indent + line for line in aligned([*heading, *section.rows], headed=bool(heading))]
+
+
+def aligned(rows: Sequence[Sequence[str]], *, headed: bool = False) -> list[str]:
+    """Return rows as lines with columns of equal width, numbers to the right; the first may be the columns' names."""
+    width = max(map(len, rows), default=0)
+    lines = [(*row, *[""] * (width - len(row))) for row in rows]
+    columns = range(width)
+    numeric = [all(is_number(row[place]) for row in lines[headed:] if row[place]) for place in columns]
+    sizes = [max(len(row[place]) for row in lines) for place in columns]
+    return [_MARGIN.join(_cell(row[place], sizes[place], numeric[place]) for place in columns) for row in lines]
 
 
 def _cell(text: str, size: int, numeric: bool) -> str:  # noqa: FBT001 - one of three facts about a cell

@@ -25,7 +25,16 @@ if TYPE_CHECKING:
     from tests.cli.conftest import CommandLine
 
 ROOT = Path(__file__).resolve().parent.parent.parent
-ARGUMENTS = {"run": ["--", "/bin/true"], "show": ["r.json"], "verify": ["--", "/bin/true"], "doctor": []}
+ARGUMENTS = {
+    "run": ["--", "/bin/true"],
+    "show": ["r.json"],
+    "diff": ["r.json", "r.json"],
+    "check": ["--base", "r.json", "--", "/bin/true"],
+    "baseline": ["update", "main", "r.json"],
+    "verify": ["--", "/bin/true"],
+    "doctor": [],
+}
+BUG = {"check": 128}  # 70 for all others
 CODES = {"UsageError": 2, "NotComparableError": 3, "MeasurementError": 4, "CgBenchError": 70}
 
 
@@ -64,7 +73,7 @@ def test_a_bug_inside_a_command_is_exit_code_70_and_never_1(
 ) -> None:
     raise_inside(monkeypatch, name, error)
     told = cg_bench(name, *ARGUMENTS[name])
-    assert (told.code, told.out) == (70, "")
+    assert (told.code, told.out) == (BUG.get(name, 70), "")
     assert told.err.startswith("Traceback (most recent call last):\n")
     assert type(error).__name__ in told.err
     assert told.err.endswith("cg-bench: this is a bug in cg-bench; please report it with the lines above\n")
@@ -73,7 +82,10 @@ def test_a_bug_inside_a_command_is_exit_code_70_and_never_1(
 # And in the depth of each: the function it calls first.
 DEPTHS = {
     "run": "cachegrind_bench.measure.result.session",
-    "show": "cachegrind_bench.model.codec.decode",
+    "show": "cachegrind_bench.model.resultfile.open_result",
+    "diff": "cachegrind_bench.model.resultfile.open_result",
+    "check": "cachegrind_bench.model.resultfile.open_result",
+    "baseline": "cachegrind_bench.model.resultfile.open_result",
     "verify": "cachegrind_bench.measure.verify.verified",
     "doctor": "cachegrind_bench.measure.doctor.examine",
 }
@@ -89,7 +101,7 @@ def test_a_bug_deep_below_a_command_is_exit_code_70_too(
     Path("r.json").write_bytes(b"{}")
     monkeypatch.setattr(DEPTHS[name], failing)
     told = cg_bench(name, *ARGUMENTS[name])
-    assert (told.code, told.out) == (70, "")
+    assert (told.code, told.out) == (BUG.get(name, 70), "")
     assert "ZeroDivisionError: deep down" in told.err
 
 
@@ -183,7 +195,9 @@ def test_every_command_explains_itself_with_an_example(cg_bench: CommandLine, na
 
 @pytest.mark.parametrize("name", COMMANDS)
 def test_every_option_has_help_and_a_variable_of_its_plain_name(name: str) -> None:
-    options = [option for option in command_of(name).params if isinstance(option, click.Option)]
+    found = command_of(name)
+    below = found.commands.values() if isinstance(found, click.Group) else [found]
+    options = [option for command in below for option in command.params if isinstance(option, click.Option)]
     assert options
     for option in options:
         assert option.help, option.name
@@ -291,7 +305,7 @@ def test_an_exit_from_somewhere_below_is_never_code_1(
     cg_bench: CommandLine, monkeypatch: pytest.MonkeyPatch, name: str
 ) -> None:
     raise_inside(monkeypatch, name, SystemExit(1))
-    assert cg_bench(name, *ARGUMENTS[name]).code == 70
+    assert cg_bench(name, *ARGUMENTS[name]).code == BUG.get(name, 70)
 
 
 def test_a_stdout_without_a_descriptor_is_forgotten_without_complaint(monkeypatch: pytest.MonkeyPatch) -> None:

@@ -1,0 +1,161 @@
+"""`cg-bench check`: measure a command, compare it with a base, and tell `git bisect run` by the exit code."""
+
+from __future__ import annotations
+
+import os
+import sys
+from dataclasses import replace
+from typing import TYPE_CHECKING, Any
+
+import click
+
+from cachegrind_bench.cli import output
+from cachegrind_bench.cli.comparing import detail_options, exit_code, gate_options, gates_of, report, wanted_of
+from cachegrind_bench.cli.inputs import open_result_file, size_limit_option
+from cachegrind_bench.cli.measuring import (
+    check_output,
+    measured,
+    measuring_options,
+    measuring_plan,
+    printable,
+    write_result,
+)
+from cachegrind_bench.cli.options import command_argument, require_command, working_directory
+from cachegrind_bench.cli.references import resolve
+from cachegrind_bench.errors import MeasurementError, NotComparableError, NoValgrindError, UsageError
+
+if TYPE_CHECKING:
+    from collections.abc import Mapping
+    from pathlib import Path
+
+    from cachegrind_bench.cli.comparing import Report
+    from cachegrind_bench.compare.gates import Gates
+    from cachegrind_bench.measure.run import Plan
+    from cachegrind_bench.model.result import Benchmark, Result
+    from cachegrind_bench.model.resultfile import ResultFile
+
+_SHOWN = 10
+
+_EPILOG = """\b
+Exit code, as 'git bisect run' expects it:
+  0    good: no regression
+  1    bad: a regression
+  125  cannot be measured in this commit: --prepare or the command fails, times out or is missing, lost more than half
+       of its work, or runs under another libc or interpreter; git tries another commit
+  128  bad usage, a base that cannot be read or is of another machine, or an error in cg-bench: git stops
+
+\b
+Examples:
+  cg-bench check --base main.json -- ./build/parser data.txt
+  git bisect start bad-commit good-commit
+  git bisect run cg-bench check --base good.json --prepare 'make -s' -- ./parser data.txt
+"""
+
+
+@click.command(
+    "check", context_settings={"allow_interspersed_args": False, "ignore_unknown_options": False}, epilog=_EPILOG
+)
+@click.option("--base", metavar="FILE", required=True, help="Compare with this result file or saved baseline.")
+@gate_options
+@measuring_options
+@detail_options
+@size_limit_option
+@command_argument
+def command(**options: Any) -> int:
+    """Measure a command and compare it with a base: both 'run' and 'diff' in one step, made for 'git bisect run'.
+
+    A base of one benchmark is compared with whatever its id; one of several needs --id, or the id that is made from the
+    command. --prepare runs once more than with 'run', at the start: the program may be what it builds.
+    """
+    gates = gates_of(options)
+    check_output(options)
+    cwd = working_directory()
+    with open_result_file(resolve(options["base"], cwd), limit=options["max_size"]) as base:
+        known, name = _benchmark_of(base.result, options, cwd)
+        plan = replace(_plan(options), id=name, lines=options["lines"])
+        try:
+            result = measured(plan, options)
+        except NoValgrindError as error:  # no commit could be measured here
+            raise UsageError(error.message, hint=error.hint) from error
+        made = _compared(base, known, result, gates, options)
+    code = exit_code(made.comparison)
+    if code == NotComparableError.exit_code and (gates.force or base.result.env.key == result.env.key):
+        code = MeasurementError.exit_code  # it lies with this commit; another may do
+    try:
+        _deliver(made, result, options)
+    except BrokenPipeError:
+        output.forget(sys.stdout)  # that nobody reads on must not make a bad commit a good one
+    return code
+
+
+def _benchmark_of(base: Result, options: Mapping[str, Any], cwd: Path) -> tuple[Benchmark, str]:
+    """Return what to compare with, and the id to measure under. UsageError if the base has nothing to compare with."""
+    from cachegrind_bench.measure.command import default_id
+    from cachegrind_bench.model.result import Status
+
+    given = printable(options["benchmark_id"])
+    if len(base.benchmarks) == 1:
+        known = base.benchmarks[0]
+    else:
+        wanted = given or default_id(require_command(options["command"]), cwd)
+        found = next((item for item in base.benchmarks if item.id == wanted), None)
+        if found is None:
+            more = f" and {len(base.benchmarks) - _SHOWN} more" if len(base.benchmarks) > _SHOWN else ""
+            ids = ", ".join(item.id for item in base.benchmarks[:_SHOWN]) or "none at all"
+            raise UsageError(
+                f"the base {options['base']} has no benchmark {wanted!r}",
+                hint=f"--id names one of those it has: {ids}{more}",
+            )
+        known = found
+    if known.status is not Status.OK:
+        raise UsageError(
+            f"in the base {options['base']} the benchmark {known.id!r} is {known.status.value}: {known.error or ''}",
+            hint="measure the base again",
+        )
+    return known, given or known.id
+
+
+def _plan(options: dict[str, Any]) -> Plan:
+    """Return the plan, made where --prepare has done its work: in this commit the program may not be built yet."""
+    from cachegrind_bench.measure.surroundings import surrounded
+
+    if options["prepare"] is None:
+        return _existing_plan(options)
+    with surrounded(measuring_plan({**options, "command": ("sh",)})):
+        return _existing_plan(options)
+
+
+def _existing_plan(options: dict[str, Any]) -> Plan:
+    program = require_command(options["command"])[0]
+    if os.sep in program and not os.path.exists(program):  # one that is looked up on PATH is not of this commit
+        raise MeasurementError(f"there is no {program} here", hint="--prepare can build it")
+    return measuring_plan(options)
+
+
+def _compared(base: ResultFile, known: Benchmark, result: Result, gates: Gates, options: Mapping[str, Any]) -> Report:
+    from cachegrind_bench.compare.comparison import compare
+
+    (candidate,) = result.benchmarks
+    comparison = compare(
+        replace(base.result, benchmarks=(replace(known, id=candidate.id),)),
+        replace(result, benchmarks=(replace(candidate, profile=None),)),
+        gates,
+    )
+    return report(
+        comparison,
+        lambda _: base.profile(known.id),
+        lambda _: candidate.profile,
+        wanted=wanted_of(options),
+        rows=0,
+        names=(options["base"], "this run"),
+    )
+
+
+def _deliver(made: Report, result: Result, options: dict[str, Any]) -> None:
+    write_result(result, options)
+    if options["quiet"]:
+        return
+    if options["output"] == "-":
+        output.write_error(made.text(options["form"]))
+    else:
+        output.write(made.text(options["form"]))

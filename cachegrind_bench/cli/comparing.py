@@ -1,0 +1,218 @@
+"""What the commands that compare have in common: their options, and a comparison as text and as exit code."""
+
+from __future__ import annotations
+
+import io
+from dataclasses import dataclass
+from pathlib import Path
+from typing import TYPE_CHECKING, Any, TypeVar
+
+import click
+
+from cachegrind_bench.cli import output
+from cachegrind_bench.errors import MeasurementError, NotComparableError
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Mapping
+
+    from cachegrind_bench.compare.comparison import Comparison
+    from cachegrind_bench.compare.details import Details, Wanted
+    from cachegrind_bench.compare.gates import Gates
+    from cachegrind_bench.model.metrics import Profile
+
+    # A profile by the id of its benchmark; None where the result has none.
+    Profiles = Callable[[str], Profile | None]
+
+Function = TypeVar("Function", bound="Callable[..., Any]")
+
+FINE, REGRESSION = 0, 1
+
+# How many benchmarks are explained at length; the others only name the function that explains most.
+_EXPLAINED = 10
+
+
+def gate_options(function: Function) -> Function:
+    """Take what a comparison is held to."""
+    for option in reversed(
+        (
+            click.option(
+                "--threshold",
+                multiple=True,
+                metavar="[PATTERN=]PERCENT",
+                help="A larger change of the score is a regression or improvement. Repeatable. [default: 0.5%]",
+            ),
+            click.option(
+                "--threshold-ir",
+                multiple=True,
+                metavar="[PATTERN=]PERCENT",
+                help="A larger growth of Ir is a regression as well. Repeatable.",
+            ),
+            click.option(
+                "--threshold-cache",
+                default="2%",
+                show_default=True,
+                metavar="PERCENT",
+                help="A larger change of the score is one even where Ir stands still.",
+            ),
+            click.option(
+                "--max-drop",
+                multiple=True,
+                metavar="[PATTERN=]PERCENT",
+                help="A larger fall of Ir is suspicious. Repeatable. [default: 50%]",
+            ),
+            click.option(
+                "--limit",
+                multiple=True,
+                metavar="[PATTERN:]NAME=COUNT",
+                help="Absolute bound of score, an event, or L1, LL, RAM (hits). Repeatable.",
+            ),
+            click.option(
+                "--metric",
+                type=click.Choice(["score", "Ir"], case_sensitive=False),
+                default="score",
+                show_default=True,
+                help="The number that decides.",
+            ),
+            click.option("--force", is_flag=True, help="Compare even where the comparability keys differ."),
+        )
+    ):
+        function = option(function)
+    return function
+
+
+def detail_options(function: Function) -> Function:
+    """Take how much is explained, and in which format."""
+    for option in reversed(
+        (
+            click.option(
+                "--explain",
+                type=click.IntRange(0, 100_000),
+                default=10,
+                show_default=True,
+                metavar="N",
+                help="Rows in each explanation; 0 for none.",
+            ),
+            click.option(
+                "--by",
+                type=click.Choice(["function", "file"]),
+                default="function",
+                show_default=True,
+                help="What the rows are.",
+            ),
+            click.option("--lines", is_flag=True, help="Add the source lines that moved (needs 'run --lines')."),
+            click.option(
+                "--format",
+                "form",
+                type=click.Choice(["table", "markdown", "json", "github"]),
+                default="table",
+                show_default=True,
+                help="Report's format; github is workflow annotations.",
+            ),
+        )
+    ):
+        function = option(function)
+    return function
+
+
+def gates_of(options: Mapping[str, Any]) -> Gates:
+    """Return what `gate_options` ask for; UsageError on anything that is no threshold or limit."""
+    from cachegrind_bench.compare import gates
+    from cachegrind_bench.model.score import CostModel
+
+    metric = gates.Metric.IR if options["metric"].lower() == "ir" else gates.Metric.SCORE
+    model = options.get("model")
+    return gates.Gates(
+        threshold=gates.percentages(options["threshold"], gates.DEFAULT_THRESHOLD, "--threshold"),
+        threshold_ir=gates.percentages(options["threshold_ir"], None, "--threshold-ir"),
+        threshold_cache=gates.percentage(options["threshold_cache"], "--threshold-cache"),
+        max_drop=gates.percentages(options["max_drop"], gates.DEFAULT_MAX_DROP, "--max-drop"),
+        limits=tuple(map(gates.limit, options["limit"])),
+        metric=metric,
+        fail_on=gates.FailOn(options.get("fail_on", gates.FailOn.REGRESSION)),
+        force=options["force"],
+        model=None if model is None else CostModel.parse(model),
+    )
+
+
+def wanted_of(options: Mapping[str, Any]) -> Wanted:
+    """Return how much `detail_options` ask for."""
+    from cachegrind_bench.compare.details import Wanted
+
+    return Wanted(rows=options["explain"], by_file=options["by"] == "file", lines=options["lines"])
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Report:
+    """A comparison with its explanations, ready to be written in any format."""
+
+    comparison: Comparison
+    details: Mapping[str, Details]
+    names: tuple[str, str]
+    rows: int
+    explained: tuple[str, ...]
+
+    def text(self, form: str) -> str:
+        """Return the comparison as table, markdown, json or github."""
+        from cachegrind_bench.render.comparison import document, github, markdown, table
+        from cachegrind_bench.render.comparison.view import view
+
+        text = io.StringIO()
+        if form == "json":
+            document.render(self.comparison, self.details, text)
+            return text.getvalue()
+        layout = {"table": table, "markdown": markdown, "github": github}[form]
+        layout.render(
+            view(self.comparison, self.details, rows=self.rows, names=self.names, explained=self.explained), text
+        )
+        return text.getvalue()
+
+
+def report(
+    comparison: Comparison,
+    base: Profiles,
+    candidate: Profiles,
+    *,
+    wanted: Wanted,
+    rows: int,
+    names: tuple[str, str],
+) -> Report:
+    """Explain what will be shown, and only that: profiles are read for benchmarks in the table whose counts moved."""
+    from cachegrind_bench.compare.details import details
+    from cachegrind_bench.compare.verdict import State
+
+    found: dict[str, Details] = {}
+    for item in comparison.differences[:rows] if rows else comparison.differences:
+        if item.change is None or item.change.base == item.change.candidate:
+            continue
+        before, after = base(item.id), candidate(item.id)
+        if before is not None and after is not None:
+            found[item.id] = details(before, after, comparison, wanted)
+    worth = [
+        item.id
+        for item in comparison.differences
+        if item.id in found and (item.state is not State.UNCHANGED or len(comparison.differences) == 1)
+    ]
+    explained = tuple(worth[:_EXPLAINED]) if wanted.rows else ()
+    return Report(comparison=comparison, details=found, names=names, rows=rows, explained=explained)
+
+
+def deliver(made: Report, *, form: str, markdown: str | None, json: str | None) -> None:
+    """Write the files that were asked for, then the report on stdout."""
+    from cachegrind_bench.store.atomic import write_atomic
+
+    for name, kind in ((markdown, "markdown"), (json, "json")):
+        if name is not None:
+            write_atomic(Path(name), made.text(kind).encode())
+    output.write(made.text(form))
+
+
+def exit_code(comparison: Comparison) -> int:
+    """Return the exit code of a comparison."""
+    from cachegrind_bench.compare.comparison import Conclusion
+
+    return {
+        Conclusion.FINE: FINE,
+        Conclusion.REGRESSION: REGRESSION,
+        Conclusion.FAILED: MeasurementError.exit_code,
+        Conclusion.INCOMPLETE: NotComparableError.exit_code,
+    }[comparison.conclusion()]

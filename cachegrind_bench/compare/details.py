@@ -1,0 +1,105 @@
+"""Why one benchmark moved: its functions or files, source lines and libraries, cut to what will be shown.
+
+Takes profiles one benchmark at a time, so that a comparison of a thousand never holds more than two of them.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import TYPE_CHECKING
+
+from cachegrind_bench.compare.explain import blamed, by_file, explain, top
+from cachegrind_bench.compare.gates import Metric
+from cachegrind_bench.compare.lines import line_deltas
+
+if TYPE_CHECKING:
+    from collections.abc import Callable
+
+    from cachegrind_bench.compare.comparison import Comparison
+    from cachegrind_bench.compare.explain import FunctionDelta, MovedFunction, Top
+    from cachegrind_bench.compare.lines import LineDelta
+    from cachegrind_bench.model.metrics import Counts, Profile
+
+_MOST_MOVED = 20
+_MOST_LINES = 5
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Wanted:
+    """How much to explain: rows of functions (or files), and whether source lines too."""
+
+    rows: int = 10
+    by_file: bool = False
+    lines: bool = False
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class FunctionLines:
+    """The source lines that moved most within one function, and how many others of it moved."""
+
+    function: str
+    lines: tuple[LineDelta, ...]
+    more: int
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Details:
+    """`top.rows` and `top.rest` add up to `total`, exactly. `moved` is cut, `moved_count` is not.
+
+    The rows are functions, or (`by_file`) files. `lines` is None where they were not asked for, or a profile was
+    recorded without them (`lines_missing`).
+    """
+
+    total: Counts
+    top: Top
+    blamed: FunctionDelta | None
+    moved: tuple[MovedFunction, ...]
+    moved_count: int
+    lines: tuple[FunctionLines, ...] | None
+    lines_missing: bool
+    by_file: bool
+
+
+def details(base: Profile, candidate: Profile, comparison: Comparison, wanted: Wanted) -> Details:
+    """Explain the difference of two profiles."""
+    weigh = weight(comparison)
+    found = explain(base, candidate)
+    functions = top(found, weigh, wanted.rows)
+    missing = wanted.lines and not (base.lines and candidate.lines)
+    lines = None
+    if wanted.lines and not missing:
+        whole = abs(weigh(found.total))
+        groups = (_lines(base, candidate, row, weigh, whole) for row in functions.rows)
+        lines = tuple(group for group in groups if group.lines)
+    return Details(
+        total=found.total,
+        top=top(by_file(found), weigh, wanted.rows) if wanted.by_file else functions,
+        blamed=blamed(found, weigh),
+        moved=found.moved[:_MOST_MOVED],
+        moved_count=len(found.moved),
+        lines=lines,
+        lines_missing=missing,
+        by_file=wanted.by_file,
+    )
+
+
+def _lines(
+    base: Profile, candidate: Profile, row: FunctionDelta, weigh: Callable[[Counts], int], whole: int
+) -> FunctionLines:
+    """Return the lines of one function that matter: each at least a hundredth of the whole difference."""
+    found = line_deltas(base, candidate, row.base_keys, row.candidate_keys)
+    differing = sorted(
+        (line for line in found if line.base != line.candidate),
+        key=lambda line: (-abs(weigh(line.delta)), line.candidate_line or 0, line.base_line or 0),
+    )
+    large = [line for line in differing if abs(weigh(line.delta)) * 100 >= whole][:_MOST_LINES]
+    return FunctionLines(function=row.name, lines=tuple(large), more=len(differing) - len(large))
+
+
+def weight(comparison: Comparison) -> Callable[[Counts], int]:
+    """Return what a comparison's rows are ordered by: the number that decides."""
+    return _ir if comparison.gates.metric is Metric.IR else comparison.model.score
+
+
+def _ir(counts: Counts) -> int:
+    return counts.Ir

@@ -1,0 +1,222 @@
+"""Which functions make the difference between two profiles: rows that add up to it exactly.
+
+Rows of the two builds are matched by what stays the same across rebuilds, and every one of them ends up in exactly
+one function. Swapping base and candidate gives the same explanation, negated. Must not know how it is shown.
+"""
+
+from __future__ import annotations
+
+from collections import defaultdict
+from dataclasses import dataclass, field, replace
+from typing import TYPE_CHECKING
+
+from cachegrind_bench.compare.sources import Source, pair_sources
+from cachegrind_bench.model.metrics import EVENTS, ZERO, Counts
+from cachegrind_bench.model.symbols import UNKNOWN, folded
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Iterable, Iterator, Sequence
+
+    from cachegrind_bench.model.metrics import Profile
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class FunctionDelta:
+    """What one function costs on either side; all zero where it is not there.
+
+    `name` is raw, the candidate's where it is there, and `file` the one to show. The keys are the (file, name) pairs
+    of the rows that are this function, as the profiles spell them; rows of whole files have none.
+    """
+
+    name: str
+    file: str
+    base: Counts
+    candidate: Counts
+    base_keys: tuple[tuple[str, str], ...] = ()
+    candidate_keys: tuple[tuple[str, str], ...] = ()
+
+    @property
+    def delta(self) -> Counts:
+        """Candidate minus base."""
+        return self.candidate - self.base
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class MovedFunction:
+    """A function that costs exactly the same, in another file."""
+
+    name: str
+    base_file: str
+    candidate_file: str
+    counts: Counts
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Explanation:
+    """All functions whose counts differ, and all files; the deltas of either add up to `total`, candidate minus base."""
+
+    total: Counts
+    functions: tuple[FunctionDelta, ...]
+    moved: tuple[MovedFunction, ...]
+    files: tuple[FunctionDelta, ...] = ()
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Top:
+    """The rows that matter most, and the sum and number of all others."""
+
+    rows: tuple[FunctionDelta, ...]
+    rest: Counts
+    rest_functions: int
+
+
+_Row = tuple[str, str, tuple[int, ...]]  # file, name and the nine counts
+
+
+@dataclass(slots=True)
+class _Both:
+    """Rows of the two sides that are compared as one."""
+
+    base: list[_Row] = field(default_factory=list[_Row])
+    candidate: list[_Row] = field(default_factory=list[_Row])
+
+
+def explain(base: Profile, candidate: Profile) -> Explanation:
+    """Match the functions of two profiles, and return those whose counts differ."""
+    ours, theirs = _rows(base), _rows(candidate)
+    functions, files, moved = list[FunctionDelta](), list[FunctionDelta](), list[MovedFunction]()
+    unmatched = defaultdict[str, dict[Source, _Both]](dict)
+    for source, found in _by_source(ours, theirs).items():
+        if [row[1:] for row in found.base] == [row[1:] for row in found.candidate]:
+            continue  # the usual file: no name in it needs to be demangled
+        files += _differing(found, source.shown, name=source.shown)
+        for name, both in _by_name(found).items():
+            if both.base and both.candidate:
+                functions += _differing(both, source.shown)
+            else:
+                unmatched[name][source] = both
+    for name, places in unmatched.items():
+        if name != UNKNOWN:
+            functions += _take_unknown_files(places)
+            moved += _take_moved(places)
+        for source, both in places.items():
+            functions += _differing(both, source.shown)
+    return Explanation(
+        total=Counts.of(_sum(theirs)) - Counts.of(_sum(ours)),
+        functions=tuple(sorted(functions, key=_place)),
+        moved=tuple(sorted(moved, key=lambda item: (item.name, item.base_file, item.candidate_file))),
+        files=tuple(sorted(files, key=_place)),
+    )
+
+
+def by_file(explanation: Explanation) -> Explanation:
+    """Return the same with one row for each file; a moved function counts in both of its files."""
+    return replace(explanation, functions=explanation.files, moved=())
+
+
+def top(explanation: Explanation, weigh: Callable[[Counts], int], n: int) -> Top:
+    """Return the n rows that weigh most, whatever their sign, and the sum of everything else."""
+    ranked = sorted(explanation.functions, key=lambda row: (-abs(weigh(row.delta)), *_place(row)))
+    rows = tuple(ranked[: max(n, 0)])
+    rest = sum((row.delta for row in rows), ZERO)
+    return Top(rows=rows, rest=explanation.total - rest, rest_functions=len(ranked) - len(rows))
+
+
+def blamed(explanation: Explanation, weigh: Callable[[Counts], int]) -> FunctionDelta | None:
+    """Return the function that explains most: the largest in the direction of the total, or at all where that is 0."""
+    total = weigh(explanation.total)
+    sign = (total > 0) - (total < 0)
+
+    def share(row: FunctionDelta) -> int:
+        return weigh(row.delta) * sign if sign else abs(weigh(row.delta))
+
+    most = min(explanation.functions, key=lambda row: (-share(row), *_place(row)), default=None)
+    return None if most is None or share(most) <= 0 else most
+
+
+def _place(row: FunctionDelta) -> tuple[str, str]:
+    return row.name, row.file
+
+
+def _rows(profile: Profile) -> list[_Row]:
+    """Return the rows with the nine counts in their order, which need not be the profile's."""
+    if profile.events == EVENTS:
+        return [(row.file, row.name, row.counts) for row in profile.functions]
+    at = [{event: place for place, event in enumerate(profile.events)}[event] for event in EVENTS]
+    return [(row.file, row.name, tuple([row.counts[place] for place in at])) for row in profile.functions]
+
+
+def _by_source(base: list[_Row], candidate: list[_Row]) -> dict[Source, _Both]:
+    sources = pair_sources({row[0] for row in base}, {row[0] for row in candidate})
+    found = defaultdict[Source, _Both](_Both)
+    for row in base:
+        found[sources.base[row[0]]].base.append(row)
+    for row in candidate:
+        found[sources.candidate[row[0]]].candidate.append(row)
+    return found
+
+
+def _by_name(rows: _Both) -> dict[str, _Both]:
+    found = defaultdict[str, _Both](_Both)
+    for row in rows.base:
+        found[folded(row[1])].base.append(row)
+    for row in rows.candidate:
+        found[folded(row[1])].candidate.append(row)
+    return found
+
+
+def _take_unknown_files(places: dict[Source, _Both]) -> Iterator[FunctionDelta]:
+    """Match a function that one build has debug information for, and perhaps in several files, and the other has not."""
+    unknown = next((source for source in places if UNKNOWN in {source.base, source.candidate}), None)
+    if unknown is None or len(places) == 1:
+        return
+    known = {source: both for source, both in places.items() if source is not unknown}
+    if any(bool(both.base) == bool(places[unknown].base) for both in known.values()):
+        return  # the build without names for files has one for this function after all: too little is certain
+    shown = max(known, key=lambda source: (_sum(known[source].base or known[source].candidate), source.shown)).shown
+    together = _Both(
+        base=[row for both in places.values() for row in both.base],
+        candidate=[row for both in places.values() for row in both.candidate],
+    )
+    places.clear()
+    yield from _differing(together, shown)
+
+
+def _take_moved(places: dict[Source, _Both]) -> Iterator[MovedFunction]:
+    """Match what costs the same in one file of the base and in another one of the candidate."""
+    left, right = defaultdict[tuple[int, ...], list[Source]](list), defaultdict[tuple[int, ...], list[Source]](list)
+    for source, both in sorted(places.items(), key=lambda item: (item[0].shown, item[0].base or item[0].candidate)):
+        (left if both.base else right)[_sum(both.base or both.candidate)].append(source)
+    for counts, sources in left.items():
+        if not any(counts):
+            continue
+        for old, new in zip(sources, right[counts], strict=False):
+            name = _name(places[new].candidate)
+            del places[old], places[new]
+            yield MovedFunction(name=name, base_file=old.shown, candidate_file=new.shown, counts=Counts.of(counts))
+
+
+def _differing(rows: _Both, file: str, name: str | None = None) -> Iterator[FunctionDelta]:
+    base, candidate = _sum(rows.base), _sum(rows.candidate)
+    if base != candidate:
+        yield FunctionDelta(
+            name=_name(rows.candidate or rows.base) if name is None else name,
+            file=file,
+            base=Counts.of(base),
+            candidate=Counts.of(candidate),
+            base_keys=_keys(rows.base) if name is None else (),
+            candidate_keys=_keys(rows.candidate) if name is None else (),
+        )
+
+
+def _keys(rows: Iterable[_Row]) -> tuple[tuple[str, str], ...]:
+    return tuple(sorted(row[:2] for row in rows))
+
+
+def _name(rows: Sequence[_Row]) -> str:
+    """Return the name under which most was spent."""
+    return max(rows, key=lambda row: (row[2], row[1]))[1]
+
+
+def _sum(rows: Iterable[_Row]) -> tuple[int, ...]:
+    return tuple([sum(column) for column in zip(*(row[2] for row in rows), strict=True)]) or ZERO.as_tuple()

@@ -1,0 +1,62 @@
+"""A comparison as GitHub workflow commands: one annotation a benchmark that matters, every character escaped.
+
+Format: https://docs.github.com/actions/reference/workflow-commands-for-github-actions
+"""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+from cachegrind_bench.compare.verdict import State
+
+if TYPE_CHECKING:
+    from typing import TextIO
+
+    from cachegrind_bench.render.comparison.view import Row, View
+
+# GitHub shows ten annotations of a kind for each step and drops the others without a word.
+_MOST = 10
+
+_LEVELS = {
+    State.REGRESSION: "error",
+    State.FAILED: "error",
+    State.SUSPICIOUS: "warning",
+    State.NOT_COMPARABLE: "warning",
+    State.MISSING: "warning",
+    State.NOISY: "notice",
+    State.SHIFT: "notice",
+    State.IMPROVEMENT: "notice",
+    State.NEW: "notice",
+}
+
+
+def render(view: View, stream: TextIO) -> None:
+    """Write the annotations, worst first, and last the verdict."""
+    verdict = _LEVELS.get(view.verdict, "notice")
+    for level in ("error", "warning", "notice"):
+        rows = [row for row in view.rows if _LEVELS.get(row.state) == level]
+        room = _MOST - (level == verdict)
+        shown = rows if len(rows) <= room else rows[: room - 1]
+        for row in shown:
+            _write(stream, level, f"{row.state.value}: {row.id}", _message(row, view))
+        if len(shown) < len(rows):
+            _write(stream, level, "cg-bench", f"{len(rows) - len(shown)} more benchmarks like these")
+    notices = "".join(f" ({notice})" for notice in view.notices)
+    _write(stream, verdict, "cg-bench", view.headline + notices)
+
+
+def _message(row: Row, view: View) -> str:
+    numbers = [f"{label} {cell}" for label, cell in zip(view.columns[2:], row.cells, strict=True) if cell]
+    return "; ".join([", ".join(numbers), *row.remarks] if numbers else row.remarks)
+
+
+def _write(stream: TextIO, level: str, title: str, message: str) -> None:
+    stream.write(f"::{level} title={_property(title)}::{_data(message)}\n")
+
+
+def _data(text: str) -> str:
+    return text.replace("%", "%25").replace("\r", "%0D").replace("\n", "%0A")
+
+
+def _property(text: str) -> str:
+    return _data(text).replace(":", "%3A").replace(",", "%2C")

@@ -1,0 +1,211 @@
+"""What a comparison shows, as harmless text: rows, remarks, explanations, origin, verdict. Layout is the formats'."""
+
+from __future__ import annotations
+
+from collections import Counter
+from dataclasses import dataclass
+from typing import TYPE_CHECKING
+
+from cachegrind_bench.compare.details import weight
+from cachegrind_bench.compare.gates import Metric
+from cachegrind_bench.model.symbols import demangled
+from cachegrind_bench.render.comparison import words
+from cachegrind_bench.render.names import plain
+from cachegrind_bench.render.numbers import change, grouped, share, signed
+
+if TYPE_CHECKING:
+    from collections.abc import Mapping, Sequence
+
+    from cachegrind_bench.compare.comparison import Comparison
+    from cachegrind_bench.compare.details import Details
+    from cachegrind_bench.compare.explain import MovedFunction
+    from cachegrind_bench.compare.lines import LineDelta
+    from cachegrind_bench.compare.verdict import Difference, State
+    from cachegrind_bench.model.metrics import Counts
+    from cachegrind_bench.model.result import Result
+
+COLUMNS = ("", "benchmark", "base", "candidate", "Δ {metric}", "Δ {other}", "Δ LL hits", "Δ RAM hits", "most of it in")
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Row:
+    """One benchmark: a mark with the state, the id, and a cell for each further column; then its remarks."""
+
+    id: str
+    state: State
+    cells: tuple[str, ...]
+    remarks: tuple[str, ...]
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Explanation:
+    """Why one benchmark moved: a table whose last row is the sum of the others, and remarks under it."""
+
+    title: str
+    columns: tuple[str, ...]
+    rows: tuple[tuple[str, ...], ...]
+    remarks: tuple[str, ...]
+    line_columns: tuple[str, ...] = ()
+    lines: tuple[tuple[str, ...], ...] = ()
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class View:
+    """A comparison ready to be laid out. `left_out` says in words what rows are not shown; empty if all are."""
+
+    headline: str
+    verdict: State
+    origin: tuple[tuple[str, str], ...]
+    notices: tuple[str, ...]
+    columns: tuple[str, ...]
+    rows: tuple[Row, ...]
+    left_out: str
+    explanations: tuple[Explanation, ...]
+
+
+def view(
+    comparison: Comparison,
+    details: Mapping[str, Details],
+    *,
+    rows: int,
+    names: tuple[str, str],
+    explained: Sequence[str] = (),
+) -> View:
+    """Make the view: the first `rows` benchmarks (0: all), `details` by id, of which `explained` at length.
+
+    `names` are what the user calls base and candidate.
+    """
+    shown = comparison.differences[:rows] if rows else comparison.differences
+    by_id = {item.id: item for item in comparison.differences}
+    sides = (("base", names[0], comparison.base), ("candidate", names[1], comparison.candidate))
+    return View(
+        headline=plain(words.headline(comparison, details)),
+        verdict=comparison.verdict,
+        origin=tuple((label, plain(_origin(name, result))) for label, name, result in sides),
+        notices=tuple(map(plain, _notices(comparison))),
+        columns=_columns(comparison),
+        rows=tuple(_row(item, comparison, details.get(item.id)) for item in shown),
+        left_out=words.numbered(Counter(item.state for item in comparison.differences[len(shown) :])),
+        explanations=tuple(
+            _explanation(by_id[name], comparison, details[name]) for name in explained if name in details
+        ),
+    )
+
+
+def _columns(comparison: Comparison) -> tuple[str, ...]:
+    names = [Metric.SCORE.value, Metric.IR.value]
+    if comparison.gates.metric is Metric.IR:
+        names.reverse()
+    return tuple(column.format(metric=names[0], other=names[1]) for column in COLUMNS)
+
+
+def _origin(name: str, result: Result) -> str:
+    commit = result.commit
+    if commit is None:
+        return f"{name}, measured {result.created_at}"
+    branch = f" on {commit.branch}" if commit.branch else ""
+    dirty = " with uncommitted changes" if commit.dirty else ""
+    return f"{name}, commit {commit.sha[:12]}{branch}{dirty}, measured {result.created_at}"
+
+
+def _notices(comparison: Comparison) -> list[str]:
+    found: list[str] = []
+    if comparison.forced:
+        found.append(f"compared by force (--force), in spite of {words.fields_text(comparison.forced)}")
+    elif any(item.forced for item in comparison.differences):
+        found.append("compared by force (--force), in spite of differing keys")
+    if comparison.rescored:
+        found.append(f"scores under {', '.join(comparison.rescored)} were computed again under {comparison.model.name}")
+    return found
+
+
+def _row(item: Difference, comparison: Comparison, details: Details | None) -> Row:
+    moved = item.change
+    if moved is None:
+        sides = (item.base, item.candidate)
+        numbers = [
+            "" if side is None or side.counts is None else grouped(weight(comparison)(side.counts)) for side in sides
+        ] + [""] * 5
+    else:
+        by_ir = comparison.gates.metric is Metric.IR
+        shifts = (moved.ir, moved.score) if by_ir else (moved.score, moved.ir)
+        numbers = [
+            grouped(weight(comparison)(moved.base)),
+            grouped(weight(comparison)(moved.candidate)),
+            *(change(shift.relative) for shift in shifts),
+            signed(moved.counts.ll_hits),
+            signed(moved.counts.ram_hits),
+            "" if details is None or details.blamed is None else demangled(details.blamed.name),
+        ]
+    return Row(
+        id=plain(item.id),
+        state=item.state,
+        cells=tuple(map(plain, numbers)),
+        remarks=tuple(map(plain, words.remarks(item, comparison.gates))),
+    )
+
+
+def _explanation(item: Difference, comparison: Comparison, details: Details) -> Explanation:
+    """Return the tables of one benchmark: its functions, and their source lines if these were asked for."""
+    weigh = weight(comparison)
+    by_ir = comparison.gates.metric is Metric.IR
+    total = weigh(details.total)
+
+    def cells(counts: Counts, *names: str) -> tuple[str, ...]:
+        others = () if by_ir else (signed(counts.Ir),)
+        hits = (signed(counts.ll_hits), signed(counts.ram_hits))
+        return (signed(weigh(counts)), *others, *hits, share(weigh(counts), total), *map(plain, names))
+
+    names = ("file",) if details.by_file else ("function", "file")
+    rows = [
+        cells(row.delta, *((row.file,) if details.by_file else (demangled(row.name), row.file)))
+        for row in details.top.rows
+    ]
+    if details.top.rest_functions:
+        rows.append(cells(details.top.rest, f"everything else ({details.top.rest_functions} more)"))
+    rows.append(cells(details.total, "total"))
+    columns = [f"Δ {comparison.gates.metric.value}", *([] if by_ir else ["Δ Ir"]), "Δ LL hits", "Δ RAM hits", "of Δ"]
+    return Explanation(
+        title=plain(item.id),
+        columns=(*columns, *names),
+        line_columns=(*columns, "function", "source line"),
+        rows=tuple(rows),
+        remarks=tuple(map(plain, _explanation_remarks(item, details))),
+        lines=tuple(
+            cells(line.delta, demangled(group.function), _place(line))
+            for group in details.lines or ()
+            for line in group.lines
+        ),
+    )
+
+
+def _explanation_remarks(item: Difference, details: Details) -> list[str]:
+    found: list[str] = []
+    interpreter = words.interpreted(item)
+    if interpreter is not None:
+        found.append(
+            f"the rows are C functions of {interpreter} and its libraries, not functions of the script it runs"
+        )
+    found += [_moved(row) for row in details.moved]
+    if details.lines_missing:
+        found.append("no source lines: measure base and candidate with 'cg-bench run --lines'")
+    more = details.moved_count - len(details.moved)
+    if more:
+        found.append(f"{more} more functions moved to another file, at the same cost")
+    return found
+
+
+def _moved(row: MovedFunction) -> str:
+    return f"{demangled(row.name)} moved from {row.base_file} to {row.candidate_file}, at the same cost"
+
+
+def _place(line: LineDelta) -> str:
+    """Return where a line is, with its place in the base if that is another."""
+    if line.candidate_line == line.base_line == 0:
+        return "unknown"
+    here, there = (line.candidate_file, line.candidate_line), (line.base_file, line.base_line)
+    if line.candidate_line is None:
+        return f"{there[0]}:{there[1]} (gone)"
+    if line.base_line is None:
+        return f"{here[0]}:{here[1]} (new)"
+    return f"{here[0]}:{here[1]}{f' (was {there[1]})' if there[1] != here[1] else ''}"

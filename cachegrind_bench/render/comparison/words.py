@@ -1,0 +1,235 @@
+"""A comparison in words: the remarks on one benchmark, and the verdict in one line."""
+
+from __future__ import annotations
+
+import os
+from typing import TYPE_CHECKING
+
+from cachegrind_bench.compare.change import NOISE_FACTOR
+from cachegrind_bench.compare.gates import Metric
+from cachegrind_bench.compare.objects import changed_objects, is_library
+from cachegrind_bench.compare.verdict import STILL, Cause, State
+from cachegrind_bench.model.result import Status
+from cachegrind_bench.model.symbols import demangled
+from cachegrind_bench.render.numbers import change as change_text
+from cachegrind_bench.render.numbers import grouped, percent
+
+if TYPE_CHECKING:
+    from collections.abc import Mapping
+    from fractions import Fraction
+
+    from cachegrind_bench.compare.change import Change
+    from cachegrind_bench.compare.comparison import Comparison
+    from cachegrind_bench.compare.details import Details
+    from cachegrind_bench.compare.gates import Gates
+    from cachegrind_bench.compare.objects import ObjectChange
+    from cachegrind_bench.compare.verdict import Difference, FieldDifference
+    from cachegrind_bench.model.result import Benchmark
+
+MARKS = {
+    State.REGRESSION: "✗",
+    State.FAILED: "!",
+    State.SUSPICIOUS: "?",
+    State.NOT_COMPARABLE: "≠",
+    State.MISSING: "–",
+    State.NOISY: "~",
+    State.SHIFT: "≈",
+    State.IMPROVEMENT: "✓",
+    State.NEW: "+",
+    State.UNCHANGED: "=",
+}
+
+
+_PLURALS = {
+    State.REGRESSION: "regressions",
+    State.SUSPICIOUS: "suspicious drops",
+    State.SHIFT: "cache/layout shifts",
+    State.IMPROVEMENT: "improvements",
+}
+
+
+def numbered(counts: Mapping[State, int]) -> str:
+    """Return how many benchmarks are in each state, worst first, as in `2 regressions, 1 new`."""
+    return ", ".join(
+        f"{grouped(number)} {_PLURALS.get(state, state.value) if number > 1 else state.value}"
+        for state in State
+        if (number := counts.get(state, 0))
+    )
+
+
+def remarks(difference: Difference, gates: Gates) -> list[str]:
+    """Return what there is to say about one benchmark beside its numbers."""
+    return [
+        *_state_remarks(difference, gates),
+        *_gate_remarks(difference, gates),
+        *_measured_remarks(difference, gates),
+        *_object_remarks(difference),
+    ]
+
+
+def _state_remarks(difference: Difference, gates: Gates) -> list[str]:
+    state, moved = difference.state, difference.change
+    if state is State.FAILED:
+        sides = (("base", difference.base), ("candidate", difference.candidate))
+        return [_failure(name, side) for name, side in sides if side is not None and side.status is not Status.OK]
+    if moved is not None:
+        return [remark for remark in [_change_remark(state, moved, gates)] if remark]
+    texts = {
+        State.MISSING: "the base has it, the candidate does not",
+        State.NEW: "only the candidate has it",
+        State.NOT_COMPARABLE: _not_comparable(difference),
+    }
+    return [texts[state]] if state in texts else []
+
+
+def _change_remark(state: State, moved: Change, gates: Gates) -> str | None:
+    if state is State.SUSPICIOUS:
+        share = percent(-moved.ir.relative)
+        return f"{share} fewer instructions: does it still do its work? (--max-drop accepts more)"
+    if state is State.SHIFT and moved.score.mixed:
+        return "up in some memory layouts and down in others: things lie elsewhere in memory, the work is the same"
+    if state is State.SHIFT:
+        return (
+            f"Ir moved by less than {percent(STILL)}: things lie elsewhere in memory, the work is the same "
+            f"(a regression beyond --threshold-cache {percent(gates.threshold_cache)})"
+        )
+    if state is State.NOISY:
+        noise = _noise(moved, gates)
+        return (
+            f"repeated runs differ by {percent(noise)}: changes up to {percent(NOISE_FACTOR * noise)} cannot be told "
+            "from that; 'cg-bench verify' finds the cause"
+        )
+    return None
+
+
+def _failure(side: str, benchmark: Benchmark) -> str:
+    return f"the {side} failed: {benchmark.error or benchmark.status.value}"
+
+
+def _not_comparable(difference: Difference) -> str:
+    if difference.fields:
+        return f"measured differently: {fields_text(difference.fields)}"
+    base, candidate = difference.base, difference.candidate
+    if base is not None and candidate is not None and base.key != candidate.key:
+        return f"measured differently: their keys are {base.key} and {candidate.key}"
+    return "base and candidate have no memory layout in common"
+
+
+def fields_text(fields: tuple[FieldDifference, ...]) -> str:
+    """Return fields of the key with both values."""
+    return ", ".join(f"{field.name} {field.base or 'unknown'} → {field.candidate or 'unknown'}" for field in fields)
+
+
+def _gate_remarks(difference: Difference, gates: Gates) -> list[str]:
+    found = [
+        f"{item.limit.name}{' hits' if item.limit.name in {'L1', 'LL', 'RAM'} else ''} {grouped(item.value)} exceeds the "
+        f"limit of {grouped(item.limit.value)}"
+        for item in difference.broken
+    ]
+    moved = difference.change
+    if moved is None:
+        return found
+    if Cause.IR in difference.causes:
+        wanted = gates.threshold_ir.get(difference.id)
+        found.append(
+            f"Ir {change_text(moved.ir.relative)} exceeds --threshold-ir {percent(wanted or moved.ir.relative)}"
+        )
+    if Cause.CACHE in difference.causes:
+        found.append(
+            f"the work is the same (Ir {change_text(moved.ir.relative)}), but the caches serve it "
+            f"{'worse' if moved.score.signed > 0 else 'better'}, by more than --threshold-cache {percent(gates.threshold_cache)}"
+        )
+    return found
+
+
+def _measured_remarks(difference: Difference, gates: Gates) -> list[str]:
+    moved = difference.change
+    if moved is None:
+        return []
+    found: list[str] = []
+    noise = _noise(moved, gates)
+    if noise and difference.state is not State.NOISY:
+        found.append(f"repeated runs differ by {percent(noise)}")
+    if moved.layouts > 1:
+        found.append(f"median of {moved.layouts} memory layouts, pair by pair")
+    if moved.layouts_left_out:
+        found.append(f"{moved.layouts_left_out} memory layouts were measured on one side only")
+    if difference.forced:
+        found.append(f"compared by force, in spite of {fields_text(difference.fields) or 'differing keys'}")
+    sides = (("base", difference.base), ("candidate", difference.candidate))
+    found += [
+        f"the {name} counted some processes inexactly" for name, side in sides if side and not side.processes_exact
+    ]
+    return found
+
+
+def _noise(moved: Change, gates: Gates) -> Fraction:
+    return (moved.ir if gates.metric is Metric.IR else moved.score).noise
+
+
+def _object_remarks(difference: Difference) -> list[str]:
+    """Name libraries that changed: an upgrade of one must not look like a change of the program's own code."""
+    if difference.change is None or difference.base is None or difference.candidate is None:
+        return []
+    changed = changed_objects(difference.base.objects, difference.candidate.objects)
+    libraries = [item for item in changed if not item.is_executable]
+    if not libraries:
+        return []
+    same = "; the executable is the same" if len(libraries) == len(changed) else ""
+    return [f"libraries changed: {', '.join(map(_library, libraries))}{same}"]
+
+
+def _library(item: ObjectChange) -> str:
+    name = os.path.basename(item.path)
+    if item.base is None or item.candidate is None:
+        return f"{name} {'added' if item.base is None else 'gone'}"
+    return f"{name} ({_short(item.base)} → {_short(item.candidate)})"
+
+
+def _short(build_id: str) -> str:
+    return build_id.removeprefix("sha256:")[:8]
+
+
+def interpreted(difference: Difference) -> str | None:
+    """Return the name of the interpreter whose functions a profile's rows are, None for a program of its own."""
+    side = difference.candidate or difference.base
+    if side is None or side.key_fields.get("interpreter", "none") == "none":
+        return None
+    programs = [os.path.basename(item.path) for item in side.objects if not is_library(item.path)]
+    return programs[0] if programs else "the interpreter"
+
+
+def headline(comparison: Comparison, details: Mapping[str, Details]) -> str:
+    """Return the verdict in one line: the worst benchmark's state, what it is about, and how the others fared."""
+    total = len(comparison.differences)
+    if not total:
+        return "not comparable: neither side has a benchmark to compare"
+    worst = comparison.differences[0]
+    parts = [_about(worst, comparison, details)]
+    if total > 1:
+        parts.append(numbered(comparison.count()))
+    if not comparison.compared and comparison.verdict is not State.FAILED:
+        parts.append("nothing was compared")
+    if comparison.forced:
+        parts.append("compared by force")
+    return f"{comparison.verdict.value}: {'; '.join(parts)}"
+
+
+def _about(worst: Difference, comparison: Comparison, details: Mapping[str, Details]) -> str:
+    moved, gates = worst.change, comparison.gates
+    if worst.state is State.UNCHANGED and len(comparison.differences) > 1:
+        return "every benchmark is within its threshold"
+    if moved is None:
+        return f"{worst.id} ({remarks(worst, gates)[0]})"
+    shift = moved.ir if gates.metric is Metric.IR else moved.score
+    if moved.base == moved.candidate and worst.state is State.UNCHANGED:
+        return f"all nine counts of {worst.id} are the same"
+    text = f"{worst.id} {gates.metric.value} {change_text(shift.relative)}"
+    if Cause.THRESHOLD in worst.causes or worst.state is State.UNCHANGED:
+        text += f" (threshold {percent(worst.threshold)})"
+    elif found := remarks(worst, gates)[:1]:
+        text += f", {found[0]}"
+    blamed = details[worst.id].blamed if worst.id in details else None
+    if blamed is not None and worst.state in {State.REGRESSION, State.IMPROVEMENT}:
+        text += f", most of it in {demangled(blamed.name)}"
+    return "; ".join([text, *_object_remarks(worst)])

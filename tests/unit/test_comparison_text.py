@@ -1,0 +1,242 @@
+"""What a comparison says, in each format: golden files to read, and what hostile names must not do."""
+
+from __future__ import annotations
+
+import io
+import json
+import re
+from typing import TYPE_CHECKING, Any
+
+import pytest
+
+from cachegrind_bench.compare.comparison import compare
+from cachegrind_bench.compare.details import Wanted, details
+from cachegrind_bench.compare.gates import FailOn, Limit, Metric
+from cachegrind_bench.compare.verdict import State
+from cachegrind_bench.model.metrics import EVENTS, FunctionCost, LineCost, Profile
+from cachegrind_bench.model.result import ObjectFile
+from cachegrind_bench.render.comparison import document, github, markdown, table
+from cachegrind_bench.render.comparison.view import View, view
+from tests.unit.comparing import compared, counts, gates, measured
+from tests.unit.samples import HOSTILE, failed_benchmark, result
+
+if TYPE_CHECKING:
+    from types import ModuleType
+
+    from cachegrind_bench.compare.comparison import Comparison
+    from cachegrind_bench.compare.details import Details
+    from cachegrind_bench.model.metrics import Counts
+    from cachegrind_bench.model.result import Benchmark, Result
+    from tests.conftest import Golden
+
+FUNCTIONS = ("parse_value", "_ZNSt6vectorIiSaIiEE9push_backEOi", "_ZN5parse4line17h0123456789abcdefE", "malloc")
+
+
+def profile(total: Counts, *shares: int, **changes: Any) -> Profile:
+    """Return rows for `FUNCTIONS`: the later ones cost `shares` instructions each, the first the rest."""
+    others = [counts(share) for share in shares]
+    first = total
+    for other in others:
+        first -= other
+    rows = tuple(
+        FunctionCost(f"/build/{place}/file{place}.c", FUNCTIONS[place], value.as_tuple())
+        for place, value in enumerate([first, *others])
+    )
+    return Profile(events=EVENTS, functions=rows, **changes)
+
+
+def with_profile(name: str, value: Counts, *shares: int, **changes: Any) -> Benchmark:
+    return measured(name, value, profile=profile(value, *shares), **changes)
+
+
+def suite() -> tuple[Result, Result]:
+    """Return 52 benchmarks a side, in every state, as a pull request of a real project might have them."""
+    base, candidate = list[Any](), list[Any]()
+
+    def pair(name: str, before: Counts, after: Counts, *shares: tuple[int, ...], **changes: Any) -> None:
+        base.append(with_profile(name, before, *shares[0]))
+        candidate.append(with_profile(name, after, *shares[1], **changes))
+
+    def ordinary(name: str, before: int, after: int) -> None:
+        pair(name, counts(before), counts(after), (20_000, 30_000, 10_000), (20_000, 30_100, 9_000))
+
+    ordinary("parse[codec=json,n=1000]", 1_200_000, 1_240_000)
+    ordinary("parse[codec=json,n=10000]", 12_000_000, 12_410_000)
+    ordinary(HOSTILE, 5_000_000, 5_100_000)
+    ordinary("improved", 3_000_000, 2_900_000)
+    pair("shifted", counts(7_000_000), counts(7_000_100, ram=4_000), (1, 2, 3), (1, 2, 3))
+    pair("broken", counts(9_000_000), counts(100_000), (1_000,), (1_000,))
+    base.append(with_profile("other-libc", counts(), 5))
+    candidate.append(
+        with_profile("other-libc", counts(), 5, key="other", key_fields={"libc": "def", "tool": "callgrind"})
+    )
+    base.append(measured("noisy", runs=[(0, counts()), (0, counts(1_004_000))]))
+    candidate.append(measured("noisy", counts(1_009_000)))
+    base += [measured("gone"), measured("crashes")]
+    candidate += [measured("brand-new"), failed_benchmark(id="crashes")]
+    for number in range(40):
+        ordinary(f"steady[n={number}]", 2_000_000 + number, 2_000_000 + number * 11)
+    base.append(measured("script", objects=(ObjectFile(path="/usr/bin/python3.11", build_id="1" * 40),)))
+    candidate.append(measured("script", objects=(ObjectFile(path="/usr/bin/python3.11", build_id="1" * 40),)))
+    return result(*base), result(*candidate)
+
+
+def explained(found: Comparison, wanted: Wanted | None = None) -> dict[str, Details]:
+    return {
+        item.id: details(item.base.profile, item.candidate.profile, found, wanted or Wanted())
+        for item in found.differences
+        if item.change is not None
+        and item.change.base != item.change.candidate
+        and item.base is not None
+        and item.candidate is not None
+        and item.base.profile is not None
+        and item.candidate.profile is not None
+    }
+
+
+def seen(found: Comparison, *, rows: int = 50, wanted: Wanted | None = None) -> View:
+    why = explained(found, wanted)
+    moved = [item.id for item in found.differences if item.id in why and item.state is not State.UNCHANGED]
+    return view(found, why, rows=rows, names=("main.json", "pr.json"), explained=moved)
+
+
+def text_of(layout: ModuleType, shown: View) -> str:
+    stream = io.StringIO()
+    layout.render(shown, stream)
+    return stream.getvalue()
+
+
+def suite_comparison() -> Comparison:
+    before, after = suite()
+    return compare(before, after, gates(limits=(Limit(pattern="improved", name="Ir", value=2_800_000),)))
+
+
+@pytest.mark.parametrize(("layout", "suffix"), [(table, "txt"), (markdown, "md"), (github, "github.txt")])
+def test_a_comparison_of_52_benchmarks_reads_well(layout: ModuleType, suffix: str, golden: Golden) -> None:
+    golden(f"comparison-52.{suffix}", text_of(layout, seen(suite_comparison())))
+
+
+def test_a_comparison_as_json(golden: Golden) -> None:
+    found = suite_comparison()
+    stream = io.StringIO()
+    document.render(found, explained(found), stream)
+    golden("comparison-52.json", stream.getvalue())
+    read = json.loads(stream.getvalue())
+    assert not any(isinstance(value, float) for value in _values(read))
+
+
+def _values(value: object) -> list[object]:
+    if isinstance(value, dict):
+        return [leaf for item in value.values() for leaf in _values(item)]
+    return [leaf for item in value for leaf in _values(item)] if isinstance(value, list) else [value]
+
+
+@pytest.mark.parametrize(("layout", "suffix"), [(table, "txt"), (markdown, "md")])
+def test_one_benchmark_with_source_lines_libraries_and_an_interpreter(
+    layout: ModuleType, suffix: str, golden: Golden
+) -> None:
+    def side(ir: int, line: int, library: str, directory: str) -> Benchmark:
+        value = counts(ir)
+        lines = (
+            LineCost(f"{directory}/src/parse.c", "parse_value", line, counts(ir - 500).as_tuple()),
+            LineCost(f"{directory}/src/parse.c", "parse_value", line + 5, counts(500).as_tuple()),
+        )
+        functions = (FunctionCost(f"{directory}/src/parse.c", "parse_value", value.as_tuple()),)
+        return measured(
+            "script",
+            value,
+            profile=Profile(events=EVENTS, functions=functions, lines=lines),
+            key_fields={"interpreter": "1111+2222", "libc": "abc"},
+            objects=(
+                ObjectFile(path="/usr/bin/python3.11", build_id="1" * 40),
+                ObjectFile(path="/usr/lib/libz.so.1.2.13", build_id=library * 40),
+                ObjectFile(path="/usr/lib/libm.so.6", build_id="5" * 40),
+            ),
+        )
+
+    found = compared(side(1_000_000, 10, "3", "/home/a"), side(1_020_000, 12, "4", "/home/runner/b"))
+    golden(f"comparison-one.{suffix}", text_of(layout, seen(found, wanted=Wanted(lines=True))))
+
+
+def test_by_file_and_without_lines(golden: Golden) -> None:
+    before, after = suite()
+    found = compare(before, after, gates(metric=Metric.IR), wanted=lambda name: name == "parse[codec=json,n=1000]")
+    golden("comparison-by-file.txt", text_of(table, seen(found, wanted=Wanted(by_file=True, rows=2, lines=True))))
+
+
+def test_a_forced_comparison_says_so_in_every_format() -> None:
+    base, other = measured("a"), measured("a", key="other", key_fields={"libc": "def", "tool": "cachegrind"})
+    found = compared(base, other, force=True)
+    for layout in (table, markdown, github):
+        text = text_of(layout, seen(found))
+        assert "force" in text, layout
+        assert "libc" in text, layout
+    stream = io.StringIO()
+    document.render(found, {}, stream)
+    read = json.loads(stream.getvalue())
+    assert read["forced"] is True
+    assert "force" in read["headline"]
+    assert read["benchmarks"][0]["fields"] == [{"name": "libc", "base": "abc", "candidate": "def"}]
+
+
+def test_the_verdict_is_the_last_line_of_the_table_and_the_first_of_the_markdown() -> None:
+    shown = seen(suite_comparison())
+    assert text_of(table, shown).splitlines()[-1].startswith("regression: ")
+    assert text_of(markdown, shown).splitlines()[0].startswith("### ❌ regression")
+
+
+def test_markdown_shows_ten_rows_and_folds_the_rest() -> None:
+    text = text_of(markdown, seen(suite_comparison(), rows=0))
+    head, _, folded = text.partition("<details>")
+    assert len([line for line in head.splitlines() if line.startswith("| ")]) == 12  # with heading and rule
+    assert "42 more benchmarks" in folded
+
+
+def test_markdown_stays_below_what_github_takes() -> None:
+    names = [f"{number}" + "<&|*" * 60 for number in range(1500)]
+    base = [with_profile(name, counts(), 1_000, 2_000, 3_000) for name in names]
+    candidate = [with_profile(name, counts(1_100_000), 2_000, 2_000, 4_000) for name in names]
+    text = text_of(markdown, seen(compared(base, candidate), rows=0))
+    assert 20_000 < len(text) < 60_000
+    assert "More is left out" in text
+    assert text.count("<details>") == text.count("</details>")
+
+
+def test_markdown_of_hostile_names_has_no_markup_of_theirs() -> None:
+    text = text_of(markdown, seen(suite_comparison()))
+    assert "<script" not in text
+    assert "\x1b" not in text
+    assert "\u202e" not in text
+    assert not re.search(r"@root|(?<!\\)`x`|\*\*b\*\*|\]\(http", text)
+
+
+def test_annotations_are_one_line_each_and_fully_escaped() -> None:
+    names = ["a%0A::error::b", "c\n::stop-commands::x\r\n", "d,title=e:f", HOSTILE]
+    found = compared([measured(name) for name in names], [measured(name, counts(1_100_000)) for name in names])
+    lines = text_of(github, seen(found)).splitlines()
+    assert len(lines) == len(names) + 1
+    for line in lines:
+        title = re.fullmatch(r"::(?:error|warning|notice) title=([^:,\r\n]*)::[^\r\n]*", line)
+        assert title is not None, line
+        assert not re.search(r"%(?!25|0A|0D|3A|2C)", line)
+
+
+def test_at_most_ten_annotations_of_a_level_are_written() -> None:
+    names = [f"n{number:02}" for number in range(30)]
+    base = [measured(name) for name in names]
+    worse = [measured(name, counts(1_100_000)) for name in names]
+    lines = text_of(github, seen(compared(base, worse))).splitlines()
+    assert sum(line.startswith("::error ") for line in lines) == 10
+    assert "22 more benchmarks" in lines[-2]
+    better = text_of(github, seen(compared(worse, base))).splitlines()
+    assert sum(line.startswith("::notice ") for line in better) == 10
+
+
+def test_an_empty_comparison_says_that_nothing_was_compared() -> None:
+    assert text_of(table, seen(compared([], []))).splitlines()[-1].startswith("not comparable: ")
+    assert "nothing was compared" in seen(compared([measured("a")], [measured("b")], fail_on=FailOn.NEVER)).headline
+
+
+def test_rows_beyond_the_wanted_number_are_counted() -> None:
+    text = text_of(table, seen(suite_comparison(), rows=5))
+    assert re.search(r"and .*\b41 unchanged.* \(--rows 0 lists all\)", text)
