@@ -9,6 +9,9 @@ PURE := \
   cachegrind_bench/model/*.py \
   cachegrind_bench/valgrind/outfile.py \
   cachegrind_bench/valgrind/callgrindfile.py \
+  cachegrind_bench/valgrind/callgrindtext.py \
+  cachegrind_bench/compare/*.py \
+  cachegrind_bench/render/comparison/*.py \
   cachegrind_bench/valgrind/options.py \
   cachegrind_bench/hermetic/environment.py \
   $(filter-out cachegrind_bench/render/progress.py,$(wildcard cachegrind_bench/render/*.py))

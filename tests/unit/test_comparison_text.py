@@ -5,6 +5,7 @@ from __future__ import annotations
 import io
 import json
 import re
+from dataclasses import replace
 from typing import TYPE_CHECKING, Any
 
 import pytest
@@ -235,6 +236,18 @@ def test_at_most_ten_annotations_of_a_level_are_written() -> None:
 def test_an_empty_comparison_says_that_nothing_was_compared() -> None:
     assert text_of(table, seen(compared([], []))).splitlines()[-1].startswith("not comparable: ")
     assert "nothing was compared" in seen(compared([measured("a")], [measured("b")], fail_on=FailOn.NEVER)).headline
+
+
+def test_what_else_was_different_is_told_and_the_load_is_not() -> None:
+    def side(**info: str | int) -> Result:
+        return result(measured("a"), env=replace(result().env, info=info))
+
+    base = side(kernel="6.1", cpu_model="A", load_1min_percent=10, **{"env.TOKEN": "1111"})
+    other = side(kernel="6.8", cpu_model="A", load_1min_percent=90, **{"env.TOKEN": "2222"})
+    text = text_of(table, seen(compare(base, other, gates())))
+    assert "differs    variable TOKEN, kernel 6.1 → 6.8\n" in text
+    assert "1111" not in text
+    assert "differs" not in text_of(table, seen(compare(base, base, gates())))
 
 
 def test_rows_beyond_the_wanted_number_are_counted() -> None:

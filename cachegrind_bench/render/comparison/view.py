@@ -24,6 +24,9 @@ if TYPE_CHECKING:
     from cachegrind_bench.model.metrics import Counts
     from cachegrind_bench.model.result import Result
 
+_CIRCUMSTANCES = frozenset({"container", "cpu_model", "kernel", "os", "virtualization"})
+_VARIABLE = "env."  # one that was passed on to the program
+
 COLUMNS = ("", "benchmark", "base", "candidate", "Δ {metric}", "Δ {other}", "Δ LL hits", "Δ RAM hits", "most of it in")
 
 
@@ -81,7 +84,7 @@ def view(
     return View(
         headline=plain(words.headline(comparison, details)),
         verdict=comparison.verdict,
-        origin=tuple((label, plain(_origin(name, result))) for label, name, result in sides),
+        origin=(*((label, plain(_origin(name, result))) for label, name, result in sides), *_differing(comparison)),
         notices=tuple(map(plain, _notices(comparison))),
         columns=_columns(comparison),
         rows=tuple(_row(item, comparison, details.get(item.id)) for item in shown),
@@ -106,6 +109,24 @@ def _origin(name: str, result: Result) -> str:
     branch = f" on {commit.branch}" if commit.branch else ""
     dirty = " with uncommitted changes" if commit.dirty else ""
     return f"{name}, commit {commit.sha[:12]}{branch}{dirty}, measured {result.created_at}"
+
+
+def _differing(comparison: Comparison) -> tuple[tuple[str, str], ...]:
+    """Return what else was different when the two were measured: it should not matter, and explains surprises."""
+    before, after = comparison.base.env.info, comparison.candidate.env.info
+    names = sorted(
+        name
+        for name in before.keys() | after.keys()
+        if before.get(name) != after.get(name) and (name in _CIRCUMSTANCES or name.startswith(_VARIABLE))
+    )
+    # The values of variables are stored as hashes, which tell nobody anything.
+    texts = [
+        f"variable {name.removeprefix(_VARIABLE)}"
+        if name.startswith(_VARIABLE)
+        else f"{name} {before.get(name, 'unknown')} → {after.get(name, 'unknown')}"
+        for name in names
+    ]
+    return (("differs", plain(", ".join(texts))),) if texts else ()
 
 
 def _notices(comparison: Comparison) -> list[str]:
