@@ -1,7 +1,8 @@
 #!/bin/sh
 # setup.sh [demo|test|lint]: install what is missing, and only that, for `make demo`, `make test` or `make lint`.
 #   demo  Valgrind with libc's symbols by apt; this package in .venv
-#   test  the same, a C and a Rust compiler, the test tools in .venv, and two more Valgrinds in .tools
+#   test  the same, a C and a Rust compiler, the headers of the system's Python, the test tools in .venv, and in .tools two
+#         more Valgrinds and one source file of the system's Python
 #   lint  this package and the linters in .venv
 # Packages come by apt as root or with sudo; where neither goes, the line to run is printed. Safe to run at any time: with
 # everything in place it takes a fraction of a second and prints nothing.
@@ -84,6 +85,11 @@ install() {
     return 1
 }
 
+# of_system_python FORMAT: print the version of /usr/bin/python3, or nothing where there is none.
+of_system_python() {
+    /usr/bin/python3 -c 'import sys; print(sys.argv[1] % sys.version_info[: sys.argv[1].count("%")])' "$1" 2>/dev/null || :
+}
+
 system_packages() {
     wanted=
     if [ "$usable" = no ]; then
@@ -111,6 +117,10 @@ system_packages() {
     # toolchain is found on PATH and does not run.
     if [ "$stage" = test ] && ! rustc --version >/dev/null 2>&1; then
         install rustc || say "no rustc: the tests with Rust programs are skipped"
+    fi
+    # Likewise for the tests that build a module of the system's Python.
+    if [ "$stage" = test ] && ! [ -e "/usr/include/python$(of_system_python '%d.%d')/Python.h" ]; then
+        install python3-dev || say "no python3-dev: the tests with a rebuilt _json are skipped"
     fi
 }
 
@@ -188,6 +198,18 @@ more_valgrind() {
     fi
 }
 
+# --- One source file of the system's Python, for the tests ----------------------------------------------------------------
+
+python_source() {
+    dest=.tools/cpython-$(of_system_python '%d.%d.%d')
+    [ ! -e "$dest/_json.c" ] || return 0
+    if got=$(tests/tools/fetch-source "$dest" 2>&1); then
+        say "$got in $dest"
+    else
+        say "no sources of Python, the tests with a rebuilt _json are skipped (${got:-fetch-source failed})"
+    fi
+}
+
 usable=yes
 venv_is_usable || usable=no
 system_packages
@@ -195,4 +217,5 @@ python_packages
 if [ "$stage" = test ]; then
     more_valgrind 3.16 bullseye
     more_valgrind 3.24 trixie
+    python_source
 fi

@@ -81,10 +81,10 @@ def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
 
 def pytest_runtest_setup(item: pytest.Item) -> None:
     if item.get_closest_marker("valgrind") is not None and INSTALLED_VALGRIND is None:
-        _without("no Valgrind on PATH (scripts/setup.sh installs it)")
+        without("no Valgrind on PATH (scripts/setup.sh installs it)")
 
 
-def _without(reason: str) -> NoReturn:
+def without(reason: str) -> NoReturn:
     """End a test that cannot run here: skipped by a developer's choice, a failure in CI."""
     if REQUIRE_VALGRIND:
         pytest.fail(f"{reason}, and CG_BENCH_REQUIRE_VALGRIND=1", pytrace=False)
@@ -110,11 +110,11 @@ def _clean_environment(request: pytest.FixtureRequest, monkeypatch: pytest.Monke
 def _valgrind(version: str) -> Path:
     if version == "installed":
         if INSTALLED_VALGRIND is None:
-            _without("no Valgrind on PATH (scripts/setup.sh installs it)")
+            without("no Valgrind on PATH (scripts/setup.sh installs it)")
         return Path(INSTALLED_VALGRIND)
     path = TOOLS / f"valgrind-{version}" / "valgrind"
     if not path.exists():
-        _without(f"no Valgrind {version} in .tools (`scripts/setup.sh test` says why)")
+        without(f"no Valgrind {version} in .tools (`scripts/setup.sh test` says why)")
     return path
 
 
@@ -143,10 +143,10 @@ def _compile(source: str | Path, suffix: str, compiler: str, flags: tuple[str, .
     """Compile once for each source, flags and compiler; kept between runs and shared by all workers."""
     command = shutil.which(compiler)
     if command is None:
-        _without(f"no {compiler} on PATH (`scripts/setup.sh test` installs it)")
+        without(f"no {compiler} on PATH (`scripts/setup.sh test` installs it)")
     version = subprocess.run([command, "--version"], capture_output=True, text=True, check=False)
     if version.returncode != 0:
-        _without(f"{compiler} does not run: {version.stderr.strip()}")
+        without(f"{compiler} does not run: {version.stderr.strip()}")
     text = source.read_text(encoding="utf-8") if isinstance(source, Path) else source
     key = hashlib.sha256("\0".join([version.stdout, *flags, text]).encode()).hexdigest()[:16]
     build = TOOLS / "build"
