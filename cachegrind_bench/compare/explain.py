@@ -10,6 +10,7 @@ from collections import defaultdict
 from dataclasses import dataclass, field, replace
 from typing import TYPE_CHECKING
 
+from cachegrind_bench.compare.pieces import joined
 from cachegrind_bench.compare.sources import Source, pair_sources
 from cachegrind_bench.model.metrics import EVENTS, ZERO, Counts
 from cachegrind_bench.model.symbols import UNKNOWN, folded
@@ -24,8 +25,9 @@ if TYPE_CHECKING:
 class FunctionDelta:
     """What one function costs on either side; all zero where it is not there.
 
-    `name` is raw, the candidate's where it is there, and `file` the one to show. The keys are the (file, name) pairs
-    of the rows that are this function, as the profiles spell them; rows of whole files have none.
+    `name` is raw and `file` the one to show, both the candidate's where it is there. The keys are the (file, name) pairs
+    of the rows that are this function, as the profiles spell them; rows of whole files have none. Code that was inlined
+    from elsewhere belongs to it; where none of that differs, the counts are without it.
     """
 
     name: str
@@ -103,10 +105,16 @@ def explain(base: Profile, candidate: Profile) -> Explanation:
             functions += _differing(both, source.shown)
     return Explanation(
         total=Counts.of(_sum(theirs)) - Counts.of(_sum(ours)),
-        functions=tuple(sorted(functions, key=_place)),
+        functions=tuple(sorted(_whole(functions, ours, theirs), key=_place)),
         moved=tuple(sorted(moved, key=lambda item: (item.name, item.base_file, item.candidate_file))),
         files=tuple(sorted(files, key=_place)),
     )
+
+
+def _whole(functions: list[FunctionDelta], ours: list[_Row], theirs: list[_Row]) -> list[FunctionDelta]:
+    """Put the pieces of functions together. What is the same on both sides again then is no difference."""
+    rows = joined(functions, (row[:2] for row in ours), (row[:2] for row in theirs))
+    return [row for row in rows if row.base != row.candidate]
 
 
 def by_file(explanation: Explanation) -> Explanation:

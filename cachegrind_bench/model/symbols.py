@@ -13,7 +13,7 @@ from io import StringIO
 
 UNKNOWN = "???"  # what Valgrind writes for a file or function it has no name for
 
-_MANGLED = ("_Z", "_R", "__Z")
+MANGLED = ("_Z", "_R", "__Z")  # how names of C++ and Rust begin
 _RUST_LEGACY = re.compile(r"_ZN.*17h[0-9a-f]{16}E")
 _RUST_HASH = re.compile(r"::h[0-9a-f]{16}(?=$|[. ])")
 _VERSION = re.compile(r"@@?[A-Za-z_][\w.]*$")
@@ -48,7 +48,7 @@ _RUST_CRATE_OR_REFERENCE = re.compile(r"(?<=C)s[0-9A-Za-z]+_|(?<=B)[0-9A-Za-z]{1
 @cache
 def demangled(name: str) -> str:
     """Return a C++ or Rust name as written in the source; any other name as it is."""
-    if not name.startswith(_MANGLED):
+    if not name.startswith(MANGLED):
         return name
     bare = _VERSION.sub("", name)
     found = _rust(bare) if bare.startswith("_R") or _RUST_LEGACY.match(bare) else None

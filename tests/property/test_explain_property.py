@@ -84,8 +84,8 @@ def test_every_row_of_a_profile_is_in_one_function_at_most(base: Profile, candid
 def test_swapping_the_sides_mirrors_the_explanation(base: Profile, candidate: Profile) -> None:
     one, other = explain(base, candidate), explain(candidate, base)
     assert one.total == ZERO - other.total
-    assert {(row.file, row.base, row.candidate, row.base_keys, row.candidate_keys) for row in one.functions} == {
-        (row.file, row.candidate, row.base, row.candidate_keys, row.base_keys) for row in other.functions
+    assert {(row.base, row.candidate, row.base_keys, row.candidate_keys) for row in one.functions} == {
+        (row.candidate, row.base, row.candidate_keys, row.base_keys) for row in other.functions
     }
     assert {(row.name, row.base, row.candidate) for row in one.files} == {
         (row.name, row.candidate, row.base) for row in other.files

@@ -54,10 +54,44 @@ def test_an_equal_function_in_another_file_has_moved() -> None:
     assert found.total == ZERO
 
 
-def test_a_function_that_changed_on_its_way_to_another_file_is_a_loss_and_a_gain() -> None:
-    found = explain(profile(("a.c", "f", 10)), profile(("b.c", "f", 11)))
-    assert [row.delta.Ir for row in found.functions] == [-10, 11]
+def test_a_function_that_changed_on_its_way_to_another_file_is_one_row_under_the_new_one() -> None:
+    found = explain(profile(("a.c", "f", 11)), profile(("b.c", "f", 10)))
+    assert [(row.file, row.delta.Ir) for row in found.functions] == [("b.c", -1)]
     assert found.moved == ()
+
+
+def test_a_function_that_more_than_one_file_defines_is_a_loss_and_a_gain() -> None:
+    base = profile(("a.c", "f", 10), ("c.c", "f", 1))
+    found = explain(base, profile(("b.c", "f", 11), ("c.c", "f", 2)))
+    assert [row.delta.Ir for row in found.functions] == [-10, 11, 1]
+
+
+def test_code_inlined_from_other_files_belongs_to_its_function() -> None:
+    name = "_ZN6orders8group_by17h0123456789abcdefE"
+    base = profile(("src/orders.rs", name, 10), ("/rustc/" + "a" * 40 + "/library/core/src/ptr/mod.rs", name, 5))
+    candidate = profile(("src/orders.rs", name, 12), ("/rustc/" + "a" * 40 + "/library/core/src/ptr/mod.rs", name, 50))
+    (row,) = explain(base, candidate).functions
+    assert (row.file, row.delta.Ir, len(row.candidate_keys)) == ("src/orders.rs", 47, 2)
+
+
+def test_in_c_inlined_headers_belong_to_a_function_with_one_home_only() -> None:
+    base = profile(("a.c", "f", 10), ("list.h", "f", 5), ("a.c", "init", 1), ("b.c", "init", 1), ("list.h", "init", 1))
+    candidate = profile(
+        ("a.c", "f", 11), ("list.h", "f", 9), ("a.c", "init", 2), ("b.c", "init", 2), ("list.h", "init", 2)
+    )
+    rows = [(row.name, row.file, row.delta.Ir) for row in explain(base, candidate).functions]
+    assert rows == [("f", "a.c", 5), ("init", "a.c", 1), ("init", "b.c", 1), ("init", "list.h", 1)]
+
+
+def test_what_one_piece_gained_and_another_lost_is_no_difference() -> None:
+    base = profile(("a.c", "f", 10), ("list.h", "f", 5))
+    found = explain(base, profile(("a.c", "f", 12), ("list.h", "f", 3)))
+    assert (found.functions, found.total) == ((), ZERO)
+
+
+def test_pieces_without_a_name_stay_apart() -> None:
+    found = explain(profile(("a.c", "???", 10), ("x.h", "???", 5)), profile(("a.c", "???", 12), ("x.h", "???", 6)))
+    assert [row.delta.Ir for row in found.functions] == [2, 1]
 
 
 def test_functions_without_a_name_never_move() -> None:
