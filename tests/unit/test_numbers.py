@@ -2,9 +2,11 @@
 
 from __future__ import annotations
 
+from fractions import Fraction
+
 import pytest
 
-from cachegrind_bench.render.numbers import duration, grouped, share, spread
+from cachegrind_bench.render.numbers import change, duration, grouped, is_number, share, spread
 
 
 def test_large_numbers_are_grouped() -> None:
@@ -55,3 +57,30 @@ def test_a_spread_is_zero_only_where_nothing_differs(low: int, high: int, text: 
 )
 def test_durations_are_rounded_to_what_matters(milliseconds: int, text: str) -> None:
     assert duration(milliseconds) == text
+
+
+@pytest.mark.parametrize(
+    ("part", "text"),
+    [
+        (Fraction(0), "0 %"),
+        (Fraction(1, 200), "+0.5 %"),
+        (Fraction(-1, 3), "-33.3 %"),
+        (Fraction(123, 10), "+1,230 %"),
+        (Fraction(9996, 1000), "+1,000 %"),
+        (Fraction(-5, 10**6), "-0.0005 %"),
+        (Fraction(1, 10**9), "+0.00000010 %"),
+        (Fraction(-1, 3 * 10**12), "-0.000000000033 %"),
+    ],
+)
+def test_a_change_has_three_digits_that_count_and_is_zero_only_where_nothing_changed(part: Fraction, text: str) -> None:
+    assert change(part) == text
+
+
+@pytest.mark.parametrize("cell", ["1", "+1,234", "-0.5 %", "100.0 %"])
+def test_numbers_are_numbers(cell: str) -> None:
+    assert is_number(cell)
+
+
+@pytest.mark.parametrize("cell", ["", "-", "1<b>2", "1 s", "x1", "+", "1 2", "١"])
+def test_other_cells_are_no_numbers(cell: str) -> None:
+    assert not is_number(cell)

@@ -135,11 +135,16 @@ def _gate_remarks(difference: Difference, gates: Gates) -> list[str]:
             f"Ir {change_text(moved.ir.relative)} exceeds --threshold-ir {percent(wanted or moved.ir.relative)}"
         )
     if Cause.CACHE in difference.causes:
-        found.append(
-            f"the work is the same (Ir {change_text(moved.ir.relative)}), but the caches serve it "
-            f"{'worse' if moved.score.signed > 0 else 'better'}, by more than --threshold-cache {percent(gates.threshold_cache)}"
-        )
+        found.append(_cache_remark(moved, gates))
     return found
+
+
+def _cache_remark(moved: Change, gates: Gates) -> str:
+    beyond = f"by more than --threshold-cache {percent(gates.threshold_cache)}"
+    if moved.score.mixed:
+        return f"up in some memory layouts and down in others, in their median {beyond}"
+    served = "worse" if moved.score.signed > 0 else "better"
+    return f"the work is the same (Ir {change_text(moved.ir.relative)}), but the caches serve it {served}, {beyond}"
 
 
 def _measured_remarks(difference: Difference, gates: Gates) -> list[str]:

@@ -1,0 +1,152 @@
+"""The remarks on a benchmark and the verdict in one line."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Any
+
+import pytest
+
+from cachegrind_bench.compare.details import Wanted, details
+from cachegrind_bench.compare.verdict import State
+from cachegrind_bench.model.metrics import EVENTS, FunctionCost, LineCost, Profile
+from cachegrind_bench.model.result import ObjectFile
+from cachegrind_bench.render.comparison.view import Explanation, view
+from cachegrind_bench.render.comparison.words import MARKS, headline, interpreted, remarks
+from tests.unit.comparing import compared, counts, difference, gates, measured
+from tests.unit.samples import failed_benchmark
+
+if TYPE_CHECKING:
+    from cachegrind_bench.model.metrics import Counts
+    from cachegrind_bench.model.result import Benchmark
+
+
+def said(base: Benchmark, candidate: Benchmark, **changes: Any) -> str:
+    return "; ".join(remarks(difference(base, candidate, **changes), gates(**changes)))
+
+
+def layouts(*values: Counts) -> Benchmark:
+    return measured(value=values[0], runs=list(enumerate(values)))
+
+
+def test_every_state_has_a_mark_of_its_own() -> None:
+    assert len(set(MARKS.values())) == len(MARKS) == len(State)
+
+
+def test_layouts_are_told() -> None:
+    base = layouts(counts(), counts())
+    assert said(base, layouts(counts(), counts())) == "median of 2 memory layouts, pair by pair"
+    assert "2 memory layouts were measured on one side only" in said(base, layouts(*[counts()] * 4))
+    disjoint = measured(runs=[(7, counts())])
+    assert said(base, disjoint) == "base and candidate have no memory layout in common"
+
+
+def test_mixed_signs_are_told_whether_gated_or_not() -> None:
+    base = layouts(counts(), counts(), counts())
+    mixed = layouts(counts(1_010_000), counts(1_010_000), counts(990_000))
+    assert said(base, mixed).startswith("up in some memory layouts and down in others: ")
+    assert "in their median by more than --threshold-cache 0.6 %" in said(base, mixed, threshold_cache="0.6%")
+
+
+def test_noise_that_decides_nothing_is_told_too() -> None:
+    quiet = measured(runs=[(0, counts()), (0, counts(1_000_100))])
+    assert said(quiet, measured()) == "repeated runs differ by 0.01 %"
+
+
+def test_gates_that_were_exceeded_are_told_with_their_values() -> None:
+    worse = measured(value=counts(1_010_000))
+    assert said(measured(), worse, threshold="5%", threshold_ir="0.5%") == "Ir +1 % exceeds --threshold-ir 0.5 %"
+    assert "the caches serve it worse, by more than --threshold-cache 2 %" in said(
+        measured(), measured(value=counts(ram=1_000))
+    )
+    assert "the caches serve it better" in said(measured(value=counts(ram=1_000)), measured())
+
+
+def test_failures_are_told_of_both_sides() -> None:
+    text = said(failed_benchmark(), failed_benchmark(error=None))
+    assert text == "the base failed: the command failed with exit status 3; the candidate failed: failed"
+
+
+def test_inexact_processes_are_told() -> None:
+    assert said(measured(), measured(processes_exact=False)) == "the candidate counted some processes inexactly"
+
+
+def test_keys_that_differ_in_no_known_field_are_told_themselves() -> None:
+    assert said(measured(), measured(key="other")) == "measured differently: their keys are 0123456789ab and other"
+    assert "in spite of differing keys" in said(measured(), measured(key="other"), force=True)
+
+
+def test_libraries_that_came_went_or_changed_are_told_and_the_executable_is_not() -> None:
+    program = ObjectFile(path="/a/prog", build_id="1" * 40)
+    base = measured(objects=(program, ObjectFile(path="/lib/libz.so.1", build_id="2" * 40)))
+    upgraded = measured(objects=(program, ObjectFile(path="/lib/libz.so.2", build_id="sha256:" + "3" * 40)))
+    assert said(base, upgraded) == "libraries changed: libz.so.2 (22222222 → 33333333); the executable is the same"
+    without = measured(objects=(ObjectFile(path="/b/prog", build_id="9" * 40),))
+    assert said(base, without) == "libraries changed: libz.so.1 gone"
+    assert said(without, base) == "libraries changed: libz.so.1 added"
+    assert not said(measured(objects=(program,)), without)
+
+
+def test_an_interpreter_is_named_whatever_the_order_of_its_libraries() -> None:
+    objects = (ObjectFile(path="/lib/ld.so.1", build_id="1"), ObjectFile(path="/usr/bin/perl", build_id="2"))
+    scripted = measured(key_fields={"interpreter": "2"}, objects=objects)
+    assert interpreted(difference(scripted, scripted)) == "perl"
+    assert interpreted(difference(measured(), measured())) is None
+    unknown = measured(key_fields={"interpreter": "2"}, objects=())
+    assert interpreted(difference(unknown, unknown)) == "the interpreter"
+
+
+@pytest.mark.parametrize(
+    ("base", "candidate", "text"),
+    [
+        ([], [], "not comparable: neither side has a benchmark to compare"),
+        ([measured("a")], [measured("a")], "unchanged: all nine counts of a are the same"),
+        ([measured("a")], [measured("a", counts(1_000_001))], "unchanged: a score +0.0001 % (threshold 0.5 %)"),
+        ([measured("a")], [measured("a", counts(1_020_000))], "regression: a score +2 % (threshold 0.5 %)"),
+        (
+            [measured("a")],
+            [failed_benchmark(id="a")],
+            "failed: a (the candidate failed: the command failed with exit status 3)",
+        ),
+        (
+            [measured("a")],
+            [measured("b")],
+            "missing: a (the base has it, the candidate does not); 1 missing, 1 new; nothing was compared",
+        ),
+    ],
+)
+def test_the_verdict_in_one_line(base: list[Benchmark], candidate: list[Benchmark], text: str) -> None:
+    assert headline(compared(base, candidate), {}) == text
+
+
+def explanation(base: Profile, candidate: Profile, wanted: Wanted) -> Explanation:
+    found = compared(measured(value=base.counts(), profile=base), measured(value=candidate.counts(), profile=candidate))
+    why = {"sieve": details(base, candidate, found, wanted)}
+    (made,) = view(found, why, rows=0, names=("a", "b"), explained=["sieve"]).explanations
+    return made
+
+
+def test_functions_that_moved_are_listed_and_counted_when_they_are_many() -> None:
+    def profile(file: str) -> Profile:
+        names = [f"f{number:02}" for number in range(25)]
+        rows = [FunctionCost(file, name, counts(10_000 + place).as_tuple()) for place, name in enumerate(names)]
+        rows.append(FunctionCost("main.c", "main", counts(900_000 if file == "a.c" else 990_000).as_tuple()))
+        return Profile(events=EVENTS, functions=tuple(rows))
+
+    made = explanation(profile("a.c"), profile("b.c"), Wanted())
+    assert made.remarks[0] == "f00 moved from a.c to b.c, at the same cost"
+    assert made.remarks[-1] == "5 more functions moved to another file, at the same cost"
+    assert [row[-2:] for row in made.rows] == [("main", "main.c"), ("100.0 %", "total")]
+
+
+def test_source_lines_are_placed_in_both_builds() -> None:
+    def profile(*lines: tuple[int, int]) -> Profile:
+        rows = tuple(LineCost("a.c", "f", line, counts(ir).as_tuple()) for line, ir in lines)
+        total = counts(sum(ir for _, ir in lines)).as_tuple()
+        return Profile(events=EVENTS, functions=(FunctionCost("a.c", "f", total),), lines=rows)
+
+    base = profile((0, 500_000), (10, 1_000), (11, 200_000), (12, 2_000))
+    candidate = profile((0, 600_000), (20, 1_000), (22, 2_000), (23, 300_000))
+    places = {row[-1] for row in explanation(base, candidate, Wanted(lines=True)).lines}
+    assert places == {"unknown", "a.c:11 (gone)", "a.c:23 (new)"}
+    moved = profile((0, 500_000), (20, 1_000), (21, 300_000), (22, 2_000))
+    assert [row[-1] for row in explanation(base, moved, Wanted(lines=True)).lines] == ["a.c:21 (was 11)"]
