@@ -10,7 +10,16 @@ from typing import TYPE_CHECKING, Any
 import click
 
 from cachegrind_bench.cli import output
-from cachegrind_bench.cli.comparing import detail_options, exit_code, gate_options, gates_of, report, wanted_of
+from cachegrind_bench.cli.comparing import (
+    check_files,
+    deliver,
+    detail_options,
+    exit_code,
+    gate_options,
+    gates_of,
+    report,
+    wanted_of,
+)
 from cachegrind_bench.cli.inputs import open_result_file, size_limit_option
 from cachegrind_bench.cli.measuring import (
     check_output,
@@ -69,6 +78,7 @@ def command(**options: Any) -> int:
     """
     gates = gates_of(options)
     check_output(options)
+    check_files(options)
     cwd = working_directory()
     with open_result_file(resolve(options["base"], cwd), limit=options["max_size"]) as base:
         known, name = _benchmark_of(base.result, options, cwd)
@@ -153,9 +163,8 @@ def _compared(base: ResultFile, known: Benchmark, result: Result, gates: Gates, 
 
 def _deliver(made: Report, result: Result, options: dict[str, Any]) -> None:
     write_result(result, options)
-    if options["quiet"]:
-        return
-    if options["output"] == "-":
-        output.write_error(made.text(options["form"]))
+    write = output.write_error if options["output"] == "-" else output.write
+    if options["quiet"]:  # in the middle of a bisection, the verdict should not go unseen
+        write(made.headline())
     else:
-        output.write(made.text(options["form"]))
+        deliver(made, options, write=write)

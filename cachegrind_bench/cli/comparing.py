@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Any, TypeVar
 import click
 
 from cachegrind_bench.cli import output
-from cachegrind_bench.errors import MeasurementError, NotComparableError
+from cachegrind_bench.errors import MeasurementError, NotComparableError, UsageError
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Mapping
@@ -71,6 +71,7 @@ def gate_options(function: Function) -> Function:
                 type=click.Choice(["score", "Ir"], case_sensitive=False),
                 default="score",
                 show_default=True,
+                metavar="[score|Ir]",
                 help="The number that decides.",
             ),
             click.option("--force", is_flag=True, help="Compare even where the comparability keys differ."),
@@ -108,6 +109,8 @@ def detail_options(function: Function) -> Function:
                 show_default=True,
                 help="Report's format; github is workflow annotations.",
             ),
+            click.option("--markdown", metavar="FILE", help="Write the report as Markdown, too."),
+            click.option("--json", metavar="FILE", help="Write the report as JSON, too."),
         )
     ):
         function = option(function)
@@ -151,8 +154,8 @@ class Report:
     rows: int
     explained: tuple[str, ...]
 
-    def text(self, form: str) -> str:
-        """Return the comparison as table, markdown, json or github."""
+    def text(self, form: str, *, width: int | None = None) -> str:
+        """Return the comparison as table (cut to this width, if there is one), markdown, json or github."""
         from cachegrind_bench.render.comparison import document, github, markdown, table
         from cachegrind_bench.render.comparison.view import view
 
@@ -160,11 +163,19 @@ class Report:
         if form == "json":
             document.render(self.comparison, self.details, text)
             return text.getvalue()
-        layout = {"table": table, "markdown": markdown, "github": github}[form]
-        layout.render(
-            view(self.comparison, self.details, rows=self.rows, names=self.names, explained=self.explained), text
-        )
+        shown = view(self.comparison, self.details, rows=self.rows, names=self.names, explained=self.explained)
+        if form == "table":
+            table.render(shown, text, width=width)
+        else:
+            {"markdown": markdown, "github": github}[form].render(shown, text)
         return text.getvalue()
+
+    def headline(self) -> str:
+        """Return the verdict in one line."""
+        from cachegrind_bench.render.comparison.words import headline
+        from cachegrind_bench.render.names import plain
+
+        return plain(headline(self.comparison, self.details)) + "\n"
 
 
 def report(
@@ -196,14 +207,28 @@ def report(
     return Report(comparison=comparison, details=found, names=names, rows=rows, explained=explained)
 
 
-def deliver(made: Report, *, form: str, markdown: str | None, json: str | None) -> None:
-    """Write the files that were asked for, then the report on stdout."""
+def check_files(options: Mapping[str, Any]) -> None:
+    """Find out before the work whether the files that `detail_options` name can be written; UsageError if not."""
+    from cachegrind_bench.store.atomic import check_writable
+
+    for kind in ("markdown", "json"):
+        name = options[kind]
+        if name == "-":
+            raise UsageError(f"--{kind} takes a file", hint=f"--format {kind} writes to stdout")
+        if name is not None:
+            check_writable(Path(name))
+    if options["json"] is not None and options["json"] == options["markdown"]:
+        raise UsageError("--json and --markdown name the same file")
+
+
+def deliver(made: Report, options: Mapping[str, Any], *, write: Callable[[str], None] = output.write) -> None:
+    """Write the files that were asked for, then the report."""
     from cachegrind_bench.store.atomic import write_atomic
 
-    for name, kind in ((markdown, "markdown"), (json, "json")):
-        if name is not None:
-            write_atomic(Path(name), made.text(kind).encode())
-    output.write(made.text(form))
+    for kind in ("markdown", "json"):
+        if options[kind] is not None:
+            write_atomic(Path(options[kind]), made.text(kind).encode())
+    write(made.text(options["form"], width=output.terminal_width()))
 
 
 def exit_code(comparison: Comparison) -> int:

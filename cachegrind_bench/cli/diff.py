@@ -4,13 +4,21 @@ from __future__ import annotations
 
 import sys
 from contextlib import ExitStack
-from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 import click
 
 from cachegrind_bench.cli import output
-from cachegrind_bench.cli.comparing import deliver, detail_options, exit_code, gate_options, gates_of, report, wanted_of
+from cachegrind_bench.cli.comparing import (
+    check_files,
+    deliver,
+    detail_options,
+    exit_code,
+    gate_options,
+    gates_of,
+    report,
+    wanted_of,
+)
 from cachegrind_bench.cli.inputs import open_result_file, size_limit_option
 from cachegrind_bench.cli.options import working_directory
 from cachegrind_bench.cli.references import resolve
@@ -67,8 +75,6 @@ Examples:
     help="Benchmarks in the table; 0 for all.",
 )
 @detail_options
-@click.option("--markdown", metavar="FILE", help="Write the report as Markdown, too.")
-@click.option("--json", metavar="FILE", help="Write the report as JSON, too.")
 @size_limit_option
 @click.argument("base")
 @click.argument("candidate")
@@ -78,12 +84,8 @@ def command(base: str, candidate: str, **options: Any) -> int:
     Each is a result file, '-' for stdin, or a saved baseline (see 'cg-bench baseline'); file:NAME and baseline:NAME say
     which is meant.
     """
-    from cachegrind_bench.store.atomic import check_writable
-
     gates = gates_of(options)
-    for name in (options["markdown"], options["json"]):
-        if name is not None:
-            check_writable(Path(name))
+    check_files(options)
     if base == candidate == "-":
         raise UsageError("base and candidate cannot both be stdin", hint="save one of them to a file first")
     cwd = working_directory()
@@ -94,7 +96,7 @@ def command(base: str, candidate: str, **options: Any) -> int:
         ]
         made = _compared(sides[0], sides[1], (base, candidate), gates, options)
     try:
-        deliver(made, form=options["form"], markdown=options["markdown"], json=options["json"])
+        deliver(made, options)
     except BrokenPipeError:
         output.forget(sys.stdout)  # that nobody reads on must not make a regression green
     return exit_code(made.comparison)

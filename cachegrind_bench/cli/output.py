@@ -26,6 +26,14 @@ def occupy_standard_descriptors() -> None:
             os.open(os.devnull, os.O_RDWR)  # takes the lowest free number: this one
 
 
+def terminal_width() -> int | None:
+    """Return how many columns the terminal has that stdout is; None if it is none."""
+    try:
+        return os.get_terminal_size(sys.stdout.fileno()).columns or None
+    except (OSError, ValueError, AttributeError):  # a file or pipe, captured, or closed
+        return None
+
+
 def write(content: str | bytes) -> None:
     """Write to stdout and flush. UsageError if it cannot take it; BrokenPipeError passes, as its reader just left."""
     if sys.stdout is None:  # started with a closed descriptor

@@ -13,10 +13,11 @@ from cachegrind_bench.cli import output
 from cachegrind_bench.cli.measuring import check_output, measured, measuring_options, measuring_plan, write_result
 from cachegrind_bench.cli.options import command_argument, format_option
 from cachegrind_bench.cli.report import report_text
-from cachegrind_bench.errors import UsageError
+from cachegrind_bench.errors import FileFormatError, UsageError
 
 if TYPE_CHECKING:
     from cachegrind_bench.model.result import Result
+    from cachegrind_bench.store.baselines import Baselines
 
 _EPILOG = """\b
 The command is executed warm-up + repeat times: by default twice, once natively to fill caches on disk (compiled
@@ -52,13 +53,14 @@ def command(**options: Any) -> None:
     --env names), fixed randomness, one CPU. Its output goes to stderr; stdout carries only the report.
     """
     from cachegrind_bench.model.codec import encode
-    from cachegrind_bench.store.baselines import Baselines
+    from cachegrind_bench.store import baselines
 
     check_output(options)
     plan = replace(measuring_plan(options), lines=options["lines"])
-    saved, name = Baselines.find(plan.cwd), options["save_baseline"]
+    saved, name = baselines.Baselines.find(plan.cwd), options["save_baseline"]
     if name is not None:
         saved.prepare(name)
+        _refuse_to_drop(saved, name, plan.benchmark_id)
     keep = None if options["keep_out_files"] is None else _directory(Path(options["keep_out_files"]))
     result = measured(plan, options, keep=keep)
     if name is not None:
@@ -66,6 +68,24 @@ def command(**options: Any) -> None:
         if not options["quiet"]:
             output.write_error(f"cg-bench: saved as baseline {name}\n")
     _deliver(result, options)
+
+
+def _refuse_to_drop(saved: Baselines, name: str, benchmark_id: str) -> None:
+    """Do not let one benchmark take the place of others: UsageError if the baseline has any."""
+    from cachegrind_bench.cli.inputs import open_result_file
+
+    if not saved.exists(name):
+        return
+    try:
+        with open_result_file(str(saved.path(name))) as found:
+            others = [item.id for item in found.result.benchmarks if item.id != benchmark_id]
+    except FileFormatError:
+        return  # nothing in it can be used
+    if others:
+        raise UsageError(
+            f"the baseline {name!r} holds other benchmarks, which would be lost: {', '.join(others[:10])}",
+            hint=f"save under another name, or begin anew: cg-bench baseline remove {name}",
+        )
 
 
 def _deliver(result: Result, options: dict[str, Any]) -> None:

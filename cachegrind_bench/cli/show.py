@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import fnmatch
 from dataclasses import replace
 from typing import TYPE_CHECKING
 
@@ -10,9 +9,11 @@ import click
 
 from cachegrind_bench.cli import output
 from cachegrind_bench.cli.inputs import open_result_file, size_limit_option
-from cachegrind_bench.cli.options import format_option
+from cachegrind_bench.cli.options import format_option, working_directory
+from cachegrind_bench.cli.references import resolve
 from cachegrind_bench.cli.report import report_text
 from cachegrind_bench.errors import UsageError
+from cachegrind_bench.model.patterns import matches
 
 if TYPE_CHECKING:
     from cachegrind_bench.model.result import Benchmark
@@ -38,13 +39,13 @@ Examples:
 @size_limit_option
 @click.argument("file")
 def command(*, file: str, top: int, sort: str, pattern: str | None, form: str, max_size: int) -> None:
-    """Show a result FILE ('-' is stdin): score, hits, events, hottest functions, seal and origin."""
+    """Show a result FILE ('-' is stdin) or saved baseline: score, hits, events, hottest functions, seal and origin."""
     from cachegrind_bench.render.report import shown, sort_name
 
     sort_name(sort)
-    with open_result_file(file, limit=max_size) as source:
+    with open_result_file(resolve(file, working_directory()), limit=max_size) as source:
         result = source.result
-        chosen = [item for item in result.benchmarks if pattern is None or matches(item, pattern)]
+        chosen = [item for item in result.benchmarks if pattern is None or matches(item.id, pattern)]
         if not chosen:
             known = ", ".join(item.id for item in result.benchmarks[:10]) or "none at all"
             raise UsageError(
@@ -58,8 +59,3 @@ def command(*, file: str, top: int, sort: str, pattern: str | None, form: str, m
 
         text = report_text(result, chosen, form, report_of)
     output.write(text)
-
-
-def matches(benchmark: Benchmark, pattern: str) -> bool:
-    """Tell whether an id is exactly this, or fits its `*` and `?`; brackets are literal, since ids contain them."""
-    return benchmark.id == pattern or fnmatch.fnmatchcase(benchmark.id, pattern.replace("[", "[[]"))

@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING
 
 from cachegrind_bench.compare.gates import FailOn, Metric
 from cachegrind_bench.compare.verdict import SEVERITY, Difference, FieldDifference, State, field_differences, judge
+from cachegrind_bench.model.patterns import matches
 from cachegrind_bench.model.result import Status
 from cachegrind_bench.model.score import DEFAULT, CostModel
 
@@ -33,7 +34,10 @@ class Conclusion(StrEnum):
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Comparison:
-    """Everything a comparison found, worst first. `rescored` names the base's cost models that were replaced."""
+    """Everything a comparison found, worst first.
+
+    `rescored` names the cost models that were replaced by `model`, `unused` the gates whose pattern fits no benchmark.
+    """
 
     base: Result
     candidate: Result
@@ -41,6 +45,7 @@ class Comparison:
     model: CostModel
     differences: tuple[Difference, ...]
     rescored: tuple[str, ...]
+    unused: tuple[str, ...] = ()
 
     @property
     def verdict(self) -> State:
@@ -87,7 +92,7 @@ def compare(
     for name in sorted(before.keys() | after.keys()):
         old, new = before.get(name), after.get(name)
         fields: tuple[FieldDifference, ...] = ()
-        if old is not None and new is not None and old.key != new.key:
+        if old is not None and new is not None:
             fields = field_differences(
                 {**base.env.fields, **old.key_fields}, {**candidate.env.fields, **new.key_fields}
             )
@@ -100,6 +105,11 @@ def compare(
         model=model,
         differences=tuple(sorted(differences, key=lambda item: _worst_first(item, gates))),
         rescored=tuple(sorted(models - {model.name})),
+        unused=tuple(
+            text
+            for text, pattern in gates.patterns()
+            if not any(matches(item.id, pattern) for side in (base, candidate) for item in side.benchmarks)
+        ),
     )
 
 

@@ -95,12 +95,26 @@ class Gates:
         """Return the limits that hold for this benchmark."""
         return [limit for limit in self.limits if matches(benchmark_id, limit.pattern)]
 
+    def patterns(self) -> list[tuple[str, str]]:
+        """Return each gate that is for some benchmarks only, in words, and its pattern."""
+        options = (
+            ("--threshold", self.threshold),
+            ("--threshold-ir", self.threshold_ir),
+            ("--max-drop", self.max_drop),
+        )
+        found = [(f"{option} {pattern}=…", pattern) for option, rules in options for pattern, _ in rules.rules]
+        found += [(f"--limit {limit.pattern}:{limit.name}=…", limit.pattern) for limit in self.limits]
+        return [(text, pattern) for text, pattern in found if pattern != "*"]
+
 
 def percentage(text: str, option: str) -> Fraction:
     """Read `0.5%` as 1/200; UsageError on anything else."""
     match = _PERCENTAGE.fullmatch(text.strip())
     if match is None:
-        raise UsageError(f"{option} {text!r} is not a percentage", hint="as in 0.5%; the sign % belongs to it")
+        plain = _PERCENTAGE.fullmatch(f"{text.strip()}%") is not None
+        raise UsageError(
+            f"{option} {text!r} is not a percentage", hint=f"did you mean {text.strip()}%?" if plain else "as in 0.5%"
+        )
     return Fraction(match[1]) / 100
 
 

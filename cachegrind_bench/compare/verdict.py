@@ -97,14 +97,15 @@ def judge(
     model: CostModel,
 ) -> Difference:
     """Compare one benchmark, of which at least one side is given. `fields` are the key's fields that differ."""
-    state, moved, threshold = State.NEW, None, Fraction(0)
+    state, moved, threshold, same = State.NEW, None, Fraction(0), True
     causes: tuple[Cause, ...] = ()
     if candidate is None:
         state = State.MISSING
     elif candidate.status is not Status.OK or (base is not None and base.status is not Status.OK):
         state = State.FAILED
     elif base is not None:
-        moved = change(base, candidate, model) if gates.force or base.key == candidate.key else None
+        same = base.key == candidate.key and not fields
+        moved = change(base, candidate, model) if gates.force or same else None
         if moved is None:
             state = State.NOT_COMPARABLE
         else:
@@ -123,7 +124,7 @@ def judge(
         causes=causes,
         broken=broken,
         fields=fields,
-        forced=gates.force and base is not None and candidate is not None and base.key != candidate.key,
+        forced=gates.force and base is not None and candidate is not None and not same,
     )
 
 

@@ -7,7 +7,7 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
 from cachegrind_bench.render import markdown, table
-from cachegrind_bench.render.names import plain
+from cachegrind_bench.render.names import plain, shortened
 from cachegrind_bench.render.report import Report, Section
 
 if TYPE_CHECKING:
@@ -18,6 +18,8 @@ if TYPE_CHECKING:
     from cachegrind_bench.render.report import Row
 
 _SHOWN = 20
+_SHOWN_IDS = 3
+_LONGEST_ID = 30
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -36,7 +38,9 @@ def render(entries: Sequence[Entry], place: str, form: str, stream: TextIO) -> N
     title = f"{_number(len(entries), 'baseline')} in {plain(place)}"
     columns = ("name", "benchmarks", "commit", "branch", "measured")
     section = Section(title="", columns=columns, rows=tuple(map(_row, entries)))
-    broken = tuple(f"{entry.name} is damaged: {plain(entry.held)}" for entry in entries if isinstance(entry.held, str))
+    broken = tuple(
+        f"{entry.name} cannot be read: {plain(entry.held)}" for entry in entries if isinstance(entry.held, str)
+    )
     layout = markdown if form == "markdown" else table
     layout.render(Report(title=title, sections=(section,) if entries else (), warnings=broken), stream)
 
@@ -59,9 +63,15 @@ def updated(name: str, before: Result | None, after: Result) -> str:
 def _row(entry: Entry) -> Row:
     held = entry.held
     if isinstance(held, str):
-        return entry.name, "damaged"
+        return entry.name, "unreadable"
     branch = held.commit.branch if held.commit else None
-    return entry.name, str(len(held.benchmarks)), _commit(held.commit), plain(branch or ""), plain(held.created_at)
+    return entry.name, _ids(held), _commit(held.commit), plain(branch or ""), plain(held.created_at)
+
+
+def _ids(held: Result) -> str:
+    ids = [shortened(plain(item.id), _LONGEST_ID) for item in held.benchmarks[:_SHOWN_IDS]]
+    more = len(held.benchmarks) - len(ids)
+    return ", ".join(ids) + (f" and {more} more" if more else "")
 
 
 def _commit(commit: Commit | None) -> str:

@@ -67,6 +67,11 @@ def percent(share: Fraction) -> str:
     return f"{digits} %"
 
 
+def exact_percent(share: Fraction) -> str:
+    """Return a share that somebody wrote down, with all its digits, as 1.585 %."""
+    return f"{float(100 * share):.9g} %"
+
+
 def is_number(cell: str) -> bool:
     """Tell whether a cell of a table is a number or a percentage, and nothing else; they stand right-aligned."""
     return _NUMBER.fullmatch(cell) is not None

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
+from cachegrind_bench.render.names import shortened
 from cachegrind_bench.render.numbers import is_number
 
 if TYPE_CHECKING:
@@ -13,6 +14,7 @@ if TYPE_CHECKING:
     from cachegrind_bench.render.report import Report, Section
 
 _MARGIN = "  "
+_SHORTEST = 12
 
 
 def render(report: Report, stream: TextIO) -> None:
@@ -35,9 +37,37 @@ def _section(section: Section) -> list[str]:
     return [indent + line for line in aligned([*heading, *section.rows], headed=bool(heading))]
 
 
+def fitted(rows: Sequence[Sequence[str]], width: int | None, shrinkable: Sequence[int]) -> list[tuple[str, ...]]:
+    """Return rows whose texts are cut so that the table is at most `width` wide, if cutting these columns can do it.
+
+    The first of `shrinkable` gives way first; none gets shorter than its heading, or than what can still be read.
+    """
+    lines = [tuple(row) for row in rows]
+    sizes = [max((len(row[place]) for row in lines if place < len(row)), default=0) for place in range(_width(lines))]
+    excess = 0 if width is None else sum(sizes) + len(_MARGIN) * (len(sizes) - 1) - width
+    for place in shrinkable:
+        size = max(_SHORTEST, len(lines[0][place]), sizes[place] - max(excess, 0))
+        if size < sizes[place]:
+            excess -= sizes[place] - size
+            lines = [
+                (*row[:place], _cut(row[place], size), *row[place + 1 :]) if place < len(row) else row
+                for row in lines
+            ]
+    return lines
+
+
+def _cut(text: str, size: int) -> str:
+    """Return text of this length at most; of a path the end, which tells most."""
+    return f"…{text[1 - size :]}" if "/" in text and len(text) > size else shortened(text, size)
+
+
+def _width(rows: Sequence[Sequence[str]]) -> int:
+    return max(map(len, rows), default=0)
+
+
 def aligned(rows: Sequence[Sequence[str]], *, headed: bool = False) -> list[str]:
     """Return rows as lines with columns of equal width, numbers to the right; the first may be the columns' names."""
-    width = max(map(len, rows), default=0)
+    width = _width(rows)
     lines = [(*row, *[""] * (width - len(row))) for row in rows]
     columns = range(width)
     numeric = [all(is_number(row[place]) for row in lines[headed:] if row[place]) for place in columns]

@@ -19,6 +19,9 @@ _REFUSED = re.compile(r"Can't execute setuid/setgid/setcap executable: (.+)")
 _LOG_PREFIX = re.compile(r"^(?:==|--)\d+(?:==|--) ?", re.MULTILINE)
 _EVEX = "0x62"  # the first byte of every AVX-512 instruction (and of nothing else in 64-bit code)
 _SHOWN_LINES = 8
+_SHOWN_NAMES = 20
+# What every shell and terminal sets, and hardly any program needs.
+_OF_SHELLS = frozenset(("COLUMNS", "LINES", "LS_COLORS", "OLDPWD", "PS1", "PS2", "PWD", "SHELL", "SHLVL", "TERM"))
 
 
 def check_outcome(
@@ -111,9 +114,12 @@ def _last_words(tail: bytes) -> str | None:
 
 
 def _held_back(names: Sequence[str]) -> str | None:
+    names = [name for name in names if name not in _OF_SHELLS]
     if not names:
         return None
-    shown = " ".join(names[:40]) + (f" and {len(names) - 40} more" if len(names) > 40 else "")
+    shown = " ".join(names[:_SHOWN_NAMES])
+    if len(names) > _SHOWN_NAMES:
+        shown += f" and {len(names) - _SHOWN_NAMES} more"
     return f"if it needs one of these variables, which the seal holds back, add --env NAME: {shown}"
 
 

@@ -82,9 +82,17 @@ def test_the_folder_is_there_before_the_program_is_started(
 def test_a_failed_measurement_leaves_the_old_baseline(replay: ReplayRunner, cg_bench: CommandLine) -> None:
     data = saved("main", result())
     replay.failures = [None, CommandFailedError("the command failed", exit_status=3)]
-    assert cg_bench("run", "--save-baseline", "main", "--", "/bin/true").code == 4
+    assert cg_bench("run", "--save-baseline", "main", "--id", "sieve", "--", "/bin/true").code == 4
     assert FILE.read_bytes() == data
     assert os.listdir(FILE.parent) == ["main.json"]
+
+
+def test_one_benchmark_does_not_take_the_place_of_others(replay: ReplayRunner, cg_bench: CommandLine) -> None:
+    data = saved("main", result())
+    told = cg_bench("run", "--save-baseline", "main", "--id", "other", "--", "/bin/true")
+    assert (told.code, replay.targets) == (2, [])
+    assert "the baseline 'main' holds other benchmarks, which would be lost: sieve" in told.err
+    assert FILE.read_bytes() == data
 
 
 @pytest.mark.parametrize("name", ["a/b", "", "../x"])
@@ -115,11 +123,11 @@ LIST = """\
 3 baselines in {store}
 
   name     benchmarks  commit                                 branch  measured
-  broken   damaged
-  main              1  0123456789ab                           main    2026-01-31T12:00:00Z
-  release           2  fefefefefefe with uncommitted changes          2026-02-01T12:34:56Z
+  broken   unreadable
+  main     sieve       0123456789ab                           main    2026-01-31T12:00:00Z
+  release  a, b        fefefefefefe with uncommitted changes          2026-02-01T12:34:56Z
 
-  warning: broken is damaged: {store}/baselines/broken.json:1: not JSON: Expecting value (byte 1)
+  warning: broken cannot be read: {store}/baselines/broken.json:1: not JSON: Expecting value (byte 1)
 """
 
 

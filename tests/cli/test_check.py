@@ -284,10 +284,11 @@ def test_the_result_on_stdout_leaves_the_report_to_stderr(measured: Result, cg_b
     assert "unchanged" in told.err
 
 
-def test_quiet_leaves_only_the_code(measured: Result, cg_bench: CommandLine) -> None:
+def test_quiet_leaves_the_verdict_and_the_code(measured: Result, cg_bench: CommandLine) -> None:
     save(measured, scaled(measured.benchmarks[0], 90))
     told = cg_bench("check", "-q", "--base", "base.json", "--", "/bin/true")
-    assert (told.code, told.out, told.err) == (BAD, "", "")
+    assert (told.code, told.out.count("\n"), told.err) == (BAD, 1, "")
+    assert told.out.startswith("regression: ")
 
 
 def test_scripts_get_the_comparison_in_json(measured: Result, cg_bench: CommandLine) -> None:

@@ -187,6 +187,17 @@ def test_a_saved_baseline_is_found_by_its_name(cg_bench: CommandLine, base: str,
     assert (told.code, "saved baselines: main" in told.err) == (BAD_INPUT, True)
 
 
+def test_stdout_is_no_name_of_a_file_and_two_reports_need_two_files(cg_bench: CommandLine, base: str) -> None:
+    for words in (["--json", "-"], ["--markdown", "-"], ["--json", "x", "--markdown", "x"]):
+        assert cg_bench("diff", base, base, *words).code == BAD_INPUT
+    assert sorted(os.listdir()) == ["main.json"]
+
+
+def test_a_gate_for_a_benchmark_that_is_not_there_is_noticed(cg_bench: CommandLine, base: str) -> None:
+    told = cg_bench("diff", base, base, "--threshold", "sert=2%")
+    assert (told.code, "notice: --threshold sert=… fits no benchmark" in told.out) == (FINE, True)
+
+
 def command(*words: str) -> list[str]:
     return [sys.executable, "-m", "cachegrind_bench", *words]
 

@@ -203,8 +203,6 @@ def test_what_cannot_be_opened_is_told(cg_bench: CommandLine) -> None:
     listening.bind("socket")
     with listening:
         for name, message in (
-            ("missing", "No such file or directory"),
-            ("missing/x", "No such file or directory"),
             ("folder", "Is a directory"),
             ("loop", "Too many levels of symbolic links"),
             ("socket", "No such device or address"),

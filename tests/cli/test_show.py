@@ -9,8 +9,8 @@ from typing import TYPE_CHECKING, Any
 
 import pytest
 
-from cachegrind_bench.cli.show import matches
 from cachegrind_bench.model.codec import encode
+from cachegrind_bench.model.patterns import matches
 from cachegrind_bench.render import markdown, table
 from cachegrind_bench.render.report import shown
 from tests.unit.samples import benchmark, failed_benchmark, result, rich_benchmark
@@ -76,9 +76,9 @@ def test_a_pattern_that_fits_nothing_is_told_with_what_there_is(cg_bench: Comman
 
 
 def test_brackets_of_a_pattern_are_no_set_of_letters() -> None:
-    assert matches(benchmark(id="a[bc]"), "a[bc]")
-    assert not matches(benchmark(id="ab"), "a[bc]")
-    assert not matches(benchmark(id="A"), "a")
+    assert matches("a[bc]", "a[bc]")
+    assert not matches("ab", "a[bc]")
+    assert not matches("A", "a")
 
 
 def test_a_file_without_benchmarks_is_told(cg_bench: CommandLine) -> None:
@@ -104,12 +104,15 @@ def test_what_stdin_holds_may_be_no_result(cg_bench: CommandLine, monkeypatch: p
 
 @pytest.mark.parametrize(
     ("name", "message"),
-    [("missing.json", "cannot read missing.json: No such file or directory"), (".", "cannot read .: Is a directory")],
+    [
+        ("missing.json", "'missing.json' is neither a result file nor a saved baseline"),
+        (".", "cannot read .: Is a directory"),
+    ],
 )
 def test_a_file_that_cannot_be_read_is_told(cg_bench: CommandLine, name: str, message: str) -> None:
     told = cg_bench("show", name)
     assert (told.code, told.out) == (2, "")
-    assert told.err == f"cg-bench: error: {message}\n  result files are written by 'cg-bench run -o FILE'\n"
+    assert told.err.startswith(f"cg-bench: error: {message}\n  ")
 
 
 def test_a_damaged_file_is_told_with_the_place(cg_bench: CommandLine) -> None:

@@ -6,14 +6,16 @@ from typing import TYPE_CHECKING, Any
 
 import pytest
 
+from cachegrind_bench.compare.comparison import compare
 from cachegrind_bench.compare.details import Wanted, details
+from cachegrind_bench.compare.gates import Limit
 from cachegrind_bench.compare.verdict import State
 from cachegrind_bench.model.metrics import EVENTS, FunctionCost, LineCost, Profile
 from cachegrind_bench.model.result import ObjectFile
 from cachegrind_bench.render.comparison.view import Explanation, view
 from cachegrind_bench.render.comparison.words import MARKS, headline, interpreted, remarks
 from tests.unit.comparing import compared, counts, difference, gates, measured
-from tests.unit.samples import failed_benchmark
+from tests.unit.samples import failed_benchmark, result
 
 if TYPE_CHECKING:
     from cachegrind_bench.model.metrics import Counts
@@ -72,7 +74,36 @@ def test_inexact_processes_are_told() -> None:
 
 def test_keys_that_differ_in_no_known_field_are_told_themselves() -> None:
     assert said(measured(), measured(key="other")) == "measured differently: their keys are 0123456789ab and other"
-    assert "in spite of differing keys" in said(measured(), measured(key="other"), force=True)
+    assert said(measured(), measured(key="other"), force=True) == "compared by force"
+
+
+def test_of_fields_only_what_differs_is_told() -> None:
+    base = measured(key_fields={"geometry": "I1=1 D1=2 LL=8", "interpreter": "a" * 40 + "+" + "b" * 40, "libc": "1" * 40})
+    other = measured(
+        key="other",
+        key_fields={"geometry": "I1=1 D1=2 LL=4", "interpreter": "a" * 40 + "+" + "c" * 40, "libc": "1" * 39 + "2"},
+    )
+    assert said(base, other) == (
+        "measured differently: geometry LL=8 → LL=4, interpreter aaaaaaaa+bbbbbbbb → aaaaaaaa+cccccccc, "
+        f"libc {'1' * 40} → {'1' * 39}2"
+    )
+
+
+def test_another_command_is_told_and_another_folder_is_not() -> None:
+    base = measured(command=("/home/a/wc", "21000"))
+    assert said(base, measured(command=("./wc", "21000"))) == ""
+    assert said(base, measured(command=("./wc", "x y"))) == "another command: /home/a/wc 21000 → ./wc 'x y'"
+
+
+def test_gates_that_fit_nothing_and_lone_benchmarks_of_two_names_are_noticed() -> None:
+    found = compare(
+        result(measured("a")), result(measured("b")), gates(limits=(Limit(pattern="typo", name="Ir", value=1),))
+    )
+    notices = view(found, {}, rows=0, names=("x", "y")).notices
+    assert notices == (
+        "--limit typo:Ir=… fits no benchmark",
+        "the benchmarks have other ids, a and b; 'cg-bench run --id' names one",
+    )
 
 
 def test_libraries_that_came_went_or_changed_are_told_and_the_executable_is_not() -> None:

@@ -32,17 +32,18 @@ _LEVELS = {
 
 def render(view: View, stream: TextIO) -> None:
     """Write the annotations, worst first, and last the verdict."""
-    verdict = _LEVELS.get(view.verdict, "notice")
     for level in ("error", "warning", "notice"):
         rows = [row for row in view.rows if _LEVELS.get(row.state) == level]
-        room = _MOST - (level == verdict)
+        room = _MOST - (level == "notice")
         shown = rows if len(rows) <= room else rows[: room - 1]
         for row in shown:
             _write(stream, level, f"{row.state.value}: {row.id}", _message(row, view))
         if len(shown) < len(rows):
             _write(stream, level, "cg-bench", f"{len(rows) - len(shown)} more benchmarks like these")
     notices = "".join(f" ({notice})" for notice in view.notices)
-    _write(stream, verdict, "cg-bench", view.headline + notices)
+    level = _LEVELS.get(view.verdict, "notice")
+    told = any(_LEVELS.get(row.state) == level for row in view.rows)  # once is enough
+    _write(stream, "notice" if told else level, "cg-bench", view.headline + notices)
 
 
 def _message(row: Row, view: View) -> str:

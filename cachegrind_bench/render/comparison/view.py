@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING
 
 from cachegrind_bench.compare.details import weight
 from cachegrind_bench.compare.gates import Metric
+from cachegrind_bench.compare.verdict import State
 from cachegrind_bench.model.symbols import demangled
 from cachegrind_bench.render.comparison import words
 from cachegrind_bench.render.names import plain
@@ -20,14 +21,15 @@ if TYPE_CHECKING:
     from cachegrind_bench.compare.details import Details
     from cachegrind_bench.compare.explain import MovedFunction
     from cachegrind_bench.compare.lines import LineDelta
-    from cachegrind_bench.compare.verdict import Difference, State
+    from cachegrind_bench.compare.verdict import Difference
     from cachegrind_bench.model.metrics import Counts
     from cachegrind_bench.model.result import Result
 
 _CIRCUMSTANCES = frozenset({"container", "cpu_model", "kernel", "os", "virtualization"})
+_LONELY = (State.MISSING, State.NEW)
 _VARIABLE = "env."  # one that was passed on to the program
 
-COLUMNS = ("", "benchmark", "base", "candidate", "Δ {metric}", "Δ {other}", "Δ LL hits", "Δ RAM hits", "most of it in")
+COLUMNS = ("", "benchmark", "base", "candidate", "Δ {metric}", "Δ {other}", "Δ LL hits", "Δ RAM hits", "mostly in")
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -137,6 +139,10 @@ def _notices(comparison: Comparison) -> list[str]:
         found.append("compared by force (--force), in spite of differing keys")
     if comparison.rescored:
         found.append(f"scores under {', '.join(comparison.rescored)} were computed again under {comparison.model.name}")
+    found += [f"{text} fits no benchmark" for text in comparison.unused]
+    missing, new = ([item.id for item in comparison.differences if item.state is state] for state in _LONELY)
+    if len(comparison.differences) == 2 and missing and new:
+        found.append(f"the benchmarks have other ids, {missing[0]} and {new[0]}; 'cg-bench run --id' names one")
     return found
 
 

@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import os
+import re
+import shlex
 from typing import TYPE_CHECKING
 
 from cachegrind_bench.compare.change import NOISE_FACTOR
@@ -12,7 +14,7 @@ from cachegrind_bench.compare.verdict import STILL, Cause, State
 from cachegrind_bench.model.result import Status
 from cachegrind_bench.model.symbols import demangled
 from cachegrind_bench.render.numbers import change as change_text
-from cachegrind_bench.render.numbers import grouped, percent
+from cachegrind_bench.render.numbers import exact_percent, grouped, percent
 
 if TYPE_CHECKING:
     from collections.abc import Mapping
@@ -25,6 +27,8 @@ if TYPE_CHECKING:
     from cachegrind_bench.compare.objects import ObjectChange
     from cachegrind_bench.compare.verdict import Difference, FieldDifference
     from cachegrind_bench.model.result import Benchmark
+
+_BUILD_ID = re.compile(r"\b([0-9a-f]{8})[0-9a-f]{24,56}\b")
 
 MARKS = {
     State.REGRESSION: "✗",
@@ -90,8 +94,8 @@ def _change_remark(state: State, moved: Change, gates: Gates) -> str | None:
         return "up in some memory layouts and down in others: things lie elsewhere in memory, the work is the same"
     if state is State.SHIFT:
         return (
-            f"Ir moved by less than {percent(STILL)}: things lie elsewhere in memory, the work is the same "
-            f"(a regression beyond --threshold-cache {percent(gates.threshold_cache)})"
+            f"Ir moved by less than {exact_percent(STILL)}: things lie elsewhere in memory, the work is the same "
+            f"(a regression beyond --threshold-cache {exact_percent(gates.threshold_cache)})"
         )
     if state is State.NOISY:
         noise = _noise(moved, gates)
@@ -116,8 +120,18 @@ def _not_comparable(difference: Difference) -> str:
 
 
 def fields_text(fields: tuple[FieldDifference, ...]) -> str:
-    """Return fields of the key with both values."""
-    return ", ".join(f"{field.name} {field.base or 'unknown'} → {field.candidate or 'unknown'}" for field in fields)
+    """Return fields of the key with what differs of both values; build-ids are cut to what tells them apart."""
+    return ", ".join(f"{field.name} {' → '.join(_values(field))}" for field in fields)
+
+
+def _values(field: FieldDifference) -> tuple[str, str]:
+    base, candidate = (value or "unknown" for value in (field.base, field.candidate))
+    words = [value.split() for value in (base, candidate)]
+    if len(words[0]) == len(words[1]):  # as in a cache geometry: only the caches that differ
+        differing = [pair for pair in zip(*words, strict=True) if pair[0] != pair[1]]
+        base, candidate = (" ".join(side) for side in zip(*differing, strict=True)) if differing else (base, candidate)
+    short = _BUILD_ID.sub(r"\1", base), _BUILD_ID.sub(r"\1", candidate)
+    return short if short[0] != short[1] else (base, candidate)
 
 
 def _gate_remarks(difference: Difference, gates: Gates) -> list[str]:
@@ -132,7 +146,7 @@ def _gate_remarks(difference: Difference, gates: Gates) -> list[str]:
     if Cause.IR in difference.causes:
         wanted = gates.threshold_ir.get(difference.id)
         found.append(
-            f"Ir {change_text(moved.ir.relative)} exceeds --threshold-ir {percent(wanted or moved.ir.relative)}"
+            f"Ir {change_text(moved.ir.relative)} exceeds --threshold-ir {exact_percent(wanted or moved.ir.relative)}"
         )
     if Cause.CACHE in difference.causes:
         found.append(_cache_remark(moved, gates))
@@ -140,7 +154,7 @@ def _gate_remarks(difference: Difference, gates: Gates) -> list[str]:
 
 
 def _cache_remark(moved: Change, gates: Gates) -> str:
-    beyond = f"by more than --threshold-cache {percent(gates.threshold_cache)}"
+    beyond = f"by more than --threshold-cache {exact_percent(gates.threshold_cache)}"
     if moved.score.mixed:
         return f"up in some memory layouts and down in others, in their median {beyond}"
     served = "worse" if moved.score.signed > 0 else "better"
@@ -160,12 +174,20 @@ def _measured_remarks(difference: Difference, gates: Gates) -> list[str]:
     if moved.layouts_left_out:
         found.append(f"{moved.layouts_left_out} memory layouts were measured on one side only")
     if difference.forced:
-        found.append(f"compared by force, in spite of {fields_text(difference.fields) or 'differing keys'}")
-    sides = (("base", difference.base), ("candidate", difference.candidate))
+        found.append("compared by force")
+    base, candidate = difference.base, difference.candidate
+    if base is not None and candidate is not None and _words(base) != _words(candidate):
+        found.append(f"another command: {shlex.join(base.command)} → {shlex.join(candidate.command)}")
+    sides = (("base", base), ("candidate", candidate))
     found += [
         f"the {name} counted some processes inexactly" for name, side in sides if side and not side.processes_exact
     ]
     return found
+
+
+def _words(side: Benchmark) -> list[str]:
+    """Return a command without the folders of its paths, which differ between two checkouts."""
+    return [os.path.basename(word) for word in side.command]
 
 
 def _noise(moved: Change, gates: Gates) -> Fraction:
@@ -215,7 +237,7 @@ def headline(comparison: Comparison, details: Mapping[str, Details]) -> str:
         parts.append(numbered(comparison.count()))
     if not comparison.compared and comparison.verdict is not State.FAILED:
         parts.append("nothing was compared")
-    if comparison.forced:
+    if any(item.forced for item in comparison.differences):
         parts.append("compared by force")
     return f"{comparison.verdict.value}: {'; '.join(parts)}"
 
@@ -231,9 +253,9 @@ def _about(worst: Difference, comparison: Comparison, details: Mapping[str, Deta
         return f"all nine counts of {worst.id} are the same"
     text = f"{worst.id} {gates.metric.value} {change_text(shift.relative)}"
     if Cause.THRESHOLD in worst.causes or worst.state is State.UNCHANGED:
-        text += f" (threshold {percent(worst.threshold)})"
-    elif found := remarks(worst, gates)[:1]:
-        text += f", {found[0]}"
+        text += f" (threshold {exact_percent(worst.threshold)})"
+    reasons = [*_state_remarks(worst, gates), *_gate_remarks(worst, gates)]
+    text = ", ".join([text, *reasons])
     blamed = details[worst.id].blamed if worst.id in details else None
     if blamed is not None and worst.state in {State.REGRESSION, State.IMPROVEMENT}:
         text += f", most of it in {demangled(blamed.name)}"
