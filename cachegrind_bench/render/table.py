@@ -50,8 +50,7 @@ def fitted(rows: Sequence[Sequence[str]], width: int | None, shrinkable: Sequenc
         if size < sizes[place]:
             excess -= sizes[place] - size
             lines = [
-                (*row[:place], _cut(row[place], size), *row[place + 1 :]) if place < len(row) else row
-                for row in lines
+                (*row[:place], _cut(row[place], size), *row[place + 1 :]) if place < len(row) else row for row in lines
             ]
     return lines
 

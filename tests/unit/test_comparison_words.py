@@ -78,7 +78,9 @@ def test_keys_that_differ_in_no_known_field_are_told_themselves() -> None:
 
 
 def test_of_fields_only_what_differs_is_told() -> None:
-    base = measured(key_fields={"geometry": "I1=1 D1=2 LL=8", "interpreter": "a" * 40 + "+" + "b" * 40, "libc": "1" * 40})
+    base = measured(
+        key_fields={"geometry": "I1=1 D1=2 LL=8", "interpreter": "a" * 40 + "+" + "b" * 40, "libc": "1" * 40}
+    )
     other = measured(
         key="other",
         key_fields={"geometry": "I1=1 D1=2 LL=4", "interpreter": "a" * 40 + "+" + "c" * 40, "libc": "1" * 39 + "2"},
