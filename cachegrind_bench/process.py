@@ -19,6 +19,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Self
 
 from cachegrind_bench.errors import MeasurementError
+from cachegrind_bench.interruption import cancellation
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Mapping, Sequence
@@ -192,7 +193,10 @@ def _pump(child: Child, take: Callable[[int, bytes], None], deadline: float) -> 
         selector.register(child.stdout, selectors.EVENT_READ)
         selector.register(child.stderr, selectors.EVENT_READ)
         pause = 0.0005
+        cancel = cancellation()
         while not (ended := child.has_ended()) and time.monotonic() < deadline:
+            if cancel is not None:
+                cancel.check()
             if selector.get_map():
                 _read(selector, take, _POLL_S)
             else:  # pipes close a moment before the process can be waited for: look again soon, then less often

@@ -21,6 +21,7 @@ from cachegrind_bench import process
 from cachegrind_bench.errors import MeasurementError
 from cachegrind_bench.hermetic.images import Image
 from cachegrind_bench.hermetic.supervisor import Clock
+from cachegrind_bench.interruption import cancellation
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Mapping
@@ -156,9 +157,12 @@ def _send(descriptor: int, orders: dict[str, Any]) -> None:
 def _pump(sinks: dict[int, bool], report: int, echo: Callable[[bytes], None]) -> tuple[bytes, bytes]:
     """Copy output until the report is complete and the pipes are drained; return the output's tail and the report."""
     tail, received = bytearray(), bytearray()
+    cancel = cancellation()
     with selectors.DefaultSelector() as selector:
         for descriptor in sinks:
             selector.register(descriptor, selectors.EVENT_READ)
+        if cancel is not None:
+            selector.register(cancel, selectors.EVENT_READ)
         reported = False
         while True:
             # After the report no descendant lives, so what is readable now is all there is.
@@ -166,6 +170,9 @@ def _pump(sinks: dict[int, bool], report: int, echo: Callable[[bytes], None]) ->
             if reported and not ready:
                 return bytes(tail), bytes(received)
             for key, _events in ready:
+                if cancel is not None and key.fd == cancel.fileno():
+                    cancel.check()
+                    continue
                 chunk = os.read(key.fd, _CHUNK)
                 if not chunk:
                     selector.unregister(key.fd)

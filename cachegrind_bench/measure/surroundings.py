@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING
 
 from cachegrind_bench import process
 from cachegrind_bench.errors import MeasurementError
+from cachegrind_bench.interruption import uninterrupted
 
 if TYPE_CHECKING:
     from collections.abc import Generator
@@ -22,7 +23,7 @@ def surrounded(plan: Plan) -> Generator[None]:
             _native(plan, plan.prepare, "--prepare")
         yield
     except BaseException:
-        with contextlib.suppress(MeasurementError):  # what happened first is what to tell
+        with contextlib.suppress(MeasurementError), uninterrupted():  # what happened first is what to tell
             _clean_up(plan)
         raise
     _clean_up(plan)

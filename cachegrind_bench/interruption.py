@@ -1,0 +1,66 @@
+"""Interrupts threads that wait for programs: only the main thread sees Ctrl-C, and this hands it on."""
+
+from __future__ import annotations
+
+import os
+from contextlib import contextmanager
+from contextvars import ContextVar
+from typing import TYPE_CHECKING
+
+if TYPE_CHECKING:
+    from collections.abc import Generator
+
+
+class Cancel:
+    """Threads that work `under` it see KeyboardInterrupt once it is set. As a selectable file, it is readable then."""
+
+    def __init__(self) -> None:
+        self._reader, self._writer = os.pipe()
+        self._set = False
+
+    def fileno(self) -> int:
+        """Return the descriptor to wait for."""
+        return self._reader
+
+    def set(self) -> None:
+        """Interrupt all, now and in the future."""
+        if not self._set:
+            self._set = True
+            os.write(self._writer, b"!")
+
+    def check(self) -> None:
+        """Raise KeyboardInterrupt if it is set."""
+        if self._set:
+            raise KeyboardInterrupt
+
+    def close(self) -> None:
+        """Let go of the descriptors, when no thread works under it any more."""
+        os.close(self._reader)
+        os.close(self._writer)
+
+    @contextmanager
+    def under(self) -> Generator[None]:
+        """Let this thread be interrupted."""
+        token = _CANCEL.set(self)
+        try:
+            yield
+        finally:
+            _CANCEL.reset(token)
+
+
+_CANCEL: ContextVar[Cancel | None] = ContextVar("cancel", default=None)
+
+
+def cancellation() -> Cancel | None:
+    """Return what may interrupt this thread."""
+    return _CANCEL.get()
+
+
+@contextmanager
+def uninterrupted() -> Generator[None]:
+    """Let this thread finish its tidying up, even if it was interrupted."""
+    token = _CANCEL.set(None)
+    try:
+        yield
+    finally:
+        _CANCEL.reset(token)

@@ -1,0 +1,56 @@
+"""Interrupting threads that wait for programs."""
+
+from __future__ import annotations
+
+import os
+import threading
+import time
+from pathlib import Path
+
+import pytest
+
+from cachegrind_bench import process
+from cachegrind_bench.interruption import Cancel, cancellation, uninterrupted
+
+
+def test_a_thread_that_waits_for_a_program_is_interrupted_and_the_program_ends(tmp_path: Path) -> None:
+    cancel, seen = Cancel(), list[BaseException]()
+
+    def work() -> None:
+        try:
+            with cancel.under():
+                process.run(  # noqa: S604 - it writes its own pid
+                    ["echo $$ > pid; exec sleep 60"], env={"PATH": os.environ["PATH"]}, cwd=tmp_path, shell=True
+                )
+        except BaseException as error:  # noqa: BLE001 - it is what this is about
+            seen.append(error)
+
+    thread = threading.Thread(target=work)
+    thread.start()
+    pid = tmp_path / "pid"
+    while not (pid.exists() and pid.read_text()):
+        time.sleep(0.01)
+    cancel.set()
+    cancel.set()
+    thread.join(10)
+    assert [type(error) for error in seen] == [KeyboardInterrupt]
+    assert not Path(f"/proc/{int(pid.read_text())}").exists()
+    cancel.close()
+
+
+def test_what_was_cancelled_before_does_not_begin() -> None:
+    cancel = Cancel()
+    cancel.set()
+    with cancel.under(), pytest.raises(KeyboardInterrupt):
+        process.run(["sleep", "60"], env=None)
+    cancel.close()
+
+
+def test_tidying_up_is_not_interrupted() -> None:
+    cancel = Cancel()
+    cancel.set()
+    with cancel.under(), uninterrupted():
+        assert cancellation() is None
+        assert process.run(["sleep", "0.1"], env=None).status == 0
+    assert cancellation() is None
+    cancel.close()
