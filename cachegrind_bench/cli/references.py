@@ -35,6 +35,6 @@ def resolve(text: str, cwd: Path) -> str:
         return text
     if saved.exists(text):
         return str(saved.path(text))
-    if os.path.lexists(cwd / text):
+    if text and os.path.lexists(cwd / text):
         return text  # what is wrong with it is told by whoever opens it
     raise UsageError(f"{text!r} is neither a result file nor a saved baseline", hint=saved.known())
