@@ -19,6 +19,7 @@ from cachegrind_bench.cli.comparing import (
     gates_of,
     report,
     wanted_of,
+    write_files,
 )
 from cachegrind_bench.cli.inputs import open_result_file, size_limit_option
 from cachegrind_bench.cli.measuring import (
@@ -137,9 +138,15 @@ def _plan(options: dict[str, Any]) -> Plan:
 
 def _existing_plan(options: dict[str, Any]) -> Plan:
     program = require_command(options["command"])[0]
-    if os.sep in program and not os.path.exists(program):  # one that is looked up on PATH is not of this commit
+    if os.sep not in program:  # one that is looked up on PATH is not of this commit
+        return measuring_plan(options)
+    measuring_plan({**options, "command": ("sh",), "stdin": None})  # what is wrong with the options is told of these
+    if not os.path.exists(program):
         raise MeasurementError(f"there is no {program} here", hint="--prepare can build it")
-    return measuring_plan(options)
+    try:
+        return measuring_plan(options)
+    except UsageError as error:  # it cannot be executed, or its input is not there: another commit may do
+        raise MeasurementError(error.message, hint=error.hint) from error
 
 
 def _compared(base: ResultFile, known: Benchmark, result: Result, gates: Gates, options: Mapping[str, Any]) -> Report:
@@ -165,6 +172,7 @@ def _deliver(made: Report, result: Result, options: dict[str, Any]) -> None:
     write_result(result, options)
     write = output.write_error if options["output"] == "-" else output.write
     if options["quiet"]:  # in the middle of a bisection, the verdict should not go unseen
+        write_files(made, options)
         write(made.headline())
     else:
         deliver(made, options, write=write)

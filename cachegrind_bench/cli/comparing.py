@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import io
+import os
 from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, TypeVar
@@ -13,7 +14,7 @@ from cachegrind_bench.cli import output
 from cachegrind_bench.errors import MeasurementError, NotComparableError, UsageError
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Mapping
+    from collections.abc import Callable, Mapping, Sequence
 
     from cachegrind_bench.compare.comparison import Comparison
     from cachegrind_bench.compare.details import Details, Wanted
@@ -163,7 +164,8 @@ class Report:
         if form == "json":
             document.render(self.comparison, self.details, text)
             return text.getvalue()
-        shown = view(self.comparison, self.details, rows=self.rows, names=self.names, explained=self.explained)
+        rows = 0 if form == "github" else self.rows  # which counts for itself what it leaves out
+        shown = view(self.comparison, self.details, rows=rows, names=self.names, explained=self.explained)
         if form == "table":
             table.render(shown, text, width=width)
         else:
@@ -207,8 +209,11 @@ def report(
     return Report(comparison=comparison, details=found, names=names, rows=rows, explained=explained)
 
 
-def check_files(options: Mapping[str, Any]) -> None:
-    """Find out before the work whether the files that `detail_options` name can be written; UsageError if not."""
+def check_files(options: Mapping[str, Any], inputs: Sequence[str] = ()) -> None:
+    """Find out before the work whether the files that `detail_options` name can be written; UsageError if not.
+
+    None of them may be one of the `inputs`, nor both the same.
+    """
     from cachegrind_bench.store.atomic import check_writable
 
     for kind in ("markdown", "json"):
@@ -217,17 +222,25 @@ def check_files(options: Mapping[str, Any]) -> None:
             raise UsageError(f"--{kind} takes a file", hint=f"--format {kind} writes to stdout")
         if name is not None:
             check_writable(Path(name))
-    if options["json"] is not None and options["json"] == options["markdown"]:
+            if os.path.realpath(name) in {os.path.realpath(item) for item in inputs if item != "-"}:
+                raise UsageError(f"--{kind} {name} would overwrite what is compared", hint="name another file")
+    names = [os.path.realpath(options[kind]) for kind in ("json", "markdown") if options[kind] is not None]
+    if len(set(names)) < len(names):
         raise UsageError("--json and --markdown name the same file")
 
 
-def deliver(made: Report, options: Mapping[str, Any], *, write: Callable[[str], None] = output.write) -> None:
-    """Write the files that were asked for, then the report."""
+def write_files(made: Report, options: Mapping[str, Any]) -> None:
+    """Write the files that were asked for."""
     from cachegrind_bench.store.atomic import write_atomic
 
     for kind in ("markdown", "json"):
         if options[kind] is not None:
             write_atomic(Path(options[kind]), made.text(kind).encode())
+
+
+def deliver(made: Report, options: Mapping[str, Any], *, write: Callable[[str], None] = output.write) -> None:
+    """Write the files that were asked for, then the report."""
+    write_files(made, options)
     write(made.text(options["form"], width=output.terminal_width()))
 
 

@@ -64,7 +64,7 @@ Examples:
     show_default=True,
     help="What ends in exit code 1.",
 )
-@click.option("--model", metavar="NAME", help="Weights of the score. [default: the candidate's]")
+@click.option("--model", metavar="NAME", help="Weights of the score. [default: the base's]")
 @click.option("--benchmark", "pattern", metavar="PATTERN", help="Only benchmarks with this id (* and ? are wildcards).")
 @click.option(
     "--rows",
@@ -85,15 +85,14 @@ def command(base: str, candidate: str, **options: Any) -> int:
     which is meant.
     """
     gates = gates_of(options)
-    check_files(options)
     if base == candidate == "-":
         raise UsageError("base and candidate cannot both be stdin", hint="save one of them to a file first")
     cwd = working_directory()
+    check_files(options)
+    inputs = [resolve(name, cwd) for name in (base, candidate)]
+    check_files(options, inputs)
     with ExitStack() as stack:
-        sides = [
-            stack.enter_context(open_result_file(resolve(name, cwd), limit=options["max_size"]))
-            for name in (base, candidate)
-        ]
+        sides = [stack.enter_context(open_result_file(name, limit=options["max_size"])) for name in inputs]
         made = _compared(sides[0], sides[1], (base, candidate), gates, options)
     try:
         deliver(made, options)

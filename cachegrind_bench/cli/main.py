@@ -17,6 +17,7 @@ from click.shell_completion import shell_complete
 from cachegrind_bench._version import __version__
 from cachegrind_bench.cli.output import flush, forget, occupy_standard_descriptors, write_error
 from cachegrind_bench.errors import CgBenchError, MeasurementError, NotComparableError
+from cachegrind_bench.interruption import Cancel
 
 if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence
@@ -26,6 +27,7 @@ COMMANDS = {
     "run": "Measure a command: one exact, repeatable score.",
     "show": "Show a result file again: totals, hits, hottest functions.",
     "diff": "Compare two results: what moved, by how much, who did it.",
+    "merge": "Merge results into one, such as those of a suite's shards.",
     "check": "Measure and compare in one step, made for 'git bisect run'.",
     "baseline": "List, show, remove or update saved baselines.",
     "verify": "Hunt noise: what makes this command's counts change?",
@@ -117,18 +119,21 @@ def main(arguments: Sequence[str] | None = None) -> None:
     gc.set_threshold(100_000, 20, 20)
     occupy_standard_descriptors()
     signal.signal(signal.SIGCHLD, signal.SIG_DFL)  # ignored by who started us, it would hide how our children ended
-    received = _interruptions()
-    status = run(arguments)
+    cancel = Cancel()
+    received = _interruptions(cancel)
+    with cancel.under():
+        status = run(arguments)
     if received and received[0] != signal.SIGINT:  # end as it would have without us
         signal.signal(received[0], signal.SIG_DFL)
         os.kill(os.getpid(), received[0])
     sys.exit(status)
 
 
-def _interruptions() -> list[int]:
+def _interruptions(cancel: Cancel) -> list[int]:
     """Let SIGTERM and SIGHUP interrupt as Ctrl-C does, so that --cleanup runs; return a list of those that will have.
 
     A second one, as an impatient user or a closing terminal sends it, must not cut short the end of the process tree.
+    Python drops an exception that is raised while it tidies up an object; `cancel` reminds whoever waits for a program.
     """
     received: list[int] = []
     deaf_until = 0.0
@@ -139,6 +144,7 @@ def _interruptions() -> list[int]:
         if time.monotonic() >= deaf_until:
             deaf_until = time.monotonic() + _DEAF_S
             received.append(number)
+            cancel.set()
             raise KeyboardInterrupt
 
     for number in (signal.SIGINT, signal.SIGTERM, signal.SIGHUP):

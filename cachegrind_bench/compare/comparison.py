@@ -87,7 +87,7 @@ def compare(
     """Compare two results, matching benchmarks by id; `wanted` picks ids. Profiles are not looked at."""
     before = {item.id: item for item in base.benchmarks if wanted(item.id)}
     after = {item.id: item for item in candidate.benchmarks if wanted(item.id)}
-    model = gates.model or _model([*after.values(), *before.values()])
+    model = gates.model or _model([*before.values(), *after.values()])
     differences: list[Difference] = []
     for name in sorted(before.keys() | after.keys()):
         old, new = before.get(name), after.get(name)
@@ -114,7 +114,7 @@ def compare(
 
 
 def _model(benchmarks: list[Benchmark]) -> CostModel:
-    """Return the first cost model there is, the candidate's before the base's."""
+    """Return the first cost model there is, the base's before the candidate's: a candidate does not choose its judge."""
     names = (item.score.model for item in benchmarks if item.score is not None)
     return next((CostModel.parse(name) for name in names), DEFAULT)
 

@@ -1,8 +1,9 @@
 """Compares one function line by line, without its source text: which line of the base is which of the candidate.
 
-Knows line numbers and counts only. Lines move when others are inserted, so those whose instructions, reads and writes
-are the same on both sides are the anchors (misses are not: they change without a reason in the source), and what lies
-between two anchors is paired by place. Swapping base and candidate gives the same pairs, swapped.
+Knows line numbers and counts only, so there are two guesses, and the one that leaves less to explain is the answer:
+no line moved; or lines were inserted and removed, and those whose instructions, reads and writes are the same on both
+sides tell how far (misses do not: they change without a reason in the source). Swapping base and candidate gives the
+same pairs, swapped.
 """
 
 from __future__ import annotations
@@ -10,7 +11,7 @@ from __future__ import annotations
 from collections import Counter
 from dataclasses import dataclass
 from difflib import SequenceMatcher
-from itertools import takewhile
+from itertools import repeat, takewhile
 from typing import TYPE_CHECKING
 
 from cachegrind_bench.compare.sources import pair_sources
@@ -26,6 +27,7 @@ if TYPE_CHECKING:
     _Line = tuple[int, Counts]
     _Pair = tuple[_Line | None, _Line | None]
     _Work = tuple[int, int, int]  # instructions, reads, writes
+    _Place = tuple[int, int]  # the indexes of a pair
 
 # SequenceMatcher looks at all lines, and at all pairs of equal ones, for each anchor that it finds: in the worst case
 # this often, which takes about a second. Beyond it, a function of thousands of lines, places have to do.
@@ -105,18 +107,12 @@ def _paired_sources(ours: Collection[Source], theirs: Collection[Source]) -> lis
     return sorted(pairs, key=lambda pair: (pair[0].shown, pair[1].shown))
 
 
-def _paired_lines(old: Sequence[_Line], new: Sequence[_Line]) -> Iterator[_Pair]:
+def _paired_lines(old: Sequence[_Line], new: Sequence[_Line]) -> list[_Pair]:
     """Pair the lines of one file, each once, in their order."""
     unknown, old = _without_unknown(old)
     unknown_too, new = _without_unknown(new)
-    if unknown or unknown_too:
-        yield unknown, unknown_too
-    begin, other_begin = 0, 0
-    for index, other in _anchors([_work(line) for line in old], [_work(line) for line in new]):
-        yield from _by_place(old[begin:index], new[other_begin:other])
-        yield old[index], new[other]
-        begin, other_begin = index + 1, other + 1
-    yield from _by_place(old[begin:], new[other_begin:])
+    first: list[_Pair] = [(unknown, unknown_too)] if unknown or unknown_too else []
+    return first + min(_by_number(old, new), _by_anchors(old, new), key=_cost)  # the first of equals
 
 
 def _without_unknown(lines: Sequence[_Line]) -> tuple[_Line | None, Sequence[_Line]]:
@@ -128,7 +124,61 @@ def _work(line: _Line) -> _Work:
     return line[1].Ir, line[1].Dr, line[1].Dw
 
 
-def _anchors(ours: list[_Work], theirs: list[_Work]) -> list[tuple[int, int]]:
+def _cost(pairs: Iterable[_Pair]) -> tuple[int, int]:
+    """Return how much work a pairing leaves as a difference, and how many lines without another."""
+    cost, alone = 0, 0  # the second tells where lines without any work belong
+    for old, new in pairs:
+        ours, theirs = (_work(line) if line else (0, 0, 0) for line in (old, new))
+        cost += sum(abs(count - other) for count, other in zip(ours, theirs, strict=True))
+        alone += old is None or new is None
+    return cost, alone
+
+
+def _by_number(old: Sequence[_Line], new: Sequence[_Line]) -> list[_Pair]:
+    """Pair lines as if none had moved."""
+    ours, theirs = {line[0]: line for line in old}, {line[0]: line for line in new}
+    return [(ours.get(number), theirs.get(number)) for number in sorted({*ours, *theirs})]
+
+
+def _by_anchors(old: Sequence[_Line], new: Sequence[_Line]) -> list[_Pair]:
+    """Pair the lines that are the same, and those between them by how far the one before and the one behind moved."""
+    if not old or not new:
+        return _by_number(old, new)
+    anchors = _anchors([_work(line) for line in old], [_work(line) for line in new])
+    # Where no line is the same, all may have moved as the first did: that none has moved is the other guess already.
+    shifts = [new[other][0] - old[index][0] for index, other in anchors or [(0, 0)]]
+    around = zip([shifts[0], *shifts], [*shifts, shifts[-1]], strict=True)
+    return list(_around(old, new, anchors, list(around)))
+
+
+def _around(
+    old: Sequence[_Line], new: Sequence[_Line], places: Sequence[_Place], shifts: Iterable[Sequence[int]]
+) -> Iterator[_Pair]:
+    """Pair the lines at these places, and those before, between and behind them by the shifts that are given for each."""
+    ends = [*places, (len(old), len(new))]
+    begin, other_begin = 0, 0
+    # Without a place there is one block only, whatever the number of its shifts.
+    for (end, other_end), tried in zip(ends, shifts, strict=False):
+        yield from _by_shift(old[begin:end], new[other_begin:other_end], tried)
+        if end < len(old):
+            yield old[end], new[other_end]
+        begin, other_begin = end + 1, other_end + 1
+
+
+def _by_shift(old: Sequence[_Line], new: Sequence[_Line], shifts: Sequence[int]) -> Iterator[_Pair]:
+    """Pair lines that moved by the first shift, those between them by the next, then by order if they are as many."""
+    if shifts:
+        indexes = {line[0] - shifts[0]: other for other, line in enumerate(new)}
+        places = [(index, indexes[line[0]]) for index, line in enumerate(old) if line[0] in indexes]
+        yield from _around(old, new, places, repeat(shifts[1:]))
+    elif len(old) == len(new):
+        yield from zip(old, new, strict=True)
+    else:
+        yield from ((line, None) for line in old)
+        yield from ((None, line) for line in new)
+
+
+def _anchors(ours: list[_Work], theirs: list[_Work]) -> list[_Place]:
     """Return the indexes of lines that are the same, in order: those at begin and end, and what difflib finds between."""
     if theirs < ours:  # difflib prefers its first side
         return [(index, other) for other, index in _anchors(theirs, ours)]
@@ -153,14 +203,3 @@ def _steps(ours: list[_Work], theirs: list[_Work]) -> int:
     counts, others = Counter(ours), Counter(theirs)
     pairs = sum(count * others[work] for work, count in counts.items())
     return (len(ours) + len(theirs) + pairs) * (counts & others).total()
-
-
-def _by_place(old: Sequence[_Line], new: Sequence[_Line]) -> Iterator[_Pair]:
-    """Pair lines between two anchors: one by one if they are as many, else those as far from the first of their side."""
-    if len(old) == len(new):
-        yield from zip(old, new, strict=True)
-        return
-    ours = {line[0] - old[0][0]: line for line in old}
-    theirs = {line[0] - new[0][0]: line for line in new}
-    for distance in sorted({*ours, *theirs}):
-        yield ours.get(distance), theirs.get(distance)

@@ -22,12 +22,14 @@ if TYPE_CHECKING:
 
 _INCLUDED = re.compile(r"\.(?:h|hh|hpp|hxx|h\+\+|inl|inc|ipp|tcc|tpp|def)$|(?:^|/)include/|^/rustc/|(?:^|/)registry/")
 
+_LOCAL = re.compile(r"_GLOBAL__N_|_ZL|L[0-9]")  # anonymous namespaces, and static functions
+
 
 def joined(functions: Sequence[FunctionDelta], base: Iterable[_Key], candidate: Iterable[_Key]) -> list[FunctionDelta]:
     """Return the functions with the pieces of each as one; their sum stays the same.
 
-    `base` and `candidate` are all rows of the profiles: names in C are not unique, so only they show whether two rows
-    of one name are two functions. Mangled names are.
+    `base` and `candidate` are all rows of the profiles: a name that is local to a file need not be unique, so only they
+    show whether two rows of one name are two functions. Mangled names that are not local are unique.
     """
     pieces = defaultdict[str, list["FunctionDelta"]](list)
     for row in functions:
@@ -37,13 +39,13 @@ def joined(functions: Sequence[FunctionDelta], base: Iterable[_Key], candidate: 
     homes = [_homes(side, names) for side in (base, candidate)]
     found: list[FunctionDelta] = []
     for name, rows in pieces.items():
-        whole = name in several and (_mangled(rows) or all(len(side.get(name, ())) <= 1 for side in homes))
+        whole = name in several and (_global(rows) or all(len(side.get(name, ())) <= 1 for side in homes))
         found += [_one(rows)] if whole else rows
     return found
 
 
-def _mangled(rows: Sequence[FunctionDelta]) -> bool:
-    return all(row.name.startswith(MANGLED) for row in rows)
+def _global(rows: Sequence[FunctionDelta]) -> bool:
+    return all(row.name.startswith(MANGLED) and not _LOCAL.search(row.name) for row in rows)
 
 
 def _homes(rows: Iterable[_Key], names: set[str]) -> Mapping[str, set[str]]:

@@ -23,6 +23,7 @@ _PLACES = (
     (re.compile(r"^.*/git/checkouts/([^/]+)-[0-9a-f]{16}/[0-9a-f]{7,}/"), r"/checkouts/\1/"),
     (re.compile(r"^/nix/store/[0-9a-z]{32}-"), "/nix/store/"),
 )
+_LONGEST = 4096
 _DEEPEST = 64  # components that are compared; beyond, paths count as equally alike
 _MANY = 10_000  # pairs that are weighed one by one
 
@@ -77,7 +78,9 @@ def pair_sources(base: Iterable[str], candidate: Iterable[str]) -> Sources:
 
 
 def normalised(path: str) -> str:
-    """Return the path without `.`, `..`, hashes and places of installation."""
+    """Return the path without `.`, `..`, hashes and places of installation; one too long to be one as it is."""
+    if len(path) > _LONGEST:
+        return path
     if path == UNKNOWN or not path:
         return path
     parts: list[str] = []

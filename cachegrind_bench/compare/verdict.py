@@ -112,7 +112,7 @@ def judge(
             threshold = _metric(moved, gates).floor(_wanted(benchmark_id, gates))
             state, causes = _state(moved, benchmark_id, gates)
     broken = _broken(candidate, gates, model)
-    if broken and state is not State.FAILED:
+    if broken:
         state, causes = State.REGRESSION, (*causes, Cause.LIMIT)
     return Difference(
         id=benchmark_id,
@@ -124,7 +124,7 @@ def judge(
         causes=causes,
         broken=broken,
         fields=fields,
-        forced=gates.force and base is not None and candidate is not None and not same,
+        forced=moved is not None and not same,
     )
 
 
@@ -159,19 +159,22 @@ def _state(moved: Change, benchmark_id: str, gates: Gates) -> tuple[State, tuple
 
 def _by_metric(moved: Change, threshold: Fraction, gates: Gates) -> tuple[State, tuple[Cause, ...]]:
     shift = _metric(moved, gates)
-    # A threshold below what counts as still says that such small changes of Ir matter here.
-    still = abs(moved.ir.signed) < min(STILL, threshold)
+    still = is_still(moved, threshold)
+    if gates.metric is Metric.IR and still:
+        shift = moved.score  # what the caches do is no matter of Ir, and told all the same
     if abs(shift.signed) <= shift.floor(threshold):
-        if shift.floor(threshold) > threshold:
-            return State.NOISY, ()
-        only_misses = gates.metric is Metric.IR and still and abs(moved.score.signed) > moved.score.floor(threshold)
-        return (State.SHIFT if only_misses else State.UNCHANGED), ()
+        return (State.NOISY if shift.floor(threshold) > threshold else State.UNCHANGED), ()
     cause = Cause.THRESHOLD
     if still or shift.mixed:
         if abs(shift.signed) <= gates.threshold_cache:
             return State.SHIFT, ()
         cause = Cause.CACHE
     return (State.REGRESSION if shift.signed > 0 else State.IMPROVEMENT), (cause,)
+
+
+def is_still(moved: Change, threshold: Fraction) -> bool:
+    """Tell whether Ir stood still. A threshold below `STILL` says that smaller changes of it matter here."""
+    return not moved.ir.signed or abs(moved.ir.signed) < min(STILL, threshold)
 
 
 def _metric(moved: Change, gates: Gates) -> Shift:

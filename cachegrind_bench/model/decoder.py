@@ -108,6 +108,13 @@ def _benchmark(node: Node) -> Benchmark:
     if counts.is_null() and not profile.is_null():
         profile.fail("a profile without counts")
     found = None if counts.is_null() else _counts(counts)
+    runs = tuple(
+        Run(layout=run.get("layout").count(), counts=_counts(run.get("counts"))) for run in node.get("runs").items()
+    )
+    if found is not None:
+        _check_possible(counts, found)
+        if all(run.counts != found for run in runs):
+            counts.fail("they are those of none of its runs")
     return Benchmark(
         id=node.get("id").text(),
         key=node.get("key").text(),
@@ -122,9 +129,7 @@ def _benchmark(node: Node) -> Benchmark:
         tool=node.get("tool").text(),
         counts=found,
         score=None if found is None else _score(score, found),
-        runs=tuple(
-            Run(layout=run.get("layout").count(), counts=_counts(run.get("counts"))) for run in node.get("runs").items()
-        ),
+        runs=runs,
         processes=tuple(
             ProcessCost(executable=item.get("executable").text(), counts=_counts(item.get("counts")))
             for item in node.get("processes").items()
@@ -137,6 +142,17 @@ def _benchmark(node: Node) -> Benchmark:
         wall_ms=node.get("wall_ms").count(),
         seal={name: _seal(part) for name, part in node.get("seal").members()},
     )
+
+
+def _check_possible(node: Node, counts: Counts) -> None:
+    """Refuse counts that no simulation can give: a verdict on them would be one on nothing."""
+    pairs = ((counts.ILmr, counts.I1mr), (counts.DLmr, counts.D1mr), (counts.DLmw, counts.D1mw))
+    if not counts.Ir:
+        node.get("Ir").fail("a program that executed no instruction was not measured")
+    if any(last > first for last, first in pairs):
+        node.fail("more misses in the last level of the cache than in the first")
+    if counts.l1_hits < 0:
+        node.fail("more misses than accesses")
 
 
 def _score(node: Node, counts: Counts) -> Score:

@@ -54,7 +54,7 @@ def read_hole(stream: BinaryIO, name: str, path: str, hole: Hole, most: int) -> 
         return loads(data.decode("ascii"), _no_float)
     except json.JSONDecodeError as error:
         message = f"{path}: not JSON: {error.msg} (byte {hole.offset + error.pos + 1})"
-    except (RecursionError, ValueError) as error:
+    except (MemoryError, RecursionError, ValueError) as error:
         message = f"{path}: {error}"
     raise FileFormatError(message, path=name, hint="the file was altered; measure again to make a new one")
 
@@ -147,7 +147,7 @@ class _Scan:
         except UnicodeDecodeError as error:
             place = error.start + len(data) - len(error.object)  # which lacks the mark of byte order
             message = f"it is not UTF-8 (byte {self._in_file(place) + 1})"
-        except (RecursionError, ValueError) as error:
+        except (MemoryError, RecursionError, ValueError) as error:
             message = str(error)
         raise FileFormatError(f"not a result file: {message}", path=self._name, hint=_HINT)
 

@@ -10,7 +10,7 @@ from cachegrind_bench.errors import UsageError
 from cachegrind_bench.model.metrics import EVENTS, Counts
 from cachegrind_bench.model.result import SealState
 from cachegrind_bench.model.score import CostModel
-from cachegrind_bench.model.symbols import demangled
+from cachegrind_bench.render.demangling import demangle, demangled
 from cachegrind_bench.render.names import plain
 from cachegrind_bench.render.numbers import duration, grouped, share, spread
 
@@ -162,6 +162,7 @@ def _hottest(benchmark: Benchmark, *, top: int, sort: str) -> Section:
         ((weight(row), row) for row in profile.functions), key=lambda item: (-item[0], item[1].name, item[1].file)
     )
     total = sum(value for value, _row in weighed)
+    demangle(row.name for _value, row in weighed[:top])
     rows = [(grouped(value), share(value, total), demangled(row.name), row.file) for value, row in weighed[:top]]
     rest = weighed[top:]
     if rest:

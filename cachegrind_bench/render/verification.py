@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING
 
 from cachegrind_bench.measure.axes import CLOCK
 from cachegrind_bench.measure.findings import Verdict
-from cachegrind_bench.model.symbols import demangled
+from cachegrind_bench.render.demangling import demangled
 from cachegrind_bench.render.markdown import escape
 from cachegrind_bench.render.names import plain
 from cachegrind_bench.render.numbers import grouped, small_share

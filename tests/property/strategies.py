@@ -23,9 +23,20 @@ from cachegrind_bench.model.score import CostModel
 # Everything but lone surrogates, which no UTF-8 file can hold.
 texts = st.text(st.characters(exclude_categories=["Cs"]), max_size=20)
 numbers = st.integers(0, 10**12)
-counts = st.builds(Counts.of, st.lists(numbers, min_size=9, max_size=9))
+
+
+def possible(drawn: list[int]) -> tuple[int, ...]:
+    """Make nine numbers into counts that a program can have: no more misses than accesses, level by level."""
+    ir, i1, il, dr, d1r, dlr, dw, d1w, dlw = drawn
+    ir += 1
+    i1, d1r, d1w = i1 % (ir + 1), d1r % (dr + 1), d1w % (dw + 1)
+    return ir, i1, il % (i1 + 1), dr, d1r, dlr % (d1r + 1), dw, d1w, dlw % (d1w + 1)
+
+
+nine = st.lists(numbers, min_size=9, max_size=9).map(possible)
+counts = nine.map(Counts.of)
 names = st.tuples(texts, texts)
-rows = st.dictionaries(names, st.tuples(*[numbers] * 9), max_size=5)
+rows = st.dictionaries(names, nine, min_size=1, max_size=5)
 models = st.one_of(
     st.just(CostModel(None)), st.builds(CostModel, st.integers(0, 99), st.integers(0, 99), st.integers(0, 999))
 )
@@ -50,7 +61,7 @@ def profile_with_lines(found: dict[tuple[str, str, int], tuple[int, ...]]) -> Pr
 
 
 profiles = rows.map(profile)
-line_rows = st.dictionaries(st.tuples(texts, texts, st.integers(0, 3)), st.tuples(*[numbers] * 9), max_size=8)
+line_rows = st.dictionaries(st.tuples(texts, texts, st.integers(0, 3)), nine, min_size=1, max_size=8)
 profiles_with_lines = line_rows.map(profile_with_lines)
 
 
@@ -75,7 +86,10 @@ def benchmarks(draw: st.DrawFn, identity: str) -> Benchmark:
         tool=draw(texts),
         counts=total if ok else None,
         score=Score(model=model.name, value=model.score(total)) if ok else None,
-        runs=tuple(Run(layout=draw(numbers), counts=item) for item in draw(st.lists(counts, max_size=3))),
+        runs=tuple(
+            Run(layout=draw(numbers), counts=item)
+            for item in [*draw(st.lists(counts, max_size=3)), *([total] if ok else [])]
+        ),
         processes=tuple(
             ProcessCost(executable=draw(texts), counts=item) for item in draw(st.lists(counts, max_size=2))
         ),

@@ -17,6 +17,7 @@ if TYPE_CHECKING:
 COSTS = st.tuples(*[st.integers(0, 2)] * 9)
 FILES = st.sampled_from(["/a/x.c", "/b/x.c", "x.c", "/a/y.h", "/b/y.h", "/b/c/y.h", "???", ""])
 LINES = st.dictionaries(st.tuples(FILES, st.sampled_from(["f", "f.part.0"]), st.integers(0, 30)), COSTS, max_size=40)
+ONE_FILE = st.dictionaries(st.integers(0, 30), COSTS, min_size=1)
 Keys = set[tuple[str, str]]
 
 
@@ -38,6 +39,10 @@ def keys(found: Profile) -> Keys:
 def cost(found: Profile, wanted: Keys) -> Counts:
     rows = (Counts.of(row.counts) for row in found.functions if (row.file, row.name) in wanted)
     return sum(rows, ZERO)
+
+
+def work(counts: Counts) -> int:
+    return abs(counts.Ir) + abs(counts.Dr) + abs(counts.Dw)
 
 
 def mirrored(found: LineDelta) -> tuple[object, ...]:
@@ -87,3 +92,29 @@ def test_a_function_that_only_moved_down_does_not_change(
     base, candidate = profile(lines), profile(below)
     deltas = line_deltas(base, candidate, keys(base), keys(candidate))
     assert all(delta.delta == ZERO for delta in deltas)
+
+
+@given(PROFILES, PROFILES)
+def test_a_pairing_keeps_the_order_and_what_has_no_line_apart(base: Profile, candidate: Profile) -> None:
+    found = line_deltas(base, candidate, keys(base), keys(candidate))
+    pairs: dict[tuple[str, str], list[tuple[int, int]]] = {}
+    for delta in found:
+        if delta.base_line is not None and delta.candidate_line is not None:
+            files = (delta.base_file or "", delta.candidate_file or "")
+            pairs.setdefault(files, []).append((delta.base_line, delta.candidate_line))
+            assert (delta.base_line == 0) == (delta.candidate_line == 0)
+    for lines in pairs.values():
+        assert sorted(lines) == lines
+        assert sorted(other for _, other in lines) == [other for _, other in lines]
+
+
+@given(ONE_FILE, ONE_FILE)
+def test_no_more_work_is_left_as_a_difference_than_if_no_line_had_moved(
+    ours: dict[int, tuple[int, ...]], theirs: dict[int, tuple[int, ...]]
+) -> None:
+    base, candidate = (profile({("x.c", "f", line): cost for line, cost in side.items()}) for side in (ours, theirs))
+    in_place = (
+        Counts.of(theirs.get(line, (0,) * 9)) - Counts.of(ours.get(line, (0,) * 9)) for line in {*ours, *theirs}
+    )
+    found = line_deltas(base, candidate, keys(base), keys(candidate))
+    assert sum(work(delta.delta) for delta in found) <= sum(map(work, in_place))

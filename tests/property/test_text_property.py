@@ -9,7 +9,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from cachegrind_bench.hermetic.environment import LAYOUT_STEP, LAYOUTS, pad
-from cachegrind_bench.model.symbols import demangled
+from cachegrind_bench.render.demangling import demangled
 from cachegrind_bench.render.markdown import escape
 from cachegrind_bench.render.names import plain
 

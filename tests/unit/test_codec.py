@@ -10,7 +10,8 @@ import pytest
 
 from cachegrind_bench.errors import FileFormatError
 from cachegrind_bench.model.codec import SCHEMA, decode, encode
-from cachegrind_bench.model.metrics import LineCost
+from cachegrind_bench.model.metrics import Counts, LineCost
+from cachegrind_bench.model.result import Run
 from tests.unit.samples import (
     HOSTILE,
     VECTOR,
@@ -343,3 +344,24 @@ def test_an_error_is_short_however_long_the_value() -> None:
     value = document()
     value["env"]["fields"]["k" * 1_000_000] = 5
     assert len(str(refusal(value))) < 1000
+
+
+@pytest.mark.parametrize(
+    ("event", "value", "why"),
+    [
+        ("Ir", 0, "a program that executed no instruction was not measured"),
+        ("ILmr", 52, "more misses in the last level of the cache than in the first"),
+        ("D1mr", 10**6, "more misses than accesses"),
+    ],
+)
+def test_counts_that_no_program_can_have_are_refused(event: str, value: int, why: str) -> None:
+    counts = Counts.from_mapping({**VECTOR.as_dict(), event: value})
+    data = encode(result(benchmark(counts=counts)))
+    with pytest.raises(FileFormatError, match=why):
+        decode(data, "r.json")
+
+
+def test_counts_are_those_of_one_of_the_runs() -> None:
+    data = encode(result(benchmark(runs=(Run(layout=0, counts=times(VECTOR, 2)),))))
+    with pytest.raises(FileFormatError, match="they are those of none of its runs"):
+        decode(data, "r.json")

@@ -101,12 +101,12 @@ def test_never_fails_on_a_verdict_but_still_on_a_failed_candidate() -> None:
     assert failed.conclusion() is Conclusion.FAILED
 
 
-def test_scores_under_another_model_are_computed_again_under_the_candidates() -> None:
+def test_scores_under_another_model_are_computed_again_under_the_bases() -> None:
     old = CostModel.parse("l1+5ll+35ram")
     value = counts(ram=100)
     base = measured("good", value, score=Score(model=old.name, value=old.score(value)))
     found = compared(base, measured("good", value))
-    assert (found.verdict, found.rescored, found.model.name) == (State.UNCHANGED, ("l1+5ll+35ram",), "l1+5ll+30ram")
+    assert (found.verdict, found.rescored, found.model.name) == (State.UNCHANGED, ("l1+5ll+30ram",), "l1+5ll+35ram")
     asked = compare(result(base), result(base), gates(model=CostModel.parse("ir")))
     assert (asked.model.name, asked.rescored) == ("ir", ("l1+5ll+35ram",))
 

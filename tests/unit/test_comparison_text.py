@@ -208,7 +208,47 @@ def test_markdown_of_hostile_names_has_no_markup_of_theirs() -> None:
     assert "<script" not in text
     assert "\x1b" not in text
     assert "\u202e" not in text
-    assert not re.search(r"@root|(?<!\\)`x`|\*\*b\*\*|\]\(http", text)
+    assert not re.search(r"@root|#1\b|http:/|www\.", text)
+    markdown_only = re.sub(r"<summary>.*</summary>", "", text)  # which is HTML to GitHub
+    assert not re.search(r"(?<!\\)`x`|\*\*b\*\*|\]\(http", markdown_only)
+
+
+def test_markdown_leaves_out_what_does_not_fit_and_keeps_what_does() -> None:
+    long = [failed_benchmark(id=f"{number:02}", error="&" * 2000) for number in range(12)]
+    assert len(text_of(markdown, seen(compared(long, long), rows=0))) < 60_000
+    base, candidate = suite()
+    many = counts(3_000_000)
+    rows = tuple(
+        FunctionCost("a.c", f"function_with_a_long_name_{n:04}", counts(2_000).as_tuple()) for n in range(1500)
+    )
+    grown = tuple(replace(row, counts=counts(2_100).as_tuple()) for row in rows)
+    big = measured("big", many, profile=Profile(events=EVENTS, functions=rows))
+    bigger = measured("big", counts(3_150_000), profile=Profile(events=EVENTS, functions=grown))
+    found = compare(
+        replace(base, benchmarks=(*base.benchmarks, big)),
+        replace(candidate, benchmarks=(*candidate.benchmarks, bigger)),
+        gates(),
+    )
+    text = text_of(markdown, seen(found, rows=0, wanted=Wanted(rows=1500)))
+    assert "43 more benchmarks" in text
+    assert len(text) < 60_000
+
+
+def test_no_line_of_a_table_begins_as_a_workflow_command_would() -> None:
+    name = "::add-mask::x"
+    rows = (
+        FunctionCost("a.c", name, counts(5_000).as_tuple()),
+        FunctionCost("m.c", "main", counts(995_000).as_tuple()),
+    )
+    moved = (
+        FunctionCost("b.c", name, counts(5_000).as_tuple()),
+        FunctionCost("m.c", "main", counts(1_095_000).as_tuple()),
+    )
+    base = measured(name, counts(), profile=Profile(events=EVENTS, functions=rows))
+    candidate = measured(name, counts(1_100_000), profile=Profile(events=EVENTS, functions=moved))
+    text = text_of(table, seen(compared(base, candidate)))
+    assert name in text
+    assert not [line for line in text.splitlines() if line.lstrip().startswith("::")]
 
 
 def test_annotations_are_one_line_each_and_fully_escaped() -> None:

@@ -166,7 +166,7 @@ def test_functions_that_moved_are_listed_and_counted_when_they_are_many() -> Non
         return Profile(events=EVENTS, functions=tuple(rows))
 
     made = explanation(profile("a.c"), profile("b.c"), Wanted())
-    assert made.remarks[0] == "f00 moved from a.c to b.c, at the same cost"
+    assert made.remarks[0] == "moved at the same cost: f00 from a.c to b.c"
     assert made.remarks[-1] == "5 more functions moved to another file, at the same cost"
     assert [row[-2:] for row in made.rows] == [("main", "main.c"), ("100.0 %", "total")]
 

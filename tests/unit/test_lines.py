@@ -63,10 +63,64 @@ def test_a_longer_loop_keeps_its_lines_in_their_order() -> None:
     assert moved(base, candidate) == [(11, 13, 7), (12, 14, 3)]
 
 
-def test_between_anchors_lines_of_unequal_number_are_paired_by_their_distance() -> None:
+def test_lines_replaced_one_by_one_leave_all_others_in_place() -> None:
+    base = profile({8: 4, 9: 7, 10: 900, 11: 800, 13: 50, 16: 222_622, 17: 222_700, 19: 3})
+    candidate = profile({8: 4, 9: 7, 10: 300, 11: 650, 13: 50, 17: 222_716, 19: 3})
+    assert moved(base, candidate) == [(10, 10, -600), (11, 11, -150), (16, None, -222_622), (17, 17, 16)]
+    assert moved(candidate, base) == [(10, 10, 600), (11, 11, 150), (None, 16, 222_622), (17, 17, -16)]
+
+
+def test_a_line_far_off_that_costs_the_same_by_chance_is_another_line() -> None:
+    base, candidate = profile({322: 30, 330: 29}), profile({72: 29, 322: 30})
+    assert moved(base, candidate) == [(None, 72, 29), (330, None, -29)]
+    base, candidate = profile({60: 1, 322: 30, 323: 40, 330: 29}), profile({60: 1, 72: 29, 322: 31, 323: 41})
+    assert moved(base, candidate) == [(None, 72, 29), (322, 322, 1), (323, 323, 1), (330, None, -29)]
+
+
+def test_if_both_guesses_leave_as_much_to_explain_no_line_moved() -> None:
+    base, candidate = profile({10: 5, 11: 3}), profile({11: 5, 14: 3, 15: 4})
+    assert moved(base, candidate) == [(None, 15, 4)]
+    base, candidate = profile({10: 5, 12: 6}), profile({10: 6, 12: 5})
+    assert moved(base, candidate) == [(10, 10, 1), (12, 12, -1)]
+
+
+def test_lines_inserted_above_move_neither_a_changed_line_nor_one_that_is_gone() -> None:
+    base, candidate = profile({10: 5, 11: 70, 12: 30, 14: 9, 15: 2}), profile({15: 5, 17: 44, 19: 9, 20: 2})
+    assert moved(base, candidate) == [(11, None, -70), (12, 17, 14)]
+
+
+def test_lines_around_an_insertion_move_with_the_anchor_of_their_side() -> None:
+    base = profile({1: 50, 10: 700, 11: 300, 12: 600, 20: 20})
+    candidate = profile({1: 50, 10: 710, 11: 80, 12: 90, 13: 310, 14: 620, 22: 20})
+    # Line 12 of the base is also in its place as line 12 of the candidate, and the anchor before comes first.
+    assert moved(base, candidate) == [(10, 10, 10), (11, 11, -220), (12, 12, -510), (None, 13, 310), (None, 14, 620)]
+    base, candidate = profile({1: 50, 10: 700, 15: 300, 20: 20}), profile({1: 50, 10: 710, 12: 80, 17: 310, 22: 20})
+    assert moved(base, candidate) == [(10, 10, 10), (None, 12, 80), (15, 17, 10)]
+
+
+def test_between_anchors_the_order_is_kept() -> None:
     base = profile({1: 5, 10: 70, 12: 30, 20: 2})
     candidate = profile({1: 5, 11: 77, 12: 8, 13: 33, 21: 2})
-    assert moved(base, candidate) == [(10, 11, 7), (None, 12, 8), (12, 13, 3)]
+    assert moved(base, candidate) == [(10, 11, 7), (12, 12, -22), (None, 13, 33)]
+    base, candidate = profile({1: 50, 10: 7, 12: 6, 20: 20}), profile({1: 50, 12: 8, 15: 9, 25: 20})
+    assert moved(base, candidate) == [(10, None, -7), (12, 12, 2), (None, 15, 9)]
+
+
+def test_what_moved_with_neither_anchor_is_paired_by_order_if_as_many() -> None:
+    base, candidate = profile({1: 50, 10: 70, 11: 60, 30: 20}), profile({1: 50, 20: 71, 22: 61, 35: 20})
+    assert moved(base, candidate) == [(10, 20, 1), (11, 22, 1)]
+    candidate = profile({1: 50, 20: 71, 22: 61, 24: 9, 35: 20})
+    assert {found[:2] for found in moved(base, candidate)} == {
+        (10, None),
+        (11, None),
+        (None, 20),
+        (None, 22),
+        (None, 24),
+    }
+
+
+def test_a_function_of_which_every_line_changed_may_have_moved_as_a_whole() -> None:
+    assert moved(profile({10: 50, 11: 70}), profile({13: 51, 14: 72})) == [(10, 13, 1), (11, 14, 2)]
 
 
 def test_misses_are_compared_but_are_no_reason_to_pair_others() -> None:

@@ -4,7 +4,8 @@ from __future__ import annotations
 
 import pytest
 
-from cachegrind_bench.model.symbols import demangled, folded
+from cachegrind_bench.model.symbols import folded
+from cachegrind_bench.render.demangling import demangled
 
 
 @pytest.mark.parametrize(
@@ -31,7 +32,7 @@ def test_copies_that_compilers_make_of_a_function_are_that_function(raw: str, id
         ("memcpy@@GLIBC_2.14", "memcpy"),
         ("memcpy@GLIBC_2.2.5", "memcpy"),
         ("_IO_do_write@@GLIBC_2.2.5", "_IO_do_write"),
-        ("_Znwm@GLIBCXX_3.4", "operator new(unsigned long)"),
+        ("_Znwm@GLIBCXX_3.4", "_Znwm"),
     ],
 )
 def test_the_version_of_a_symbol_does_not_matter(raw: str, identity: str) -> None:
@@ -131,7 +132,7 @@ def cxx_bomb(levels: int) -> str:
     return "_Z1f1PIiiE" + "".join(f"S_I{references[level] * 2}E" for level in range(1, levels))
 
 
-@pytest.mark.parametrize("name", [cxx_bomb(30), cxx_bomb(11), "_RINvC1a1fTllE" + "TB7_B7_B7_E" * 9 + "E"])
+@pytest.mark.parametrize("name", [cxx_bomb(30), cxx_bomb(20)])
 def test_a_short_name_that_means_a_huge_one_is_left_as_it_is(name: str) -> None:
     assert demangled(name) == name
     assert len(folded(name)) <= len(name)

@@ -55,6 +55,10 @@ def test_below_the_threshold_there_is_no_shift_to_speak_of() -> None:
     assert difference(measured(), measured(value=counts(ram=100))).state is State.UNCHANGED
 
 
+def test_ir_that_did_not_move_at_all_stands_still_under_any_threshold() -> None:
+    assert difference(measured(), measured(value=counts(ram=1)), threshold="0%").state is State.SHIFT
+
+
 def test_a_threshold_below_what_counts_as_still_takes_small_changes_of_ir_seriously() -> None:
     assert state(1_000_000, 1_000_300, threshold="0.01%") is State.REGRESSION
     assert state(1_000_000, 1_000_300, threshold="0.05%") is State.UNCHANGED
@@ -117,8 +121,11 @@ def test_of_repetitions_in_a_layout_the_lower_median_is_compared() -> None:
 
 
 def test_by_ir_the_score_does_not_decide() -> None:
-    base, worse = measured(), measured(value=counts(1_000_000, ram=1000))
-    assert difference(base, worse, metric=Metric.IR).state is State.SHIFT
+    base = measured()
+    assert difference(base, measured(value=counts(ram=400)), metric=Metric.IR).state is State.SHIFT
+    assert difference(base, measured(value=counts(1_002_000, ram=1000)), metric=Metric.IR).state is State.UNCHANGED
+    far = difference(base, measured(value=counts(ram=1000)), metric=Metric.IR)
+    assert (far.state, far.causes) == (State.REGRESSION, (Cause.CACHE,))
     assert state(1_000_000, 1_006_000, metric=Metric.IR) is State.REGRESSION
     assert state(1_000_000, 1_006_000, metric=Metric.IR, threshold_ir="1%") is State.UNCHANGED
 
@@ -139,6 +146,7 @@ def test_a_limit_makes_a_regression_of_anything_that_was_measured() -> None:
     assert difference(measured(), measured(value=counts(999_999)), limits=limits).state is State.UNCHANGED
     assert difference(measured(), measured(key="other"), limits=limits).state is State.REGRESSION
     assert difference(measured(), failed_benchmark(), limits=limits).state is State.FAILED
+    assert difference(failed_benchmark(), measured(), limits=limits).state is State.REGRESSION
 
 
 @pytest.mark.parametrize("failed_first", [True, False])

@@ -5,8 +5,9 @@ from __future__ import annotations
 import json
 from typing import TYPE_CHECKING
 
-from cachegrind_bench.model.symbols import demangled
 from cachegrind_bench.render.comparison import words
+from cachegrind_bench.render.comparison.view import notices
+from cachegrind_bench.render.demangling import demangled
 
 if TYPE_CHECKING:
     from collections.abc import Mapping
@@ -34,6 +35,7 @@ def render(comparison: Comparison, details: Mapping[str, Details], stream: TextI
         "metric": comparison.gates.metric.value,
         "model": comparison.model.name,
         "rescored": list(comparison.rescored),
+        "notices": notices(comparison, details),
         "compared": comparison.compared,
         "states": {state.value: number for state, number in comparison.count().items()},
         "forced": any(item.forced for item in comparison.differences),

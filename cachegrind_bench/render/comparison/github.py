@@ -8,6 +8,7 @@ from __future__ import annotations
 from typing import TYPE_CHECKING
 
 from cachegrind_bench.compare.verdict import State
+from cachegrind_bench.render.names import shortened
 
 if TYPE_CHECKING:
     from typing import TextIO
@@ -16,6 +17,7 @@ if TYPE_CHECKING:
 
 # GitHub shows ten annotations of a kind for each step and drops the others without a word.
 _MOST = 10
+_LONGEST, _LONGEST_MESSAGE = 200, 4000
 
 _LEVELS = {
     State.REGRESSION: "error",
@@ -47,12 +49,16 @@ def render(view: View, stream: TextIO) -> None:
 
 
 def _message(row: Row, view: View) -> str:
-    numbers = [f"{label} {cell}" for label, cell in zip(view.columns[2:], row.cells, strict=True) if cell]
+    numbers = [
+        f"{label} {shortened(cell, _LONGEST)}" for label, cell in zip(view.columns[2:], row.cells, strict=True) if cell
+    ]
     return "; ".join([", ".join(numbers), *row.remarks] if numbers else row.remarks)
 
 
 def _write(stream: TextIO, level: str, title: str, message: str) -> None:
-    stream.write(f"::{level} title={_property(title)}::{_data(message)}\n")
+    stream.write(
+        f"::{level} title={_property(shortened(title, _LONGEST))}::{_data(shortened(message, _LONGEST_MESSAGE))}\n"
+    )
 
 
 def _data(text: str) -> str:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import html
 from typing import TYPE_CHECKING
 
 from cachegrind_bench.compare.verdict import State
@@ -16,7 +17,9 @@ if TYPE_CHECKING:
 # GitHub refuses a comment of more than 65,536 characters.
 MOST_CHARACTERS = 60_000
 _MOST_ROWS = 10
+_MOST_FUNCTIONS = 50
 _LONGEST_NAME = 120
+_LEFT_OUT = "\n*More is left out: this text would be too long. `cg-bench diff` shows it.*\n"
 
 _SIGNS = {
     State.REGRESSION: "❌",
@@ -33,22 +36,22 @@ _SIGNS = {
 
 
 def render(view: View, stream: TextIO) -> None:
-    """Write the comparison, cutting what is folded (the least important first) where it gets too long."""
-    head = _head(view)
+    """Write the comparison, leaving out what is folded or remarked where it gets too long."""
     tail = _tail(view)
-    size = len(head) + len(tail)
-    for part in _folded(view):
-        if size + len(part) > MOST_CHARACTERS:
-            head += "\n*More is left out: this text would be too long. `cg-bench diff` shows it.*\n"
-            break
-        head += part
-        size += len(part)
-    stream.write(head + tail)
+    text = _head(view)
+    remarks = _remarks(view.rows[:_MOST_ROWS])
+    left_out = False
+    for part in [*([remarks] if remarks else []), *_folded(view)]:
+        if len(text) + len(part) + len(tail) + len(_LEFT_OUT) > MOST_CHARACTERS:
+            left_out = True
+        else:
+            text += part
+    stream.write(text + (_LEFT_OUT if left_out else "") + tail)
 
 
 def _head(view: View) -> str:
-    lines = [f"### {_SIGNS[view.verdict]} {escape(shortened(view.headline, 1000))}", ""]
-    lines += [f"> ⚠️ {escape(shortened(notice, 1000))}\n" for notice in view.notices]
+    lines = [f"### {_SIGNS[view.verdict]} {_cut(view.headline, 3000)}", ""]
+    lines += [f"> ⚠️ {_cut(notice, 500)}\n" for notice in view.notices[:_MOST_ROWS]]
     shown = view.rows[:_MOST_ROWS]
     if shown:
         lines.append(_table(view, shown))
@@ -58,10 +61,10 @@ def _head(view: View) -> str:
 def _folded(view: View) -> list[str]:
     parts = [_fold(f"What moved in {item.title}", _explanation(item)) for item in view.explanations]
     rest = view.rows[_MOST_ROWS:]
-    # In pieces, so that a long list is cut between benchmarks.
+    # In pieces, so that of a long list only the end is left out.
     for start in range(0, len(rest), 50):
         some = rest[start : start + 50]
-        parts.append(_fold(f"{len(some)} more benchmarks", _table(view, some)))
+        parts.append(_fold(f"{len(some)} more benchmarks", _table(view, some) + _remarks(some)))
     if view.left_out:
         parts.append(f"\nNot listed: {escape(view.left_out)}.\n")
     return parts
@@ -72,17 +75,20 @@ def _tail(view: View) -> str:
 
 
 def _fold(summary: str, content: str) -> str:
-    return f"\n<details><summary>{escape(shortened(summary, _LONGEST_NAME))}</summary>\n\n{content}\n</details>\n"
+    # GitHub reads no Markdown within a summary, only HTML.
+    title = html.escape(shortened(summary, _LONGEST_NAME))
+    for sign in ("@", "#", ":", "www"):  # that make a mention, a reference or an address of what follows
+        title = title.replace(sign, f"{sign}\u200b")
+    return f"\n<details><summary>{title}</summary>\n\n{content}\n</details>\n"
 
 
 def _table(view: View, rows: tuple[Row, ...]) -> str:
-    text = table(view.columns, [_cells(row) for row in rows])
-    remarks = [
-        f"- {escape(shortened(row.id, _LONGEST_NAME))}: {escape(shortened(remark, 500))}"
-        for row in rows
-        for remark in row.remarks
-    ]
-    return text + ("\n" + "\n".join(remarks) + "\n" if remarks else "")
+    return table(view.columns, [_cells(row) for row in rows])
+
+
+def _remarks(rows: tuple[Row, ...]) -> str:
+    remarks = [f"- {_cut(row.id, _LONGEST_NAME)}: {_cut(remark, 500)}" for row in rows for remark in row.remarks]
+    return "\n" + "\n".join(remarks) + "\n" if remarks else ""
 
 
 def _cells(row: Row) -> tuple[str, ...]:
@@ -91,8 +97,20 @@ def _cells(row: Row) -> tuple[str, ...]:
 
 
 def _explanation(item: Explanation) -> str:
-    text = table(item.columns, [tuple(shortened(cell, _LONGEST_NAME) for cell in row) for row in item.rows])
+    text = _rows(item.columns, item.rows)
     if item.lines:
-        rows = [tuple(shortened(cell, _LONGEST_NAME) for cell in row) for row in item.lines]
-        text += "\n" + table(item.line_columns, rows)
-    return text + "".join(f"\n{escape(shortened(remark, 500))}\n" for remark in item.remarks)
+        text += "\n" + _rows(item.line_columns, item.lines)
+    return text + "".join(f"\n{_cut(remark, 500)}\n" for remark in item.remarks)
+
+
+def _rows(columns: tuple[str, ...], rows: tuple[tuple[str, ...], ...]) -> str:
+    """Return a table; of a very long one the first rows and the last, which is the sum."""
+    if len(rows) > _MOST_FUNCTIONS:
+        rows = (*rows[: _MOST_FUNCTIONS - 1], ("…",), rows[-1])
+    return table(columns, [tuple(shortened(cell, _LONGEST_NAME) for cell in row) for row in rows])
+
+
+def _cut(text: str, length: int) -> str:
+    """Return escaped text of about this many characters at most; an ampersand becomes five."""
+    escaped = escape(shortened(text, length))
+    return escaped if len(escaped) <= 2 * length else escape(shortened(text, length // 5))

@@ -14,6 +14,7 @@ if TYPE_CHECKING:
     from cachegrind_bench.render.comparison.view import Explanation, Row, View
 
 _LONGEST_ID = 60
+_LONGEST_NAME = 200
 _LONGEST_FUNCTION = 48
 
 
@@ -48,7 +49,10 @@ def _cells(row: Row) -> tuple[str, ...]:
 
 
 def _explanation(explanation: Explanation, width: int | None) -> list[str]:
-    lines = [explanation.title, *_table(explanation.columns, explanation.rows, width)]
+    lines = [
+        f"what moved in {shortened(explanation.title, _LONGEST_NAME)}",
+        *_table(explanation.columns, explanation.rows, width),
+    ]
     if explanation.lines:
         lines += ["", *_table(explanation.line_columns, explanation.lines, width)]
     return lines + [f"  {remark}" for remark in explanation.remarks]
@@ -56,5 +60,6 @@ def _explanation(explanation: Explanation, width: int | None) -> list[str]:
 
 def _table(columns: tuple[str, ...], rows: tuple[tuple[str, ...], ...], width: int | None) -> list[str]:
     last = len(columns) - 1  # the file or source line, before which a function stands
+    rows = tuple(tuple(shortened(cell, _LONGEST_NAME) for cell in row) for row in rows)
     cells = fitted([columns, *rows], None if width is None else width - 2, (last, last - 1) if last else ())
     return [f"  {line}" for line in aligned(cells, headed=True)]

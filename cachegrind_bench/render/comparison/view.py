@@ -9,13 +9,13 @@ from typing import TYPE_CHECKING
 from cachegrind_bench.compare.details import weight
 from cachegrind_bench.compare.gates import Metric
 from cachegrind_bench.compare.verdict import State
-from cachegrind_bench.model.symbols import demangled
 from cachegrind_bench.render.comparison import words
+from cachegrind_bench.render.demangling import demangle, demangled
 from cachegrind_bench.render.names import plain
 from cachegrind_bench.render.numbers import change, grouped, share, signed
 
 if TYPE_CHECKING:
-    from collections.abc import Mapping, Sequence
+    from collections.abc import Iterator, Mapping, Sequence
 
     from cachegrind_bench.compare.comparison import Comparison
     from cachegrind_bench.compare.details import Details
@@ -83,11 +83,12 @@ def view(
     shown = comparison.differences[:rows] if rows else comparison.differences
     by_id = {item.id: item for item in comparison.differences}
     sides = (("base", names[0], comparison.base), ("candidate", names[1], comparison.candidate))
+    demangle(_names(details))
     return View(
         headline=plain(words.headline(comparison, details)),
         verdict=comparison.verdict,
         origin=(*((label, plain(_origin(name, result))) for label, name, result in sides), *_differing(comparison)),
-        notices=tuple(map(plain, _notices(comparison))),
+        notices=tuple(map(plain, notices(comparison, details))),
         columns=_columns(comparison),
         rows=tuple(_row(item, comparison, details.get(item.id)) for item in shown),
         left_out=words.numbered(Counter(item.state for item in comparison.differences[len(shown) :])),
@@ -95,6 +96,16 @@ def view(
             _explanation(by_id[name], comparison, details[name]) for name in explained if name in details
         ),
     )
+
+
+def _names(details: Mapping[str, Details]) -> Iterator[str]:
+    """Yield the names of all functions that will be shown."""
+    for item in details.values():
+        yield from (row.name for row in item.top.rows)
+        yield from (row.name for row in item.moved)
+        yield from (group.function for group in item.lines or ())
+        if item.blamed is not None:
+            yield item.blamed.name
 
 
 def _columns(comparison: Comparison) -> tuple[str, ...]:
@@ -131,7 +142,8 @@ def _differing(comparison: Comparison) -> tuple[tuple[str, str], ...]:
     return (("differs", plain(", ".join(texts))),) if texts else ()
 
 
-def _notices(comparison: Comparison) -> list[str]:
+def notices(comparison: Comparison, details: Mapping[str, Details]) -> list[str]:
+    """Return what holds for the comparison as a whole and should not go unseen."""
     found: list[str] = []
     if comparison.forced:
         found.append(f"compared by force (--force), in spite of {words.fields_text(comparison.forced)}")
@@ -140,6 +152,11 @@ def _notices(comparison: Comparison) -> list[str]:
     if comparison.rescored:
         found.append(f"scores under {', '.join(comparison.rescored)} were computed again under {comparison.model.name}")
     found += [f"{text} fits no benchmark" for text in comparison.unused]
+    names = {words.interpreted(item) for item in comparison.differences if item.id in details} - {None}
+    if names:
+        found.append(
+            f"the functions named are C functions of {', '.join(sorted(map(str, names)))}, not those of its script"
+        )
     missing, new = ([item.id for item in comparison.differences if item.state is state] for state in _LONELY)
     if len(comparison.differences) == 2 and missing and new:
         found.append(f"the benchmarks have other ids, {missing[0]} and {new[0]}; 'cg-bench run --id' names one")
@@ -197,7 +214,7 @@ def _explanation(item: Difference, comparison: Comparison, details: Details) -> 
         columns=(*columns, *names),
         line_columns=(*columns, "function", "source line"),
         rows=tuple(rows),
-        remarks=tuple(map(plain, _explanation_remarks(item, details))),
+        remarks=tuple(map(plain, _explanation_remarks(details))),
         lines=tuple(
             cells(line.delta, demangled(group.function), _place(line))
             for group in details.lines or ()
@@ -206,13 +223,8 @@ def _explanation(item: Difference, comparison: Comparison, details: Details) -> 
     )
 
 
-def _explanation_remarks(item: Difference, details: Details) -> list[str]:
+def _explanation_remarks(details: Details) -> list[str]:
     found: list[str] = []
-    interpreter = words.interpreted(item)
-    if interpreter is not None:
-        found.append(
-            f"the rows are C functions of {interpreter} and its libraries, not functions of the script it runs"
-        )
     found += [_moved(row) for row in details.moved]
     if details.lines_missing:
         found.append("no source lines: measure base and candidate with 'cg-bench run --lines'")
@@ -223,7 +235,7 @@ def _explanation_remarks(item: Difference, details: Details) -> list[str]:
 
 
 def _moved(row: MovedFunction) -> str:
-    return f"{demangled(row.name)} moved from {row.base_file} to {row.candidate_file}, at the same cost"
+    return f"moved at the same cost: {demangled(row.name)} from {row.base_file} to {row.candidate_file}"
 
 
 def _place(line: LineDelta) -> str:

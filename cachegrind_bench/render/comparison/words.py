@@ -12,7 +12,7 @@ from cachegrind_bench.compare.gates import Metric
 from cachegrind_bench.compare.objects import changed_objects, is_library
 from cachegrind_bench.compare.verdict import STILL, Cause, State
 from cachegrind_bench.model.result import Status
-from cachegrind_bench.model.symbols import demangled
+from cachegrind_bench.render.demangling import demangled
 from cachegrind_bench.render.numbers import change as change_text
 from cachegrind_bench.render.numbers import exact_percent, grouped, percent
 
@@ -91,7 +91,7 @@ def _change_remark(state: State, moved: Change, gates: Gates) -> str | None:
         share = percent(-moved.ir.relative)
         return f"{share} fewer instructions: does it still do its work? (--max-drop accepts more)"
     if state is State.SHIFT and moved.score.mixed:
-        return "up in some memory layouts and down in others: things lie elsewhere in memory, the work is the same"
+        return "up in some memory layouts and down in others: where things lie in memory matters more than the change"
     if state is State.SHIFT:
         return (
             f"Ir moved by less than {exact_percent(STILL)}: things lie elsewhere in memory, the work is the same "
@@ -253,7 +253,7 @@ def _about(worst: Difference, comparison: Comparison, details: Mapping[str, Deta
         return f"all nine counts of {worst.id} are the same"
     text = f"{worst.id} {gates.metric.value} {change_text(shift.relative)}"
     if Cause.THRESHOLD in worst.causes or worst.state is State.UNCHANGED:
-        text += f" (threshold {exact_percent(worst.threshold)})"
+        text += "" if worst.state is State.IMPROVEMENT else f" (threshold {exact_percent(worst.threshold)})"
     reasons = [*_state_remarks(worst, gates), *_gate_remarks(worst, gates)]
     text = ", ".join([text, *reasons])
     blamed = details[worst.id].blamed if worst.id in details else None

@@ -1,0 +1,93 @@
+"""`cg-bench merge`: the results of a suite's shards as one file."""
+
+from __future__ import annotations
+
+import io
+from contextlib import ExitStack
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+import click
+
+from cachegrind_bench.cli import output
+from cachegrind_bench.cli.inputs import open_result_file, size_limit_option
+from cachegrind_bench.cli.options import working_directory
+from cachegrind_bench.cli.references import resolve
+from cachegrind_bench.errors import UsageError
+
+if TYPE_CHECKING:
+    from collections.abc import Sequence
+
+    from cachegrind_bench.model.resultfile import ResultFile
+
+_EPILOG = """\b
+The files must belong together: measured on the same commit, by the same version of cg-bench, on machines that compare.
+Of what else is known of the machines, what all agree in is kept; the date is the earliest. A benchmark that stands in
+several files must be the same in all, but for the time it took.
+
+\b
+Exit code: 0 if the merged file was written, 2 if a file cannot be read or written, 3 if they do not belong together.
+
+\b
+Examples:
+  cg-bench merge shard-1.json shard-2.json -o all.json
+  cg-bench merge shard-*.json -o - | cg-bench diff main -
+"""
+
+
+@click.command("merge", epilog=_EPILOG)
+@click.option(
+    "-o", "--output", "target", metavar="FILE", required=True, help="Write the merged result here; '-' is stdout."
+)
+@size_limit_option
+@click.argument("files", nargs=-1, required=True, metavar="FILE...")
+def command(files: tuple[str, ...], target: str, max_size: int) -> None:
+    """Merge result FILEs into one, such as those of all shards of a suite.
+
+    Each is a result file, '-' for stdin, or a saved baseline. Benchmarks keep the order of the files. Says what each
+    file holds: on stdout, or on stderr if the result goes to stdout.
+    """
+    from cachegrind_bench.store.atomic import check_writable, write_atomic
+
+    if files.count("-") > 1:
+        raise UsageError("only one file can be stdin", hint="save the others to files first")
+    if target != "-":
+        check_writable(Path(target))
+    cwd = working_directory()
+    with ExitStack() as stack:
+        opened = [stack.enter_context(open_result_file(resolve(name, cwd), limit=max_size)) for name in files]
+        data, report = _merged(opened), _report(opened)
+    if target == "-":
+        output.write(data)
+        output.write_error(report)
+    else:
+        write_atomic(Path(target), data)
+        output.write(report)
+
+
+def _merged(files: Sequence[ResultFile]) -> bytes:
+    from cachegrind_bench.suite.merge import merged_bytes
+
+    data = io.BytesIO()  # unlike a list of pieces, it need not be copied in the end
+    for piece in merged_bytes(files):
+        data.write(piece)
+    return data.getvalue()
+
+
+def _report(files: Sequence[ResultFile]) -> str:
+    """Return one line for each file."""
+    from cachegrind_bench.model.result import Status
+    from cachegrind_bench.render.names import plain
+
+    known: set[str] = set()
+    lines: list[str] = []
+    for file in files:
+        benchmarks = file.result.benchmarks
+        failed = sum(item.status is not Status.OK for item in benchmarks)
+        again = len(known.intersection(item.id for item in benchmarks))
+        known.update(item.id for item in benchmarks)
+        parts = [f"{len(benchmarks)} benchmark{'' if len(benchmarks) == 1 else 's'}"]
+        parts += [f"{failed} failed"] * bool(failed)
+        parts += [f"{again} of an earlier file"] * bool(again)
+        lines.append(f"{plain(file.name)}: {', '.join(parts)}\n")
+    return "".join(lines)

@@ -1,0 +1,92 @@
+"""Thresholds (relative) and limits (absolute), as they are written on a command line and in a configuration.
+
+Must not know what they are compared with. Fractions, so that 0.1 % is exactly that.
+"""
+
+from __future__ import annotations
+
+import re
+from dataclasses import dataclass
+from fractions import Fraction
+from typing import TYPE_CHECKING, Generic, TypeVar
+
+from cachegrind_bench.errors import UsageError
+from cachegrind_bench.model.metrics import EVENTS
+from cachegrind_bench.model.patterns import matches
+
+if TYPE_CHECKING:
+    from collections.abc import Sequence
+
+    from cachegrind_bench.model.metrics import Counts
+    from cachegrind_bench.model.score import CostModel
+
+Value = TypeVar("Value")
+
+_PERCENTAGE = re.compile(r"([0-9]{1,9}(?:\.[0-9]{1,9})?|\.[0-9]{1,9})\s*%")
+_COUNT = re.compile(r"[0-9](?:_?[0-9]){0,18}")
+_HITS = {"L1": "l1_hits", "LL": "ll_hits", "RAM": "ram_hits"}
+_LIMITED = {name.lower(): name for name in ("score", *EVENTS, *_HITS)}
+
+
+@dataclass(frozen=True, slots=True)
+class Rules(Generic[Value]):
+    """Values by pattern of benchmark ids: an exact id goes before wildcards, of the same kind the last one counts."""
+
+    rules: tuple[tuple[str, Value], ...]
+
+    def get(self, benchmark_id: str) -> Value | None:
+        """Return the value for this benchmark, None where no pattern fits."""
+        fitting = [(pattern == benchmark_id, value) for pattern, value in self.rules if matches(benchmark_id, pattern)]
+        exact = [value for is_exact, value in fitting if is_exact]
+        return exact[-1] if exact else fitting[-1][1] if fitting else None
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Limit:
+    """An absolute bound: these benchmarks must not have more than `value` of `name` (score, an event, or L1/LL/RAM hits)."""
+
+    pattern: str
+    name: str
+    value: int
+
+    def measured(self, counts: Counts, model: CostModel) -> int:
+        """Return the number that the limit is about."""
+        if self.name == "score":
+            return model.score(counts)
+        value: int = getattr(counts, _HITS.get(self.name, self.name))
+        return value
+
+
+def percentage(text: str, option: str) -> Fraction:
+    """Read `0.5%` as 1/200; UsageError on anything else."""
+    match = _PERCENTAGE.fullmatch(text.strip())
+    if match is None:
+        plain = _PERCENTAGE.fullmatch(f"{text.strip()}%") is not None
+        raise UsageError(
+            f"{option} {text!r} is not a percentage", hint=f"did you mean {text.strip()}%?" if plain else "as in 0.5%"
+        )
+    return Fraction(match[1]) / 100
+
+
+def percentages(texts: Sequence[str], default: str | None, option: str) -> Rules[Fraction]:
+    """Read `0.5%` (for all) and `PATTERN=0.5%` (for these); UsageError on anything else."""
+    rules = [] if default is None else [("*", percentage(default, option))]
+    for text in texts:
+        pattern, separator, value = text.rpartition("=")
+        if separator and not pattern:
+            raise UsageError(f"{option} {text!r} names no benchmark", hint=f"as in {option} 'json-*=2%'")
+        rules.append((pattern or "*", percentage(value, option)))
+    return Rules(tuple(rules))
+
+
+def limit(text: str, option: str = "--limit") -> Limit:
+    """Read `PATTERN:NAME=VALUE`, or `NAME=VALUE` for all benchmarks; UsageError on anything else."""
+    hint = f"as in {option} 'startup:Ir=150_000_000'"
+    left, _, value = text.rpartition("=")
+    pattern, _, name = left.rpartition(":")
+    if name.strip().lower() not in _LIMITED:
+        known = ", ".join(_LIMITED.values())
+        raise UsageError(f"{option} {text!r} names no count: {name!r}", hint=f"{hint}; one of: {known}")
+    if not _COUNT.fullmatch(value.strip()):
+        raise UsageError(f"{option} {text!r} has no whole number: {value!r}", hint=hint)
+    return Limit(pattern=pattern or "*", name=_LIMITED[name.strip().lower()], value=int(value))

@@ -1,0 +1,179 @@
+"""Several results as one, as of the shards of a suite: what must agree, what is kept, and the bytes of the whole.
+
+Knows results and open result files; must not know where they come from or go to.
+
+A result states machine (`env`), commit and version of the tool once for all its benchmarks, so these must agree.
+`created_at` becomes the earliest, `env.info` what all agree in, and the branch that of the first result to know one.
+"""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Mapping
+from dataclasses import fields, is_dataclass, replace
+from typing import TYPE_CHECKING, Any, cast
+
+from cachegrind_bench.compare.verdict import field_differences
+from cachegrind_bench.errors import NotComparableError
+from cachegrind_bench.model.codec import encode
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator, Sequence
+
+    from cachegrind_bench.model.result import Benchmark, Commit, Environment, Result
+    from cachegrind_bench.model.resultfile import ResultFile
+
+_LONGEST = 200
+
+
+def merged(results: Sequence[tuple[str, Result]]) -> Result:
+    """Return all benchmarks in one result, in their order; those equal but for `wall_ms` are one. At least one is given.
+
+    NotComparableError, naming two of them, if results do not belong together or contradict each other.
+    """
+    (first_name, first), *others = results
+    for name, other in others:
+        _check_environment(first_name, first.env, name, other.env)
+        _check_commit(first_name, first.commit, name, other.commit)
+        if other.tool_version != first.tool_version:
+            raise NotComparableError(
+                f"{first_name} was made by cg-bench {first.tool_version}, and {name} by cg-bench {other.tool_version}",
+                hint="measure all parts with the same version",
+            )
+    known: dict[str, tuple[str, Benchmark]] = {}
+    for name, result in results:
+        for benchmark in result.benchmarks:
+            earlier_name, earlier = known.setdefault(benchmark.id, (name, benchmark))
+            _check_same(earlier_name, earlier, name, benchmark)
+    commits = [result.commit for _, result in results]
+    return replace(
+        first,
+        created_at=min(result.created_at for _, result in results),
+        commit=next((commit for commit in commits if commit is not None and commit.branch is not None), first.commit),
+        env=_common([result.env for _, result in results]),
+        benchmarks=tuple(benchmark for _, benchmark in known.values()),
+    )
+
+
+def merged_bytes(files: Sequence[ResultFile]) -> Iterator[bytes]:
+    """Yield the pieces of a result file with all that these hold; at most two profiles are in memory at a time.
+
+    The bytes are those `encode` would give. Raises what `merged` does, or FileFormatError for a profile, at any piece.
+    """
+    whole = merged([(file.name, file.result) for file in files])
+    owners: dict[str, list[ResultFile]] = {}
+    for file in files:
+        for benchmark in file.result.benchmarks:
+            owners.setdefault(benchmark.id, []).append(file)
+    strings: dict[str, int] = {}
+    opening = b'{"benchmarks":['  # the first of the sorted keys; `strings`, which all profiles add to, comes after it
+    for benchmark in whole.benchmarks:
+        complete = _with_profile(benchmark, owners[benchmark.id])
+        yield opening + _canonical(_renumbered(json.loads(encode(replace(whole, benchmarks=(complete,)))), strings))
+        opening = b","
+    frame = json.loads(encode(replace(whole, benchmarks=())))
+    del frame["benchmarks"]
+    frame["strings"] = list(strings)
+    yield (b"" if whole.benchmarks else opening) + b"]," + _canonical(frame)[1:] + b"\n"
+
+
+def _with_profile(benchmark: Benchmark, files: Sequence[ResultFile]) -> Benchmark:
+    first, *others = files
+    complete = replace(benchmark, profile=first.profile(benchmark.id))
+    for other in others:
+        _check_same(first.name, complete, other.name, replace(benchmark, profile=other.profile(benchmark.id)))
+    return complete
+
+
+def _renumbered(document: dict[str, Any], strings: dict[str, int]) -> dict[str, Any]:
+    """Return the only benchmark of a document, its profile pointing into `strings`, which take in what they lack."""
+    places = [strings.setdefault(text, len(strings)) for text in document["strings"]]
+    benchmark: dict[str, Any] = document["benchmarks"][0]
+    profile: dict[str, list[Any]] = benchmark["profile"] or {}
+    for row in [*profile.get("functions", ()), *profile.get("lines", ())]:
+        row[0], row[1] = places[row[0]], places[row[1]]
+    return benchmark
+
+
+def _canonical(value: dict[str, Any]) -> bytes:
+    return json.dumps(value, sort_keys=True, ensure_ascii=False, separators=(",", ":")).encode()
+
+
+def _common(environments: Sequence[Environment]) -> Environment:
+    first, *others = environments
+    info = {name: value for name, value in first.info.items() if all(other.info.get(name) == value for other in others)}
+    return replace(first, info=info)
+
+
+def _check_environment(name: str, env: Environment, other_name: str, other: Environment) -> None:
+    # The key is a hash of the fields: it says something of its own only in a file that was altered.
+    differences = field_differences(env.fields, other.fields) or field_differences({"key": env.key}, {"key": other.key})
+    if differences:
+        told = ", ".join(f"{item.name} {_shown(item.base)} → {_shown(item.candidate)}" for item in differences)
+        raise NotComparableError(
+            f"{name} and {other_name} were measured on machines that do not compare: {told}",
+            hint="measure all parts with the same Valgrind and options, on machines of one kind",
+        )
+
+
+def _check_commit(name: str, commit: Commit | None, other_name: str, other: Commit | None) -> None:
+    if _commit_text(commit) != _commit_text(other):
+        raise NotComparableError(
+            f"{name} is of {_commit_text(commit)}, and {other_name} of {_commit_text(other)}",
+            hint="measure all parts on the same commit; changed files make a checkout dirty",
+        )
+
+
+def _commit_text(commit: Commit | None) -> str:
+    if commit is None:
+        return "no known commit"
+    return f"commit {commit.sha}{', dirty' if commit.dirty else ''}"
+
+
+def _check_same(name: str, benchmark: Benchmark, other_name: str, other: Benchmark) -> None:
+    values, other_values = _compared(benchmark), _compared(other)
+    if values == other_values:
+        return
+    path, value, other_value = _first_difference(values, other_values, "")
+    raise NotComparableError(
+        f"{benchmark.id}: {path[1:]} is {_shown(value)} in {name} and {_shown(other_value)} in {other_name}",
+        hint="a benchmark that stands in two files must be the same in both; leave one file out, or measure again",
+    )
+
+
+def _compared(benchmark: Benchmark) -> dict[str, object]:
+    """Return what must be equal, the key last: it is a hash of fields that tell more."""
+    values = {item.name: getattr(benchmark, item.name) for item in fields(benchmark)}
+    del values["wall_ms"]
+    values["key"] = values.pop("key")
+    return values
+
+
+def _first_difference(value: object, other: object, path: str) -> tuple[str, object, object]:
+    """Return the place of the first difference of two unequal values, and what stands there; None where nothing does."""
+    parts, others = _parts(value), _parts(other)
+    if parts is not None and others is not None:
+        for name in parts | others:
+            if parts.get(name) != others.get(name):
+                return _first_difference(parts.get(name), others.get(name), path + name)
+    return path, value, other
+
+
+def _parts(value: object) -> dict[str, object] | None:
+    """Return what a value consists of, by what leads there; None for a value that has no parts."""
+    if isinstance(value, Mapping):
+        return {f".{name}": part for name, part in cast("Mapping[str, object]", value).items()}
+    if isinstance(value, tuple):
+        return {f"[{index}]": part for index, part in enumerate(cast("tuple[object, ...]", value))}
+    if is_dataclass(value):
+        return {f".{item.name}": getattr(value, item.name) for item in fields(value)}
+    return None
+
+
+def _shown(value: object) -> str:
+    if value is None:
+        return "missing"
+    if _parts(value) is not None:
+        return "present"
+    text = str(value)
+    return text if len(text) <= _LONGEST else f"{text[:_LONGEST]}…"
