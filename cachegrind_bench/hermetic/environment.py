@@ -14,6 +14,7 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
 from cachegrind_bench.errors import UsageError
+from cachegrind_bench.hermetic.layouts import PAGE
 
 if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence
@@ -52,11 +53,8 @@ RESERVED = ("TMPDIR", "VALGRIND_LIB", "VALGRIND_OPTS")
 
 _VARIABLES = 64
 _BLOCK = 16384  # four pages: stays the same however long PATH and the command's own path are
-_PAGE = 4096
 _PAD = "CG_BENCH_PAD"
 _HOME_STEP, _PATH_STEP = 256, 2048  # rarely exceeded; a file found through the widened entry stays below PATH_MAX
-LAYOUT_STEP = 64  # one cache line: bits 6 to 11 of an address choose the set of the default L1
-LAYOUTS = _PAGE // LAYOUT_STEP
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -124,13 +122,13 @@ def held_back(caller: Mapping[str, str], request: Request) -> list[str]:
 
 
 def pad(
-    variables: Mapping[str, str], argv: Sequence[str], executable: str, *, extra: int = 0, layout: int = 0
+    variables: Mapping[str, str], argv: Sequence[str], executable: str, *, extra: int = 0, shift: int = 0
 ) -> dict[str, str]:
     """Fill the block up so that strings on the program's stack take a constant number of bytes.
 
     Counted are the variables, the arguments, the path of the executable, and `extra` bytes that Valgrind adds. Both
-    the number of variables and the size grow in whole steps when a command needs more than usual. `layout` shifts
-    the block by that many cache lines, which changes where the stack lies and nothing else.
+    the number of variables and the size grow in whole steps when a command needs more than usual. `shift` is
+    added to it: bytes by which the stack lies lower, and nothing else changes.
     """
     count = _VARIABLES
     while len(variables) + 2 > count:
@@ -143,8 +141,8 @@ def pad(
     # Whole pages from the constant block upwards: the offset within a page, which is what caches see, stays.
     size = _BLOCK
     while used > size:
-        size += _PAGE
-    padded[_PAD] = "x" * (size - used + layout % LAYOUTS * LAYOUT_STEP)
+        size += PAGE
+    padded[_PAD] = "x" * (size - used + shift)
     return dict(sorted(padded.items()))
 
 

@@ -20,6 +20,7 @@ from typing import TYPE_CHECKING, Any
 from cachegrind_bench import process
 from cachegrind_bench.errors import MeasurementError
 from cachegrind_bench.hermetic.images import Image
+from cachegrind_bench.hermetic.opened import Recording, recording
 from cachegrind_bench.hermetic.supervisor import Clock
 from cachegrind_bench.interruption import cancellation
 
@@ -65,6 +66,7 @@ class Invocation:
     output: Output = Output.PIPE
     tool: str | None = None
     timeout_ms: int | None = None
+    record_files: bool = False
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -72,7 +74,7 @@ class Outcome:
     """How an execution ended. `unsealed` gives the reason for each part of the seal that was refused.
 
     `images` lists every program that ran, as far as system calls were supervised (else None); `leftover` counts the
-    processes that had to be killed after the program itself had ended.
+    processes that had to be killed after the program itself had ended. `recording` is there if it was asked for.
     """
 
     exit_status: int | None
@@ -83,6 +85,7 @@ class Outcome:
     tail: bytes
     unsealed: Mapping[str, str]
     images: tuple[Image, ...] | None
+    recording: Recording | None = None
 
 
 def launch(invocation: Invocation, scratch: Scratch, *, echo: Callable[[bytes], None]) -> Outcome:
@@ -122,6 +125,7 @@ def _orders(invocation: Invocation, scratch: Scratch, redirect: str | None) -> d
         "tool": invocation.tool,
         "timeout_ns": None if invocation.timeout_ms is None else invocation.timeout_ms * 1_000_000,
         "grace_ns": GRACE_MS * 1_000_000,
+        "record": invocation.record_files,
         "scratch": str(scratch.path),
         "out": str(scratch.out),
     }
@@ -201,4 +205,5 @@ def _outcome(report: dict[str, Any], invocation: Invocation, tail: bytes) -> Out
         tail=tail,
         unsealed=unsealed,
         images=None if images is None else tuple(Image(**image) for image in images),
+        recording=None if report["files"] is None else recording(*report["files"]),
     )

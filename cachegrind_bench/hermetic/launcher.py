@@ -19,11 +19,13 @@ import time
 from typing import Any
 
 from cachegrind_bench.hermetic import kernel
+from cachegrind_bench.hermetic.notes import FILE
 from cachegrind_bench.hermetic.program import become
+from cachegrind_bench.hermetic.recorder import Recorder
 from cachegrind_bench.hermetic.supervisor import Clock, Supervisor
+from cachegrind_bench.hermetic.tracee import descendants_of
 
 _LENGTH = struct.Struct("=I")
-_THREADS = 17  # place of num_threads (field 20) behind the name in /proc/PID/stat
 _LONGEST_WAIT_MS = 3_600_000  # poll takes 31 bits
 
 
@@ -72,6 +74,7 @@ class _Launch:
         self.status: int | None = None
         self.ended_ns = 0
         self.supervisor: Supervisor | None = None
+        self.recorder = Recorder(orders["scratch"]) if orders["record"] else None
         self.poll = select.poll()
 
     def run(self) -> dict[str, Any]:
@@ -86,6 +89,8 @@ class _Launch:
         signal.signal(signal.SIGALRM, _wake_up)
         signal.setitimer(signal.ITIMER_REAL, 1, 1)
         ours, theirs = socket.socketpair()
+        if self.recorder is not None and self.orders["stdin"]:
+            self.recorder.notes.read(FILE, os.path.abspath(os.fsencode(self.orders["stdin"])), os.getpid())
         started_ns = time.monotonic_ns()
         self.child = os.fork()
         if self.child == 0:
@@ -109,6 +114,7 @@ class _Launch:
             "leftover": leftover,
             "wall_ns": (self.ended_ns or time.monotonic_ns()) - started_ns,
             "images": images,
+            "files": None if self.recorder is None else self._files(self.recorder),
             "unanswered": {} if self.supervisor is None else self.supervisor.failures,
         }
 
@@ -138,6 +144,7 @@ class _Launch:
                 out=self.orders["out"],
                 randomness=self.orders["randomness"],
                 clock=None if clock is None else Clock(*clock),
+                recorder=self.recorder,
             )
             self.poll.register(descriptors[0], select.POLLIN)
             self._join_cpu()
@@ -155,6 +162,12 @@ class _Launch:
         self.poll.unregister(ours)
         ours.close()
         return seal, failure
+
+    def _files(self, recorder: Recorder) -> list[Any]:
+        """Return why not all that was read is known, if so, and what was read."""
+        if self.supervisor is None:
+            recorder.notes.give_up("its system calls cannot be followed here")
+        return [recorder.notes.incomplete, recorder.notes.as_list()]
 
     def _join_cpu(self) -> None:
         """Move to the program's CPU: it waits while we answer, and waking another CPU takes three times as long."""
@@ -213,7 +226,7 @@ class _Launch:
         """Kill every descendant, repeatedly, as the dying may still fork; return how many there were."""
         killed: set[int] = set()
         while True:
-            for pid in _descendants(os.getpid()):
+            for pid in descendants_of(os.getpid()):
                 killed.add(pid)
                 try:
                     os.kill(pid, signal.SIGKILL)
@@ -234,25 +247,3 @@ class _Launch:
                 shutil.rmtree(path, ignore_errors=True)
         finally:
             os._exit(1)
-
-
-def _descendants(pid: int) -> list[int]:
-    """Return all living descendants, by one walk over /proc."""
-    children: dict[int, list[int]] = {}
-    for name in os.listdir("/proc"):
-        if name.isdigit():
-            try:
-                with open(f"/proc/{name}/stat", "rb") as file:
-                    fields = file.read().rpartition(b")")[2].split()
-                state, parent, threads = fields[0], fields[1], int(fields[_THREADS])
-            except (OSError, ValueError, IndexError):
-                continue
-            # A process is a zombie, too, while threads outlive its first one (`pthread_exit` in `main`).
-            if state != b"Z" or threads > 1:
-                children.setdefault(int(parent), []).append(int(name))
-    found: list[int] = []
-    level = children.get(pid, [])
-    while level:
-        found += level
-        level = [grandchild for child in level for grandchild in children.get(child, [])]
-    return found

@@ -13,7 +13,7 @@ import socket
 from typing import TYPE_CHECKING, Any
 
 from cachegrind_bench.hermetic import kernel
-from cachegrind_bench.hermetic.supervisor import traps
+from cachegrind_bench.hermetic.traps import traps
 
 if TYPE_CHECKING:
     from collections.abc import Callable
@@ -96,7 +96,8 @@ def _install(orders: dict[str, Any], seal: dict[str, str]) -> int | None:
         seal["randomness"] = f"no table of system calls for {os.uname().machine}"
         return None
     try:
-        wanted = traps(table, randomness=orders["randomness"], clock=orders["clock"] is not None)
+        clock = orders["clock"] is not None
+        wanted = traps(table, randomness=orders["randomness"], clock=clock, files=orders["record"])
         return kernel.install_filter(table, wanted)
     except OSError as error:
         seal["randomness"] = error.strerror or str(error)

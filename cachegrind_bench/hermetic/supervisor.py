@@ -14,11 +14,13 @@ import struct
 from typing import TYPE_CHECKING, NamedTuple
 
 from cachegrind_bench.hermetic.images import ProcessTable
-from cachegrind_bench.hermetic.kernel import CLONE_THREAD, Architecture, Trap
+from cachegrind_bench.hermetic.kernel import CLONE_THREAD, Architecture
 from cachegrind_bench.hermetic.tracee import executing, peek
+from cachegrind_bench.hermetic.traps import PLAIN_READING_MASK
 
 if TYPE_CHECKING:
     from cachegrind_bench.hermetic.images import Image
+    from cachegrind_bench.hermetic.recorder import Recorder
 
 # linux/include/uapi/linux/seccomp.h: struct seccomp_notif, seccomp_notif_resp, seccomp_notif_addfd
 _NOTIFICATION, _RESPONSE, _ADD_FD = struct.Struct("=QIIiIQ6Q"), struct.Struct("=QqiI"), struct.Struct("=QIIII")
@@ -26,8 +28,6 @@ _RECV, _SEND, _ID_VALID, _ADDFD = 0xC0502100, 0xC0182101, 0x40082102, 0x40182103
 _CONTINUE = 1
 _AT_RANDOM = 25
 _O_CLOEXEC = 0o2000000
-# Only plain reading opens can be of a random device; the mask spares the supervisor all others.
-_OPEN_MASK = 0o3 | 0o100 | 0o1000 | 0o200000  # access mode, O_CREAT, O_TRUNC, O_DIRECTORY
 _DEVICES = (b"/dev/urandom\0", b"/dev/random\0")
 # Large enough for any seeding; beyond it the file reads as zeros (a hole), so it never ends and never blocks.
 _DEVICE_BYTES, _DEVICE_SIZE = 4 << 20, 1 << 44
@@ -40,20 +40,6 @@ class Clock(NamedTuple):
 
     epoch_ns: int
     step_ns: int
-
-
-def traps(table: Architecture, *, randomness: bool, clock: bool) -> list[Trap]:
-    """Return the system calls to be notified of."""
-    followed = ("execve", "execveat", "clone", "clone3", "fork", "vfork", "exit_group")
-    wanted = [Trap(table.calls[name]) for name in followed if name in table.calls]
-    if randomness:
-        wanted += [Trap(table.calls[name]) for name in ("getrandom", "getrlimit", "prlimit64")]
-        if "open" in table.calls:
-            wanted.append(Trap(table.calls["open"], 1, _OPEN_MASK, os.O_RDONLY))
-        wanted.append(Trap(table.calls["openat"], 2, _OPEN_MASK, os.O_RDONLY))
-    if clock:
-        wanted += [Trap(table.calls[name]) for name in ("clock_gettime", "gettimeofday", "time") if name in table.calls]
-    return wanted
 
 
 class Supervisor:
@@ -70,6 +56,7 @@ class Supervisor:
         out: str,
         randomness: bool,
         clock: Clock | None,
+        recorder: Recorder | None = None,
     ) -> None:
         self.listener = listener
         # Reasons, by part of the seal that turned out not to hold.
@@ -79,6 +66,7 @@ class Supervisor:
         self._randomness = randomness
         self._at_random_pinned = False
         self._clock = clock
+        self._recorder = recorder
         self._device: int | None = None
         self._device_failed = False
         self._names = {number: name for name, number in table.calls.items()}
@@ -112,11 +100,14 @@ class Supervisor:
 
     def _answer(self, ident: int, name: str, thread: int, args: list[int]) -> tuple[bool, int]:
         """Return (whether we answer instead of the kernel, the value)."""
+        if self._recorder is not None and self._recorder.take(name, thread, args):
+            return False, 0
         if name == "getrandom":
             return True, self._getrandom(ident, thread, args[0], args[1])
         if name in ("openat", "open"):
             path, flags = args[1:3] if name == "openat" else args[:2]
-            self._open(ident, thread, path, flags)
+            if self._randomness and not flags & PLAIN_READING_MASK:  # while files are recorded, others come here, too
+                self._open(ident, thread, path, flags)
         elif name in ("getrlimit", "prlimit64"):
             self._pin_at_random(ident, thread)
         elif name in ("execve", "execveat"):
@@ -214,8 +205,12 @@ class Supervisor:
             self.failures.setdefault("randomness", "Valgrind did not come by where AT_RANDOM can be set")
         self._processes.finish()
         for image in self._processes.images:
-            if image.foreign and self._randomness:
-                self.failures.setdefault("randomness", f"{image.path} is a program of another architecture")
+            if image.foreign:
+                why = f"{image.path} is a program of another architecture"
+                if self._randomness:
+                    self.failures.setdefault("randomness", why)
+                if self._recorder is not None:
+                    self._recorder.notes.give_up(why)
         return self._processes.images
 
     def _poke(self, ident: int, thread: int, address: int, data: bytes) -> None:

@@ -45,13 +45,12 @@ def measured_result(
         ThreadPoolExecutor(1) as beside,
     ):
         plan = replace(plan, cpu=ready.cpu if plan.cpu is None else plan.cpu)
-        variables = environment.compose(plan.environ, plan.request, {})
         commit = beside.submit(_commit, plan)
         benchmark = measure(
             plan,
             ready.runner,
             ready.environment,
-            lambda: beside.submit(identify, plan.command.executable, variables).result,
+            lambda: beside.submit(identify, plan.command.executable, plan.variables).result,
             progress,
         )
         return Result(

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import contextlib
 import os
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from typing import TYPE_CHECKING, Protocol
 
 from cachegrind_bench.hermetic import environment
@@ -50,6 +50,7 @@ class Plan:
     request: environment.Request = field(default_factory=lambda: environment.Request(values={}))
     model: CostModel = cost_models.DEFAULT
     repeat: int = 1
+    layouts: int = 1
     warmup: int = 1
     timeout_ms: int | None = None
     stdin: Path | None = None
@@ -62,6 +63,16 @@ class Plan:
     lines: bool = False
 
     @property
+    def variables(self) -> dict[str, str]:
+        """The variables the program is to see, not yet padded."""
+        return environment.compose(self.environ, self.request, {})
+
+    @property
+    def schedule(self) -> tuple[int, ...]:
+        """The memory layouts of the measured executions, in their order."""
+        return tuple(layout for layout in range(self.layouts) for _ in range(self.repeat))
+
+    @property
     def benchmark_id(self) -> str:
         """The given id, else one made from the command."""
         return self.id or default_id(self.command.typed, self.cwd)
@@ -72,7 +83,7 @@ def target_of(plan: Plan) -> Target:
     return Target(
         argv=plan.command.argv,
         executable=plan.command.executable,
-        variables=environment.compose(plan.environ, plan.request, {}),
+        variables=plan.variables,
         cwd=str(plan.cwd),
         stdin=None if plan.stdin is None else str(plan.stdin),
         cpu=plan.cpu,
@@ -129,10 +140,11 @@ def _execute(
         if starts_processes(outcome):
             tool = Tool.CALLGRIND
     measurements: list[Measurement] = []
-    while len(measurements) < plan.repeat:
-        progress.phase(f"measuring{_of(len(measurements), plan.repeat)} under {tool.value.capitalize()}")
+    while len(measurements) < len(plan.schedule):
+        number = len(measurements)
+        progress.phase(f"measuring{_of(number, len(plan.schedule))} under {tool.value.capitalize()}")
         with execution():
-            measurement = runner.measure(target, tool)
+            measurement = runner.measure(replace(target, layout=plan.schedule[number]), tool)
         _seal(plan, measurement.outcome, env)
         if measurement.accounts.split_needed:
             # It starts processes after all; Cachegrind's files would count the past of each child again.
@@ -184,7 +196,10 @@ def _benchmark(plan: Plan, env: Environment, identity: Identity, measurements: S
         tool=chosen.tool.value,
         counts=counts,
         score=Score(model=plan.model.name, value=plan.model.score(counts)),
-        runs=tuple(Run(layout=0, counts=item.accounts.profile.counts()) for item in measurements),
+        runs=tuple(
+            Run(layout=layout, counts=item.accounts.profile.counts())
+            for layout, item in zip(plan.schedule, measurements, strict=True)
+        ),
         processes=accounts.processes,
         processes_exact=not accounts.doubts,
         objects=identity.objects,

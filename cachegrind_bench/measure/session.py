@@ -18,6 +18,7 @@ if TYPE_CHECKING:
 
     from cachegrind_bench.model.result import Environment
     from cachegrind_bench.valgrind.options import Geometry
+    from cachegrind_bench.valgrind.tool import Valgrind
 
 # Not the caller's TMPDIR: its name would be part of what the program sees.
 SCRATCH_BASE = Path("/tmp")  # noqa: S108 - made with mode 0700, locked, and checked for its owner
@@ -32,6 +33,33 @@ class Session:
     cpu: int | None = None
 
 
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Laboratory:
+    """What all executions of a run share: a Valgrind, the caches it simulates, and the machine's identity."""
+
+    valgrind: Valgrind
+    geometry: Geometry
+    environment: Environment
+
+    @contextlib.contextmanager
+    def session(self, *, echo: Callable[[bytes], None], keep: Path | None = None) -> Generator[Session]:
+        """Take a scratch directory and a CPU, and clean up in the end. MeasurementError where there is none."""
+        with scratch(SCRATCH_BASE) as directory:
+            runner = ValgrindRunner(
+                valgrind=self.valgrind, geometry=self.geometry, scratch=directory, echo=echo, keep=keep
+            )
+            yield Session(runner=runner, environment=self.environment, cpu=default_cpu(directory.slot))
+
+
+def laboratory(
+    *, valgrind: str | None, geometry: Geometry, environ: Mapping[str, str], passed: Mapping[str, str]
+) -> Laboratory:
+    """Find Valgrind and describe the machine; `passed` has hashes of variables. MeasurementError without Valgrind."""
+    found = find(valgrind, environ)
+    environment = environment_of(found, geometry, environ, passed)
+    return Laboratory(valgrind=found, geometry=geometry, environment=environment)
+
+
 @contextlib.contextmanager
 def session(
     *,
@@ -42,12 +70,10 @@ def session(
     echo: Callable[[bytes], None],
     keep: Path | None = None,
 ) -> Generator[Session]:
-    """Set up, and clean up in the end. MeasurementError where Valgrind or a directory is missing."""
-    found = find(valgrind, environ)
-    with scratch(SCRATCH_BASE) as directory:
-        runner = ValgrindRunner(valgrind=found, geometry=geometry, scratch=directory, echo=echo, keep=keep)
-        environment = environment_of(found, geometry, environ, passed)
-        yield Session(runner=runner, environment=environment, cpu=default_cpu(directory.slot))
+    """Set up for one benchmark, and clean up in the end. MeasurementError where Valgrind or a directory is missing."""
+    ready = laboratory(valgrind=valgrind, geometry=geometry, environ=environ, passed=passed)
+    with ready.session(echo=echo, keep=keep) as made:
+        yield made
 
 
 def default_cpu(slot: int) -> int:

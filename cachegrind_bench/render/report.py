@@ -11,6 +11,7 @@ from cachegrind_bench.model.metrics import EVENTS, Counts
 from cachegrind_bench.model.result import SealState
 from cachegrind_bench.model.score import CostModel
 from cachegrind_bench.render.demangling import demangle, demangled
+from cachegrind_bench.render.layouts import spans
 from cachegrind_bench.render.names import plain
 from cachegrind_bench.render.numbers import duration, grouped, share, spread
 
@@ -82,14 +83,26 @@ def _numbers(benchmark: Benchmark) -> Section:
         ("LL hits", grouped(counts.ll_hits), share(counts.ll_hits, accesses)),
         ("RAM hits", grouped(counts.ram_hits), share(counts.ram_hits, accesses)),
     ]
-    if len(benchmark.runs) > 1:
-        scores = [CostModel.parse(score.model).score(run.counts) for run in benchmark.runs]
-        same = all(run.counts == benchmark.runs[0].counts for run in benchmark.runs)
-        note = (
-            f"all nine counts of {len(scores)} runs are identical" if same else f"of the score, over {len(scores)} runs"
+    return Section(title="", columns=(), rows=(*rows, *_spreads(benchmark)))
+
+
+def _spreads(benchmark: Benchmark) -> list[Row]:
+    found = spans(benchmark)
+    if found is None:
+        return []
+    rows: list[Row] = []
+    runs = len(benchmark.runs)
+    if runs > found.layouts:
+        within = " within each layout" if found.layouts > 1 else ""
+        same = f"all nine counts of {runs} runs are identical{within}"
+        rows.append(
+            ("noise", spread(*found.noise), same if found.identical else f"of the score, over {runs} runs{within}")
         )
-        rows.append(("noise", spread(min(scores), max(scores)), note))
-    return Section(title="", columns=(), rows=tuple(rows))
+    if found.layouts > 1:
+        rows.append(
+            ("layouts", grouped(found.layouts), f"score spread {spread(*found.score)}, Ir spread {spread(*found.ir)}")
+        )
+    return rows
 
 
 def _processes(benchmark: Benchmark) -> list[Section]:

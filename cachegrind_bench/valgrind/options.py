@@ -7,10 +7,14 @@ from enum import StrEnum
 from typing import TYPE_CHECKING
 
 from cachegrind_bench.errors import UsageError
+from cachegrind_bench.hermetic.layouts import PAGE
 
 if TYPE_CHECKING:
     from pathlib import Path
 
+# Where Valgrind begins to place what the program maps, on 64-bit Linux (aspacemgr-linux.c); a program that can lie
+# anywhere comes before, at a place of its own.
+_LOWEST = 0x0400_0000
 _SMALLEST_LINE = 16  # Valgrind's MIN_LINE_SIZE
 _LARGEST_SIZE = (1 << 31) - 1  # Valgrind keeps it in an int, and refuses more
 
@@ -100,13 +104,17 @@ OUTER_FORK = "fork"
 EXECS = ("execve",)
 
 
-def arguments(tool: Tool, geometry: Geometry, out: Path, *, guest_chase_off: bool) -> tuple[str, ...]:
-    """Return Valgrind's options for one run that writes `out.PID` and `log.PID` into this directory."""
+def arguments(tool: Tool, geometry: Geometry, out: Path, *, guest_chase_off: bool, pages: int = 0) -> tuple[str, ...]:
+    """Return Valgrind's options for one run that writes `out.PID` and `log.PID` into this directory.
+
+    `pages` is how much higher than usual the program's heap and libraries are to lie.
+    """
     folder = str(out).replace("%", "%%")
     common = (
         f"--tool={tool.value}",
         *_COMMON,
         *(("--vex-guest-chase=no",) if guest_chase_off else ()),
+        *((f"--aspace-minaddr={_LOWEST + pages * PAGE:#x}",) if pages else ()),
         "--cache-sim=yes",
         f"--I1={geometry.I1}",
         f"--D1={geometry.D1}",

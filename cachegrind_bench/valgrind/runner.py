@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING, Protocol
 from cachegrind_bench.errors import FileFormatError, MeasurementError, UsageError
 from cachegrind_bench.hermetic import environment
 from cachegrind_bench.hermetic.launch import Invocation, Outcome, Output, launch
+from cachegrind_bench.hermetic.layouts import layout
 from cachegrind_bench.valgrind.failures import check_outcome, refused_programs
 from cachegrind_bench.valgrind.options import Geometry, Tool, arguments
 from cachegrind_bench.valgrind.processes import account
@@ -36,7 +37,7 @@ class Target:
     cwd: str
     stdin: str | None = None
     cpu: int | None = None
-    layout: int = 0
+    layout: int = 0  # see hermetic.layouts
     padding: bool = True
     timeout_ms: int | None = None
     clock: Clock | None = None
@@ -46,6 +47,7 @@ class Target:
     ignore_status: bool = False
     held_back: tuple[str, ...] = ()
     lines: bool = False  # keep the counts of source lines, too; it concerns reading only
+    record_files: bool = False  # note what a measured execution reads
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -89,7 +91,13 @@ class ValgrindRunner:
     def measure(self, target: Target, tool: Tool) -> Measurement:
         """Execute once under Valgrind."""
         self.scratch.renew(self.valgrind.libexec)
-        options = arguments(tool, self.geometry, self.scratch.out, guest_chase_off=self.valgrind.guest_chase_off)
+        options = arguments(
+            tool,
+            self.geometry,
+            self.scratch.out,
+            guest_chase_off=self.valgrind.guest_chase_off,
+            pages=layout(target.layout).pages,
+        )
         argv = (self.valgrind.launcher, *options, *target.argv)
         outcome = launch(self._invocation(target, argv, tool=tool), self.scratch, echo=self.echo)
         if self.keep is not None:
@@ -109,7 +117,8 @@ class ValgrindRunner:
         variables = {**target.variables, "TMPDIR": str(self.scratch.tmp), "VALGRIND_LIB": str(self.scratch.lib)}
         if target.padding:
             extra = _preload_bytes(variables, self.scratch.lib)
-            variables = environment.pad(variables, target.argv, target.executable, extra=extra, layout=target.layout)
+            shift = layout(target.layout).stack
+            variables = environment.pad(variables, target.argv, target.executable, extra=extra, shift=shift)
         invocation = Invocation(
             argv=argv,
             env=variables,
@@ -121,6 +130,8 @@ class ValgrindRunner:
             output=target.output,
             tool=None if tool is None else self.valgrind.image(tool.value),
             timeout_ms=target.timeout_ms,
+            # Natively the loader looks elsewhere: it knows the real CPU. So only what is measured tells.
+            record_files=target.record_files and tool is not None,
         )
         return invocation if target.seed is None else replace(invocation, seed=target.seed)
 

@@ -10,7 +10,7 @@ from pathlib import Path
 
 import pytest
 
-from cachegrind_bench.hermetic.launcher import _descendants
+from cachegrind_bench.hermetic.tracee import descendants_of
 
 # The first thread ends (SYS_exit) and leaves the process to another: what `pthread_exit` in `main` does.
 WITHOUT_FIRST_THREAD = """
@@ -28,6 +28,6 @@ def test_a_zombie_is_living_while_it_has_threads(code: str, living: bool) -> Non
             while b") Z " not in Path(f"/proc/{child.pid}/stat").read_bytes():
                 assert time.monotonic() < deadline
                 time.sleep(0.01)
-            assert (child.pid in _descendants(os.getpid())) is living
+            assert (child.pid in descendants_of(os.getpid())) is living
         finally:
             child.kill()

@@ -95,6 +95,13 @@ def test_callgrind_is_asked_to_split_at_forks_and_execs() -> None:
     assert "--callgrind-out-file=/tmp/cg-bench.00/out/out.%p" in found
 
 
+def test_another_layout_begins_so_many_pages_above_valgrinds_usual_place() -> None:
+    usual = arguments(Tool.CACHEGRIND, Geometry(), OUT, guest_chase_off=True, pages=0)
+    assert not [argument for argument in usual if "aspace" in argument]
+    for tool in Tool:
+        assert "--aspace-minaddr=0x4025000" in arguments(tool, Geometry(), OUT, guest_chase_off=True, pages=37)
+
+
 def test_an_old_valgrind_is_not_given_what_it_does_not_know() -> None:
     found = arguments(Tool.CACHEGRIND, Geometry(), OUT, guest_chase_off=False)
     assert not [argument for argument in found if "chase" in argument]

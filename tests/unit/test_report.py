@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import io
 import json
+from dataclasses import replace
 from typing import TYPE_CHECKING, Any
 
 import pytest
@@ -87,10 +88,41 @@ def test_identical_runs_are_called_so() -> None:
 
 
 def test_runs_that_differ_tell_the_spread_of_the_score() -> None:
-    from dataclasses import replace
-
     runs = (Run(layout=0, counts=VECTOR), Run(layout=0, counts=replace(VECTOR, Ir=1353 + 342)))
     assert facts(benchmark(runs=runs))["noise"] == ("10 %", "of the score, over 2 runs")
+
+
+def in_layouts(*runs: tuple[int, int]) -> Benchmark:
+    """Return a benchmark with runs in these layouts, with so many instructions more than the usual counts."""
+    return benchmark(runs=tuple(Run(layout=layout, counts=replace(VECTOR, Ir=1353 + more)) for layout, more in runs))
+
+
+def test_layouts_tell_their_spread_and_are_no_noise() -> None:
+    found = facts(in_layouts((0, 0), (1, 342), (2, 171)))
+    assert found["layouts"] == ("3", "score spread 10 %, Ir spread 25 %")
+    assert "noise" not in found
+    assert "layouts" not in facts(in_layouts((0, 0), (0, 342)))
+
+
+def test_noise_is_told_within_layouts() -> None:
+    found = facts(in_layouts((0, 0), (0, 0), (1, 342), (1, 342)))
+    assert found["noise"] == ("0", "all nine counts of 4 runs are identical within each layout")
+    found = facts(in_layouts((0, 0), (0, 0), (1, 0), (1, 342)))
+    assert found["noise"] == ("10 %", "of the score, over 4 runs within each layout")
+    # The layouts themselves do not differ: their lower medians are the same.
+    assert found["layouts"] == ("2", "score spread 0, Ir spread 0")
+
+
+def test_the_summary_tells_the_spread_over_layouts_and_calls_runs_identical_within_them() -> None:
+    stream = io.StringIO()
+    summary.render(result(in_layouts((0, 0), (0, 0), (3, 342))), stream)
+    found = json.loads(stream.getvalue())["benchmarks"][0]
+    assert found["layouts"] == {
+        "count": 2,
+        "score": {"min": 3418, "max": 3760},
+        "Ir": {"min": 1353, "max": 1695},
+    }
+    assert (found["runs"], found["runs_identical"]) == (3, True)
 
 
 def test_what_could_not_be_pinned_is_told_with_the_reason() -> None:

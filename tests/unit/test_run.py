@@ -118,6 +118,32 @@ def test_it_is_executed_as_often_as_the_plan_says(warmup: int, repeat: int) -> N
         assert "[measuring 2 of 3 under Cachegrind]" in runner.log
 
 
+def test_every_layout_is_measured_as_often_as_the_plan_says_and_noted_with_each_run() -> None:
+    counts = [times(VECTOR, factor) for factor in (5, 1, 4, 2, 6, 3)]
+    runner = FakeRunner([], measured=[measurement(item) for item in counts])
+    found = run(runner, layouts=3, repeat=2)
+    assert executions(runner) == ["warm-up"] + ["cachegrind"] * 6
+    assert [target.layout for target in runner.targets] == [0, 0, 0, 1, 1, 2, 2]
+    assert [(item.layout, item.counts) for item in found.runs] == list(zip((0, 0, 1, 1, 2, 2), counts, strict=True))
+    assert found.counts == times(VECTOR, 3)  # the lower median of all runs
+    assert "[measuring 4 of 6 under Cachegrind]" in runner.log
+
+
+def test_a_layout_means_the_same_however_many_are_measured() -> None:
+    few, many = FakeRunner([]), FakeRunner([])
+    run(few, layouts=2)
+    run(many, layouts=5)
+    assert many.targets[: len(few.targets)] == few.targets
+
+
+def test_all_layouts_are_measured_again_where_processes_turn_up_in_a_later_one() -> None:
+    runner = FakeRunner([], measured=[measurement(), measurement(split_needed=True)])
+    found = run(runner, warmup=0, layouts=2)
+    assert [target.layout for target in runner.targets] == [0, 1, 0, 1]
+    assert executions(runner) == ["cachegrind", "cachegrind", "callgrind", "callgrind"]
+    assert [item.layout for item in found.runs] == [0, 1]
+
+
 def test_a_failing_warm_up_ends_the_run() -> None:
     runner = FakeRunner([], warm=CommandFailedError("x", exit_status=1))
     with pytest.raises(CommandFailedError):

@@ -2,26 +2,33 @@
 
 from __future__ import annotations
 
+import ctypes
 import errno
 import fcntl
 import hashlib
 import os
 import struct
+from typing import TYPE_CHECKING
 
 import pytest
 
 from cachegrind_bench.hermetic.kernel import ARCHITECTURES
 from cachegrind_bench.hermetic.launch import PINNED_CLOCK
+from cachegrind_bench.hermetic.recorder import Recorder
 from cachegrind_bench.hermetic.supervisor import Clock, Supervisor, _device_file, _RefuseError
+
+if TYPE_CHECKING:
+    from pathlib import Path
 
 SECOND = 1_000_000_000
 BUFFER = 0x1000
+AT_FDCWD, NOFOLLOW = (1 << 64) - 100, 0x100
 
 
 class Watched(Supervisor):
     """A supervisor that notes what it would write into the program's memory."""
 
-    def __init__(self, clock: Clock | None) -> None:
+    def __init__(self, clock: Clock | None, recorder: Recorder | None = None) -> None:
         super().__init__(
             -1,
             ARCHITECTURES["x86_64"],
@@ -31,6 +38,7 @@ class Watched(Supervisor):
             out="/nowhere",
             randomness=True,
             clock=clock,
+            recorder=recorder,
         )
         self.written: list[tuple[int, bytes]] = []
 
@@ -131,6 +139,56 @@ def test_bytes_for_such_an_address_are_refused_as_the_kernel_would(monkeypatch: 
 
 def test_an_unknown_call_is_left_to_the_kernel() -> None:
     assert Watched(None).ask("") == (False, 0)
+
+
+def address_of(text: bytes) -> int:
+    """Return where this text is in our memory; it stays there for as long as the test runs."""
+    buffer = ctypes.create_string_buffer(text)
+    KEPT.append(buffer)
+    return ctypes.addressof(buffer)
+
+
+KEPT: list[object] = []
+
+
+def test_a_recorded_call_is_the_kernels_to_answer_even_with_a_pinned_clock(tmp_path: Path) -> None:
+    recorder = Recorder("/scratch")
+    supervisor = Watched(PINNED_CLOCK, recorder)
+    path = os.fsencode(tmp_path / "data")
+    assert supervisor.ask("stat", address_of(path)) == (False, 0)
+    assert supervisor.ask("newfstatat", AT_FDCWD, address_of(path), 0, NOFOLLOW) == (False, 0)
+    assert recorder.notes.as_list() == [["look", path, "ENOENT", ()], ["link", path, "ENOENT", ()]]
+    assert supervisor.written == []
+
+
+def test_a_random_device_that_is_opened_for_writing_is_the_kernels(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(Supervisor, "_open", lambda *_: pytest.fail("it was answered"))
+    device = address_of(b"/dev/urandom")
+    supervisor = Watched(None, Recorder("/scratch"))
+    assert supervisor.ask("openat", AT_FDCWD, device, os.O_WRONLY) == (False, 0)
+    with pytest.raises(pytest.fail.Exception, match="it was answered"):
+        supervisor.ask("openat", AT_FDCWD, device, os.O_RDONLY)
+
+
+def test_an_address_where_nothing_is_says_nothing_of_files() -> None:
+    recorder = Recorder("/scratch")
+    assert recorder.take("stat", os.getpid(), [8])
+    assert (recorder.notes.incomplete, recorder.notes.as_list()) == (None, [])
+
+
+def test_memory_that_may_not_be_read_makes_the_recording_incomplete(monkeypatch: pytest.MonkeyPatch) -> None:
+    def refuse(*_: object) -> bytes:
+        raise PermissionError(errno.EACCES, "Permission denied")
+
+    monkeypatch.setattr("cachegrind_bench.hermetic.recorder.peek_string", refuse)
+    recorder = Recorder("/scratch")
+    recorder.take("stat", os.getpid(), [8])
+    assert recorder.notes.incomplete == "the program's memory cannot be read: Permission denied"
+
+
+def test_calls_that_others_want_to_know_of_are_handed_on() -> None:
+    recorder = Recorder("/scratch")
+    assert not any(recorder.take(name, os.getpid(), [0] * 6) for name in ("openat", "execve", "clone", "clock_gettime"))
 
 
 def test_the_random_device_never_ends_and_is_the_same_for_one_seed() -> None:

@@ -1,0 +1,148 @@
+"""What a supervised run depends on in the file system: each path as it was before the run first read it.
+
+Knows paths; must not know system calls. Runs inside the launcher: only the standard library, and little of it.
+"""
+
+from __future__ import annotations
+
+import os
+import stat
+import time
+
+from cachegrind_bench.hermetic import files
+
+# What was asked of a path. FILE: its bytes. LOOK: what stat tells. LINK: the same of a link itself. A folder that was
+# opened is noted as LIST: the names in it.
+FILE, LOOK, LINK, LIST = "file", "look", "link", "list"
+
+_MOST = 50_000
+# A young file may be replaced while the run lasts (by another one compiling the same module), and one that the run
+# replaces itself is mostly young (its preparation made it): both are read at once, while they are what the run saw.
+_YOUNG_NS, _LONGEST_READ = 600_000_000_000, 64 << 20
+_HARMLESS = frozenset((b"null", b"zero", b"full", b"random", b"urandom", b"tty", b"ptmx", b"console"))
+_STANDARD = {b"/dev/stdin": b"/dev/fd/0", b"/dev/stdout": b"/dev/fd/1", b"/dev/stderr": b"/dev/fd/2"}
+_FILES_IN_DEV = (b"/dev/shm/", b"/dev/mqueue/")  # programs share these, so what they read there counts
+
+Note = tuple[str, str, files.Stamp]  # kind, value (of a file only if it was read at once), stamp
+
+
+class Notes:
+    """Collects notes until it has to give up: `incomplete` then says why."""
+
+    def __init__(self, scratch: str) -> None:
+        self.incomplete: str | None = None
+        self._found: dict[tuple[str, bytes], Note] = {}
+        raw = os.fsencode(scratch)
+        self._scratch = tuple({raw + b"/", os.path.realpath(raw) + b"/"})
+        self._made: set[bytes] = set()
+        self._altered: set[bytes] = set()
+        root = os.stat("/").st_dev
+        self._unreal = {os.stat(place).st_dev for place in ("/proc", "/sys") if os.path.isdir(place)} - {root}
+
+    def give_up(self, why: str) -> None:
+        """Note that not everything the run depends on can be known; the first reason counts."""
+        self.incomplete = self.incomplete or why
+
+    def as_list(self) -> list[list[object]]:
+        """Return kind, path, value and stamp of every input."""
+        return [[note[0], path, *note[1:]] for (_kind, path), note in self._found.items()]
+
+    def read(self, kind: str, path: bytes, thread: int) -> None:
+        """Note that a path is about to be read in this way."""
+        actual = self._actual(kind, path, thread)
+        if actual is None:
+            return
+        if self.is_ours(actual):
+            real = os.path.realpath(actual)
+            if real == actual or self.is_ours(real):
+                return
+            actual = real
+        known = (FILE, actual) in self._found
+        if (kind, actual) in self._found or (known and (kind == LOOK or actual in self._altered)):
+            return
+        if actual in self._altered:
+            real = os.path.realpath(actual)
+            if real == actual:
+                self.give_up(f"it reads {os.fsdecode(actual)}, which it has changed itself")
+            else:  # a link that it made
+                self.read(kind, real, thread)
+        elif len(self._found) >= _MOST:
+            self.give_up(f"it reads more than {_MOST:,} files")
+        else:
+            note = self._note(kind, actual)
+            if note is not None:
+                self._found[kind, actual] = note
+
+    def make(self, path: bytes) -> None:
+        """Note that what is at this path from now on, were it nothing, is the run's own work."""
+        self._add(self._made, path)
+
+    def alter(self, path: bytes) -> None:
+        """Note that the run may change what is at this path."""
+        self._add(self._altered, path)
+
+    def is_ours(self, path: bytes) -> bool:
+        """Tell whether the run has made this path, or a folder that it is in."""
+        if path.startswith(self._scratch):
+            return True
+        while self._made and len(path) > 1:
+            if path in self._made:
+                return True
+            path = os.path.dirname(path)
+        return False
+
+    def _add(self, paths: set[bytes], path: bytes) -> None:
+        path = path.removesuffix(b"/.")
+        if path.startswith(self._scratch):
+            return
+        if len(paths) >= _MOST:
+            self.give_up(f"it writes more than {_MOST:,} files")
+            return
+        paths.add(path)
+        paths.add(os.path.join(os.path.realpath(os.path.dirname(path)), os.path.basename(path)))
+
+    def _actual(self, kind: str, path: bytes, thread: int) -> bytes | None:
+        """Return the path that this one stands for, None where it is part of the machine."""
+        path = _STANDARD.get(path, path)
+        if path.startswith(b"/dev/fd/"):
+            path = b"/proc/self" + path[4:]
+        for own in (b"/proc/self/", b"/proc/thread-self/"):
+            if path.startswith(own):
+                path = b"/proc/%d/" % thread + path[len(own) :]
+        if path.startswith(b"/proc/"):
+            real = os.path.realpath(path)
+            return None if real.startswith(b"/proc/") else real
+        if path.split(b"/")[1] in (b"proc", b"sys"):
+            return None
+        if path.startswith(b"/dev/") and not path.startswith(_FILES_IN_DEV):
+            name = path[5:]
+            if kind == FILE and name not in _HARMLESS and not name.startswith(b"pts/") and _is_device(path):
+                self.give_up(f"it reads the device {os.fsdecode(path)}")
+            return None
+        return path
+
+    def _note(self, kind: str, path: bytes) -> Note | None:
+        try:
+            status = os.stat(path, follow_symlinks=kind != LINK)
+        except OSError as error:
+            return (kind, files.reason(error), ())
+        if status.st_dev in self._unreal:  # by a link, as /etc/mtab is one
+            return None
+        if kind != FILE:
+            return (kind, files.look(path, follow=kind == LOOK), ())
+        mark = files.stamp(status)
+        if stat.S_ISDIR(status.st_mode):
+            return (LIST, files.names(path), mark)
+        if not stat.S_ISREG(status.st_mode):
+            self.give_up(f"it reads {os.fsdecode(path)}, which is no file")
+            return None
+        young = time.time_ns() - max(mark[3:]) < _YOUNG_NS and status.st_size <= _LONGEST_READ
+        return (FILE, files.content(path) if young else "", mark)
+
+
+def _is_device(path: bytes) -> bool:
+    try:
+        mode = os.stat(path).st_mode
+    except OSError:
+        return False
+    return stat.S_ISCHR(mode) or stat.S_ISBLK(mode)

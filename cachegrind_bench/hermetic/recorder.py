@@ -1,0 +1,231 @@
+"""Which files the supervised program reads, from the system calls it makes: told of each call while its caller waits.
+
+Knows calls and their arguments; what to keep of a path is the matter of `notes`. Runs inside the launcher: only the
+standard library, and little of it.
+"""
+
+from __future__ import annotations
+
+import errno
+import os
+import struct
+
+from cachegrind_bench.hermetic.notes import FILE, LINK, LOOK, Notes
+from cachegrind_bench.hermetic.tracee import peek, peek_string
+
+_AT_FDCWD, _AT_SYMLINK_NOFOLLOW, _RENAME_EXCHANGE = -100, 0x100, 2
+_NEW_NAMESPACES = 0x7E020000  # CLONE_NEWNS, NEWCGROUP, NEWUTS, NEWIPC, NEWUSER, NEWPID, NEWNET
+_UNIX = 1  # AF_UNIX
+_ADDRESS = 110  # bytes of struct sockaddr_un
+
+# What is asked, and where the arguments are: folder (None: always the working directory), path, and flags if any.
+_READS: dict[str, tuple[str, int | None, int, int | None]] = {
+    "stat": (LOOK, None, 0, None),
+    "lstat": (LINK, None, 0, None),
+    "newfstatat": (LOOK, 0, 1, 3),
+    "statx": (LOOK, 0, 1, 2),
+    "access": (LOOK, None, 0, None),
+    "faccessat": (LOOK, 0, 1, None),
+    "faccessat2": (LOOK, 0, 1, 3),
+    "readlink": (LINK, None, 0, None),
+    "readlinkat": (LINK, 0, 1, None),
+    "chdir": (LOOK, None, 0, None),
+    "statfs": (LOOK, None, 0, None),
+    "getxattr": (LOOK, None, 0, None),
+    "lgetxattr": (LINK, None, 0, None),
+    "listxattr": (LOOK, None, 0, None),
+    "llistxattr": (LINK, None, 0, None),
+    "execve": (FILE, None, 0, None),
+    "execveat": (FILE, 0, 1, None),
+}
+_OPENS = {"open": (None, 0, 1), "openat": (0, 1, 2), "openat2": (0, 1, 2), "creat": (None, 0, 1)}
+_MAKES = {"mkdir": (None, 0), "mkdirat": (0, 1), "mknod": (None, 0), "mknodat": (0, 1)}
+_REMOVES = {"unlink": (None, 0), "rmdir": (None, 0), "unlinkat": (0, 1)}
+_LINKS = {"symlink": (None, 1), "symlinkat": (1, 2)}
+_MOVES = {
+    "rename": (None, 0, None, 1),
+    "renameat": (0, 1, 2, 3),
+    "renameat2": (0, 1, 2, 3),
+    "link": (None, 0, None, 1),
+    "linkat": (0, 1, 2, 3),
+}
+_UNKNOWABLE = {
+    "io_uring_setup": "it reads files in a way that cannot be followed (io_uring)",
+    "open_by_handle_at": "it opens files by handle",
+    "pidfd_getfd": "it takes files from another process",
+    "chroot": "it changes its root folder",
+    "pivot_root": "it changes its root folder",
+    "mount": "it mounts",
+    "move_mount": "it mounts",
+    "open_tree": "it mounts",
+    "setns": "it enters another namespace",
+    "msgget": "it uses message queues",
+    "mq_open": "it uses message queues",
+}
+_SHARED = ("clone", "clone3", "open", "openat", "execve", "execveat")  # others want to know of these, too
+CALLS = tuple(
+    {**_READS, **_OPENS, **_MAKES, **_REMOVES, **_LINKS, **_MOVES, **_UNKNOWABLE}
+    | dict.fromkeys(("clone", "clone3", "truncate", "socket", "connect", "shmget", "unshare"))
+)
+
+
+class Recorder:
+    """Turns calls into notes."""
+
+    def __init__(self, scratch: str) -> None:
+        self.notes = Notes(scratch)
+
+    def take(self, name: str, thread: int, args: list[int]) -> bool:
+        """Note what this call reads or changes; return whether the call is nobody else's concern."""
+        if self.notes.incomplete is None and name in CALLS:
+            try:
+                self._take(name, thread, args)
+            except OSError as error:
+                # Other errors are the program's: no such address, or it was killed meanwhile.
+                if error.errno in (errno.EACCES, errno.EPERM):
+                    self.notes.give_up(f"the program's memory cannot be read: {error.strerror}")
+        return name in CALLS and name not in _SHARED
+
+    def _take(self, name: str, thread: int, args: list[int]) -> None:
+        if name in _READS:
+            self._read(name, thread, args)
+        elif name in _OPENS:
+            self._open(name, thread, args)
+        elif name in _UNKNOWABLE:
+            self.notes.give_up(_UNKNOWABLE[name])
+        elif name in _MOVES:
+            self._move(name, thread, args)
+        elif name in _MAKES or name in _REMOVES or name in _LINKS:
+            path = self._path(thread, args, *{**_MAKES, **_REMOVES, **_LINKS}[name])
+            if path is not None:
+                self._change_entry(path, thread, name)
+        elif name == "truncate":
+            path = self._path(thread, args, None, 0)
+            if path is not None:
+                self.notes.read(FILE, path, thread)
+                self.notes.alter(path)
+        else:
+            self._talk(name, thread, args)
+
+    def _read(self, name: str, thread: int, args: list[int]) -> None:
+        kind, folder, place, flags = _READS[name]
+        path = self._path(thread, args, folder, place)
+        if flags is not None and args[flags] & _AT_SYMLINK_NOFOLLOW:
+            kind = LINK
+        if path is None and name == "execveat":  # of a file that is open
+            path = os.readlink(b"/proc/%d/fd/%d" % (thread, _signed(args[0])))
+        if path is not None:
+            self.notes.read(kind, path, thread)
+
+    def _open(self, name: str, thread: int, args: list[int]) -> None:
+        folder, place, at = _OPENS[name]
+        path = self._path(thread, args, folder, place)
+        if path is None:
+            return
+        flags = args[at]
+        if name == "creat":
+            flags = os.O_WRONLY | os.O_CREAT | os.O_TRUNC
+        elif name == "openat2":
+            flags = struct.unpack("=Q", peek(thread, flags, 8))[0]
+        if flags & os.O_TMPFILE == os.O_TMPFILE:  # a file without a name
+            return
+        if flags & os.O_PATH:
+            self.notes.read(LINK if flags & os.O_NOFOLLOW else LOOK, path, thread)
+            return
+        if flags & os.O_NOFOLLOW or (flags & os.O_CREAT and flags & os.O_EXCL):
+            self.notes.read(LINK, path, thread)
+        if flags & os.O_TRUNC or (flags & os.O_CREAT and not os.path.exists(path)):
+            self._open_anew(path, thread, flags)
+        else:
+            self._open_as_it_is(path, thread, flags)
+
+    def _open_anew(self, path: bytes, thread: int, flags: int) -> None:
+        if not flags & os.O_CREAT:
+            self.notes.read(LOOK, path, thread)
+        if os.access(path if os.path.exists(path) else os.path.dirname(path), os.W_OK):
+            self.notes.make(path)
+        else:
+            self.notes.read(FILE, path, thread)
+
+    def _open_as_it_is(self, path: bytes, thread: int, flags: int) -> None:
+        mode = flags & os.O_ACCMODE
+        if mode != os.O_WRONLY:
+            self.notes.read(FILE, path, thread)
+        elif not flags & os.O_CREAT:
+            self.notes.read(LOOK, path, thread)
+        if mode != os.O_RDONLY:
+            self.notes.alter(path)
+
+    def _change_entry(self, path: bytes, thread: int, name: str) -> None:
+        """Note that an entry of a folder is made or removed, if that can be done."""
+        self.notes.read(LINK, path, thread)
+        there = os.path.lexists(path)
+        if there is (name in _REMOVES) and os.access(os.path.dirname(path.removesuffix(b"/.")), os.W_OK):
+            if name in _LINKS:  # what is read through it is not its own
+                self.notes.alter(path)
+            else:
+                self.notes.make(path)
+
+    def _move(self, name: str, thread: int, args: list[int]) -> None:
+        places = _MOVES[name]
+        source, target = self._path(thread, args, *places[:2]), self._path(thread, args, *places[2:])
+        if source is None or target is None:
+            return
+        if not self.notes.is_ours(source) and os.path.isdir(source) and not os.path.islink(source):
+            self.notes.give_up(f"it moves the folder {os.fsdecode(source)}")
+        elif name == "renameat2" and args[4] & _RENAME_EXCHANGE:
+            self.notes.give_up(f"it exchanges {os.fsdecode(source)} for another file")
+        self.notes.read(FILE, source, thread)
+        self.notes.read(LINK, source, thread)
+        if os.path.lexists(source) and os.access(os.path.dirname(target), os.W_OK):
+            self.notes.make(target)
+            if name.startswith("rename"):
+                self.notes.make(source)
+
+    def _talk(self, name: str, thread: int, args: list[int]) -> None:
+        """Give up where the program is told something by others."""
+        if name == "socket" and args[0] != _UNIX:
+            self.notes.give_up("it uses the network")
+        elif name == "connect":
+            address = peek(thread, args[1], min(args[2], _ADDRESS))
+            if address[:2] == struct.pack("=H", _UNIX):
+                self._connect(address[2:], thread)
+        elif name == "shmget" and args[0]:
+            self.notes.give_up("it shares memory with other processes")
+        elif name in ("clone", "clone3", "unshare"):
+            flags = struct.unpack("=Q", peek(thread, args[0], 8))[0] if name == "clone3" else args[0]
+            if flags & _NEW_NAMESPACES:
+                self.notes.give_up("it makes namespaces of its own")
+
+    def _connect(self, name: bytes, thread: int) -> None:
+        path = name.partition(b"\0")[0]
+        if not path.startswith(b"/"):
+            self.notes.give_up("it talks to another process")
+        elif not self.notes.is_ours(path):
+            self.notes.read(LOOK, path, thread)
+            if os.path.exists(path):
+                self.notes.give_up(f"it talks to another process through {os.fsdecode(path)}")
+
+    def _path(self, thread: int, args: list[int], folder: int | None, place: int) -> bytes | None:
+        """Return the absolute path that a call names, None if it names none.
+
+        A slash at the end becomes `/.`, which means the same: that it must be a folder, and that a link is followed.
+        """
+        text = peek_string(thread, args[place])
+        if not text:
+            return None
+        if not text.startswith(b"/"):
+            number = _AT_FDCWD if folder is None else _signed(args[folder])
+            base = b"cwd" if number == _AT_FDCWD else b"fd/%d" % number
+            start = os.readlink(b"/proc/%d/%s" % (thread, base))
+            if start.endswith(b" (deleted)") and not self.notes.is_ours(start):
+                self.notes.give_up("it works in a folder that was removed")
+            text = start + b"/" + text
+        parts = [part for part in text.split(b"/") if part not in (b"", b".")]
+        plain = b"/" + b"/".join(parts)
+        return plain + b"/." if text.endswith((b"/", b"/.")) and parts else plain
+
+
+def _signed(value: int) -> int:
+    """Read an argument as the kernel reads a descriptor: 32 bits with sign."""
+    return (value & 0xFFFFFFFF ^ 0x80000000) - 0x80000000
