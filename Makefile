@@ -11,6 +11,7 @@ PURE := \
   cachegrind_bench/valgrind/callgrindfile.py \
   cachegrind_bench/valgrind/callgrindtext.py \
   cachegrind_bench/compare/*.py \
+  cachegrind_bench/config/*.py \
   cachegrind_bench/render/comparison/*.py \
   cachegrind_bench/valgrind/options.py \
   cachegrind_bench/hermetic/environment.py \

@@ -15,6 +15,7 @@ import click
 from click.shell_completion import shell_complete
 
 from cachegrind_bench._version import __version__
+from cachegrind_bench.cli.configured import configured
 from cachegrind_bench.cli.output import flush, forget, occupy_standard_descriptors, write_error
 from cachegrind_bench.errors import CgBenchError, MeasurementError, NotComparableError
 from cachegrind_bench.interruption import Cancel
@@ -25,6 +26,8 @@ if TYPE_CHECKING:
 # Each command is one module with a click command `command`; imported only when it is used, for a quick start.
 COMMANDS = {
     "run": "Measure a command: one exact, repeatable score.",
+    "list": "List the benchmarks of the project's suite.",
+    "init": "Write a configuration to start from.",
     "show": "Show a result file again: totals, hits, hottest functions.",
     "diff": "Compare two results: what moved, by how much, who did it.",
     "merge": "Merge results into one, such as those of a suite's shards.",
@@ -166,7 +169,7 @@ def _run(words: list[str]) -> int:
         # Not `cli.main`, which turns a broken pipe into exit code 1 and interrupts into its own words.
         if os.environ.get(_COMPLETE):
             return shell_complete(cli, {}, "cg-bench", _COMPLETE, os.environ[_COMPLETE])
-        with cli.make_context("cg-bench", words) as context:
+        with cli.make_context("cg-bench", words, default_map=configured(words)) as context:
             status = cli.invoke(context)
         flush()
         return status if isinstance(status, int) else OK

@@ -16,6 +16,8 @@ from cachegrind_bench.cli import output
 from cachegrind_bench.cli.options import Function, execution_options, execution_plan, geometry
 
 if TYPE_CHECKING:
+    from collections.abc import Mapping
+
     from cachegrind_bench.measure.run import Plan
     from cachegrind_bench.model.result import Result
 
@@ -30,6 +32,13 @@ def measuring_options(function: Function) -> Function:
             click.option("-o", "--output", metavar="FILE", help="Write the result file here; '-' is stdout."),
             click.option(
                 "--repeat", type=click.IntRange(1, 1000), default=1, show_default=True, help="Measured executions."
+            ),
+            click.option(
+                "--layouts",
+                type=click.IntRange(1, 64),
+                default=1,
+                show_default=True,
+                help="Memory layouts to measure under, --repeat times each.",
             ),
             click.option(
                 "--warmup", type=click.IntRange(0, 100), default=1, show_default=True, help="Native executions before."
@@ -51,12 +60,13 @@ def check_output(options: dict[str, Any]) -> None:
         check_writable(Path(options["output"]))
 
 
-def measuring_plan(options: dict[str, Any]) -> Plan:
-    """Return what `command_argument` and `measuring_options` ask for."""
+def measuring_plan(options: Mapping[str, Any], cwd: Path | None = None) -> Plan:
+    """Return what `command_argument` and `measuring_options` ask for, in `cwd` if given."""
     return replace(
-        execution_plan(options),
+        execution_plan(options, cwd),
         id=printable(options["benchmark_id"]),
         repeat=options["repeat"],
+        layouts=options["layouts"],
         warmup=options["warmup"],
         require_sealed=options["require_sealed"],
     )

@@ -3,17 +3,18 @@
 from __future__ import annotations
 
 import os
-import re
 import stat
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, TypeVar
 
 import click
 
+from cachegrind_bench.cli.configured import configured_variables
+from cachegrind_bench.config.duration import milliseconds
 from cachegrind_bench.errors import UsageError
 
 if TYPE_CHECKING:
-    from collections.abc import Callable
+    from collections.abc import Callable, Mapping
 
     from cachegrind_bench.measure.run import Plan
     from cachegrind_bench.valgrind.options import Geometry
@@ -25,9 +26,6 @@ else:
 
 Function = TypeVar("Function", bound="Callable[..., Any]")
 
-_SECONDS = re.compile(r"([0-9]{1,9}(?:\.[0-9]{1,9})?)\s*(ms|s|m|min|h)?")
-_UNITS_MS = {"ms": 1, "s": 1000, "m": 60_000, "min": 60_000, "h": 3_600_000, None: 1000}
-
 
 class Duration(_Milliseconds):
     """Seconds, or a number with a unit (ms, s, min, h); the value is in milliseconds."""
@@ -38,11 +36,10 @@ class Duration(_Milliseconds):
         """Return milliseconds."""
         if isinstance(value, int):
             return value
-        match = _SECONDS.fullmatch(str(value).strip())
-        milliseconds = round(float(match[1]) * _UNITS_MS[match[2]]) if match else 0
-        if milliseconds <= 0:
-            self.fail(f"{value!r} is not a time: write seconds, as in 90, or 1.5min", param, ctx)
-        return milliseconds
+        try:
+            return milliseconds(str(value))
+        except UsageError as error:
+            self.fail(f"{error.message}: {error.hint}", param, ctx)
 
 
 def format_option(function: Function) -> Function:
@@ -105,20 +102,20 @@ def require_command(command: tuple[str, ...]) -> tuple[str, ...]:
     return words
 
 
-def execution_plan(options: dict[str, Any]) -> Plan:
-    """Return what `command_argument` and `execution_options` ask for; the environment is read here."""
+def execution_plan(options: Mapping[str, Any], cwd: Path | None = None) -> Plan:
+    """Return what `command_argument` and `execution_options` ask for, in `cwd` if given; the environment is read here."""
     from cachegrind_bench.hermetic.environment import Request
     from cachegrind_bench.hermetic.launch import PINNED_CLOCK
     from cachegrind_bench.measure.command import resolve
     from cachegrind_bench.measure.run import Plan
     from cachegrind_bench.model.score import CostModel
 
-    environ, cwd = dict(os.environ), working_directory()
+    environ, cwd = dict(os.environ), cwd or working_directory()
     return Plan(
         command=resolve(require_command(options["command"]), environ, cwd),
         cwd=cwd,
         environ=environ,
-        request=Request.parse(options["env"]),
+        request=Request.parse((*configured_variables(), *options["env"])),
         model=CostModel.parse(options["model"]),
         timeout_ms=options["timeout"],
         stdin=_input(options["stdin"], cwd),
@@ -129,7 +126,7 @@ def execution_plan(options: dict[str, Any]) -> Plan:
     )
 
 
-def geometry(options: dict[str, Any]) -> Geometry:
+def geometry(options: Mapping[str, Any]) -> Geometry:
     """Return the simulated caches that `execution_options` ask for."""
     from cachegrind_bench.valgrind.options import Cache, Geometry
 

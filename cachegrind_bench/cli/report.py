@@ -4,10 +4,12 @@ from __future__ import annotations
 
 import io
 from dataclasses import replace
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
+
+from cachegrind_bench.cli import output
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Sequence
+    from collections.abc import Callable, Mapping, Sequence
 
     from cachegrind_bench.model.result import Benchmark, Result
     from cachegrind_bench.render.report import Report
@@ -28,3 +30,10 @@ def report_text(
         text.write("\n" if index else "")
         layout.render(report_of(benchmark), text)
     return text.getvalue()
+
+
+def deliver_report(text: Callable[[], str], options: Mapping[str, Any]) -> None:
+    """Write the report: to stderr where the result itself went to stdout, nowhere with --quiet."""
+    if options["quiet"]:
+        return
+    (output.write_error if options["output"] == "-" else output.write)(text())

@@ -1,4 +1,4 @@
-"""`cg-bench run`: measure one command and report it."""
+"""`cg-bench run`: measure a command, or the suite, and report it."""
 
 from __future__ import annotations
 
@@ -11,22 +11,26 @@ import click
 
 from cachegrind_bench.cli import output
 from cachegrind_bench.cli.measuring import check_output, measured, measuring_options, measuring_plan, write_result
-from cachegrind_bench.cli.options import command_argument, format_option
-from cachegrind_bench.cli.report import report_text
+from cachegrind_bench.cli.options import format_option
+from cachegrind_bench.cli.report import deliver_report, report_text
+from cachegrind_bench.cli.suite import refuse_options_of_a_suite, run_suite, suite_options
 from cachegrind_bench.errors import FileFormatError, UsageError
 
 if TYPE_CHECKING:
-    from cachegrind_bench.model.result import Result
     from cachegrind_bench.store.baselines import Baselines
 
 _EPILOG = """\b
-The command is executed warm-up + repeat times: by default twice, once natively to fill caches on disk (compiled
-Python files, for one) and once under Valgrind, which takes about a hundred times as long. A command that leaves state
-behind needs --prepare or --cleanup.
+The command is executed warm-up + repeat x layouts times: by default twice, once natively to fill caches on disk
+(compiled Python files, for one) and once under Valgrind, which takes about a hundred times as long. A command that
+leaves state behind needs --prepare or --cleanup.
+
+Without a command, the suite of the configuration is measured (cg-bench.toml or pyproject.toml): on every CPU at once,
+since counts do not care about load. 'cg-bench list' shows it, 'cg-bench init' writes one to start from.
 
 \b
 Examples:
   cg-bench run -- python benchmark.py
+  cg-bench run -o result.json -k 'json and not slow' -j 4
   cg-bench run --id startup -o result.json -- ./server --check-config
   cg-bench run --repeat 3 --env DATABASE_URL -- pytest -q tests/test_speed.py
   cg-bench run --save-baseline main -- python benchmark.py
@@ -40,24 +44,34 @@ Examples:
     context_settings={"allow_interspersed_args": False, "ignore_unknown_options": False},
     epilog=_EPILOG,
 )
+@suite_options
 @click.option("--save-baseline", metavar="NAME", help="Keep the result as a baseline, for 'cg-bench diff NAME ...'.")
 @measuring_options
 @click.option("--keep-out-files", metavar="DIR", help="Copy Valgrind's out files here, for cg_annotate or KCachegrind.")
 @click.option("--lines", is_flag=True, help="Record source lines too, for 'diff --lines' (a larger file).")
 @format_option
-@command_argument
-def command(**options: Any) -> None:
-    """Measure a command and print its score.
+@click.argument("command", nargs=-1, type=click.UNPROCESSED, metavar="[-- COMMAND [ARG]...]")
+def command(**options: Any) -> int:
+    """Measure a command, or without one the project's suite, and print the scores.
 
     The program sees a sealed environment: few variables (PATH, HOME, VIRTUAL_ENV, LD_LIBRARY_PATH, PYTHONPATH and what
     --env names), fixed randomness, one CPU. Its output goes to stderr; stdout carries only the report.
     """
-    from cachegrind_bench.model.codec import encode
-    from cachegrind_bench.store import baselines
-
     check_output(options)
+    if options["command"] in ((), ("--",)):
+        return run_suite(options)
+    refuse_options_of_a_suite(options)
+    _run_command(options)
+    return 0
+
+
+def _run_command(options: dict[str, Any]) -> None:
+    from cachegrind_bench.model.codec import encode
+    from cachegrind_bench.render import report
+    from cachegrind_bench.store.baselines import Baselines
+
     plan = replace(measuring_plan(options), lines=options["lines"])
-    saved, name = baselines.Baselines.find(plan.cwd), options["save_baseline"]
+    saved, name = Baselines.find(plan.cwd), options["save_baseline"]
     if name is not None:
         saved.prepare(name)
         _refuse_to_drop(saved, name, plan.benchmark_id)
@@ -67,7 +81,11 @@ def command(**options: Any) -> None:
         saved.save(name, encode(result))
         if not options["quiet"]:
             output.write_error(f"cg-bench: saved as baseline {name}\n")
-    _deliver(result, options)
+    write_result(result, options)
+    deliver_report(
+        lambda: report_text(result, result.benchmarks, options["form"], lambda item: report.measured(item, result.env)),
+        options,
+    )
 
 
 def _refuse_to_drop(saved: Baselines, name: str, benchmark_id: str) -> None:
@@ -86,21 +104,6 @@ def _refuse_to_drop(saved: Baselines, name: str, benchmark_id: str) -> None:
             f"the baseline {name!r} holds other benchmarks, which would be lost: {', '.join(others[:10])}",
             hint=f"save under another name, or begin anew: cg-bench baseline remove {name}",
         )
-
-
-def _deliver(result: Result, options: dict[str, Any]) -> None:
-    write_result(result, options)
-    if options["quiet"]:
-        return
-    from cachegrind_bench.render import report
-
-    text = report_text(
-        result, result.benchmarks, options["form"], lambda benchmark: report.measured(benchmark, result.env)
-    )
-    if options["output"] == "-":
-        output.write_error(text)
-    else:
-        output.write(text)
 
 
 def _directory(path: Path) -> Path:

@@ -37,7 +37,7 @@ _EPILOG = """\b
 Marks:
   ✓  all nine counts and every function's row stayed identical
   ✗  counts moved, and would between two runs of 'cg-bench run': functions and advice below
-  ~  counts depend on it, but every run has the same: the stack's layout, addresses, random bytes, hash seeds and kind
+  ~  counts depend on it, but every run has the same: the memory layout, addresses, random bytes, hash seeds and kind
      of stdout are pinned by the seal; another path of the working directory may move counts by up to 0.01 %, those of
      a short program by up to 0.1 % and 10,000 instructions
   –  skipped, or not to be told apart from the noise of plain repeats
@@ -67,7 +67,7 @@ Examples:
 def command(**options: Any) -> int:
     """Hunt noise: measure a command again and again, changing one thing at a time.
 
-    Changed are: nothing (plain repeats), the size of the caller's environment, the stack's layout, the depth of the
+    Changed are: nothing (plain repeats), the size of the caller's environment, the memory layout, the depth of the
     working directory, CPU load, the CPU, ASLR, random bytes, hash seeds, the clock, and the kind of stdout. For each it
     says whether the counts stayed identical, and if not, which functions moved and what to do. The program's output is
     shown only where it fails.

@@ -45,7 +45,7 @@ def _commit(commit: Commit) -> dict[str, object]:
 
 def _benchmark(benchmark: Benchmark, strings: dict[str, int]) -> dict[str, object]:
     score = benchmark.score
-    return {
+    document: dict[str, object] = {
         "id": benchmark.id,
         "key": benchmark.key,
         "key_fields": dict(benchmark.key_fields),
@@ -69,6 +69,7 @@ def _benchmark(benchmark: Benchmark, strings: dict[str, int]) -> dict[str, objec
         "seal": {part: {"state": state.state.value, "why": state.why} for part, state in benchmark.seal.items()},
         "profile": None if benchmark.profile is None else _profile(benchmark.profile, strings),
     }
+    return document if benchmark.output is None else document | {"output": benchmark.output}
 
 
 def _profile(profile: Profile, strings: dict[str, int]) -> dict[str, object]:

@@ -1,7 +1,8 @@
 """From a parsed result file to the values of `result`, refusing whatever is not exactly that.
 
 Format history: `cg-bench.run/1` is the first. Within a schema number, readers ignore keys they do not know. A
-profile may have `lines`, rows of file, name, line and counts, which add up to its `functions`.
+profile may have `lines`, rows of file, name, line and counts, which add up to its `functions`; a benchmark may have
+`output`, the last part of what its program wrote.
 Knows the keys of the format; profiles are `stored`'s. Must not know files, or how JSON is read.
 """
 
@@ -141,6 +142,7 @@ def _benchmark(node: Node) -> Benchmark:
         ),
         wall_ms=node.get("wall_ms").count(),
         seal={name: _seal(part) for name, part in node.get("seal").members()},
+        output=node.get("output").optional_text() if node.has("output") else None,
     )
 
 

@@ -96,7 +96,10 @@ class ObjectFile:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Benchmark:
-    """One named thing and what its run gave. `counts`, `score` and `profile` are None unless `status` is ok."""
+    """One named thing and what its run gave. `counts`, `score` and `profile` are None unless `status` is ok.
+
+    `output` is the last part of what the program wrote, where that was to be kept.
+    """
 
     id: str
     key: str
@@ -118,6 +121,7 @@ class Benchmark:
     wall_ms: int = 0
     seal: Mapping[str, SealPart] = field(default_factory=dict[str, SealPart])
     profile: Profile | None = None
+    output: str | None = None
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

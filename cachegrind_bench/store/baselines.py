@@ -77,13 +77,7 @@ class Baselines:
         A folder that appeared between two runs would change the counts of programs that list their directory.
         """
         path = self.path(name)
-        try:
-            new = not self.store.exists()
-            path.parent.mkdir(parents=True, exist_ok=True)
-        except OSError as error:
-            raise UsageError(f"cannot make the folder {path.parent}: {error.strerror}") from error
-        if new:  # only then, so that whoever wants baselines under version control can remove it
-            write_atomic(self.store / ".gitignore", b"*\n")
+        make_store(self.store, path.parent)
         check_writable(path)
 
     def save(self, name: str, data: bytes) -> None:
@@ -99,6 +93,18 @@ class Baselines:
             raise UsageError(f"there is no baseline {name!r}", hint=self.known()) from None
         except OSError as error:
             raise UsageError(f"cannot remove the baseline {name!r}: {error.strerror}") from error
+
+
+def make_store(store: Path, folder: Path | None = None) -> None:
+    """Make the store, which git is told to ignore, and this folder in it. UsageError if that cannot be."""
+    folder = folder or store
+    try:
+        new = not store.exists()
+        folder.mkdir(parents=True, exist_ok=True)
+    except OSError as error:
+        raise UsageError(f"cannot make the folder {folder}: {error.strerror}") from error
+    if new:  # only then, so that whoever wants baselines under version control can remove it
+        write_atomic(store / ".gitignore", b"*\n")
 
 
 def _is_name(text: str) -> bool:

@@ -27,6 +27,8 @@ if TYPE_CHECKING:
 ROOT = Path(__file__).resolve().parent.parent.parent
 ARGUMENTS = {
     "run": ["--", "/bin/true"],
+    "list": [],
+    "init": [],
     "show": ["r.json"],
     "diff": ["r.json", "r.json"],
     "merge": ["r.json", "-o", "all.json"],
@@ -83,6 +85,8 @@ def test_a_bug_inside_a_command_is_exit_code_70_and_never_1(
 # And in the depth of each: the function it calls first.
 DEPTHS = {
     "run": "cachegrind_bench.measure.result.session",
+    "list": "cachegrind_bench.config.load.find",
+    "init": "cachegrind_bench.config.load.find",
     "show": "cachegrind_bench.model.resultfile.open_result",
     "diff": "cachegrind_bench.model.resultfile.open_result",
     "merge": "cachegrind_bench.model.resultfile.open_result",
@@ -203,7 +207,7 @@ def test_every_option_has_help_and_a_variable_of_its_plain_name(name: str) -> No
     assert options
     for option in options:
         assert option.help, option.name
-        long = max(option.opts, key=len).removeprefix("--")
+        long = max(option.opts, key=len).lstrip("-")
         assert option.envvar == f"CG_BENCH_{long.upper().replace('-', '_')}"
 
 

@@ -149,7 +149,7 @@ def test_an_output_that_cannot_be_written_is_found_out_before_measuring(
             ["--keep-out-files", "/dev/null/x"],
             "cg-bench: error: cannot make the directory /dev/null/x: Not a directory\n",
         ),
-        (["--timeout", "soon"], "Usage: cg-bench run [OPTIONS] -- COMMAND [ARG]...\n"),
+        (["--timeout", "soon"], "Usage: cg-bench run [OPTIONS] [-- COMMAND [ARG]...]\n"),
         (["--timeout", "0"], "Usage: "),
         (["--timeout", "-5"], "Usage: "),
         (["--timeout", "9" * 400], "Usage: "),
@@ -220,10 +220,13 @@ def test_a_bad_time_is_told_with_the_form() -> None:
 
 
 @pytest.mark.parametrize("arguments", [[], ["--"], ["--repeat", "2"], ["-q", "--"]])
-def test_a_missing_command_is_told(replay: ReplayRunner, cg_bench: CommandLine, arguments: list[str]) -> None:
+def test_without_a_command_and_without_a_suite_both_are_told(
+    replay: ReplayRunner, cg_bench: CommandLine, arguments: list[str]
+) -> None:
     told = cg_bench("run", *arguments)
     assert (told.code, told.out) == (2, "")
-    assert "COMMAND" in told.err
+    assert "there is no command to measure, and no configuration of a suite" in told.err
+    assert "cg-bench init" in told.err
     assert replay.targets == []
 
 

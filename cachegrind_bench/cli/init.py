@@ -1,0 +1,72 @@
+"""`cg-bench init`: a configuration to start from, with one benchmark that works."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+import click
+
+from cachegrind_bench.cli import output
+from cachegrind_bench.cli.options import working_directory
+from cachegrind_bench.errors import UsageError
+
+if TYPE_CHECKING:
+    from pathlib import Path
+
+    from cachegrind_bench.config.starter import NewFile
+
+_EPILOG = """\b
+Examples:
+  cg-bench init --dry-run
+  cg-bench init && cg-bench run
+"""
+
+
+@click.command("init", epilog=_EPILOG)
+@click.option("--dry-run", is_flag=True, help="Show what would be written, and write nothing.")
+def command(*, dry_run: bool) -> None:
+    """Write a commented configuration with one benchmark that works in this project.
+
+    A Python project's pyproject.toml gets [tool.cg-bench] tables behind what it has; Rust, C and other projects get a
+    cg-bench.toml. The benchmark's small program is written too. No existing file is replaced, and nothing is done where
+    there is a configuration already.
+    """
+    from cachegrind_bench.config.load import find
+    from cachegrind_bench.config.source import shown
+    from cachegrind_bench.config.starter import project, starter
+
+    root = project(working_directory())
+    known = find(root)
+    if known is not None:
+        raise UsageError(
+            f"there is a configuration already: {shown(known)}", hint="'cg-bench list' shows what it would run"
+        )
+    files = starter(root)
+    if dry_run:
+        output.write("\n".join(f"==> {shown(file.path)}\n{file.added}" for file in files))
+        return
+    _write(files)
+    told = "".join(f"{'extended' if _is_longer(file) else 'wrote'} {shown(file.path)}\n" for file in files)
+    output.write(f"{told}'cg-bench list' shows the benchmark, 'cg-bench run' measures it\n")
+
+
+def _is_longer(file: NewFile) -> bool:
+    return len(file.data) > len(file.added.encode())
+
+
+def _write(files: list[NewFile]) -> None:
+    """Write the files; that all can be written is known before the first one is."""
+    from cachegrind_bench.store.atomic import check_writable, write_atomic
+
+    for file in files:
+        _make(file.path.parent)
+        check_writable(file.path)
+    for file in files:
+        write_atomic(file.path, file.data)
+
+
+def _make(folder: Path) -> None:
+    try:
+        folder.mkdir(exist_ok=True)
+    except OSError as error:
+        raise UsageError(f"cannot make the folder {folder}: {error.strerror}") from error

@@ -1,0 +1,68 @@
+"""`cg-bench list`: what the suite of this project would run."""
+
+from __future__ import annotations
+
+import io
+from typing import TYPE_CHECKING, Any
+
+import click
+
+from cachegrind_bench.cli import output
+from cachegrind_bench.cli.options import format_option, working_directory
+from cachegrind_bench.cli.selection import selected, selection_options
+from cachegrind_bench.errors import UsageError
+
+if TYPE_CHECKING:
+    from collections.abc import Mapping, Sequence
+
+    from cachegrind_bench.cli.options import Function
+    from cachegrind_bench.config.values import BenchmarkSpec, Configuration
+
+_EPILOG = """\b
+Examples:
+  cg-bench list
+  cg-bench list -k 'json and not slow' --tag quick
+  cg-bench list --format json
+"""
+
+
+def _selection(function: Function) -> Function:
+    """Take the options that choose benchmarks, as `run` has them."""
+    for option in reversed(selection_options):
+        function = option(function)
+    return function
+
+
+@click.command("list", epilog=_EPILOG)
+@_selection
+@format_option
+def command(**options: Any) -> None:
+    """Show what the suite would run: each benchmark's id, command, tags and parameters.
+
+    Benchmarks stand in cg-bench.toml, or in [tool.cg-bench] of pyproject.toml, in the working directory or the nearest
+    folder above it, up to the top of the git work tree. Nothing is run, but mistakes in the configuration are told.
+    """
+    from cachegrind_bench.config.load import find, load
+    from cachegrind_bench.config.source import shown
+    from cachegrind_bench.render import listing
+
+    cwd = working_directory()
+    path = find(cwd)
+    if path is None:
+        raise UsageError(
+            f"there is no configuration in {cwd} or above it: no cg-bench.toml, no [tool.cg-bench] in pyproject.toml",
+            hint="'cg-bench init' writes one to start from",
+        )
+    found = load(path)
+    specs = _selected(found, options)
+    text = io.StringIO()
+    listing.render(specs, len(found.benchmarks), shown(path), options["form"], text, width=output.terminal_width())
+    output.write(text.getvalue())
+
+
+def _selected(found: Configuration, options: Mapping[str, Any]) -> Sequence[BenchmarkSpec]:
+    if not (options["expression"] or options["tags"] or options["shard"]):
+        return found.benchmarks
+    from cachegrind_bench.store.baselines import Baselines
+
+    return selected(found.benchmarks, options, Baselines.find(found.root).store)

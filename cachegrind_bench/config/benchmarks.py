@@ -1,0 +1,105 @@
+"""From the tables of benchmarks to one value for each combination of parameters, with ids that are all different."""
+
+from __future__ import annotations
+
+import os
+from typing import TYPE_CHECKING, Any
+
+from cachegrind_bench.config.duration import milliseconds
+from cachegrind_bench.config.keys import BENCHMARK, BENCHMARK_TABLE
+from cachegrind_bench.config.parameters import check_use, combinations, defined, filled
+from cachegrind_bench.config.typed import values
+from cachegrind_bench.config.values import BenchmarkSpec
+
+if TYPE_CHECKING:
+    from collections.abc import Mapping, Sequence
+    from pathlib import Path
+
+    from cachegrind_bench.config.places import Steps
+    from cachegrind_bench.config.source import Source
+
+_LISTS = ("command", "env")
+_TEXTS = ("cwd", "setup", "prepare", "cleanup", "stdin")  # with _LISTS, where `{name}` stands for a value
+
+
+def specs(
+    source: Source, tables: Sequence[Mapping[str, Any]], *, check_files: bool = True
+) -> tuple[BenchmarkSpec, ...]:
+    """Return all benchmarks in the order of the file. FileFormatError with the line of the first mistake."""
+    found: dict[str, BenchmarkSpec] = {}
+    for number, table in enumerate(tables):
+        at: Steps = (BENCHMARK_TABLE, number)
+        for spec in _expanded(source, table, at):
+            if spec.id in found:
+                source.fail(f"the id {spec.id!r} is taken by the benchmark at {found[spec.id].place}", *at, "id")
+            if check_files:
+                _check_files(source, spec, table, at)
+            found[spec.id] = spec
+    return tuple(found.values())
+
+
+def _expanded(source: Source, table: Mapping[str, Any], at: Steps) -> list[BenchmarkSpec]:
+    given = values(source, BENCHMARK, table, *at)
+    for key in BENCHMARK:
+        if key.required and key.name not in given:
+            who = f"the benchmark {given['id']!r}" if "id" in given else "this benchmark"
+            source.fail(f"{who} has no {key.name}", *at, hint=f"as in {key.name} = {key.example}")
+    if "exclude" in given and "parameters" not in given:
+        source.fail("exclude leaves out combinations of parameters, but there are no parameters", *at, "exclude")
+    parameters = defined(source, given.get("parameters", {}), (*at, "parameters"))
+    words: dict[Steps, str] = {(*at, "command", place): word for place, word in enumerate(given["command"])}
+    variables: dict[Steps, str] = {(*at, "env", place): item for place, item in enumerate(given.get("env", ()))}
+    texts: dict[Steps, str] = {(*at, name): given[name] for name in _TEXTS if name in given}
+    check_use(source, parameters, {**words, **variables, **texts}, words, at)
+    wanted = combinations(source, parameters, given.get("exclude", ()), at)
+    return [_spec(source, given, chosen, at) for chosen in wanted]
+
+
+def _spec(source: Source, given: Mapping[str, Any], chosen: Mapping[str, str], at: Steps) -> BenchmarkSpec:
+    texts: dict[str, str] = {name: filled(given[name], chosen) for name in _TEXTS if name in given}
+    lists = {name: tuple(filled(item, chosen) for item in given.get(name, ())) for name in _LISTS}
+    values_shown = ",".join(f"{name}={value}" for name, value in chosen.items())
+    # Not resolved: a program must see the path that the user would type, links included.
+    cwd = source.path.parent / texts["cwd"] if "cwd" in texts else source.path.parent
+    return BenchmarkSpec(
+        id=f"{given['id']}[{values_shown}]" if chosen else given["id"],
+        command=lists["command"],
+        cwd=cwd,
+        env=lists["env"],
+        setup=texts.get("setup"),
+        prepare=texts.get("prepare"),
+        cleanup=texts.get("cleanup"),
+        stdin=cwd / texts["stdin"] if "stdin" in texts else None,
+        parameters=chosen,
+        tags=given.get("tags", ()),
+        repeat=given.get("repeat"),
+        warmup=given.get("warmup"),
+        layouts=given.get("layouts"),
+        timeout_ms=milliseconds(given["timeout"]) if "timeout" in given else None,
+        threshold=given.get("threshold"),
+        limits=given.get("limit", ()),
+        place=source.place(*at),
+    )
+
+
+def _check_files(source: Source, spec: BenchmarkSpec, table: Mapping[str, Any], at: Steps) -> None:
+    """Refuse folders and inputs that are not there, unless a command of this benchmark may make the input."""
+    if not os.path.isdir(spec.cwd):
+        problem = "is not a folder" if os.path.exists(spec.cwd) else "does not exist"
+        source.fail(f"cwd {_inside(spec.cwd, source)} {problem}", *at, "cwd", hint=_starts_at("cwd", source))
+    if spec.stdin is None or spec.setup or spec.prepare:
+        return
+    if os.path.exists(spec.stdin) and not os.path.isdir(spec.stdin):
+        return
+    problem = "is a folder" if os.path.isdir(spec.stdin) else "does not exist"
+    start = "stdin is relative to cwd" if "cwd" in table else _starts_at("stdin", source)
+    source.fail(f"stdin {_inside(spec.stdin, source)} {problem}", *at, "stdin", hint=start)
+
+
+def _inside(path: Path, source: Source) -> str:
+    """Return the path as it is below the configuration's folder."""
+    return repr(os.path.relpath(path, source.path.parent))
+
+
+def _starts_at(name: str, source: Source) -> str:
+    return f"{name} is relative to the folder of the configuration, {source.path.parent}"

@@ -1,0 +1,48 @@
+"""What there is to know about one key of a configuration."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from enum import StrEnum
+from typing import TYPE_CHECKING
+
+from cachegrind_bench.config import checks
+
+if TYPE_CHECKING:
+    from collections.abc import Callable
+
+
+class Kind(StrEnum):
+    """What a value may be written as; the text is how the documentation calls it."""
+
+    TEXT = "text"
+    TEXTS = "text, or list of texts"
+    COUNT = "whole number"
+    DURATION = "seconds, or text with a unit"
+    COMMAND = "list of texts, or text"
+    ENV = "list of texts, or table"
+    PARAMETERS = "table of lists"
+    EXCLUDE = "list of tables"
+    BENCHMARKS = "list of tables, made by double brackets"
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Key:
+    """One key. `example` is a value as it is written in TOML; `also` are words that people try first."""
+
+    name: str
+    kind: Kind
+    meaning: str
+    example: str
+    default: str = ""
+    check: Callable[[str, str], object] = checks.text
+    smallest: int = 1
+    largest: int = 1
+    choices: tuple[str, ...] = ()
+    also: tuple[str, ...] = ()
+    required: bool = False
+
+    @property
+    def option(self) -> str:
+        """The name under which the command line knows it."""
+        return self.name.lower().replace("-", "_")

@@ -1,0 +1,130 @@
+"""Parameters of a benchmark: their values, the combinations that are wanted, and where `{name}` stands for a value."""
+
+from __future__ import annotations
+
+import itertools
+import re
+from typing import TYPE_CHECKING, Any, cast
+
+from cachegrind_bench.config.words import nearest, text_of, word_for
+
+if TYPE_CHECKING:
+    from collections.abc import Iterable, Mapping, Sequence
+
+    from cachegrind_bench.config.source import Source
+
+    Steps = tuple[str | int, ...]
+
+_NAME = r"[A-Za-z_][A-Za-z0-9_-]*"
+_PLACEHOLDER = re.compile(r"(?<!\$)\{(" + _NAME + r")\}")  # ${name} is a variable of the shell
+_MOST = 10_000  # combinations; a slip of a range should not fill the memory
+
+
+def defined(source: Source, table: Mapping[str, object], at: Steps) -> dict[str, tuple[str, ...]]:
+    """Return the values of each parameter as texts."""
+    return {name: _values(source, name, found, (*at, name)) for name, found in table.items()}
+
+
+def filled(text: str, chosen: Mapping[str, str]) -> str:
+    """Return a text with the values in place of the names; other words in braces stay as they are."""
+    return _PLACEHOLDER.sub(lambda match: chosen.get(match[1], match[0]), text)
+
+
+def combinations(
+    source: Source, parameters: Mapping[str, Sequence[str]], exclude: Iterable[Mapping[str, object]], at: Steps
+) -> list[dict[str, str]]:
+    """Return every wanted combination, the last parameter varying fastest; one empty one if there are no parameters."""
+    number = 1
+    for found in parameters.values():
+        number *= len(found)
+    if number > _MOST:
+        source.fail(f"these parameters make {number} benchmarks, more than {_MOST}", *at, "parameters")
+    unwanted = [
+        _excluded(source, parameters, table, (*at, "exclude", place)).items() for place, table in enumerate(exclude)
+    ]
+    whole = [dict(zip(parameters, chosen, strict=True)) for chosen in itertools.product(*parameters.values())]
+    wanted = [chosen for chosen in whole if not any(left_out <= chosen.items() for left_out in unwanted)]
+    if not wanted:
+        source.fail("exclude leaves no combination of the parameters", *at, "exclude")
+    return wanted
+
+
+def check_use(
+    source: Source, parameters: Mapping[str, object], texts: Mapping[Steps, str], words: Mapping[Steps, str], at: Steps
+) -> None:
+    """Refuse parameters that are used nowhere, and names in braces that look as if they were meant to be parameters.
+
+    `texts` are all that values are put into, `words` those of them that are one argument each: an argument that is
+    nothing but a name in braces is hardly anything else.
+    """
+    named = {name: place for place, text in texts.items() for name in _PLACEHOLDER.findall(text)}
+    unknown = {name: place for name, place in named.items() if name not in parameters}
+    unused = [name for name in parameters if name not in named]
+    for name, place in unknown.items():
+        meant = nearest(name, {known: known for known in parameters})
+        alone = any(text == f"{{{name}}}" for text in words.values())
+        if meant or alone or unused:
+            advice = (
+                f"did you mean {{{meant}}}?"
+                if meant
+                else f"known are {', '.join(f'{{{known}}}' for known in parameters)}"
+                if parameters
+                else f"define it: parameters = {{ {name} = […] }}"
+            )
+            source.fail(
+                f"{{{name}}} names no parameter of this benchmark; {advice}",
+                *place,
+                hint=f"a text with spaces, as in '{{ {name} }}', is none" if alone and not meant else None,
+            )
+    if unused:
+        source.fail(
+            f"the parameter {unused[0]!r} is never used",
+            *at,
+            "parameters",
+            unused[0],
+            hint=f'write {{{unused[0]}}} where its value belongs, as in command = ["prog", "{{{unused[0]}}}"]',
+        )
+
+
+def _values(source: Source, name: str, found: object, at: Steps) -> tuple[str, ...]:
+    if re.fullmatch(_NAME, name) is None:
+        source.fail(f"{name!r} cannot name a parameter: letters, digits, _ and - can, beginning with a letter", *at)
+    if not isinstance(found, list):
+        text = text_of(found)
+        shown = found if isinstance(found, int | float) and not isinstance(found, bool) else f'"{text}"'
+        hint = f"write {name} = [{shown}]" if text is not None else f"as in {name} = [1000, 10000]"
+        source.fail(f"the values of the parameter {name!r} are a list, not {word_for(found)}", *at, hint=hint)
+    items = cast("list[object]", found)
+    if not items:
+        source.fail(f"the parameter {name!r} has no values: its list is empty", *at)
+    texts = tuple(_value(source, name, item, (*at, place)) for place, item in enumerate(items))
+    twice = next((text for place, text in enumerate(texts) if text in texts[:place]), None)
+    if twice is not None:
+        source.fail(f"the parameter {name!r} has the value {twice} twice", *at)
+    return texts
+
+
+def _value(source: Source, name: str, item: object, at: Steps) -> str:
+    text = text_of(item)
+    if text is None:
+        source.fail(f"a value of the parameter {name!r} is a text or a number, not {word_for(item)}", *at)
+    if not text.isprintable():
+        source.fail(f"a value of the parameter {name!r} is not printable: {text!r}", *at)
+    return text
+
+
+def _excluded(
+    source: Source, parameters: Mapping[str, Sequence[str]], table: Mapping[str, Any], at: Steps
+) -> dict[str, str]:
+    """Return one combination to leave out, as texts."""
+    if not table:
+        source.fail("this part of exclude is empty, which would leave out everything", *at)
+    for name, item in table.items():
+        if name not in parameters:
+            meant = nearest(name, {known: known for known in parameters})
+            advice = f"; did you mean {meant!r}?" if meant else ""
+            source.fail(f"exclude names {name!r}, which is no parameter of this benchmark{advice}", *at, name)
+        if text_of(item) not in parameters[name]:
+            known = ", ".join(parameters[name])
+            source.fail(f"exclude names a value that the parameter {name!r} does not have; it has {known}", *at, name)
+    return {name: text_of(item) or "" for name, item in table.items()}

@@ -1,0 +1,188 @@
+"""One reader for each kind of value: from what TOML gives to what the program works with.
+
+Each takes the file, the key, the value and where it stands; FileFormatError with the line if it cannot be that.
+"""
+
+from __future__ import annotations
+
+import re
+import shlex
+from contextlib import suppress
+from typing import TYPE_CHECKING, Any, NoReturn, cast
+
+from cachegrind_bench.config.key import Kind
+from cachegrind_bench.config.words import named, nearest, quoted, word_for
+from cachegrind_bench.errors import UsageError
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Mapping
+
+    from cachegrind_bench.config.key import Key
+    from cachegrind_bench.config.places import Steps
+    from cachegrind_bench.config.source import Source
+
+_QUOTED = re.compile(r"""\\.|'[^']*'|"(?:\\.|[^"\\])*\"""", re.DOTALL)
+_SHELL_SIGN = re.compile(r"[|&;<>]+")
+
+
+def _wrong(source: Source, key: Key, value: object, steps: Steps, wanted: str, *, meant: str | None = None) -> NoReturn:
+    source.fail(
+        f"{key.name} must be {wanted}, not {named(value)}",
+        *steps,
+        hint=f"as in {key.name} = {meant or key.example}",
+    )
+
+
+def _checked(source: Source, key: Key, value: object, steps: Steps, wanted: str = "a text") -> str:
+    """Return a text that the key's check takes."""
+    if not isinstance(value, str):
+        _wrong(source, key, value, steps, wanted, meant=_as_written(key, value))
+    try:
+        key.check(value, key.name)
+    except UsageError as error:
+        # What the command line gives as an example is written in another way here.
+        example, _, more = (error.hint or "as in").partition("; ")
+        if example.startswith(("as in", "write")):
+            example = f"as in {key.name} = {key.example}"
+        source.fail(error.message, *steps, hint=f"{example}; {more}" if more else example)
+    if key.choices and value not in key.choices:
+        meant = nearest(value, {choice: choice for choice in key.choices})
+        source.fail(
+            f"{key.name} {value!r} is none of {', '.join(key.choices)}",
+            *steps,
+            hint=meant and f"did you mean {meant!r}?",
+        )
+    return value
+
+
+def _as_written(key: Key, value: object) -> str | None:
+    """Return a number as the text it should have been, where that is known."""
+    if isinstance(value, bool) or not isinstance(value, int | float):
+        return None
+    for text in (str(value), f"{value}%"):
+        with suppress(UsageError):
+            key.check(text, key.name)
+            return quoted(text)
+    return None
+
+
+def _text(source: Source, key: Key, value: object, steps: Steps) -> str:
+    return _checked(source, key, value, steps)
+
+
+def _texts(source: Source, key: Key, value: object, steps: Steps) -> tuple[str, ...]:
+    items = _items(value)
+    if items is None:
+        return (_checked(source, key, value, steps, "a text or a list of texts"),)
+    return tuple(_checked(source, key, item, (*steps, place)) for place, item in enumerate(items))
+
+
+def _count(source: Source, key: Key, value: object, steps: Steps) -> int:
+    if isinstance(value, bool) or not isinstance(value, int):
+        meant = value.strip() if isinstance(value, str) and value.strip().isdecimal() else None
+        _wrong(source, key, value, steps, "a whole number", meant=meant)
+    if not key.smallest <= value <= key.largest:
+        source.fail(f"{key.name} must be from {key.smallest} to {key.largest}, not {value}", *steps)
+    return value
+
+
+def _duration(source: Source, key: Key, value: object, steps: Steps) -> str:
+    if isinstance(value, int | float) and not isinstance(value, bool):
+        value = str(value)
+    return _checked(source, key, value, steps, "seconds, or a text with a unit")
+
+
+def _command(source: Source, key: Key, value: object, steps: Steps) -> tuple[str, ...]:
+    if isinstance(value, str):
+        words = _split(source, value, steps)
+    elif isinstance(value, list):
+        words = tuple(
+            _word(source, key, item, (*steps, place)) for place, item in enumerate(cast("list[object]", value))
+        )
+    else:
+        _wrong(source, key, value, steps, "a list of texts, or a text")
+    if not words or not words[0].strip():
+        source.fail("the command is empty", *steps, hint=f"as in command = {key.example}")
+    if any("\0" in word for word in words):
+        source.fail("the command holds a NUL character, which no program can be given", *steps)
+    return words
+
+
+def _word(source: Source, key: Key, item: object, steps: Steps) -> str:
+    if not isinstance(item, str):
+        source.fail(f"every argument of the {key.name} is a text, not {word_for(item)}: write {quoted(item)}", *steps)
+    return item
+
+
+def _split(source: Source, text: str, steps: Steps) -> tuple[str, ...]:
+    """Return the words of a command line, as a shell finds them; what only a shell can do is refused."""
+    try:
+        words = tuple(shlex.split(text))
+    except ValueError as error:
+        told = "a backslash at its end" if "escaped" in str(error) else "a quote that is not closed"
+        source.fail(f"the command has {told}: {text}", *steps, hint='write it as a list: command = ["prog", "it\'s"]')
+    sign = _SHELL_SIGN.search(_QUOTED.sub("", text))
+    if sign is not None:
+        other = 'stdin = "FILE", or ' if sign[0] == "<" else ""
+        source.fail(
+            f"the command has {sign[0]!r}, but no shell runs it: quote it if it is part of an argument",
+            *steps,
+            hint=f'else write {other}command = ["sh", "-c", {quoted(text)}]',
+        )
+    name, equals, _ = words[0].partition("=") if words else ("", "", "")
+    if equals and name.isidentifier():
+        source.fail(f"the command begins with a variable, but no shell runs it: write env = [{words[0]!r}]", *steps)
+    return words
+
+
+def _env(source: Source, key: Key, value: object, steps: Steps) -> tuple[str, ...]:
+    if isinstance(value, dict):
+        pairs = cast("dict[str, object]", value)
+        for name, item in pairs.items():
+            if not isinstance(item, str):
+                source.fail(
+                    f"the value of the variable {name} is a text, not {word_for(item)}: write {name} = {quoted(item)}",
+                    *steps,
+                    name,
+                )
+            if "=" in name:
+                source.fail(f"{name!r} cannot name a variable", *steps, name)
+        return tuple(_checked(source, key, f"{name}={item}", (*steps, name)) for name, item in pairs.items())
+    if isinstance(value, list):
+        return _texts(source, key, cast("list[object]", value), steps)
+    meant = f"[{quoted(value)}]" if isinstance(value, str) else None
+    _wrong(source, key, value, steps, "a list of texts, or a table", meant=meant)
+
+
+def _table(source: Source, key: Key, value: object, steps: Steps) -> dict[str, object]:
+    if not isinstance(value, dict):
+        _wrong(source, key, value, steps, "a table of lists")
+    return cast("dict[str, object]", value)
+
+
+def _tables(source: Source, key: Key, value: object, steps: Steps) -> tuple[dict[str, Any], ...]:
+    items = _items(value)
+    if items is None or not all(isinstance(item, dict) for item in items):
+        if key.kind is Kind.BENCHMARKS:
+            source.fail(
+                f"each benchmark is a table of its own: write [[{source.header(key.name)}]], in double brackets", *steps
+            )
+        _wrong(source, key, value, steps, "a list of tables")
+    return tuple(cast("list[dict[str, Any]]", items))
+
+
+def _items(value: object) -> list[object] | None:
+    return cast("list[object]", value) if isinstance(value, list) else None
+
+
+READERS: Mapping[Kind, Callable[[Source, Key, object, Steps], Any]] = {
+    Kind.TEXT: _text,
+    Kind.TEXTS: _texts,
+    Kind.COUNT: _count,
+    Kind.DURATION: _duration,
+    Kind.COMMAND: _command,
+    Kind.ENV: _env,
+    Kind.PARAMETERS: _table,
+    Kind.EXCLUDE: _tables,
+    Kind.BENCHMARKS: _tables,
+}

@@ -1,0 +1,166 @@
+"""A configuration file as TOML: its tables, the line of every key, and what is wrong around them.
+
+Knows where the tables stand in the two kinds of files; must not know which keys they have.
+"""
+
+from __future__ import annotations
+
+import os
+import re
+import tomllib
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Any, NoReturn, cast
+
+from cachegrind_bench.config.places import places
+from cachegrind_bench.errors import FileFormatError, UsageError
+
+if TYPE_CHECKING:
+    from collections.abc import Mapping
+    from pathlib import Path
+
+    from cachegrind_bench.config.places import Steps
+
+OWN_FILE, PYPROJECT = "cg-bench.toml", "pyproject.toml"
+_TOOL = ("tool", "cg-bench")
+_MISSPELT = ("cg_bench", "cgbench", "cachegrind-bench", "cachegrind_bench", "cachegrindbench", "cg-benchmark")
+_MENTIONED = re.compile(r"^[ \t]*\[+[ \t]*tool[ \t]*\.[ \t]*[\"']?cg[-_]?bench", re.MULTILINE)
+_PLACE = re.compile(r" \(at (?:line (\d+), column \d+|end of document)\)$")
+# What tomllib says of the mistakes people make most, and what that means to them.
+_ADVICE = (
+    (r"(?:Illegal|Found invalid) character '\\n'|Unterminated string|Expected \"'\"", "a text must end in the line it begins in, in a quote"),
+    (r"Cannot declare \((?:'tool', 'cg-bench', )?'benchmark',?\) twice", "each benchmark begins with double brackets: [[{prefix}benchmark]]"),
+    (r"Cannot (?:declare|overwrite|mutate)", "the same key or table is written twice"),
+    (r"at the end of an? (?:array|table) declaration", "a header ends with as many brackets as it begins with"),
+    (r"Invalid value", "a text stands in quotes; true, false and numbers do not"),
+    (r"Expected '=' after a key", "a key is followed by = and its value; a key with spaces or dots stands in quotes"),
+    (r"Unclosed array|end of document", "a bracket, brace or quote is not closed"),
+    (r"Unescaped '\\'", "a backslash is written \\\\, or the text in single quotes"),
+)  # fmt: skip
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Source:
+    """One file. Steps in `table` lead from the top of the file to ours; `shown` is the file's name in messages."""
+
+    path: Path
+    shown: str
+    data: Mapping[str, Any]
+    prefix: tuple[str, ...]
+    lines: Mapping[Steps, int]
+
+    def table(self) -> dict[str, Any]:
+        """Return our table; an error if that is none."""
+        found: object = self.data
+        for key in self.prefix:
+            found = cast("dict[str, object]", found).get(key, {}) if isinstance(found, dict) else found
+        if not isinstance(found, dict):
+            self.fail(f"write [{'.'.join(self.prefix)}] in single brackets: there is one such table")
+        return cast("dict[str, Any]", found)
+
+    def header(self, name: str) -> str:
+        """Return how the header of one of our tables is written inside its brackets."""
+        return ".".join((*self.prefix, name))
+
+    def line(self, *steps: str | int) -> int | None:
+        """Return the line of a key of our table, or of the nearest table around it."""
+        whole: Steps = (*self.prefix, *steps)
+        found = (self.lines.get(whole[:length]) for length in range(len(whole), 0, -1))
+        return next((line for line in found if line is not None), None)
+
+    def place(self, *steps: str | int) -> str:
+        """Return the file and line of a key."""
+        line = self.line(*steps)
+        return self.shown if line is None else f"{self.shown}:{line}"
+
+    def fail(self, message: str, *steps: str | int, hint: str | None = None) -> NoReturn:
+        """Raise the error that this key is wrong."""
+        raise FileFormatError(message, path=self.shown, line=self.line(*steps), hint=hint)
+
+
+def read(path: Path) -> Source:
+    """Read a file. FileFormatError if it is no TOML, or our tables stand where they are not looked for."""
+    name, text = shown(path), _text(path)
+    prefix = _TOOL if path.name == PYPROJECT else ()
+    try:
+        data = tomllib.loads(text)
+        source = Source(path=path, shown=name, data=data, prefix=prefix, lines=places(text))
+    except tomllib.TOMLDecodeError as error:
+        raise _syntax_error(str(error), name, text, prefix) from error
+    except (RecursionError, ValueError) as error:  # brackets in thousands, a number of thousands of digits
+        raise FileFormatError("not valid TOML: too deep, or a number too long", path=name) from error
+    mistake = _mistake(data, prefix)
+    if mistake is not None:
+        steps, message = mistake
+        raise FileFormatError(message, path=name, line=source.lines.get(steps))
+    return source
+
+
+def concerns_us(path: Path) -> bool:
+    """Tell whether a pyproject.toml speaks to us, be it wrongly; what cannot be read does not."""
+    try:
+        text = _text(path)
+    except UsageError:
+        return False
+    try:
+        data = tomllib.loads(text)
+    except (RecursionError, ValueError):  # the latter for numbers of thousands of digits as well
+        return _MENTIONED.search(text) is not None
+    tool = data.get("tool")
+    return (isinstance(tool, dict) and "cg-bench" in tool) or _mistake(data, _TOOL) is not None
+
+
+def _mistake(data: Mapping[str, Any], prefix: tuple[str, ...]) -> tuple[Steps, str] | None:
+    """Return where tables for us stand in a wrong place, and what to write there."""
+    tool = data.get("tool")
+    tools = cast("dict[str, Any]", tool) if isinstance(tool, dict) else {}
+    if not prefix:
+        wrong: list[Steps] = [("tool", "cg-bench")] if "cg-bench" in tools else []
+        wrong += [("cg-bench",)] if "cg-bench" in data else []
+        advice = (
+            f"the tables of {OWN_FILE} have no prefix: write [[benchmark]], and defaults above it without any table"
+        )
+        return (wrong[0], advice) if wrong else None
+    for name in _MISSPELT:
+        if name in tools:
+            return ("tool", name), f"unknown table [tool.{name}]; did you mean [tool.cg-bench]?"
+    if isinstance(data.get("cg-bench"), dict):
+        return ("cg-bench",), f"in {PYPROJECT} our table is called [tool.cg-bench], not [cg-bench]"
+    if _is_benchmark(data.get("benchmark")):
+        return ("benchmark",), f"in {PYPROJECT} a benchmark begins with [[tool.cg-bench.benchmark]]"
+    return None
+
+
+def _is_benchmark(value: object) -> bool:
+    """Tell whether this may be meant for us, in a file that others write to as well."""
+    items = cast("list[object]", value) if isinstance(value, list) else [value]
+    return any(isinstance(item, dict) and "command" in item for item in items)
+
+
+def _text(path: Path) -> str:
+    try:
+        data = path.read_bytes()
+    except OSError as error:
+        raise UsageError(f"cannot read {shown(path)}: {error.strerror}") from error
+    try:
+        return data.decode("utf-8-sig")
+    except UnicodeDecodeError as error:
+        line = data.count(b"\n", 0, error.start) + 1
+        raise FileFormatError("not UTF-8 text", path=shown(path), line=line, hint="save the file as UTF-8") from error
+
+
+def _syntax_error(told: str, name: str, text: str, prefix: tuple[str, ...]) -> FileFormatError:
+    place = _PLACE.search(told)
+    line = int(place[1]) if place and place[1] else text.rstrip().count("\n") + 1
+    if told.startswith('Expected "\'"'):  # told for the end of the file: no quote follows the one that opens the text
+        line = text.count("\n", 0, text.rindex("'")) + 1
+    advice = next((advice for pattern, advice in _ADVICE if re.search(pattern, told)), None)
+    hint = advice and advice.format(prefix="".join(f"{key}." for key in prefix))
+    return FileFormatError(f"not valid TOML: {_PLACE.sub('', told)}", path=name, line=line, hint=hint)
+
+
+def shown(path: Path) -> str:
+    """Return the shorter of the absolute path and that from the working directory, as one would type it."""
+    try:
+        return min(str(path), os.path.relpath(path), key=len)
+    except FileNotFoundError:  # the working directory has been removed
+        return str(path)

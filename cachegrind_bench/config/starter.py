@@ -1,0 +1,150 @@
+"""A configuration to start from: for each kind of project, one benchmark that works there as it is.
+
+Looks at a project's files and returns what to write; writes and runs nothing itself.
+"""
+
+from __future__ import annotations
+
+import itertools
+import os
+import tomllib
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Any, cast
+
+from cachegrind_bench.config import templates
+from cachegrind_bench.config.source import OWN_FILE, PYPROJECT, read
+
+if TYPE_CHECKING:
+    from collections.abc import Iterable, Mapping
+    from pathlib import Path
+
+_PYTHON = ("setup.py", "setup.cfg", "requirements.txt")
+_C_BUILDS = {
+    "CMakeLists.txt": "cmake -S . -B build && cmake --build build",
+    "meson.build": "meson setup build; ninja -C build",
+    "GNUmakefile": "make",
+    "makefile": "make",
+    "Makefile": "make",
+}
+_C_SOURCES = (".c", ".cc", ".cpp", ".cxx")
+_CARGO = "Cargo.toml"
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class NewFile:
+    """A file to write; `added` is what is new in it, the whole of it unless it is there already."""
+
+    path: Path
+    data: bytes
+    added: str
+
+
+def project(cwd: Path) -> Path:
+    """Return the nearest folder from `cwd` up to the top of its git work tree that looks like a project, else `cwd`."""
+    marks = (PYPROJECT, *_PYTHON, _CARGO, *_C_BUILDS)
+    for folder in (cwd, *cwd.parents):
+        if any(os.path.isfile(folder / name) for name in marks):
+            return folder
+        if os.path.lexists(folder / ".git"):
+            break
+    return cwd
+
+
+def starter(root: Path) -> list[NewFile]:
+    """Return the files to write for the project in this folder, the configuration last.
+
+    FileFormatError if a pyproject.toml is there and is no TOML.
+    """
+    pyproject = read(root / PYPROJECT).data if os.path.isfile(root / PYPROJECT) else None
+    if _is_python(root, pyproject):
+        return _python(root, pyproject)
+    if _takes_examples(root):
+        return _rust(root)
+    build = next((build for name, build in _C_BUILDS.items() if os.path.isfile(root / name)), None)
+    if build is not None and (build != "make" or _has(root, _C_SOURCES)):
+        return _c(root, build)
+    return [_new(root / OWN_FILE, templates.configuration(templates.OTHER))]
+
+
+def _python(root: Path, pyproject: Mapping[str, Any] | None) -> list[NewFile]:
+    source = _free(root, "benchmarks/bench_example", ".py")
+    own = _new(root / OWN_FILE, templates.configuration(templates.PYTHON, source=source))
+    appended = None if pyproject is None else _appended(root / PYPROJECT, source)
+    return [_new(root / source, templates.PYTHON_PROGRAM), appended or own]
+
+
+def _rust(root: Path) -> list[NewFile]:
+    source = _free(root, "examples/cg_bench_example", ".rs")
+    name = os.path.basename(source).removesuffix(".rs")
+    text = templates.configuration(templates.RUST, name=name)
+    return [_new(root / source, templates.RUST_PROGRAM), _new(root / OWN_FILE, text)]
+
+
+def _c(root: Path, build: str) -> list[NewFile]:
+    source = _free(root, "benchmarks/bench_example", ".c")
+    name = os.path.basename(source).removesuffix(".c")
+    taken = os.path.lexists(root / "build") and not os.path.isdir(root / "build")
+    folder = "build-benchmarks" if taken else "build"
+    text = templates.configuration(templates.C, source=source, name=name, folder=folder, build=build)
+    return [_new(root / source, templates.C_PROGRAM), _new(root / OWN_FILE, text)]
+
+
+def _is_python(root: Path, pyproject: Mapping[str, Any] | None) -> bool:
+    """Tell whether this is a Python project: a pyproject.toml may be there only for the settings of a tool."""
+    declared: Mapping[str, Any] = pyproject or {}
+    tools: object = declared.get("tool")
+    if {"project", "build-system"} & declared.keys() or (isinstance(tools, dict) and "poetry" in tools):
+        return True
+    return any(os.path.isfile(root / name) for name in _PYTHON) or (_has(root, (".py",)) and not _compiled(root))
+
+
+def _compiled(root: Path) -> bool:
+    return any(os.path.isfile(root / name) for name in (_CARGO, *_C_BUILDS))
+
+
+def _takes_examples(root: Path) -> bool:
+    """Tell whether this is a Rust package where cargo finds programs in examples/ by itself."""
+    try:
+        package: Any = tomllib.loads((root / _CARGO).read_text(encoding="utf-8")).get("package")
+    except (OSError, ValueError):
+        return False
+    return isinstance(package, dict) and cast("dict[str, object]", package).get("autoexamples", True) is True
+
+
+def _has(root: Path, endings: tuple[str, ...]) -> bool:
+    """Tell whether there is a file with one of these endings in this folder or its src."""
+    return any(name.endswith(endings) for folder in (root, root / "src") for name in _names(folder))
+
+
+def _names(folder: Path) -> Iterable[str]:
+    try:
+        return os.listdir(folder)
+    except OSError:
+        return ()
+
+
+def _free(root: Path, stem: str, ending: str) -> str:
+    """Return a name that nothing has yet."""
+    numbered = itertools.chain([""], (f"_{number}" for number in itertools.count(2)))
+    names = (f"{stem}{number}{ending}" for number in numbered)
+    return next(name for name in names if not os.path.lexists(root / name))
+
+
+def _new(path: Path, text: str) -> NewFile:
+    return NewFile(path=path, data=text.encode(), added=text)
+
+
+def _appended(path: Path, source: str) -> NewFile | None:
+    """Return the file with our tables behind all others; None where that would not be read as such."""
+    before = path.read_bytes()
+    added = templates.configuration(templates.PYTHON, table="tool.cg-bench", source=source)
+    joint = "\n" if before.endswith(b"\n") or not before else "\n\n"
+    text = f"{joint}{added}" if before else added
+    data = before + (text.replace("\n", "\r\n") if b"\r\n" in before else text).encode()
+    try:
+        after: Any = tomllib.loads(data.decode("utf-8-sig"))
+        after["tool"].pop("cg-bench")
+    except (ValueError, TypeError):  # `tool` is closed to more tables, or an array of them
+        return None
+    known = tomllib.loads(before.decode("utf-8-sig"))
+    return NewFile(path=path, data=data, added=added) if after == {"tool": {}} | known else None

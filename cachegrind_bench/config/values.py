@@ -1,0 +1,47 @@
+"""A configuration as the rest of the program sees it: checked, expanded, with every path absolute."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import TYPE_CHECKING
+
+if TYPE_CHECKING:
+    from collections.abc import Mapping
+    from pathlib import Path
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class BenchmarkSpec:
+    """One benchmark of the suite, with one value for each of its parameters.
+
+    None is what the file does not say. `env` holds `NAME` (passed on) and `NAME=VALUE`, `limits` hold `NAME=COUNT`;
+    `place` is the file and line it comes from.
+    """
+
+    id: str
+    command: tuple[str, ...]
+    cwd: Path
+    env: tuple[str, ...] = ()
+    setup: str | None = None
+    prepare: str | None = None
+    cleanup: str | None = None
+    stdin: Path | None = None
+    parameters: Mapping[str, str]
+    tags: tuple[str, ...] = ()
+    repeat: int | None = None
+    warmup: int | None = None
+    layouts: int | None = None
+    timeout_ms: int | None = None
+    threshold: str | None = None
+    limits: tuple[str, ...] = ()
+    place: str
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Configuration:
+    """What a configuration file says. `defaults` are by the names of options, with values as a user would type them."""
+
+    path: Path
+    root: Path
+    defaults: Mapping[str, object]
+    benchmarks: tuple[BenchmarkSpec, ...]

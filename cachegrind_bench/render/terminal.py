@@ -1,0 +1,214 @@
+"""What a suite shows while it runs: on a terminal a line for each benchmark that is measured, in a log one for each that is done.
+
+Only this module and `progress` know rich; it is imported where a terminal is there to draw on.
+"""
+
+from __future__ import annotations
+
+import threading
+import time
+from contextlib import suppress
+from typing import TYPE_CHECKING, Self, TextIO
+
+from cachegrind_bench.model.result import Status
+from cachegrind_bench.render.names import plain, shortened
+from cachegrind_bench.render.numbers import duration, grouped
+
+if TYPE_CHECKING:
+    from collections.abc import Mapping
+    from types import TracebackType
+
+    from rich.progress import Progress, TaskID
+
+    from cachegrind_bench.model.result import Benchmark
+
+_LONGEST_ID = 60
+
+
+class SuiteLog:
+    """One plain line for each benchmark that has ended, without control characters; the output of those that failed."""
+
+    def __init__(self, stream: TextIO | None, total: int, expected_ms: Mapping[str, int], jobs: int) -> None:
+        self._stream = stream
+        self._total = total
+        self._done = 0
+        self._jobs = jobs
+        self._expected_ms = dict(expected_ms)
+        self._started: dict[str, float] = {}
+        self._lock = threading.Lock()
+        self._reused: set[str] = set()
+        self._remarks: dict[str, list[str]] = {}
+        self.wall_ms: dict[str, int] = {}
+
+    def __enter__(self) -> Self:
+        return self
+
+    def __exit__(
+        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
+    ) -> None:
+        return None
+
+    def setting_up(self, command: str) -> None:
+        """Say which set-up command begins."""
+        with self._lock:
+            self._line(f"setup: {command}")
+
+    def started(self, job_id: str) -> None:
+        """Note when a benchmark began."""
+        with self._lock:
+            self._started[job_id] = time.monotonic()
+            self._begin(job_id)
+
+    def phase(self, job_id: str, text: str) -> None:
+        """Say nothing in a log."""
+
+    def finished(self, benchmark: Benchmark, said: bytes) -> None:
+        """Write the line of a benchmark that has ended, and what a failed one said last."""
+        with self._lock:
+            self._done += 1
+            elapsed = round(1000 * (time.monotonic() - self._started.get(benchmark.id, time.monotonic())))
+            if benchmark.status is Status.OK:
+                self.wall_ms[benchmark.id] = elapsed
+            self._end(benchmark)
+            self._line(self._ended(benchmark, elapsed))
+            if benchmark.status is not Status.OK:
+                for line in (benchmark.error or "").splitlines():
+                    self._write(f"  {plain(line)}\n")
+                self._said(said)
+
+    def reused(self, benchmark: Benchmark, created_at: str) -> None:
+        """Write the line of a benchmark that did not have to be measured again."""
+        with self._lock:
+            self._done += 1
+            self._reused.add(benchmark.id)
+            self._end(benchmark)
+            self._line(f"{self._place()} {self._result(benchmark)}  (re-used, of {created_at})")
+
+    def remark(self, job_id: str, text: str) -> None:
+        """Add to the line of a benchmark that will end."""
+        with self._lock:
+            self._remarks.setdefault(job_id, []).append(text)
+
+    @property
+    def reused_ids(self) -> frozenset[str]:
+        """The benchmarks that were not measured again."""
+        return frozenset(self._reused)
+
+    def _ended(self, benchmark: Benchmark, elapsed: int) -> str:
+        remarks = "".join(f"; {text}" for text in self._remarks.get(benchmark.id, ()))
+        return f"{self._place()} {self._result(benchmark)}  ({duration(elapsed)}{remarks})"
+
+    def _place(self) -> str:
+        return f"[{self._done:>{len(str(self._total))}}/{self._total}]"
+
+    def _result(self, benchmark: Benchmark) -> str:
+        name = shortened(plain(benchmark.id), _LONGEST_ID)
+        if benchmark.score is None:
+            return f"{name}  {benchmark.status.value.upper()}"
+        return f"{name}  score {grouped(benchmark.score.value)}"
+
+    def _said(self, said: bytes) -> None:
+        text = said.decode("utf-8", "backslashreplace")
+        for line in text.splitlines():
+            self._write(f"  | {plain(line)}\n")
+
+    def _line(self, text: str) -> None:
+        self._write(f"cg-bench: {plain(text)}\n")
+
+    def _write(self, text: str) -> None:
+        if self._stream is not None:
+            with suppress(OSError, ValueError):  # nobody reads our stderr: no reason to stop measuring
+                self._stream.write(text.encode("utf-8", "backslashreplace").decode())
+                self._stream.flush()
+
+    def _begin(self, job_id: str) -> None:
+        """Show a benchmark that began; a log does not."""
+
+    def _end(self, benchmark: Benchmark) -> None:
+        """Remove what showed it."""
+
+    def remaining_ms(self) -> int | None:
+        """Estimate the rest from the last run: the time of all that is not done, spread over the jobs."""
+        known = [*self._expected_ms.values(), *self.wall_ms.values()]
+        if not known:
+            return None
+        usual = sorted(known)[len(known) // 2]
+        now = time.monotonic()
+        running = [
+            max(0, self._expected_ms.get(name, usual) - round(1000 * (now - begun)))
+            for name, begun in self._started.items()
+            if name not in self.wall_ms
+        ]
+        waiting = self._total - self._done - len(running)
+        unstarted = [ms for name, ms in self._expected_ms.items() if name not in self._started]
+        ahead = sum(unstarted) + usual * max(0, waiting - len(unstarted))
+        return max([(sum(running) + ahead) // max(1, self._jobs), *running], default=0)
+
+
+class SuiteTerminal(SuiteLog):
+    """The same, with a live line for each benchmark under way and one for the whole that has the estimated rest."""
+
+    def __init__(self, stream: TextIO, total: int, expected_ms: Mapping[str, int], jobs: int) -> None:
+        super().__init__(stream, total, expected_ms, jobs)
+        from rich.console import Console
+        from rich.progress import Progress, SpinnerColumn, TextColumn, TimeElapsedColumn
+
+        self._progress: Progress = Progress(
+            SpinnerColumn(),
+            TimeElapsedColumn(),
+            TextColumn("{task.description}", markup=False),
+            console=Console(file=stream),
+            transient=True,
+            redirect_stdout=False,
+            redirect_stderr=False,
+        )
+        self._whole: TaskID = self._progress.add_task("", total=None)
+        self._tasks: dict[str, TaskID] = {}
+
+    def __enter__(self) -> Self:
+        self._progress.start()
+        self._show_whole()
+        return self
+
+    def __exit__(
+        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
+    ) -> None:
+        self._progress.stop()
+
+    def phase(self, job_id: str, text: str) -> None:
+        """Show what a benchmark does from now on."""
+        with self._lock:
+            if job_id in self._tasks:
+                self._progress.update(self._tasks[job_id], description=f"{self._name(job_id)}  {plain(text)}")
+            self._show_whole()
+
+    def _begin(self, job_id: str) -> None:
+        self._tasks[job_id] = self._progress.add_task(self._name(job_id), total=None)
+        self._show_whole()
+
+    def _end(self, benchmark: Benchmark) -> None:
+        task = self._tasks.pop(benchmark.id, None)
+        if task is not None:
+            self._progress.remove_task(task)
+        self._show_whole()
+
+    def _show_whole(self) -> None:
+        rest = self.remaining_ms()
+        eta = "" if rest is None else f", about {duration(rest)} left"
+        self._progress.update(self._whole, description=f"{self._done} of {self._total} done{eta}")
+
+    def _write(self, text: str) -> None:
+        with suppress(OSError, ValueError):
+            self._progress.console.out(text, end="", highlight=False)
+
+    def _name(self, job_id: str) -> str:
+        return shortened(plain(job_id), _LONGEST_ID)
+
+
+def suite_display(
+    stream: TextIO | None, total: int, expected_ms: Mapping[str, int], *, jobs: int, quiet: bool
+) -> SuiteLog:
+    """Return the display that suits this stream (None: stderr is closed)."""
+    if quiet or stream is None:
+        return SuiteLog(None, total, expected_ms, jobs)
+    return (SuiteTerminal if stream.isatty() else SuiteLog)(stream, total, expected_ms, jobs)

@@ -1,0 +1,148 @@
+"""Stored results that may be used again: those of which nothing that their run has read has changed since.
+
+A folder of one file per key, `.cg-bench/cache`. Whatever cannot be read or kept costs a measurement, never an error.
+"""
+
+from __future__ import annotations
+
+import os
+from contextlib import suppress
+from dataclasses import dataclass
+from typing import TYPE_CHECKING
+
+from cachegrind_bench.errors import UsageError
+from cachegrind_bench.hermetic import files
+from cachegrind_bench.hermetic.notes import LIST
+from cachegrind_bench.hermetic.opened import Input, is_unchanged
+from cachegrind_bench.model.result import Result, Status
+from cachegrind_bench.store.atomic import write_atomic
+from cachegrind_bench.store.baselines import make_store
+from cachegrind_bench.suite.cachefile import DamagedError, Stored, pack, unpack
+
+if TYPE_CHECKING:
+    from pathlib import Path
+
+    from cachegrind_bench.hermetic.opened import Recording
+    from cachegrind_bench.model.result import Benchmark, Environment
+
+_MOST = 1000  # files; the least recently used go first
+_SUFFIX = ".cache"
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Reused:
+    """A stored benchmark that still holds, and when it was measured (UTC, as 2026-01-31T12:00:00Z)."""
+
+    benchmark: Benchmark
+    created_at: str
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Missed:
+    """There is nothing to use again; `why` completes "measured, since ..."."""
+
+    why: str
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Cache:
+    """The stored results of one checkout. Threads and processes may share it."""
+
+    folder: Path
+
+    @classmethod
+    def open(cls, store: Path) -> Cache:
+        """Return the cache of this store (`Baselines.store`). UsageError if its folder cannot be made.
+
+        To be called before anything is measured: a folder that appears between two runs changes what they list.
+        """
+        folder = store / "cache"
+        make_store(store, folder)
+        return cls(folder=folder)
+
+    def lookup(self, key: str) -> Reused | Missed:
+        """Return the stored benchmark if everything that its run has read is as it was.
+
+        What the plan's --prepare makes must be there: call this between it and --cleanup.
+        """
+        path = self._path(key)
+        try:
+            stored = unpack(path.read_bytes())
+            changed = _first_changed(stored)
+            if changed is not None:
+                return Missed(why=_told(changed))
+            result = stored.result()
+        except FileNotFoundError:
+            return Missed(why="no result of it with these options is stored here")
+        except OSError as error:
+            return Missed(why=f"its stored result cannot be read: {path}: {error.strerror}")
+        except DamagedError as error:
+            return Missed(why=f"its stored result is damaged: {path}: {error}")
+        with suppress(OSError):
+            os.utime(path)  # it is in use
+        return Reused(benchmark=result.benchmarks[0], created_at=result.created_at)
+
+    def keep(
+        self,
+        key: str,
+        recording: Recording,
+        benchmark: Benchmark,
+        env: Environment,
+        *,
+        version: str,
+        created_at: str,
+    ) -> str | None:
+        """Store a benchmark just measured, in place of an older one; return why not, where it could not be used again.
+
+        What is stored under the key then goes, unless it is the disk that refuses.
+        """
+        why = _unfit(recording, benchmark)
+        if why is not None:
+            with suppress(OSError):
+                self._path(key).unlink()
+            return why
+        result = Result(tool_version=version, created_at=created_at, commit=None, env=env, benchmarks=(benchmark,))
+        try:
+            write_atomic(self._path(key), pack(recording.inputs, result))
+        except UsageError as error:
+            return error.message
+        self._prune()
+        return None
+
+    def _path(self, key: str) -> Path:
+        return self.folder / f"{key}{_SUFFIX}"
+
+    def _prune(self) -> None:
+        with suppress(OSError):
+            paths = [entry.path for entry in os.scandir(self.folder) if entry.name.endswith(_SUFFIX)]
+            if len(paths) > _MOST:
+                for path in sorted(paths, key=os.path.getmtime)[:-_MOST]:
+                    os.unlink(path)
+
+
+def _unfit(recording: Recording, benchmark: Benchmark) -> str | None:
+    """Say why a result cannot stand for another run, None if it can."""
+    if benchmark.status is not Status.OK:
+        return "it did not succeed"
+    if recording.incomplete is not None:
+        return recording.incomplete
+    by_layout: dict[int, object] = {}
+    for run in benchmark.runs:
+        if by_layout.setdefault(run.layout, run.counts) != run.counts:
+            return "its counts vary from run to run"
+    return None
+
+
+def _first_changed(stored: Stored) -> Input | None:
+    return next((item for item in stored.inputs if not is_unchanged(item)), None)
+
+
+def _told(item: Input) -> str:
+    """Say what became of an input."""
+    path = os.fsencode(item.path).decode("utf-8", "backslashreplace")
+    if item.kind == LIST and files.stamp_of(item.path):
+        return f"the names in {path} changed"
+    there, was_there = os.path.lexists(item.path), not item.value.startswith("E")
+    if there and not was_there:
+        return f"{path} has appeared"
+    return f"{path} changed" if there else f"{path} is gone"

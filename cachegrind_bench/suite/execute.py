@@ -1,0 +1,214 @@
+"""Measures many benchmarks at once, each for itself: what becomes of one changes nothing for the others.
+
+Counts do not care about load, so as many run as there are CPUs. Knows jobs and executors; must not know where the jobs
+come from, nor how they are shown.
+"""
+
+from __future__ import annotations
+
+from concurrent.futures import as_completed
+from dataclasses import dataclass, replace
+from typing import TYPE_CHECKING, Protocol
+
+from cachegrind_bench.errors import CgBenchError, CommandFailedError, CommandTimeoutError, MeasurementError
+from cachegrind_bench.measure.identity import identify
+from cachegrind_bench.measure.run import measure
+from cachegrind_bench.model.result import Benchmark, Status, comparability_key
+from cachegrind_bench.suite.inputs import RecordingRunner
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Mapping, Sequence
+    from concurrent.futures import Executor, Future
+    from pathlib import Path
+
+    from cachegrind_bench.interruption import Cancel
+    from cachegrind_bench.measure.identity import Identity
+    from cachegrind_bench.measure.run import Plan
+    from cachegrind_bench.measure.session import Laboratory
+    from cachegrind_bench.suite.reuse import Reuse
+
+_KEPT_BYTES = 1 << 16
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Job:
+    """One benchmark to measure. `plan` is made when its turn comes: before its set-up there may be no program yet."""
+
+    id: str
+    plan: Callable[[], Plan]
+    command: tuple[str, ...]
+    cwd: Path
+    setup: str | None = None
+    parameters: Mapping[str, str]
+    tags: tuple[str, ...] = ()
+
+
+class Watcher(Protocol):
+    """Told from several threads what goes on."""
+
+    def setting_up(self, command: str) -> None:
+        """A set-up command begins."""
+        ...
+
+    def started(self, job_id: str) -> None:
+        """A benchmark begins."""
+        ...
+
+    def phase(self, job_id: str, text: str) -> None:
+        """What a benchmark does from now on."""
+        ...
+
+    def finished(self, benchmark: Benchmark, said: bytes) -> None:
+        """A benchmark has ended; `said` is the last part of what its program wrote."""
+        ...
+
+    def reused(self, benchmark: Benchmark, created_at: str) -> None:
+        """A benchmark need not be measured again: nothing it read has changed since then."""
+        ...
+
+    def remark(self, job_id: str, text: str) -> None:
+        """Something to be told of a benchmark when it has ended."""
+        ...
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Outcome:
+    """The benchmarks that came to an end, in the order of their jobs, and the ids of those that did not."""
+
+    benchmarks: tuple[Benchmark, ...]
+    unfinished: tuple[str, ...]
+    interrupted: bool
+
+
+def run_suite(
+    jobs: Sequence[Job],
+    measure_one: Callable[[Job], Benchmark],
+    executor: Executor,
+    cancel: Cancel,
+    *,
+    fail_fast: bool = False,
+) -> Outcome:
+    """Submit all jobs in this order and wait. Ctrl-C, and with `fail_fast` the first failure, ends those that run."""
+
+    def task(job: Job) -> Benchmark:
+        with cancel.under():
+            cancel.check()
+            return measure_one(job)
+
+    done: dict[str, Benchmark] = {}
+    interrupted = False
+    futures: list[Future[Benchmark]] = []
+    try:
+        futures = [executor.submit(task, job) for job in jobs]
+        for future in as_completed(futures):
+            benchmark = future.result()
+            done[benchmark.id] = benchmark
+            if fail_fast and benchmark.status is not Status.OK:
+                break
+    except KeyboardInterrupt:
+        interrupted = True
+    finally:
+        if len(done) < len(jobs):
+            cancel.set()
+        executor.shutdown(wait=True, cancel_futures=True)
+    # Those that came to their end while we turned away.
+    for future in futures:
+        if future.done() and not future.cancelled() and future.exception() is None:
+            done[future.result().id] = future.result()
+    return Outcome(
+        benchmarks=tuple(done[job.id] for job in jobs if job.id in done),
+        unfinished=tuple(job.id for job in jobs if job.id not in done),
+        interrupted=interrupted,
+    )
+
+
+def measure_job(
+    job: Job,
+    laboratory: Laboratory,
+    broken: Mapping[str, str],
+    watcher: Watcher,
+    *,
+    capture: bool = False,
+    reuse: Reuse | None = None,
+) -> Benchmark:
+    """Measure one benchmark; a failure becomes its status. `broken` has the ids whose set-up failed, with the reason.
+
+    With `capture` the benchmark keeps the last part of what its program wrote; with `reuse` a stored one stands for it,
+    if nothing it read has changed.
+    """
+    said = bytearray()
+
+    def echo(chunk: bytes) -> None:
+        said.extend(chunk)
+        del said[: max(0, len(said) - _KEPT_BYTES)]
+
+    watcher.started(job.id)
+    try:
+        if job.id in broken:
+            raise MeasurementError(broken[job.id])
+        plan = replace(job.plan(), id=job.id)
+        stored = None if reuse is None else reuse.stored(job, plan, watcher=watcher)
+        if stored is not None:
+            return stored
+        benchmark = _measured(job, plan, laboratory, echo=echo, watcher=watcher, reuse=reuse)
+    except CgBenchError as error:  # a wrong command is bad usage where it is typed, and here a benchmark that failed
+        benchmark = failed(job, laboratory, error)
+    watcher.finished(benchmark, bytes(said))
+    return replace(benchmark, output=said.decode("utf-8", "backslashreplace")) if capture else benchmark
+
+
+def _measured(
+    job: Job,
+    plan: Plan,
+    laboratory: Laboratory,
+    *,
+    echo: Callable[[bytes], None],
+    watcher: Watcher,
+    reuse: Reuse | None,
+) -> Benchmark:
+    with laboratory.session(echo=echo) as ready:
+        on_cpu = replace(plan, cpu=ready.cpu if plan.cpu is None else plan.cpu)
+
+        def identity() -> Callable[[], Identity]:
+            # Read at once: beside this benchmark others are measured, so nothing is gained by a thread of its own.
+            found = identify(plan.command.executable, plan.variables)
+            return lambda: found
+
+        phases = _Phases(job.id, watcher)
+        if reuse is None:
+            benchmark = measure(on_cpu, ready.runner, ready.environment, identity, phases)
+        else:
+            runner = RecordingRunner(runner=ready.runner)
+            benchmark = measure(on_cpu, runner, ready.environment, identity, phases)
+            reuse.keep(job, plan, runner.recording(), benchmark, watcher=watcher)
+    return replace(benchmark, parameters=dict(job.parameters), tags=job.tags)
+
+
+@dataclass(frozen=True, slots=True)
+class _Phases:
+    job_id: str
+    watcher: Watcher
+
+    def phase(self, text: str) -> None:
+        """Hand on what goes on, with the benchmark that it is about."""
+        self.watcher.phase(self.job_id, text)
+
+
+def failed(job: Job, laboratory: Laboratory, error: CgBenchError) -> Benchmark:
+    """Return the benchmark that could not be measured: no counts, and why."""
+    status = Status.ERROR
+    if isinstance(error, CommandTimeoutError):
+        status = Status.TIMEOUT
+    elif isinstance(error, CommandFailedError):
+        status = Status.FAILED
+    return Benchmark(
+        id=job.id,
+        key=comparability_key(laboratory.environment.fields),
+        key_fields={},
+        command=job.command,
+        parameters=dict(job.parameters),
+        tags=job.tags,
+        status=status,
+        exit_status=error.exit_status if isinstance(error, CommandFailedError) else None,
+        error="\n".join(part for part in (error.message, error.hint) if part),
+    )

@@ -1,0 +1,119 @@
+"""Write what is made of the table of configuration keys: the JSON Schema, and the reference in docs/configuration.md.
+
+`python scripts/generate_schema.py`, or `--check` to compare only.
+"""
+
+from __future__ import annotations
+
+import json
+import re
+import sys
+import tomllib
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+ROOT = Path(__file__).resolve().parent.parent
+sys.path.insert(0, str(ROOT))
+
+from cachegrind_bench.config.key import Key, Kind  # noqa: E402 - the checkout, wherever this is started
+from cachegrind_bench.config.keys import BENCHMARK, DEFAULTS  # noqa: E402
+
+if TYPE_CHECKING:
+    from collections.abc import Sequence
+
+SCHEMA = ROOT / "schema" / "cg-bench.schema.json"
+PAGE = ROOT / "docs" / "configuration.md"
+_BEGIN, _END = "<!-- reference: made by scripts/generate_schema.py -->", "<!-- end of reference -->"
+
+_STRING = {"type": "string", "minLength": 1}
+_STRINGS = {"type": "array", "items": _STRING}
+_SCALAR = {"type": ["string", "number", "boolean"]}
+_TYPES: dict[Kind, dict[str, Any]] = {
+    Kind.TEXT: _STRING,
+    Kind.TEXTS: {"anyOf": [_STRING, _STRINGS]},
+    Kind.COUNT: {"type": "integer"},
+    Kind.DURATION: {"anyOf": [_STRING, {"type": "number", "exclusiveMinimum": 0}]},
+    Kind.COMMAND: {"anyOf": [_STRING, {"type": "array", "items": {"type": "string"}, "minItems": 1}]},
+    Kind.ENV: {"anyOf": [_STRINGS, {"type": "object", "additionalProperties": {"type": "string"}}]},
+    Kind.PARAMETERS: {
+        "type": "object",
+        "additionalProperties": {"type": "array", "items": _SCALAR, "minItems": 1, "uniqueItems": True},
+    },
+    Kind.EXCLUDE: {
+        "type": "array",
+        "items": {"type": "object", "additionalProperties": _SCALAR, "minProperties": 1},
+    },
+    Kind.BENCHMARKS: {"type": "array", "items": {"$ref": "#/definitions/benchmark"}},
+}
+
+
+def schema() -> str:
+    """Return the JSON Schema of cg-bench.toml, and so of the table [tool.cg-bench]; draft 7, as editors know it."""
+    document = {
+        "$schema": "http://json-schema.org/draft-07/schema#",
+        "title": "Configuration of cg-bench",
+        "description": "cg-bench.toml, or the table [tool.cg-bench] of pyproject.toml",
+        **_table(DEFAULTS),
+        "definitions": {"benchmark": _table(BENCHMARK)},
+    }
+    return json.dumps(document, indent=2, ensure_ascii=False) + "\n"
+
+
+def reference() -> str:
+    """Return the tables of all keys as Markdown."""
+    return f"### For all benchmarks\n\n{_rows(DEFAULTS)}\n### In a `[[benchmark]]` table\n\n{_rows(BENCHMARK)}"
+
+
+def page() -> str:
+    """Return docs/configuration.md with a current reference."""
+    before, rest = PAGE.read_text(encoding="utf-8").split(_BEGIN)
+    return f"{before}{_BEGIN}\n\n{reference()}\n{_END}{rest.split(_END)[1]}"
+
+
+def _table(keys: Sequence[Key]) -> dict[str, Any]:
+    required = [key.name for key in keys if key.required]
+    return {
+        "type": "object",
+        "properties": {key.name: _property(key) for key in keys},
+        "additionalProperties": False,
+        **({"required": required} if required else {}),
+    }
+
+
+def _property(key: Key) -> dict[str, Any]:
+    default = f" Default: {key.default}." if key.default else ""
+    found = {"description": re.sub(r"`", "", key.meaning) + default, **_TYPES[key.kind]}
+    if key.kind is Kind.COUNT:
+        found |= {"minimum": key.smallest, "maximum": key.largest}
+    if key.choices:
+        found["enum"] = list(key.choices)
+    if key.example:
+        found["examples"] = [tomllib.loads(f"example = {key.example}")["example"]]
+    return found
+
+
+def _rows(keys: Sequence[Key]) -> str:
+    lines = ["| Key | Value | Meaning | Default |", "| --- | --- | --- | --- |"]
+    for key in keys:
+        example = f"<br>`{key.example}`" if key.example else ""
+        default = "**required**" if key.required else key.default
+        kind = f"{key.kind}, {key.smallest} to {key.largest}" if key.kind is Kind.COUNT else key.kind
+        lines.append(f"| `{key.name}` | {kind}{example} | {key.meaning} | {default} |")
+    return "\n".join(lines) + "\n"
+
+
+def main() -> int:
+    """Write both files, or with --check say whether they are current."""
+    status = 0
+    for path, text in ((SCHEMA, schema()), (PAGE, page())):
+        if sys.argv[1:] != ["--check"]:
+            path.parent.mkdir(exist_ok=True)
+            path.write_text(text, encoding="utf-8")
+        elif not path.exists() or path.read_text(encoding="utf-8") != text:
+            print(f"{path.relative_to(ROOT)} is not current: run python scripts/generate_schema.py", file=sys.stderr)
+            status = 1
+    return status
+
+
+if __name__ == "__main__":
+    sys.exit(main())

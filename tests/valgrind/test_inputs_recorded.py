@@ -1,0 +1,429 @@
+"""What real programs are found to read; and that a stored result is used again exactly while none of that changes."""
+
+from __future__ import annotations
+
+import os
+import socket
+import sys
+import time
+from dataclasses import dataclass, replace
+from typing import TYPE_CHECKING, Any
+
+import pytest
+
+from cachegrind_bench.hermetic.launch import Invocation, launch
+from cachegrind_bench.hermetic.opened import Recording
+from cachegrind_bench.hermetic.scratch import scratch
+from cachegrind_bench.measure.command import resolve
+from cachegrind_bench.measure.identity import identify
+from cachegrind_bench.measure.run import Plan, measure, target_of
+from cachegrind_bench.measure.session import SCRATCH_BASE, session
+from cachegrind_bench.measure.surroundings import surrounded
+from cachegrind_bench.model.metrics import EVENTS
+from cachegrind_bench.suite.cache import Cache, Reused
+from cachegrind_bench.suite.inputs import RecordingRunner, key_of
+from cachegrind_bench.valgrind.options import Geometry, Tool
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Sequence
+    from pathlib import Path
+
+    from cachegrind_bench.measure.session import Session
+    from cachegrind_bench.model.result import Benchmark
+    from tests.conftest import CompileC
+
+ENVIRON = {"PATH": os.defpath, "HOME": "/nonexistent"}
+
+
+class Silent:
+    def phase(self, text: str) -> None:
+        """Say nothing."""
+
+
+def record(code: str, cwd: Path, *arguments: str, stdin: Path | None = None) -> Recording:
+    """Run a small Python program natively and return what it was seen to read, but for the start of Python."""
+    argv = (sys.executable, "-I", "-S", "-c", f"import os, sys\n{code}", *arguments)
+    with scratch(SCRATCH_BASE) as place:
+        place.renew()
+        invocation = Invocation(
+            argv=argv,
+            env={"TMPDIR": str(place.tmp)},
+            cwd=str(cwd),
+            stdin=None if stdin is None else str(stdin),
+            record_files=True,
+            timeout_ms=60_000,
+        )
+        outcome = launch(invocation, place, echo=lambda _chunk: None)
+    assert outcome.exit_status == 0, outcome.tail.decode()
+    assert outcome.recording is not None
+    return outcome.recording
+
+
+def inputs(recording: Recording, below: Path) -> dict[tuple[str, str], str]:
+    """Return the values of inputs below a folder, by kind and relative path."""
+    assert recording.incomplete is None
+    prefix = f"{below}/"
+    return {
+        (item.kind, item.path.removeprefix(prefix)): item.value
+        for item in recording.inputs
+        if item.path.startswith(prefix)
+    }
+
+
+# What is seen
+
+
+def test_every_way_to_read_is_seen(tmp_path: Path) -> None:
+    (tmp_path / "folder").mkdir()
+    for name in ("a", "b", "c", "d", "e", "f", "in"):
+        (tmp_path / name).write_text(name)
+    (tmp_path / "link").symlink_to("f")
+    code = """
+open("a").read()
+os.stat("b")
+os.access("c", os.R_OK)
+os.lstat("link"), os.readlink("link")
+os.listdir("folder")
+folder = os.open("folder", os.O_RDONLY | os.O_DIRECTORY)
+os.close(os.open("../d", os.O_RDONLY, dir_fd=folder))
+os.fchdir(folder)
+open(".//../e", "r+").close()
+for name in ("../none1", "/proc/self/cwd/../none2"):
+    try: open(name)
+    except OSError: pass
+assert not os.path.exists("../none3")
+"""
+    found = inputs(record(code, tmp_path, stdin=tmp_path / "in"), tmp_path)
+    assert sorted(found) == [
+        ("file", "a"),
+        ("file", "folder/../d"),
+        ("file", "folder/../e"),
+        ("file", "folder/../none1"),
+        ("file", "in"),
+        ("file", "none2"),
+        ("link", "link"),
+        ("list", "folder"),
+        ("look", "b"),
+        ("look", "c"),
+        ("look", "folder/../none3"),
+    ]
+    assert found["link", "link"] == "-> f"
+    assert found["file", "none2"] == found["look", "folder/../none3"] == "ENOENT"
+
+
+def test_programs_that_are_executed_and_what_they_read_is_seen(tmp_path: Path) -> None:
+    script = tmp_path / "script"
+    script.write_text("#!/bin/sh\ncat data\n")
+    script.chmod(0o755)
+    (tmp_path / "data").write_text("x")
+    recording = record('os.spawnv(os.P_WAIT, "./script", ["./script"])', tmp_path)
+    assert {("file", "script"), ("file", "data")} <= set(inputs(recording, tmp_path))
+    paths = {item.path for item in recording.inputs}
+    assert any(path.endswith("/cat") for path in paths)
+    assert any("libc.so" in path for path in paths)
+
+
+def test_what_it_writes_and_reads_back_is_no_input(tmp_path: Path) -> None:
+    code = """
+open("out", "w").write("x"); open("out").read(); os.stat("out")
+os.mkdir("new"); open("new/file", "x").close(); os.listdir("new"); os.stat("new/file")
+os.rename("new/file", "new/moved"); open("new/moved").read()
+import tempfile
+with tempfile.TemporaryFile() as file: file.write(b"x")
+open(os.environ["TMPDIR"] + "/t", "w").close(); open(os.environ["TMPDIR"] + "/t").read()
+os.unlink("out"); os.unlink("new/moved"); os.rmdir("new")
+"""
+    found = inputs(record(code, tmp_path), tmp_path)
+    assert set(found.values()) == {"ENOENT"}
+    assert ("link", "new") in found  # mkdir would have failed
+
+
+def test_a_way_out_of_its_own_files_is_followed(tmp_path: Path) -> None:
+    (tmp_path / "data").write_text("x")
+    code = """
+inside = os.environ["TMPDIR"] + "/link"
+os.symlink(os.getcwd() + "/data", inside)
+open(inside).read()
+os.unlink(inside)
+"""
+    assert ("file", "data") in inputs(record(code, tmp_path), tmp_path)
+
+
+def test_what_its_preparation_makes_is_an_input_even_if_it_is_used_up(tmp_path: Path) -> None:
+    (tmp_path / "work").write_text("x")
+    found = inputs(record('data = open("work").read(); os.unlink("work")', tmp_path), tmp_path)
+    assert found["file", "work"].startswith("100")
+
+
+SOCKET = "import _socket as socket\n"
+UNKNOWABLE = {
+    "network": (SOCKET + "socket.socket(socket.AF_INET, socket.SOCK_STREAM)", "it uses the network"),
+    "netlink": (SOCKET + "socket.socket(socket.AF_NETLINK, socket.SOCK_RAW)", "it uses the network"),
+    "abstract": (
+        SOCKET + "socket.socket(socket.AF_UNIX).connect_ex(b'\\0somebody')",
+        "it talks to another process",
+    ),
+    "pipe": ('os.open("pipe", os.O_RDONLY | os.O_NONBLOCK)', "it reads {cwd}/pipe, which is no file"),
+    "append": ('open("log", "a").write("x"); open("log").read()', "it reads {cwd}/log, which it has changed itself"),
+    "moved folder": ('os.rename("folder", "other")', "it moves the folder {cwd}/folder"),
+    "chroot": ('\ntry: os.chroot("/nowhere")\nexcept OSError: pass', "it changes its root folder"),
+}
+
+
+@pytest.mark.parametrize("name", UNKNOWABLE)
+def test_what_cannot_be_known_makes_the_recording_incomplete(name: str, tmp_path: Path) -> None:
+    (tmp_path / "folder").mkdir()
+    (tmp_path / "log").write_text("")
+    os.mkfifo(tmp_path / "pipe")
+    code, why = UNKNOWABLE[name]
+    assert record(code, tmp_path) == Recording(inputs=(), incomplete=why.format(cwd=tmp_path))
+
+
+RAW_CALLS = {
+    "shmget": ("0x1234, 4096, 0", "it shares memory with other processes"),
+    "io_uring_setup": ("1, 0", "it reads files in a way that cannot be followed (io_uring)"),
+    "open_by_handle_at": ("-1, 0, 0", "it opens files by handle"),
+    "unshare": ("0x10000000", "it makes namespaces of its own"),
+    "setns": ("-1, 0", "it enters another namespace"),
+}
+
+
+@pytest.mark.parametrize("name", RAW_CALLS)
+def test_unusual_calls_make_the_recording_incomplete(name: str, tmp_path: Path) -> None:
+    from cachegrind_bench.hermetic.kernel import architecture
+
+    table = architecture()
+    assert table is not None
+    arguments, why = RAW_CALLS[name]
+    numbers = ", ".join(f"ctypes.c_long({number})" for number in arguments.split(", "))
+    code = f"import ctypes; ctypes.CDLL(None).syscall(ctypes.c_long({table.calls[name]}), {numbers})"
+    assert record(code, tmp_path).incomplete == why
+
+
+def test_openat2_is_understood(tmp_path: Path) -> None:
+    (tmp_path / "data").write_text("x")
+    code = """
+import ctypes, struct
+how = ctypes.create_string_buffer(struct.pack("=QQQ", os.O_RDONLY, 0, 0), 24)
+ctypes.CDLL(None).syscall(ctypes.c_long(437), ctypes.c_long(-100), b"data", how, ctypes.c_long(24))
+"""
+    assert ("file", "data") in inputs(record(code, tmp_path), tmp_path)
+
+
+def test_another_process_that_answers_is_told(tmp_path: Path) -> None:
+    with socket.socket(socket.AF_UNIX) as server:
+        server.bind(str(tmp_path / "s"))
+        server.listen()
+        found = record(SOCKET + 'socket.socket(socket.AF_UNIX).connect("s")', tmp_path)
+    assert found.incomplete is not None
+    assert found.incomplete.startswith("it talks to another process")
+
+
+def test_a_socket_that_is_absent_is_an_input(tmp_path: Path) -> None:
+    code = SOCKET + f"socket.socket(socket.AF_UNIX).connect_ex({str(tmp_path / 's')!r})"
+    assert inputs(record(code, tmp_path), tmp_path) == {("look", "s"): "ENOENT"}
+
+
+# What recording does to counts
+
+
+@pytest.mark.parametrize("tool", [Tool.CACHEGRIND, Tool.CALLGRIND])
+def test_recording_changes_no_count(tool: Tool, tmp_path: Path) -> None:
+    (tmp_path / "helper.py").write_text("import json, textwrap\n")
+    code = (
+        "import helper, os, random; os.listdir(); open('/dev/urandom','rb').read(9); print(random.random(), hash('x'))"
+    )
+    command = resolve([sys.executable, "-c", code], ENVIRON, tmp_path)
+    plan = Plan(command=command, cwd=tmp_path, environ=ENVIRON)
+    target = target_of(plan)
+    with session(valgrind=None, geometry=Geometry(), environ=os.environ, passed={}, echo=lambda _chunk: None) as ready:
+        ready.runner.warm_up(target)
+        plain, recorded = (
+            ready.runner.measure(replace(target, cpu=ready.cpu, record_files=wanted), tool) for wanted in (False, True)
+        )
+    assert plain.outcome.recording is None
+    assert recorded.outcome.recording is not None
+    assert ("look", "helper.py") in inputs(recorded.outcome.recording, tmp_path)
+    assert recorded.accounts.profile.counts().as_dict() == plain.accounts.profile.counts().as_dict()
+    assert sorted(map(repr, recorded.accounts.profile.functions)) == sorted(map(repr, plain.accounts.profile.functions))
+    assert len(EVENTS) == 9
+
+
+# The cycle
+
+
+@dataclass
+class Suite:
+    """Benchmarks by name, measured through the cache as a suite does it; `measured` has the names of the last round."""
+
+    cwd: Path
+    plans: dict[str, Plan]
+    cache: Cache
+
+    def round(self) -> tuple[dict[str, Benchmark], dict[str, str]]:
+        """Return all benchmarks, and for those that were measured the reason."""
+        found: dict[str, Benchmark] = {}
+        why: dict[str, str] = {}
+        with session(
+            valgrind=None, geometry=Geometry(), environ=os.environ, passed={}, echo=lambda _chunk: None
+        ) as ready:
+            for name, plan in self.plans.items():
+                key = key_of(plan, ready.environment, version="1")
+                with surrounded(plan):
+                    answer = self.cache.lookup(key)
+                if isinstance(answer, Reused):
+                    found[name] = answer.benchmark
+                else:
+                    found[name], refused = self._measured(key, plan, ready)
+                    why[name] = answer.why if refused is None else f"not kept: {refused}"
+        return found, why
+
+    def _measured(self, key: str, plan: Plan, ready: Session) -> tuple[Benchmark, str | None]:
+        runner = RecordingRunner(runner=ready.runner)
+        identity = identify(plan.command.executable, plan.variables)
+        env, placed = ready.environment, replace(plan, cpu=ready.cpu)
+        found = measure(placed, runner, env, lambda: lambda: identity, Silent())
+        now = "2026-01-31T12:00:00Z"
+        return found, self.cache.keep(key, runner.recording(), found, env, version="1", created_at=now)
+
+
+@pytest.fixture
+def suite(tmp_path: Path) -> Callable[..., Suite]:
+    def suite(commands: dict[str, Sequence[str]], **changes: Any) -> Suite:
+        cwd = tmp_path / "project"
+        cwd.mkdir(exist_ok=True)
+        plans = {
+            name: Plan(command=resolve(command, ENVIRON, cwd), cwd=cwd, environ=ENVIRON, id=name, **changes)
+            for name, command in commands.items()
+        }
+        return Suite(cwd, plans, Cache.open(tmp_path / "store"))
+
+    return suite
+
+
+SCRIPT = """
+import os
+import helper
+try:
+    import optional
+except ImportError:
+    pass
+print(helper.VALUE, len(open("data.txt").read()), len(os.listdir("folder")))
+"""
+
+
+def prepared(cwd: Path) -> None:
+    (cwd / "folder").mkdir(parents=True)
+    (cwd / "data.txt").write_text("1,2,3\n")
+    (cwd / "helper.py").write_text("VALUE = 1\n")
+    (cwd / "one.py").write_text(SCRIPT)
+    (cwd / "two.py").write_text("print(len(open('data.txt').read()))\n")
+    long_ago = time.time_ns() - 10**12
+    for path in cwd.iterdir():
+        os.utime(path, ns=(long_ago, long_ago))
+
+
+def test_exactly_the_benchmarks_whose_inputs_changed_are_measured_again(
+    suite: Callable[..., Suite], tmp_path: Path
+) -> None:
+    prepared(tmp_path / "project")
+    python = (sys.executable, "-I", "-S")
+    # -I keeps the script's folder from the path of modules: it is named here.
+    start = "import sys; sys.path.insert(0, '.'); import {}"
+    ours = suite({name: (*python, "-c", start.format(name)) for name in ("one", "two")})
+    cwd = ours.cwd
+    none = "no result of it with these options is stored here"
+    first, why = ours.round()
+    assert set(why) == {"one", "two"}
+    # `one` may have listed the folder before `two` put its compiled file's folder there; not after this round.
+    _, why = ours.round()
+    second, why = ours.round()
+    assert why == {}
+    assert second["one"].counts is not None
+    assert first["two"].status is second["two"].status
+    steps: list[tuple[Callable[[], object], set[str]]] = [
+        (lambda: (cwd / "helper.py").write_text("VALUE = 2\n"), {"one"}),
+        (lambda: (cwd / "two.py").write_text("print(len(open('data.txt').read()) + 1)\n"), {"two"}),
+        (lambda: (cwd / "data.txt").write_text("1,2,3,4\n"), {"one", "two"}),
+        (lambda: (cwd / "folder" / "new").write_text("x"), {"one"}),
+        (lambda: (cwd / "folder" / "new").write_text("y"), set()),
+        (lambda: (cwd / "optional.py").write_text(""), {"one", "two"}),  # both list the folder of modules
+        (lambda: (cwd / "optional.py").write_text("X = 1\n"), {"one"}),
+        (lambda: os.utime(cwd / "data.txt"), set()),
+        (lambda: (cwd / "helper.py").write_text("VALUE = 3\n"), {"one"}),  # as long as before
+    ]
+    for number, (step, expected) in enumerate(steps):
+        step()
+        _, why = ours.round()
+        assert set(why) == expected, (number, why)
+        assert none not in why.values()
+        again, why = ours.round()
+        assert why == {}, number
+        assert set(again) == {"one", "two"}
+
+
+def test_a_result_used_again_is_what_a_measurement_gives(suite: Callable[..., Suite], tmp_path: Path) -> None:
+    prepared(tmp_path / "project")
+    ours = suite({"two": (sys.executable, "-I", "-S", "two.py")})
+    measured, _ = ours.round()
+    reused, why = ours.round()
+    assert why == {}
+    assert reused == measured
+    for path in ours.cache.folder.iterdir():
+        path.unlink()
+    again, _ = ours.round()
+    assert again["two"].counts == reused["two"].counts
+    assert again["two"].profile == reused["two"].profile
+
+
+def test_a_program_built_anew_is_measured_again(
+    suite: Callable[..., Suite], compile_c: CompileC, tmp_path: Path
+) -> None:
+    (tmp_path / "project").mkdir()
+    program = tmp_path / "project" / "program"
+    source = "int main(void) {{ for (volatile int i = 0; i < {}; i++); return 0; }}"
+    program.write_bytes(compile_c(source.format(1000)).read_bytes())
+    program.chmod(0o755)
+    ours = suite({"c": ("./program",)})
+    first, _ = ours.round()
+    assert ours.round() == (first, {})
+    program.write_bytes(compile_c(source.format(2000)).read_bytes())
+    second, why = ours.round()
+    assert why == {"c": f"{program} changed"}
+    assert first["c"].counts != second["c"].counts
+
+
+def test_what_a_preparation_makes_is_compared_while_it_is_there(suite: Callable[..., Suite], tmp_path: Path) -> None:
+    (tmp_path / "project").mkdir()
+    source = tmp_path / "project" / "source"
+    source.write_text("x" * 1000)
+    ours = suite({"gzip": ("gzip", "-f", "work")}, prepare="cp source work; rm -f work.gz", cleanup="rm -f work.gz")
+    ours.round()
+    _, why = ours.round()
+    assert why == {}  # though `work` is another file than it was: it is read, so its bytes count
+    source.write_text("y" * 2000)
+    _, why = ours.round()
+    assert why == {"gzip": f"{tmp_path}/project/work changed"}
+
+
+def test_a_benchmark_of_the_network_is_never_used_again(suite: Callable[..., Suite]) -> None:
+    ours = suite({"net": (sys.executable, "-I", "-S", "-c", SOCKET + "socket.socket()")})
+    for _ in range(2):
+        _, why = ours.round()
+        assert why == {"net": "not kept: it uses the network"}
+
+
+def test_forty_unchanged_benchmarks_are_answered_in_less_than_a_second(
+    suite: Callable[..., Suite], tmp_path: Path
+) -> None:
+    prepared(tmp_path / "project")
+    ours = suite({"one": (sys.executable, "-c", "import json, argparse, decimal, subprocess; open('data.txt')")})
+    found, _ = ours.round()
+    with session(valgrind=None, geometry=Geometry(), environ=os.environ, passed={}, echo=lambda _chunk: None) as ready:
+        key = key_of(ours.plans["one"], ready.environment, version="1")
+    started = time.process_time()
+    answers = [ours.cache.lookup(key) for _ in range(40)]
+    spent = time.process_time() - started
+    assert {type(answer) for answer in answers} == {Reused}
+    assert found["one"].profile is not None
+    assert spent < 1
