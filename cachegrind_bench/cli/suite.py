@@ -9,6 +9,7 @@ from concurrent.futures import ThreadPoolExecutor
 from contextlib import suppress
 from datetime import UTC, datetime
 from functools import partial
+from queue import SimpleQueue
 from typing import TYPE_CHECKING, Any, TypeVar
 
 import click
@@ -159,6 +160,14 @@ def job_count(asked: int | None, total: int) -> int:
     return max(1, min(asked or cpus, cpus, total))
 
 
+def _cpus(count: int) -> SimpleQueue[int]:
+    """Return so many CPUs, one for each job at a time, from the last one downwards."""
+    cpus: SimpleQueue[int] = SimpleQueue()
+    for cpu in sorted(os.sched_getaffinity(0), reverse=True)[:count]:
+        cpus.put(cpu)
+    return cpus
+
+
 def measure_suite(
     specs: Sequence[BenchmarkSpec], options: dict[str, Any], root: Path, store: Path
 ) -> tuple[Result, Outcome, frozenset[str]]:
@@ -206,6 +215,7 @@ def measure_suite(
                     measure_job,
                     laboratory=ready,
                     broken=broken,
+                    cpus=_cpus(count),
                     watcher=display,
                     capture=options["capture_output"],
                     reuse=reuse,

@@ -20,6 +20,7 @@ if TYPE_CHECKING:
     from collections.abc import Callable, Mapping, Sequence
     from concurrent.futures import Executor, Future
     from pathlib import Path
+    from queue import SimpleQueue
 
     from cachegrind_bench.interruption import Cancel
     from cachegrind_bench.measure.identity import Identity
@@ -93,7 +94,10 @@ def run_suite(
     def task(job: Job) -> Benchmark:
         with cancel.under():
             cancel.check()
-            return measure_one(job)
+            benchmark = measure_one(job)
+            if fail_fast and benchmark.status is not Status.OK:
+                cancel.set()  # here, before this thread turns to its next job
+            return benchmark
 
     done: dict[str, Benchmark] = {}
     interrupted = False
@@ -101,10 +105,9 @@ def run_suite(
     try:
         futures = [executor.submit(task, job) for job in jobs]
         for future in as_completed(futures):
-            benchmark = future.result()
-            done[benchmark.id] = benchmark
-            if fail_fast and benchmark.status is not Status.OK:
-                break
+            if not isinstance(future.exception(), KeyboardInterrupt):  # ended by the failure of another
+                benchmark = future.result()
+                done[benchmark.id] = benchmark
     except KeyboardInterrupt:
         interrupted = True
     finally:
@@ -128,13 +131,14 @@ def measure_job(
     broken: Mapping[str, str],
     watcher: Watcher,
     *,
+    cpus: SimpleQueue[int],
     capture: bool = False,
     reuse: Reuse | None = None,
 ) -> Benchmark:
     """Measure one benchmark; a failure becomes its status. `broken` has the ids whose set-up failed, with the reason.
 
-    With `capture` the benchmark keeps the last part of what its program wrote; with `reuse` a stored one stands for it,
-    if nothing it read has changed.
+    While it runs it has one of the `cpus` to itself. With `capture` the benchmark keeps the last part of what its program
+    wrote; with `reuse` a stored one stands for it, if nothing it read has changed.
     """
     said = bytearray()
 
@@ -150,7 +154,12 @@ def measure_job(
         stored = None if reuse is None else reuse.stored(job, plan, watcher=watcher)
         if stored is not None:
             return stored
-        benchmark = _measured(job, plan, laboratory, echo=echo, watcher=watcher, reuse=reuse)
+        cpu = cpus.get()
+        try:
+            plan = replace(plan, cpu=cpu if plan.cpu is None else plan.cpu)
+            benchmark = _measured(job, plan, laboratory, echo=echo, watcher=watcher, reuse=reuse)
+        finally:
+            cpus.put(cpu)
     except CgBenchError as error:  # a wrong command is bad usage where it is typed, and here a benchmark that failed
         benchmark = failed(job, laboratory, error)
     watcher.finished(benchmark, bytes(said))
@@ -167,7 +176,6 @@ def _measured(
     reuse: Reuse | None,
 ) -> Benchmark:
     with laboratory.session(echo=echo) as ready:
-        on_cpu = replace(plan, cpu=ready.cpu if plan.cpu is None else plan.cpu)
 
         def identity() -> Callable[[], Identity]:
             # Read at once: beside this benchmark others are measured, so nothing is gained by a thread of its own.
@@ -176,10 +184,10 @@ def _measured(
 
         phases = _Phases(job.id, watcher)
         if reuse is None:
-            benchmark = measure(on_cpu, ready.runner, ready.environment, identity, phases)
+            benchmark = measure(plan, ready.runner, ready.environment, identity, phases)
         else:
             runner = RecordingRunner(runner=ready.runner)
-            benchmark = measure(on_cpu, runner, ready.environment, identity, phases)
+            benchmark = measure(plan, runner, ready.environment, identity, phases)
             reuse.keep(job, plan, runner.recording(), benchmark, watcher=watcher)
     return replace(benchmark, parameters=dict(job.parameters), tags=job.tags)
 

@@ -1,0 +1,162 @@
+"""Many jobs at once: what becomes of one changes nothing for the others."""
+
+from __future__ import annotations
+
+import os
+import signal
+import threading
+import time
+from concurrent.futures import ThreadPoolExecutor
+from typing import TYPE_CHECKING, Any, NoReturn
+
+import pytest
+
+from cachegrind_bench.errors import CommandFailedError, CommandTimeoutError, MeasurementError
+from cachegrind_bench.interruption import Cancel, cancellation
+from cachegrind_bench.measure.session import Laboratory
+from cachegrind_bench.model.result import Status
+from cachegrind_bench.suite.execute import Job, failed, run_suite
+from cachegrind_bench.suite.setup import set_up
+from tests.unit.samples import benchmark, failed_benchmark, result
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Iterator
+    from pathlib import Path
+
+    from cachegrind_bench.model.result import Benchmark
+    from cachegrind_bench.suite.execute import Outcome
+
+
+@pytest.fixture
+def cancel() -> Iterator[Cancel]:
+    made = Cancel()
+    yield made
+    made.close()
+
+
+def no_plan() -> NoReturn:
+    raise AssertionError("not asked for")
+
+
+def job(name: str, **changes: Any) -> Job:
+    values: dict[str, Any] = {"id": name, "plan": no_plan, "command": ("true",), "cwd": None, "parameters": {}}
+    return Job(**{**values, **changes})
+
+
+def run(names: str, measure: Callable[[Job], Benchmark], cancel: Cancel, *, jobs: int = 2, **options: Any) -> Outcome:
+    return run_suite([job(name) for name in names], measure, ThreadPoolExecutor(jobs), cancel, **options)
+
+
+def test_results_come_in_the_order_of_the_jobs_whoever_ends_first(cancel: Cancel) -> None:
+    def measure(item: Job) -> Benchmark:
+        time.sleep(0.05 if item.id == "a" else 0)
+        return benchmark(id=item.id)
+
+    outcome = run("abcd", measure, cancel, jobs=4)
+    assert [item.id for item in outcome.benchmarks] == ["a", "b", "c", "d"]
+    assert (outcome.unfinished, outcome.interrupted) == ((), False)
+
+
+def test_no_more_run_at_once_than_there_are_workers(cancel: Cancel) -> None:
+    running, most, lock = 0, 0, threading.Lock()
+
+    def measure(item: Job) -> Benchmark:
+        nonlocal running, most
+        with lock:
+            running += 1
+            most = max(most, running)
+        time.sleep(0.01)
+        with lock:
+            running -= 1
+        return benchmark(id=item.id)
+
+    run("abcdefgh", measure, cancel, jobs=3)
+    assert most == 3
+
+
+def test_a_failure_stops_nothing_unless_that_is_wanted(cancel: Cancel) -> None:
+    def measure(item: Job) -> Benchmark:
+        return failed_benchmark(id=item.id) if item.id == "a" else benchmark(id=item.id)
+
+    outcome = run("abc", measure, cancel, jobs=1)
+    assert [item.status for item in outcome.benchmarks] == [Status.FAILED, Status.OK, Status.OK]
+
+
+def test_failing_fast_ends_those_that_run_and_starts_no_other(cancel: Cancel) -> None:
+    def measure(item: Job) -> Benchmark:
+        if item.id == "a":
+            return failed_benchmark(id="a")
+        found = cancellation()
+        assert found is not None
+        for _ in range(500):
+            found.check()
+            time.sleep(0.01)
+        return benchmark(id=item.id)
+
+    outcome = run("abc", measure, cancel, jobs=2, fail_fast=True)
+    assert [item.id for item in outcome.benchmarks] == ["a"]
+    assert (outcome.unfinished, outcome.interrupted) == (("b", "c"), False)
+
+
+def test_after_ctrl_c_what_finished_is_kept(cancel: Cancel) -> None:
+    def measure(item: Job) -> Benchmark:
+        if item.id == "a":
+            return benchmark(id="a")
+        os.kill(os.getpid(), signal.SIGINT)
+        found = cancellation()
+        assert found is not None
+        for _ in range(500):
+            found.check()
+            time.sleep(0.01)
+        return benchmark(id=item.id)
+
+    outcome = run("abc", measure, cancel, jobs=1)
+    assert [item.id for item in outcome.benchmarks] == ["a"]
+    assert (outcome.unfinished, outcome.interrupted) == (("b", "c"), True)
+
+
+def test_a_bug_in_a_job_is_no_failure_of_a_benchmark(cancel: Cancel) -> None:
+    def measure(item: Job) -> Benchmark:
+        raise ZeroDivisionError(item.id)
+
+    with pytest.raises(ZeroDivisionError):
+        run("ab", measure, cancel)
+
+
+@pytest.mark.parametrize(
+    ("error", "status", "exit_status"),
+    [
+        (CommandFailedError("it failed", hint="look", exit_status=3), Status.FAILED, 3),
+        (CommandTimeoutError("too slow"), Status.TIMEOUT, None),
+        (MeasurementError("no"), Status.ERROR, None),
+    ],
+)
+def test_a_failed_benchmark_tells_why_and_has_no_counts(
+    error: MeasurementError, status: Status, exit_status: int | None
+) -> None:
+    laboratory = Laboratory(valgrind=None, geometry=None, environment=result().env)  # type: ignore[arg-type]  # not asked
+    found = failed(job("a", tags=("quick",)), laboratory, error)
+    assert (found.status, found.exit_status, found.counts, found.tags) == (status, exit_status, None, ("quick",))
+    assert error.message in (found.error or "")
+
+
+class Told:
+    def __init__(self) -> None:
+        self.setups: list[str] = []
+
+    def setting_up(self, command: str) -> None:
+        self.setups.append(command)
+
+
+def test_a_set_up_runs_once_for_all_that_share_it_and_a_broken_one_breaks_only_its_own(tmp_path: Path) -> None:
+    jobs = [
+        job("a", cwd=tmp_path, setup="echo x >> built"),
+        job("b", cwd=tmp_path, setup="echo x >> built"),
+        job("c", cwd=tmp_path, setup="echo no compiler >&2; exit 2"),
+        job("d", cwd=tmp_path),
+    ]
+    told = Told()
+    broken = set_up(jobs, dict(os.environ), told)  # type: ignore[arg-type]  # all that is asked of it
+    assert (tmp_path / "built").read_text() == "x\n"
+    assert told.setups == ["echo x >> built", "echo no compiler >&2; exit 2"]
+    assert broken == {"c": "its setup failed with exit status 2: echo no compiler >&2; exit 2\nno compiler"}
