@@ -16,6 +16,7 @@ import click
 from click.core import ParameterSource
 
 from cachegrind_bench._version import __version__
+from cachegrind_bench.cli import output
 from cachegrind_bench.cli.configured import configured_variables
 from cachegrind_bench.cli.measuring import write_result
 from cachegrind_bench.cli.options import geometry, working_directory
@@ -62,9 +63,11 @@ def run_suite(options: dict[str, Any]) -> int:
     """Measure the suite, write and report what came to its end, and return the exit code."""
     from cachegrind_bench.model.codec import encode
     from cachegrind_bench.model.result import Status
+    from cachegrind_bench.model.score import CostModel
     from cachegrind_bench.store.baselines import Baselines, make_store
 
     _refuse(_OF_ONE_COMMAND, "belongs to one command", "write it into the benchmark's table of the configuration")
+    CostModel.parse(options["model"])  # a typing error is bad usage, not the failure of every benchmark
     found = configuration(working_directory())
     saved, name = Baselines.find(found.root), options["save_baseline"]
     specs = selected(found.benchmarks, options, saved.store)
@@ -76,8 +79,13 @@ def run_suite(options: dict[str, Any]) -> int:
     failed = [item.id for item in result.benchmarks if item.status is not Status.OK]
     if result.benchmarks:
         write_result(result, options)
-    if name is not None and not failed and not outcome.unfinished:
+    whole = not failed and not outcome.unfinished
+    if name is not None and whole:
         saved.save(name, encode(result))
+    if name is not None and not options["quiet"]:
+        output.write_error(
+            f"cg-bench: {'saved as' if whole else 'not everything was measured, so nothing was saved as'} baseline {name}\n"
+        )
     deliver_report(lambda: _report(result, outcome, reused, options["form"]), options)
     if outcome.interrupted:
         raise KeyboardInterrupt
@@ -226,7 +234,7 @@ def measure_suite(
             )
     finally:
         cancel.close()
-    write_timings(store, display.wall_ms)
+    write_timings(store, display.wall_ms if options["shard"] is None else {})  # all shards must go by the same times
     with uninterrupted():  # after Ctrl-C, what finished is still to be described
         commit = commit_info(root, environ)
     by_id = {item.id: item for item in outcome.benchmarks}

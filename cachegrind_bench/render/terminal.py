@@ -35,6 +35,7 @@ class SuiteLog:
         self._jobs = jobs
         self._expected_ms = dict(expected_ms)
         self._started: dict[str, float] = {}
+        self._running: set[str] = set()
         self._lock = threading.Lock()
         self._reused: set[str] = set()
         self._remarks: dict[str, list[str]] = {}
@@ -57,6 +58,7 @@ class SuiteLog:
         """Note when a benchmark began."""
         with self._lock:
             self._started[job_id] = time.monotonic()
+            self._running.add(job_id)
             self._begin(job_id)
 
     def phase(self, job_id: str, text: str) -> None:
@@ -66,6 +68,7 @@ class SuiteLog:
         """Write the line of a benchmark that has ended, and what a failed one said last."""
         with self._lock:
             self._done += 1
+            self._running.discard(benchmark.id)
             elapsed = round(1000 * (time.monotonic() - self._started.get(benchmark.id, time.monotonic())))
             if benchmark.status is Status.OK:
                 self.wall_ms[benchmark.id] = elapsed
@@ -80,6 +83,7 @@ class SuiteLog:
         """Write the line of a benchmark that did not have to be measured again."""
         with self._lock:
             self._done += 1
+            self._running.discard(benchmark.id)
             self._reused.add(benchmark.id)
             self._end(benchmark)
             self._line(f"{self._place()} {self._result(benchmark)}  (re-used, of {created_at})")
@@ -135,9 +139,8 @@ class SuiteLog:
         usual = sorted(known)[len(known) // 2]
         now = time.monotonic()
         running = [
-            max(0, self._expected_ms.get(name, usual) - round(1000 * (now - begun)))
-            for name, begun in self._started.items()
-            if name not in self.wall_ms
+            max(0, self._expected_ms.get(name, usual) - round(1000 * (now - self._started[name])))
+            for name in self._running
         ]
         waiting = self._total - self._done - len(running)
         unstarted = [ms for name, ms in self._expected_ms.items() if name not in self._started]

@@ -6,18 +6,19 @@ come from, nor how they are shown.
 
 from __future__ import annotations
 
-from concurrent.futures import as_completed
+from concurrent.futures import FIRST_COMPLETED, wait
 from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, Protocol
 
 from cachegrind_bench.errors import CgBenchError, CommandFailedError, CommandTimeoutError, MeasurementError
+from cachegrind_bench.interruption import cancellation
 from cachegrind_bench.measure.identity import identify
 from cachegrind_bench.measure.run import measure
 from cachegrind_bench.model.result import Benchmark, Status, comparability_key
 from cachegrind_bench.suite.inputs import RecordingRunner
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Mapping, Sequence
+    from collections.abc import Callable, Generator, Mapping, Sequence
     from concurrent.futures import Executor, Future
     from pathlib import Path
     from queue import SimpleQueue
@@ -29,6 +30,7 @@ if TYPE_CHECKING:
     from cachegrind_bench.suite.reuse import Reuse
 
 _KEPT_BYTES = 1 << 16
+_LOOK_UP_S = 0.5
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -103,8 +105,9 @@ def run_suite(
     interrupted = False
     futures: list[Future[Benchmark]] = []
     try:
-        futures = [executor.submit(task, job) for job in jobs]
-        for future in as_completed(futures):
+        for job in jobs:
+            futures.append(executor.submit(task, job))  # noqa: PERF401 - after Ctrl-C, those that were submitted count
+        for future in _as_completed(futures):
             if not isinstance(future.exception(), KeyboardInterrupt):  # ended by the failure of another
                 benchmark = future.result()
                 done[benchmark.id] = benchmark
@@ -123,6 +126,20 @@ def run_suite(
         unfinished=tuple(job.id for job in jobs if job.id not in done),
         interrupted=interrupted,
     )
+
+
+def _as_completed(futures: Sequence[Future[Benchmark]]) -> Generator[Future[Benchmark]]:
+    """Yield each when it has ended, and see Ctrl-C within a moment.
+
+    A signal that comes just before this thread falls asleep does not wake it, so that it looks up now and then.
+    """
+    outer = cancellation()
+    pending = set(futures)
+    while pending:
+        ended, pending = wait(pending, timeout=_LOOK_UP_S, return_when=FIRST_COMPLETED)
+        if outer is not None:
+            outer.check()
+        yield from ended
 
 
 def measure_job(

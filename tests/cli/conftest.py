@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import contextlib
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from datetime import UTC, datetime
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Protocol
@@ -21,7 +21,7 @@ from cachegrind_bench.valgrind.runner import Measurement
 from tests.unit.samples import outcome
 
 if TYPE_CHECKING:
-    from collections.abc import Generator, Sequence
+    from collections.abc import Callable, Generator, Sequence
 
     from cachegrind_bench.hermetic.launch import Outcome
     from cachegrind_bench.valgrind.options import Tool
@@ -32,17 +32,19 @@ RECORDED = Path(__file__).resolve().parent.parent / "data" / "valgrind" / "3.24.
 
 @dataclass
 class ReplayRunner:
-    """Measures by reading the recorded out file. `failures` are raised first, one for each execution."""
+    """Measures by reading the recorded out file. `failures` are raised, or called, first: one for each execution."""
 
     targets: list[Target] = field(default_factory=list)
     asked: dict[str, Any] = field(default_factory=dict)
-    failures: list[BaseException | None] = field(default_factory=list)
+    failures: list[BaseException | Callable[[], None] | None] = field(default_factory=list)
 
     def _execute(self, target: Target) -> Outcome:
         self.targets.append(target)
         failure = self.failures.pop(0) if self.failures else None
-        if failure is not None:
+        if isinstance(failure, BaseException):
             raise failure
+        if failure is not None:
+            failure()
         self.asked["echo"](b"said by the program\n")
         return outcome()
 
@@ -57,6 +59,20 @@ class ReplayRunner:
         return Measurement(tool=tool, outcome=found, accounts=accounts)
 
 
+@dataclass(frozen=True, kw_only=True)
+class ReplayLaboratory:
+    """Hands each benchmark of a suite the one runner, with an ear of its own for what its program says."""
+
+    runner: ReplayRunner
+    asked: dict[str, Any]
+    environment: Environment
+
+    @contextlib.contextmanager
+    def session(self, **own: Any) -> Generator[Session]:
+        asked = self.runner.asked = {**self.asked, **own}
+        yield Session(runner=replace(self.runner, asked=asked), environment=self.environment)  # type: ignore[arg-type]  # it stands in
+
+
 @pytest.fixture
 def replay(monkeypatch: pytest.MonkeyPatch) -> ReplayRunner:
     """Put the replaying runner, a fixed machine and a fixed clock in place."""
@@ -69,6 +85,12 @@ def replay(monkeypatch: pytest.MonkeyPatch) -> ReplayRunner:
         info = {f"env.{name}": value for name, value in asked["passed"].items()}
         yield Session(runner=runner, environment=Environment(key="0" * 12, fields=fields, info=info))  # type: ignore[arg-type]  # it stands in
 
+    def laboratory(**asked: Any) -> ReplayLaboratory:
+        info = {f"env.{name}": value for name, value in asked["passed"].items()}
+        return ReplayLaboratory(
+            runner=runner, asked=asked, environment=Environment(key="0" * 12, fields=fields, info=info)
+        )
+
     class Clock(datetime):
         @classmethod
         def now(cls, tz: Any = None) -> datetime:  # type: ignore[override]
@@ -76,11 +98,13 @@ def replay(monkeypatch: pytest.MonkeyPatch) -> ReplayRunner:
             return datetime(2026, 1, 31, 12, 0, 0, tzinfo=UTC)
 
     monkeypatch.setattr("cachegrind_bench.measure.result.session", session)
-    monkeypatch.setattr(
-        "cachegrind_bench.measure.result.identify", lambda *_: Identity(objects=(), key_fields={"libc": "abc"})
-    )
-    monkeypatch.setattr("cachegrind_bench.measure.result.commit_info", lambda *_: None)
-    monkeypatch.setattr("cachegrind_bench.cli.measuring.datetime", Clock)
+    monkeypatch.setattr("cachegrind_bench.measure.session.laboratory", laboratory)
+    for place in ("cachegrind_bench.measure.result", "cachegrind_bench.suite.execute"):
+        monkeypatch.setattr(f"{place}.identify", lambda *_: Identity(objects=(), key_fields={"libc": "abc"}))
+    for place in ("cachegrind_bench.measure.result", "cachegrind_bench.vcs"):
+        monkeypatch.setattr(f"{place}.commit_info", lambda *_: None)
+    for place in ("cachegrind_bench.cli.measuring", "cachegrind_bench.cli.suite"):
+        monkeypatch.setattr(f"{place}.datetime", Clock)
     return runner
 
 

@@ -115,6 +115,27 @@ def test_after_ctrl_c_what_finished_is_kept(cancel: Cancel) -> None:
     assert (outcome.unfinished, outcome.interrupted) == (("b", "c"), True)
 
 
+def test_an_interrupt_that_got_lost_is_seen_all_the_same(cancel: Cancel) -> None:
+    whole = Cancel()
+
+    def measure(item: Job) -> Benchmark:
+        if item.id == "a":
+            return benchmark(id="a")
+        whole.set()  # and nothing is raised, as while Python tidies up an object
+        found = cancellation()
+        assert found is not None
+        for _ in range(500):
+            found.check()
+            time.sleep(0.01)
+        return benchmark(id=item.id)
+
+    with whole.under():
+        outcome = run("abc", measure, cancel, jobs=1)
+    whole.close()
+    assert [item.id for item in outcome.benchmarks] == ["a"]
+    assert (outcome.unfinished, outcome.interrupted) == (("b", "c"), True)
+
+
 def test_a_bug_in_a_job_is_no_failure_of_a_benchmark(cancel: Cancel) -> None:
     def measure(item: Job) -> Benchmark:
         raise ZeroDivisionError(item.id)

@@ -3,7 +3,9 @@
 from __future__ import annotations
 
 import json
+import os
 import signal
+import subprocess
 import time
 import uuid
 from contextlib import suppress
@@ -11,6 +13,8 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 import pytest
+
+from tests.valgrind.conftest import COMMAND, environment
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Sequence
@@ -165,3 +169,28 @@ def test_only_what_read_something_that_changed_is_measured_again(
         text.replace("1", "2").replace("one", "two") + ("# more\n" if ".py" in changed else "more\n")
     )
     assert reused() == {"script": False, "other": True}
+
+
+def test_ctrl_c_of_a_terminal_which_reaches_all_at_once_is_no_failure_of_a_benchmark(
+    cg_bench: CgBench, tmp_path: Path
+) -> None:
+    marker = f"6{uuid.uuid4().int % 10**12}"
+    configure(cg_bench, suite_of("true", f"sleep {marker}", f"sleep {marker}"))
+    path = tmp_path / "result.json"
+    words = [*COMMAND, "run", "-o", str(path)]
+    run = subprocess.Popen(
+        words,
+        cwd=cg_bench.cwd,
+        env=environment({}),
+        start_new_session=True,
+        stdout=subprocess.PIPE,
+        stderr=subprocess.PIPE,
+    )
+    assert run.stderr is not None
+    assert b"[1/3] a  score" in run.stderr.readline()
+    wait_for(lambda: processes(marker), "the benchmarks did not start")
+    os.killpg(run.pid, signal.SIGINT)
+    _out, err = run.communicate(timeout=PATIENCE_S)
+    assert run.returncode == 130, err
+    wait_for(lambda: not processes(marker), "processes are left")
+    assert [(item["id"], item["status"]) for item in read(path)] == [("a", "ok")]

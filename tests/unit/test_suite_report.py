@@ -1,0 +1,290 @@
+"""What a suite shows: plain lines in a log, live ones on a terminal, and a table in the end."""
+
+from __future__ import annotations
+
+import io
+import re
+import threading
+from dataclasses import replace
+from typing import TYPE_CHECKING
+
+import pytest
+
+from cachegrind_bench.model.result import Run
+from cachegrind_bench.render import markdown, table
+from cachegrind_bench.render.suite import report
+from cachegrind_bench.render.terminal import SuiteLog, SuiteTerminal, suite_display
+from tests.unit.samples import HOSTILE, VECTOR, benchmark, failed_benchmark, result, times
+
+if TYPE_CHECKING:
+    from collections.abc import Mapping
+
+    from cachegrind_bench.model.result import Benchmark
+
+CONTROL = re.compile("[\x00-\x09\x0b-\x1f\x7f-\x9f\u202e]")  # all but the end of a line
+
+
+class Terminal(io.StringIO):
+    def isatty(self) -> bool:
+        return True
+
+
+def log(total: int = 3, expected_ms: Mapping[str, int] | None = None, jobs: int = 1) -> tuple[SuiteLog, io.StringIO]:
+    stream = io.StringIO()
+    return suite_display(stream, total, expected_ms or {}, jobs=jobs, quiet=False), stream
+
+
+def without_times(text: str) -> str:
+    return re.sub(r"\b[0-9.]+ (ms|s)\b", "TIME", text)
+
+
+# The log
+
+
+def test_a_log_has_one_line_for_each_benchmark_that_has_ended() -> None:
+    display, stream = log(total=10)
+    with display:
+        display.setting_up("make -s")
+        display.started("sieve")
+        display.phase("sieve", "warm-up")
+        assert stream.getvalue() == "cg-bench: setup: make -s\n"
+        display.finished(benchmark(), b"not told\n")
+    assert without_times(stream.getvalue()) == (
+        "cg-bench: setup: make -s\ncg-bench: [ 1/10] sieve  score 3,418  (TIME)\n"
+    )
+
+
+def test_one_that_failed_is_told_with_why_and_what_it_said() -> None:
+    display, stream = log()
+    display.started("sieve")
+    display.finished(failed_benchmark(error="it failed\nlook here"), b"oh \xff\nno\n")
+    assert without_times(stream.getvalue()) == (
+        "cg-bench: [1/3] sieve  FAILED  (TIME)\n  it failed\n  look here\n  | oh \\xff\n  | no\n"
+    )
+
+
+def test_one_that_is_used_again_says_of_when_it_is_and_remarks_stand_behind_the_time() -> None:
+    display, stream = log()
+    for name in ("old", "new"):
+        display.started(name)
+    display.reused(benchmark(id="old"), "2026-01-31T12:00:00Z")
+    display.remark("new", "measured, since a.c changed")
+    display.remark("new", "not kept")
+    display.finished(benchmark(id="new"), b"")
+    assert without_times(stream.getvalue()) == (
+        "cg-bench: [1/3] old  score 3,418  (re-used, of 2026-01-31T12:00:00Z)\n"
+        "cg-bench: [2/3] new  score 3,418  (TIME; measured, since a.c changed; not kept)\n"
+    )
+    assert display.reused_ids == {"old"}
+
+
+def tell_all(display: SuiteLog) -> None:
+    """Bring hostile text to every place that takes text."""
+    with display:
+        display.setting_up(HOSTILE)
+        for name in (HOSTILE, f"{HOSTILE}2", f"{HOSTILE}3"):
+            display.started(name)
+            display.phase(name, HOSTILE)
+        display.remark(HOSTILE, HOSTILE)
+        display.finished(benchmark(id=HOSTILE), b"")
+        said = HOSTILE.encode() + b"\x00\x07\r\x1b]0;title\x07\xff\n"
+        display.finished(failed_benchmark(id=f"{HOSTILE}2", error=HOSTILE), said)
+        display.reused(benchmark(id=f"{HOSTILE}3"), HOSTILE)
+
+
+def test_a_log_has_no_control_characters_whatever_programs_and_names_contain() -> None:
+    display, stream = log()
+    tell_all(display)
+    assert not CONTROL.search(stream.getvalue())
+    assert "\\x1b[31mred" in stream.getvalue()
+
+
+def test_long_ids_are_cut_in_the_middle() -> None:
+    display, stream = log()
+    display.finished(benchmark(id="x" * 500 + "end"), b"")
+    assert "end  score" in stream.getvalue()
+    assert max(map(len, stream.getvalue().splitlines())) < 110
+
+
+def test_lines_of_several_threads_do_not_mix() -> None:
+    display, stream = log(total=400)
+
+    def work(name: str) -> None:
+        for number in range(100):
+            display.started(f"{name}{number}")
+            display.finished(failed_benchmark(id=f"{name}{number}", error="why"), b"said\n")
+
+    threads = [threading.Thread(target=work, args=(name,)) for name in "abcd"]
+    for thread in threads:
+        thread.start()
+    for thread in threads:
+        thread.join()
+    lines = stream.getvalue().splitlines()
+    assert len(lines) == 3 * 400
+    assert set(lines[1::3]) == {"  why"}
+    assert set(lines[2::3]) == {"  | said"}
+    assert [line.split("]")[0] for line in lines[::3]] == [f"cg-bench: [{n:>3}/400" for n in range(1, 401)]
+
+
+class Broken(io.StringIO):
+    def write(self, text: str) -> int:
+        raise BrokenPipeError(text)
+
+
+@pytest.mark.parametrize(("stream", "quiet"), [(io.StringIO(), True), (None, False), (Broken(), False)])
+def test_where_nobody_listens_nothing_is_told_and_times_are_kept_all_the_same(
+    stream: io.StringIO | None, *, quiet: bool
+) -> None:
+    display = suite_display(stream, 3, {}, jobs=1, quiet=quiet)
+    tell_all(display)
+    assert display.wall_ms.keys() == {HOSTILE}
+    assert stream is None or stream.getvalue() == ""
+
+
+# Which
+
+
+def test_a_terminal_gets_live_lines_unless_quiet() -> None:
+    assert isinstance(suite_display(Terminal(), 1, {}, jobs=1, quiet=False), SuiteTerminal)
+    assert not isinstance(suite_display(Terminal(), 1, {}, jobs=1, quiet=True), SuiteTerminal)
+    assert not isinstance(log()[0], SuiteTerminal)
+
+
+# The terminal
+
+
+@pytest.fixture(autouse=True)
+def _terminal(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("TERM", "xterm")
+    monkeypatch.setenv("COLUMNS", "200")
+
+
+# What rich itself uses to draw: colours, and moving over lines of its own.
+OURS = re.compile(r"\x1b\[(\?25[lh]|[0-9;]*m|2K|1A)|\r")
+
+
+def test_a_terminal_shows_what_runs_and_keeps_what_ended() -> None:
+    stream = Terminal()
+    with suite_display(stream, 2, {"sieve": 60_000, "other": 60_000}, jobs=2, quiet=False) as display:
+        display.started("sieve")
+        display.phase("sieve", "measuring under Cachegrind")
+        assert isinstance(display, SuiteTerminal)
+        display._progress.refresh()  # it draws by a clock
+        shown = OURS.sub("", stream.getvalue())
+        assert "sieve  measuring under Cachegrind" in shown
+        assert re.search(r"0 of 2 done, about (1 min 00|59\.[0-9]|60\.0) s left", shown)
+        display.finished(benchmark(), b"")
+        display.phase("sieve", "too late")
+    shown = OURS.sub("", stream.getvalue())
+    assert "cg-bench: [1/2] sieve  score 3,418" in shown
+    assert "too late" not in shown
+
+
+def test_names_cannot_steer_a_terminal_nor_write_markup() -> None:
+    stream = Terminal()
+    display = suite_display(stream, 3, {}, jobs=1, quiet=False)
+    tell_all(display)
+    rest = OURS.sub("", stream.getvalue())
+    assert not CONTROL.search(rest)
+    assert "\\x1b[31mred" in rest
+    assert "\x1b[31m" not in stream.getvalue()
+
+
+# The estimate
+
+
+def test_without_former_times_nothing_is_estimated_until_the_first_has_ended() -> None:
+    display, _ = log(total=3)
+    assert display.remaining_ms() is None
+    display.started("a")
+    assert display.remaining_ms() is None
+    display.wall_ms["a"] = 1000
+    display.finished(benchmark(id="a"), b"")
+    assert display.remaining_ms() is not None
+
+
+def test_the_rest_is_spread_over_the_jobs_but_takes_as_long_as_the_longest() -> None:
+    display, _ = log(total=4, expected_ms={"a": 8000, "b": 8000, "c": 8000, "d": 8000}, jobs=2)
+    assert display.remaining_ms() == 16_000
+    display.started("a")
+    left = display.remaining_ms()
+    assert left is not None
+    assert 15_000 < left <= 16_000
+
+
+def test_what_is_not_known_is_taken_for_usual() -> None:
+    display, _ = log(total=3, expected_ms={"a": 1000}, jobs=1)
+    assert display.remaining_ms() == 3000
+
+
+@pytest.mark.parametrize("end", ["failed", "reused"])
+def test_what_has_failed_or_was_used_again_is_not_waited_for(end: str) -> None:
+    display, _ = log(total=3, expected_ms={"a": 5000, "b": 5000, "c": 5000}, jobs=1)
+    display.started("a")
+    if end == "failed":
+        display.finished(failed_benchmark(id="a"), b"")
+    else:
+        display.reused(benchmark(id="a"), "")
+    assert display.remaining_ms() == 10_000
+    display.started("b")
+    display.finished(benchmark(id="b"), b"")
+    display.started("c")
+    display.finished(failed_benchmark(id="c"), b"")
+    assert display.remaining_ms() == 0
+
+
+# The report
+
+
+def as_table(*benchmarks: Benchmark, **options: list[str]) -> str:
+    text = io.StringIO()
+    table.render(report(result(*benchmarks), **options), text)
+    return text.getvalue()
+
+
+def test_the_report_has_one_row_for_each_benchmark() -> None:
+    noisy = benchmark(id="noisy", runs=(Run(layout=0, counts=VECTOR), Run(layout=0, counts=times(VECTOR, 2))))
+    assert as_table(benchmark(), noisy, failed_benchmark(id="odd")) == (
+        "3 benchmarks, 1 failed\n"
+        "\n"
+        "  benchmark  score   Ir                                     RAM hits  noise  measured in\n"
+        "  sieve      3,418   1,353                                        53         1.2 s\n"
+        "  noisy      3,418   1,353                                        53  100 %  1.2 s\n"
+        "  odd        failed  the command failed with exit status 3\n"
+    )
+
+
+def test_runs_under_different_layouts_are_no_noise() -> None:
+    item = benchmark(runs=(Run(layout=0, counts=VECTOR), Run(layout=1, counts=times(VECTOR, 2))))
+    assert "%" not in as_table(item)
+
+
+def test_what_was_used_again_and_what_did_not_finish_is_counted_and_named() -> None:
+    text = as_table(benchmark(warnings=("careful",)), benchmark(id="old"), reused=["old"], unfinished=["late", HOSTILE])
+    assert text.startswith("2 benchmarks, 1 re-used, 2 not finished\n")
+    assert re.search(r"^  old .* re-used$", text, re.MULTILINE)
+    assert "  warning: sieve: careful\n  warning: late did not finish\n" in text
+
+
+def test_one_benchmark_is_not_counted_as_several() -> None:
+    assert as_table(benchmark()).startswith("1 benchmark\n")
+
+
+def test_nothing_measured_is_a_report_without_a_table() -> None:
+    found = report(replace(result(), benchmarks=()), unfinished=["a"])
+    assert (found.title, found.sections) == ("0 benchmarks, 1 not finished", ())
+
+
+def test_a_report_has_no_control_characters_and_markdown_no_markup() -> None:
+    hostile = [
+        benchmark(id=HOSTILE, warnings=(HOSTILE,)),
+        failed_benchmark(id=f"{HOSTILE}2", error=f"{HOSTILE}\nmore"),
+    ]
+    found = report(result(*hostile), unfinished=[HOSTILE])
+    plain, marked = io.StringIO(), io.StringIO()
+    table.render(found, plain)
+    markdown.render(found, marked)
+    assert not CONTROL.search(plain.getvalue())
+    assert not CONTROL.search(marked.getvalue())
+    assert "<script>" not in marked.getvalue()
+    assert "| failed |" in marked.getvalue()
