@@ -22,7 +22,7 @@ from pathlib import Path
 
 from cachegrind_bench.model.codec import encode
 from cachegrind_bench.model.metrics import EVENTS, Counts
-from cachegrind_bench.model.result import Benchmark, Environment, Result, Score
+from cachegrind_bench.model.result import Benchmark, Environment, Result, Run, Score
 from cachegrind_bench.model.score import DEFAULT
 
 ROOT = Path(__file__).resolve().parent.parent
@@ -120,6 +120,7 @@ def benchmark(number: int, found: list[list[int]]) -> dict[str, object]:
         command=("./suite", f"--test={number}"),
         counts=counts,
         score=Score(model=DEFAULT.name, value=DEFAULT.score(counts)),
+        runs=(Run(layout=0, counts=counts),),
     )
     whole = Result(
         tool_version="", created_at="", commit=None, env=Environment(key="", fields={}, info={}), benchmarks=(value,)
