@@ -10,7 +10,8 @@ from cachegrind_bench.errors import MeasurementError
 from cachegrind_bench.interruption import uninterrupted
 
 if TYPE_CHECKING:
-    from collections.abc import Generator
+    from collections.abc import Generator, Mapping
+    from pathlib import Path
 
     from cachegrind_bench.measure.run import Plan
 
@@ -35,8 +36,20 @@ def _clean_up(plan: Plan) -> None:
 
 
 def _native(plan: Plan, command: str, option: str) -> None:
-    completed = process.run([command], shell=True, env=plan.environ, cwd=plan.cwd)  # noqa: S604 - the user wrote it for a shell
-    if completed.status != 0:
-        words = (completed.stderr or completed.stdout).decode("utf-8", "backslashreplace").strip()
-        end = f"signal {completed.signal}" if completed.status is None else f"exit status {completed.status}"
-        raise MeasurementError(f"the {option} command failed with {end}: {command}", hint=words[-500:] or None)
+    failure = native_failure(command, plan.environ, plan.cwd)
+    if failure is not None:
+        end, words = failure
+        raise MeasurementError(f"the {option} command failed with {end}: {command}", hint=words or None)
+
+
+def native_failure(command: str, environ: Mapping[str, str], cwd: Path) -> tuple[str, str] | None:
+    """Run a command line natively and unsealed; return how it failed and its last words, None if it did not.
+
+    MeasurementError if it could not be run at all.
+    """
+    completed = process.run([command], shell=True, env=environ, cwd=cwd)  # noqa: S604 - the user wrote it for a shell
+    if completed.status == 0:
+        return None
+    words = (completed.stderr or completed.stdout).decode("utf-8", "backslashreplace").strip()
+    end = f"signal {completed.signal}" if completed.status is None else f"exit status {completed.status}"
+    return end, words[-500:]

@@ -4,8 +4,8 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-from cachegrind_bench import process
 from cachegrind_bench.errors import MeasurementError
+from cachegrind_bench.measure.surroundings import native_failure
 
 if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence
@@ -36,11 +36,10 @@ def set_up(jobs: Sequence[Job], environ: Mapping[str, str], watcher: Watcher) ->
 
 def _set_up(command: str, cwd: Path, environ: Mapping[str, str]) -> str | None:
     try:
-        completed = process.run([command], shell=True, env=environ, cwd=cwd)  # noqa: S604 - the user wrote it for a shell
+        failure = native_failure(command, environ, cwd)
     except MeasurementError as error:
         return f"its setup could not be run: {error.message}"
-    if completed.status == 0:
+    if failure is None:
         return None
-    end = f"signal {completed.signal}" if completed.status is None else f"exit status {completed.status}"
-    words = (completed.stderr or completed.stdout).decode("utf-8", "backslashreplace").strip()
-    return f"its setup failed with {end}: {command}\n{words[-500:]}".strip()
+    end, words = failure
+    return f"its setup failed with {end}: {command}\n{words}".strip()
