@@ -190,7 +190,7 @@ def measure_suite(
     from cachegrind_bench.suite.execute import measure_job, run_suite
     from cachegrind_bench.suite.reuse import Reuse
     from cachegrind_bench.suite.setup import set_up
-    from cachegrind_bench.vcs import commit_info
+    from cachegrind_bench.vcs.commit import commit_info
 
     environ = dict(os.environ)
     own = [item for spec in specs for item in spec.env]

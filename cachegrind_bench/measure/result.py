@@ -11,7 +11,7 @@ from cachegrind_bench.measure.identity import identify
 from cachegrind_bench.measure.run import measure
 from cachegrind_bench.measure.session import session
 from cachegrind_bench.model.result import Commit, Result
-from cachegrind_bench.vcs import commit_info
+from cachegrind_bench.vcs.commit import commit_info
 
 if TYPE_CHECKING:
     from collections.abc import Callable

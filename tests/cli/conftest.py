@@ -101,7 +101,7 @@ def replay(monkeypatch: pytest.MonkeyPatch) -> ReplayRunner:
     monkeypatch.setattr("cachegrind_bench.measure.session.laboratory", laboratory)
     for place in ("cachegrind_bench.measure.result", "cachegrind_bench.suite.execute"):
         monkeypatch.setattr(f"{place}.identify", lambda *_: Identity(objects=(), key_fields={"libc": "abc"}))
-    for place in ("cachegrind_bench.measure.result", "cachegrind_bench.vcs"):
+    for place in ("cachegrind_bench.measure.result", "cachegrind_bench.vcs.commit"):
         monkeypatch.setattr(f"{place}.commit_info", lambda *_: None)
     for place in ("cachegrind_bench.cli.measuring", "cachegrind_bench.cli.suite"):
         monkeypatch.setattr(f"{place}.datetime", Clock)

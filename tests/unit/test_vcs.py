@@ -11,9 +11,9 @@ from pathlib import Path
 
 import pytest
 
-from cachegrind_bench import vcs
 from cachegrind_bench.model.result import Commit
-from cachegrind_bench.vcs import NoCommit, commit_info
+from cachegrind_bench.vcs import git
+from cachegrind_bench.vcs.commit import NoCommit, commit_info
 
 PATH = "/usr/local/bin:/usr/bin:/bin"
 pytestmark = pytest.mark.skipif(shutil.which("git", path=PATH) is None, reason="no git")
@@ -300,7 +300,7 @@ def test_a_git_that_hangs_is_given_up(repository: Repository, tmp_path: Path, mo
     slow.parent.mkdir()
     slow.write_text("#!/bin/sh\nsleep 60\n")
     slow.chmod(0o755)
-    monkeypatch.setattr(vcs, "_TIMEOUT_S", 0.2)
+    monkeypatch.setattr(git, "TIMEOUT_S", 0.2)
     assert "took more than" in why(repository.path, {**repository.environ, "PATH": f"{slow.parent}:{PATH}"})
 
 
