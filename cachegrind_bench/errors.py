@@ -31,6 +31,10 @@ class FileFormatError(UsageError):
         self.line = line
 
 
+class StoreError(UsageError):
+    """A history that cannot be reached, read or written; what was in it is untouched."""
+
+
 class NotComparableError(CgBenchError):
     """Two results that must not be compared."""
 

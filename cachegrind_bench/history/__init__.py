@@ -1,0 +1,1 @@
+"""What a history tells: series of one benchmark over commits, where they stepped, crept or cannot be trusted. Pure."""

@@ -1,0 +1,103 @@
+"""The values of a history read as series: readings by commit, and what was found in them. Values only."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from enum import StrEnum
+from typing import TYPE_CHECKING
+
+if TYPE_CHECKING:
+    from cachegrind_bench.model.metrics import Counts
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class CommitNote:
+    """A commit as git tells of it; `parents` has the first parent first, `committed_at` is UTC, with a Z."""
+
+    sha: str
+    parents: tuple[str, ...]
+    committed_at: str
+    author: str
+    subject: str
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Release:
+    """A tag on the line of commits that is looked at."""
+
+    name: str
+    sha: str
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Reading:
+    """One benchmark at one commit. `index` counts the commits of the first-parent line from 0, the oldest.
+
+    `value` is what is judged: the score under the series' model, or Ir. `uid` names the stored run.
+    """
+
+    index: int
+    sha: str
+    key: str
+    value: int
+    counts: Counts
+    created_at: str
+    uid: str
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Series:
+    """The readings of one benchmark, one for each commit that was measured, oldest first.
+
+    `failed` are the indices of commits at which it was run and did not succeed. Readings of different keys do not
+    compare: whoever judges splits the series where the key changes.
+    """
+
+    id: str
+    model: str
+    readings: tuple[Reading, ...]
+    failed: tuple[int, ...] = ()
+
+
+class Kind(StrEnum):
+    """What a finding is about."""
+
+    REGRESSION = "regression"
+    IMPROVEMENT = "improvement"
+    CREEP = "creep"
+    UNSTABLE = "unstable"
+
+
+class State(StrEnum):
+    """Where a finding is in its life."""
+
+    NEW = "new"
+    OPEN = "open"
+    ACKNOWLEDGED = "acknowledged"
+    RECOVERED = "recovered"
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Finding:
+    """A change of one benchmark's cost that a person should know of.
+
+    `id` is 12 hex digits that stay the same from report to report. The change came with one of `suspects`, oldest first:
+    one commit if its parent was measured, else all since the last that was. `before` and `after` are levels of the
+    series' value; for creep, the best level and the one now. `confirmed` is False where only one
+    reading speaks for it. `index` is the place of
+    the first reading of the new level on the line of commits, `recovered_sha` is where the level was back, `reason` why the change was accepted.
+    """
+
+    id: str
+    kind: Kind
+    state: State
+    benchmark: str
+    key: str
+    before: int
+    after: int
+    suspects: tuple[str, ...]
+    last_good_sha: str | None
+    index: int
+    confirmed: bool
+    recovered_sha: str | None = None
+    reason: str | None = None

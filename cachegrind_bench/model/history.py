@@ -1,0 +1,36 @@
+"""A run as a history sees it: the commit, and a few numbers of each benchmark. Values only.
+
+Everything else stays in the record the run was stored as.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import TYPE_CHECKING
+
+if TYPE_CHECKING:
+    from cachegrind_bench.model.metrics import Counts
+    from cachegrind_bench.model.result import Commit, Score, Status
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Point:
+    """One benchmark in one run; `counts` and `score` are None unless its status is ok. `key` is that of comparability."""
+
+    id: str
+    key: str
+    status: Status
+    counts: Counts | None
+    score: Score | None
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Snapshot:
+    """One stored run: `uid` names its record, `created_at` is UTC, as 2026-01-31T12:00:00Z."""
+
+    uid: str
+    tool_version: str
+    created_at: str
+    commit: Commit | None
+    env_key: str
+    points: tuple[Point, ...]

@@ -1,0 +1,81 @@
+"""What every store of history can do, whatever it keeps its records in."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Protocol, Self
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Collection, Iterable, Iterator, Sequence
+
+    from cachegrind_bench.model.history import Snapshot
+    from cachegrind_bench.store.record import Record
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Problem:
+    """Something wrong with a store: where, and what, as a sentence part."""
+
+    where: str
+    what: str
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Query:
+    """Which runs are asked for; None asks for all. `since` is UTC, as 2026-01-31T12:00:00Z, by the time of the run.
+
+    `shas` are whole commit ids; `wanted` tells for the present name of a benchmark whether its points matter.
+    """
+
+    since: str | None = None
+    shas: frozenset[str] | None = None
+    wanted: Callable[[str], bool] | None = None
+
+
+class Store(Protocol):
+    """A set of records that only grows, safe with many writers at once.
+
+    Every method raises StoreError where the store cannot be reached, read or written; nothing unreadable is ever taken
+    for empty. As a context manager it lets go of what it holds.
+    """
+
+    @property
+    def url(self) -> str:
+        """The store as --store takes it, without any password."""
+        ...
+
+    def add(self, records: Sequence[Record]) -> int:
+        """Keep these, durably; return how many were new. What is there already stays as it is."""
+        ...
+
+    def names(self) -> list[str]:
+        """Return the names of all records, sorted. Cheap: no record is read."""
+        ...
+
+    def read(self, names: Iterable[str] | None = None) -> Iterator[Record]:
+        """Return these records, or all, in the order of their names. StoreError for a name that is not there."""
+        ...
+
+    def remove(self, names: Collection[str]) -> int:
+        """Forget these records; return how many there were."""
+        ...
+
+    def snapshots(self, query: Query) -> Iterator[Snapshot]:
+        """Return the runs that are asked for, by time of commit, time of run and uid; renames are applied."""
+        ...
+
+    def check(self) -> list[Problem]:
+        """Read everything, and tell what is wrong: unreadable, a wrong uid or name, duplicates."""
+        ...
+
+    def compact(self, before: str) -> int:
+        """Fold the runs of each month before this one (as 2026-01) into one file; return how many were folded."""
+        ...
+
+    def __enter__(self) -> Self:
+        """Return the store."""
+        ...
+
+    def __exit__(self, *_: object) -> None:
+        """Let go of connections and locks."""
+        ...

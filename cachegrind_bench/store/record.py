@@ -1,0 +1,82 @@
+"""What a history keeps: immutable documents, canonical bytes named by what they hold.
+
+A run is a result file without profiles and output; a rename says that a benchmark has another name from now on. Knows
+bytes and names; must not know where they are kept.
+"""
+
+from __future__ import annotations
+
+import hashlib
+import json
+import re
+from dataclasses import dataclass, replace
+from typing import TYPE_CHECKING
+
+from cachegrind_bench.model.codec import encode
+
+if TYPE_CHECKING:
+    from cachegrind_bench.model.result import Result
+
+RENAME_SCHEMA = "cg-bench.rename/1"
+
+_UID = 16
+_RUN = re.compile(r"runs/([0-9]{4})/([0-9]{2})/([0-9a-f]{12}|nocommit)\.([0-9a-f]{8})\.([0-9a-f]{8})\.json", re.ASCII)
+_RENAME = re.compile(r"renames/([0-9a-f]{16})\.json", re.ASCII)
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class RunName:
+    """What the name of a run says: month (as 2026-01), the commit's first 12 digits or None, and parts of key and uid."""
+
+    month: str
+    sha12: str | None
+    key8: str
+    uid8: str
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Record:
+    """One document: `name` is its path in a store, with slashes, and `data` its canonical bytes."""
+
+    name: str
+    data: bytes
+
+    @property
+    def uid(self) -> str:
+        """The first 16 hex digits of the SHA-256 over the bytes."""
+        return uid_of(self.data)
+
+
+def uid_of(data: bytes) -> str:
+    """Return the first 16 hex digits of the SHA-256 over these bytes."""
+    return hashlib.sha256(data).hexdigest()[:_UID]
+
+
+def run_record(result: Result) -> Record:
+    """Return the record of a result: what its programs wrote, and its profiles, stay behind."""
+    slim = replace(result, benchmarks=tuple(replace(item, profile=None, output=None) for item in result.benchmarks))
+    data = encode(slim)
+    sha = "nocommit" if result.commit is None else result.commit.sha[:12]
+    year, month = result.created_at[:4], result.created_at[5:7]
+    return Record(name=f"runs/{year}/{month}/{sha}.{result.env.key[:8]}.{uid_of(data)[:8]}.json", data=data)
+
+
+def rename_record(old: str, new: str, created_at: str) -> Record:
+    """Return the record which says that the benchmark `old` is called `new`, since `created_at` (UTC, with a Z)."""
+    document = {"schema": RENAME_SCHEMA, "old": old, "new": new, "created_at": created_at}
+    data = json.dumps(document, sort_keys=True, ensure_ascii=False, separators=(",", ":")).encode() + b"\n"
+    return Record(name=f"renames/{uid_of(data)}.json", data=data)
+
+
+def is_record_name(name: str) -> bool:
+    """Tell whether a record can have this name."""
+    return _RUN.fullmatch(name) is not None or _RENAME.fullmatch(name) is not None
+
+
+def run_name(name: str) -> RunName | None:
+    """Return what the name of a run says; None for any other name."""
+    match = _RUN.fullmatch(name)
+    if match is None:
+        return None
+    year, month, sha, key, uid = match.groups()
+    return RunName(month=f"{year}-{month}", sha12=None if sha == "nocommit" else sha, key8=key, uid8=uid)
