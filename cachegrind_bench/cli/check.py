@@ -15,12 +15,11 @@ from cachegrind_bench.cli.comparing import (
     deliver,
     detail_options,
     exit_code,
-    gate_options,
-    gates_of,
     report,
     wanted_of,
     write_files,
 )
+from cachegrind_bench.cli.gating import gate_options, gates_of
 from cachegrind_bench.cli.inputs import open_result_file, size_limit_option
 from cachegrind_bench.cli.measuring import (
     check_output,

@@ -18,7 +18,6 @@ if TYPE_CHECKING:
 
     from cachegrind_bench.compare.comparison import Comparison
     from cachegrind_bench.compare.details import Details, Wanted
-    from cachegrind_bench.compare.gates import Gates
     from cachegrind_bench.model.metrics import Profile
 
     # A profile by the id of its benchmark; None where the result has none.
@@ -30,56 +29,6 @@ FINE, REGRESSION = 0, 1
 
 # How many benchmarks are explained at length; the others only name the function that explains most.
 _EXPLAINED = 10
-
-
-def gate_options(function: Function) -> Function:
-    """Take what a comparison is held to."""
-    for option in reversed(
-        (
-            click.option(
-                "--threshold",
-                multiple=True,
-                metavar="[PATTERN=]PERCENT",
-                help="A larger change of the score is a regression or improvement. Repeatable. [default: 0.5%]",
-            ),
-            click.option(
-                "--threshold-ir",
-                multiple=True,
-                metavar="[PATTERN=]PERCENT",
-                help="A larger growth of Ir is a regression as well. Repeatable.",
-            ),
-            click.option(
-                "--threshold-cache",
-                default="2%",
-                show_default=True,
-                metavar="PERCENT",
-                help="A larger change of the score is one even where Ir stands still.",
-            ),
-            click.option(
-                "--max-drop",
-                multiple=True,
-                metavar="[PATTERN=]PERCENT",
-                help="A larger fall of Ir is suspicious. Repeatable. [default: 50%]",
-            ),
-            click.option(
-                "--limit",
-                multiple=True,
-                metavar="[PATTERN:]NAME=COUNT",
-                help="Absolute bound of score, an event, or L1, LL, RAM (hits). Repeatable.",
-            ),
-            click.option(
-                "--metric",
-                type=click.Choice(["score", "Ir"], case_sensitive=False),
-                default="score",
-                show_default=True,
-                metavar="[score|Ir]",
-                help="The number that decides.",
-            ),
-            click.option("--force", is_flag=True, help="Compare even where the comparability keys differ."),
-        )
-    ):
-        function = option(function)
-    return function
 
 
 def detail_options(function: Function) -> Function:
@@ -116,26 +65,6 @@ def detail_options(function: Function) -> Function:
     ):
         function = option(function)
     return function
-
-
-def gates_of(options: Mapping[str, Any]) -> Gates:
-    """Return what `gate_options` ask for; UsageError on anything that is no threshold or limit."""
-    from cachegrind_bench.compare import gates
-    from cachegrind_bench.model.score import CostModel
-
-    metric = gates.Metric.IR if options["metric"].lower() == "ir" else gates.Metric.SCORE
-    model = options.get("model")
-    return gates.Gates(
-        threshold=gates.percentages(options["threshold"], gates.DEFAULT_THRESHOLD, "--threshold"),
-        threshold_ir=gates.percentages(options["threshold_ir"], None, "--threshold-ir"),
-        threshold_cache=gates.percentage(options["threshold_cache"], "--threshold-cache"),
-        max_drop=gates.percentages(options["max_drop"], gates.DEFAULT_MAX_DROP, "--max-drop"),
-        limits=tuple(map(gates.limit, options["limit"])),
-        metric=metric,
-        fail_on=gates.FailOn(options.get("fail_on", gates.FailOn.REGRESSION)),
-        force=options["force"],
-        model=None if model is None else CostModel.parse(model),
-    )
 
 
 def wanted_of(options: Mapping[str, Any]) -> Wanted:

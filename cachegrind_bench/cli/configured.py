@@ -1,14 +1,20 @@
-"""What a project's configuration says instead of options: defaults for the commands that measure and compare."""
+"""What a project's configuration says instead of options: defaults for the commands that measure and compare.
+
+Read once, when the command line is; commands ask the context of click for it.
+"""
 
 from __future__ import annotations
 
+from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, cast
+
+import click
 
 if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence
 
-    from cachegrind_bench.config.values import Configuration
+    from cachegrind_bench.config.values import BenchmarkSpec, Configuration
 
 # Those whose options the configuration may set. Others must not fail over a mistake in it.
 _COMMANDS = frozenset({"run", "check", "verify", "diff"})
@@ -16,32 +22,45 @@ _COMMANDS = frozenset({"run", "check", "verify", "diff"})
 _ADDED = frozenset({"env"})
 
 
-def configured(words: Sequence[str]) -> Mapping[str, Mapping[str, object]]:
-    """Return the defaults of the command that these words call, by the names of its options.
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Configured:
+    """The configuration as far as the command that was called may know it."""
 
-    UsageError if the configuration, found from the working directory upwards, is wrong.
+    command: str
+    found: Configuration | None
+
+    def defaults(self) -> Mapping[str, Mapping[str, object]]:
+        """Return the defaults of the command, by the names of its options."""
+        if self.found is None:
+            return {}
+        return {self.command: {name: value for name, value in self.found.defaults.items() if name not in _ADDED}}
+
+
+def read_configured(words: Sequence[str]) -> Configured:
+    """Return what the configuration, found from the working directory upwards, says to the command that is called.
+
+    UsageError if it is wrong.
     """
     command = next((word for word in words if not word.startswith("-")), "")
-    if command not in _COMMANDS or {"-h", "--help"} & set(words[:2]):
-        return {}
-    found = _configuration()
-    if found is None:
-        return {}
-    defaults = {name: value for name, value in found.defaults.items() if name not in _ADDED}
-    if command == "diff":
-        own: dict[str, list[str]] = {"threshold": [], "limit": []}
-        for spec in found.benchmarks:
-            own["threshold"] += [f"{spec.id}={spec.threshold}"] * (spec.threshold is not None)
-            own["limit"] += [f"{spec.id}:{limit}" for limit in spec.limits]
-        for name, values in own.items():
-            defaults[name] = (*_listed(defaults.get(name)), *values)
-    return {command: defaults}
+    known = command in _COMMANDS and not {"-h", "--help"} & set(words[:2])
+    return Configured(command=command, found=_configuration() if known else None)
 
 
 def configured_variables() -> tuple[str, ...]:
     """Return the variables that the configuration passes on to every program."""
-    found = _configuration()
+    found = _current()
     return () if found is None else _listed(found.defaults.get("env"))
+
+
+def configured_benchmarks() -> tuple[BenchmarkSpec, ...]:
+    """Return the benchmarks of the configuration, which may have thresholds and limits of their own."""
+    found = _current()
+    return () if found is None else found.benchmarks
+
+
+def _current() -> Configuration | None:
+    configured = click.get_current_context().find_object(Configured)
+    return None if configured is None else configured.found
 
 
 def _configuration() -> Configuration | None:

@@ -14,11 +14,11 @@ from cachegrind_bench.cli.comparing import (
     deliver,
     detail_options,
     exit_code,
-    gate_options,
-    gates_of,
     report,
     wanted_of,
 )
+from cachegrind_bench.cli.configured import configured_benchmarks
+from cachegrind_bench.cli.gating import gate_options, gates_of
 from cachegrind_bench.cli.inputs import open_result_file, size_limit_option
 from cachegrind_bench.cli.options import working_directory
 from cachegrind_bench.cli.references import resolve
@@ -37,7 +37,8 @@ States, worst first:
   ≠ not comparable       measured under another Valgrind, cache geometry, libc, interpreter, ...
   – missing              the candidate lacks it
   ~ noisy                repeated runs differ too much to tell (three times the noise is the least threshold)
-  ≈ cache/layout shift   only misses moved: things lie elsewhere in memory; a regression beyond --threshold-cache
+  ≈ cache/layout shift   only misses moved: things lie elsewhere in memory; a regression beyond --threshold-cache,
+                         unless several layouts were measured and disagree
   ✓ improvement          would be a regression the other way round
   + new                  the base lacks it
   = unchanged            within the threshold
@@ -84,7 +85,7 @@ def command(base: str, candidate: str, **options: Any) -> int:
     Each is a result file, '-' for stdin, or a saved baseline (see 'cg-bench baseline'); file:NAME and baseline:NAME say
     which is meant.
     """
-    gates = gates_of(options)
+    gates = gates_of(options, configured_benchmarks())
     if base == candidate == "-":
         raise UsageError("base and candidate cannot both be stdin", hint="save one of them to a file first")
     cwd = working_directory()

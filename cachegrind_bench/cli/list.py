@@ -65,4 +65,4 @@ def _selected(found: Configuration, options: Mapping[str, Any]) -> Sequence[Benc
         return found.benchmarks
     from cachegrind_bench.store.baselines import Baselines
 
-    return selected(found.benchmarks, options, Baselines.find(found.root).store)
+    return selected(found.benchmarks, options, Baselines.find(found.root).store).specs

@@ -15,7 +15,7 @@ import click
 from click.shell_completion import shell_complete
 
 from cachegrind_bench._version import __version__
-from cachegrind_bench.cli.configured import configured
+from cachegrind_bench.cli.configured import read_configured
 from cachegrind_bench.cli.output import flush, forget, occupy_standard_descriptors, write_error
 from cachegrind_bench.errors import CgBenchError, MeasurementError, NotComparableError
 from cachegrind_bench.interruption import Cancel
@@ -169,7 +169,8 @@ def _run(words: list[str]) -> int:
         # Not `cli.main`, which turns a broken pipe into exit code 1 and interrupts into its own words.
         if os.environ.get(_COMPLETE):
             return shell_complete(cli, {}, "cg-bench", _COMPLETE, os.environ[_COMPLETE])
-        with cli.make_context("cg-bench", words, default_map=configured(words)) as context:
+        configured = read_configured(words)
+        with cli.make_context("cg-bench", words, default_map=configured.defaults(), obj=configured) as context:
             status = cli.invoke(context)
         flush()
         return status if isinstance(status, int) else OK

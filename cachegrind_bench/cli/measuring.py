@@ -14,12 +14,16 @@ import click
 from cachegrind_bench._version import __version__
 from cachegrind_bench.cli import output
 from cachegrind_bench.cli.options import Function, execution_options, execution_plan, geometry
+from cachegrind_bench.errors import FileFormatError, UsageError
 
 if TYPE_CHECKING:
-    from collections.abc import Mapping
+    from collections.abc import Collection, Mapping, Sequence
 
     from cachegrind_bench.measure.run import Plan
     from cachegrind_bench.model.result import Result
+    from cachegrind_bench.store.baselines import Baselines
+
+_SHOWN = 10  # ids in a message
 
 
 def measuring_options(function: Function) -> Function:
@@ -60,10 +64,10 @@ def check_output(options: dict[str, Any]) -> None:
         check_writable(Path(options["output"]))
 
 
-def measuring_plan(options: Mapping[str, Any], cwd: Path | None = None) -> Plan:
-    """Return what `command_argument` and `measuring_options` ask for, in `cwd` if given."""
+def measuring_plan(options: Mapping[str, Any], cwd: Path | None = None, passed: Sequence[str] | None = None) -> Plan:
+    """Return what `command_argument` and `measuring_options` ask for; `cwd` and `passed` are those of `execution_plan`."""
     return replace(
-        execution_plan(options, cwd),
+        execution_plan(options, cwd, passed),
         id=printable(options["benchmark_id"]),
         repeat=options["repeat"],
         layouts=options["layouts"],
@@ -99,6 +103,25 @@ def write_result(result: Result, options: dict[str, Any]) -> None:
         output.write(encode(result))
     elif options["output"] is not None:
         write_atomic(Path(options["output"]), encode(result))
+
+
+def refuse_to_drop(saved: Baselines, name: str, measured: Collection[str]) -> None:
+    """Do not let some benchmarks take the place of others: UsageError if the baseline holds more than these."""
+    from cachegrind_bench.cli.inputs import open_result_file
+
+    if not saved.exists(name):
+        return
+    try:
+        with open_result_file(str(saved.path(name))) as found:
+            others = [item.id for item in found.result.benchmarks if item.id not in measured]
+    except FileFormatError:
+        return  # nothing in it can be used
+    if others:
+        more = f" and {len(others) - _SHOWN} more" if len(others) > _SHOWN else ""
+        raise UsageError(
+            f"the baseline {name!r} holds other benchmarks, which would be lost: {', '.join(others[:_SHOWN])}{more}",
+            hint=f"save under another name, or begin anew: cg-bench baseline remove {name}",
+        )
 
 
 def printable(text: str | None) -> str | None:

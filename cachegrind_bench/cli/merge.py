@@ -78,6 +78,7 @@ def _report(files: Sequence[ResultFile]) -> str:
     """Return one line for each file."""
     from cachegrind_bench.model.result import Status
     from cachegrind_bench.render.names import plain
+    from cachegrind_bench.suite.merge import missing_from
 
     known: set[str] = set()
     lines: list[str] = []
@@ -90,4 +91,9 @@ def _report(files: Sequence[ResultFile]) -> str:
         parts += [f"{failed} failed"] * bool(failed)
         parts += [f"{again} of an earlier file"] * bool(again)
         lines.append(f"{plain(file.name)}: {', '.join(parts)}\n")
+    missing = missing_from([file.result for file in files])
+    if missing:
+        lines.append(
+            f"! {missing} benchmark{'' if missing == 1 else 's'} of the suite missing: is a shard's file left out?\n"
+        )
     return "".join(lines)

@@ -8,13 +8,14 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any, TypeVar
 
 import click
+from click.core import ParameterSource
 
 from cachegrind_bench.cli.configured import configured_variables
 from cachegrind_bench.config.duration import milliseconds
 from cachegrind_bench.errors import UsageError
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Mapping
+    from collections.abc import Callable, Mapping, Sequence
 
     from cachegrind_bench.measure.run import Plan
     from cachegrind_bench.valgrind.options import Geometry
@@ -102,8 +103,22 @@ def require_command(command: tuple[str, ...]) -> tuple[str, ...]:
     return words
 
 
-def execution_plan(options: Mapping[str, Any], cwd: Path | None = None) -> Plan:
-    """Return what `command_argument` and `execution_options` ask for, in `cwd` if given; the environment is read here."""
+def typed(name: str) -> bool:
+    """Tell whether the user gave this option of the present command, on the command line or by the environment."""
+    source = click.get_current_context().get_parameter_source(name)
+    return source in (ParameterSource.COMMANDLINE, ParameterSource.ENVIRONMENT)
+
+
+def passed_variables(options: Mapping[str, Any], own: Sequence[str] = ()) -> tuple[str, ...]:
+    """Return what is passed on to a program: what the configuration says, what is its `own`, and what was typed."""
+    return (*configured_variables(), *own, *options["env"])
+
+
+def execution_plan(options: Mapping[str, Any], cwd: Path | None = None, passed: Sequence[str] | None = None) -> Plan:
+    """Return what `command_argument` and `execution_options` ask for, in `cwd` if given; the environment is read here.
+
+    `passed` are the variables that go on to the program, as --env takes them. [default: `passed_variables`]
+    """
     from cachegrind_bench.hermetic.environment import Request
     from cachegrind_bench.hermetic.launch import PINNED_CLOCK
     from cachegrind_bench.measure.command import resolve
@@ -115,7 +130,7 @@ def execution_plan(options: Mapping[str, Any], cwd: Path | None = None) -> Plan:
         command=resolve(require_command(options["command"]), environ, cwd),
         cwd=cwd,
         environ=environ,
-        request=Request.parse((*configured_variables(), *options["env"])),
+        request=Request.parse(passed_variables(options) if passed is None else passed),
         model=CostModel.parse(options["model"]),
         timeout_ms=options["timeout"],
         stdin=_input(options["stdin"], cwd),

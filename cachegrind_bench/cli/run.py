@@ -5,19 +5,23 @@ from __future__ import annotations
 import os
 from dataclasses import replace
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import click
 
 from cachegrind_bench.cli import output
-from cachegrind_bench.cli.measuring import check_output, measured, measuring_options, measuring_plan, write_result
+from cachegrind_bench.cli.measuring import (
+    check_output,
+    measured,
+    measuring_options,
+    measuring_plan,
+    refuse_to_drop,
+    write_result,
+)
 from cachegrind_bench.cli.options import format_option
 from cachegrind_bench.cli.report import deliver_report, report_text
 from cachegrind_bench.cli.suite import refuse_options_of_a_suite, run_suite, suite_options
-from cachegrind_bench.errors import FileFormatError, UsageError
-
-if TYPE_CHECKING:
-    from cachegrind_bench.store.baselines import Baselines
+from cachegrind_bench.errors import UsageError
 
 _EPILOG = """\b
 The command is executed warm-up + repeat x layouts times: by default twice, once natively to fill caches on disk
@@ -60,7 +64,7 @@ def command(**options: Any) -> int:
     check_output(options)
     if options["command"] in ((), ("--",)):
         return run_suite(options)
-    refuse_options_of_a_suite(options)
+    refuse_options_of_a_suite()
     _run_command(options)
     return 0
 
@@ -74,7 +78,7 @@ def _run_command(options: dict[str, Any]) -> None:
     saved, name = Baselines.find(plan.cwd), options["save_baseline"]
     if name is not None:
         saved.prepare(name)
-        _refuse_to_drop(saved, name, plan.benchmark_id)
+        refuse_to_drop(saved, name, {plan.benchmark_id})
     keep = None if options["keep_out_files"] is None else _directory(Path(options["keep_out_files"]))
     result = measured(plan, options, keep=keep)
     if name is not None:
@@ -86,24 +90,6 @@ def _run_command(options: dict[str, Any]) -> None:
         lambda: report_text(result, result.benchmarks, options["form"], lambda item: report.measured(item, result.env)),
         options,
     )
-
-
-def _refuse_to_drop(saved: Baselines, name: str, benchmark_id: str) -> None:
-    """Do not let one benchmark take the place of others: UsageError if the baseline has any."""
-    from cachegrind_bench.cli.inputs import open_result_file
-
-    if not saved.exists(name):
-        return
-    try:
-        with open_result_file(str(saved.path(name))) as found:
-            others = [item.id for item in found.result.benchmarks if item.id != benchmark_id]
-    except FileFormatError:
-        return  # nothing in it can be used
-    if others:
-        raise UsageError(
-            f"the baseline {name!r} holds other benchmarks, which would be lost: {', '.join(others[:10])}",
-            hint=f"save under another name, or begin anew: cg-bench baseline remove {name}",
-        )
 
 
 def _directory(path: Path) -> Path:

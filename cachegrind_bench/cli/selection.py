@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
 import click
@@ -37,24 +38,40 @@ def configuration(cwd: Path) -> Configuration:
     return found
 
 
-def selected(specs: Sequence[BenchmarkSpec], options: Mapping[str, Any], store: Path) -> list[BenchmarkSpec]:
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Selection:
+    """The benchmarks that were chosen, in their order, and whether that is fewer than there are.
+
+    `info` goes into the result of a shard, so that `merge` can tell whether the parts are those of one whole.
+    """
+
+    specs: list[BenchmarkSpec]
+    partial: bool
+    info: Mapping[str, str | int]
+
+
+def selected(specs: Sequence[BenchmarkSpec], options: Mapping[str, Any], store: Path) -> Selection:
     """Return the benchmarks that -k, --tag and --shard choose. UsageError if there are none."""
-    from cachegrind_bench.store.timings import read_timings
-    from cachegrind_bench.suite.select import matcher, parse_shard, shard
+    from cachegrind_bench.suite.select import matcher, parse_shard, tagged
 
     expression = options["expression"]
-    fits = matcher(expression) if expression else None
-    chosen = [
-        spec
-        for spec in specs
-        if (fits is None or fits(spec.id)) and (not options["tags"] or set(options["tags"]) & set(spec.tags))
-    ]
+    fits, wanted = matcher(expression) if expression else None, tagged(options["tags"])
+    chosen = [spec for spec in specs if (fits is None or fits(spec.id)) and wanted(spec.tags)]
     if not chosen:
         known = ", ".join(spec.id for spec in specs[:10])
         raise UsageError(
             "no benchmark was selected", hint=f"there are: {known}{' and more' if len(specs) > 10 else ''}"
         )
     if options["shard"] is None:
-        return chosen
-    index, count = parse_shard(options["shard"])
-    return shard(chosen, index, count, read_timings(store))
+        return Selection(specs=chosen, partial=len(chosen) < len(specs), info={})
+    return _shard(chosen, *parse_shard(options["shard"]), store)
+
+
+def _shard(specs: Sequence[BenchmarkSpec], index: int, count: int, store: Path) -> Selection:
+    from cachegrind_bench.store.timings import read_timings
+    from cachegrind_bench.suite.merge import SHARD_BENCHMARKS, SHARD_PLAN
+    from cachegrind_bench.suite.select import plan_of, shards
+
+    parts = shards(specs, count, read_timings(store))
+    info: dict[str, str | int] = {SHARD_PLAN: plan_of(parts), SHARD_BENCHMARKS: len(specs)}
+    return Selection(specs=parts[index - 1], partial=True, info=info)

@@ -3,35 +3,24 @@
 from __future__ import annotations
 
 import io
-import os
-import sys
-from concurrent.futures import ThreadPoolExecutor
 from contextlib import suppress
-from datetime import UTC, datetime
-from functools import partial
-from queue import SimpleQueue
 from typing import TYPE_CHECKING, Any, TypeVar
 
 import click
-from click.core import ParameterSource
 
-from cachegrind_bench._version import __version__
 from cachegrind_bench.cli import output
-from cachegrind_bench.cli.configured import configured_variables
-from cachegrind_bench.cli.measuring import write_result
-from cachegrind_bench.cli.options import geometry, working_directory
+from cachegrind_bench.cli.measuring import refuse_to_drop, write_result
+from cachegrind_bench.cli.options import typed, working_directory
 from cachegrind_bench.cli.report import deliver_report
 from cachegrind_bench.cli.selection import configuration, selected, selection_options
+from cachegrind_bench.cli.suitejobs import measure_suite
 from cachegrind_bench.errors import MeasurementError, UsageError
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Mapping, Sequence
-    from pathlib import Path
+    from collections.abc import Callable, Sequence
 
-    from cachegrind_bench.config.values import BenchmarkSpec
-    from cachegrind_bench.measure.run import Plan
     from cachegrind_bench.model.result import Result
-    from cachegrind_bench.suite.execute import Job, Outcome
+    from cachegrind_bench.suite.execute import Outcome
 
 Function = TypeVar("Function", bound="Callable[..., Any]")
 
@@ -70,14 +59,16 @@ def run_suite(options: dict[str, Any]) -> int:
     CostModel.parse(options["model"])  # a typing error is bad usage, not the failure of every benchmark
     found = configuration(working_directory())
     saved, name = Baselines.find(found.root), options["save_baseline"]
-    specs = selected(found.benchmarks, options, saved.store)
+    selection = selected(found.benchmarks, options, saved.store)
     if name is not None:
         saved.prepare(name)
+        if selection.partial:
+            refuse_to_drop(saved, name, {spec.id for spec in selection.specs})
     with suppress(UsageError):  # only to remember how long each takes
         make_store(saved.store)
-    result, outcome, reused = measure_suite(specs, options, found.root, saved.store)
+    result, outcome, reused = measure_suite(selection, options, found.root, saved.store)
     failed = [item.id for item in result.benchmarks if item.status is not Status.OK]
-    if result.benchmarks:
+    if result.benchmarks or not outcome.unfinished:  # a shard may be empty
         write_result(result, options)
     whole = not failed and not outcome.unfinished
     if name is not None and whole:
@@ -104,153 +95,13 @@ def _report(result: Result, outcome: Outcome, reused: frozenset[str], form: str)
     return text.getvalue()
 
 
-def refuse_options_of_a_suite(options: Mapping[str, Any]) -> None:
+def refuse_options_of_a_suite() -> None:
     """UsageError if an option was given that only means something without a command."""
-    del options
     _refuse(_OF_A_SUITE, "is for a suite", "without a command, the suite of the configuration is measured")
 
 
 def _refuse(names: Sequence[str], why: str, hint: str) -> None:
-    context = click.get_current_context()
+    options = {item.name: item.opts[0] for item in click.get_current_context().command.params}
     for name in names:
-        option = next((item.opts[0] for item in context.command.params if item.name == name), None)
-        if option is not None and _typed(context, name):
-            raise UsageError(f"{option} {why}", hint=hint)
-
-
-def _typed(context: click.Context, name: str) -> bool:
-    """Tell whether the user gave this option here, which goes before what a benchmark's table says."""
-    return context.get_parameter_source(name) in (ParameterSource.COMMANDLINE, ParameterSource.ENVIRONMENT)
-
-
-def jobs_of(specs: Sequence[BenchmarkSpec], options: dict[str, Any]) -> list[Job]:
-    """Return what is to be measured."""
-    from cachegrind_bench.suite.execute import Job
-
-    context = click.get_current_context()
-    typed = frozenset(item.name for item in context.command.params if item.name and _typed(context, item.name))
-    return [
-        Job(
-            id=spec.id,
-            plan=partial(_plan, spec, options, typed),
-            command=spec.command,
-            cwd=spec.cwd,
-            setup=spec.setup,
-            parameters=spec.parameters,
-            tags=spec.tags,
-        )
-        for spec in specs
-    ]
-
-
-def _plan(spec: BenchmarkSpec, options: dict[str, Any], typed: frozenset[str]) -> Plan:
-    """Return the plan of one benchmark: what was typed goes before its table, and that before the defaults."""
-    from cachegrind_bench.cli.measuring import measuring_plan
-
-    own = {"repeat": spec.repeat, "warmup": spec.warmup, "layouts": spec.layouts, "timeout": spec.timeout_ms}
-    values = {name: value for name, value in own.items() if value is not None and name not in typed}
-    merged = {
-        **options,
-        **values,
-        "command": spec.command,
-        "benchmark_id": spec.id,
-        "env": (*spec.env, *options["env"]),
-        "stdin": None if spec.stdin is None else str(spec.stdin),
-        "prepare": spec.prepare,
-        "cleanup": spec.cleanup,
-    }
-    return measuring_plan(merged, cwd=spec.cwd)
-
-
-def job_count(asked: int | None, total: int) -> int:
-    """Return how many benchmarks to measure at once: as many as there are CPUs for us, or fewer."""
-    cpus = len(os.sched_getaffinity(0))
-    return max(1, min(asked or cpus, cpus, total))
-
-
-def _cpus(count: int) -> SimpleQueue[int]:
-    """Return so many CPUs, one for each job at a time, from the last one downwards."""
-    cpus: SimpleQueue[int] = SimpleQueue()
-    for cpu in sorted(os.sched_getaffinity(0), reverse=True)[:count]:
-        cpus.put(cpu)
-    return cpus
-
-
-def measure_suite(
-    specs: Sequence[BenchmarkSpec], options: dict[str, Any], root: Path, store: Path
-) -> tuple[Result, Outcome, frozenset[str]]:
-    """Measure these benchmarks and describe machine and commit."""
-    from cachegrind_bench.hermetic import environment
-    from cachegrind_bench.hermetic.environment import Request
-    from cachegrind_bench.interruption import Cancel, uninterrupted
-    from cachegrind_bench.measure.session import laboratory
-    from cachegrind_bench.model.result import Commit, Result
-    from cachegrind_bench.render.terminal import suite_display
-    from cachegrind_bench.store.timings import read_timings, write_timings
-    from cachegrind_bench.suite.execute import measure_job, run_suite
-    from cachegrind_bench.suite.reuse import Reuse
-    from cachegrind_bench.suite.setup import set_up
-    from cachegrind_bench.vcs.commit import commit_info
-
-    environ = dict(os.environ)
-    own = [item for spec in specs for item in spec.env]
-    request = Request.parse([*configured_variables(), *own, *options["env"]])
-    ready = laboratory(
-        valgrind=options["valgrind"],
-        geometry=geometry(options),
-        environ=environ,
-        passed=environment.fingerprint_values(request, environ),
-    )
-    created_at = datetime.now(UTC).strftime("%Y-%m-%dT%H:%M:%SZ")
-    reuse = None
-    if options["cached"]:
-        from cachegrind_bench.suite.cache import Cache
-
-        reuse = Reuse(
-            cache=Cache.open(store), environment=ready.environment, version=__version__, created_at=created_at
-        )
-    jobs = jobs_of(specs, options)
-    count = job_count(options["jobs"], len(jobs))
-    times = read_timings(store)
-    known = {job.id: times[job.id] for job in jobs if job.id in times}
-    cancel = Cancel()
-    try:
-        with suite_display(sys.stderr, len(jobs), known, jobs=count, quiet=options["quiet"]) as display:
-            broken = set_up(jobs, environ, display)
-            outcome = run_suite(
-                _longest_first(jobs, known, count),
-                partial(
-                    measure_job,
-                    laboratory=ready,
-                    broken=broken,
-                    cpus=_cpus(count),
-                    watcher=display,
-                    capture=options["capture_output"],
-                    reuse=reuse,
-                ),
-                ThreadPoolExecutor(count, thread_name_prefix="benchmark"),
-                cancel,
-                fail_fast=options["fail_fast"],
-            )
-    finally:
-        cancel.close()
-    write_timings(store, display.wall_ms if options["shard"] is None else {})  # all shards must go by the same times
-    with uninterrupted():  # after Ctrl-C, what finished is still to be described
-        commit = commit_info(root, environ)
-    by_id = {item.id: item for item in outcome.benchmarks}
-    result = Result(
-        tool_version=__version__,
-        created_at=created_at,
-        commit=commit if isinstance(commit, Commit) else None,
-        env=ready.environment,
-        benchmarks=tuple(by_id[spec.id] for spec in specs if spec.id in by_id),
-    )
-    return result, outcome, display.reused_ids
-
-
-def _longest_first(jobs: Sequence[Job], known: Mapping[str, int], count: int) -> list[Job]:
-    """Return the jobs in an order in which none is left over that takes long, while the other CPUs have nothing to do."""
-    if count == 1 or not known:
-        return list(jobs)
-    usual = sorted(known.values())[len(known) // 2]
-    return sorted(jobs, key=lambda job: -known.get(job.id, usual))
+        if name in options and typed(name):
+            raise UsageError(f"{options[name]} {why}", hint=hint)

@@ -6,7 +6,6 @@ from dataclasses import dataclass
 from enum import StrEnum
 from typing import TYPE_CHECKING
 
-from cachegrind_bench.model.patterns import matches
 from cachegrind_bench.model.thresholds import Limit, Rules, limit, percentage, percentages
 
 if TYPE_CHECKING:
@@ -54,15 +53,15 @@ class Gates:
 
     def limits_of(self, benchmark_id: str) -> list[Limit]:
         """Return the limits that hold for this benchmark."""
-        return [limit for limit in self.limits if matches(benchmark_id, limit.pattern)]
+        return [limit for limit in self.limits if limit.holds_for(benchmark_id)]
 
     def patterns(self) -> list[tuple[str, str]]:
-        """Return each gate that is for some benchmarks only, in words, and its pattern."""
+        """Return each gate that was typed for some benchmarks only, in words, and its pattern."""
         options = (
             ("--threshold", self.threshold),
             ("--threshold-ir", self.threshold_ir),
             ("--max-drop", self.max_drop),
         )
         found = [(f"{option} {pattern}=…", pattern) for option, rules in options for pattern, _ in rules.rules]
-        found += [(f"--limit {limit.pattern}:{limit.name}=…", limit.pattern) for limit in self.limits]
+        found += [(f"--limit {limit.pattern}:{limit.name}=…", limit.pattern) for limit in self.limits if not limit.own]
         return [(text, pattern) for text, pattern in found if pattern != "*"]

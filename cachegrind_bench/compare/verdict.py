@@ -166,7 +166,8 @@ def _by_metric(moved: Change, threshold: Fraction, gates: Gates) -> tuple[State,
         return (State.NOISY if shift.floor(threshold) > threshold else State.UNCHANGED), ()
     cause = Cause.THRESHOLD
     if still or shift.mixed:
-        if abs(shift.signed) <= gates.threshold_cache:
+        # The same work, better served in one layout and worse in another, is a matter of place however far it moved.
+        if (still and shift.mixed) or abs(shift.signed) <= gates.threshold_cache:
             return State.SHIFT, ()
         cause = Cause.CACHE
     return (State.REGRESSION if shift.signed > 0 else State.IMPROVEMENT), (cause,)

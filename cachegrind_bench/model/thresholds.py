@@ -6,7 +6,7 @@ Must not know what they are compared with. Fractions, so that 0.1 % is exactly t
 from __future__ import annotations
 
 import re
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from fractions import Fraction
 from typing import TYPE_CHECKING, Generic, TypeVar
 
@@ -15,7 +15,7 @@ from cachegrind_bench.model.metrics import EVENTS
 from cachegrind_bench.model.patterns import matches
 
 if TYPE_CHECKING:
-    from collections.abc import Sequence
+    from collections.abc import Mapping, Sequence
 
     from cachegrind_bench.model.metrics import Counts
     from cachegrind_bench.model.score import CostModel
@@ -30,12 +30,18 @@ _LIMITED = {name.lower(): name for name in ("score", *EVENTS, *_HITS)}
 
 @dataclass(frozen=True, slots=True)
 class Rules(Generic[Value]):
-    """Values by pattern of benchmark ids: an exact id goes before wildcards, of the same kind the last one counts."""
+    """Values by pattern of benchmark ids: an exact id goes before wildcards, of the same kind the last one counts.
+
+    `own` are values of single benchmarks, by id: an id may hold what is a wildcard in a pattern.
+    """
 
     rules: tuple[tuple[str, Value], ...]
+    own: Mapping[str, Value] = field(default_factory=dict[str, Value])
 
     def get(self, benchmark_id: str) -> Value | None:
         """Return the value for this benchmark, None where no pattern fits."""
+        if benchmark_id in self.own:
+            return self.own[benchmark_id]
         fitting = [(pattern == benchmark_id, value) for pattern, value in self.rules if matches(benchmark_id, pattern)]
         exact = [value for is_exact, value in fitting if is_exact]
         return exact[-1] if exact else fitting[-1][1] if fitting else None
@@ -43,11 +49,19 @@ class Rules(Generic[Value]):
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Limit:
-    """An absolute bound: these benchmarks must not have more than `value` of `name` (score, an event, or L1/LL/RAM hits)."""
+    """An absolute bound: these benchmarks must not have more than `value` of `name` (score, an event, or L1/LL/RAM hits).
+
+    `own` says that the pattern is the id of one benchmark, whatever wildcards it holds.
+    """
 
     pattern: str
     name: str
     value: int
+    own: bool = False
+
+    def holds_for(self, benchmark_id: str) -> bool:
+        """Tell whether it bounds this benchmark."""
+        return benchmark_id == self.pattern or (not self.own and matches(benchmark_id, self.pattern))
 
     def measured(self, counts: Counts, model: CostModel) -> int:
         """Return the number that the limit is about."""

@@ -26,16 +26,15 @@ def report(result: Result, *, unfinished: Collection[str] = (), reused: Collecti
     parts += [f"{len(unfinished)} not finished"] * bool(unfinished)
     columns = ("benchmark", "score", "Ir", "RAM hits", "noise", "measured in")
     rows = tuple(tuple(map(plain, _row(item, item.id in reused))) for item in result.benchmarks)
-    section = Section(title="", columns=columns, rows=rows)
+    sections = [Section(title="", columns=columns, rows=rows), _failures(result)]
     warnings = [f"{plain(item.id)}: {plain(text)}" for item in result.benchmarks for text in item.warnings]
     warnings += [f"{plain(name)} did not finish" for name in unfinished]
-    return Report(title=", ".join(parts), sections=(section,) if rows else (), warnings=tuple(warnings))
+    return Report(title=", ".join(parts), sections=tuple(item for item in sections if item.rows), warnings=tuple(warnings))
 
 
 def _row(item: Benchmark, reused: bool) -> tuple[str, ...]:  # noqa: FBT001 - one of two facts about a row
     if item.counts is None or item.score is None:
-        reason = (item.error or "").partition("\n")[0]
-        return item.id, item.status.value, reason
+        return item.id, item.status.value
     when = "re-used" if reused else duration(item.wall_ms)
     return (
         item.id,
@@ -45,6 +44,13 @@ def _row(item: Benchmark, reused: bool) -> tuple[str, ...]:  # noqa: FBT001 - on
         _noise(item),
         when,
     )
+
+
+def _failures(result: Result) -> Section:
+    """Return why benchmarks have no score: below the table, whose columns are for numbers."""
+    failed = [item for item in result.benchmarks if item.status is not Status.OK]
+    rows = [(plain(item.id), plain((item.error or "").partition("\n")[0])) for item in failed]
+    return Section(title="not measured", columns=(), rows=tuple(rows))
 
 
 def _noise(item: Benchmark) -> str:

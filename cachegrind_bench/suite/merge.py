@@ -23,6 +23,9 @@ if TYPE_CHECKING:
     from cachegrind_bench.model.result import Benchmark, Commit, Environment, Result
     from cachegrind_bench.model.resultfile import ResultFile
 
+# In `env.info` of a shard's result: how the suite was cut, and into how many benchmarks.
+SHARD_PLAN, SHARD_BENCHMARKS = "shard_plan", "shard_benchmarks"
+
 _LONGEST = 200
 
 
@@ -35,6 +38,7 @@ def merged(results: Sequence[tuple[str, Result]]) -> Result:
     for name, other in others:
         _check_environment(first_name, first.env, name, other.env)
         _check_commit(first_name, first.commit, name, other.commit)
+        _check_plan(first_name, first.env, name, other.env)
         if other.tool_version != first.tool_version:
             raise NotComparableError(
                 f"{first_name} was made by cg-bench {first.tool_version}, and {name} by cg-bench {other.tool_version}",
@@ -122,6 +126,22 @@ def _check_commit(name: str, commit: Commit | None, other_name: str, other: Comm
             f"{name} is of {_commit_text(commit)}, and {other_name} of {_commit_text(other)}",
             hint="measure all parts on the same commit; changed files make a checkout dirty",
         )
+
+
+def _check_plan(name: str, env: Environment, other_name: str, other: Environment) -> None:
+    plans = env.info.get(SHARD_PLAN), other.info.get(SHARD_PLAN)
+    if None not in plans and plans[0] != plans[1]:
+        raise NotComparableError(
+            f"{name} and {other_name} are parts of a suite that was cut in two ways, so benchmarks may be missing",
+            hint="give all machines the same .cg-bench/timings.json, or none, and the same --shard M/N, -k and --tag",
+        )
+
+
+def missing_from(results: Sequence[Result]) -> int:
+    """Return how many benchmarks of the suite whose shards these are, by `merged`, stand in none of them."""
+    totals = [total for result in results if isinstance(total := result.env.info.get(SHARD_BENCHMARKS), int)]
+    known = {item.id for result in results for item in result.benchmarks}
+    return max(0, max(totals, default=0) - len(known))
 
 
 def _commit_text(commit: Commit | None) -> str:

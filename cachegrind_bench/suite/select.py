@@ -5,6 +5,8 @@ Knows ids, tags and wall times; must not know what a benchmark does, or where ti
 
 from __future__ import annotations
 
+import hashlib
+import json
 import re
 from dataclasses import dataclass
 from statistics import median_low
@@ -63,8 +65,8 @@ def parse_shard(text: str) -> tuple[int, int]:
     return index, count
 
 
-def shard(items: Sequence[Item], index: int, count: int, wall_ms: Mapping[str, int]) -> list[Item]:
-    """Return one of `count` parts, the first having index 1; together they are all items, each in one part only.
+def shards(items: Sequence[Item], count: int, wall_ms: Mapping[str, int]) -> list[list[Item]]:
+    """Return `count` parts; together they are all items, each in one part only, in their order.
 
     The longest goes first, each to the part that has least to do; an id without a time takes the median of the others.
     Which part an id is in depends on the ids and their times only, so all machines must know the same times.
@@ -73,13 +75,22 @@ def shard(items: Sequence[Item], index: int, count: int, wall_ms: Mapping[str, i
     known = [wall_ms[identity] for identity in ids if identity in wall_ms]
     usual = median_low(known) if known else 0
     times = {identity: wall_ms.get(identity, usual) for identity in ids}
-    loads = [(0, 0, part) for part in range(1, count + 1)]  # what it has to do: milliseconds, then benchmarks
+    loads = [(0, 0, part) for part in range(count)]  # what it has to do: milliseconds, then benchmarks
     part_of: dict[str, int] = {}
     for identity in sorted(ids, key=lambda identity: -times[identity]):
         least, number, part = min(loads)
-        loads[part - 1] = (least + times[identity], number + 1, part)
+        loads[part] = (least + times[identity], number + 1, part)
         part_of[identity] = part
-    return [item for item in items if part_of[item.id] == index]
+    parts: list[list[Item]] = [[] for _ in range(count)]
+    for item in items:
+        parts[part_of[item.id]].append(item)
+    return parts
+
+
+def plan_of(parts: Sequence[Sequence[Identified]]) -> str:
+    """Return 8 hex digits that tell one way to cut a suite from any other."""
+    ids = json.dumps([[item.id for item in part] for part in parts])
+    return hashlib.sha256(ids.encode()).hexdigest()[:8]
 
 
 @dataclass(frozen=True, slots=True)

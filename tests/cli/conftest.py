@@ -103,7 +103,7 @@ def replay(monkeypatch: pytest.MonkeyPatch) -> ReplayRunner:
         monkeypatch.setattr(f"{place}.identify", lambda *_: Identity(objects=(), key_fields={"libc": "abc"}))
     for place in ("cachegrind_bench.measure.result", "cachegrind_bench.vcs.commit"):
         monkeypatch.setattr(f"{place}.commit_info", lambda *_: None)
-    for place in ("cachegrind_bench.cli.measuring", "cachegrind_bench.cli.suite"):
+    for place in ("cachegrind_bench.cli.measuring", "cachegrind_bench.cli.suitejobs"):
         monkeypatch.setattr(f"{place}.datetime", Clock)
     return runner
 

@@ -6,9 +6,10 @@ import json
 from pathlib import Path
 from typing import TYPE_CHECKING
 
+import click
 import pytest
 
-from cachegrind_bench.cli.configured import configured, configured_variables
+from cachegrind_bench.cli.configured import configured_variables, read_configured
 from cachegrind_bench.model import codec
 from cachegrind_bench.model.codec import decode
 from tests.cli.conftest import commands
@@ -16,6 +17,8 @@ from tests.unit.comparing import counts, measured
 from tests.unit.samples import result
 
 if TYPE_CHECKING:
+    from collections.abc import Mapping
+
     from cachegrind_bench.model.result import Benchmark
     from tests.cli.conftest import CommandLine, ReplayRunner
 
@@ -31,6 +34,17 @@ def _at_the_top_of_a_work_tree() -> None:
 
 def write(text: str) -> None:
     Path("cg-bench.toml").write_text(text, encoding="utf-8")
+
+
+def configured(*words: str) -> Mapping[str, Mapping[str, object]]:
+    """Return the defaults that the configuration gives to the command these words call."""
+    return read_configured(words).defaults()
+
+
+def variables() -> tuple[str, ...]:
+    """Return the variables that the configuration passes on to what `run` measures."""
+    with click.Context(click.Command("run"), obj=read_configured(["run"])):
+        return configured_variables()
 
 
 def save(name: str, *benchmarks: Benchmark) -> str:
@@ -59,25 +73,25 @@ def of_file(name: str = "r.json") -> Benchmark:
 )
 def test_others_do_not_even_read_the_configuration(words: list[str]) -> None:
     write(BROKEN)
-    assert configured(words) == {}
+    assert configured(*words) == {}
 
 
 @pytest.mark.parametrize("command", CONFIGURED)
 def test_without_a_configuration_nothing_is_set(command: str) -> None:
-    assert configured([command]) == {}
-    assert configured_variables() == ()
+    assert configured(command) == {}
+    assert variables() == ()
 
 
 @pytest.mark.parametrize("command", ["run", "check", "verify"])
 def test_variables_are_no_default_since_typing_one_would_lose_the_others(command: str) -> None:
     write("repeat = 2\nenv = ['A', 'B=1']\n")
-    assert configured([command, "--", "true"]) == {command: {"repeat": 2}}
-    assert configured_variables() == ("A", "B=1")
+    assert configured(command, "--", "true") == {command: {"repeat": 2}}
+    assert variables() == ("A", "B=1")
 
 
 def test_variables_may_be_a_table() -> None:
     write("env = { A = '1', B = 'x y' }\n")
-    assert configured_variables() == ("A=1", "B=x y")
+    assert variables() == ("A=1", "B=x y")
 
 
 def test_a_removed_working_directory_is_for_others_to_tell(monkeypatch: pytest.MonkeyPatch) -> None:
@@ -85,7 +99,7 @@ def test_a_removed_working_directory_is_for_others_to_tell(monkeypatch: pytest.M
     gone.mkdir()
     monkeypatch.chdir(gone)
     gone.rmdir()
-    assert configured(["run"]) == {}
+    assert configured("run") == {}
 
 
 # A broken configuration
@@ -183,8 +197,7 @@ def test_verify_takes_the_defaults_of_an_execution(replay: ReplayRunner, cg_benc
     write("env = ['TMPDIR=/x']\n")
     assert "TMPDIR" in cg_bench("verify", "--", "/bin/true").err
     write("I1 = '16384,8,64'\nD1 = '16384,8,64'\n")
-    context = configured(["verify", "--", "/bin/true"])
-    assert context == {"verify": {"i1": "16384,8,64", "d1": "16384,8,64"}}
+    assert configured("verify", "--", "/bin/true") == {"verify": {"i1": "16384,8,64", "d1": "16384,8,64"}}
 
 
 # diff
@@ -264,6 +277,19 @@ def test_gates_of_benchmarks_that_were_not_measured_are_no_mistake(cg_bench: Com
     told = cg_bench("diff", one, one)
     assert (told.code, told.err) == (0, "")
     assert "warning" not in told.out
+
+
+def test_a_benchmarks_own_gates_hold_for_no_other_whatever_its_id_looks_like(cg_bench: CommandLine) -> None:
+    write("""\
+[[benchmark]]
+id = "*"
+command = "true"
+threshold = "5%"
+limit = "Ir=1000"
+""")
+    assert regressions(cg_bench) == ALL
+    star = save("star.json", measured("*", counts(1_000_000)))
+    assert cg_bench("diff", star, star).code == 1  # its limit
 
 
 def test_the_model_of_the_configuration_is_that_of_a_comparison_too(cg_bench: CommandLine) -> None:

@@ -179,6 +179,41 @@ def test_shards_one_after_the_other_are_the_suite(
     assert read_timings(STORE) == known  # else the second would have been another half
 
 
+def test_a_shard_that_nothing_is_left_for_is_a_result_without_benchmarks(
+    replay: ReplayRunner, cg_bench: CommandLine
+) -> None:
+    assert cg_bench("run", "-o", "9.json", "--shard", "9/9").code == 0
+    assert replay.targets == []
+    assert ids("9.json") == []
+    for number in range(1, 9):
+        assert cg_bench("run", "-q", "-o", f"{number}.json", "--shard", f"{number}/9").code == 0
+    assert cg_bench("merge", "-o", "all.json", *(f"{number}.json" for number in range(1, 10))).code == 0
+    assert sorted(ids("all.json")) == sorted(IDS)
+
+
+def test_shards_of_machines_that_know_other_times_are_not_merged(replay: ReplayRunner, cg_bench: CommandLine) -> None:
+    del replay
+    STORE.mkdir()
+    assert cg_bench("run", "-q", "-o", "1.json", "--shard", "1/2").code == 0
+    write_timings(STORE, {"one": 9, "last": 1})
+    assert cg_bench("run", "-q", "-o", "2.json", "--shard", "2/2").code == 0
+    told = cg_bench("merge", "-o", "all.json", "1.json", "2.json")
+    assert told.code == 3
+    assert "1.json and 2.json are parts of a suite that was cut in two ways" in told.err
+    assert "timings.json" in told.err
+    assert not Path("all.json").exists()
+
+
+def test_a_shard_that_was_forgotten_is_told(replay: ReplayRunner, cg_bench: CommandLine) -> None:
+    del replay
+    for number in "123":
+        assert cg_bench("run", "-q", "-o", f"{number}.json", "--shard", f"{number}/3").code == 0
+    told = cg_bench("merge", "-o", "all.json", "1.json", "3.json")
+    assert told.code == 0
+    assert "! 1 benchmark of the suite missing: is a shard's file left out?\n" in told.out
+    assert "missing" not in cg_bench("merge", "-o", "whole.json", "all.json", "2.json").out
+
+
 @pytest.mark.parametrize(
     ("options", "message"),
     [
@@ -375,6 +410,22 @@ def test_a_whole_suite_can_be_a_baseline_and_one_that_failed_is_none(
     assert (STORE / "baselines" / "main.json").read_bytes() == before
 
 
+@pytest.mark.parametrize("chosen", [["-k", "two"], ["--tag", "quick"], ["--shard", "1/2"]], ids=" ".join)
+def test_a_part_of_a_suite_does_not_take_the_place_of_a_baseline_of_all(
+    replay: ReplayRunner, cg_bench: CommandLine, chosen: list[str]
+) -> None:
+    assert cg_bench("run", "-q", "--save-baseline", "main").code == 0
+    before = (STORE / "baselines" / "main.json").read_bytes()
+    replay.targets.clear()
+    told = cg_bench("run", "-q", "--save-baseline", "main", *chosen)
+    assert told.code == 2
+    assert "the baseline 'main' holds other benchmarks, which would be lost: " in told.err
+    assert replay.targets == []
+    assert (STORE / "baselines" / "main.json").read_bytes() == before
+    assert cg_bench("run", "-q", "--save-baseline", "part", *chosen).code == 0
+    assert cg_bench("run", "-q", "--save-baseline", "part", *chosen).code == 0
+
+
 # Whose word counts
 
 
@@ -426,7 +477,7 @@ def test_jobs_of_the_configuration_hold(
         asked.append(jobs)
         return total
 
-    monkeypatch.setattr("cachegrind_bench.cli.suite.job_count", job_count)
+    monkeypatch.setattr("cachegrind_bench.cli.suitejobs.job_count", job_count)
     Path("cg-bench.toml").write_text(f"jobs = 3\n{SUITE}")
     assert cg_bench("run", "-q").code == 0
     assert cg_bench("run", "-q", "-j", "5").code == 0
@@ -434,7 +485,7 @@ def test_jobs_of_the_configuration_hold(
 
 
 def test_as_many_run_at_once_as_there_are_cpus_for_us(monkeypatch: pytest.MonkeyPatch) -> None:
-    from cachegrind_bench.cli.suite import job_count
+    from cachegrind_bench.cli.suitejobs import job_count
 
     monkeypatch.setattr("os.sched_getaffinity", lambda _: {0, 2, 5})
     assert [job_count(None, 10), job_count(None, 2), job_count(2, 10), job_count(99, 10), job_count(None, 0)] == [

@@ -11,7 +11,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from cachegrind_bench.errors import UsageError
-from cachegrind_bench.suite.select import matcher, shard
+from cachegrind_bench.suite.select import matcher, shards
 
 if TYPE_CHECKING:
     import random
@@ -40,7 +40,7 @@ class Thing:
 
 def parts(found: list[str], count: int, wall_ms: dict[str, int]) -> list[list[str]]:
     things = [Thing(identity) for identity in found]
-    return [[item.id for item in shard(things, index, count, wall_ms)] for index in range(1, count + 1)]
+    return [[item.id for item in part] for part in shards(things, count, wall_ms)]
 
 
 @st.composite

@@ -7,7 +7,7 @@ from dataclasses import dataclass
 import pytest
 
 from cachegrind_bench.errors import UsageError
-from cachegrind_bench.suite.select import matcher, parse_shard, shard, tagged
+from cachegrind_bench.suite.select import matcher, parse_shard, shards, tagged
 
 IDS = ("sort[n=10,codec=a]", "sort[n=100,codec=b]", "Parse JSON", "parse-xml.v2", "and (maybe) not")
 
@@ -30,7 +30,7 @@ class Thing:
 
 def parts(ids: str, count: int, **wall_ms: int) -> list[str]:
     things = [Thing(identity) for identity in ids]
-    return ["".join(item.id for item in shard(things, index, count, wall_ms)) for index in range(1, count + 1)]
+    return ["".join(item.id for item in part) for part in shards(things, count, wall_ms)]
 
 
 # Expressions

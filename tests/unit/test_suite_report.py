@@ -247,10 +247,13 @@ def test_the_report_has_one_row_for_each_benchmark() -> None:
     assert as_table(benchmark(), noisy, failed_benchmark(id="odd")) == (
         "3 benchmarks, 1 failed\n"
         "\n"
-        "  benchmark  score   Ir                                     RAM hits  noise  measured in\n"
-        "  sieve      3,418   1,353                                        53         1.2 s\n"
-        "  noisy      3,418   1,353                                        53  100 %  1.2 s\n"
-        "  odd        failed  the command failed with exit status 3\n"
+        "  benchmark  score      Ir  RAM hits  noise  measured in\n"
+        "  sieve      3,418   1,353        53         1.2 s\n"
+        "  noisy      3,418   1,353        53  100 %  1.2 s\n"
+        "  odd        failed\n"
+        "\n"
+        "  not measured\n"
+        "    odd  the command failed with exit status 3\n"
     )
 
 

@@ -104,6 +104,17 @@ def test_mixed_signs_mean_a_shift() -> None:
     assert difference(base, candidate).state is State.SHIFT
 
 
+def test_the_same_work_that_some_layouts_serve_better_and_others_worse_is_a_shift_however_far_it_moved() -> None:
+    base = measured(runs=[(layout, counts(ram=1000)) for layout in range(3)])
+    candidate = measured(runs=[(0, counts(ram=8000)), (1, counts(ram=9000)), (2, counts(ram=500))])
+    found = difference(base, candidate)
+    assert found.change is not None
+    assert found.change.score.signed > Fraction(2, 100)
+    assert found.state is State.SHIFT
+    worse = measured(runs=[(0, counts(ram=8000)), (1, counts(ram=9000)), (2, counts(ram=7000))])
+    assert difference(base, worse).state is State.REGRESSION
+
+
 def test_layouts_of_one_side_only_are_left_out_and_without_a_common_one_nothing_compares() -> None:
     base = measured(runs=[(0, counts()), (1, counts())])
     found = difference(base, measured(runs=[(1, counts()), (2, counts(2_000_000))]))
