@@ -41,6 +41,12 @@ def duration(milliseconds: int) -> str:
     return f"{minutes} min {seconds:02} s"
 
 
+def rough_duration(milliseconds: int) -> str:
+    """Return 1234 as 1 s, 75000 as 1 min 15 s, and what is less than a second as 1 s: an estimate is no more exact."""
+    seconds = max(1, round(milliseconds / 1000))
+    return f"{seconds} s" if seconds < 60 else duration(1000 * seconds)
+
+
 def small_share(part: int, whole: int) -> str:
     """Return a small part of a whole in percent with two significant digits, as 0.00046 %."""
     return f"{100 * part / whole:.2g} %" if whole else "-"

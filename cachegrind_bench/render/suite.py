@@ -8,12 +8,14 @@ from cachegrind_bench.model.result import Status
 from cachegrind_bench.render.layouts import spans
 from cachegrind_bench.render.names import plain
 from cachegrind_bench.render.numbers import duration, grouped, spread
-from cachegrind_bench.render.report import Report, Section
+from cachegrind_bench.render.report import Report, Row, Section
 
 if TYPE_CHECKING:
     from collections.abc import Collection
 
     from cachegrind_bench.model.result import Benchmark, Result
+
+_NOISE = 4  # its column
 
 
 def report(result: Result, *, unfinished: Collection[str] = (), reused: Collection[str] = ()) -> Report:
@@ -24,12 +26,16 @@ def report(result: Result, *, unfinished: Collection[str] = (), reused: Collecti
     parts += [f"{failed} failed"] * bool(failed)
     parts += [f"{len(reused)} re-used"] * bool(reused)
     parts += [f"{len(unfinished)} not finished"] * bool(unfinished)
-    columns = ("benchmark", "score", "Ir", "RAM hits", "noise", "measured in")
-    rows = tuple(tuple(map(plain, _row(item, item.id in reused))) for item in result.benchmarks)
-    sections = [Section(title="", columns=columns, rows=rows), _failures(result)]
+    columns: Row = ("benchmark", "score", "Ir", "RAM hits", "noise", "measured in")
+    rows = [tuple(map(plain, _row(item, item.id in reused))) for item in result.benchmarks]
+    if not any(map(_noise, result.benchmarks)):  # nothing was measured twice
+        columns, *rows = [(*row[:_NOISE], *row[_NOISE + 1 :]) for row in (columns, *rows)]
+    sections = [Section(title="", columns=columns, rows=tuple(rows)), _failures(result)]
     warnings = [f"{plain(item.id)}: {plain(text)}" for item in result.benchmarks for text in item.warnings]
     warnings += [f"{plain(name)} did not finish" for name in unfinished]
-    return Report(title=", ".join(parts), sections=tuple(item for item in sections if item.rows), warnings=tuple(warnings))
+    return Report(
+        title=", ".join(parts), sections=tuple(item for item in sections if item.rows), warnings=tuple(warnings)
+    )
 
 
 def _row(item: Benchmark, reused: bool) -> tuple[str, ...]:  # noqa: FBT001 - one of two facts about a row

@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING, Self, TextIO
 
 from cachegrind_bench.model.result import Status
 from cachegrind_bench.render.names import plain, shortened
-from cachegrind_bench.render.numbers import duration, grouped
+from cachegrind_bench.render.numbers import duration, grouped, rough_duration
 
 if TYPE_CHECKING:
     from collections.abc import Mapping
@@ -197,7 +197,7 @@ class SuiteTerminal(SuiteLog):
 
     def _show_whole(self) -> None:
         rest = self.remaining_ms()
-        eta = "" if rest is None else f", about {duration(rest)} left"
+        eta = "" if rest is None else f", about {rough_duration(rest)} left"
         self._progress.update(self._whole, description=f"{self._done} of {self._total} done{eta}")
 
     def _write(self, text: str) -> None:

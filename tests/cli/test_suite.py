@@ -73,11 +73,11 @@ def test_the_report_goes_to_stdout_and_a_line_for_each_benchmark_to_stderr(
     assert told.out == (
         "4 benchmarks\n"
         "\n"
-        "  benchmark   score      Ir  RAM hits  noise  measured in\n"
-        "  one        15,731  12,207        68         5 ms\n"
-        "  two[n=2]   15,731  12,207        68         5 ms\n"
-        "  two[n=3]   15,731  12,207        68         5 ms\n"
-        "  last       15,731  12,207        68         5 ms\n"
+        "  benchmark   score      Ir  RAM hits  measured in\n"
+        "  one        15,731  12,207        68  5 ms\n"
+        "  two[n=2]   15,731  12,207        68  5 ms\n"
+        "  two[n=3]   15,731  12,207        68  5 ms\n"
+        "  last       15,731  12,207        68  5 ms\n"
     )
     assert without_times(told.err) == "".join(
         f"cg-bench: [{number}/4] {name}  score 15,731  (TIME)\n" for number, name in enumerate(IDS, 1)
