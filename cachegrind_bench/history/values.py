@@ -6,27 +6,12 @@ from dataclasses import dataclass
 from enum import StrEnum
 from typing import TYPE_CHECKING
 
+from cachegrind_bench.model.history import CommitNote, Release
+
 if TYPE_CHECKING:
     from cachegrind_bench.model.metrics import Counts
 
-
-@dataclass(frozen=True, slots=True, kw_only=True)
-class CommitNote:
-    """A commit as git tells of it; `parents` has the first parent first, `committed_at` is UTC, with a Z."""
-
-    sha: str
-    parents: tuple[str, ...]
-    committed_at: str
-    author: str
-    subject: str
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Release:
-    """A tag on the line of commits that is looked at."""
-
-    name: str
-    sha: str
+__all__ = ["CommitNote", "Finding", "Kind", "Reading", "Release", "Series", "State"]
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

@@ -1,6 +1,6 @@
-"""A run as a history sees it: the commit, and a few numbers of each benchmark. Values only.
+"""What histories are made of: commits, releases, and runs of which only a few numbers count. Values only.
 
-Everything else stays in the record the run was stored as.
+Everything else about a run stays in the record it was stored as.
 """
 
 from __future__ import annotations
@@ -34,3 +34,22 @@ class Snapshot:
     commit: Commit | None
     env_key: str
     points: tuple[Point, ...]
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class CommitNote:
+    """A commit as git tells of it; `parents` has the first parent first, `committed_at` is UTC, with a Z."""
+
+    sha: str
+    parents: tuple[str, ...]
+    committed_at: str
+    author: str
+    subject: str
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Release:
+    """A tag on the line of commits that is looked at."""
+
+    name: str
+    sha: str
