@@ -20,7 +20,7 @@ from cachegrind_bench.vcs.git import git
 if TYPE_CHECKING:
     from collections.abc import Mapping
 
-__all__ = ["NoCommit", "commit_info"]
+__all__ = ["NoCommit", "commit_info", "parse_commit", "utc"]
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -40,7 +40,7 @@ def commit_info(cwd: Path, environ: Mapping[str, str]) -> Commit | NoCommit:
         if not re.fullmatch(r"[0-9a-f]{40,64}", sha):
             return NoCommit(why="the branch has no commit yet")
         # The raw commit, as `git log` hides the parents of a shallow clone's last commit, which is CI's usual case.
-        parent, committed_at = _parse_commit(git(("cat-file", "commit", sha), cwd, environ))
+        parent, committed_at = parse_commit(git(("cat-file", "commit", sha), cwd, environ))
     except MeasurementError as error:
         return NoCommit(why=error.message)
     branch: str | None = headers.get("branch.head", "(detached)")
@@ -62,16 +62,21 @@ def _parse_status(text: str) -> tuple[dict[str, str], bool]:
     return values, changes
 
 
-def _parse_commit(text: str) -> tuple[str | None, str]:
+def parse_commit(text: str) -> tuple[str | None, str]:
     """Return the first parent and the time of a raw commit, whose headers end with an empty line."""
     headers = text.partition("\n\n")[0]
     parent = re.search(r"^parent ([0-9a-f]{40,64})$", headers, re.MULTILINE)
     seconds = re.search(r"^committer .*> (-?[0-9]{1,18}) [-+]?[0-9]+$", headers, re.MULTILINE)
+    return parent[1] if parent else None, utc(int(seconds[1]) if seconds else 0)
+
+
+def utc(seconds: int) -> str:
+    """Return seconds since 1970 as 2026-01-31T12:00:00Z; a made-up time, beyond the year 9999, as that of 1970."""
     try:
-        time = datetime.fromtimestamp(int(seconds[1]) if seconds else 0, UTC)
-    except (OverflowError, OSError, ValueError):  # a made-up time, beyond year 9999
+        time = datetime.fromtimestamp(seconds, UTC)
+    except (OverflowError, OSError, ValueError):
         time = datetime.fromtimestamp(0, UTC)
-    return parent[1] if parent else None, time.isoformat().replace("+00:00", "Z")
+    return time.isoformat().replace("+00:00", "Z")
 
 
 def _branch_of_service(sha: str, environ: Mapping[str, str]) -> str | None:

@@ -16,8 +16,12 @@ if TYPE_CHECKING:
 
 TIMEOUT_S = 10.0
 _OUTPUT_LIMIT = 1 << 26  # a status with every file of a large repository; what is needed stands at its start
-# No lock files, no prompt, no daemon left behind (fsmonitor), and the real parents where history was replaced.
-_GIT = ("git", "--no-optional-locks", "--no-replace-objects", "-c", "core.fsmonitor=false")
+# No lock files, no prompt, no daemon left behind (fsmonitor), no hooks, which are made for what the user does, and the
+# real parents where history was replaced.
+_GIT = (
+    *("git", "--no-optional-locks", "--no-replace-objects"),
+    *("-c", "core.fsmonitor=false", "-c", "core.hooksPath=/dev/null"),
+)
 _SETTINGS = {"GIT_TERMINAL_PROMPT": "0", "LC_ALL": "C", "LANGUAGE": ""}
 
 

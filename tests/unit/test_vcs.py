@@ -14,42 +14,14 @@ import pytest
 from cachegrind_bench.model.result import Commit
 from cachegrind_bench.vcs import git
 from cachegrind_bench.vcs.commit import NoCommit, commit_info
+from tests.unit.repositories import PATH, Repository, git_environment
 
-PATH = "/usr/local/bin:/usr/bin:/bin"
 pytestmark = pytest.mark.skipif(shutil.which("git", path=PATH) is None, reason="no git")
 
 
 @pytest.fixture
 def environ(tmp_path: Path) -> dict[str, str]:
-    home = tmp_path / "home"
-    home.mkdir()
-    # No configuration of this machine, and no repository around the test's own.
-    return {"PATH": PATH, "HOME": str(home), "GIT_CONFIG_NOSYSTEM": "1", "GIT_CEILING_DIRECTORIES": str(tmp_path)}
-
-
-class Repository:
-    def __init__(self, path: Path, environ: dict[str, str]) -> None:
-        self.path = path
-        self.environ = environ
-        path.mkdir()
-        self.git("init", "--quiet", "--initial-branch=main")
-
-    def git(self, *arguments: str, **more: str) -> str:
-        who = {f"GIT_{role}_{what}": "x@y" for role in ("AUTHOR", "COMMITTER") for what in ("NAME", "EMAIL")}
-        environ = {**self.environ, **who, "GIT_COMMITTER_DATE": "1700000000 +0200", **more}
-        command = ["git", *arguments]
-        return subprocess.run(
-            command, cwd=self.path, env=environ, capture_output=True, text=True, check=True
-        ).stdout.strip()
-
-    def commit(self, message: str = "message", **more: str) -> str:
-        self.git("commit", "--quiet", "--allow-empty", "-m", message, **more)
-        return self.git("rev-parse", "HEAD")
-
-    def info(self, **more: str) -> Commit:
-        found = commit_info(self.path, {**self.environ, **more})
-        assert isinstance(found, Commit), found
-        return found
+    return git_environment(tmp_path)
 
 
 @pytest.fixture

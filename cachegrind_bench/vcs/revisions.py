@@ -1,0 +1,133 @@
+"""Which commit a revision means, and which commits come before it; shallow clones are deepened as far as needed.
+
+Knows git's revisions and remotes; must not know why a commit is looked for.
+"""
+
+from __future__ import annotations
+
+import os
+import re
+from dataclasses import dataclass
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+from cachegrind_bench.errors import MeasurementError
+from cachegrind_bench.vcs.commit import parse_commit
+from cachegrind_bench.vcs.git import failure, git, try_git
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Mapping
+    from typing import TypeVar
+
+    Found = TypeVar("Found")
+
+_SHA = re.compile(r"[0-9a-f]{40}|[0-9a-f]{64}")
+_PULL_MERGE = re.compile(r"refs/pull/[0-9]+/merge")
+# Each step fetches so many commits more; most branches are younger than the first.
+_STEPS = (50, 500, 5000)
+_FETCH_TIMEOUT_S = 300.0
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Repository:
+    """The repository around a directory, and the environment git runs in."""
+
+    cwd: Path
+    environ: Mapping[str, str]
+
+    def commit(self, revision: str) -> str | None:
+        """Return the commit that a revision means; None if it means none here."""
+        if not revision or "\0" in revision or "\n" in revision:
+            return None
+        arguments = ("rev-parse", "--verify", "--quiet", "--end-of-options", f"{revision}^{{commit}}")
+        done = try_git(arguments, self.cwd, self.environ)
+        text = done.stdout.decode("ascii", "replace").strip()
+        return text if done.status == 0 and _SHA.fullmatch(text) else None
+
+    def branch(self, name: str) -> str | None:
+        """Return the commit of the branch of this name, else of the one of this name at a remote; None if there is none."""
+        for ref in (
+            f"refs/heads/{name}",
+            f"refs/remotes/{name}",
+            *(f"refs/remotes/{at}/{name}" for at in self.remotes()),
+        ):
+            found = self.commit(ref)
+            if found is not None:
+                return found
+        return None
+
+    def remotes(self) -> list[str]:
+        """Return the names of the remotes, `origin` first."""
+        done = try_git(("remote",), self.cwd, self.environ)
+        names = done.stdout.decode("utf-8", "replace").split() if done.status == 0 else []
+        return sorted(names, key=lambda name: (name != "origin", name))
+
+    def is_shallow(self) -> bool:
+        """Tell whether commits are missing because the clone is shallow."""
+        return git(("rev-parse", "--is-shallow-repository"), self.cwd, self.environ).strip() == "true"
+
+    def merge_base(self, one: str, other: str) -> str | None:
+        """Return the newest commit that both come from; None if they have nothing in common."""
+
+        def ask() -> str | None:
+            done = try_git(("merge-base", one, other), self.cwd, self.environ)
+            if done.status not in (0, 1):
+                raise MeasurementError(failure(done, "merge-base", self.cwd))
+            return done.stdout.decode("ascii", "replace").strip() or None
+
+        return self._deepened(ask, lambda found: found is not None)
+
+    def ancestors(self, sha: str, most: int) -> list[str]:
+        """Return this commit and up to `most` first-parent ancestors of it, nearest first."""
+
+        def ask() -> list[str]:
+            arguments = ("rev-list", "--first-parent", f"--max-count={most + 1}", sha, "--")
+            return git(arguments, self.cwd, self.environ).split()
+
+        return self._deepened(ask, lambda found: len(found) > most or found[-1] not in self._cut())
+
+    def first_parent(self, sha: str) -> str | None:
+        """Return the first parent of a commit, even where a shallow clone hides it."""
+        return parse_commit(git(("cat-file", "commit", sha), self.cwd, self.environ))[0]
+
+    def pull_request_base(self, sha: str) -> str | None:
+        """Return what GitHub merged a pull request with, if `sha` is that merge; else None.
+
+        It is the first parent: the merge-base would blame the default branch's own changes since then on the author.
+        """
+        if sha == self.environ.get("GITHUB_SHA") and _PULL_MERGE.fullmatch(self.environ.get("GITHUB_REF", "")):
+            return self.first_parent(sha)
+        return None
+
+    def _cut(self) -> set[str]:
+        """Return the commits whose parents a shallow clone does not have."""
+        path = git(("rev-parse", "--git-path", "shallow"), self.cwd, self.environ).strip()
+        try:
+            return set(Path(os.path.join(self.cwd, path)).read_text("ascii").split())
+        except FileNotFoundError:
+            return set()
+        except (OSError, ValueError) as error:
+            raise MeasurementError(f"cannot read {path}: {error}") from error
+
+    def _deepened(self, ask: Callable[[], Found], enough: Callable[[Found], bool]) -> Found:
+        """Return the first answer that is enough, after fetching more and more of a shallow clone's past."""
+        answer = ask()
+        for step in (*_STEPS, None):
+            if enough(answer) or not self.is_shallow():
+                break
+            self._fetch(step)
+            answer = ask()
+        return answer
+
+    def _fetch(self, commits: int | None) -> None:
+        remote = next(iter(self.remotes()), None)
+        if remote is None:
+            raise MeasurementError("the clone is shallow and has no remote to fetch the commits before from")
+        how = "--unshallow" if commits is None else f"--deepen={commits}"
+        arguments = ("fetch", "--quiet", "--no-tags", "--no-recurse-submodules", how, "--end-of-options", remote)
+        done = try_git(arguments, self.cwd, self.environ, timeout=_FETCH_TIMEOUT_S)
+        if done.status != 0:
+            raise MeasurementError(
+                f"the clone is shallow and could not be deepened: {failure(done, 'fetch', self.cwd)}",
+                hint="fetch more yourself, as in: git fetch --unshallow (for actions/checkout: fetch-depth: 0)",
+            )

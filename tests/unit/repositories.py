@@ -1,0 +1,46 @@
+"""Small real git repositories, away from this machine's configuration."""
+
+from __future__ import annotations
+
+import subprocess
+from typing import TYPE_CHECKING
+
+from cachegrind_bench.model.result import Commit
+from cachegrind_bench.vcs.commit import commit_info
+
+if TYPE_CHECKING:
+    from pathlib import Path
+
+PATH = "/usr/local/bin:/usr/bin:/bin"
+
+
+def git_environment(folder: Path) -> dict[str, str]:
+    """Return an environment without any configuration of this machine, and no repository around `folder`."""
+    home = folder / "home"
+    home.mkdir(exist_ok=True)
+    return {"PATH": PATH, "HOME": str(home), "GIT_CONFIG_NOSYSTEM": "1", "GIT_CEILING_DIRECTORIES": str(folder)}
+
+
+class Repository:
+    def __init__(self, path: Path, environ: dict[str, str]) -> None:
+        self.path = path
+        self.environ = environ
+        path.mkdir()
+        self.git("init", "--quiet", "--initial-branch=main")
+
+    def git(self, *arguments: str, **more: str) -> str:
+        who = {f"GIT_{role}_{what}": "x@y" for role in ("AUTHOR", "COMMITTER") for what in ("NAME", "EMAIL")}
+        environ = {**self.environ, **who, "GIT_COMMITTER_DATE": "1700000000 +0200", **more}
+        command = ["git", *arguments]
+        return subprocess.run(
+            command, cwd=self.path, env=environ, capture_output=True, text=True, check=True
+        ).stdout.strip()
+
+    def commit(self, message: str = "message", **more: str) -> str:
+        self.git("commit", "--quiet", "--allow-empty", "-m", message, **more)
+        return self.git("rev-parse", "HEAD")
+
+    def info(self, **more: str) -> Commit:
+        found = commit_info(self.path, {**self.environ, **more})
+        assert isinstance(found, Commit), found
+        return found
