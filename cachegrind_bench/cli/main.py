@@ -32,6 +32,7 @@ COMMANDS = {
     "diff": "Compare two results: what moved, by how much, who did it.",
     "merge": "Merge results into one, such as those of a suite's shards.",
     "check": "Measure and compare in one step, made for 'git bisect run'.",
+    "ab": "Measure two commits here and now, and compare them.",
     "baseline": "List, show, remove or update saved baselines.",
     "verify": "Hunt noise: what makes this command's counts change?",
     "doctor": "Examine this machine: Valgrind, the seal, git.",

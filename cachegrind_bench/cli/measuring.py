@@ -26,32 +26,40 @@ if TYPE_CHECKING:
 _SHOWN = 10  # ids in a message
 
 
+_REPETITION = (
+    click.option("--repeat", type=click.IntRange(1, 1000), default=1, show_default=True, help="Measured executions."),
+    click.option(
+        "--layouts",
+        type=click.IntRange(1, 64),
+        default=1,
+        show_default=True,
+        help="Memory layouts to measure under, --repeat times each.",
+    ),
+    click.option(
+        "--warmup", type=click.IntRange(0, 100), default=1, show_default=True, help="Native executions before."
+    ),
+    execution_options,
+    click.option("--require-sealed", is_flag=True, help="Fail where any part of the seal is unavailable."),
+)
+_RESULT = (
+    click.option(
+        "--id", "benchmark_id", metavar="TEXT", help="Name of the benchmark. [default: made from the command]"
+    ),
+    click.option("-o", "--output", metavar="FILE", help="Write the result file here; '-' is stdout."),
+)
+_QUIET = click.option("-q", "--quiet", is_flag=True, help="No report and no output of the program.")
+
+
+def repetition_options(function: Function) -> Function:
+    """Take the options that say how a command is executed, and how often."""
+    for option in reversed(_REPETITION):
+        function = option(function)
+    return function
+
+
 def measuring_options(function: Function) -> Function:
-    """Take the options that say what a measurement is called, how often it is made, and what is left of it."""
-    for option in reversed(
-        (
-            click.option(
-                "--id", "benchmark_id", metavar="TEXT", help="Name of the benchmark. [default: made from the command]"
-            ),
-            click.option("-o", "--output", metavar="FILE", help="Write the result file here; '-' is stdout."),
-            click.option(
-                "--repeat", type=click.IntRange(1, 1000), default=1, show_default=True, help="Measured executions."
-            ),
-            click.option(
-                "--layouts",
-                type=click.IntRange(1, 64),
-                default=1,
-                show_default=True,
-                help="Memory layouts to measure under, --repeat times each.",
-            ),
-            click.option(
-                "--warmup", type=click.IntRange(0, 100), default=1, show_default=True, help="Native executions before."
-            ),
-            execution_options,
-            click.option("--require-sealed", is_flag=True, help="Fail where any part of the seal is unavailable."),
-            click.option("-q", "--quiet", is_flag=True, help="No report and no output of the program."),
-        )
-    ):
+    """Take these, and the options that say what a measurement is called and what is left of it."""
+    for option in reversed((*_RESULT, repetition_options, _QUIET)):
         function = option(function)
     return function
 

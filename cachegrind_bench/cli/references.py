@@ -14,6 +14,13 @@ if TYPE_CHECKING:
 _FILE, _BASELINE = "file:", "baseline:"
 
 
+def is_known(text: str, cwd: Path) -> bool:
+    """Tell whether `resolve` would find something: stdin, a file or a saved baseline."""
+    if text == "-" or text.startswith((_FILE, _BASELINE)):
+        return True
+    return (os.path.lexists(cwd / text) and not os.path.isdir(cwd / text)) or Baselines.find(cwd).exists(text)
+
+
 def resolve(text: str, cwd: Path) -> str:
     """Return the path of the result that `text` names, `-` being stdin. UsageError if it names none.
 

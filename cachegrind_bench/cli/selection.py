@@ -15,9 +15,15 @@ if TYPE_CHECKING:
 
     from cachegrind_bench.config.values import BenchmarkSpec, Configuration
 
+selection_option = click.option(
+    "-k", "expression", metavar="EXPR", help="Only ids that fit, as in 'json and not slow'."
+)
+tag_option = click.option(
+    "--tag", "tags", multiple=True, metavar="TAG", help="Only benchmarks with this tag. Repeatable."
+)
 selection_options = (
-    click.option("-k", "expression", metavar="EXPR", help="Only ids that fit, as in 'json and not slow'."),
-    click.option("--tag", "tags", multiple=True, metavar="TAG", help="Only benchmarks with this tag. Repeatable."),
+    selection_option,
+    tag_option,
     click.option("--shard", metavar="M/N", help="Only the M-th of N parts, for as many machines."),
 )
 

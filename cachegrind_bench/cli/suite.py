@@ -29,14 +29,17 @@ _OF_ONE_COMMAND = ("benchmark_id", "stdin", "prepare", "cleanup", "keep_out_file
 _OF_A_SUITE = ("expression", "tags", "shard", "jobs", "fail_fast", "capture_output", "cached")
 
 
+jobs_option = click.option(
+    "-j", "--jobs", type=click.IntRange(1), metavar="N", help="Measured at once. [default: all CPUs]"
+)
+
+
 def suite_options(function: Function) -> Function:
     """Take the options that choose benchmarks of a suite and say how they are measured together."""
     for option in reversed(
         (
             *selection_options,
-            click.option(
-                "-j", "--jobs", type=click.IntRange(1), metavar="N", help="Measured at once. [default: all CPUs]"
-            ),
+            jobs_option,
             click.option("--fail-fast", is_flag=True, help="End the suite with the first benchmark that fails."),
             click.option(
                 "--cached", is_flag=True, help="Do not measure again what has read only files that are unchanged since."

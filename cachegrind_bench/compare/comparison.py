@@ -36,7 +36,8 @@ class Conclusion(StrEnum):
 class Comparison:
     """Everything a comparison found, worst first.
 
-    `rescored` names the cost models that were replaced by `model`, `unused` the gates whose pattern fits no benchmark.
+    `rescored` names the cost models that were replaced by `model`, `unused` the gates whose pattern fits no benchmark;
+    `remarks` say where base and candidate come from.
     """
 
     base: Result
@@ -46,6 +47,7 @@ class Comparison:
     differences: tuple[Difference, ...]
     rescored: tuple[str, ...]
     unused: tuple[str, ...] = ()
+    remarks: tuple[str, ...] = ()
 
     @property
     def verdict(self) -> State:

@@ -56,6 +56,10 @@ class Store(Protocol):
         """Return these records, or all, in the order of their names. StoreError for a name that is not there."""
         ...
 
+    def profile(self, name: str) -> bytes | None:
+        """Return the whole result that was kept with this run, profiles and all; None where only the record was."""
+        ...
+
     def remove(self, names: Collection[str]) -> int:
         """Forget these records; return how many there were."""
         ...

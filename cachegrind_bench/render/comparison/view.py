@@ -144,7 +144,7 @@ def _differing(comparison: Comparison) -> tuple[tuple[str, str], ...]:
 
 def notices(comparison: Comparison, details: Mapping[str, Details]) -> list[str]:
     """Return what holds for the comparison as a whole and should not go unseen."""
-    found: list[str] = []
+    found = list(comparison.remarks)
     if comparison.forced:
         found.append(f"compared by force (--force), in spite of {words.fields_text(comparison.forced)}")
     elif any(item.forced for item in comparison.differences):

@@ -1,0 +1,138 @@
+"""`cg-bench ab`: measure two commits here and now, and compare them."""
+
+from __future__ import annotations
+
+import os
+import shutil
+import sys
+from contextlib import ExitStack
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+import click
+
+from cachegrind_bench.cli import output
+from cachegrind_bench.cli.comparing import check_files, deliver, detail_options, exit_code, report, wanted_of
+from cachegrind_bench.cli.gating import gate_options, gates_of
+from cachegrind_bench.cli.inputs import open_result_file, size_limit_option
+from cachegrind_bench.cli.measuring import repetition_options
+from cachegrind_bench.cli.options import working_directory
+from cachegrind_bench.cli.selection import selection_option, tag_option
+from cachegrind_bench.cli.suite import jobs_option
+from cachegrind_bench.cli.worktrees import bench, words_for_run
+from cachegrind_bench.errors import UsageError
+
+if TYPE_CHECKING:
+    from cachegrind_bench.cli.comparing import Report
+    from cachegrind_bench.compare.gates import Gates
+    from cachegrind_bench.model.resultfile import ResultFile
+    from cachegrind_bench.vcs.revisions import Repository
+
+_EPILOG = """\b
+Both commits are checked out into a temporary git worktree, at the same path, one after the other; your own work tree is
+left alone. In each, the suite of that commit's configuration is measured, set-up commands first, or the command after --.
+Without CANDIDATE, what is measured are your tracked files as they are, committed or not.
+
+Programs must be those of the worktree: a package installed from elsewhere ('pip install -e .' in your own checkout) is the
+same in both. A set-up command can build or install what belongs to the commit.
+
+\b
+Exit code: as for 'diff'; 4 if a commit could not be measured.
+
+\b
+Examples:
+  cg-bench ab main
+  cg-bench ab v1.2 v1.3 -k parser
+  cg-bench ab HEAD~1 --prepare 'make -s' -- ./build/parser data.txt
+"""
+
+# What is typed of these is for those who measure.
+_FOR_RUN = (
+    *("expression", "tags", "jobs", "repeat", "layouts", "warmup", "require_sealed", "i1", "d1", "ll", "model", "env"),
+    *("stdin", "prepare", "cleanup", "timeout", "ignore_exit_status", "pin_clock", "valgrind", "lines"),
+)
+
+
+class _Command(click.Command):
+    """Takes what stands behind `--` for the command to measure, as commits and options may stand before it."""
+
+    def parse_args(self, ctx: click.Context, args: list[str]) -> list[str]:
+        """Parse what stands before `--`."""
+        place = args.index("--") if "--" in args else len(args)
+        ctx.meta["words"] = args[place:]
+        return super().parse_args(ctx, args[:place])
+
+
+@click.command("ab", cls=_Command, epilog=_EPILOG)
+@gate_options
+@selection_option
+@tag_option
+@jobs_option
+@repetition_options
+@detail_options
+@size_limit_option
+@click.option("--keep", metavar="DIR", help="Keep both result files here, as base.json and candidate.json.")
+@click.argument("base")
+@click.argument("candidate", required=False)
+@click.pass_context
+def command(context: click.Context, /, base: str, candidate: str | None, **options: Any) -> int:
+    """Measure the commits BASE and CANDIDATE here and now, and compare them: 'cg-bench ab main'.
+
+    For when there is no history to compare with, or it was measured in another environment.
+    """
+    from cachegrind_bench.vcs.revisions import Repository
+
+    gates = gates_of(options)
+    check_files(options)
+    repository = Repository(cwd=working_directory(), environ=dict(os.environ))
+    shas = _commit(repository, base), _candidate(repository, candidate)
+    keep = None if options["keep"] is None else _folder(Path(options["keep"]))
+    words = [*words_for_run(_FOR_RUN), *context.meta["words"]]
+    names = base, candidate or "your work tree"
+    with bench(repository) as place, ExitStack() as stack:
+        files = [place.folder / f"{side}.json" for side in ("base", "candidate")]
+        for file, name, sha in zip(files, names, shas, strict=True):
+            output.write_error(f"cg-bench: measuring {name}, commit {sha[:12]}\n")
+            place.measure(sha, words, file)
+            if keep is not None:
+                shutil.copy(file, keep)
+        sides = [stack.enter_context(open_result_file(str(file), limit=options["max_size"])) for file in files]
+        made = _compared(sides[0], sides[1], names, gates, options)
+    try:
+        deliver(made, options)
+    except BrokenPipeError:
+        output.forget(sys.stdout)  # that nobody reads on must not make a regression green
+    return exit_code(made.comparison)
+
+
+def _compared(
+    base: ResultFile, candidate: ResultFile, names: tuple[str, str], gates: Gates, options: dict[str, Any]
+) -> Report:
+    from cachegrind_bench.compare.comparison import compare
+
+    comparison = compare(base.result, candidate.result, gates)
+    return report(comparison, base.profile, candidate.profile, wanted=wanted_of(options), rows=0, names=names)
+
+
+def _commit(repository: Repository, revision: str) -> str:
+    sha = repository.branch(revision) or repository.commit(revision)
+    if sha is None:
+        raise UsageError(f"git knows no commit {revision!r}", hint="a branch, a tag, or a commit's id; try: git fetch")
+    return sha
+
+
+def _candidate(repository: Repository, revision: str | None) -> str:
+    """Return the commit of the candidate: if none is named, one of the tracked files as they are."""
+    from cachegrind_bench.vcs.worktree import changes_as_commit
+
+    if revision is not None:
+        return _commit(repository, revision)
+    return changes_as_commit(repository.cwd, repository.environ) or _commit(repository, "HEAD")
+
+
+def _folder(path: Path) -> Path:
+    try:
+        path.mkdir(parents=True, exist_ok=True)
+    except OSError as error:
+        raise UsageError(f"cannot make the directory {path}: {error.strerror}") from error
+    return path.absolute()

@@ -1,0 +1,116 @@
+"""Stored runs as series: each benchmark's readings along one line of commits, and what had to be left out of them.
+
+Knows values only; must not know where runs are stored or where the line comes from.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import TYPE_CHECKING
+
+from cachegrind_bench.history.values import CommitNote, Reading, Series
+from cachegrind_bench.model.score import CostModel
+
+if TYPE_CHECKING:
+    from collections.abc import Iterable, Mapping, Sequence
+
+    from cachegrind_bench.model.history import Point, Snapshot
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class LeftOut:
+    """How many runs are in no series, and why; `differing` names benchmark and commit whose repeats do not agree."""
+
+    dirty: int = 0
+    elsewhere: int = 0
+    without_commit: int = 0
+    differing: tuple[tuple[str, str], ...] = ()
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class SeriesSet:
+    """All series, by the name of the benchmark, over one line of commits, oldest first."""
+
+    line: tuple[CommitNote, ...]
+    series: tuple[Series, ...]
+    left_out: LeftOut
+
+
+def series_set(
+    snapshots: Iterable[Snapshot], line: Sequence[CommitNote] | None = None, *, model: CostModel | None = None
+) -> SeriesSet:
+    """Arrange runs along a line of commits, or if it is not known, in the order of the commits' times.
+
+    Of several runs of one commit the last counts, of which a benchmark failed the last in which it did not. Values are
+    scores under `model`, or under the one of the newest reading of each benchmark.
+    """
+    runs = sorted(snapshots, key=lambda run: (run.created_at, run.uid))
+    commits = tuple(line) if line is not None else _line_of(runs)
+    place = {note.sha: number for number, note in enumerate(commits)}
+    dirty = sum(run.commit is not None and run.commit.dirty for run in runs)
+    clean = [run for run in runs if run.commit is not None and not run.commit.dirty]
+    on_line = [(place[run.commit.sha], run) for run in clean if run.commit is not None and run.commit.sha in place]
+    readings: dict[str, dict[int, tuple[Snapshot, Point]]] = {}
+    failed: dict[str, set[int]] = {}
+    differing: set[tuple[str, str]] = set()
+    for index, run in on_line:
+        for point in run.points:
+            if point.counts is None:
+                failed.setdefault(point.id, set()).add(index)
+                continue
+            at = readings.setdefault(point.id, {})
+            earlier = at.get(index)
+            if earlier is not None and earlier[1].key == point.key and earlier[1].counts != point.counts:
+                differing.add((point.id, commits[index].sha))
+            at[index] = run, point
+    found = [
+        _series(name, readings.get(name, {}), failed.get(name, set()), commits, model)
+        for name in sorted(readings.keys() | failed.keys())
+    ]
+    left_out = LeftOut(
+        dirty=dirty,
+        elsewhere=len(clean) - len(on_line),
+        without_commit=sum(run.commit is None for run in runs),
+        differing=tuple(sorted(differing)),
+    )
+    return SeriesSet(line=commits, series=tuple(found), left_out=left_out)
+
+
+def _series(
+    name: str,
+    at: Mapping[int, tuple[Snapshot, Point]],
+    failed: set[int],
+    commits: Sequence[CommitNote],
+    model: CostModel | None,
+) -> Series:
+    newest = at[max(at)][1].score if at else None
+    weights = model or (CostModel.parse(newest.model) if newest is not None else CostModel.parse("l1+5ll+30ram"))
+    readings = [
+        Reading(
+            index=index,
+            sha=commits[index].sha,
+            key=point.key,
+            value=weights.score(point.counts),
+            counts=point.counts,
+            created_at=run.created_at,
+            uid=run.uid,
+        )
+        for index, (run, point) in sorted(at.items())
+        if point.counts is not None
+    ]
+    return Series(id=name, model=weights.name, readings=tuple(readings), failed=tuple(sorted(failed - at.keys())))
+
+
+def _line_of(runs: Sequence[Snapshot]) -> tuple[CommitNote, ...]:
+    """Return the commits of clean runs by their time: what is known of the line without its repository."""
+    known = {run.commit.sha: run.commit for run in runs if run.commit is not None and not run.commit.dirty}
+    return tuple(
+        CommitNote(
+            sha=commit.sha,
+            parents=() if commit.parent is None else (commit.parent,),
+            committed_at=commit.committed_at,
+            author="",
+            subject="",
+        )
+        for commit in sorted(known.values(), key=lambda commit: (commit.committed_at, commit.sha))
+    )

@@ -1,0 +1,98 @@
+"""Two commits measured here and now, each in a worktree of its own: what changed is told, what did not is identical."""
+
+from __future__ import annotations
+
+import json
+import subprocess
+import sys
+from typing import TYPE_CHECKING
+
+import pytest
+
+from tests.unit.repositories import Repository, git_environment
+
+if TYPE_CHECKING:
+    from pathlib import Path
+
+pytestmark = pytest.mark.valgrind
+
+SUITE = """\
+[[benchmark]]
+id = "changed"
+setup = "cp source.sh built.sh"
+command = "/bin/sh built.sh"
+
+[[benchmark]]
+id = "same"
+command = "/bin/echo same"
+"""
+
+
+@pytest.fixture
+def repository(tmp_path: Path) -> Repository:
+    found = Repository(tmp_path / "repository", git_environment(tmp_path))
+    (found.path / "bench").mkdir()
+    (found.path / "bench" / "cg-bench.toml").write_text(SUITE)
+    (found.path / "bench" / "source.sh").write_text("echo one\n")
+    found.git("add", ".")
+    found.commit("base")
+    return found
+
+
+def ab(repository: Repository, *words: str) -> tuple[int, str, str]:
+    command = [sys.executable, "-m", "cachegrind_bench", "ab", *words]
+    done = subprocess.run(
+        command, cwd=repository.path / "bench", env=repository.environ, capture_output=True, text=True, check=False
+    )
+    return done.returncode, done.stdout, done.stderr
+
+
+def states(text: str) -> dict[str, tuple[str, int]]:
+    return {item["id"]: (item["state"], item["change_ppm"]["Ir"]) for item in json.loads(text)["benchmarks"]}
+
+
+def test_what_is_not_committed_is_compared_with_a_commit_and_nothing_here_is_touched(repository: Repository) -> None:
+    (repository.path / "bench" / "source.sh").write_text("for i in 1 2 3 4 5 6 7 8 9; do echo one; done\n")
+    before = repository.git("status", "--porcelain=v2", "--branch"), sorted(repository.path.rglob("*"))
+    code, out, err = ab(repository, "main", "--format", "json", "--keep", "kept")
+    assert code == 1, err
+    found = states(out)
+    assert found["same"] == ("unchanged", 0)
+    assert found["changed"][0] == "regression"
+    kept = repository.path / "bench" / "kept"
+    assert sorted(path.name for path in kept.iterdir()) == ["base.json", "candidate.json"]
+    for path in kept.iterdir():
+        path.unlink()
+    kept.rmdir()
+    after = repository.git("status", "--porcelain=v2", "--branch"), sorted(repository.path.rglob("*"))
+    assert after[0] == before[0]
+    assert [path for path in after[1] if ".git" not in path.parts] == [
+        path for path in before[1] if ".git" not in path.parts
+    ]
+    assert repository.git("worktree", "list").count("\n") == 0
+
+
+def test_two_commits_and_one_command_compare_without_any_noise(repository: Repository) -> None:
+    repository.commit("nothing changed")
+    code, out, err = ab(
+        repository, "HEAD~1", "HEAD", "--format", "json", "--threshold", "0.0001%", "--", "/bin/ls", "-l"
+    )
+    assert code == 0, err
+    assert list(states(out).values()) == [("unchanged", 0)]
+
+
+def test_a_commit_that_cannot_be_measured_is_told_and_leaves_nothing(repository: Repository) -> None:
+    (repository.path / "bench" / "cg-bench.toml").write_text("[[benchmark]]\nid = 1\n")
+    repository.git("commit", "--quiet", "-a", "-m", "broken")
+    code, out, err = ab(repository, "HEAD~1", "HEAD")
+    assert (code, out) == (4, "")
+    assert "could not be measured: cg-bench run ended with exit status 2" in err
+    assert "cg-bench.toml:2" in err
+    assert repository.git("worktree", "list").count("\n") == 0
+
+
+def test_what_git_does_not_know_is_told_before_anything_is_measured(repository: Repository) -> None:
+    code, _, err = ab(repository, "nonesuch")
+    assert code == 2
+    assert "git knows no commit 'nonesuch'" in err
+    assert "measuring" not in err
