@@ -74,8 +74,7 @@ class _Command(click.Command):
 @click.option("--keep", metavar="DIR", help="Keep both result files here, as base.json and candidate.json.")
 @click.argument("base")
 @click.argument("candidate", required=False)
-@click.pass_context
-def command(context: click.Context, /, base: str, candidate: str | None, **options: Any) -> int:
+def command(base: str, candidate: str | None, **options: Any) -> int:
     """Measure the commits BASE and CANDIDATE here and now, and compare them: 'cg-bench ab main'.
 
     For when there is no history to compare with, or it was measured in another environment.
@@ -87,7 +86,7 @@ def command(context: click.Context, /, base: str, candidate: str | None, **optio
     repository = Repository(cwd=working_directory(), environ=dict(os.environ))
     shas = _commit(repository, base), _candidate(repository, candidate)
     keep = None if options["keep"] is None else _folder(Path(options["keep"]))
-    words = [*words_for_run(_FOR_RUN), *context.meta["words"]]
+    words = [*words_for_run(_FOR_RUN), *click.get_current_context().meta["words"]]
     names = base, candidate or "your work tree"
     with bench(repository) as place, ExitStack() as stack:
         files = [place.folder / f"{side}.json" for side in ("base", "candidate")]
