@@ -1,0 +1,137 @@
+"""Stored runs along a line of commits: which reading counts, and what is left out."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+from typing import TYPE_CHECKING
+
+from cachegrind_bench.history.baseline import StoredRun, choose
+from cachegrind_bench.history.series import LeftOut, series_set
+from cachegrind_bench.model.history import CommitNote, Point, Snapshot
+from cachegrind_bench.model.result import Commit, Score, Status
+from cachegrind_bench.model.score import CostModel
+from tests.unit.comparing import counts
+from tests.unit.samples import result
+
+if TYPE_CHECKING:
+    from cachegrind_bench.history.series import SeriesSet
+
+KEY = "0123456789ab"
+
+
+def sha(number: int) -> str:
+    return f"{number:040x}"
+
+
+def line(length: int) -> list[CommitNote]:
+    return [
+        CommitNote(
+            sha=sha(number),
+            parents=(sha(number - 1),) if number else (),
+            committed_at=f"2026-01-{number + 1:02}T00:00:00Z",
+            author="A",
+            subject=f"commit {number}",
+        )
+        for number in range(length)
+    ]
+
+
+def point(ir: int = 1000, *, name: str = "a", key: str = KEY, model: str = "l1+5ll+30ram") -> Point:
+    found = counts(ir)
+    score = Score(model=model, value=CostModel.parse(model).score(found))
+    return Point(id=name, key=key, status=Status.OK, counts=found, score=score)
+
+
+def failure(name: str = "a") -> Point:
+    return Point(id=name, key=KEY, status=Status.FAILED, counts=None, score=None)
+
+
+def run(
+    at: int | None, *points: Point, uid: str = "u", created_at: str = "2026-02-01T00:00:00Z", dirty: bool = False
+) -> Snapshot:
+    commit = None
+    if at is not None:
+        note = line(at + 1)[at]
+        commit = Commit(sha=note.sha, parent=None, branch="main", dirty=dirty, committed_at=note.committed_at)
+    return Snapshot(uid=uid, tool_version="1", created_at=created_at, commit=commit, env_key=KEY, points=points)
+
+
+def values(found: SeriesSet) -> dict[str, list[tuple[int, int]]]:
+    return {item.id: [(reading.index, reading.counts.Ir) for reading in item.readings] for item in found.series}
+
+
+def test_readings_stand_where_their_commits_do() -> None:
+    found = series_set([run(2, point(3)), run(0, point(1), point(7, name="b"))], line(4))
+    assert values(found) == {"a": [(0, 1), (2, 3)], "b": [(0, 7)]}
+    assert [len(item.failed) for item in found.series] == [0, 0]
+    assert found.left_out == LeftOut()
+
+
+def test_runs_that_belong_to_no_commit_of_the_line_are_counted_and_left_out() -> None:
+    runs = [run(None, point()), run(9, point()), run(1, point(), dirty=True), run(9, point(), dirty=True)]
+    found = series_set(runs, line(3))
+    assert found.series == ()
+    assert found.left_out == LeftOut(dirty=2, elsewhere=1, without_commit=1)
+
+
+def test_of_several_runs_of_a_commit_the_last_counts_whatever_the_order() -> None:
+    old = run(0, point(1), uid="a", created_at="2026-02-01T00:00:00Z")
+    new = run(0, point(2), uid="b", created_at="2026-02-02T00:00:00Z")
+    for runs in ([old, new], [new, old]):
+        found = series_set(runs, line(1))
+        assert values(found) == {"a": [(0, 2)]}
+        assert found.left_out.differing == (("a", sha(0)),)
+
+
+def test_repeats_that_agree_or_have_another_key_do_not_differ() -> None:
+    runs = [run(0, point(1)), run(0, point(1), uid="v"), run(1, point(1)), run(1, point(2, key="f" * 12), uid="v")]
+    assert series_set(runs, line(2)).left_out.differing == ()
+
+
+def test_a_failure_is_no_reading_and_forgotten_where_another_run_succeeded() -> None:
+    found = series_set([run(0, failure()), run(1, failure()), run(1, point(5), uid="v"), run(2, failure("b"))], line(3))
+    assert values(found) == {"a": [(1, 5)], "b": []}
+    assert [item.failed for item in found.series] == [(0,), (2,)]
+
+
+def test_values_are_scores_under_one_model_the_newest_unless_another_is_asked_for() -> None:
+    runs = [run(0, point(1000)), run(1, point(1000, model="ir"))]
+    (found,) = series_set(runs, line(2)).series
+    assert (found.model, [reading.value for reading in found.readings]) == ("ir", [1000, 1000])
+    (found,) = series_set(runs, line(2), model=CostModel.parse("l1+5ll+30ram")).series
+    assert found.model == "l1+5ll+30ram"
+    assert {reading.value for reading in found.readings} == {CostModel.parse("l1+5ll+30ram").score(counts(1000))}
+
+
+def test_without_a_repository_commits_are_in_the_order_of_their_times() -> None:
+    found = series_set([run(3, point(3)), run(1, point(1)), run(1, point(1), uid="v")])
+    assert [note.sha for note in found.line] == [sha(1), sha(3)]
+    assert values(found) == {"a": [(0, 1), (1, 3)]}
+
+
+# The choice of a baseline
+
+
+def stored(name: str, *, key: str = KEY, created_at: str = "2026-02-01T00:00:00Z") -> StoredRun:
+    found = result(created_at=created_at)
+    return StoredRun(name=name, result=replace(found, env=replace(found.env, key=key)))
+
+
+def test_the_nearest_run_of_the_same_key_is_chosen_and_others_are_told() -> None:
+    other, fitting = stored("other", key="f" * 12), stored("fitting")
+    runs = {"b": [other], "c": [fitting], "d": [stored("further")]}
+    found = choose(["a", "b", "c", "d"], lambda name: runs.get(name, []), KEY)
+    assert (found.run, found.distance, found.other_keys) == (fitting, 2, (other,))
+
+
+def test_of_one_commit_the_last_run_is_chosen() -> None:
+    old, new = stored("z", created_at="2026-02-01T00:00:00Z"), stored("a", created_at="2026-02-02T00:00:00Z")
+    assert choose(["a"], lambda _: [new, old], KEY).run == new
+    assert choose(["a"], lambda _: [old, new], None).run == new
+
+
+def test_where_nothing_fits_there_is_no_baseline() -> None:
+    other = stored("other", key="f" * 12)
+    found = choose(["a", "b"], lambda name: [other] if name == "b" else [], KEY)
+    assert (found.run, found.other_keys) == (None, (other,))
+    assert choose(["b"], lambda _: [other], None).run == other
