@@ -9,7 +9,7 @@ import tempfile
 from contextlib import contextmanager
 from dataclasses import dataclass
 from pathlib import Path
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, cast
 
 import click
 from click.core import ParameterSource
@@ -86,7 +86,7 @@ def words_for_run(names: Collection[str]) -> list[str]:
         if isinstance(option, click.Option) and option.is_flag:
             words += [flag] * bool(value)
         else:
-            texts = value if isinstance(value, tuple) else (value,)
+            texts = cast("tuple[object, ...]", value) if isinstance(value, tuple) else (value,)
             words += [word for text in texts for word in (flag, _word(name, text))]
     return words
 
