@@ -8,6 +8,7 @@ from __future__ import annotations
 import hashlib
 import os
 import shutil
+import signal
 import subprocess
 import tempfile
 from pathlib import Path
@@ -36,6 +37,11 @@ CI_PREFIXES = ("CG_BENCH_", "CI_", "GITHUB_", "GITLAB_", "BUILDKITE", "CIRCLE", 
 CI_NAMES = frozenset(
     {"CI", "BUILD_ID", "BUILD_NUMBER", "CLICOLOR", "CLICOLOR_FORCE", "COLUMNS", "FORCE_COLOR", "LINES", "NO_COLOR"}
 )
+
+# Background jobs of a script ignore Ctrl-C, and those of nohup a closing terminal. Tests send both to programs of theirs,
+# which would inherit that.
+signal.signal(signal.SIGINT, signal.default_int_handler)
+signal.signal(signal.SIGHUP, signal.SIG_DFL)
 
 # A shared machine has slow moments; they say nothing about the code.
 hypothesis.settings.register_profile(
