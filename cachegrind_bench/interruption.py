@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+import threading
 from contextlib import contextmanager
 from contextvars import ContextVar
 from typing import TYPE_CHECKING
@@ -64,3 +65,37 @@ def uninterrupted() -> Generator[None]:
         yield
     finally:
         _CANCEL.reset(token)
+
+
+class _Held:
+    """How deep the main thread is in what must not be cut short, and whether an interrupt waits for its end."""
+
+    depth = 0
+    waiting = False
+
+
+def interrupt() -> None:
+    """Raise KeyboardInterrupt, as a signal handler does; where the main thread holds it back, at the end of that."""
+    if _Held.depth:
+        _Held.waiting = True
+    else:
+        raise KeyboardInterrupt
+
+
+@contextmanager
+def held() -> Generator[None]:
+    """Hold back what `interrupt` raises: a program that has just been started must first be known to whoever ends it.
+
+    Other threads are not interrupted anyway.
+    """
+    if threading.current_thread() is not threading.main_thread():
+        yield
+        return
+    _Held.depth += 1
+    try:
+        yield
+    finally:
+        _Held.depth -= 1
+        if _Held.waiting and not _Held.depth:
+            _Held.waiting = False
+            raise KeyboardInterrupt

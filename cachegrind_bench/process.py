@@ -13,13 +13,13 @@ import shutil
 import signal
 import subprocess
 import time
-from contextlib import suppress
+from contextlib import ExitStack, suppress
 from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, Self
 
 from cachegrind_bench.errors import MeasurementError
-from cachegrind_bench.interruption import cancellation
+from cachegrind_bench.interruption import cancellation, held
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Mapping, Sequence
@@ -157,13 +157,14 @@ def run(
     """
     started = time.monotonic()
     command = ["/bin/sh", "-c", *argv] if shell else argv
-    source = _open_input(stdin, stdin_path)
-    try:
-        child = start(command, env=env, cwd=cwd, stdin_pipe=False, stdin=source)
-    finally:
-        if source >= 0:
-            os.close(source)
-    with child:
+    with ExitStack() as stack:
+        with held():
+            source = _open_input(stdin, stdin_path)
+            try:
+                child = stack.enter_context(start(command, env=env, cwd=cwd, stdin_pipe=False, stdin=source))
+            finally:
+                if source >= 0:
+                    os.close(source)
         tails = {child.stdout: bytearray(), child.stderr: bytearray()}
 
         def take(pipe: int, chunk: bytes) -> None:

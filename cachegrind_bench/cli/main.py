@@ -19,6 +19,7 @@ from cachegrind_bench.cli.configured import read_configured
 from cachegrind_bench.cli.output import flush, forget, occupy_standard_descriptors, write_error
 from cachegrind_bench.errors import CgBenchError, MeasurementError, NotComparableError
 from cachegrind_bench.interruption import Cancel
+from cachegrind_bench.interruption import interrupt as interrupt_now
 
 if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence
@@ -149,7 +150,7 @@ def _interruptions(cancel: Cancel) -> list[int]:
             deaf_until = time.monotonic() + _DEAF_S
             received.append(number)
             cancel.set()
-            raise KeyboardInterrupt
+            interrupt_now()
 
     for number in (signal.SIGINT, signal.SIGTERM, signal.SIGHUP):
         if signal.getsignal(number) is not signal.SIG_IGN:  # as nohup has it

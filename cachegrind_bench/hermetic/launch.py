@@ -22,7 +22,7 @@ from cachegrind_bench.errors import MeasurementError
 from cachegrind_bench.hermetic.images import Image
 from cachegrind_bench.hermetic.opened import Recording, recording
 from cachegrind_bench.hermetic.supervisor import Clock
-from cachegrind_bench.interruption import cancellation
+from cachegrind_bench.interruption import cancellation, held
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Mapping
@@ -97,7 +97,8 @@ def launch(invocation: Invocation, scratch: Scratch, *, echo: Callable[[bytes], 
         report_in, report_out = os.pipe()
         stack.callback(os.close, report_in)
         argv = [sys.executable, "-I", "-S", "-X", "utf8", "-c", _CODE, str(report_out), str(scratch.lock)]
-        child = stack.enter_context(process.start(argv, env=None, pass_fds=(report_out, scratch.lock)))
+        with held():
+            child = stack.enter_context(process.start(argv, env=None, pass_fds=(report_out, scratch.lock)))
         os.close(report_out)
         sinks = {child.stdout: True, child.stderr: True, report_in: False}
         redirect = _redirect(invocation.output, scratch, stack, sinks)

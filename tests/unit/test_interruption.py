@@ -10,7 +10,7 @@ from pathlib import Path
 import pytest
 
 from cachegrind_bench import process
-from cachegrind_bench.interruption import Cancel, cancellation, uninterrupted
+from cachegrind_bench.interruption import Cancel, cancellation, held, interrupt, uninterrupted
 
 
 def test_a_thread_that_waits_for_a_program_is_interrupted_and_the_program_ends(tmp_path: Path) -> None:
@@ -54,3 +54,42 @@ def test_tidying_up_is_not_interrupted() -> None:
         assert process.run(["sleep", "0.1"], env=None).status == 0
     assert cancellation() is None
     cancel.close()
+
+
+def test_an_interrupt_waits_for_the_end_of_what_must_not_be_cut_short() -> None:
+    done: list[str] = []
+
+    def work() -> None:
+        with held():
+            with held():
+                interrupt()
+                done.append("inner")
+            done.append("outer")
+        done.append("after")
+
+    with pytest.raises(KeyboardInterrupt):
+        work()
+    assert done == ["inner", "outer"]
+    with held():
+        pass  # it was raised once
+    with pytest.raises(KeyboardInterrupt):
+        interrupt()
+
+
+def test_other_threads_hold_nothing_back_from_the_main_thread() -> None:
+    holding, end = threading.Event(), threading.Event()
+
+    def hold() -> None:
+        with held():
+            holding.set()
+            end.wait(10)
+
+    thread = threading.Thread(target=hold)
+    thread.start()
+    holding.wait(10)
+    try:
+        with pytest.raises(KeyboardInterrupt):
+            interrupt()
+    finally:
+        end.set()
+        thread.join()

@@ -12,7 +12,7 @@ from pathlib import Path
 
 import pytest
 
-from cachegrind_bench import process
+from cachegrind_bench import interruption, process
 from cachegrind_bench.errors import MeasurementError
 
 ENV = {"PATH": "/usr/local/bin:/usr/bin:/bin", "LC_ALL": "C"}
@@ -174,8 +174,10 @@ def test_output_that_comes_a_moment_after_the_end_is_not_lost() -> None:
     assert sh("(sleep 0.2; echo late) & echo early").stdout == b"early\nlate\n"
 
 
-def test_an_interrupt_ends_the_program_and_passes_on(tmp_path: Path) -> None:
+@pytest.mark.parametrize("_again", range(5))  # in different moments of the program's start
+def test_an_interrupt_ends_the_program_and_passes_on(tmp_path: Path, _again: int) -> None:
     pid_file = tmp_path / "pid"
+    before = signal.signal(signal.SIGINT, lambda *_: interruption.interrupt())
 
     def interrupt() -> None:
         while not pid_file.exists() or not pid_file.read_text().strip():
@@ -184,9 +186,12 @@ def test_an_interrupt_ends_the_program_and_passes_on(tmp_path: Path) -> None:
 
     thread = threading.Thread(target=interrupt)
     thread.start()
-    with pytest.raises(KeyboardInterrupt):
-        sh(f"echo $$ > {pid_file}; exec sleep 60", timeout=30)
-    thread.join()
+    try:
+        with pytest.raises(KeyboardInterrupt):
+            sh(f"echo $$ > {pid_file}; exec sleep 60", timeout=30)
+    finally:
+        thread.join()
+        signal.signal(signal.SIGINT, before)
     assert wait_until_gone(int(pid_file.read_text()))
 
 
