@@ -20,7 +20,7 @@ if TYPE_CHECKING:
     from collections.abc import Callable, Sequence
 
     from cachegrind_bench.model.result import Result
-    from cachegrind_bench.suite.execute import Outcome
+    from cachegrind_bench.suite.schedule import Outcome
 
 Function = TypeVar("Function", bound="Callable[..., Any]")
 

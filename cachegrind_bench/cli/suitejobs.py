@@ -27,8 +27,9 @@ if TYPE_CHECKING:
     from cachegrind_bench.measure.session import Laboratory
     from cachegrind_bench.model.result import Environment, Result
     from cachegrind_bench.render.terminal import SuiteLog
-    from cachegrind_bench.suite.execute import Job, Outcome
+    from cachegrind_bench.suite.execute import Job
     from cachegrind_bench.suite.reuse import Reuse
+    from cachegrind_bench.suite.schedule import Outcome
 
 
 def measure_suite(
@@ -100,7 +101,8 @@ def _executed(
     reuse: Reuse | None,
 ) -> Outcome:
     from cachegrind_bench.interruption import Cancel
-    from cachegrind_bench.suite.execute import measure_job, run_suite
+    from cachegrind_bench.suite.execute import measure_job
+    from cachegrind_bench.suite.schedule import run_suite
     from cachegrind_bench.suite.setup import set_up
 
     cancel = Cancel()
@@ -122,9 +124,11 @@ def _executed(
 
 def _jobs(specs: Sequence[BenchmarkSpec], options: Mapping[str, Any]) -> list[Job]:
     from cachegrind_bench.suite.execute import Job
+    from cachegrind_bench.suite.lanes import lanes
 
     # Asked here: the threads that make the plans know nothing of the command line.
     here = frozenset(item.name for item in click.get_current_context().command.params if item.name and typed(item.name))
+    lane_of = lanes(specs)
     return [
         Job(
             id=spec.id,
@@ -134,6 +138,7 @@ def _jobs(specs: Sequence[BenchmarkSpec], options: Mapping[str, Any]) -> list[Jo
             setup=spec.setup,
             parameters=spec.parameters,
             tags=spec.tags,
+            lane=lane_of.get(spec.id),
         )
         for spec in specs
     ]

@@ -1,41 +1,38 @@
-"""Measures many benchmarks at once, each for itself: what becomes of one changes nothing for the others.
+"""Measures one benchmark of a suite: whatever becomes of it is a result.
 
-Counts do not care about load, so as many run as there are CPUs. Knows jobs and executors; must not know where the jobs
-come from, nor how they are shown.
+Knows jobs; must not know where they come from, how they are shown, or which others run beside.
 """
 
 from __future__ import annotations
 
-from concurrent.futures import FIRST_COMPLETED, wait
 from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, Protocol
 
 from cachegrind_bench.errors import CgBenchError, CommandFailedError, CommandTimeoutError, MeasurementError
-from cachegrind_bench.interruption import cancellation
 from cachegrind_bench.measure.identity import identify
 from cachegrind_bench.measure.run import measure
 from cachegrind_bench.model.result import Benchmark, Status, comparability_key
 from cachegrind_bench.suite.inputs import RecordingRunner
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Generator, Mapping, Sequence
-    from concurrent.futures import Executor, Future
+    from collections.abc import Callable, Mapping
     from pathlib import Path
     from queue import SimpleQueue
 
-    from cachegrind_bench.interruption import Cancel
     from cachegrind_bench.measure.identity import Identity
     from cachegrind_bench.measure.run import Plan
     from cachegrind_bench.measure.session import Laboratory
     from cachegrind_bench.suite.reuse import Reuse
 
 _KEPT_BYTES = 1 << 16
-_LOOK_UP_S = 0.5
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Job:
-    """One benchmark to measure. `plan` is made when its turn comes: before its set-up there may be no program yet."""
+    """One benchmark to measure. `plan` is made when its turn comes: before its set-up there may be no program yet.
+
+    Jobs of one `lane` never run at the same time.
+    """
 
     id: str
     plan: Callable[[], Plan]
@@ -44,6 +41,7 @@ class Job:
     setup: str | None = None
     parameters: Mapping[str, str]
     tags: tuple[str, ...] = ()
+    lane: int | None = None
 
 
 class Watcher(Protocol):
@@ -72,74 +70,6 @@ class Watcher(Protocol):
     def remark(self, job_id: str, text: str) -> None:
         """Something to be told of a benchmark when it has ended."""
         ...
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Outcome:
-    """The benchmarks that came to an end, in the order of their jobs, and the ids of those that did not."""
-
-    benchmarks: tuple[Benchmark, ...]
-    unfinished: tuple[str, ...]
-    interrupted: bool
-
-
-def run_suite(
-    jobs: Sequence[Job],
-    measure_one: Callable[[Job], Benchmark],
-    executor: Executor,
-    cancel: Cancel,
-    *,
-    fail_fast: bool = False,
-) -> Outcome:
-    """Submit all jobs in this order and wait. Ctrl-C, and with `fail_fast` the first failure, ends those that run."""
-
-    def task(job: Job) -> Benchmark:
-        with cancel.under():
-            cancel.check()
-            benchmark = measure_one(job)
-            if fail_fast and benchmark.status is not Status.OK:
-                cancel.set()  # here, before this thread turns to its next job
-            return benchmark
-
-    done: dict[str, Benchmark] = {}
-    interrupted = False
-    futures: list[Future[Benchmark]] = []
-    try:
-        for job in jobs:
-            futures.append(executor.submit(task, job))  # noqa: PERF401 - after Ctrl-C, those that were submitted count
-        for future in _as_completed(futures):
-            if not isinstance(future.exception(), KeyboardInterrupt):  # ended by the failure of another
-                benchmark = future.result()
-                done[benchmark.id] = benchmark
-    except KeyboardInterrupt:
-        interrupted = True
-    finally:
-        if len(done) < len(jobs):
-            cancel.set()
-        executor.shutdown(wait=True, cancel_futures=True)
-    # Those that came to their end while we turned away.
-    for future in futures:
-        if future.done() and not future.cancelled() and future.exception() is None:
-            done[future.result().id] = future.result()
-    return Outcome(
-        benchmarks=tuple(done[job.id] for job in jobs if job.id in done),
-        unfinished=tuple(job.id for job in jobs if job.id not in done),
-        interrupted=interrupted,
-    )
-
-
-def _as_completed(futures: Sequence[Future[Benchmark]]) -> Generator[Future[Benchmark]]:
-    """Yield each when it has ended, and see Ctrl-C within a moment.
-
-    A signal that comes just before this thread falls asleep does not wake it, so that it looks up now and then.
-    """
-    outer = cancellation()
-    pending = set(futures)
-    while pending:
-        ended, pending = wait(pending, timeout=_LOOK_UP_S, return_when=FIRST_COMPLETED)
-        if outer is not None:
-            outer.check()
-        yield from ended
 
 
 def measure_job(

@@ -15,7 +15,8 @@ from cachegrind_bench.errors import CommandFailedError, CommandTimeoutError, Mea
 from cachegrind_bench.interruption import Cancel, cancellation
 from cachegrind_bench.measure.session import Laboratory
 from cachegrind_bench.model.result import Status
-from cachegrind_bench.suite.execute import Job, failed, run_suite
+from cachegrind_bench.suite.execute import Job, failed
+from cachegrind_bench.suite.schedule import run_suite
 from cachegrind_bench.suite.setup import set_up
 from tests.unit.samples import benchmark, failed_benchmark, result
 
@@ -24,7 +25,7 @@ if TYPE_CHECKING:
     from pathlib import Path
 
     from cachegrind_bench.model.result import Benchmark
-    from cachegrind_bench.suite.execute import Outcome
+    from cachegrind_bench.suite.schedule import Outcome
 
 
 @pytest.fixture
@@ -181,3 +182,37 @@ def test_a_set_up_runs_once_for_all_that_share_it_and_a_broken_one_breaks_only_i
     assert (tmp_path / "built").read_text() == "x\n"
     assert told.setups == ["echo x >> built", "echo no compiler >&2; exit 2"]
     assert broken == {"c": "its setup failed with exit status 2: echo no compiler >&2; exit 2\nno compiler"}
+
+
+def test_jobs_of_one_lane_never_run_at_once_and_all_of_them_do_run(cancel: Cancel) -> None:
+    running: set[str] = set()
+    together: set[frozenset[str]] = set()
+    lock = threading.Lock()
+
+    def measure(item: Job) -> Benchmark:
+        with lock:
+            running.add(item.id)
+            together.update(frozenset((item.id, other)) for other in running - {item.id})
+        time.sleep(0.02)
+        with lock:
+            running.discard(item.id)
+        return benchmark(id=item.id)
+
+    jobs = [job(name, lane=1 if name in "abc" else None) for name in "abcdef"]
+    outcome = run_suite(jobs, measure, ThreadPoolExecutor(3), cancel)
+    assert [item.id for item in outcome.benchmarks] == list("abcdef")
+    assert together
+    assert not {frozenset(pair) for pair in ("ab", "ac", "bc")} & together
+
+
+def test_a_job_that_waits_for_its_lane_is_not_begun_after_a_failure(cancel: Cancel) -> None:
+    begun: list[str] = []
+
+    def measure(item: Job) -> Benchmark:
+        begun.append(item.id)
+        return failed_benchmark(id=item.id)
+
+    jobs = [job(name, lane=1) for name in "abc"]
+    outcome = run_suite(jobs, measure, ThreadPoolExecutor(2), cancel, fail_fast=True)
+    assert begun == ["a"]
+    assert outcome.unfinished == ("b", "c")

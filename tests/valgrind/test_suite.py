@@ -66,6 +66,34 @@ def wait_for(condition: Callable[[], object], what: str) -> None:
         time.sleep(0.02)
 
 
+def test_benchmarks_that_make_the_same_files_do_not_spoil_each_others_counts(cg_bench: CgBench, tmp_path: Path) -> None:
+    configure(
+        cg_bench,
+        """
+        [[benchmark]]
+        id = "sort"
+        prepare = "seq {n} > in.tmp"
+        command = "sort in.tmp"
+        parameters = { n = [100, 20000] }
+
+        [[benchmark]]
+        id = "pack"
+        prepare = "rm -f out.bin; touch out.bin"
+        cleanup = "rm out.bin"
+        command = ["sh", "-c", "head -c {n} /dev/zero >> out.bin"]
+        parameters = { n = [1, 2, 3] }
+        """,
+    )
+    results = []
+    for jobs in ("1", "2", "2"):
+        path = tmp_path / "r.json"
+        done = cg_bench("run", "-q", "-j", jobs, "-o", str(path))
+        assert done.returncode == 0, done.stderr
+        results.append([(item["id"], item["counts"]["Ir"]) for item in read(path) if item["id"].startswith("sort")])
+    assert results[0] == results[1] == results[2]
+    assert results[0][1][1] > 5 * results[0][0][1]
+
+
 def test_jobs_side_by_side_count_what_they_count_one_by_one_and_alone(
     cg_bench: CgBench, compile_c: CompileC, tmp_path: Path
 ) -> None:

@@ -1,0 +1,102 @@
+"""Runs the jobs of a suite side by side, each for itself: what becomes of one changes nothing for the others.
+
+Counts do not care about load, so as many run as there are CPUs. Knows jobs and executors; must not know what is measured.
+"""
+
+from __future__ import annotations
+
+from concurrent.futures import FIRST_COMPLETED, wait
+from dataclasses import dataclass
+from typing import TYPE_CHECKING
+
+from cachegrind_bench.interruption import cancellation
+from cachegrind_bench.model.result import Status
+from cachegrind_bench.suite.lanes import Queue
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Collection, Generator, Sequence
+    from concurrent.futures import Executor, Future
+
+    from cachegrind_bench.interruption import Cancel
+    from cachegrind_bench.model.result import Benchmark
+    from cachegrind_bench.suite.execute import Job
+
+# A signal that comes just before this thread falls asleep does not wake it.
+_LOOK_UP_S = 0.5
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Outcome:
+    """The benchmarks that came to an end, in the order of their jobs, and the ids of those that did not."""
+
+    benchmarks: tuple[Benchmark, ...]
+    unfinished: tuple[str, ...]
+    interrupted: bool
+
+
+def run_suite(
+    jobs: Sequence[Job],
+    measure_one: Callable[[Job], Benchmark],
+    executor: Executor,
+    cancel: Cancel,
+    *,
+    fail_fast: bool = False,
+) -> Outcome:
+    """Submit all jobs in this order, as their lanes allow, and wait.
+
+    Ctrl-C, and with `fail_fast` the first failure, ends those that run.
+    """
+
+    def task(job: Job) -> Benchmark:
+        with cancel.under():
+            cancel.check()
+            benchmark = measure_one(job)
+            if fail_fast and benchmark.status is not Status.OK:
+                cancel.set()  # here, before this thread turns to its next job
+            return benchmark
+
+    queue = Queue(jobs)
+    done: dict[str, Benchmark] = {}
+    interrupted = False
+    futures: dict[Future[Benchmark], Job] = {}
+    try:
+        for job in queue.first():
+            futures[executor.submit(task, job)] = job
+        for future in _as_completed(futures):
+            following = queue.after(futures[future])
+            if following is not None:
+                futures[executor.submit(task, following)] = following
+            if not isinstance(future.exception(), KeyboardInterrupt):  # ended by the failure of another
+                benchmark = future.result()
+                done[benchmark.id] = benchmark
+    except KeyboardInterrupt:
+        interrupted = True
+    finally:
+        if len(done) < len(jobs):
+            cancel.set()
+        executor.shutdown(wait=True, cancel_futures=True)
+    # Those that came to their end while we turned away.
+    for future in futures:
+        if future.done() and not future.cancelled() and future.exception() is None:
+            done[future.result().id] = future.result()
+    return Outcome(
+        benchmarks=tuple(done[job.id] for job in jobs if job.id in done),
+        unfinished=tuple(job.id for job in jobs if job.id not in done),
+        interrupted=interrupted,
+    )
+
+
+def _as_completed(futures: Collection[Future[Benchmark]]) -> Generator[Future[Benchmark]]:
+    """Yield each when it has ended, those too that come to it meanwhile, and see Ctrl-C within a moment.
+
+    A signal that comes just before this thread falls asleep does not wake it, so that it looks up now and then.
+    """
+    outer = cancellation()
+    yielded: set[Future[Benchmark]] = set()
+    while pending := set(futures) - yielded:
+        ended, _ = wait(pending, timeout=_LOOK_UP_S, return_when=FIRST_COMPLETED)
+        if outer is not None:
+            outer.check()
+        for future in ended:
+            yielded.add(future)
+            yield future
