@@ -13,6 +13,7 @@ import click
 
 from cachegrind_bench.cli import output
 from cachegrind_bench.cli.comparing import check_files, deliver, detail_options, exit_code, report, wanted_of
+from cachegrind_bench.cli.configured import configured_benchmarks
 from cachegrind_bench.cli.gating import gate_options, gates_of
 from cachegrind_bench.cli.inputs import open_result_file, size_limit_option
 from cachegrind_bench.cli.measuring import repetition_options
@@ -81,7 +82,7 @@ def command(base: str, candidate: str | None, **options: Any) -> int:
     """
     from cachegrind_bench.vcs.revisions import Repository
 
-    gates = gates_of(options)
+    gates = gates_of(options, configured_benchmarks())
     check_files(options)
     repository = Repository(cwd=working_directory(), environ=dict(os.environ))
     shas = _commit(repository, base), _candidate(repository, candidate)

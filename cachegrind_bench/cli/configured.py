@@ -17,7 +17,7 @@ if TYPE_CHECKING:
     from cachegrind_bench.config.values import BenchmarkSpec, Configuration
 
 # Those whose options the configuration may set. Others must not fail over a mistake in it.
-_COMMANDS = frozenset({"run", "check", "verify", "diff"})
+_COMMANDS = frozenset({"run", "ab", "check", "verify", "diff"})
 # These add to what benchmarks say; as defaults of options they would be lost as soon as one is typed.
 _ADDED = frozenset({"env"})
 
@@ -50,6 +50,12 @@ def configured_variables() -> tuple[str, ...]:
     """Return the variables that the configuration passes on to every program."""
     found = _current()
     return () if found is None else _listed(found.defaults.get("env"))
+
+
+def configured_limits() -> tuple[str, ...]:
+    """Return the limits that the configuration has for all benchmarks, or for those a pattern fits."""
+    found = _current()
+    return () if found is None else _listed(found.defaults.get("limit"))
 
 
 def configured_benchmarks() -> tuple[BenchmarkSpec, ...]:

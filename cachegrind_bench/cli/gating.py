@@ -88,7 +88,7 @@ def gates_of(options: Mapping[str, Any], benchmarks: Sequence[BenchmarkSpec] = (
         threshold_ir=gates.percentages(options["threshold_ir"], None, "--threshold-ir"),
         threshold_cache=gates.percentage(options["threshold_cache"], "--threshold-cache"),
         max_drop=gates.percentages(options["max_drop"], gates.DEFAULT_MAX_DROP, "--max-drop"),
-        limits=(*map(gates.limit, options["limit"]), *(() if typed("limit") else _own_limits(benchmarks))),
+        limits=(*map(gates.limit, options["limit"]), *(() if typed("limit") else own_limits(benchmarks))),
         metric=metric,
         fail_on=gates.FailOn(options.get("fail_on", gates.FailOn.REGRESSION)),
         force=options["force"],
@@ -102,7 +102,8 @@ def _own_thresholds(benchmarks: Sequence[BenchmarkSpec]) -> dict[str, Fraction]:
     return {spec.id: percentage(spec.threshold, "threshold") for spec in benchmarks if spec.threshold is not None}
 
 
-def _own_limits(benchmarks: Sequence[BenchmarkSpec]) -> list[Limit]:
+def own_limits(benchmarks: Sequence[BenchmarkSpec]) -> list[Limit]:
+    """Return the limits that stand in the tables of these benchmarks."""
     from cachegrind_bench.compare.gates import limit
 
     return [replace(limit(text), pattern=spec.id, own=True) for spec in benchmarks for text in spec.limits]

@@ -66,9 +66,10 @@ def measuring_options(function: Function) -> Function:
 
 def check_output(options: dict[str, Any]) -> None:
     """Find out before the work whether the result can be written; UsageError if not."""
-    from cachegrind_bench.store.atomic import check_writable
+    from cachegrind_bench.store.atomic import check_replaceable, check_writable
 
     if options["output"] not in (None, "-"):
+        check_replaceable(Path(options["output"]))
         check_writable(Path(options["output"]))
 
 

@@ -47,11 +47,12 @@ def command(files: tuple[str, ...], target: str, max_size: int) -> None:
     Each is a result file, '-' for stdin, or a saved baseline. Benchmarks keep the order of the files. Says what each
     file holds: on stdout, or on stderr if the result goes to stdout.
     """
-    from cachegrind_bench.store.atomic import check_writable, write_atomic
+    from cachegrind_bench.store.atomic import check_replaceable, check_writable, write_atomic
 
     if files.count("-") > 1:
         raise UsageError("only one file can be stdin", hint="save the others to files first")
     if target != "-":
+        check_replaceable(Path(target))
         check_writable(Path(target))
     cwd = working_directory()
     with ExitStack() as stack:
@@ -91,6 +92,7 @@ def _report(files: Sequence[ResultFile]) -> str:
         parts += [f"{failed} failed"] * bool(failed)
         parts += [f"{again} of an earlier file"] * bool(again)
         lines.append(f"{plain(file.name)}: {', '.join(parts)}\n")
+    lines.append(f"together: {len(known)} benchmark{'' if len(known) == 1 else 's'}\n")
     missing = missing_from([file.result for file in files])
     if missing:
         lines.append(

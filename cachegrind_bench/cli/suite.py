@@ -9,6 +9,8 @@ from typing import TYPE_CHECKING, Any, TypeVar
 import click
 
 from cachegrind_bench.cli import output
+from cachegrind_bench.cli.configured import configured_limits
+from cachegrind_bench.cli.gating import own_limits
 from cachegrind_bench.cli.measuring import refuse_to_drop, write_result
 from cachegrind_bench.cli.options import typed, working_directory
 from cachegrind_bench.cli.report import deliver_report
@@ -20,6 +22,7 @@ if TYPE_CHECKING:
     from collections.abc import Callable, Sequence
 
     from cachegrind_bench.model.result import Result
+    from cachegrind_bench.model.thresholds import Limit
     from cachegrind_bench.suite.schedule import Outcome
 
 Function = TypeVar("Function", bound="Callable[..., Any]")
@@ -56,6 +59,7 @@ def run_suite(options: dict[str, Any]) -> int:
     from cachegrind_bench.model.codec import encode
     from cachegrind_bench.model.result import Status
     from cachegrind_bench.model.score import CostModel
+    from cachegrind_bench.model.thresholds import limit
     from cachegrind_bench.store.baselines import Baselines, make_store
 
     _refuse(_OF_ONE_COMMAND, "belongs to one command", "write it into the benchmark's table of the configuration")
@@ -80,13 +84,22 @@ def run_suite(options: dict[str, Any]) -> int:
         output.write_error(
             f"cg-bench: {'saved as' if whole else 'not everything was measured, so nothing was saved as'} baseline {name}\n"
         )
-    deliver_report(lambda: _report(result, outcome, reused, options["form"]), options)
+    limits = [*map(limit, configured_limits()), *own_limits(selection.specs)]
+    deliver_report(lambda: _report(result, outcome, reused, limits, options["form"]), options)
+    if outcome.unfinished and options["output"] not in (None, "-") and result.benchmarks:
+        output.write_error(
+            f"cg-bench: {options['output']} has {len(result.benchmarks)} of {len(selection.specs)} benchmarks\n"
+        )
+    if failed and options["quiet"]:
+        output.write_error(
+            f"cg-bench: {len(failed)} of {len(result.benchmarks)} benchmarks failed: {', '.join(failed)}\n"
+        )
     if outcome.interrupted:
         raise KeyboardInterrupt
     return MeasurementError.exit_code if failed or outcome.unfinished else 0
 
 
-def _report(result: Result, outcome: Outcome, reused: frozenset[str], form: str) -> str:
+def _report(result: Result, outcome: Outcome, reused: frozenset[str], limits: Sequence[Limit], form: str) -> str:
     from cachegrind_bench.render import markdown, suite, summary, table
 
     text = io.StringIO()
@@ -94,8 +107,26 @@ def _report(result: Result, outcome: Outcome, reused: frozenset[str], form: str)
         summary.render(result, text)
     else:
         layout = markdown if form == "markdown" else table
-        layout.render(suite.report(result, unfinished=outcome.unfinished, reused=reused), text)
+        remarks = _exceeded(result, limits)
+        shown = suite.report(result, unfinished=outcome.unfinished, reused=reused, remarks=remarks)
+        layout.render(shown, text)
     return text.getvalue()
+
+
+def _exceeded(result: Result, limits: Sequence[Limit]) -> list[str]:
+    """Say which limits were exceeded. It is for comparisons to fail on them."""
+    from cachegrind_bench.model.score import CostModel
+    from cachegrind_bench.render.numbers import grouped
+
+    found: list[str] = []
+    for item in result.benchmarks:
+        for bound in limits:
+            if item.counts is None or item.score is None or not bound.holds_for(item.id):
+                continue
+            value = bound.measured(item.counts, CostModel.parse(item.score.model))
+            if value > bound.value:
+                found.append(f"{item.id}: {bound.name} {grouped(value)} exceeds the limit of {grouped(bound.value)}")
+    return found
 
 
 def refuse_options_of_a_suite() -> None:

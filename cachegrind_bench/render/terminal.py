@@ -13,6 +13,7 @@ from typing import TYPE_CHECKING, Self, TextIO
 from cachegrind_bench.model.result import Status
 from cachegrind_bench.render.names import plain, shortened
 from cachegrind_bench.render.numbers import duration, grouped, rough_duration
+from cachegrind_bench.valgrind.failures import LAST_LINES
 
 if TYPE_CHECKING:
     from collections.abc import Mapping
@@ -23,6 +24,7 @@ if TYPE_CHECKING:
     from cachegrind_bench.model.result import Benchmark
 
 _LONGEST_ID = 60
+_QUOTED = "  | "  # a line of what a program wrote
 
 
 class SuiteLog:
@@ -39,6 +41,7 @@ class SuiteLog:
         self._lock = threading.Lock()
         self._reused: set[str] = set()
         self._remarks: dict[str, list[str]] = {}
+        self._advised: set[str] = set()
         self.wall_ms: dict[str, int] = {}
 
     def __enter__(self) -> Self:
@@ -75,9 +78,7 @@ class SuiteLog:
             self._end(benchmark)
             self._line(self._ended(benchmark, elapsed))
             if benchmark.status is not Status.OK:
-                for line in (benchmark.error or "").splitlines():
-                    self._write(f"  {plain(line)}\n")
-                self._said(said)
+                self._failure((benchmark.error or "").splitlines(), said)
 
     def reused(self, benchmark: Benchmark, created_at: str) -> None:
         """Write the line of a benchmark that did not have to be measured again."""
@@ -111,10 +112,17 @@ class SuiteLog:
             return f"{name}  {benchmark.status.value.upper()}"
         return f"{name}  score {grouped(benchmark.score.value)}"
 
-    def _said(self, said: bytes) -> None:
-        text = said.decode("utf-8", "backslashreplace")
-        for line in text.splitlines():
-            self._write(f"  | {plain(line)}\n")
+    def _failure(self, error: list[str], said: bytes) -> None:
+        """Write what happened, what the program said (the end of which the error may quote), and advice not yet given."""
+        quoted = [line for line in error if line.startswith(_QUOTED)] if said else []
+        what, *advice = [line for line in error if line not in (*quoted, *((LAST_LINES,) if said else ()))] or [""]
+        self._write(f"  {plain(what)}\n")
+        for line in said.decode("utf-8", "backslashreplace").splitlines():
+            self._write(f"{_QUOTED}{plain(line)}\n")
+        for line in advice:
+            if line.startswith(_QUOTED) or line not in self._advised:
+                self._write(f"  {plain(line)}\n")
+        self._advised.update(advice)
 
     def _line(self, text: str) -> None:
         self._write(f"cg-bench: {plain(text)}\n")

@@ -11,6 +11,7 @@ from pathlib import Path
 from cachegrind_bench.errors import UsageError
 
 _PREFIX = ".cg-bench."
+_LOOK = 1 << 12  # bytes
 
 
 def check_writable(path: Path) -> None:
@@ -27,6 +28,19 @@ def check_writable(path: Path) -> None:
         raise _cannot_write(path, error) from error
     os.close(descriptor)
     os.unlink(temporary)
+
+
+def check_replaceable(path: Path) -> None:
+    """Find out before any work whether a result may take the place of this file: UsageError if it is something else."""
+    if _is_special(path):
+        return
+    try:
+        with path.open("rb") as file:
+            start = file.read(_LOOK).lstrip()
+    except OSError:  # it is not there, or `check_writable` tells what is wrong
+        return
+    if start and not start.startswith(b"{"):
+        raise UsageError(f"{path} is there already, and no result file", hint="name another file, or remove it first")
 
 
 def write_atomic(path: Path, data: bytes) -> None:

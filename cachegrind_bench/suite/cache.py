@@ -73,7 +73,7 @@ class Cache:
                 return Missed(why=_told(changed))
             result = stored.result()
         except FileNotFoundError:
-            return Missed(why="no result of it with these options is stored here")
+            return Missed(why="nothing is stored for it yet")
         except OSError as error:
             return Missed(why=f"its stored result cannot be read: {path}: {error.strerror}")
         except DamagedError as error:

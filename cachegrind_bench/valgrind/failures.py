@@ -18,6 +18,7 @@ _UNHANDLED = re.compile(r"unhandled instruction bytes: ((?:0x[0-9A-Fa-f]+ ?)+)")
 _REFUSED = re.compile(r"Can't execute setuid/setgid/setcap executable: (.+)")
 _LOG_PREFIX = re.compile(r"^(?:==|--)\d+(?:==|--) ?", re.MULTILINE)
 _EVEX = "0x62"  # the first byte of every AVX-512 instruction (and of nothing else in 64-bit code)
+LAST_LINES = "its last lines were:"  # above what the program wrote
 _SHOWN_LINES = 8
 _SHOWN_NAMES = 20
 # What every shell and terminal sets, and hardly any program needs.
@@ -31,8 +32,10 @@ def check_outcome(
     where = "in the warm-up, without Valgrind" if native else "under Valgrind"
     if outcome.timed_out:
         raise CommandTimeoutError(
-            f"the command ran longer than {(timeout_ms or 0) / 1000:g} s {where} and was ended",
-            hint="programs run about a hundred times slower under Valgrind: raise --timeout or give it less work",
+            f"the command ran longer than {(timeout_ms or 0) / 1000:g} s {where}, and was ended",
+            hint="raise the timeout, or give it less work"
+            if native
+            else "programs run about a hundred times slower under Valgrind: raise the timeout, or give it less work",
         )
     if outcome.signal is not None:
         raise _killed(outcome, log, where)
@@ -46,7 +49,9 @@ def check_outcome(
         raise CommandFailedError(
             f"the command failed with exit status {outcome.exit_status} {where}",
             hint=_join(
-                _last_words(outcome.tail), _held_back(held_back), "--ignore-exit-status measures it all the same"
+                _last_words(outcome.tail),
+                _held_back(held_back, _decoded(outcome.tail)),
+                "--ignore-exit-status measures it all the same",
             ),
             exit_status=outcome.exit_status,
         )
@@ -110,13 +115,15 @@ def _last_words(tail: bytes) -> str | None:
     lines = [line for line in _decoded(tail).splitlines() if line.strip()]
     if not lines:
         return "it wrote nothing before it ended"
-    return "its last lines were:\n" + "\n".join(f"  | {line}" for line in lines[-_SHOWN_LINES:])
+    return f"{LAST_LINES}\n" + "\n".join(f"  | {line}" for line in lines[-_SHOWN_LINES:])
 
 
-def _held_back(names: Sequence[str]) -> str | None:
+def _held_back(names: Sequence[str], said: str) -> str | None:
+    """Name the variables that the program did not get; only those it spoke of, if it did."""
     names = [name for name in names if name not in _OF_SHELLS]
     if not names:
         return None
+    names = [name for name in names if re.search(rf"\b{re.escape(name)}\b", said)] or names
     shown = " ".join(names[:_SHOWN_NAMES])
     if len(names) > _SHOWN_NAMES:
         shown += f" and {len(names) - _SHOWN_NAMES} more"

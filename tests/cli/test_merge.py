@@ -20,7 +20,7 @@ if TYPE_CHECKING:
 ONE = result(benchmark(id="a"), benchmark(id="b"))
 TWO = result(benchmark(id="c"), created_at="2026-01-31T11:00:00Z")
 WHOLE = result(benchmark(id="a"), benchmark(id="b"), benchmark(id="c"), created_at="2026-01-31T11:00:00Z")
-BOTH = "one.json: 2 benchmarks\ntwo.json: 1 benchmark\n"
+BOTH = "one.json: 2 benchmarks\ntwo.json: 1 benchmark\ntogether: 3 benchmarks\n"
 
 
 @pytest.fixture(autouse=True)
@@ -47,6 +47,7 @@ def test_what_a_file_repeats_and_what_failed_in_it_is_told(cg_bench: CommandLine
         "one.json: 2 benchmarks\n"
         "three.json: 3 benchmarks, 1 failed, 1 of an earlier file\n"
         "one.json: 2 benchmarks, 2 of an earlier file\n"
+        "together: 4 benchmarks\n"
     )
     assert [item.id for item in written("all.json").benchmarks] == ["a", "b", "d", "e"]
 
@@ -60,7 +61,7 @@ def test_a_merged_file_can_go_to_stdout_and_then_the_rest_goes_to_stderr(cg_benc
 def test_one_file_can_be_stdin(cg_bench: CommandLine, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr("sys.stdin", io.TextIOWrapper(io.BytesIO(encode(TWO))))
     told = cg_bench("merge", "one.json", "-", "-o", "all.json")
-    assert (told.code, told.out) == (0, "one.json: 2 benchmarks\n<stdin>: 1 benchmark\n")
+    assert (told.code, told.out) == (0, "one.json: 2 benchmarks\n<stdin>: 1 benchmark\ntogether: 3 benchmarks\n")
     assert written("all.json") == WHOLE
 
 
@@ -103,11 +104,11 @@ def test_files_that_contradict_each_other_are_exit_code_3(cg_bench: CommandLine)
 
 def test_a_file_that_cannot_be_read_leaves_the_old_one(cg_bench: CommandLine) -> None:
     Path("two.json").write_bytes(encode(TWO)[:-9])
-    Path("all.json").write_bytes(b"before")
+    Path("all.json").write_bytes(b"{before}")
     told = cg_bench("merge", "one.json", "two.json", "-o", "all.json")
     assert (told.code, told.out) == (2, "")
     assert told.err.startswith("cg-bench: error: two.json:1: not JSON")
-    assert Path("all.json").read_bytes() == b"before"
+    assert Path("all.json").read_bytes() == b"{before}"
 
 
 @pytest.mark.parametrize(
@@ -131,4 +132,4 @@ def test_bad_usage_is_exit_code_2(cg_bench: CommandLine, arguments: tuple[str, .
 def test_a_name_with_control_characters_is_shown_without_them(cg_bench: CommandLine) -> None:
     Path("one.json").rename("o\x1b[31m.json")
     told = cg_bench("merge", "o\x1b[31m.json", "-o", "all.json")
-    assert (told.code, told.out) == (0, "o\\x1b[31m.json: 2 benchmarks\n")
+    assert (told.code, told.out) == (0, "o\\x1b[31m.json: 2 benchmarks\ntogether: 2 benchmarks\n")

@@ -238,7 +238,7 @@ def test_a_command_that_does_not_exist_is_told(replay: ReplayRunner, cg_bench: C
 
 
 def test_a_failing_command_saves_nothing_and_harms_nothing(replay: ReplayRunner, cg_bench: CommandLine) -> None:
-    Path("r.json").write_text("earlier")
+    Path("r.json").write_text("{earlier}")
     replay.failures = [
         None,
         CommandFailedError(
@@ -250,7 +250,7 @@ def test_a_failing_command_saves_nothing_and_harms_nothing(replay: ReplayRunner,
     assert told.err.endswith(
         "cg-bench: error: the command failed with exit status 3\n  its last lines\n    | \\x1b[31mx\n"
     )
-    assert Path("r.json").read_text() == "earlier"
+    assert Path("r.json").read_text() == "{earlier}"
     assert os.listdir() == ["r.json"]
 
 
@@ -381,3 +381,21 @@ def test_a_bad_value_in_the_environment_is_told_as_that_options(
     assert told.code == 2
     assert "'--repeat'" in told.err
     assert replay.targets == []
+
+
+@pytest.mark.parametrize("before", ["[[benchmark]]\n", "int main;\n", "\x00"])
+def test_a_file_that_is_no_result_is_not_overwritten(replay: ReplayRunner, cg_bench: CommandLine, before: str) -> None:
+    Path("r.json").write_text(before)
+    told = cg_bench("run", "-o", "r.json", "--", "/bin/true")
+    assert told.code == 2
+    assert "r.json is there already, and no result file\n  name another file, or remove it first\n" in told.err
+    assert Path("r.json").read_text() == before
+    assert replay.targets == []
+
+
+@pytest.mark.parametrize("before", ["", "{}", " {\n"])
+def test_a_file_that_may_be_a_result_is(replay: ReplayRunner, cg_bench: CommandLine, before: str) -> None:
+    del replay
+    Path("r.json").write_text(before)
+    assert cg_bench("run", "-q", "-o", "r.json", "--", "/bin/true").code == 0
+    assert len(Path("r.json").read_text()) > 100

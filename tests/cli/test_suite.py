@@ -290,7 +290,7 @@ def test_a_failing_benchmark_stops_no_other(replay: ReplayRunner, cg_bench: Comm
     assert (found[1].exit_status, found[1].counts) == (3, None)
     assert told.out.startswith("4 benchmarks, 2 failed\n")
     assert (
-        "two[n=2]  FAILED  (TIME)\n  the command failed with exit status 3\n  look \\x1b[31m\n  | said by the program\n"
+        "two[n=2]  FAILED  (TIME)\n  the command failed with exit status 3\n  | said by the program\n  look \\x1b[31m\n"
         in without_times(told.err)
     )
 
@@ -300,7 +300,7 @@ def test_failing_fast_leaves_the_rest_and_names_it(replay: ReplayRunner, cg_benc
     told = cg_bench("run", "-j", "1", "--fail-fast", "--warmup", "1", "-o", "r.json")
     assert told.code == 4
     assert [item.status.value for item in measured()] == ["ok", "failed"]
-    assert "last did not finish\n" in told.out
+    assert "last was not measured\n" in told.out
 
 
 @pytest.fixture
@@ -328,16 +328,16 @@ def test_after_an_interrupt_what_finished_is_in_the_file(replay: ReplayRunner, c
     assert told.code == 130
     assert told.err.endswith("cg-bench: interrupted\n")
     assert ids() == ["one"]
-    assert told.out.startswith("1 benchmark, 3 not finished\n")
-    assert "two[n=2] did not finish\n" in told.out
+    assert told.out.startswith("1 benchmark, 3 not measured\n")
+    assert "two[n=2] was not measured\n" in told.out
 
 
 @pytest.mark.usefixtures("_as_python_starts")
 def test_an_interrupt_before_anything_finished_leaves_an_old_file(replay: ReplayRunner, cg_bench: CommandLine) -> None:
-    Path("r.json").write_text("as it was")
+    Path("r.json").write_text("{as it was}")
     replay.failures = [ctrl_c]
     assert cg_bench("run", "-j", "1", "-o", "r.json").code == 130
-    assert Path("r.json").read_text() == "as it was"
+    assert Path("r.json").read_text() == "{as it was}"
 
 
 def test_a_bug_is_no_failed_benchmark(replay: ReplayRunner, cg_bench: CommandLine) -> None:
@@ -424,6 +424,25 @@ def test_a_part_of_a_suite_does_not_take_the_place_of_a_baseline_of_all(
     assert (STORE / "baselines" / "main.json").read_bytes() == before
     assert cg_bench("run", "-q", "--save-baseline", "part", *chosen).code == 0
     assert cg_bench("run", "-q", "--save-baseline", "part", *chosen).code == 0
+
+
+@pytest.mark.parametrize("place", ["below", "above"])
+def test_a_limit_that_was_exceeded_is_told_and_fails_nothing_yet(
+    replay: ReplayRunner, cg_bench: CommandLine, place: str
+) -> None:
+    del replay
+    text = Path("cg-bench.toml").read_text()
+    Path("cg-bench.toml").write_text(f"{text}limit = 'Ir=5'\n" if place == "below" else f"limit = 'last:Ir=5'\n{text}")
+    told = cg_bench("run")
+    assert told.code == 0
+    assert "  warning: last: Ir 12,207 exceeds the limit of 5\n" in told.out
+    assert "one: Ir" not in told.out
+
+
+def test_quiet_does_not_keep_a_failure_quiet(replay: ReplayRunner, cg_bench: CommandLine) -> None:
+    replay.failures = [None, None, FAILED]
+    told = cg_bench("run", "-q", "-j", "1")
+    assert (told.code, told.out, told.err) == (4, "", "cg-bench: 1 of 4 benchmarks failed: two[n=2]\n")
 
 
 # Whose word counts

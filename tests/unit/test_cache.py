@@ -74,7 +74,7 @@ def test_a_result_is_used_again_just_as_it_was_stored(cache: Cache, data: Path) 
 
 
 def test_what_was_never_stored_is_measured(cache: Cache) -> None:
-    assert why(cache.lookup(KEY)) == "no result of it with these options is stored here"
+    assert why(cache.lookup(KEY)) == "nothing is stored for it yet"
 
 
 def test_a_changed_input_is_named(cache: Cache, data: Path) -> None:

@@ -332,7 +332,7 @@ def test_exactly_the_benchmarks_whose_inputs_changed_are_measured_again(
     start = "import sys; sys.path.insert(0, '.'); import {}"
     ours = suite({name: (*python, "-c", start.format(name)) for name in ("one", "two")})
     cwd = ours.cwd
-    none = "no result of it with these options is stored here"
+    none = "nothing is stored for it yet"
     first, why = ours.round()
     assert set(why) == {"one", "two"}
     # `one` may have listed the folder before `two` put its compiled file's folder there; not after this round.

@@ -107,7 +107,8 @@ def _change_remark(state: State, moved: Change, gates: Gates) -> str | None:
 
 
 def _failure(side: str, benchmark: Benchmark) -> str:
-    return f"the {side} failed: {benchmark.error or benchmark.status.value}"
+    what = (benchmark.error or benchmark.status.value).partition("\n")[0]  # what follows is advice to who measures
+    return f"the {side} failed: {what}"
 
 
 def _not_comparable(difference: Difference) -> str:
