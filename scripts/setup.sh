@@ -1,8 +1,8 @@
 #!/bin/sh
 # setup.sh [demo|test|lint]: install what is missing, and only that, for `make demo`, `make test` or `make lint`.
 #   demo  Valgrind with libc's symbols by apt; this package in .venv
-#   test  the same, a C and a Rust compiler, the headers of the system's Python, the test tools in .venv, and in .tools two
-#         more Valgrinds and one source file of the system's Python
+#   test  the same, a C and a Rust compiler, the headers of the system's Python, PostgreSQL's programs (no server is
+#         started), the test tools in .venv, and in .tools two more Valgrinds and one source file of the system's Python
 #   lint  this package and the linters in .venv
 # Packages come by apt as root or with sudo; where neither goes, the line to run is printed. Safe to run at any time: with
 # everything in place it takes a fraction of a second and prints nothing.
@@ -85,6 +85,21 @@ install() {
     return 1
 }
 
+# Install PostgreSQL's programs: the tests start a server of their own. Debian's package would make and start one for the
+# system as well, if it were not told otherwise for as long as this takes.
+install_postgresql() {
+    if ! have apt-get || ! become_root; then
+        install postgresql # says what is missing
+        return 1
+    fi
+    settings=/etc/postgresql-common/createcluster.d
+    $root mkdir -p "$settings" && echo 'create_main_cluster = false' | $root tee "$settings/cg-bench.conf" >/dev/null
+    installed=yes
+    install postgresql || installed=no
+    $root rm -f "$settings/cg-bench.conf"
+    [ "$installed" = yes ]
+}
+
 # of_system_python FORMAT: print the version of /usr/bin/python3, or nothing where there is none.
 of_system_python() {
     /usr/bin/python3 -c 'import sys; print(sys.argv[1] % sys.version_info[: sys.argv[1].count("%")])' "$1" 2>/dev/null || :
@@ -121,6 +136,9 @@ system_packages() {
     # Likewise for the tests that build a module of the system's Python.
     if [ "$stage" = test ] && ! [ -e "/usr/include/python$(of_system_python '%d.%d')/Python.h" ]; then
         install python3-dev || say "no python3-dev: the tests with a rebuilt _json are skipped"
+    fi
+    if [ "$stage" = test ] && ! ls /usr/lib/postgresql/*/bin/initdb >/dev/null 2>&1; then
+        install_postgresql || say "no PostgreSQL: the tests with it are skipped"
     fi
 }
 

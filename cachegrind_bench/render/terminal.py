@@ -23,7 +23,8 @@ if TYPE_CHECKING:
 
     from cachegrind_bench.model.result import Benchmark
 
-_LONGEST_ID = 60
+_LONGEST_ID, _SHORTEST_ID = 60, 12
+_BESIDE_ID = 38  # columns for spinner, time and phase, which a terminal without room would cut instead
 _QUOTED = "  | "  # a line of what a program wrote
 
 
@@ -213,7 +214,8 @@ class SuiteTerminal(SuiteLog):
             self._progress.console.out(text, end="", highlight=False)
 
     def _name(self, job_id: str) -> str:
-        return shortened(plain(job_id), _LONGEST_ID)
+        room = self._progress.console.width - _BESIDE_ID
+        return shortened(plain(job_id), max(_SHORTEST_ID, min(room, _LONGEST_ID)))
 
 
 def suite_display(
