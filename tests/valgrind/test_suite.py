@@ -88,7 +88,7 @@ def test_benchmarks_that_make_the_same_files_do_not_spoil_each_others_counts(cg_
     for jobs in ("1", "2", "2"):
         path = tmp_path / "r.json"
         done = cg_bench("run", "-q", "-j", jobs, "-o", str(path))
-        assert done.code == 0, done.err
+        assert done.code == 0, done.stderr
         results.append([(item["id"], item["counts"]["Ir"]) for item in read(path) if item["id"].startswith("sort")])
     assert results[0] == results[1] == results[2]
     assert results[0][1][1] > 5 * results[0][0][1]
