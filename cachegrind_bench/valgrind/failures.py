@@ -33,9 +33,9 @@ def check_outcome(
     if outcome.timed_out:
         raise CommandTimeoutError(
             f"the command ran longer than {(timeout_ms or 0) / 1000:g} s {where}, and was ended",
-            hint="raise the timeout, or give it less work"
+            hint="raise the timeout (--timeout), or give it less work"
             if native
-            else "programs run about a hundred times slower under Valgrind: raise the timeout, or give it less work",
+            else "programs run about a hundred times slower under Valgrind: raise the timeout (--timeout), or give it less work",
         )
     if outcome.signal is not None:
         raise _killed(outcome, log, where)

@@ -84,6 +84,7 @@ def test_two_commits_and_one_command_compare_without_any_noise(repository: Repos
 def test_a_commit_that_cannot_be_measured_is_told_and_leaves_nothing(repository: Repository) -> None:
     (repository.path / "bench" / "cg-bench.toml").write_text("[[benchmark]]\nid = 1\n")
     repository.git("commit", "--quiet", "-a", "-m", "broken")
+    (repository.path / "bench" / "cg-bench.toml").write_text(SUITE)
     code, out, err = ab(repository, "HEAD~1", "HEAD")
     assert (code, out) == (4, "")
     assert "could not be measured: cg-bench run ended with exit status 2" in err

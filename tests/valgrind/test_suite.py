@@ -156,13 +156,13 @@ def test_killed_in_the_middle_nothing_stays_and_the_next_run_works(cg_bench: CgB
     marker = f"6{uuid.uuid4().int % 10**12}"
     configure(cg_bench, suite_of("true", f"sleep {marker}"))
     path = tmp_path / "result.json"
-    path.write_bytes(b"as it was")
+    path.write_bytes(b"{as it was}")
     run = cg_bench.start("run", "-o", str(path), "--warmup", "0")
     wait_for(lambda: processes(marker), "the benchmark did not start")
     run.kill()
     run.communicate(timeout=PATIENCE_S)
     wait_for(lambda: not processes(marker), "processes are left")
-    assert path.read_bytes() == b"as it was"
+    assert path.read_bytes() == b"{as it was}"
     configure(cg_bench, suite_of("true"))
     assert cg_bench("run", "-q", "-o", str(path)).code == 0
     assert [item["status"] for item in read(path)] == ["ok"]
