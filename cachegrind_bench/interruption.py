@@ -49,18 +49,28 @@ class Cancel:
             _CANCEL.reset(token)
 
 
-_CANCEL: ContextVar[Cancel | None] = ContextVar("cancel", default=None)
+class _Insisted:
+    """Interrupts only those who are interrupted once more."""
+
+    def check(self) -> None:
+        """Raise KeyboardInterrupt if there was more than one interrupt."""
+        if _Held.interrupts > 1:
+            raise KeyboardInterrupt
 
 
-def cancellation() -> Cancel | None:
+_INSISTED = _Insisted()
+_CANCEL: ContextVar[Cancel | _Insisted | None] = ContextVar("cancel", default=None)
+
+
+def cancellation() -> Cancel | _Insisted | None:
     """Return what may interrupt this thread."""
     return _CANCEL.get()
 
 
 @contextmanager
 def uninterrupted() -> Generator[None]:
-    """Let this thread finish its tidying up, even if it was interrupted."""
-    token = _CANCEL.set(None)
+    """Let this thread finish its tidying up, even if it was interrupted; a second interrupt ends that as well."""
+    token = _CANCEL.set(_INSISTED)
     try:
         yield
     finally:
@@ -68,14 +78,16 @@ def uninterrupted() -> Generator[None]:
 
 
 class _Held:
-    """How deep the main thread is in what must not be cut short, and whether an interrupt waits for its end."""
+    """How deep the main thread is in what must not be cut short, whether an interrupt waits for its end, and their number."""
 
     depth = 0
     waiting = False
+    interrupts = 0
 
 
 def interrupt() -> None:
     """Raise KeyboardInterrupt, as a signal handler does; where the main thread holds it back, at the end of that."""
+    _Held.interrupts += 1
     if _Held.depth:
         _Held.waiting = True
     else:

@@ -33,6 +33,8 @@ _POLL_S = 0.05
 _DRAIN_S = 0.5
 # How long a child may take to tidy up after the end of its input.
 _FAREWELL_S = 2.0
+# Holds our pipe open in the background: when that closes, as it does when we are killed, its process group has to end.
+_GUARDED = 'exec 3<&0; { read -r _ <&3; kill -9 "-$$"; } >/dev/null 2>&1 & exec /bin/sh -c "$@" 3<&- </dev/null'
 _ABSENT = (errno.ENOENT, errno.ENOTDIR, errno.ELOOP, errno.ENAMETOOLONG)
 _REFUSED = (errno.EACCES, errno.EPERM, errno.ENOEXEC, errno.EISDIR, errno.ELIBBAD, errno.ETXTBSY)
 
@@ -153,15 +155,16 @@ def run(
     """Run a program to its end and keep the tail of its output; its input is `stdin`, or a file, or nothing.
 
     `echo` gets stdout and stderr as they come. What is left of the process group is killed when the program ends, after
-    `timeout` seconds, and when we are interrupted. With `shell`, argv[0] is a command line for `/bin/sh`.
+    `timeout` seconds, and when we are interrupted. With `shell`, argv[0] is a command line for `/bin/sh`, which has no
+    input and does not outlive us, even if we are killed.
     """
     started = time.monotonic()
-    command = ["/bin/sh", "-c", *argv] if shell else argv
+    command = ["/bin/sh", "-c", _GUARDED, "sh", *argv] if shell else argv
     with ExitStack() as stack:
         with held():
             source = _open_input(stdin, stdin_path)
             try:
-                child = stack.enter_context(start(command, env=env, cwd=cwd, stdin_pipe=False, stdin=source))
+                child = stack.enter_context(start(command, env=env, cwd=cwd, stdin_pipe=shell, stdin=source))
             finally:
                 if source >= 0:
                     os.close(source)

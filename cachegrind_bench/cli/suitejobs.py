@@ -25,7 +25,7 @@ if TYPE_CHECKING:
     from cachegrind_bench.config.values import BenchmarkSpec
     from cachegrind_bench.measure.run import Plan
     from cachegrind_bench.measure.session import Laboratory
-    from cachegrind_bench.model.result import Environment, Result
+    from cachegrind_bench.model.result import Result
     from cachegrind_bench.render.terminal import SuiteLog
     from cachegrind_bench.suite.execute import Job
     from cachegrind_bench.suite.reuse import Reuse
@@ -44,12 +44,12 @@ def measure_suite(
 
     environ, created_at = dict(os.environ), datetime.now(UTC).strftime("%Y-%m-%dT%H:%M:%SZ")
     ready = _laboratory(selection.specs, options, environ)
-    reuse = _reuse(store, ready.environment, created_at) if options["cached"] else None
+    reuse = _reuse(store, ready, created_at) if options["cached"] else None
     times, count = read_timings(store), job_count(options["jobs"], len(selection.specs))
     known = {spec.id: times[spec.id] for spec in selection.specs if spec.id in times}
-    jobs = _longest_first(_jobs(selection.specs, options), known, count)
+    jobs = _jobs(selection.specs, options)
     with suite_display(sys.stderr, len(jobs), known, jobs=count, quiet=options["quiet"]) as display:
-        outcome = _executed(jobs, count, options, ready=ready, display=display, reuse=reuse)
+        outcome = _executed(jobs, known, count, options, ready=ready, display=display, reuse=reuse)
     if options["shard"] is None:  # else all must go by the same times
         write_timings(store, display.wall_ms)
     with uninterrupted():  # after Ctrl-C, what finished is still to be described
@@ -84,15 +84,22 @@ def _laboratory(specs: Sequence[BenchmarkSpec], options: Mapping[str, Any], envi
     )
 
 
-def _reuse(store: Path, environment: Environment, created_at: str) -> Reuse:
+def _reuse(store: Path, ready: Laboratory, created_at: str) -> Reuse:
     from cachegrind_bench.suite.cache import Cache
     from cachegrind_bench.suite.reuse import Reuse
 
-    return Reuse(cache=Cache.open(store), environment=environment, version=__version__, created_at=created_at)
+    return Reuse(
+        cache=Cache.open(store),
+        environment=ready.environment,
+        valgrind=(ready.valgrind.launcher, ready.valgrind.libexec),
+        version=__version__,
+        created_at=created_at,
+    )
 
 
 def _executed(
     jobs: Sequence[Job],
+    known: Mapping[str, int],
     count: int,
     options: Mapping[str, Any],
     *,
@@ -110,14 +117,15 @@ def _executed(
         measure_one = partial(
             measure_job,
             laboratory=ready,
-            broken=set_up(jobs, os.environ, display),
+            broken=set_up(jobs, os.environ, display),  # in the order of the file: one may build on another
             cpus=_cpus(count),
             watcher=display,
             capture=options["capture_output"],
             reuse=reuse,
         )
         executor = ThreadPoolExecutor(count, thread_name_prefix="benchmark")
-        return run_suite(jobs, measure_one, executor, cancel, fail_fast=options["fail_fast"])
+        order = _longest_first(jobs, known, count)
+        return run_suite(order, measure_one, executor, cancel, fail_fast=options["fail_fast"])
     finally:
         cancel.close()
 
@@ -156,7 +164,7 @@ def _plan(spec: BenchmarkSpec, options: Mapping[str, Any], here: frozenset[str],
         "prepare": spec.prepare,
         "cleanup": spec.cleanup,
     }
-    return measuring_plan(merged, spec.cwd, passed)
+    return replace(measuring_plan(merged, spec.cwd, passed), lines=options["lines"])
 
 
 def _cpus(count: int) -> SimpleQueue[int]:

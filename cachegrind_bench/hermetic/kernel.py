@@ -1,6 +1,6 @@
 """The few kernel interfaces Python has no name for: personality, prctl, seccomp with user notification.
 
-Knows numbers and structures per architecture; must not know what they are used for. Runs inside the launcher: only
+Knows numbers and structures; must not know what they are used for. Runs inside the launcher: only
 the standard library, and little of it.
 """
 
@@ -15,6 +15,8 @@ from typing import TYPE_CHECKING, NamedTuple
 if TYPE_CHECKING:
     from collections.abc import Sequence
 
+    from cachegrind_bench.hermetic.calls import Architecture
+
 _libc = ctypes.CDLL(None, use_errno=True)
 
 ADDR_NO_RANDOMIZE = 0x0040000
@@ -24,143 +26,6 @@ _SECCOMP_SET_MODE_FILTER = 1
 _NEW_LISTENER, _WAIT_KILLABLE_RECV = 1 << 3, 1 << 5
 _RET_ALLOW, _RET_USER_NOTIF = 0x7FFF0000, 0x7FC00000
 CLONE_THREAD = 0x00010000
-
-
-class Architecture(NamedTuple):
-    """Audit number and system call numbers of one machine type; a call that it lacks is absent."""
-
-    audit: int
-    calls: dict[str, int]
-
-
-# Numbers: linux/include/uapi/asm-generic/unistd.h and arch/x86/entry/syscalls/syscall_64.tbl.
-ARCHITECTURES = {
-    "x86_64": Architecture(
-        0xC000003E,
-        {
-            "open": 2,
-            "stat": 4,
-            "lstat": 6,
-            "access": 21,
-            "shmget": 29,
-            "socket": 41,
-            "connect": 42,
-            "clone": 56,
-            "fork": 57,
-            "vfork": 58,
-            "execve": 59,
-            "msgget": 68,
-            "truncate": 76,
-            "chdir": 80,
-            "rename": 82,
-            "mkdir": 83,
-            "rmdir": 84,
-            "creat": 85,
-            "link": 86,
-            "unlink": 87,
-            "symlink": 88,
-            "readlink": 89,
-            "gettimeofday": 96,
-            "getrlimit": 97,
-            "mknod": 133,
-            "statfs": 137,
-            "pivot_root": 155,
-            "chroot": 161,
-            "mount": 165,
-            "getxattr": 191,
-            "lgetxattr": 192,
-            "listxattr": 194,
-            "llistxattr": 195,
-            "time": 201,
-            "clock_gettime": 228,
-            "exit_group": 231,
-            "mq_open": 240,
-            "openat": 257,
-            "mkdirat": 258,
-            "mknodat": 259,
-            "newfstatat": 262,
-            "unlinkat": 263,
-            "renameat": 264,
-            "linkat": 265,
-            "symlinkat": 266,
-            "readlinkat": 267,
-            "faccessat": 269,
-            "unshare": 272,
-            "prlimit64": 302,
-            "open_by_handle_at": 304,
-            "setns": 308,
-            "renameat2": 316,
-            "seccomp": 317,
-            "getrandom": 318,
-            "execveat": 322,
-            "statx": 332,
-            "io_uring_setup": 425,
-            "open_tree": 428,
-            "move_mount": 429,
-            "clone3": 435,
-            "openat2": 437,
-            "pidfd_getfd": 438,
-            "faccessat2": 439,
-        },
-    ),
-    "aarch64": Architecture(
-        0xC00000B7,
-        {
-            "getxattr": 8,
-            "lgetxattr": 9,
-            "listxattr": 11,
-            "llistxattr": 12,
-            "mknodat": 33,
-            "mkdirat": 34,
-            "unlinkat": 35,
-            "symlinkat": 36,
-            "linkat": 37,
-            "renameat": 38,
-            "mount": 40,
-            "pivot_root": 41,
-            "statfs": 43,
-            "truncate": 45,
-            "faccessat": 48,
-            "chdir": 49,
-            "chroot": 51,
-            "openat": 56,
-            "readlinkat": 78,
-            "newfstatat": 79,
-            "exit_group": 94,
-            "unshare": 97,
-            "clock_gettime": 113,
-            "getrlimit": 163,
-            "gettimeofday": 169,
-            "mq_open": 180,
-            "msgget": 186,
-            "shmget": 194,
-            "socket": 198,
-            "connect": 203,
-            "clone": 220,
-            "execve": 221,
-            "prlimit64": 261,
-            "open_by_handle_at": 265,
-            "setns": 268,
-            "renameat2": 276,
-            "seccomp": 277,
-            "getrandom": 278,
-            "execveat": 281,
-            "statx": 291,
-            "io_uring_setup": 425,
-            "open_tree": 428,
-            "move_mount": 429,
-            "clone3": 435,
-            "openat2": 437,
-            "pidfd_getfd": 438,
-            "faccessat2": 439,
-        },
-    ),
-}
-
-
-def architecture() -> Architecture | None:
-    """Return the table of this machine, None where there is none."""
-    return ARCHITECTURES.get(os.uname().machine)
 
 
 def _check(value: int, name: str) -> int:

@@ -22,7 +22,7 @@ from cachegrind_bench.errors import MeasurementError
 from cachegrind_bench.hermetic.images import Image
 from cachegrind_bench.hermetic.opened import Recording, recording
 from cachegrind_bench.hermetic.supervisor import Clock
-from cachegrind_bench.interruption import cancellation, held
+from cachegrind_bench.interruption import Cancel, cancellation, held
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Mapping
@@ -162,7 +162,8 @@ def _send(descriptor: int, orders: dict[str, Any]) -> None:
 def _pump(sinks: dict[int, bool], report: int, echo: Callable[[bytes], None]) -> tuple[bytes, bytes]:
     """Copy output until the report is complete and the pipes are drained; return the output's tail and the report."""
     tail, received = bytearray(), bytearray()
-    cancel = cancellation()
+    waiting = cancellation()
+    cancel = waiting if isinstance(waiting, Cancel) else None
     with selectors.DefaultSelector() as selector:
         for descriptor in sinks:
             selector.register(descriptor, selectors.EVENT_READ)

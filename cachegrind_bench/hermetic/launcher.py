@@ -18,7 +18,7 @@ import sys
 import time
 from typing import Any
 
-from cachegrind_bench.hermetic import kernel
+from cachegrind_bench.hermetic import calls, kernel
 from cachegrind_bench.hermetic.notes import FILE
 from cachegrind_bench.hermetic.program import become
 from cachegrind_bench.hermetic.recorder import Recorder
@@ -132,7 +132,7 @@ class _Launch:
             return {}, first
         seal = first
         if descriptors:
-            table = kernel.architecture()
+            table = calls.architecture()
             assert table is not None  # noqa: S101 - the child could not have made a listener without one
             clock = self.orders["clock"]
             self.supervisor = Supervisor(

@@ -16,6 +16,7 @@ from cachegrind_bench.hermetic import files
 FILE, LOOK, LINK, LIST = "file", "look", "link", "list"
 
 _MOST = 50_000
+_IDENTITY = 3  # numbers that tell a file from others: device, inode, type
 # A young file may be replaced while the run lasts (by another one compiling the same module), and one that the run
 # replaces itself is mostly young (its preparation made it): both are read at once, while they are what the run saw.
 _YOUNG_NS, _LONGEST_READ = 600_000_000_000, 64 << 20
@@ -34,7 +35,8 @@ class Notes:
         self._found: dict[tuple[str, bytes], Note] = {}
         raw = os.fsencode(scratch)
         self._scratch = tuple({raw + b"/", os.path.realpath(raw) + b"/"})
-        self._made: set[bytes] = set()
+        # What was at a path before the run may have made it; None once it is known to have.
+        self._made: dict[bytes, files.Stamp | None] = {}
         self._altered: set[bytes] = set()
         root = os.stat("/").st_dev
         self._unreal = {os.stat(place).st_dev for place in ("/proc", "/sys") if os.path.isdir(place)} - {root}
@@ -73,33 +75,48 @@ class Notes:
             if note is not None:
                 self._found[kind, actual] = note
 
-    def make(self, path: bytes) -> None:
-        """Note that what is at this path from now on, were it nothing, is the run's own work."""
-        self._add(self._made, path)
+    def make(self, path: bytes, *, anew: bool = False) -> None:
+        """Note that what is at this path from now on, were it nothing, is the run's own work, if the call succeeds.
+
+        Nobody tells us whether it does. It has where something else is there afterwards: another file, or with `anew`,
+        for a file that is emptied, the same one with another stamp.
+        """
+        for name in self._names(path):
+            if not self._is_made(name):
+                self._made[name] = _identity(name, anew=anew)
 
     def alter(self, path: bytes) -> None:
         """Note that the run may change what is at this path."""
-        self._add(self._altered, path)
+        self._altered.update(self._names(path))
 
     def is_ours(self, path: bytes) -> bool:
         """Tell whether the run has made this path, or a folder that it is in."""
         if path.startswith(self._scratch):
             return True
         while self._made and len(path) > 1:
-            if path in self._made:
+            if self._is_made(path):
                 return True
             path = os.path.dirname(path)
         return False
 
-    def _add(self, paths: set[bytes], path: bytes) -> None:
+    def _is_made(self, path: bytes) -> bool:
+        before = self._made.get(path, ())
+        if path not in self._made or before is None:
+            return path in self._made
+        if _identity(path, anew=len(before) > _IDENTITY) == before:
+            return False  # the call has failed, or has yet to be executed
+        self._made[path] = None
+        return True
+
+    def _names(self, path: bytes) -> tuple[bytes, ...]:
+        """Return the names to remember a path by that is written to: as it was told, and without links in its folders."""
         path = path.removesuffix(b"/.")
         if path.startswith(self._scratch):
-            return
-        if len(paths) >= _MOST:
+            return ()
+        if len(self._made) + len(self._altered) >= 2 * _MOST:
             self.give_up(f"it writes more than {_MOST:,} files")
-            return
-        paths.add(path)
-        paths.add(os.path.join(os.path.realpath(os.path.dirname(path)), os.path.basename(path)))
+            return ()
+        return path, os.path.join(os.path.realpath(os.path.dirname(path)), os.path.basename(path))
 
     def _actual(self, kind: str, path: bytes, thread: int) -> bytes | None:
         """Return the path that this one stands for, None where it is part of the machine."""
@@ -138,6 +155,17 @@ class Notes:
             return None
         young = time.time_ns() - max(mark[3:]) < _YOUNG_NS and status.st_size <= _LONGEST_READ
         return (FILE, files.content(path) if young else "", mark)
+
+
+def _identity(path: bytes, *, anew: bool) -> files.Stamp:
+    """Return what tells the file at this path from any other, empty where there is none; with `anew` its state as well."""
+    try:
+        status = os.stat(path, follow_symlinks=anew)
+    except OSError:
+        return ()
+    found = (status.st_dev, status.st_ino, stat.S_IFMT(status.st_mode))
+    # A folder's dates move with what comes and goes in it, whether or not it is the one that was there before.
+    return found + files.stamp(status) if anew and stat.S_ISREG(status.st_mode) else found
 
 
 def _is_device(path: bytes) -> bool:

@@ -12,7 +12,7 @@ import signal
 import socket
 from typing import TYPE_CHECKING, Any
 
-from cachegrind_bench.hermetic import kernel
+from cachegrind_bench.hermetic import calls, kernel
 from cachegrind_bench.hermetic.traps import traps
 
 if TYPE_CHECKING:
@@ -91,7 +91,7 @@ def _set_limits() -> None:
 
 def _install(orders: dict[str, Any], seal: dict[str, str]) -> int | None:
     """Install the seccomp filter, or note why randomness cannot be pinned."""
-    table = kernel.architecture()
+    table = calls.architecture()
     if table is None:
         seal["randomness"] = f"no table of system calls for {os.uname().machine}"
         return None

@@ -10,6 +10,17 @@ import errno
 import os
 import struct
 
+from cachegrind_bench.hermetic.followed import (
+    CALLS,
+    LINKS,
+    MAKES,
+    MOVES,
+    OPENS,
+    READS,
+    REMOVES,
+    SHARED,
+    UNKNOWABLE,
+)
 from cachegrind_bench.hermetic.notes import FILE, LINK, LOOK, Notes
 from cachegrind_bench.hermetic.tracee import peek, peek_string
 
@@ -17,56 +28,7 @@ _AT_FDCWD, _AT_SYMLINK_NOFOLLOW, _RENAME_EXCHANGE = -100, 0x100, 2
 _NEW_NAMESPACES = 0x7E020000  # CLONE_NEWNS, NEWCGROUP, NEWUTS, NEWIPC, NEWUSER, NEWPID, NEWNET
 _UNIX = 1  # AF_UNIX
 _ADDRESS = 110  # bytes of struct sockaddr_un
-
-# What is asked, and where the arguments are: folder (None: always the working directory), path, and flags if any.
-_READS: dict[str, tuple[str, int | None, int, int | None]] = {
-    "stat": (LOOK, None, 0, None),
-    "lstat": (LINK, None, 0, None),
-    "newfstatat": (LOOK, 0, 1, 3),
-    "statx": (LOOK, 0, 1, 2),
-    "access": (LOOK, None, 0, None),
-    "faccessat": (LOOK, 0, 1, None),
-    "faccessat2": (LOOK, 0, 1, 3),
-    "readlink": (LINK, None, 0, None),
-    "readlinkat": (LINK, 0, 1, None),
-    "chdir": (LOOK, None, 0, None),
-    "statfs": (LOOK, None, 0, None),
-    "getxattr": (LOOK, None, 0, None),
-    "lgetxattr": (LINK, None, 0, None),
-    "listxattr": (LOOK, None, 0, None),
-    "llistxattr": (LINK, None, 0, None),
-    "execve": (FILE, None, 0, None),
-    "execveat": (FILE, 0, 1, None),
-}
-_OPENS = {"open": (None, 0, 1), "openat": (0, 1, 2), "openat2": (0, 1, 2), "creat": (None, 0, 1)}
-_MAKES = {"mkdir": (None, 0), "mkdirat": (0, 1), "mknod": (None, 0), "mknodat": (0, 1)}
-_REMOVES = {"unlink": (None, 0), "rmdir": (None, 0), "unlinkat": (0, 1)}
-_LINKS = {"symlink": (None, 1), "symlinkat": (1, 2)}
-_MOVES = {
-    "rename": (None, 0, None, 1),
-    "renameat": (0, 1, 2, 3),
-    "renameat2": (0, 1, 2, 3),
-    "link": (None, 0, None, 1),
-    "linkat": (0, 1, 2, 3),
-}
-_UNKNOWABLE = {
-    "io_uring_setup": "it reads files in a way that cannot be followed (io_uring)",
-    "open_by_handle_at": "it opens files by handle",
-    "pidfd_getfd": "it takes files from another process",
-    "chroot": "it changes its root folder",
-    "pivot_root": "it changes its root folder",
-    "mount": "it mounts",
-    "move_mount": "it mounts",
-    "open_tree": "it mounts",
-    "setns": "it enters another namespace",
-    "msgget": "it uses message queues",
-    "mq_open": "it uses message queues",
-}
-_SHARED = ("clone", "clone3", "open", "openat", "execve", "execveat")  # others want to know of these, too
-CALLS = tuple(
-    {**_READS, **_OPENS, **_MAKES, **_REMOVES, **_LINKS, **_MOVES, **_UNKNOWABLE}
-    | dict.fromkeys(("clone", "clone3", "truncate", "socket", "connect", "shmget", "unshare"))
-)
+_KIND, _DATAGRAM = 0xF, 2  # of a socket: SOCK_TYPE_MASK, SOCK_DGRAM
 
 
 class Recorder:
@@ -81,22 +43,24 @@ class Recorder:
             try:
                 self._take(name, thread, args)
             except OSError as error:
-                # Other errors are the program's: no such address, or it was killed meanwhile.
-                if error.errno in (errno.EACCES, errno.EPERM):
-                    self.notes.give_up(f"the program's memory cannot be read: {error.strerror}")
-        return name in CALLS and name not in _SHARED
+                # These are the program's: no such address, or it was killed meanwhile.
+                if error.errno not in (errno.EFAULT, errno.EIO, errno.ESRCH, errno.ENOENT):
+                    self.notes.give_up(f"what it reads cannot be followed: {error.strerror}")
+            except struct.error:  # the address is at the end of its memory, so the call will fail
+                pass
+        return name in CALLS and name not in SHARED
 
     def _take(self, name: str, thread: int, args: list[int]) -> None:
-        if name in _READS:
+        if name in READS:
             self._read(name, thread, args)
-        elif name in _OPENS:
+        elif name in OPENS:
             self._open(name, thread, args)
-        elif name in _UNKNOWABLE:
-            self.notes.give_up(_UNKNOWABLE[name])
-        elif name in _MOVES:
+        elif name in UNKNOWABLE:
+            self.notes.give_up(UNKNOWABLE[name])
+        elif name in MOVES:
             self._move(name, thread, args)
-        elif name in _MAKES or name in _REMOVES or name in _LINKS:
-            path = self._path(thread, args, *{**_MAKES, **_REMOVES, **_LINKS}[name])
+        elif name in MAKES or name in REMOVES or name in LINKS:
+            path = self._path(thread, args, *{**MAKES, **REMOVES, **LINKS}[name])
             if path is not None:
                 self._change_entry(path, thread, name)
         elif name == "truncate":
@@ -108,7 +72,7 @@ class Recorder:
             self._talk(name, thread, args)
 
     def _read(self, name: str, thread: int, args: list[int]) -> None:
-        kind, folder, place, flags = _READS[name]
+        kind, folder, place, flags = READS[name]
         path = self._path(thread, args, folder, place)
         if flags is not None and args[flags] & _AT_SYMLINK_NOFOLLOW:
             kind = LINK
@@ -118,7 +82,7 @@ class Recorder:
             self.notes.read(kind, path, thread)
 
     def _open(self, name: str, thread: int, args: list[int]) -> None:
-        folder, place, at = _OPENS[name]
+        folder, place, at = OPENS[name]
         path = self._path(thread, args, folder, place)
         if path is None:
             return
@@ -132,18 +96,21 @@ class Recorder:
         if flags & os.O_PATH:
             self.notes.read(LINK if flags & os.O_NOFOLLOW else LOOK, path, thread)
             return
-        if flags & os.O_NOFOLLOW or (flags & os.O_CREAT and flags & os.O_EXCL):
+        exclusive = flags & os.O_CREAT and flags & os.O_EXCL
+        if exclusive or flags & os.O_NOFOLLOW:
             self.notes.read(LINK, path, thread)
+        if exclusive and os.path.lexists(path):  # it will fail
+            return
         if flags & os.O_TRUNC or (flags & os.O_CREAT and not os.path.exists(path)):
             self._open_anew(path, thread, flags)
         else:
             self._open_as_it_is(path, thread, flags)
 
     def _open_anew(self, path: bytes, thread: int, flags: int) -> None:
-        if not flags & os.O_CREAT:
-            self.notes.read(LOOK, path, thread)
+        if not (flags & os.O_CREAT and flags & os.O_TRUNC) or os.path.isdir(path):
+            self.notes.read(LOOK, path, thread)  # it learns whether there was something
         if os.access(path if os.path.exists(path) else os.path.dirname(path), os.W_OK):
-            self.notes.make(path)
+            self.notes.make(path, anew=True)
         else:
             self.notes.read(FILE, path, thread)
 
@@ -151,7 +118,7 @@ class Recorder:
         mode = flags & os.O_ACCMODE
         if mode != os.O_WRONLY:
             self.notes.read(FILE, path, thread)
-        elif not flags & os.O_CREAT:
+        else:  # it can learn how long the file is, as who appends does
             self.notes.read(LOOK, path, thread)
         if mode != os.O_RDONLY:
             self.notes.alter(path)
@@ -160,14 +127,14 @@ class Recorder:
         """Note that an entry of a folder is made or removed, if that can be done."""
         self.notes.read(LINK, path, thread)
         there = os.path.lexists(path)
-        if there is (name in _REMOVES) and os.access(os.path.dirname(path.removesuffix(b"/.")), os.W_OK):
-            if name in _LINKS:  # what is read through it is not its own
+        if there is (name in REMOVES) and os.access(os.path.dirname(path.removesuffix(b"/.")), os.W_OK):
+            if name in LINKS:  # what is read through it is not its own
                 self.notes.alter(path)
             else:
                 self.notes.make(path)
 
     def _move(self, name: str, thread: int, args: list[int]) -> None:
-        places = _MOVES[name]
+        places = MOVES[name]
         source, target = self._path(thread, args, *places[:2]), self._path(thread, args, *places[2:])
         if source is None or target is None:
             return
@@ -177,6 +144,8 @@ class Recorder:
             self.notes.give_up(f"it exchanges {os.fsdecode(source)} for another file")
         self.notes.read(FILE, source, thread)
         self.notes.read(LINK, source, thread)
+        if name.startswith("link") or (name == "renameat2" and args[4]) or os.path.isdir(target):
+            self.notes.read(LINK, target, thread)  # else what is there, if anything, is replaced without a word
         if os.path.lexists(source) and os.access(os.path.dirname(target), os.W_OK):
             self.notes.make(target)
             if name.startswith("rename"):
@@ -186,24 +155,27 @@ class Recorder:
         """Give up where the program is told something by others."""
         if name == "socket" and args[0] != _UNIX:
             self.notes.give_up("it uses the network")
-        elif name == "connect":
+        elif name == "socket" and args[1] & _KIND == _DATAGRAM:  # each message may go to another address
+            self.notes.give_up("it sends messages to other processes")
+        elif name in ("connect", "bind"):
             address = peek(thread, args[1], min(args[2], _ADDRESS))
             if address[:2] == struct.pack("=H", _UNIX):
-                self._connect(address[2:], thread)
-        elif name == "shmget" and args[0]:
-            self.notes.give_up("it shares memory with other processes")
+                self._meet(name, address[2:], thread)
+        elif name in ("shmget", "semget") and args[0]:
+            self.notes.give_up("it shares memory or semaphores with other processes")
         elif name in ("clone", "clone3", "unshare"):
             flags = struct.unpack("=Q", peek(thread, args[0], 8))[0] if name == "clone3" else args[0]
             if flags & _NEW_NAMESPACES:
                 self.notes.give_up("it makes namespaces of its own")
 
-    def _connect(self, name: bytes, thread: int) -> None:
+    def _meet(self, call: str, name: bytes, thread: int) -> None:
+        """Give up where it connects to others, or others can connect to it."""
         path = name.partition(b"\0")[0]
         if not path.startswith(b"/"):
             self.notes.give_up("it talks to another process")
         elif not self.notes.is_ours(path):
             self.notes.read(LOOK, path, thread)
-            if os.path.exists(path):
+            if call == "bind" or os.path.exists(path):
                 self.notes.give_up(f"it talks to another process through {os.fsdecode(path)}")
 
     def _path(self, thread: int, args: list[int], folder: int | None, place: int) -> bytes | None:

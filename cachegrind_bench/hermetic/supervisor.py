@@ -14,11 +14,12 @@ import struct
 from typing import TYPE_CHECKING, NamedTuple
 
 from cachegrind_bench.hermetic.images import ProcessTable
-from cachegrind_bench.hermetic.kernel import CLONE_THREAD, Architecture
+from cachegrind_bench.hermetic.kernel import CLONE_THREAD
 from cachegrind_bench.hermetic.tracee import executing, peek
 from cachegrind_bench.hermetic.traps import PLAIN_READING_MASK
 
 if TYPE_CHECKING:
+    from cachegrind_bench.hermetic.calls import Architecture
     from cachegrind_bench.hermetic.images import Image
     from cachegrind_bench.hermetic.recorder import Recorder
 

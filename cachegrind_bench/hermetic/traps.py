@@ -6,9 +6,13 @@ Runs inside the launcher's child: only the standard library, and little of it.
 from __future__ import annotations
 
 import os
+from typing import TYPE_CHECKING
 
-from cachegrind_bench.hermetic.kernel import Architecture, Trap
-from cachegrind_bench.hermetic.recorder import CALLS
+from cachegrind_bench.hermetic.followed import CALLS
+from cachegrind_bench.hermetic.kernel import Trap
+
+if TYPE_CHECKING:
+    from cachegrind_bench.hermetic.calls import Architecture
 
 # Only plain reading opens can be of a random device; the mask spares the supervisor all others.
 PLAIN_READING_MASK = 0o3 | 0o100 | 0o1000 | 0o200000  # access mode, O_CREAT, O_TRUNC, O_DIRECTORY

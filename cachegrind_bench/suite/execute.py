@@ -93,24 +93,27 @@ def measure_job(
         said.extend(chunk)
         del said[: max(0, len(said) - _KEPT_BYTES)]
 
+    def output() -> str | None:
+        return said.decode("utf-8", "backslashreplace") if capture else None
+
     watcher.started(job.id)
     try:
         if job.id in broken:
             raise MeasurementError(broken[job.id])
         plan = replace(job.plan(), id=job.id)
-        stored = None if reuse is None else reuse.stored(job, plan, watcher=watcher)
+        stored = None if reuse is None else reuse.stored(job, plan, watcher=watcher, with_output=capture)
         if stored is not None:
             return stored
         cpu = cpus.get()
         try:
             plan = replace(plan, cpu=cpu if plan.cpu is None else plan.cpu)
-            benchmark = _measured(job, plan, laboratory, echo=echo, watcher=watcher, reuse=reuse)
+            benchmark = _measured(job, plan, laboratory, echo=echo, output=output, watcher=watcher, reuse=reuse)
         finally:
             cpus.put(cpu)
     except CgBenchError as error:  # a wrong command is bad usage where it is typed, and here a benchmark that failed
-        benchmark = failed(job, laboratory, error)
+        benchmark = replace(failed(job, laboratory, error), output=output())
     watcher.finished(benchmark, bytes(said))
-    return replace(benchmark, output=said.decode("utf-8", "backslashreplace")) if capture else benchmark
+    return benchmark
 
 
 def _measured(
@@ -119,6 +122,7 @@ def _measured(
     laboratory: Laboratory,
     *,
     echo: Callable[[bytes], None],
+    output: Callable[[], str | None],
     watcher: Watcher,
     reuse: Reuse | None,
 ) -> Benchmark:
@@ -129,14 +133,12 @@ def _measured(
             found = identify(plan.command.executable, plan.variables)
             return lambda: found
 
-        phases = _Phases(job.id, watcher)
-        if reuse is None:
-            benchmark = measure(plan, ready.runner, ready.environment, identity, phases)
-        else:
-            runner = RecordingRunner(runner=ready.runner)
-            benchmark = measure(plan, runner, ready.environment, identity, phases)
+        runner = ready.runner if reuse is None else RecordingRunner(runner=ready.runner)
+        found = measure(plan, runner, ready.environment, identity, _Phases(job.id, watcher))
+        benchmark = replace(found, parameters=dict(job.parameters), tags=job.tags, output=output())
+        if reuse is not None and isinstance(runner, RecordingRunner):
             reuse.keep(job, plan, runner.recording(), benchmark, watcher=watcher)
-    return replace(benchmark, parameters=dict(job.parameters), tags=job.tags)
+    return benchmark
 
 
 @dataclass(frozen=True, slots=True)

@@ -11,6 +11,8 @@ from typing import TYPE_CHECKING
 from cachegrind_bench.hermetic.opened import Recording, merged
 
 if TYPE_CHECKING:
+    from collections.abc import Sequence
+
     from cachegrind_bench.hermetic.launch import Outcome
     from cachegrind_bench.measure.run import Plan
     from cachegrind_bench.model.result import Environment
@@ -22,16 +24,19 @@ if TYPE_CHECKING:
 _NOT_AS_SUCH = frozenset(("environ", "request", "id", "cpu", "timeout_ms"))
 
 
-def key_of(plan: Plan, env: Environment, *, version: str, setup: str | None = None) -> str:
+def key_of(
+    plan: Plan, env: Environment, *, version: str, valgrind: Sequence[str] = (), setup: str | None = None
+) -> str:
     """Return the name of all results that this plan may give here while no file changes: 32 hex digits.
 
     Who we are and which kernel this is decide what the seal can do and which files can be read. Values of variables
-    may be secrets: only the hash is ever stored.
+    may be secrets: only the hash is ever stored. `valgrind` says where the one that is used lies.
     """
     host = os.uname()
     document = {
         "version": version,
         "environment": env.key,
+        "valgrind": list(valgrind),
         "host": [host.nodename, host.release, str(os.geteuid())],
         "id": plan.benchmark_id,
         "variables": sorted(plan.variables.items()),

@@ -23,17 +23,26 @@ class Reuse:
 
     cache: Cache
     environment: Environment
+    valgrind: tuple[str, ...]
     version: str
     created_at: str
 
-    def stored(self, job: Job, plan: Plan, *, watcher: Watcher) -> Benchmark | None:
-        """Return the stored benchmark, or None and say why there is none."""
+    def stored(self, job: Job, plan: Plan, *, watcher: Watcher, with_output: bool = False) -> Benchmark | None:
+        """Return the stored benchmark, or None and say why there is none.
+
+        With `with_output` it has to have what the program wrote; without, it has not.
+        """
         with surrounded(plan):  # what it reads may be what its preparation makes
             found = self.cache.lookup(self._key(job, plan))
         if isinstance(found, Missed):
             watcher.remark(job.id, f"measured, since {found.why}")
             return None
+        if with_output and found.benchmark.output is None:
+            watcher.remark(job.id, "measured, since what it wrote was not kept")
+            return None
         benchmark = replace(found.benchmark, parameters=dict(job.parameters), tags=job.tags)
+        if not with_output:
+            benchmark = replace(benchmark, output=None)
         watcher.reused(benchmark, found.created_at)
         return benchmark
 
@@ -51,4 +60,4 @@ class Reuse:
             watcher.remark(job.id, f"not kept for the next time: {why}")
 
     def _key(self, job: Job, plan: Plan) -> str:
-        return key_of(plan, self.environment, version=self.version, setup=job.setup)
+        return key_of(plan, self.environment, version=self.version, valgrind=self.valgrind, setup=job.setup)

@@ -46,6 +46,8 @@ class Repository:
 
     def branch(self, name: str) -> str | None:
         """Return the commit of the branch of this name, else of the one of this name at a remote; None if there is none."""
+        if name == "HEAD":  # each remote has one, which is another
+            return None
         for ref in (
             f"refs/heads/{name}",
             f"refs/remotes/{name}",

@@ -385,6 +385,25 @@ def test_what_programs_said_is_kept_on_request(replay: ReplayRunner, cg_bench: C
     assert {item.output for item in measured()} == {"said by the program\n" * 2}
 
 
+def test_source_lines_are_recorded_in_a_suite_too(replay: ReplayRunner, cg_bench: CommandLine) -> None:
+    assert cg_bench("run", "-q", "--lines").code == 0
+    assert {target.lines for target in replay.targets if target.lines} == {True}
+
+
+def test_set_up_commands_run_in_the_order_of_the_file_however_long_benchmarks_take(
+    replay: ReplayRunner, cg_bench: CommandLine
+) -> None:
+    del replay
+    text = "".join(
+        f"[[benchmark]]\nid = '{name}'\ncommand = 'true'\nsetup = 'echo {name} >> order'\n" for name in "abc"
+    )
+    Path("cg-bench.toml").write_text(text)
+    STORE.mkdir()
+    write_timings(STORE, {"a": 1, "b": 5, "c": 9})
+    assert cg_bench("run", "-q", "-j", "2").code == 0
+    assert Path("order").read_text() == "a\nb\nc\n"
+
+
 def test_times_are_remembered_in_a_store_that_git_ignores(replay: ReplayRunner, cg_bench: CommandLine) -> None:
     replay.failures = [None, None, FAILED]
     assert cg_bench("run", "-q", "-j", "1").code == 4

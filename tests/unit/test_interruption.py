@@ -50,10 +50,24 @@ def test_tidying_up_is_not_interrupted() -> None:
     cancel = Cancel()
     cancel.set()
     with cancel.under(), uninterrupted():
-        assert cancellation() is None
+        assert not isinstance(cancellation(), Cancel)
         assert process.run(["sleep", "0.1"], env=None).status == 0
     assert cancellation() is None
     cancel.close()
+
+
+def test_tidying_up_is_ended_by_a_second_interrupt_only(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr("cachegrind_bench.interruption._Held.interrupts", 0)
+    with pytest.raises(KeyboardInterrupt):
+        interrupt()
+    with uninterrupted():
+        tidying = cancellation()
+        assert tidying is not None
+        tidying.check()
+        with pytest.raises(KeyboardInterrupt):
+            interrupt()
+        with pytest.raises(KeyboardInterrupt):
+            tidying.check()
 
 
 def test_an_interrupt_waits_for_the_end_of_what_must_not_be_cut_short() -> None:

@@ -210,9 +210,20 @@ def test_an_old_file_that_changes_meanwhile_makes_the_recording_incomplete(tmp_p
 def test_what_a_run_makes_itself_is_no_input(tmp_path: Path) -> None:
     notes = Notes("/scratch")
     notes.make(os.fsencode(tmp_path / "made"))
+    (tmp_path / "made").mkdir()
     for name in ("made", "made/inner", "made/inner/deeper"):
         notes.read(FILE, os.fsencode(tmp_path / name), os.getpid())
     assert notes.as_list() == []
+
+
+def test_what_it_tried_to_make_and_could_not_is_an_input(tmp_path: Path) -> None:
+    notes = Notes("/scratch")
+    (tmp_path / "made").mkdir()
+    notes.make(os.fsencode(tmp_path / "made"))
+    (tmp_path / "made" / "inner").write_text("x")  # its date moves, and still it is the one that was there before
+    notes.read(FILE, os.fsencode(tmp_path / "made/inner"), os.getpid())
+    assert [item[1] for item in notes.as_list()] == [os.fsencode(tmp_path / "made/inner")]
+    assert not notes.is_ours(os.fsencode(tmp_path / "made"))
 
 
 def test_a_way_out_of_what_is_its_own_leads_to_an_input(tmp_path: Path) -> None:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import os
 import signal
+import subprocess
 import sys
 import threading
 import time
@@ -172,6 +173,26 @@ def test_a_daemon_that_keeps_the_pipe_open_holds_nobody_up(tmp_path: Path) -> No
 
 def test_output_that_comes_a_moment_after_the_end_is_not_lost() -> None:
     assert sh("(sleep 0.2; echo late) & echo early").stdout == b"early\nlate\n"
+
+
+def test_a_shell_command_does_not_outlive_us_even_if_we_are_killed(tmp_path: Path) -> None:
+    code = (
+        "import os, sys; from cachegrind_bench import process;"
+        "process.run(['sleep 60 & echo $! > inner; echo $$ > outer; wait'], shell=True, env=dict(os.environ))"
+    )
+    with subprocess.Popen([sys.executable, "-c", code], cwd=tmp_path) as tool:
+        files = [tmp_path / name for name in ("inner", "outer")]
+        deadline = time.monotonic() + 30
+        while not all(path.exists() and path.read_text().strip() for path in files):
+            assert time.monotonic() < deadline
+            time.sleep(0.01)
+        tool.kill()
+    assert all(wait_until_gone(int(path.read_text())) for path in files)
+
+
+def test_a_shell_command_has_no_input_and_its_words_are_its_own() -> None:
+    done = process.run(['cat; echo "$0 $1"; exit 3', "a b", "c"], shell=True, env=ENV)  # noqa: S604 - the subject
+    assert (done.status, done.stdout) == (3, b"a b c\n")
 
 
 @pytest.mark.parametrize("_again", range(5))  # in different moments of the program's start

@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING
 
 import pytest
 
-from cachegrind_bench.hermetic.kernel import ARCHITECTURES
+from cachegrind_bench.hermetic.calls import ARCHITECTURES
 from cachegrind_bench.hermetic.launch import PINNED_CLOCK
 from cachegrind_bench.hermetic.recorder import Recorder
 from cachegrind_bench.hermetic.supervisor import Clock, Supervisor, _device_file, _RefuseError
@@ -183,7 +183,7 @@ def test_memory_that_may_not_be_read_makes_the_recording_incomplete(monkeypatch:
     monkeypatch.setattr("cachegrind_bench.hermetic.recorder.peek_string", refuse)
     recorder = Recorder("/scratch")
     recorder.take("stat", os.getpid(), [8])
-    assert recorder.notes.incomplete == "the program's memory cannot be read: Permission denied"
+    assert recorder.notes.incomplete == "what it reads cannot be followed: Permission denied"
 
 
 def test_calls_that_others_want_to_know_of_are_handed_on() -> None:

@@ -118,7 +118,7 @@ def test_revisions_mean_commits_or_nothing(repository: Repository) -> None:
 def test_a_branch_may_be_one_of_a_remote(repository: Repository, tmp_path: Path) -> None:
     sha = repository.commit()
     copy = revisions(clone(repository, tmp_path / "copy"))
-    assert [copy.branch(name) for name in ("main", "origin/main", "nonesuch")] == [sha, sha, None]
+    assert [copy.branch(name) for name in ("main", "origin/main", "nonesuch", "HEAD")] == [sha, sha, None, None]
 
 
 def test_a_merge_base_is_where_two_branches_part(repository: Repository) -> None:

@@ -155,6 +155,70 @@ def test_what_its_preparation_makes_is_an_input_even_if_it_is_used_up(tmp_path: 
     assert found["file", "work"].startswith("100")
 
 
+TRY = "\ntry: {}\nexcept OSError: pass\n"
+# Calls that fail, and what is read after them, which is then not the run's own work.
+FAILURES = {
+    "a folder that is not empty is not removed": ("os.rmdir('full')", "full/in"),
+    "nor by way of unlink": ("os.unlink('full')", "full/in"),
+    "a link takes no other's place": ("os.link('data', 'there')", "there"),
+    "a folder is not emptied by opening it": ("open('full', 'w')", "full/in"),
+    "a file does not take the place of a folder": ("os.rename('data', 'full')", "full/in"),
+    "nor a folder that of one that is not empty": ("os.rename('empty', 'full')", "full/in"),
+    "what is there is not made once more": ("os.mkdir('full')", "full/in"),
+    "what is there is not created": ("open('there', 'x')", "there"),
+}
+
+
+@pytest.mark.parametrize("what", FAILURES)
+def test_after_a_call_that_failed_what_is_read_is_an_input(what: str, tmp_path: Path) -> None:
+    for name in ("full", "empty"):
+        (tmp_path / name).mkdir()
+    for name in ("data", "there", "full/in"):
+        (tmp_path / name).write_text(name)
+    call, read = FAILURES[what]
+    found = record(TRY.format(call) + f"open({read!r}).read()", tmp_path)
+    if found.incomplete is None:  # more than can be known is no mistake either
+        assert ("file", read) in inputs(found, tmp_path)
+    else:
+        assert found.incomplete.startswith("it moves the folder")
+
+
+def test_what_a_run_makes_anew_is_its_own_whatever_was_there(tmp_path: Path) -> None:
+    for name in ("gone", "emptied", "replaced", "folder"):
+        (tmp_path / name).mkdir() if name == "folder" else (tmp_path / name).write_text(name)
+    code = """
+os.unlink("gone"); open("gone", "w").write("mine"); open("gone").read()
+open("emptied", "w").write("mine"); open("emptied").read()
+open("new", "w").write("mine"); os.rename("new", "replaced"); open("replaced").read()
+os.rmdir("folder"); os.mkdir("folder"); open("folder/x", "w").close(); os.listdir("folder")
+"""
+    read = {path for kind, path in inputs(record(code, tmp_path), tmp_path) if kind in ("file", "list")}
+    assert read == set()
+
+
+LEARNS = {
+    "utime": ("os.utime('flag')", ("look", "flag")),
+    "chmod": ("os.chmod('flag', 0o600)", ("look", "flag")),
+    "chown": ("os.chown('flag', -1, -1)", ("look", "flag")),
+    "lchown": ("os.lchown('flag', -1, -1)", ("link", "flag")),
+    "setxattr": ("os.setxattr('flag', 'user.x', b'')", ("look", "flag")),
+    "link": ("os.link('data', 'flag')", ("link", "flag")),
+    "append": ("open('flag', 'a').tell()", ("look", "flag")),
+    "create": ("os.open('flag', os.O_WRONLY | os.O_CREAT)", ("look", "flag")),
+}
+
+
+@pytest.mark.parametrize("there", [True, False], ids=["there", "absent"])
+@pytest.mark.parametrize("name", LEARNS)
+def test_a_call_that_tells_whether_something_is_there_makes_it_an_input(name: str, there: bool, tmp_path: Path) -> None:
+    (tmp_path / "data").write_text("x")
+    if there:
+        (tmp_path / "flag").write_text("x")
+    call, (kind, path) = LEARNS[name]
+    found = inputs(record(TRY.format(call), tmp_path), tmp_path)
+    assert (found[kind, path] == "ENOENT") is not there
+
+
 SOCKET = "import _socket as socket\n"
 UNKNOWABLE = {
     "network": (SOCKET + "socket.socket(socket.AF_INET, socket.SOCK_STREAM)", "it uses the network"),
@@ -165,6 +229,11 @@ UNKNOWABLE = {
     ),
     "pipe": ('os.open("pipe", os.O_RDONLY | os.O_NONBLOCK)', "it reads {cwd}/pipe, which is no file"),
     "append": ('open("log", "a").write("x"); open("log").read()', "it reads {cwd}/log, which it has changed itself"),
+    "datagrams": (SOCKET + "socket.socket(socket.AF_UNIX, socket.SOCK_DGRAM)", "it sends messages to other processes"),
+    "server": (
+        SOCKET + "socket.socket(socket.AF_UNIX).bind('{cwd}/s')",
+        "it talks to another process through {cwd}/s",
+    ),
     "moved folder": ('os.rename("folder", "other")', "it moves the folder {cwd}/folder"),
     "chroot": ('\ntry: os.chroot("/nowhere")\nexcept OSError: pass', "it changes its root folder"),
 }
@@ -176,11 +245,13 @@ def test_what_cannot_be_known_makes_the_recording_incomplete(name: str, tmp_path
     (tmp_path / "log").write_text("")
     os.mkfifo(tmp_path / "pipe")
     code, why = UNKNOWABLE[name]
-    assert record(code, tmp_path) == Recording(inputs=(), incomplete=why.format(cwd=tmp_path))
+    found = record(code.replace("{cwd}", str(tmp_path)), tmp_path)
+    assert found == Recording(inputs=(), incomplete=why.format(cwd=tmp_path))
 
 
 RAW_CALLS = {
-    "shmget": ("0x1234, 4096, 0", "it shares memory with other processes"),
+    "shmget": ("0x1234, 4096, 0", "it shares memory or semaphores with other processes"),
+    "semget": ("0x1234, 1, 0", "it shares memory or semaphores with other processes"),
     "io_uring_setup": ("1, 0", "it reads files in a way that cannot be followed (io_uring)"),
     "open_by_handle_at": ("-1, 0, 0", "it opens files by handle"),
     "unshare": ("0x10000000", "it makes namespaces of its own"),
@@ -190,7 +261,7 @@ RAW_CALLS = {
 
 @pytest.mark.parametrize("name", RAW_CALLS)
 def test_unusual_calls_make_the_recording_incomplete(name: str, tmp_path: Path) -> None:
-    from cachegrind_bench.hermetic.kernel import architecture
+    from cachegrind_bench.hermetic.calls import architecture
 
     table = architecture()
     assert table is not None

@@ -94,6 +94,25 @@ def test_benchmarks_that_make_the_same_files_do_not_spoil_each_others_counts(cg_
     assert results[0][1][1] > 5 * results[0][0][1]
 
 
+def test_what_programs_said_is_kept_with_what_is_used_again(cg_bench: CgBench, tmp_path: Path) -> None:
+    configure(cg_bench, suite_of("/bin/echo hello"))
+    path = tmp_path / "r.json"
+
+    def run(*options: str) -> tuple[str | None, str]:
+        done = cg_bench("run", "--cached", "-o", str(path), *options)
+        assert done.code == 0, done.stderr
+        return read(path)[0].get("output"), done.stderr
+
+    assert run()[0] is None
+    said, told = run("--capture-output")
+    assert said == "hello\nhello\n"
+    assert "measured, since what it wrote was not kept" in told
+    assert run("--capture-output")[0] == said
+    found, told = run()
+    assert found is None
+    assert "re-used" in told
+
+
 def test_jobs_side_by_side_count_what_they_count_one_by_one_and_alone(
     cg_bench: CgBench, compile_c: CompileC, tmp_path: Path
 ) -> None:
