@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+import re
 import stat
 import tempfile
 from contextlib import suppress
@@ -74,9 +75,16 @@ def _mode(path: Path) -> int:
     """Return the mode of the file that is replaced, or that of a new file."""
     with suppress(OSError):
         return stat.S_IMODE(path.stat().st_mode)
-    mask = os.umask(0o077)
-    os.umask(mask)
-    return 0o666 & ~mask
+    return 0o666 & ~_umask()
+
+
+def _umask() -> int:
+    """Return the process' mask for new files. To ask for it by setting it would change it for other threads meanwhile."""
+    try:
+        match = re.search(r"^Umask:\s*([0-7]+)$", Path("/proc/self/status").read_text("ascii", "replace"), re.MULTILINE)
+    except OSError:
+        match = None
+    return int(match[1], 8) if match else 0o022
 
 
 def _is_special(path: Path) -> bool:
