@@ -50,6 +50,12 @@ hypothesis.settings.register_profile(
 hypothesis.settings.load_profile("shared-machine")
 
 
+@pytest.fixture(autouse=True)
+def _interrupts_are_forgotten(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Count interrupts anew in each test: a second one ends even what tidies up."""
+    monkeypatch.setattr("cachegrind_bench.interruption._Held.interrupts", 0)
+
+
 class CompileC(Protocol):
     """Compile C source text, or a file, with gcc and these flags (default -O1 -g); return the program."""
 

@@ -56,8 +56,7 @@ def test_tidying_up_is_not_interrupted() -> None:
     cancel.close()
 
 
-def test_tidying_up_is_ended_by_a_second_interrupt_only(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr("cachegrind_bench.interruption._Held.interrupts", 0)
+def test_tidying_up_is_ended_by_a_second_interrupt_only() -> None:
     with pytest.raises(KeyboardInterrupt):
         interrupt()
     with uninterrupted():
