@@ -5,7 +5,7 @@ Knows the nine events of the cache simulation; must not know how they are writte
 
 from __future__ import annotations
 
-from dataclasses import astuple, dataclass, fields
+from dataclasses import dataclass, fields
 from typing import TYPE_CHECKING, TypeVar
 
 if TYPE_CHECKING:
@@ -39,7 +39,7 @@ class Counts:
 
     def as_tuple(self) -> tuple[int, ...]:
         """Return the counts in the order of `EVENTS`."""
-        return astuple(self)
+        return self.Ir, self.I1mr, self.ILmr, self.Dr, self.D1mr, self.DLmr, self.Dw, self.D1mw, self.DLmw
 
     def as_dict(self) -> dict[str, int]:
         """Return the counts by event name, in the order of `EVENTS`."""
