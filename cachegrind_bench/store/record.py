@@ -55,10 +55,19 @@ def uid_of(data: bytes) -> str:
 def run_record(result: Result) -> Record:
     """Return the record of a result: what its programs wrote, and its profiles, stay behind."""
     slim = replace(result, benchmarks=tuple(replace(item, profile=None, output=None) for item in result.benchmarks))
-    data = encode(slim)
-    sha = "nocommit" if result.commit is None else result.commit.sha[:12]
-    year, month = result.created_at[:4], result.created_at[5:7]
-    return Record(name=f"runs/{year}/{month}/{sha}.{result.env.key[:8]}.{uid_of(data)[:8]}.json", data=data)
+    return named_record(result, encode(slim))
+
+
+def named_record(result: Result, data: bytes) -> Record:
+    """Return the record of these canonical bytes, which were read as this result: they may hold more than we know."""
+    sha = None if result.commit is None else result.commit.sha
+    return Record(name=name_of_run(uid_of(data), result.created_at, sha, result.env.key), data=data)
+
+
+def name_of_run(uid: str, created_at: str, sha: str | None, key: str) -> str:
+    """Return the name of the record of a run that was made then, of this commit, in the environment of this key."""
+    commit = "nocommit" if sha is None else sha[:12]
+    return f"runs/{created_at[:4]}/{created_at[5:7]}/{commit}.{key[:8]}.{uid[:8]}.json"
 
 
 def rename_record(old: str, new: str, created_at: str) -> Record:

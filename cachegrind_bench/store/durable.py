@@ -1,0 +1,163 @@
+"""Files that are only ever added: whole or not at all, on the disk before anyone is told, never replaced.
+
+Knows files, links and locks; must not know what is in them.
+"""
+
+from __future__ import annotations
+
+import errno
+import fcntl
+import os
+import secrets
+import stat
+import time
+from contextlib import contextmanager, suppress
+from typing import TYPE_CHECKING
+
+from cachegrind_bench.errors import StoreError
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Generator
+    from pathlib import Path
+    from typing import BinaryIO
+
+WAIT_S = 60.0
+
+_PREFIX = ".cg-bench."
+_DAY_S = 86_400
+_POLL_S = 0.02
+# What file systems without hard links say: FAT, some network and FUSE ones.
+_NO_LINKS = {errno.EPERM, errno.ENOTSUP, errno.EOPNOTSUPP, errno.ENOSYS, errno.EMLINK}
+# What file systems say on which a folder cannot be synced.
+_NO_SYNC = {errno.EINVAL, errno.ENOTSUP, errno.EOPNOTSUPP, errno.EACCES, errno.EBADF}
+
+
+def add_file(path: Path, write: Callable[[BinaryIO], object], lock: Path) -> bool:
+    """Add the file that `write` writes; False, and nothing changed, if there is one of this name. StoreError if it fails.
+
+    The caller compares, and calls `sync_folder` before it tells of the new file. `lock` is taken only where files cannot
+    be linked.
+    """
+    with new_file(path.parent, write) as temporary:
+        return publish(temporary, path, lock)
+
+
+@contextmanager
+def new_file(folder: Path, write: Callable[[BinaryIO], object]) -> Generator[Path]:
+    """Write a temporary file in this folder, durably; it is gone afterwards. What a killed process leaves is ignored."""
+    temporary = folder / f"{_PREFIX}{secrets.token_hex(8)}"
+    try:
+        with telling(folder, "write in"):
+            descriptor = os.open(temporary, os.O_WRONLY | os.O_CREAT | os.O_EXCL | os.O_CLOEXEC, 0o666)
+            with os.fdopen(descriptor, "wb") as stream:
+                write(stream)
+                stream.flush()
+                os.fsync(stream.fileno())
+        yield temporary
+    finally:
+        with suppress(OSError):
+            os.unlink(temporary)
+
+
+def publish(temporary: Path, path: Path, lock: Path) -> bool:
+    """Give the temporary file its name, beside it; False if that is taken."""
+    with telling(path, "write"):
+        try:
+            os.link(temporary, path)
+        except FileExistsError:
+            return False
+        except OSError as error:
+            if error.errno not in _NO_LINKS:
+                raise
+        else:
+            return True
+        # A rename replaces what is there, so one at a time looks and renames. A file made with O_EXCL and then written
+        # would be half there for whoever is killed.
+        with locked(lock):
+            if os.path.lexists(path):
+                return False
+            os.rename(temporary, path)
+            return True
+
+
+def read_file(path: Path, most: int) -> bytes:
+    """Return the bytes of a regular file of at most this many. FileNotFoundError if it is not there, else StoreError."""
+    try:
+        # Not blocking, as a pipe of that name would.
+        descriptor = os.open(path, os.O_RDONLY | os.O_NONBLOCK | os.O_CLOEXEC)
+        with os.fdopen(descriptor, "rb") as stream:
+            status = os.fstat(stream.fileno())
+            if not stat.S_ISREG(status.st_mode):
+                raise StoreError(f"cannot read {path}: it is no file")
+            if status.st_size > most:
+                raise StoreError(f"cannot read {path}: it has {status.st_size} bytes, and {most} is the most")
+            return stream.read(most + 1)
+    except OSError as error:
+        if isinstance(error, FileNotFoundError) and not path.is_symlink():
+            raise
+        raise StoreError(f"cannot read {path}: {error.strerror}") from error
+
+
+def sync_folder(folder: Path) -> None:
+    """Make sure that the names in this folder outlive a loss of power, where the file system can do that."""
+    with telling(folder, "write in"):
+        try:
+            descriptor = os.open(folder, os.O_RDONLY | os.O_DIRECTORY | os.O_CLOEXEC)
+        except PermissionError:
+            return
+        try:
+            os.fsync(descriptor)
+        except OSError as error:
+            if error.errno not in _NO_SYNC:
+                raise
+        finally:
+            os.close(descriptor)
+
+
+def is_temporary(name: str) -> bool:
+    """Tell whether a file of this name is one that is being written, or was when its writer was killed."""
+    return name.startswith(_PREFIX)
+
+
+def remove_leftovers(folder: Path) -> None:
+    """Remove temporary files that nobody writes any more: those of more than a day ago. Failing costs nothing."""
+    before = time.time() - _DAY_S
+    with suppress(OSError), os.scandir(folder) as entries:
+        for entry in entries:
+            if is_temporary(entry.name):
+                with suppress(OSError):
+                    if entry.stat(follow_symlinks=False).st_mtime < before:
+                        os.unlink(entry.path)
+
+
+@contextmanager
+def locked(path: Path, wait: float = WAIT_S) -> Generator[None]:
+    """Hold the lock of this file, which the kernel takes from whoever dies. StoreError if it takes longer than `wait` s."""
+    until = time.monotonic() + wait
+    with telling(path, "lock"):
+        descriptor = os.open(path, os.O_RDWR | os.O_CREAT | os.O_CLOEXEC, 0o666)
+    try:
+        with telling(path, "lock"):
+            while True:
+                try:
+                    fcntl.flock(descriptor, fcntl.LOCK_EX | fcntl.LOCK_NB)
+                    break
+                except BlockingIOError:
+                    if time.monotonic() > until:
+                        raise StoreError(
+                            f"another process has held {path} for {wait:.0f} s", hint="try again when it is done"
+                        ) from None
+                    time.sleep(_POLL_S)
+        yield
+    finally:
+        os.close(descriptor)
+
+
+@contextmanager
+def telling(path: Path, doing: str) -> Generator[None]:
+    """Turn what the system says into a StoreError that names the file."""
+    try:
+        yield
+    except OSError as error:
+        hint = "free some space" if error.errno in {errno.ENOSPC, errno.EDQUOT} else None
+        raise StoreError(f"cannot {doing} {path}: {error.strerror or error}", hint=hint) from error

@@ -1,0 +1,160 @@
+"""Segments: the runs of a month folded into one compressed file, `segments/2026-01.0123abcd.jsonl.gz`.
+
+The first line names the records, in order; each further line is one of them, with its bytes as text. The name has the
+month and the uid of all lines. Knows the format; must not know where segments are kept.
+"""
+
+from __future__ import annotations
+
+import gzip
+import hashlib
+import json
+import re
+import zlib
+from contextlib import contextmanager
+from typing import TYPE_CHECKING, Any, BinaryIO, cast
+
+from cachegrind_bench.errors import StoreError
+from cachegrind_bench.store.checking import intact
+from cachegrind_bench.store.record import Record, run_name
+
+if TYPE_CHECKING:
+    from collections.abc import Collection, Generator, Iterable, Iterator, Sequence
+
+FOLDER = "segments"
+SCHEMA = "cg-bench.segment/1"
+# The longest line that is read, in bytes: a record is at most as long as a result file may be.
+MOST = 250_000_000
+
+_NAME = re.compile(FOLDER + r"/([0-9]{4}-[0-9]{2})\.([0-9a-f]{8})\.jsonl\.gz", re.ASCII)
+# Runs of one month differ little and shrink to a tenth at any level; higher ones take many times as long.
+_LEVEL = 4
+
+
+def month_of(name: str) -> str | None:
+    """Return the month of the segment of this name, as 2026-01; None if no segment has such a name."""
+    match = _NAME.fullmatch(name)
+    return None if match is None else match[1]
+
+
+def write_segment(stream: BinaryIO, names: Sequence[str], records: Iterable[Record]) -> str:
+    """Write the records, which come in the order of `names` (sorted, runs of one month), and return the segment's name.
+
+    StoreError if these are not the records named. The same records give the same name everywhere.
+    """
+    month = _common_month(names)
+    whole = hashlib.sha256()
+    pending = iter(names)
+    with gzip.GzipFile(filename="", mode="wb", compresslevel=_LEVEL, fileobj=stream, mtime=0) as packed:
+
+        def write(document: dict[str, object]) -> None:
+            line = _line(document)
+            whole.update(line)
+            packed.write(line)
+
+        write({"schema": SCHEMA, "names": list(names)})
+        for record in records:
+            if record.name != next(pending, None):
+                raise StoreError(f"{record.name} is not the record that was to be folded")
+            write({"name": record.name, "data": intact(record, record.name).data.decode()})
+    if next(pending, None) is not None:
+        raise StoreError("a record that was to be folded is missing")
+    return f"{FOLDER}/{month}.{whole.hexdigest()[:8]}.jsonl.gz"
+
+
+def segment_names(stream: BinaryIO, segment: str) -> list[str]:
+    """Return the names of the records in this segment, sorted. Only its first line is read."""
+    with _unpacking(segment, stream) as packed:
+        return _names(packed.readline(MOST), segment)
+
+
+def read_segment(stream: BinaryIO, segment: str, wanted: Collection[str] | None = None) -> Iterator[Record]:
+    """Return these records of a segment, or all, in the order of names.
+
+    StoreError, with the segment's name, for anything that is not as it was written; all is checked only where all is
+    read.
+    """
+    with _unpacking(segment, stream) as packed:
+        line = packed.readline(MOST)
+        names = _names(line, segment)
+        whole = hashlib.sha256(line)
+        left = len(names) if wanted is None else len({*names}.intersection(wanted))
+        for name in names:
+            if not left:
+                return
+            line = packed.readline(MOST)
+            if wanted is None:
+                whole.update(line)
+            elif name not in wanted:
+                continue
+            left -= 1
+            yield _record(line, name, segment)
+        if wanted is None and (packed.read(1) or whole.hexdigest()[:8] != _uid8(segment)):
+            raise _damaged(segment, "its bytes are not those it was named after")
+
+
+@contextmanager
+def _unpacking(segment: str, stream: BinaryIO) -> Generator[gzip.GzipFile]:
+    if month_of(segment) is None:
+        raise _damaged(segment, "no segment has such a name")
+    try:
+        with gzip.GzipFile(fileobj=stream, mode="rb") as packed:
+            yield packed
+    except (EOFError, OSError, zlib.error) as error:
+        raise _damaged(segment, str(error) or "it is cut off") from error
+
+
+def _names(line: bytes, segment: str) -> list[str]:
+    document = _object(line, segment)
+    schema, found = document.get("schema"), document.get("names")
+    if schema != SCHEMA:
+        raise _damaged(segment, f"its schema is {str(schema)[:80]!r}, and this cg-bench reads {SCHEMA}")
+    names = cast("list[str]", found if isinstance(found, list) else [])
+    months = {said.month if said else None for said in map(run_name, map(str, names))}
+    if months != {month_of(segment)} or any(type(name) is not str for name in names) or names != sorted({*names}):
+        raise _damaged(segment, "it does not begin with the names of its month's runs")
+    return names
+
+
+def _record(line: bytes, name: str, segment: str) -> Record:
+    document = _object(line, segment)
+    data = document.get("data")
+    if document.get("name") != name or type(data) is not str:
+        raise _damaged(segment, f"the record {name} is not in its place")
+    try:
+        return intact(Record(name=name, data=data.encode()), f"{segment}: {name}")
+    except UnicodeEncodeError as error:
+        raise _damaged(segment, f"the record {name} is no text") from error
+
+
+def _object(line: bytes, segment: str) -> dict[str, Any]:
+    if not line.endswith(b"\n"):
+        raise _damaged(segment, "it is cut off, or a line is too long")
+    try:
+        document: Any = json.loads(line)
+    except (ValueError, RecursionError, MemoryError) as error:
+        raise _damaged(segment, str(error)[:200]) from error
+    if not isinstance(document, dict):
+        raise _damaged(segment, "a line is no object")
+    return cast("dict[str, Any]", document)
+
+
+def _common_month(names: Sequence[str]) -> str:
+    months = {said.month if said else None for said in map(run_name, names)}
+    month = months.pop() if len(months) == 1 else None
+    if month is None or list(names) != sorted({*names}):
+        raise StoreError("a segment takes runs of one month, sorted by name")
+    return month
+
+
+def _line(document: dict[str, object]) -> bytes:
+    return json.dumps(document, sort_keys=True, ensure_ascii=False, separators=(",", ":")).encode() + b"\n"
+
+
+def _uid8(segment: str) -> str:
+    match = _NAME.fullmatch(segment)
+    return "" if match is None else match[2]
+
+
+def _damaged(segment: str, what: str) -> StoreError:
+    return StoreError(f"{segment} cannot be read: {what}", hint="put a good copy in its place, or move the file away")

@@ -1,0 +1,202 @@
+"""One database: connections, transactions, patience with other writers.
+
+Knows SQLAlchemy, SQLite and PostgreSQL; must not know records.
+"""
+
+from __future__ import annotations
+
+import os
+import random
+import time
+from contextlib import contextmanager
+from typing import TYPE_CHECKING, TypeVar
+
+from sqlalchemy import create_engine, event
+from sqlalchemy.engine import URL, make_url
+from sqlalchemy.exc import DBAPIError, SQLAlchemyError
+from sqlalchemy.pool import NullPool
+
+from cachegrind_bench.errors import UsageError
+from cachegrind_bench.store.sql import migrations, missing_package
+from cachegrind_bench.store.sql.failures import is_transient, store_error
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Generator, Sequence
+    from typing import Any
+
+    from sqlalchemy import Connection, Engine
+
+T = TypeVar("T")
+
+_FORMS = "a database is sqlite:///PATH or postgresql://[USER@]HOST[:PORT]/DATABASE"
+_SQLITE = "sqlite:///"
+_DRIVER = "postgresql+psycopg"
+_SECRETS = frozenset({"password", "sslpassword"})
+_CONNECT_SECONDS = 15
+_WRITING = "cg_bench_writing"
+
+
+class Database:
+    """A database at a URL; nothing is asked of it before the first transaction. `url` has no password.
+
+    `patience` is how long, in seconds, one waits for other writers; `steps` lead to the newest version of the tables.
+    Its methods raise StoreError, the constructor UsageError.
+    """
+
+    def __init__(self, url: str, *, patience: float, steps: Sequence[migrations.Step] = migrations.STEPS) -> None:
+        self._patience = patience
+        self._steps = steps
+        self._secrets: list[str] = []
+        self._path: str | None = None
+        if "\0" in url:
+            raise UsageError("a URL has no NUL character in it", hint=_FORMS)
+        if url.startswith(_SQLITE):
+            self.url = url
+            self._path = _path(url)
+            self._engine = _sqlite(self._path, patience)
+        else:
+            parsed = _postgresql_url(url)
+            self.url, self._secrets = _without_secrets(parsed)
+            self._engine = _postgresql(parsed)
+
+    @contextmanager
+    def reading(self) -> Generator[Connection | None]:
+        """Hold a transaction that sees one state of the database; None where nothing was ever stored."""
+        if self._is_missing():
+            yield None
+            return
+        with self._telling("read"), self._begin(writing=False) as connection:
+            version = self._version(connection)
+            if version in {0, len(self._steps)}:
+                yield connection if version else None
+                return
+        self.write(lambda _: None)  # brings it to the newest version
+        with self._telling("read"), self._begin(writing=False) as connection:
+            yield connection
+
+    def write(self, work: Callable[[Connection], T]) -> T:
+        """Do this in one transaction on the newest tables: from the start again, where another writer was in the way."""
+        deadline = time.monotonic() + self._patience
+        with self._telling("write to"):
+            while True:
+                try:
+                    return self._once(work)
+                except DBAPIError as error:
+                    if not is_transient(error) or time.monotonic() >= deadline:
+                        raise
+                time.sleep(random.uniform(0.01, 0.2))  # noqa: S311  # so that the same two do not meet again
+
+    def close(self) -> None:
+        """Let go of connections."""
+        self._engine.dispose()
+
+    def _once(self, work: Callable[[Connection], T]) -> T:
+        while True:
+            with self._begin(writing=True) as connection:
+                migrations.exclude(connection)
+                if self._version(connection) == len(self._steps):
+                    return work(connection)
+            with self._begin(writing=True) as connection:
+                migrations.migrate(connection, self._steps, self.url)
+
+    def _version(self, connection: Connection) -> int:
+        return migrations.current(connection, len(self._steps), self.url)
+
+    @contextmanager
+    def _begin(self, *, writing: bool) -> Generator[Connection]:
+        options: dict[str, Any] = {_WRITING: writing}
+        if self._path is None:
+            # By turns: what others have just added must be seen, and one state of everything.
+            options["isolation_level"] = "READ COMMITTED" if writing else "REPEATABLE READ"
+        with self._engine.connect().execution_options(**options) as connection, connection.begin():
+            if self._path is None:
+                connection.exec_driver_sql(f"SET LOCAL lock_timeout = {max(1, round(self._patience * 1000))}")
+            yield connection
+
+    @contextmanager
+    def _telling(self, doing: str) -> Generator[None]:
+        try:
+            yield
+        except SQLAlchemyError as error:
+            raise store_error(error, doing, self.url, self._secrets) from error
+
+    def _is_missing(self) -> bool:
+        """Tell whether there is no file; one that cannot be looked at is there."""
+        if self._path is None:
+            return False
+        try:
+            os.stat(self._path)
+        except FileNotFoundError:
+            return True
+        except OSError:
+            return False
+        return False
+
+
+def _path(url: str) -> str:
+    path = url.removeprefix(_SQLITE)
+    if path in {"", ":memory:"}:
+        raise UsageError(f"{url} names no file", hint=_FORMS)
+    return os.path.abspath(path)
+
+
+def _sqlite(path: str, patience: float) -> Engine:
+    # No pool: a connection that waits would hold the file open.
+    url = URL.create("sqlite", database=path)
+    engine = create_engine(url, connect_args={"timeout": patience}, poolclass=NullPool)
+
+    def set_up(connection: Any, _: object) -> None:
+        connection.isolation_level = None  # this module alone begins transactions
+        connection.execute("PRAGMA foreign_keys = ON")
+        connection.execute("PRAGMA synchronous = EXTRA")  # what was stored survives a power cut
+
+    def begin(connection: Connection) -> None:
+        # Writers take their turn at once: one that reads first and writes later cannot wait for another.
+        writing = connection.get_execution_options().get(_WRITING)
+        connection.exec_driver_sql("BEGIN IMMEDIATE" if writing else "BEGIN")
+
+    event.listen(engine, "connect", set_up)
+    event.listen(engine, "begin", begin)
+    return engine
+
+
+def _postgresql(url: URL) -> Engine:
+    # Text in UTF-8, whatever the server's default. No prepared statements: poolers between us and the server mix them up.
+    arguments: dict[str, Any] = {
+        "client_encoding": "utf8",
+        "prepare_threshold": None,
+        "fallback_application_name": "cg-bench",
+    }
+    if "connect_timeout" not in url.query:
+        arguments["connect_timeout"] = _CONNECT_SECONDS
+    try:
+        return create_engine(url, connect_args=arguments)
+    except ImportError as error:
+        raise missing_package(error) from error
+
+
+def _postgresql_url(url: str) -> URL:
+    try:
+        parsed = make_url(url)
+    except (SQLAlchemyError, ValueError):
+        parsed = None  # the exception would show the password
+    if parsed is None or parsed.drivername not in {"postgresql", _DRIVER}:
+        raise UsageError(f"this is no URL of a database: {url.partition(':')[0][:80]}:…", hint=_FORMS)
+    return parsed.set(drivername=_DRIVER)
+
+
+def _without_secrets(url: URL) -> tuple[str, list[str]]:
+    """Return the URL as it may be shown, and what was taken out."""
+    secrets = [url.password] if url.password else []
+    for name in sorted(_SECRETS & url.query.keys()):
+        value = url.query[name]
+        secrets.extend([value] if isinstance(value, str) else value)
+    shown = URL.create(
+        "postgresql",
+        username=url.username,
+        host=url.host,
+        port=url.port,
+        database=url.database,
+        query={name: value for name, value in url.query.items() if name not in _SECRETS},
+    )
+    return shown.render_as_string(), sorted(secrets, key=lambda secret: (-len(secret), secret))

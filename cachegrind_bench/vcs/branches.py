@@ -1,0 +1,236 @@
+"""A branch that is not checked out, here and at a remote: read, moved, fetched and pushed by comparing and swapping.
+
+Knows what git and its servers say when something goes wrong; must not know what the branch holds.
+"""
+
+from __future__ import annotations
+
+import re
+import secrets
+import time
+from contextlib import suppress
+from dataclasses import dataclass
+from typing import TYPE_CHECKING
+
+from cachegrind_bench.errors import MeasurementError
+from cachegrind_bench.vcs.git import failure, git, try_git
+
+if TYPE_CHECKING:
+    from collections.abc import Mapping
+    from pathlib import Path
+
+    from cachegrind_bench.process import Completed
+
+_OURS = "refs/cg-bench"
+_FETCH_TIMEOUT_S = 300.0
+_PUSH_TIMEOUT_S = 120.0
+_ASK_TIMEOUT_S = 60.0
+_DAY_S = 86_400
+_OID = re.compile(r"[0-9a-f]{40}|[0-9a-f]{64}", re.ASCII)
+# What no further try mends: who we are, where we go, and what this machine lacks.
+_HOPELESS = re.compile(
+    r"Authentication failed|could not read (Username|Password)|Permission (to \S+ )?denied|Host key verification failed"
+    r"|[Rr]epository .*not found|Repository not found|does not appear to be a git repository|URL returned error: 40[0-9]"
+    r"|No such remote|SSL certificate|[Uu]nable to find remote helper|is not a git command|insufficient permission"
+    r"|No space left|dubious ownership|protocol '.*' is not supported|transport '.*' not allowed"
+)
+# What seldom mends itself, but may: a few tries.
+_DOUBTFUL = re.compile(
+    r"Could not resolve host|Connection refused|Network is unreachable|No route to host|Failed to connect|Couldn't connect"
+    r"|timed out|hook declined|protected branch|shallow update not allowed|refusing to|prohibited|read-only|deny"
+)
+
+
+class AgainError(MeasurementError):
+    """It may work at another try: somebody was quicker, holds a lock, or the server has a bad moment."""
+
+
+class LostError(AgainError):
+    """Nothing was changed, which is certain."""
+
+
+class DoubtfulError(AgainError):
+    """It may work at another try, but most often it does not."""
+
+
+@dataclass(frozen=True, slots=True)
+class Branch:
+    """A branch by its name, in the repository around a directory. MeasurementError where git fails."""
+
+    repository: Path
+    environ: Mapping[str, str]
+    name: str
+
+    @property
+    def ref(self) -> str:
+        """The whole name of the ref."""
+        return f"refs/heads/{self.name}"
+
+    def remotes(self) -> list[str]:
+        """Return the names of the remotes of the repository, sorted."""
+        return sorted(git(("remote",), self.repository, self.environ).splitlines())
+
+    def tip(self) -> str | None:
+        """Return the commit that the branch here ends with; None if there is no branch. Broken ones are an error."""
+        arguments = ("for-each-ref", "--format=%(refname) %(objectname) %(objecttype)", self.ref)
+        done = try_git(arguments, self.repository, self.environ)
+        if done.status != 0:
+            raise MeasurementError(failure(done, "for-each-ref", self.repository))
+        if f"broken ref {self.ref}".encode() in done.stderr:
+            raise MeasurementError(f"the branch {self.name} cannot be read: git calls it broken")
+        for line in done.stdout.decode("utf-8", "replace").splitlines():
+            ref, oid, kind = line.split(" ")
+            if ref == self.ref:
+                if kind != "commit":
+                    raise MeasurementError(f"the branch {self.name} does not lead to a commit")
+                return oid
+        return None
+
+    def checked_out(self) -> str | None:
+        """Return the work tree that the branch is checked out in; None if there is none."""
+        place = ""
+        for line in git(("worktree", "list", "--porcelain"), self.repository, self.environ).splitlines():
+            what, _, value = line.partition(" ")
+            if what == "worktree":
+                place = value
+            elif what == "branch" and value == self.ref:
+                return place
+        return None
+
+    def move(self, new: str, old: str | None) -> None:
+        """Let the branch here end with `new`. AgainError if it does not end with `old` (None: is not there) any more."""
+        arguments = ("update-ref", "-m", "cg-bench", self.ref, new, old or "0" * len(new))
+        done = try_git(arguments, self.repository, self.environ, timeout=_ASK_TIMEOUT_S)
+        if done.status != 0:
+            raise self._why(done, "update-ref")
+
+    def fetch(self, remote: str) -> str | None:
+        """Fetch the branch, and return the commit it ends with at the remote; None if the remote has no such branch.
+
+        Neither FETCH_HEAD nor a branch or tag of the user's is touched. AgainError for what another try may mend.
+        """
+        # A new ref for each fetch: none has to be forced, and two at once do not meet.
+        own = f"{_OURS}/fetching/{time.time():.0f}-{secrets.token_hex(8)}"
+        quiet = ("--quiet", "--no-tags", "--no-write-fetch-head", "--refmap=", "--no-prune", "--no-filter")
+        calm = ("--no-recurse-submodules", "--no-auto-gc", "--no-write-commit-graph")
+        arguments = ("fetch", *quiet, *calm, "--end-of-options", remote, f"{self.ref}:{own}")
+        done = self._remotely(arguments, "fetch", _FETCH_TIMEOUT_S)
+        if done.status != 0:
+            if f"couldn't find remote ref {self.ref}".encode() in done.stderr and self.listed(remote) is None:
+                return None
+            raise self._why(done, "fetch")
+        oid = git(
+            ("rev-parse", "--verify", "--end-of-options", f"{own}^{{commit}}"), self.repository, self.environ
+        ).strip()
+        # Keeps what was fetched from being collected. If another process just does the same, that will do.
+        self._forget(own, f"update {_OURS}/remotes/{remote}/{self.name} {oid}\n")
+        return oid
+
+    def push(self, remote: str, new: str, old: str | None) -> None:
+        """Let the branch at the remote end with `new`. AgainError if it does not end with `old` (None: is not there) any more.
+
+        Also where nobody knows whether it worked, as when the connection broke: ask `listed`.
+        """
+        lease = f"--force-with-lease={self.ref}:{old or ''}"
+        plain = ("--porcelain", "--no-verify", "--no-follow-tags", "--no-signed", "--recurse-submodules=no")
+        # A mirror would push everything.
+        arguments = ("-c", f"remote.{remote}.mirror=false", "push", *plain, lease, "--end-of-options")
+        done = self._remotely((*arguments, remote, f"{new}:{self.ref}"), "push", _PUSH_TIMEOUT_S)
+        if done.status != 0:
+            raise self._why(done, "push")
+
+    def listed(self, remote: str) -> str | None:
+        """Return the commit that the branch ends with at the remote, as the remote says it; None if it has no such branch."""
+        arguments = ("ls-remote", "--quiet", "--end-of-options", remote, self.ref)
+        done = self._remotely(arguments, "ls-remote", _ASK_TIMEOUT_S)
+        if done.status != 0:
+            raise self._why(done, "ls-remote")
+        for line in done.stdout.decode("utf-8", "replace").splitlines():
+            oid, _, ref = line.partition("\t")
+            if ref == self.ref and _OID.fullmatch(oid):
+                return oid
+        return None
+
+    def is_ancestor(self, old: str, new: str) -> bool:
+        """Tell whether a commit is in the history of another one, or is that."""
+        done = try_git(("merge-base", "--is-ancestor", old, new), self.repository, self.environ, timeout=_ASK_TIMEOUT_S)
+        if done.status not in (0, 1):
+            raise MeasurementError(failure(done, "merge-base", self.repository))
+        return done.status == 0
+
+    def merge_base(self, one: str, other: str) -> str | None:
+        """Return the newest commit in both histories; None if they have nothing in common."""
+        done = try_git(("merge-base", one, other), self.repository, self.environ, timeout=_ASK_TIMEOUT_S)
+        if done.status not in (0, 1):
+            raise MeasurementError(failure(done, "merge-base", self.repository))
+        return done.stdout.decode("ascii", "replace").strip() or None
+
+    def tidy(self) -> None:
+        """Remove what fetches left that were killed a day ago or more. Failing costs nothing."""
+        with suppress(MeasurementError):
+            text = git(("for-each-ref", "--format=%(refname)", f"{_OURS}/fetching/"), self.repository, self.environ)
+            for ref in text.splitlines():
+                at = ref.rpartition("/")[2].partition("-")[0]
+                if at.isdigit() and int(at) < time.time() - _DAY_S:
+                    self._forget(ref)
+
+    def _forget(self, ref: str, before: str = "") -> None:
+        for commands in (before, f"delete {ref}\n"):
+            if commands:
+                try_git(("update-ref", "--stdin"), self.repository, self.environ, stdin=commands.encode())
+
+    def _remotely(self, arguments: tuple[str, ...], command: str, timeout: float) -> Completed:
+        try:
+            return try_git(arguments, self.repository, self.environ, timeout=timeout)
+        except MeasurementError as error:
+            raise DoubtfulError(f"git {command}: {error.message}") from error
+
+    def _why(self, done: Completed, command: str) -> MeasurementError:
+        """Return the error that says why, of the class that says whether to try again."""
+        said = done.stderr.decode("utf-8", "backslashreplace")
+        # What git push says of a ref: flag, refs and summary.
+        refused = [
+            line.split("\t")[-1]
+            for line in done.stdout.decode("utf-8", "backslashreplace").splitlines()
+            if line.startswith("!\t")
+        ]
+        told = r"(remote: +\S|fatal: |error: (?!failed to push))" if refused else r"(remote: )?(fatal|error): "
+        lines = [line.strip() for line in said.splitlines() if re.match(told, line)]
+        what = "; ".join(line[:300] for line in [*refused, *lines][:4])
+        message = f"git {command}: {what}" if what else failure(done, command, self.repository)
+        if refused:
+            return (DoubtfulError if _DOUBTFUL.search(" ".join(refused)) else LostError)(message)
+        if _HOPELESS.search(said):
+            return MeasurementError(failure(done, command, self.repository) if "dubious" in said else message)
+        return (DoubtfulError if _DOUBTFUL.search(said) else AgainError)(message)
+
+
+@dataclass(slots=True)
+class LockWatch:
+    """Watches the lock of a branch here, which git holds for an instant, and which stays if git is killed in it.
+
+    Only one that does not change for `patience` seconds of our own waiting is removed: the clock may have been set, and a
+    machine that slept has old locks that are in use.
+    """
+
+    branch: Branch
+    patience: float = 60.0
+    _seen: tuple[int, int] | None = None
+    _since: float = 0.0
+
+    def look(self) -> Path | None:
+        """Return the lock if there is one, after it was removed if it was there long enough."""
+        text = git(("rev-parse", "--git-path", f"{self.branch.ref}.lock"), self.branch.repository, self.branch.environ)
+        path = self.branch.repository / text.removesuffix("\n")
+        try:
+            status = path.lstat()
+        except OSError:
+            self._seen = None
+            return None
+        now, seen = time.monotonic(), (status.st_ino, status.st_mtime_ns)
+        if seen != self._seen:
+            self._seen, self._since = seen, now
+        elif now - self._since >= self.patience:
+            with suppress(OSError):
+                path.unlink()
+        return path

@@ -1,0 +1,239 @@
+"""Writes and reads the objects of a git repository: contents, trees and commits, many with one process.
+
+Knows git's formats of them. Nothing here moves a branch, or touches the work tree or the index.
+"""
+
+from __future__ import annotations
+
+import os
+import re
+from contextlib import ExitStack
+from dataclasses import dataclass
+from itertools import groupby
+from typing import TYPE_CHECKING
+
+from cachegrind_bench.errors import MeasurementError
+from cachegrind_bench.vcs.git import failure, try_git
+
+if TYPE_CHECKING:
+    from collections.abc import Iterable, Iterator, Mapping, Sequence
+    from pathlib import Path
+
+BLOB = "blob"
+TREE = "tree"
+NOBODY = {
+    f"GIT_{role}_{what}": value
+    for role in ("AUTHOR", "COMMITTER")
+    for what, value in (("NAME", "cg-bench"), ("EMAIL", "cg-bench@localhost"))
+}
+
+_FILE = "100644"
+_TIMEOUT_S = 120.0
+_OID = re.compile(r"[0-9a-f]{40}|[0-9a-f]{64}", re.ASCII)
+# What is in memory at once, and how many descriptors are open.
+_GROUP_BYTES = 1 << 25
+_GROUP_FILES = 100
+_MOST_OUTPUT = 1 << 31
+# Objects, too, are on the disk before a branch leads to them: git alone leaves single ones to the system.
+_DURABLE = ("-c", "core.fsync=committed,loose-object")
+
+
+@dataclass(frozen=True, slots=True)
+class Entry:
+    """One entry of a tree; `mode` is octal digits, `kind` is blob, tree or commit."""
+
+    oid: str
+    kind: str = BLOB
+    mode: str = _FILE
+
+    @property
+    def is_file(self) -> bool:
+        """Tell whether it is a plain file, neither a folder nor a link."""
+        return self.kind == BLOB and self.mode.startswith("100")
+
+    @property
+    def is_folder(self) -> bool:
+        """Tell whether it is a folder."""
+        return self.kind == TREE
+
+
+@dataclass(frozen=True, slots=True)
+class Objects:
+    """The objects of the repository around a directory. Methods raise MeasurementError where git fails."""
+
+    repository: Path
+    environ: Mapping[str, str]
+
+    def write(self, contents: Iterable[bytes]) -> list[str]:
+        """Write contents, and return their ids. What is there already is not written again."""
+        oids: list[str] = []
+        for group in _groups(contents):
+            with ExitStack() as stack:
+                paths = [_in_memory(stack, data) for data in group]
+                text = self._ask("hash-object", "-w", "--no-filters", "--stdin-paths", lines=paths)
+            found = text.decode("ascii", "replace").split()
+            if len(found) != len(group):
+                raise MeasurementError("git hash-object did not answer as it should")
+            oids += found
+        return oids
+
+    def read(self, oids: Sequence[str], most: int) -> Iterator[bytes]:
+        """Return these contents, in this order; few are in memory at once. Whoever has more than `most` bytes is an error."""
+        sizes = [self._size(line, most) for line in self._ask("cat-file", "--batch-check", lines=oids).splitlines()]
+        if len(sizes) != len(oids):
+            raise MeasurementError("git cat-file did not answer as it should")
+        start = 0
+        while start < len(oids):
+            end, total = start + 1, sizes[start]
+            while end < len(oids) and total + sizes[end] <= _GROUP_BYTES:
+                total += sizes[end]
+                end += 1
+            yield from self._contents(oids[start:end], sizes[start:end])
+            start = end
+
+    def listing(self, commit: str) -> dict[str, Entry]:
+        """Return what is in the tree of a commit by path, folders as well. Bytes that are no text are surrogates."""
+        found: dict[str, Entry] = {}
+        for record in self._ask("ls-tree", "-r", "-t", "-z", "--full-tree", commit).split(b"\0")[:-1]:
+            what, _, path = record.partition(b"\t")
+            mode, kind, oid = what.decode("ascii", "replace").split()
+            found[path.decode("utf-8", "surrogateescape")] = Entry(oid, kind, mode)
+        return found
+
+    def tree(self, listing: Mapping[str, Entry], changes: Mapping[str, Entry | None]) -> str:
+        """Write the tree of a listing with these entries added, replaced or (None) removed, and return its id.
+
+        Only the folders on the way to a change are written. MeasurementError if a file is where a folder is needed.
+        """
+        folders: dict[str, dict[str, Entry]] = {"": {}}
+        for path, entry in listing.items():
+            folder, _, name = path.rpartition("/")
+            folders.setdefault(folder, {})[name] = entry
+        touched = {""}
+        for path, change in changes.items():
+            folder, _, name = path.rpartition("/")
+            inside = folders.setdefault(folder, {})
+            if change is None:
+                inside.pop(name, None)
+            else:
+                inside[name] = change
+            parts = folder.split("/")
+            touched |= {"/".join(parts[:depth]) for depth in range(len(parts) + 1)}
+        oid = ""
+        # Deepest first, all of one depth with one process.
+        for _, group in groupby(sorted(touched, key=lambda folder: (-_depth(folder), folder)), key=_depth):
+            names = list(group)
+            for folder, oid in zip(names, self._trees([folders.get(name, {}) for name in names]), strict=True):
+                if folder:  # one without entries is none
+                    _put(folders, folder, oid if folders.get(folder) else "")
+        return oid
+
+    def commit(self, tree: str, parents: Sequence[str], message: str) -> str:
+        """Write a commit, by the user's name or, where git knows none, by the program's."""
+        before = [word for parent in parents for word in ("-p", parent)]
+        arguments = (*_DURABLE, "commit-tree", *before, "-m", message, tree)
+        done = try_git(arguments, self.repository, self._identity(), timeout=_TIMEOUT_S)
+        oid = done.stdout.decode("ascii", "replace").strip()
+        if done.status != 0 or _OID.fullmatch(oid) is None:
+            raise MeasurementError(failure(done, "commit-tree", self.repository))
+        return oid
+
+    def _identity(self) -> Mapping[str, str]:
+        known = [
+            try_git(("config", "--get", f"user.{what}"), self.repository, self.environ).status == 0
+            for what in ("name", "email")
+        ]
+        return self.environ if all(known) else {**NOBODY, **self.environ}
+
+    def _trees(self, folders: Sequence[Mapping[str, Entry]]) -> list[str]:
+        """Write trees, and return their ids."""
+        text = b"".join(
+            b"".join(
+                f"{entry.mode} {entry.kind} {entry.oid}\t{name}".encode("utf-8", "surrogateescape") + b"\0"
+                for name, entry in folder.items()
+            )
+            + b"\0"
+            for folder in folders
+        )
+        # `--missing`: what comes from listings is there, and a partial clone would fetch all of it.
+        oids = self._run(("mktree", "-z", "--batch", "--missing"), text).decode("ascii", "replace").split()
+        if len(oids) != len(folders):
+            raise MeasurementError("git mktree did not answer as it should")
+        return oids
+
+    def _size(self, line: bytes, most: int) -> int:
+        name, _, rest = line.decode("utf-8", "replace").partition(" ")
+        kind, _, size = rest.partition(" ")
+        if kind != BLOB or not size.isdigit():
+            raise MeasurementError(f"the object {name} is {rest.strip()}")
+        if int(size) > most:
+            raise MeasurementError(f"the object {name} has {size} bytes, and {most} is the most")
+        return int(size)
+
+    def _contents(self, oids: Sequence[str], sizes: Sequence[int]) -> Iterator[bytes]:
+        text = self._ask("cat-file", "--batch", "--buffer", lines=oids)
+        place = 0
+        for oid, size in zip(oids, sizes, strict=True):
+            head = f"{oid} {BLOB} {size}\n".encode()
+            start = place + len(head)
+            if not text.startswith(head, place) or not text.startswith(b"\n", start + size):
+                raise MeasurementError(f"git cat-file did not give the object {oid}")
+            yield text[start : start + size]
+            place = start + size + 1
+
+    def _ask(self, *arguments: str, lines: Iterable[str] = ()) -> bytes:
+        return self._run(arguments, "".join(f"{line}\n" for line in lines).encode())
+
+    def _run(self, arguments: tuple[str, ...], stdin: bytes) -> bytes:
+        done = try_git(
+            (*_DURABLE, *arguments),
+            self.repository,
+            self.environ,
+            stdin=stdin,
+            timeout=_TIMEOUT_S,
+            limit=_MOST_OUTPUT,
+        )
+        if done.status != 0:
+            raise MeasurementError(failure(done, arguments[0], self.repository))
+        if len(done.stdout) >= _MOST_OUTPUT:  # only its end was kept
+            raise MeasurementError(f"git {arguments[0]} had more to say than can be read")
+        return done.stdout
+
+
+def _groups(contents: Iterable[bytes]) -> Iterator[list[bytes]]:
+    group: list[bytes] = []
+    size = 0
+    for data in contents:
+        if group and (size + len(data) > _GROUP_BYTES or len(group) == _GROUP_FILES):
+            yield group
+            group, size = [], 0
+        group.append(data)
+        size += len(data)
+    if group:
+        yield group
+
+
+def _in_memory(stack: ExitStack, data: bytes) -> str:
+    """Return the path of a file that has these bytes, and that nobody has to remove, whatever happens to us."""
+    descriptor = os.memfd_create("content", os.MFD_CLOEXEC)
+    stack.callback(os.close, descriptor)
+    with open(descriptor, "wb", closefd=False) as file:
+        file.write(data)
+    return f"/proc/{os.getpid()}/fd/{descriptor}"
+
+
+def _depth(folder: str) -> int:
+    return folder.count("/") + 1 if folder else 0
+
+
+def _put(folders: dict[str, dict[str, Entry]], folder: str, oid: str) -> None:
+    """Enter a folder into the one it is in; one without an id is empty, and no more there."""
+    above, _, name = folder.rpartition("/")
+    inside = folders.setdefault(above, {})
+    if name in inside and inside[name].kind != TREE:
+        if oid:
+            raise MeasurementError(f"{folder} is a file, where a folder is needed")
+    elif oid:
+        inside[name] = Entry(oid, TREE, "040000")
+    else:
+        inside.pop(name, None)
