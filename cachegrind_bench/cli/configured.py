@@ -17,7 +17,7 @@ if TYPE_CHECKING:
     from cachegrind_bench.config.values import BenchmarkSpec, Configuration
 
 # Those whose options the configuration may set. Others must not fail over a mistake in it.
-_COMMANDS = frozenset({"run", "ab", "check", "verify", "diff"})
+_COMMANDS = frozenset({"run", "ab", "check", "verify", "diff", "history"})
 # These add to what benchmarks say; as defaults of options they would be lost as soon as one is typed.
 _ADDED = frozenset({"env"})
 
@@ -62,6 +62,13 @@ def configured_benchmarks() -> tuple[BenchmarkSpec, ...]:
     """Return the benchmarks of the configuration, which may have thresholds and limits of their own."""
     found = _current()
     return () if found is None else found.benchmarks
+
+
+def configured_store() -> tuple[str, Path] | None:
+    """Return the URL of the store that the configuration names, and the folder where its path begins; None if it does not."""
+    found = _current()
+    url = None if found is None else found.defaults.get("store")
+    return None if found is None or url is None else (str(url), found.root)
 
 
 def _current() -> Configuration | None:

@@ -2,14 +2,17 @@
 
 from __future__ import annotations
 
+import os
 import sys
 from contextlib import ExitStack
+from dataclasses import replace
 from typing import TYPE_CHECKING, Any
 
 import click
 
 from cachegrind_bench.cli import output
 from cachegrind_bench.cli.comparing import (
+    FINE,
     check_files,
     deliver,
     detail_options,
@@ -19,15 +22,18 @@ from cachegrind_bench.cli.comparing import (
 )
 from cachegrind_bench.cli.configured import configured_benchmarks
 from cachegrind_bench.cli.gating import gate_options, gates_of
-from cachegrind_bench.cli.inputs import open_result_file, size_limit_option
+from cachegrind_bench.cli.inputs import size_limit_option
 from cachegrind_bench.cli.options import working_directory
-from cachegrind_bench.cli.references import resolve
-from cachegrind_bench.errors import UsageError
+from cachegrind_bench.cli.references import is_known, resolve
+from cachegrind_bench.cli.sides import Sides
+from cachegrind_bench.cli.storing import opened_store, store_option
+from cachegrind_bench.errors import NotComparableError, UsageError
+from cachegrind_bench.vcs.revisions import Repository
 
 if TYPE_CHECKING:
     from cachegrind_bench.cli.comparing import Report
+    from cachegrind_bench.cli.sides import Side
     from cachegrind_bench.compare.gates import Gates
-    from cachegrind_bench.model.resultfile import ResultFile
 
 _EPILOG = """\b
 States, worst first:
@@ -51,7 +57,8 @@ comparable, or nothing was compared; else 0. Bad usage or input: 2.
 Examples:
   cg-bench diff main.json pr.json
   cg-bench diff main.json pr.json --threshold 0.1% --threshold 'json-*=2%' --limit 'startup:Ir=150_000_000'
-  cg-bench diff main.json pr.json --markdown summary.md --format github
+  cg-bench diff merge-base:main pr.json --markdown summary.md --format github
+  cg-bench diff v1.2 HEAD
   cg-bench run -o - -- ./prog | cg-bench diff main.json - --explain 30 --by file
 """
 
@@ -75,6 +82,8 @@ Examples:
     metavar="N",
     help="Benchmarks in the table; 0 for all.",
 )
+@click.option("--require-baseline", is_flag=True, help="Exit code 3 if the base is searched and not found.")
+@store_option
 @detail_options
 @size_limit_option
 @click.argument("base")
@@ -82,43 +91,46 @@ Examples:
 def command(base: str, candidate: str, **options: Any) -> int:
     """Compare the results BASE and CANDIDATE: what moved, by how much, and which function did it.
 
-    Each is a result file, '-' for stdin, or a saved baseline (see 'cg-bench baseline'); file:NAME and baseline:NAME say
-    which is meant.
+    Each is a result file, '-' for stdin, a saved baseline (see 'cg-bench baseline'), or a commit whose run is stored (see
+    'cg-bench history'); file:NAME, baseline:NAME and rev:NAME say which is meant. As BASE, the name of a branch and
+    merge-base:BRANCH mean the nearest run at that commit or up to 50 before it that was measured in the same environment.
     """
     gates = gates_of(options, configured_benchmarks())
     if base == candidate == "-":
         raise UsageError("base and candidate cannot both be stdin", hint="save one of them to a file first")
     cwd = working_directory()
-    check_files(options)
-    inputs = [resolve(name, cwd) for name in (base, candidate)]
-    check_files(options, inputs)
+    check_files(options, [resolve(name, cwd) for name in (base, candidate) if is_known(name, cwd)])
     with ExitStack() as stack:
-        sides = [stack.enter_context(open_result_file(name, limit=options["max_size"])) for name in inputs]
-        made = _compared(sides[0], sides[1], (base, candidate), gates, options)
+        repository = Repository(cwd=cwd, environ=dict(os.environ))
+        sides = Sides(repository, stack, lambda: opened_store(options), limit=options["max_size"])
+        after = sides.candidate(candidate)
+        before = sides.base(base, after.file.result)
+        made = _compared(before, after, gates, options)
+    if before.missing:
+        output.write_error(f"cg-bench: warning: {before.remarks[0]}\n")
     try:
         deliver(made, options)
     except BrokenPipeError:
         output.forget(sys.stdout)  # that nobody reads on must not make a regression green
-    return exit_code(made.comparison)
+    code = exit_code(made.comparison)
+    # Where there is nothing to compare with, that is no fault of the candidate; its failures and limits still count.
+    return FINE if before.missing and not options["require_baseline"] and code == NotComparableError.exit_code else code
 
 
-def _compared(
-    base: ResultFile,
-    candidate: ResultFile,
-    names: tuple[str, str],
-    gates: Gates,
-    options: dict[str, Any],
-) -> Report:
+def _compared(base: Side, candidate: Side, gates: Gates, options: dict[str, Any]) -> Report:
     from cachegrind_bench.compare.comparison import compare
     from cachegrind_bench.model.patterns import matches
 
     pattern = options["pattern"]
-    comparison = compare(
-        base.result, candidate.result, gates, wanted=lambda name: pattern is None or matches(name, pattern)
+    before, after = base.file, candidate.file
+    comparison = replace(
+        compare(before.result, after.result, gates, wanted=lambda name: pattern is None or matches(name, pattern)),
+        remarks=(*base.remarks, *candidate.remarks),
     )
     if pattern is not None and not comparison.differences:
-        known = ", ".join(item.id for item in candidate.result.benchmarks[:10]) or "no benchmarks at all"
+        known = ", ".join(item.id for item in after.result.benchmarks[:10]) or "no benchmarks at all"
         raise UsageError(f"neither side has a benchmark {pattern!r}", hint=f"the candidate has {known}")
+    names = base.name, candidate.name
     return report(
-        comparison, base.profile, candidate.profile, wanted=wanted_of(options), rows=options["rows"], names=names
+        comparison, before.profile, after.profile, wanted=wanted_of(options), rows=options["rows"], names=names
     )

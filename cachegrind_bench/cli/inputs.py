@@ -70,32 +70,46 @@ def open_result_file(name: str, *, limit: int = DEFAULT_LIMIT) -> Generator[Resu
     """
     from cachegrind_bench.model.resultfile import open_result
 
+    with open_input(name, limit=limit) as stream:
+        yield open_result(stream, shown_name(name), max(limit // _PIECE, _LEAST_PIECE))
+
+
+@contextmanager
+def open_input(name: str, *, limit: int = DEFAULT_LIMIT, hint: str = _HINT) -> Generator[BinaryIO]:
+    """Open a file of up to `limit` bytes, '-' being stdin, so that it can be read twice. UsageError if it cannot be read.
+
+    `hint` says where such files come from.
+    """
     with ExitStack() as stack:
-        if name == "-":
-            if sys.stdin is None:  # started with a closed descriptor
-                raise UsageError("cannot read stdin: it is closed", hint=_HINT)
-            name, stream = "<stdin>", _spooled(sys.stdin.buffer, "<stdin>", limit, stack)
-        else:
-            stream = _opened(name, limit, stack)
-        yield open_result(stream, name, max(limit // _PIECE, _LEAST_PIECE))
+        if name != "-":
+            yield _opened(name, limit, stack, hint)
+            return
+        if sys.stdin is None:  # started with a closed descriptor
+            raise UsageError("cannot read stdin: it is closed", hint=hint)
+        yield _spooled(sys.stdin.buffer, shown_name(name), limit, stack, hint)
 
 
-def _opened(name: str, limit: int, stack: ExitStack) -> BinaryIO:
+def shown_name(name: str) -> str:
+    """Return what errors call this input."""
+    return "<stdin>" if name == "-" else name
+
+
+def _opened(name: str, limit: int, stack: ExitStack, hint: str) -> BinaryIO:
     try:
         mode = os.stat(name).st_mode
         if stat.S_ISCHR(mode) or stat.S_ISBLK(mode):
-            raise UsageError(f"cannot read {name}: it is a device", hint=_HINT)
+            raise UsageError(f"cannot read {name}: it is a device", hint=hint)
         stream = stack.enter_context(open(name, "rb"))  # noqa: SIM115 - the stack closes it
     except OSError as error:
-        raise UsageError(f"cannot read {name}: {error.strerror}", hint=_HINT) from error
+        raise UsageError(f"cannot read {name}: {error.strerror}", hint=hint) from error
     status = os.fstat(stream.fileno())
     if not stat.S_ISREG(status.st_mode):  # a pipe, as of `<(command)`
-        return _spooled(stream, name, limit, stack)
+        return _spooled(stream, name, limit, stack, hint)
     _check_size(name, status.st_size, limit, str(status.st_size))
     return stream
 
 
-def _spooled(source: BinaryIO, name: str, limit: int, stack: ExitStack) -> BinaryIO:
+def _spooled(source: BinaryIO, name: str, limit: int, stack: ExitStack, hint: str) -> BinaryIO:
     """Copy what cannot be read twice to a file without a name."""
     size = 0
     try:
@@ -106,8 +120,9 @@ def _spooled(source: BinaryIO, name: str, limit: int, stack: ExitStack) -> Binar
         try:
             chunk = source.read(_CHUNK)
         except OSError as error:
-            raise UsageError(f"cannot read {name}: {error.strerror}", hint=_HINT) from error
+            raise UsageError(f"cannot read {name}: {error.strerror}", hint=hint) from error
         if not chunk:
+            copy.seek(0)
             return copy
         size += len(chunk)
         _check_size(name, size, limit, f"more than {limit}")

@@ -35,6 +35,7 @@ COMMANDS = {
     "check": "Measure and compare in one step, made for 'git bisect run'.",
     "ab": "Measure two commits here and now, and compare them.",
     "baseline": "List, show, remove or update saved baselines.",
+    "history": "Keep results: list, export, import, sync what was stored.",
     "verify": "Hunt noise: what makes this command's counts change?",
     "doctor": "Examine this machine: Valgrind, the seal, git.",
 }

@@ -20,6 +20,7 @@ from cachegrind_bench.cli.measuring import (
 )
 from cachegrind_bench.cli.options import format_option
 from cachegrind_bench.cli.report import deliver_report, report_text
+from cachegrind_bench.cli.storing import save_options, saving, storing_failure
 from cachegrind_bench.cli.suite import refuse_options_of_a_suite, run_suite, suite_options
 from cachegrind_bench.errors import UsageError
 
@@ -38,6 +39,7 @@ Examples:
   cg-bench run --id startup -o result.json -- ./server --check-config
   cg-bench run --repeat 3 --env DATABASE_URL -- pytest -q tests/test_speed.py
   cg-bench run --save-baseline main -- python benchmark.py
+  cg-bench run --save --store git:cg-bench-data@origin
   cg-bench run --prepare 'rm -rf build' -- make -s
   cg-bench run --model ir -o - -- sort data.txt > result.json
 """
@@ -49,6 +51,7 @@ Examples:
     epilog=_EPILOG,
 )
 @suite_options
+@save_options
 @click.option("--save-baseline", metavar="NAME", help="Keep the result as a baseline, for 'cg-bench diff NAME ...'.")
 @measuring_options
 @click.option("--keep-out-files", metavar="DIR", help="Copy Valgrind's out files here, for cg_annotate or KCachegrind.")
@@ -80,7 +83,9 @@ def _run_command(options: dict[str, Any]) -> None:
         saved.prepare(name)
         refuse_to_drop(saved, name, {plan.benchmark_id})
     keep = None if options["keep_out_files"] is None else _directory(Path(options["keep_out_files"]))
-    result = measured(plan, options, keep=keep)
+    history = saving(options)
+    with storing_failure(history, plan, options):
+        result = measured(plan, options, keep=keep)
     if name is not None:
         saved.save(name, encode(result))
         if not options["quiet"]:
@@ -90,6 +95,8 @@ def _run_command(options: dict[str, Any]) -> None:
         lambda: report_text(result, result.benchmarks, options["form"], lambda item: report.measured(item, result.env)),
         options,
     )
+    if history is not None:
+        history.keep(result)
 
 
 def _directory(path: Path) -> Path:

@@ -17,6 +17,7 @@ from cachegrind_bench.model.patterns import matches
 
 if TYPE_CHECKING:
     from cachegrind_bench.model.result import Benchmark
+    from cachegrind_bench.model.resultfile import ResultFile
     from cachegrind_bench.render.report import Report
 
 _EPILOG = """\b
@@ -40,22 +41,29 @@ Examples:
 @click.argument("file")
 def command(*, file: str, top: int, sort: str, pattern: str | None, form: str, max_size: int) -> None:
     """Show a result FILE ('-' is stdin) or saved baseline: score, hits, events, hottest functions, seal and origin."""
-    from cachegrind_bench.render.report import shown, sort_name
+    from cachegrind_bench.render.report import sort_name
 
     sort_name(sort)
     with open_result_file(resolve(file, working_directory()), limit=max_size) as source:
-        result = source.result
-        chosen = [item for item in result.benchmarks if pattern is None or matches(item.id, pattern)]
-        if not chosen:
-            known = ", ".join(item.id for item in result.benchmarks[:10]) or "none at all"
-            raise UsageError(
-                f"{file} has no benchmark {pattern!r}" if pattern else f"{file} has no benchmarks",
-                hint=f"it has: {known}",
-            )
-
-        def report_of(benchmark: Benchmark) -> Report:
-            whole = replace(benchmark, profile=source.profile(benchmark.id))
-            return shown(result, whole, top=top, sort=sort)
-
-        text = report_text(result, chosen, form, report_of)
+        text = shown_text(source, file, top=top, sort=sort, pattern=pattern, form=form)
     output.write(text)
+
+
+def shown_text(source: ResultFile, name: str, *, top: int, sort: str, pattern: str | None, form: str) -> str:
+    """Return the report of an opened result, which the user knows by this name. UsageError if nothing in it is meant."""
+    from cachegrind_bench.render.report import shown
+
+    result = source.result
+    chosen = [item for item in result.benchmarks if pattern is None or matches(item.id, pattern)]
+    if not chosen:
+        known = ", ".join(item.id for item in result.benchmarks[:10]) or "none at all"
+        raise UsageError(
+            f"{name} has no benchmark {pattern!r}" if pattern else f"{name} has no benchmarks",
+            hint=f"it has: {known}",
+        )
+
+    def report_of(benchmark: Benchmark) -> Report:
+        whole = replace(benchmark, profile=source.profile(benchmark.id))
+        return shown(result, whole, top=top, sort=sort)
+
+    return report_text(result, chosen, form, report_of)

@@ -15,6 +15,7 @@ from cachegrind_bench.cli.measuring import refuse_to_drop, write_result
 from cachegrind_bench.cli.options import typed, working_directory
 from cachegrind_bench.cli.report import deliver_report
 from cachegrind_bench.cli.selection import configuration, selected, selection_options
+from cachegrind_bench.cli.storing import saving
 from cachegrind_bench.cli.suitejobs import measure_suite
 from cachegrind_bench.errors import MeasurementError, UsageError
 
@@ -73,6 +74,7 @@ def run_suite(options: dict[str, Any]) -> int:
             refuse_to_drop(saved, name, {spec.id for spec in selection.specs})
     with suppress(UsageError):  # only to remember how long each takes
         make_store(saved.store)
+    history = saving(options)
     result, outcome, reused = measure_suite(selection, options, found.root, saved.store)
     failed = [item.id for item in result.benchmarks if item.status is not Status.OK]
     if result.benchmarks or not outcome.unfinished:  # a shard may be empty
@@ -96,6 +98,8 @@ def run_suite(options: dict[str, Any]) -> int:
         )
     if outcome.interrupted:
         raise KeyboardInterrupt
+    if history is not None and result.benchmarks:
+        history.keep(result)
     return MeasurementError.exit_code if failed or outcome.unfinished else 0
 
 

@@ -5,11 +5,14 @@ Each check takes the text and the name of its key; UsageError if it will not do.
 
 from __future__ import annotations
 
+import re
+
 from cachegrind_bench.config.duration import milliseconds
 from cachegrind_bench.errors import UsageError
 from cachegrind_bench.hermetic.environment import Request
 from cachegrind_bench.model import thresholds
 from cachegrind_bench.model.score import CostModel
+from cachegrind_bench.store.open import FORMS, without_password
 from cachegrind_bench.valgrind.options import Cache
 
 
@@ -63,6 +66,12 @@ def own_limit(value: str, key: str) -> None:
             f"{key} {value!r} names a benchmark, but stands in the table of one",
             hint=f"did you mean {value.rpartition(':')[2]!r}?",
         )
+
+
+def store(value: str, key: str) -> None:
+    """Take the URL of a store; whether there is one is asked by whoever opens it."""
+    if re.match(r"(?:file:|git:|sqlite:///|postgresql://)[^\s]", value) is None or "\0" in value:
+        raise UsageError(f"{key} {without_password(value)!r} names no store", hint=FORMS)
 
 
 def duration(value: str, key: str) -> None:

@@ -138,6 +138,15 @@ DEFAULTS: tuple[Key, ...] = (
         also=("threads", "workers", "parallel"),
     ),
     Key(
+        name="store",
+        kind=Kind.TEXT,
+        meaning="Where the history is kept: `file:DIR`, `git:BRANCH[@REMOTE]`, `sqlite:///PATH` or `postgresql://…`.",
+        default="file:.cg-bench",
+        example='"git:cg-bench-data@origin"',
+        check=checks.store,
+        also=("history", "database", "db", "storage"),
+    ),
+    Key(
         name=BENCHMARK_TABLE,
         kind=Kind.BENCHMARKS,
         meaning="The benchmarks: one `[[benchmark]]` table for each.",

@@ -16,6 +16,11 @@ def grouped(number: int) -> str:
     return f"{number:,}"
 
 
+def counted(count: int, noun: str) -> str:
+    """Return a number of things, as 1 run or 2,345 runs."""
+    return f"{grouped(count)} {noun}{'' if count == 1 else 's'}"
+
+
 def share(part: int, whole: int) -> str:
     """Return a part of a whole in percent, as 12.3 %."""
     return f"{100 * part / whole:.1f} %" if whole else "-"

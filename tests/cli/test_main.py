@@ -35,6 +35,7 @@ ARGUMENTS = {
     "ab": ["main"],
     "check": ["--base", "r.json", "--", "/bin/true"],
     "baseline": ["update", "main", "r.json"],
+    "history": ["add", "r.json"],
     "verify": ["--", "/bin/true"],
     "doctor": [],
 }
@@ -94,6 +95,7 @@ DEPTHS = {
     "ab": "cachegrind_bench.vcs.revisions.try_git",
     "check": "cachegrind_bench.model.resultfile.open_result",
     "baseline": "cachegrind_bench.model.resultfile.open_result",
+    "history": "cachegrind_bench.model.resultfile.open_result",
     "verify": "cachegrind_bench.measure.verify.verified",
     "doctor": "cachegrind_bench.measure.doctor.examine",
 }

@@ -1,0 +1,79 @@
+"""Texts from foreign files as the fields of a run, each checked. Must not know which file they stand in."""
+
+from __future__ import annotations
+
+import re
+from datetime import UTC, datetime
+
+from cachegrind_bench.model.metrics import EVENTS, Counts
+from cachegrind_bench.model.result import Commit, Score
+from cachegrind_bench.model.score import CostModel
+
+_UID = re.compile(r"[0-9a-f]{16}", re.ASCII)
+_KEY = re.compile(r"[0-9a-f]{8,64}", re.ASCII)
+_SHA = re.compile(r"[0-9a-f]{12,64}", re.ASCII)
+_TIME = re.compile(r"[0-9]{4}-[0-9]{2}-[0-9]{2}T[0-9]{2}:[0-9]{2}:[0-9]{2}Z", re.ASCII)
+_COUNT = re.compile(r"[0-9]{1,18}", re.ASCII)
+
+
+def uid(text: str) -> str:
+    """Return this uid of a run. ValueError for what is none, as below."""
+    return _matching(_UID, text, "the uid of a run, 16 hex digits")
+
+
+def environment_key(text: str) -> str:
+    """Return this key of an environment."""
+    return _matching(_KEY, text, "a key, 8 to 64 hex digits")
+
+
+def time(text: str) -> str:
+    """Return this time, which is UTC, as 2026-01-31T12:00:00Z."""
+    seconds(_matching(_TIME, text, "a time, as 2026-01-31T12:00:00Z"))
+    return text
+
+
+def seconds(text: str) -> int:
+    """Return a time as seconds since 1970. ValueError if there is no such day or hour."""
+    try:
+        return int(datetime.fromisoformat(text.removesuffix("Z")).replace(tzinfo=UTC).timestamp())
+    except ValueError:
+        raise ValueError(f"{text[:40]!r} is no time that there is") from None
+
+
+def commit(sha: str, parent: str, branch: str, dirty: str, committed_at: str) -> Commit | None:
+    """Return the commit of these texts, empty where something is not known; None without an id."""
+    if not sha:
+        return None
+    if dirty not in {"true", "false"}:
+        raise ValueError(f"{dirty[:40]!r} is neither true nor false")
+    return Commit(
+        sha=_matching(_SHA, sha, "the id of a commit"),
+        parent=_matching(_SHA, parent, "the id of a commit") if parent else None,
+        branch=branch or None,
+        dirty=dirty == "true",
+        committed_at=time(committed_at),
+    )
+
+
+def counts(texts: dict[str, str]) -> Counts:
+    """Return the nine counts of these texts by event."""
+    missing = [event for event in EVENTS if event not in texts]
+    if missing:
+        raise ValueError(f"{missing[0]} is missing")
+    return Counts.of([int(_matching(_COUNT, texts[event], f"a count of {event}")) for event in EVENTS])
+
+
+def score(model: str, value: str, found: Counts) -> Score:
+    """Return the score under the model of this name. ValueError unless it is that of the counts."""
+    weights = CostModel.parse(model)
+    if weights.name != model:
+        raise ValueError(f"the model {model[:40]!r} is written {weights.name!r}")
+    if value != str(weights.score(found)):
+        raise ValueError(f"these counts give {weights.score(found)} under {model}, not {value[:40]}")
+    return Score(model=model, value=weights.score(found))
+
+
+def _matching(pattern: re.Pattern[str], text: str, what: str) -> str:
+    if pattern.fullmatch(text) is None:
+        raise ValueError(f"{text[:40]!r} is not {what}")
+    return text

@@ -1,0 +1,85 @@
+"""A history as lines of JSON, each a record with all it holds: the one format that loses nothing.
+
+A line is exactly what a store keeps, so the uid of a record is that of its line.
+"""
+
+from __future__ import annotations
+
+import json
+from typing import TYPE_CHECKING, Any, NoReturn
+
+from cachegrind_bench.errors import FileFormatError
+from cachegrind_bench.model.codec import decode
+from cachegrind_bench.model.decoder import FAMILY
+from cachegrind_bench.store.checking import wrong_with
+from cachegrind_bench.store.record import RENAME_SCHEMA, Record, named_record, run_record, uid_of
+
+if TYPE_CHECKING:
+    from collections.abc import Iterable, Iterator
+    from typing import BinaryIO
+
+# In bytes: a record is at most as long as a result file may be.
+_LONGEST = 250_000_000
+
+
+def write(records: Iterable[Record]) -> Iterator[bytes]:
+    """Return the lines of these records."""
+    for record in records:
+        yield record.data
+
+
+def read(stream: BinaryIO, name: str) -> Iterator[Record]:
+    """Return the records of these lines; blank lines are passed over. FileFormatError with the line that is none.
+
+    A line may have other spaces, or another order of keys, than a record has; profiles and outputs are left out.
+    """
+    number = 0
+    while line := stream.readline(_LONGEST):
+        number += 1
+        if line.strip():
+            yield _record(line, name, number)
+
+
+def read_again(stream: BinaryIO, name: str, names: Iterable[str]) -> Iterator[Record]:
+    """Return the records that `read` returned, by their names, without looking at what is in them a second time."""
+    known = iter(names)
+    number = 0
+    while line := stream.readline(_LONGEST):
+        number += 1
+        if line.strip():
+            record = Record(name=next(known, ""), data=line)
+            yield record if record.uid[:8] in record.name else _record(line, name, number)
+
+
+def _record(line: bytes, name: str, number: int) -> Record:
+    try:
+        document: Any = json.loads(line, parse_constant=_refuse)
+        schema = str(document["schema"])
+        data = json.dumps(document, sort_keys=True, ensure_ascii=False, separators=(",", ":")).encode() + b"\n"
+    except (ValueError, TypeError, KeyError, RecursionError) as error:
+        what = f"no line of a history: {error if isinstance(error, ValueError) else 'it is no object with a schema'}"
+        raise FileFormatError(what[:300], path=name, line=number, hint=_HINT) from error
+    if schema == RENAME_SCHEMA:
+        record = Record(name=f"renames/{uid_of(data)}.json", data=data)
+    elif schema.startswith(FAMILY):
+        record = _run(data, f"{name}:{number}")
+    else:
+        raise FileFormatError(f"its schema is {schema[:80]!r}, no record's", path=name, line=number, hint=_HINT)
+    problem = wrong_with(record)
+    if problem is not None:
+        raise FileFormatError(problem, path=name, line=number)
+    return record
+
+
+def _run(data: bytes, name: str) -> Record:
+    result = decode(data, name)
+    if any(item.profile is not None or item.output is not None for item in result.benchmarks):
+        return run_record(result)
+    return named_record(result, data)
+
+
+def _refuse(constant: str) -> NoReturn:
+    raise ValueError(f"{constant} is no number")
+
+
+_HINT = "such files are written by 'cg-bench history export --format jsonl'"

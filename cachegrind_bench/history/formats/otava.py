@@ -1,0 +1,57 @@
+"""A history as the CSV file that Apache Otava (once Hunter) imports: a row for each run, two columns for each benchmark.
+
+Otava takes no empty cell, so a file has runs with all of the same benchmarks only. Carries scores and Ir; nothing can be
+read back.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import TYPE_CHECKING
+
+from cachegrind_bench.history.formats.csvformat import guarded, line
+
+if TYPE_CHECKING:
+    from collections.abc import Iterable
+
+    from cachegrind_bench.model.history import Snapshot
+
+ATTRIBUTES = ("commit", "branch", "run", "environment")
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Table:
+    """The text of the file, and how many runs are not in it, as they lack a benchmark that the last run has."""
+
+    text: str
+    left_out: int
+
+
+def write(runs: Iterable[Snapshot]) -> Table:
+    """Return the table of the benchmarks that went well in the last run, one column for the score, one for Ir.
+
+    Runs of dirty checkouts are left out, and those without a commit; they come in the order they are given in, which is
+    that of their commits.
+    """
+    found = list(runs)
+    clean = [run for run in found if run.commit is not None and not run.commit.dirty]
+    names = sorted(point.id for point in clean[-1].points if point.counts is not None) if clean else []
+    columns = [guarded(f"{name}{suffix}") for name in names for suffix in (".score", ".Ir")]
+    rows = [row for run in clean if (row := _row(run, names)) is not None]
+    lines = [line(("time", *ATTRIBUTES, *columns)), *map(line, rows)]
+    return Table(text="".join(lines), left_out=len(found) - len(rows))
+
+
+def _row(run: Snapshot, names: list[str]) -> tuple[str, ...] | None:
+    """Return the cells of a run; None if it lacks one of these benchmarks."""
+    points = {point.id: point for point in run.points}
+    numbers: list[str] = []
+    for name in names:
+        point = points.get(name)
+        if point is None or point.counts is None or point.score is None:
+            return None
+        numbers += [str(point.score.value), str(point.counts.Ir)]
+    commit = run.commit
+    if commit is None:
+        return None
+    return commit.committed_at, commit.sha, guarded(commit.branch or ""), run.uid, run.env_key, *numbers
