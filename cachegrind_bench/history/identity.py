@@ -1,0 +1,33 @@
+"""The names of findings: the same from report to report, as long as it is the same change. Pure."""
+
+from __future__ import annotations
+
+import hashlib
+import json
+from typing import TYPE_CHECKING
+
+if TYPE_CHECKING:
+    from collections.abc import Collection, Iterable
+
+    from cachegrind_bench.history.values import Kind
+
+
+def identity(kind: Kind, benchmark: str, key: str, anchor: str) -> str:
+    """Return 12 hex digits for a change that came with the commit `anchor`, or that has no such commit ("")."""
+    text = json.dumps([kind.value, benchmark, key, anchor], ensure_ascii=True, separators=(",", ":"))
+    return hashlib.sha256(text.encode("ascii")).hexdigest()[:12]
+
+
+def known_identity(
+    kind: Kind, benchmark: str, key: str, anchors: Iterable[str], previous: Collection[str] | None
+) -> str:
+    """Return the identity after the first of these commits, or one from the previous report that belongs to a later one.
+
+    The first is where the change was measured first. If a commit before it is measured afterwards, it is another one:
+    who knows the previous report finds the old name by the commit that was first then.
+    """
+    names = (identity(kind, benchmark, key, anchor) for anchor in anchors)
+    own = next(names)
+    if not previous or own in previous:
+        return own
+    return next((name for name in names if name in previous), own)

@@ -1,0 +1,131 @@
+"""The values of a trend report: rows, headline, health. What they say is found by `trend`, how it looks by renderers."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from fractions import Fraction
+from typing import TYPE_CHECKING
+
+from cachegrind_bench.history.values import Kind, State
+
+if TYPE_CHECKING:
+    from collections.abc import Mapping
+
+    from cachegrind_bench.history.values import CommitNote, Finding, Reading
+
+# Those that still ask for a decision.
+STANDING = (State.NEW, State.OPEN)
+WORSE = (Kind.REGRESSION, Kind.CREEP)
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Provenance:
+    """Where a report comes from, as text: each of `notes` is a name and a value that a renderer lists as they are.
+
+    `commit_url` is the address of a commit with `{sha}` in it, or None.
+    """
+
+    title: str
+    created_at: str
+    tool_version: str
+    store: str
+    branch: str | None = None
+    commit_url: str | None = None
+    notes: tuple[tuple[str, str], ...] = ()
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Against:
+    """The latest reading next to an earlier one; `base` is None if there was none, `comparable` False if keys differ."""
+
+    base: Reading | None
+    latest: Reading
+
+    @property
+    def comparable(self) -> bool:
+        """Whether both were measured alike."""
+        return self.base is not None and self.base.key == self.latest.key
+
+    @property
+    def change(self) -> Fraction | None:
+        """The relative change since; None if it cannot be told."""
+        if self.base is None or not self.comparable:
+            return None
+        return relative(self.base.value, self.latest.value)
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Row:
+    """One benchmark: its readings within the window, what was found in it, and its latest reading next to earlier ones.
+
+    `impact` is the largest relative increase that stands, 0 if none does. `key_changes` are the indices of readings
+    that were measured otherwise than the one before. `missing` tells that the newest measured commit has no reading.
+    """
+
+    id: str
+    model: str
+    readings: tuple[Reading, ...]
+    failed: tuple[int, ...]
+    findings: tuple[Finding, ...]
+    key_changes: tuple[int, ...]
+    latest: Reading | None
+    day: Against | None
+    week: Against | None
+    month: Against | None
+    release: Against | None
+    impact: Fraction
+    missing: bool
+    failing: bool
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Headline:
+    """How many findings of each sort there are; `creeping` ones are also among the new or open ones, `unstable` are not."""
+
+    new: int
+    open: int
+    recovered: int
+    acknowledged: int
+    creeping: int
+    improved: int
+    unstable: int
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Health:
+    """What weakens the report: the names of benchmarks, and counts of runs that are in no series."""
+
+    failing: tuple[str, ...]
+    failed_before: tuple[str, ...]
+    missing: tuple[str, ...]
+    unstable: tuple[str, ...]
+    differing: tuple[tuple[str, str], ...]
+    dirty: int
+    elsewhere: int
+    without_commit: int
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Trend:
+    """A trend report. `commits` are those of the window, the first of which has the index `first` on the line.
+
+    `releases` are pairs of an index and a name within the window, `release` is what rows are compared with: the last one
+    before the newest measured commit. Rows stand by impact, findings by state.
+    """
+
+    headline: Headline
+    rows: tuple[Row, ...]
+    findings: tuple[Finding, ...]
+    first: int
+    commits: tuple[CommitNote, ...]
+    noted: Mapping[str, CommitNote]
+    releases: tuple[tuple[int, str], ...]
+    release: str | None
+    measured: int
+    health: Health
+    provenance: Provenance
+
+
+def relative(before: int, after: int) -> Fraction:
+    """Return the relative change between two values; from nothing to something is 1, as far as it goes."""
+    return Fraction(after - before, before) if before else Fraction(int(after > 0))

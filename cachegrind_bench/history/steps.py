@@ -1,0 +1,124 @@
+"""Where a row of comparable readings steps from one level to another.
+
+Knows numbers only; must not know commits, nor what becomes of a step later.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from fractions import Fraction
+from typing import TYPE_CHECKING
+
+from cachegrind_bench.history.noise import MILLION, is_clear, penalty
+from cachegrind_bench.history.partition import median, partition
+
+if TYPE_CHECKING:
+    from collections.abc import Sequence
+
+# A level is told by so many readings next to the step, as further away it may have crept.
+_NEAR = 9
+# A change that came at once shows in the few readings around it; one that crept does not.
+_AT_ONCE = 3
+# So many readings on one side tell whether the level moves by itself.
+_LONG = 20
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Step:
+    """The level changed from `before` to `after`, whose first reading is the one `at` this place.
+
+    `confirmed` is False while only one reading speaks for the new level, or for the old one.
+    """
+
+    at: int
+    before: int
+    after: int
+    confirmed: bool
+
+
+def find_steps(values: Sequence[int], least: int) -> tuple[Step, ...]:
+    """Return the steps of at least `least` ppm, in order.
+
+    A single reading that is off, with others after it, is no step. Nor is a slow change, however far it goes.
+    """
+    if len(values) < 2 or (max(values) - min(values)) * MILLION < least * max(abs(min(values)), 1):
+        return ()
+    starts = _without_spikes(values, list(partition(values, penalty(values, least))))
+    starts = _worth(values, starts, least)
+    last = len(values) - 1
+    if last > starts[-1] and _matters(values, (starts[-1], last, last + 1), least):
+        starts.append(last)
+    ends = [*starts[1:], len(values)]
+    found: list[Step] = []
+    for number, at in enumerate(starts[1:], 1):
+        first, end = starts[number - 1], ends[number]
+        before, after = _levels(values, first, at, end)
+        found.append(Step(at=at, before=before, after=after, confirmed=at > 1 and at < last))
+    return tuple(found)
+
+
+def _without_spikes(values: Sequence[int], starts: list[int]) -> list[int]:
+    """Give a level of a single reading to the neighbour that is nearer to it, unless it lies on the way from one to the other."""
+    starts = starts.copy()
+    number = 1
+    while number < len(starts) - 1:
+        at, end = starts[number], starts[number + 1]
+        stop = starts[number + 2] if number + 2 < len(starts) else len(values)
+        left, right = median(values[starts[number - 1] : at]), median(values[end:stop])
+        if end - at > 1 or left < values[at] < right or left > values[at] > right:
+            number += 1
+            continue
+        nearer_right = abs(values[at] - right) < abs(values[at] - left)
+        del starts[number + 1 if nearer_right else number]
+    return starts
+
+
+def _worth(values: Sequence[int], starts: list[int], least: int) -> list[int]:
+    """Join levels until all steps between them matter."""
+    bounds = [*starts, len(values)]
+    matter = [_matters(values, bounds[number : number + 3], least) for number in range(len(starts) - 1)]
+    while False in matter:
+        gone = matter.index(False)
+        del bounds[gone + 1], matter[gone]
+        for number in range(max(gone - 1, 0), min(gone + 1, len(matter))):
+            matter[number] = _matters(values, bounds[number : number + 3], least)
+    return bounds[:-1]
+
+
+def _matters(values: Sequence[int], bounds: Sequence[int], least: int) -> bool:
+    """Tell whether the step from one level to the next is real; `bounds` are the begin of both, and the end."""
+    first, at, end = bounds
+    before, after = _levels(values, first, at, end)
+    old, new = values[max(first, at - _AT_ONCE) : at], values[at : min(end, at + _AT_ONCE)]
+    rises = after > before
+    # Of two readings the one nearer to the other level counts.
+    at_once = _towards(new, down=rises) - _towards(old, down=not rises)
+    drift = _drift(values, first, at, end)
+    # Medians are half the readings of both sides apart, and what would have moved in that time anyway is no step.
+    changes = [
+        after - before - drift * (min(at - first, _NEAR) + min(end - at, _NEAR)) / 2,
+        at_once - drift * (len(old) + len(new)) / 2,
+    ]
+    if not all(change > 0 if rises else change < 0 for change in changes):
+        return False
+    return is_clear(values, at, before, min(changes, key=abs), least)
+
+
+def _drift(values: Sequence[int], first: int, at: int, end: int) -> Fraction:
+    """Return by how much the longer of two levels moves by itself, per reading; 0 if both are short."""
+    old, new = values[max(first, at - _LONG) : at], values[at : min(end, at + _LONG)]
+    level = old if len(old) >= len(new) else new
+    half = len(level) // 2
+    if half < _AT_ONCE:
+        return Fraction(0)
+    return Fraction(median([after - before for before, after in zip(level, level[half:], strict=False)]), half)
+
+
+def _towards(values: Sequence[int], *, down: bool) -> int:
+    """Return the median; of an even number of values, the lower or the upper one."""
+    return sorted(values)[(len(values) - 1) // 2 if down else len(values) // 2]
+
+
+def _levels(values: Sequence[int], first: int, at: int, end: int) -> tuple[int, int]:
+    """Return the levels right before and after a place."""
+    return median(values[max(first, at - _NEAR) : at]), median(values[at : min(end, at + _NEAR)])

@@ -1,0 +1,173 @@
+"""What a trend report says of series and findings over a window of commits: what is compared, counted, and in which order.
+
+Knows values; must not know where they were stored, how changes were found, or what a report looks like.
+"""
+
+from __future__ import annotations
+
+from bisect import bisect_left, bisect_right
+from datetime import UTC, datetime, timedelta
+from fractions import Fraction
+from itertools import accumulate, pairwise
+from typing import TYPE_CHECKING
+
+from cachegrind_bench.history.report import STANDING, WORSE, Against, Headline, Health, Row, Trend, relative
+from cachegrind_bench.history.values import Kind, State
+
+if TYPE_CHECKING:
+    from collections.abc import Sequence
+
+    from cachegrind_bench.history.report import Provenance
+    from cachegrind_bench.history.series import LeftOut, SeriesSet
+    from cachegrind_bench.history.values import CommitNote, Finding, Release, Series
+
+_STATES = {State.NEW: 0, State.OPEN: 1, State.ACKNOWLEDGED: 2, State.RECOVERED: 3}
+_KINDS = {Kind.REGRESSION: 0, Kind.CREEP: 1, Kind.UNSTABLE: 2, Kind.IMPROVEMENT: 3}
+# For commits whose time nobody can read; before this, subtracting days could leave the calendar.
+_EARLIEST = datetime(1970, 1, 1, tzinfo=UTC)
+
+
+def window(line: Sequence[CommitNote], *, since: datetime | None = None, last: int | None = None) -> int:
+    """Return the index of the first commit that is neither before `since` nor before the `last` so many."""
+    by_count = max(0, len(line) - last) if last is not None else 0
+    by_time = bisect_left(_times(line), since) if since is not None else 0
+    return max(by_count, by_time)
+
+
+def trend(
+    found: SeriesSet,
+    findings: Sequence[Finding],
+    provenance: Provenance,
+    *,
+    releases: Sequence[Release] = (),
+    first: int = 0,
+) -> Trend:
+    """Arrange a report on all series over the commits from `first` on; releases elsewhere than on the line are left out."""
+    line, times = found.line, _times(found.line)
+    places = {note.sha: number for number, note in enumerate(line)}
+    ids = {series.id for series in found.series}
+    told = tuple(sorted((finding for finding in findings if finding.benchmark in ids), key=_order))
+    tagged = sorted((places[tag.sha], tag.name) for tag in releases if tag.sha in places)
+    newest = max((series.readings[-1].index for series in found.series if series.readings), default=-1)
+    ran = max([newest, *(series.failed[-1] for series in found.series if series.failed)])
+    before = [(place, name) for place, name in tagged if place < newest]
+    release = before[-1] if before else None
+    by_benchmark: dict[str, list[Finding]] = {series.id: [] for series in found.series}
+    for finding in told:
+        by_benchmark[finding.benchmark].append(finding)
+    rows = [
+        _row(series, by_benchmark[series.id], times=times, release=release, first=first, ran=ran)
+        for series in found.series
+    ]
+    rows.sort(key=_by_impact)
+    return Trend(
+        headline=_headline(told),
+        rows=tuple(rows),
+        findings=told,
+        first=first,
+        commits=tuple(line[first:]),
+        noted={note.sha: note for note in line},
+        releases=tuple((place, name) for place, name in tagged if place >= first),
+        release=None if release is None else release[1],
+        measured=len({reading.index for row in rows for reading in row.readings}),
+        health=_health(rows, told, found.left_out),
+        provenance=provenance,
+    )
+
+
+def _row(
+    series: Series,
+    findings: list[Finding],
+    *,
+    times: list[datetime],
+    release: tuple[int, str] | None,
+    first: int,
+    ran: int,
+) -> Row:
+    readings = series.readings
+    latest = readings[-1] if readings else None
+    indices = [reading.index for reading in readings]
+
+    def against(index: int) -> Against | None:
+        """Compare with the last reading at or before this commit."""
+        if latest is None:
+            return None
+        place = bisect_right(indices, index)
+        return Against(base=readings[place - 1] if place else None, latest=latest)
+
+    def days(number: int) -> Against | None:
+        # Counted back from the newest commit, not from now: a report of an old state says the same again.
+        return against(bisect_right(times, times[-1] - timedelta(days=number)) - 1) if times else None
+
+    last_run = max([*indices[-1:], *series.failed[-1:]], default=-1)
+    changes = (now.index for then, now in pairwise(readings) if then.key != now.key)
+    standing = (finding for finding in findings if finding.state in STANDING and finding.kind in WORSE)
+    return Row(
+        id=series.id,
+        model=series.model,
+        readings=tuple(reading for reading in readings if reading.index >= first),
+        failed=tuple(index for index in series.failed if index >= first),
+        findings=tuple(findings),
+        key_changes=tuple(index for index in changes if index >= first),
+        latest=latest,
+        day=days(1),
+        week=days(7),
+        month=days(30),
+        release=against(release[0]) if release is not None else None,
+        impact=max((relative(finding.before, finding.after) for finding in standing), default=Fraction(0)),
+        missing=last_run < ran,
+        failing=bool(series.failed) and last_run == series.failed[-1],
+    )
+
+
+def _by_impact(row: Row) -> tuple[object, ...]:
+    moved = row.month.change if row.month is not None else None
+    return -row.impact, not row.failing, -abs(moved or 0), row.id
+
+
+def _order(finding: Finding) -> tuple[object, ...]:
+    size = abs(relative(finding.before, finding.after))
+    return _STATES[finding.state], _KINDS[finding.kind], -size, finding.benchmark, finding.index, finding.id
+
+
+def _headline(findings: Sequence[Finding]) -> Headline:
+    def count(*states: State, kinds: Sequence[Kind]) -> int:
+        return sum(finding.state in states and finding.kind in kinds for finding in findings)
+
+    return Headline(
+        new=count(State.NEW, kinds=WORSE),
+        open=count(State.OPEN, kinds=WORSE),
+        recovered=count(State.RECOVERED, kinds=WORSE),
+        acknowledged=count(State.ACKNOWLEDGED, kinds=tuple(Kind)),
+        creeping=count(*STANDING, kinds=(Kind.CREEP,)),
+        improved=count(State.NEW, kinds=(Kind.IMPROVEMENT,)),
+        unstable=count(*STANDING, kinds=(Kind.UNSTABLE,)),
+    )
+
+
+def _health(rows: Sequence[Row], findings: Sequence[Finding], left_out: LeftOut) -> Health:
+    ids = sorted(rows, key=lambda row: row.id)
+    unstable = (finding for finding in findings if finding.kind is Kind.UNSTABLE and finding.state in STANDING)
+    return Health(
+        failing=tuple(row.id for row in ids if row.failing),
+        failed_before=tuple(row.id for row in ids if row.failed and not row.failing),
+        missing=tuple(row.id for row in ids if row.missing),
+        unstable=tuple(sorted({finding.benchmark for finding in unstable})),
+        differing=left_out.differing,
+        dirty=left_out.dirty,
+        elsewhere=left_out.elsewhere,
+        without_commit=left_out.without_commit,
+    )
+
+
+def _times(line: Sequence[CommitNote]) -> list[datetime]:
+    """Return when each commit was on the line: its time, but not before that of any earlier one, as clocks are wrong."""
+    return list(accumulate((_time(note.committed_at) for note in line), max))
+
+
+def _time(text: str) -> datetime:
+    try:
+        time = datetime.fromisoformat(text)
+    except ValueError:
+        return _EARLIEST
+    return max(_EARLIEST, time if time.tzinfo is not None else time.replace(tzinfo=UTC))
