@@ -9,7 +9,7 @@ import click
 
 from cachegrind_bench.cli import output
 from cachegrind_bench.cli.options import format_option, working_directory
-from cachegrind_bench.cli.selection import selected, selection_options
+from cachegrind_bench.cli.selection import NO_BENCHMARKS, selected, selection_options
 from cachegrind_bench.errors import UsageError
 
 if TYPE_CHECKING:
@@ -42,9 +42,10 @@ def command(**options: Any) -> None:
     Benchmarks stand in cg-bench.toml, or in [tool.cg-bench] of pyproject.toml, in the working directory or the nearest
     folder above it, up to the top of the git work tree. Nothing is run, but mistakes in the configuration are told.
     """
-    from cachegrind_bench.config.load import find, load
+    from cachegrind_bench.config.load import find, ignored, load
     from cachegrind_bench.config.source import shown
     from cachegrind_bench.render import listing
+    from cachegrind_bench.render.names import plain
 
     cwd = working_directory()
     path = find(cwd)
@@ -53,7 +54,11 @@ def command(**options: Any) -> None:
             f"there is no configuration in {cwd} or above it: no cg-bench.toml, no [tool.cg-bench] in pyproject.toml",
             hint="'cg-bench init' writes one to start from",
         )
-    found = load(path)
+    found, other, origin = load(path), ignored(path), plain(shown(path))
+    if other is not None:
+        output.write_error(f"cg-bench: {origin} is used, what {plain(shown(other))} says to cg-bench is ignored\n")
+    if not found.benchmarks:
+        output.write_error(f"cg-bench: {origin} has no benchmarks; {NO_BENCHMARKS}\n")
     specs = _selected(found, options)
     text = io.StringIO()
     listing.render(specs, len(found.benchmarks), shown(path), options["form"], text, width=output.terminal_width())
@@ -61,7 +66,7 @@ def command(**options: Any) -> None:
 
 
 def _selected(found: Configuration, options: Mapping[str, Any]) -> Sequence[BenchmarkSpec]:
-    if not (options["expression"] or options["tags"] or options["shard"]):
+    if not found.benchmarks or not (options["expression"] or options["tags"] or options["shard"]):
         return found.benchmarks
     from cachegrind_bench.store.baselines import Baselines
 

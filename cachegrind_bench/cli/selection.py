@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
@@ -14,6 +15,8 @@ if TYPE_CHECKING:
     from pathlib import Path
 
     from cachegrind_bench.config.values import BenchmarkSpec, Configuration
+
+NO_BENCHMARKS = "'cg-bench init' shows what one looks like"
 
 selection_option = click.option(
     "-k", "expression", metavar="EXPR", help="Only ids that fit, as in 'json and not slow'."
@@ -40,7 +43,7 @@ def configuration(cwd: Path) -> Configuration:
         )
     found = load(path)
     if not found.benchmarks:
-        raise UsageError(f"{path} has no benchmarks", hint="'cg-bench init' shows what one looks like")
+        raise UsageError(f"{path} has no benchmarks", hint=NO_BENCHMARKS)
     return found
 
 
@@ -64,13 +67,36 @@ def selected(specs: Sequence[BenchmarkSpec], options: Mapping[str, Any], store: 
     fits, wanted = matcher(expression) if expression else None, tagged(options["tags"])
     chosen = [spec for spec in specs if (fits is None or fits(spec.id)) and wanted(spec.tags)]
     if not chosen:
-        known = ", ".join(spec.id for spec in specs[:10])
-        raise UsageError(
-            "no benchmark was selected", hint=f"there are: {known}{' and more' if len(specs) > 10 else ''}"
-        )
+        raise UsageError("no benchmark was selected", hint=_advice(specs, options))
     if options["shard"] is None:
         return Selection(specs=chosen, partial=len(chosen) < len(specs), info={})
     return _shard(chosen, *parse_shard(options["shard"]), store)
+
+
+def _advice(specs: Sequence[BenchmarkSpec], options: Mapping[str, Any]) -> str:
+    """Return why -k and --tag may choose nothing, and what there is to choose from."""
+    from cachegrind_bench.config.words import nearest
+
+    tags = {tag: tag for tag in sorted({tag for spec in specs for tag in spec.tags})}
+    wrong = next((tag for tag in options["tags"] if tag not in tags), None)
+    if wrong is not None and not tags.keys() & set(options["tags"]):
+        meant = nearest(wrong, tags)
+        there = f"the tags are: {_first(list(tags))}" if tags else "there are no tags"
+        return f"no benchmark has the tag {wrong!r}{f'; did you mean {meant!r}?' if meant else ''}\n{there}"
+    words = re.findall(r"[^\s()'\"]+", options["expression"] or "")
+    tag = next((word for word in words if word in tags), None)
+    known = f"there are: {_first([spec.id for spec in specs])}"
+    if tag is not None:
+        return f"{tag!r} is a tag: --tag {tag}\n{known}"
+    plain = next((word.replace("*", "").replace("?", "") for word in words if set(word) & set("*?")), None)
+    if plain is not None:
+        advice = f"-k {plain} fits every id that has it" if plain else "without -k all are meant"
+        return f"-k has no wildcards: {advice}\n{known}"
+    return known
+
+
+def _first(words: Sequence[str]) -> str:
+    return f"{', '.join(words[:10])}{' and more' if len(words) > 10 else ''}"
 
 
 def _shard(specs: Sequence[BenchmarkSpec], index: int, count: int, store: Path) -> Selection:

@@ -7,9 +7,11 @@ from typing import TYPE_CHECKING, Any
 
 from cachegrind_bench.config.duration import milliseconds
 from cachegrind_bench.config.keys import BENCHMARK, BENCHMARK_TABLE
-from cachegrind_bench.config.parameters import check_use, combinations, defined, filled
+from cachegrind_bench.config.meant import as_list
+from cachegrind_bench.config.parameters import check_id, check_use, combinations, defined, filled
 from cachegrind_bench.config.typed import values
 from cachegrind_bench.config.values import BenchmarkSpec
+from cachegrind_bench.config.words import quoted
 
 if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence
@@ -33,6 +35,8 @@ def specs(
             if spec.id in found:
                 source.fail(f"the id {spec.id!r} is taken by the benchmark at {found[spec.id].place}", *at, "id")
             if check_files:
+                if isinstance(table["command"], list):
+                    _check_program(source, spec, at)
                 _check_files(source, spec, table, at)
             found[spec.id] = spec
     return tuple(found.values())
@@ -47,6 +51,7 @@ def _expanded(source: Source, table: Mapping[str, Any], at: Steps) -> list[Bench
     if "exclude" in given and "parameters" not in given:
         source.fail("exclude leaves out combinations of parameters, but there are no parameters", *at, "exclude")
     parameters = defined(source, given.get("parameters", {}), (*at, "parameters"))
+    check_id(source, parameters, given["id"], at)
     words: dict[Steps, str] = {(*at, "command", place): word for place, word in enumerate(given["command"])}
     variables: dict[Steps, str] = {(*at, "env", place): item for place, item in enumerate(given.get("env", ()))}
     texts: dict[Steps, str] = {(*at, name): given[name] for name in _TEXTS if name in given}
@@ -79,6 +84,20 @@ def _spec(source: Source, given: Mapping[str, Any], chosen: Mapping[str, str], a
         threshold=given.get("threshold"),
         limits=given.get("limit", ()),
         place=source.place(*at),
+    )
+
+
+def _check_program(source: Source, spec: BenchmarkSpec, at: Steps) -> None:
+    """Refuse a whole command line as the one item of a list, unless that is a program, or may be one later."""
+    line, made = spec.command[0], spec.setup or spec.prepare
+    words = line.split()
+    if len(spec.command) > 1 or len(words) < 2 or (made and "/" in words[0]) or os.path.exists(spec.cwd / line):
+        return
+    source.fail(
+        f"the command is one argument with a blank, and there is no program {line!r}",
+        *at,
+        "command",
+        hint=f"write it as a text, command = {quoted(line)}, or as several items, command = {as_list(words)}",
     )
 
 

@@ -8,6 +8,8 @@ from __future__ import annotations
 import re
 
 from cachegrind_bench.config.duration import milliseconds
+from cachegrind_bench.config.meant import as_list, as_words, meant_limit, meant_percentage
+from cachegrind_bench.config.words import quoted
 from cachegrind_bench.errors import UsageError
 from cachegrind_bench.hermetic.environment import Request
 from cachegrind_bench.model import thresholds
@@ -44,24 +46,52 @@ def model(value: str, key: str) -> None:
         raise UsageError(f"{key} {error.message}", hint=error.hint) from error
 
 
+def tag(value: str, key: str) -> None:
+    """Take one word to choose by."""
+    name(value, key)
+    words = as_words(value)
+    if len(words) > 1:
+        raise UsageError(f"{key} {value!r} holds more than one word", hint=f"did you mean {as_list(words)}?")
+
+
 def percentage(value: str, key: str) -> None:
     """Take a percentage."""
-    thresholds.percentage(value, key)
+    try:
+        thresholds.percentage(value, key)
+    except UsageError as error:
+        meant = meant_percentage(value)
+        raise UsageError(error.message, hint=f"did you mean {quoted(meant)}?" if meant else error.hint) from error
 
 
-def threshold(value: str, key: str) -> None:
-    """Take a percentage for all benchmarks, or with a pattern for some."""
-    thresholds.percentages([value], None, key)
+def threshold(value: str, key: str) -> str:
+    """Take a percentage for all benchmarks, or with a pattern for some. Return the pattern."""
+    pattern, equals, number = value.rpartition("=")
+    if equals and not pattern:
+        thresholds.percentages([value], None, key)  # which says so
+    try:
+        percentage(number, key)
+    except UsageError as error:
+        meant = meant_percentage(number)
+        raise UsageError(
+            error.message, hint=f"did you mean {quoted(f'{pattern}{equals}{meant}')}?" if meant else error.hint
+        ) from error
+    return pattern or "*"
 
 
-def limit(value: str, key: str) -> None:
-    """Take a bound for all benchmarks, or with a pattern for some."""
-    thresholds.limit(value, key)
+def limit(value: str, key: str) -> str:
+    """Take a bound for all benchmarks, or with a pattern for some. Return the pattern."""
+    try:
+        return thresholds.limit(value, key).pattern
+    except UsageError as error:
+        meant = meant_limit(value)
+        told = error.message if re.search(r"\w\s*=", value) else f"{key} {value!r} is no NAME=COUNT"
+        hint = error.hint if told == error.message else "as in"
+        raise UsageError(told, hint=f"did you mean {quoted(meant)}?" if meant else hint) from error
 
 
 def own_limit(value: str, key: str) -> None:
     """Take a bound for the benchmark in whose table it stands."""
-    if thresholds.limit(value, key).pattern != "*":
+    if limit(value, key) != "*":
         raise UsageError(
             f"{key} {value!r} names a benchmark, but stands in the table of one",
             hint=f"did you mean {value.rpartition(':')[2]!r}?",
@@ -88,3 +118,8 @@ def variable(value: str, key: str) -> None:
         Request.parse([value])
     except UsageError as error:
         raise UsageError(error.message.replace("--env", key, 1), hint=error.hint) from error
+    own, equals, _ = value.partition("=")
+    words = own.split()
+    if words != [own]:
+        words[-1:] = [f"{last}=…" if equals else last for last in words[-1:]]  # the value may be a secret
+        raise UsageError(f"{key} {own!r}: the name of a variable has no blank", hint=f"did you mean {as_list(words)}?")

@@ -4,9 +4,10 @@ from __future__ import annotations
 
 import itertools
 import re
-from typing import TYPE_CHECKING, Any, cast
+from typing import TYPE_CHECKING, Any, NoReturn, cast
 
-from cachegrind_bench.config.words import nearest, text_of, word_for
+from cachegrind_bench.config.meant import as_list, as_words
+from cachegrind_bench.config.words import nearest, quoted, text_of, word_for
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Mapping, Sequence
@@ -17,6 +18,9 @@ if TYPE_CHECKING:
 
 _NAME = r"[A-Za-z_][A-Za-z0-9_-]*"
 _PLACEHOLDER = re.compile(r"(?<!\$)\{(" + _NAME + r")\}")  # ${name} is a variable of the shell
+# `%{http_code}`, `HEAD@{u}` and `{{other}}` are of other languages.
+_MEANT = re.compile(r"(?<![$%@{])\{(" + _NAME + r")\}(?!\})")
+_RANGE = re.compile(r"\s*range\s*\(.*|\s*-?[0-9]+\s*(?:\.{2,}=?|:|-|to)\s*[0-9]+\b.*")
 _MOST = 10_000  # combinations; a slip of a range should not fill the memory
 
 
@@ -49,50 +53,60 @@ def combinations(
     return wanted
 
 
+def check_id(source: Source, parameters: Mapping[str, object], identity: str, at: Steps) -> None:
+    """Refuse names in braces in the id of a benchmark that has parameters."""
+    found = _PLACEHOLDER.search(identity) if parameters else None
+    if found is not None:
+        plain = re.sub(r"[-_./,= ]*\[?" + _PLACEHOLDER.pattern + r"\]?", "", identity) or "parse"
+        source.fail(
+            f"{found[0]} in the id stands for nothing: the values of parameters are added to it by themselves",
+            *at,
+            "id",
+            hint=f"write id = {quoted(plain)}",
+        )
+
+
 def check_use(
     source: Source, parameters: Mapping[str, object], texts: Mapping[Steps, str], words: Mapping[Steps, str], at: Steps
 ) -> None:
     """Refuse parameters that are used nowhere, and names in braces that look as if they were meant to be parameters.
 
-    `texts` are all that values are put into, `words` those of them that are one argument each: an argument that is
-    nothing but a name in braces is hardly anything else.
+    `texts` are all that values are put into, `words` those of them that are one argument each. In a benchmark without
+    parameters, only an argument that is nothing but a name in braces is hardly anything else.
     """
-    named = {name: place for place, text in texts.items() for name in _PLACEHOLDER.findall(text)}
-    unknown = {name: place for name, place in named.items() if name not in parameters}
-    unused = [name for name in parameters if name not in named]
-    for name, place in unknown.items():
-        meant = nearest(name, {known: known for known in parameters})
-        alone = any(text == f"{{{name}}}" for text in words.values())
-        if meant or alone or unused:
-            advice = (
-                f"did you mean {{{meant}}}?"
-                if meant
-                else f"known are {', '.join(f'{{{known}}}' for known in parameters)}"
-                if parameters
-                else f"define it: parameters = {{ {name} = […] }}"
-            )
-            source.fail(
-                f"{{{name}}} names no parameter of this benchmark; {advice}",
-                *place,
-                hint=f"a text with spaces, as in '{{ {name} }}', is none" if alone and not meant else None,
-            )
-    if unused:
+    for place, text in texts.items():
+        for name in _MEANT.findall(text):
+            if name not in parameters and (parameters or (place in words and text == f"{{{name}}}")):
+                _refuse(source, parameters, name, place)
+    used = {name for text in texts.values() for name in _PLACEHOLDER.findall(text)}
+    unused = next((name for name in parameters if name not in used), None)
+    if unused is not None:
         source.fail(
-            f"the parameter {unused[0]!r} is never used",
+            f"the parameter {unused!r} is never used",
             *at,
             "parameters",
-            unused[0],
-            hint=f'write {{{unused[0]}}} where its value belongs, as in command = ["prog", "{{{unused[0]}}}"]',
+            unused,
+            hint=f'write {{{unused}}} where its value belongs, as in command = ["prog", "{{{unused}}}"]',
         )
+
+
+def _refuse(source: Source, parameters: Mapping[str, object], name: str, place: Steps) -> NoReturn:
+    """Refuse a name in braces that is no parameter."""
+    meant = nearest(name, {known: known for known in parameters})
+    known = ", ".join(f"{{{known}}}" for known in parameters)
+    advice = f"known are {known}" if parameters else f"define it: parameters = {{ {name} = […] }}"
+    source.fail(
+        f"{{{name}}} names no parameter of this benchmark; {f'did you mean {{{meant}}}?' if meant else advice}",
+        *place,
+        hint=None if meant else f"a text with spaces, as in '{{ {name} }}', is none",
+    )
 
 
 def _values(source: Source, name: str, found: object, at: Steps) -> tuple[str, ...]:
     if re.fullmatch(_NAME, name) is None:
         source.fail(f"{name!r} cannot name a parameter: letters, digits, _ and - can, beginning with a letter", *at)
     if not isinstance(found, list):
-        text = text_of(found)
-        shown = found if isinstance(found, int | float) and not isinstance(found, bool) else f'"{text}"'
-        hint = f"write {name} = [{shown}]" if text is not None else f"as in {name} = [1000, 10000]"
+        hint = _as_list(name, found)
         source.fail(f"the values of the parameter {name!r} are a list, not {word_for(found)}", *at, hint=hint)
     items = cast("list[object]", found)
     if not items:
@@ -102,6 +116,17 @@ def _values(source: Source, name: str, found: object, at: Steps) -> tuple[str, .
     if twice is not None:
         source.fail(f"the parameter {name!r} has the value {twice} twice", *at)
     return texts
+
+
+def _as_list(name: str, found: object) -> str:
+    """Return how the values of a parameter should have been written."""
+    if isinstance(found, str):
+        if _RANGE.fullmatch(found):
+            return f"there are no ranges: list the values, as in {name} = [1, 2, 3]"
+        return f"write {name} = {as_list(as_words(found) or [found])}"
+    text = text_of(found)
+    shown = quoted(text) if isinstance(found, bool) else text
+    return f"as in {name} = [1000, 10000]" if text is None else f"write {name} = [{shown}]"
 
 
 def _value(source: Source, name: str, item: object, at: Steps) -> str:

@@ -5,24 +5,24 @@ Each takes the file, the key, the value and where it stands; FileFormatError wit
 
 from __future__ import annotations
 
-import re
-import shlex
 from contextlib import suppress
 from typing import TYPE_CHECKING, Any, NoReturn, cast
 
+from cachegrind_bench.config.command import split
 from cachegrind_bench.config.key import Kind
+from cachegrind_bench.config.keys import BENCHMARK_TABLE
+from cachegrind_bench.config.meant import as_list, as_variables
 from cachegrind_bench.config.words import named, nearest, quoted, word_for
 from cachegrind_bench.errors import UsageError
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Mapping
+    from collections.abc import Callable, Mapping, Sequence
 
     from cachegrind_bench.config.key import Key
     from cachegrind_bench.config.places import Steps
     from cachegrind_bench.config.source import Source
 
-_QUOTED = re.compile(r"""\\.|'[^']*'|"(?:\\.|[^"\\])*\"""", re.DOTALL)
-_SHELL_SIGN = re.compile(r"[|&;<>]+")
+_SHELL_COMMANDS = frozenset({"setup", "prepare", "cleanup"})
 
 
 def _wrong(source: Source, key: Key, value: object, steps: Steps, wanted: str, *, meant: str | None = None) -> NoReturn:
@@ -67,13 +67,36 @@ def _as_written(key: Key, value: object) -> str | None:
 
 
 def _text(source: Source, key: Key, value: object, steps: Steps) -> str:
+    items = _items(value)
+    if items and all(isinstance(item, str) for item in items):
+        _listed(source, key, [str(item) for item in items], steps)
     return _checked(source, key, value, steps)
+
+
+def _listed(source: Source, key: Key, items: Sequence[str], steps: Steps) -> NoReturn:
+    """Refuse a list where one text is wanted."""
+    meant, more = quoted(items[0]) if len(items) == 1 else key.example, ""
+    if key.name in _SHELL_COMMANDS:
+        meant, more = quoted(" && ".join(items)), "; it is one shell command, several are joined by &&"
+    elif key.name == "threshold":
+        more = f"; a list of thresholds stands above the first [[{source.header(BENCHMARK_TABLE)}]]"
+    _wrong(source, key, items, steps, "a text", meant=f"{meant}{more}")
 
 
 def _texts(source: Source, key: Key, value: object, steps: Steps) -> tuple[str, ...]:
     items = _items(value)
     if items is None:
         return (_checked(source, key, value, steps, "a text or a list of texts"),)
+    for place, item in enumerate(items):
+        if not isinstance(item, str):
+            written = _as_written(key, item)
+            meant = f"[{written}]" if written else key.example
+            source.fail(
+                f"{key.name} is a list of texts, and this item is {named(item)}",
+                *steps,
+                place,
+                hint=f"as in {key.name} = {meant}",
+            )
     return tuple(_checked(source, key, item, (*steps, place)) for place, item in enumerate(items))
 
 
@@ -94,7 +117,7 @@ def _duration(source: Source, key: Key, value: object, steps: Steps) -> str:
 
 def _command(source: Source, key: Key, value: object, steps: Steps) -> tuple[str, ...]:
     if isinstance(value, str):
-        words = _split(source, value, steps)
+        words = split(source, value, steps)
     elif isinstance(value, list):
         words = tuple(
             _word(source, key, item, (*steps, place)) for place, item in enumerate(cast("list[object]", value))
@@ -114,27 +137,6 @@ def _word(source: Source, key: Key, item: object, steps: Steps) -> str:
     return item
 
 
-def _split(source: Source, text: str, steps: Steps) -> tuple[str, ...]:
-    """Return the words of a command line, as a shell finds them; what only a shell can do is refused."""
-    try:
-        words = tuple(shlex.split(text))
-    except ValueError as error:
-        told = "a backslash at its end" if "escaped" in str(error) else "a quote that is not closed"
-        source.fail(f"the command has {told}: {text}", *steps, hint='write it as a list: command = ["prog", "it\'s"]')
-    sign = _SHELL_SIGN.search(_QUOTED.sub("", text))
-    if sign is not None:
-        other = 'stdin = "FILE", or ' if sign[0] == "<" else ""
-        source.fail(
-            f"the command has {sign[0]!r}, but no shell runs it: quote it if it is part of an argument",
-            *steps,
-            hint=f'else write {other}command = ["sh", "-c", {quoted(text)}]',
-        )
-    name, equals, _ = words[0].partition("=") if words else ("", "", "")
-    if equals and name.isidentifier():
-        source.fail(f"the command begins with a variable, but no shell runs it: write env = [{words[0]!r}]", *steps)
-    return words
-
-
 def _env(source: Source, key: Key, value: object, steps: Steps) -> tuple[str, ...]:
     if isinstance(value, dict):
         pairs = cast("dict[str, object]", value)
@@ -149,15 +151,25 @@ def _env(source: Source, key: Key, value: object, steps: Steps) -> tuple[str, ..
                 source.fail(f"{name!r} cannot name a variable", *steps, name)
         return tuple(_checked(source, key, f"{name}={item}", (*steps, name)) for name, item in pairs.items())
     if isinstance(value, list):
+        _not_tables(source, key, cast("list[object]", value), steps)
         return _texts(source, key, cast("list[object]", value), steps)
-    meant = f"[{quoted(value)}]" if isinstance(value, str) else None
+    meant = as_list(as_variables(value)) if isinstance(value, str) and value.strip() else None
     _wrong(source, key, value, steps, "a list of texts, or a table", meant=meant)
 
 
 def _table(source: Source, key: Key, value: object, steps: Steps) -> dict[str, object]:
     if not isinstance(value, dict):
+        _not_tables(source, key, value, steps)
         _wrong(source, key, value, steps, "a table of lists")
     return cast("dict[str, object]", value)
+
+
+def _not_tables(source: Source, key: Key, value: object, steps: Steps) -> None:
+    """Refuse several tables, as double brackets make them, where there is one."""
+    items = _items(value)
+    if items and all(isinstance(item, dict) for item in items):
+        header = source.header(".".join(step for step in steps if isinstance(step, str)))
+        source.fail(f"{key.name} is one table: write [{header}], in single brackets", *steps)
 
 
 def _tables(source: Source, key: Key, value: object, steps: Steps) -> tuple[dict[str, Any], ...]:

@@ -12,6 +12,7 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any, NoReturn, cast
 
 from cachegrind_bench.config.places import places
+from cachegrind_bench.config.syntax import syntax_error
 from cachegrind_bench.errors import FileFormatError, UsageError
 
 if TYPE_CHECKING:
@@ -23,19 +24,8 @@ if TYPE_CHECKING:
 OWN_FILE, PYPROJECT = "cg-bench.toml", "pyproject.toml"
 _TOOL = ("tool", "cg-bench")
 _MISSPELT = ("cg_bench", "cgbench", "cachegrind-bench", "cachegrind_bench", "cachegrindbench", "cg-benchmark")
-_MENTIONED = re.compile(r"^[ \t]*\[+[ \t]*tool[ \t]*\.[ \t]*[\"']?cg[-_]?bench", re.MULTILINE)
-_PLACE = re.compile(r" \(at (?:line (\d+), column \d+|end of document)\)$")
-# What tomllib says of the mistakes people make most, and what that means to them.
-_ADVICE = (
-    (r"(?:Illegal|Found invalid) character '\\n'|Unterminated string|Expected \"'\"", "a text must end in the line it begins in, in a quote"),
-    (r"Cannot declare \((?:'tool', 'cg-bench', )?'benchmark',?\) twice", "each benchmark begins with double brackets: [[{prefix}benchmark]]"),
-    (r"Cannot (?:declare|overwrite|mutate)", "the same key or table is written twice"),
-    (r"at the end of an? (?:array|table) declaration", "a header ends with as many brackets as it begins with"),
-    (r"Invalid value", "a text stands in quotes; true, false and numbers do not"),
-    (r"Expected '=' after a key", "a key is followed by = and its value; a key with spaces or dots stands in quotes"),
-    (r"Unclosed array|end of document", "a bracket, brace or quote is not closed"),
-    (r"Unescaped '\\'", "a backslash is written \\\\, or the text in single quotes"),
-)  # fmt: skip
+_NOT_TOOL = ("tools", "Tool", "Tools")
+_MENTIONED = re.compile(r"^[ \t]*\[+[ \t]*[Tt]ools?[ \t]*\.[ \t]*[\"']?cg[-_]?bench", re.MULTILINE)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -85,7 +75,7 @@ def read(path: Path) -> Source:
         data = tomllib.loads(text)
         source = Source(path=path, shown=name, data=data, prefix=prefix, lines=places(text))
     except tomllib.TOMLDecodeError as error:
-        raise _syntax_error(str(error), name, text, prefix) from error
+        raise syntax_error(str(error), name, text, prefix) from error
     except (RecursionError, ValueError) as error:  # brackets in thousands, a number of thousands of digits
         raise FileFormatError("not valid TOML: too deep, or a number too long", path=name) from error
     mistake = _mistake(data, prefix)
@@ -111,23 +101,29 @@ def concerns_us(path: Path) -> bool:
 
 def _mistake(data: Mapping[str, Any], prefix: tuple[str, ...]) -> tuple[Steps, str] | None:
     """Return where tables for us stand in a wrong place, and what to write there."""
-    tool = data.get("tool")
-    tools = cast("dict[str, Any]", tool) if isinstance(tool, dict) else {}
+    tools = _tables_in(data, "tool")
+    others: list[Steps] = [(name, "cg-bench") for name in _NOT_TOOL if "cg-bench" in _tables_in(data, name)]
     if not prefix:
         wrong: list[Steps] = [("tool", "cg-bench")] if "cg-bench" in tools else []
-        wrong += [("cg-bench",)] if "cg-bench" in data else []
+        wrong += [*others, *([("cg-bench",)] if "cg-bench" in data else [])]
         advice = (
             f"the tables of {OWN_FILE} have no prefix: write [[benchmark]], and defaults above it without any table"
         )
         return (wrong[0], advice) if wrong else None
-    for name in _MISSPELT:
-        if name in tools:
-            return ("tool", name), f"unknown table [tool.{name}]; did you mean [tool.cg-bench]?"
-    if isinstance(data.get("cg-bench"), dict):
-        return ("cg-bench",), f"in {PYPROJECT} our table is called [tool.cg-bench], not [cg-bench]"
+    others += [("tool", name) for name in _MISSPELT if name in tools]
+    if others:
+        return others[0], f"unknown table [{others[0][0]}.{others[0][1]}]; did you mean [tool.cg-bench]?"
+    for name in ("cg-bench", *_MISSPELT):
+        if isinstance(data.get(name), dict):
+            return (name,), f"in {PYPROJECT} our table is called [tool.cg-bench], not [{name}]"
     if _is_benchmark(data.get("benchmark")):
         return ("benchmark",), f"in {PYPROJECT} a benchmark begins with [[tool.cg-bench.benchmark]]"
     return None
+
+
+def _tables_in(data: Mapping[str, Any], name: str) -> dict[str, Any]:
+    found: object = data.get(name)
+    return cast("dict[str, Any]", found) if isinstance(found, dict) else {}
 
 
 def _is_benchmark(value: object) -> bool:
@@ -146,16 +142,6 @@ def _text(path: Path) -> str:
     except UnicodeDecodeError as error:
         line = data.count(b"\n", 0, error.start) + 1
         raise FileFormatError("not UTF-8 text", path=shown(path), line=line, hint="save the file as UTF-8") from error
-
-
-def _syntax_error(told: str, name: str, text: str, prefix: tuple[str, ...]) -> FileFormatError:
-    place = _PLACE.search(told)
-    line = int(place[1]) if place and place[1] else text.rstrip().count("\n") + 1
-    if told.startswith('Expected "\'"'):  # told for the end of the file: no quote follows the one that opens the text
-        line = text.count("\n", 0, text.rindex("'")) + 1
-    advice = next((advice for pattern, advice in _ADVICE if re.search(pattern, told)), None)
-    hint = advice and advice.format(prefix="".join(f"{key}." for key in prefix))
-    return FileFormatError(f"not valid TOML: {_PLACE.sub('', told)}", path=name, line=line, hint=hint)
 
 
 def shown(path: Path) -> str:

@@ -58,7 +58,29 @@ def test_a_configuration_above_is_named_as_seen_from_here(
     Path("sub").mkdir()
     monkeypatch.chdir("sub")
     told = cg_bench("list")
-    assert told.out == "0 benchmarks in ../cg-bench.toml\n"
+    assert (told.code, told.out) == (0, "0 benchmarks in ../cg-bench.toml\n")
+
+
+@pytest.mark.parametrize("text", ["", "repeat = 2\n", "benchmark = []\n"])
+def test_without_benchmarks_the_way_to_one_is_told(cg_bench: CommandLine, text: str) -> None:
+    Path("cg-bench.toml").write_text(text)
+    for arguments in ([], ["-k", "x"]):
+        told = cg_bench("list", *arguments)
+        assert (told.code, told.out) == (0, "0 benchmarks in cg-bench.toml\n")
+        assert told.err == "cg-bench: cg-bench.toml has no benchmarks; 'cg-bench init' shows what one looks like\n"
+
+
+@pytest.mark.parametrize("text", ["[tool.cg-bench]\n", "[tools.cg-bench]\n"])
+def test_a_second_configuration_in_the_folder_is_told_to_be_ignored(cg_bench: CommandLine, text: str) -> None:
+    Path("cg-bench.toml").write_text(SUITE)
+    Path("pyproject.toml").write_text("[tool.other]\n")
+    assert cg_bench("list").err == ""
+    Path("pyproject.toml").write_text(text)
+    told = cg_bench("list")
+    assert (told.code, told.err) == (
+        0,
+        "cg-bench: cg-bench.toml is used, what pyproject.toml says to cg-bench is ignored\n",
+    )
 
 
 def test_markdown_is_escaped(cg_bench: CommandLine) -> None:
@@ -119,11 +141,34 @@ def test_every_benchmark_is_in_exactly_one_shard(cg_bench: CommandLine) -> None:
     assert sorted(ids) == ["pack[level=1]", "pack[level=9]", "sort"]
 
 
-def test_a_choice_that_fits_nothing_is_told(cg_bench: CommandLine) -> None:
+@pytest.mark.parametrize(
+    ("arguments", "advice"),
+    [
+        (["-k", "none"], "there are: sort, pack[level=1], pack[level=9]"),
+        (["-k", "quick"], "'quick' is a tag: --tag quick\n  there are: sort, pack[level=1], pack[level=9]"),
+        (
+            ["-k", "(SOR* and pack)"],
+            "-k has no wildcards: -k SOR fits every id that has it\n  there are: sort, pack[level=1], pack[level=9]",
+        ),
+        (
+            ["-k", "*"],
+            "-k has no wildcards: without -k all are meant\n  there are: sort, pack[level=1], pack[level=9]",
+        ),
+        (["--tag", "qiuck"], "no benchmark has the tag 'qiuck'; did you mean 'quick'?\n  the tags are: io, quick"),
+        (["--tag", "xyz", "-k", "sort"], "no benchmark has the tag 'xyz'\n  the tags are: io, quick"),
+        (["--tag", "io", "-k", "pack"], "there are: sort, pack[level=1], pack[level=9]"),
+    ],
+)
+def test_a_choice_that_fits_nothing_is_told(cg_bench: CommandLine, arguments: list[str], advice: str) -> None:
     Path("cg-bench.toml").write_text(SUITE)
-    told = cg_bench("list", "--tag", "none")
+    told = cg_bench("list", *arguments)
     assert (told.code, told.out) == (2, "")
-    assert "sort, pack[level=1]" in told.err
+    assert told.err == f"cg-bench: error: no benchmark was selected\n  {advice}\n"
+
+
+def test_a_tag_is_told_to_be_none_where_there_are_no_tags(cg_bench: CommandLine) -> None:
+    Path("cg-bench.toml").write_text('[[benchmark]]\nid = "a"\ncommand = "x"\n')
+    assert cg_bench("list", "--tag", "a").err.endswith("no benchmark has the tag 'a'\n  there are no tags\n")
 
 
 def test_without_a_configuration_the_way_to_one_is_told(cg_bench: CommandLine) -> None:

@@ -172,6 +172,8 @@ def test_what_a_benchmark_does_not_say_is_none_and_it_runs_beside_its_configurat
         ("grep '|' \"a;b\" c\\;d", ("grep", "|", "a;b", "c;d")),
         ("a   b\t c\n d", ("a", "b", "c", "d")),
         ("./x --y=1 # z", ("./x", "--y=1", "#", "z")),
+        ("x '$HOME' \"*.py\" \\~/y '~' \\$A", ("x", "$HOME", "*.py", "~/y", "~", "$A")),
+        ("x HEAD~1 a$ $ $1 --filter=*.b http://h/?q", ("x", "HEAD~1", "a$", "$", "$1", "--filter=*.b", "http://h/?q")),
     ],
 )
 def test_a_command_as_text_is_split_as_a_shell_does(text: str, words: tuple[str, ...]) -> None:
@@ -180,6 +182,25 @@ def test_a_command_as_text_is_split_as_a_shell_does(text: str, words: tuple[str,
 
 def test_a_command_as_a_list_is_taken_word_for_word() -> None:
     assert only('id = "a"\ncommand = ["sh", "-c", "a | b; \'", ""]').command == ("sh", "-c", "a | b; '", "")
+
+
+def test_one_argument_with_a_blank_is_a_program_where_there_is_or_may_be_such_a_file(tmp_path: Path) -> None:
+    (tmp_path / "my prog").touch()
+    assert only('id = "a"\ncommand = ["my prog"]').command == ("my prog",)
+    assert only('id = "a"\ncommand = ["./your prog"]\nsetup = "make"').command == ("./your prog",)
+    assert only('id = "a"\ncommand = ["{n}"]\nsetup = "make"\nparameters = { n = [""] }').command == ("",)
+    assert only("""id = "a"\ncommand = "'quoted prog'" """).command == ("quoted prog",)
+
+
+def test_patterns_of_thresholds_and_limits_may_fit_nothing_where_there_are_no_benchmarks() -> None:
+    assert loaded("threshold = ['a*=2%']\nlimit = 'b:Ir=5'").defaults == {"threshold": ["a*=2%"], "limit": ["b:Ir=5"]}
+
+
+def test_patterns_of_thresholds_and_limits_fit_ids_with_parameters() -> None:
+    text = (
+        "threshold = ['a*=2%', '*=1%']\nlimit = ['a[n=2]:Ir=5', 'Ir=6']\n[[benchmark]]\nid = 'a'\ncommand = 'x {n}'\n"
+    )
+    assert len(loaded(f"{text}parameters = {{ n = [1, 2] }}").benchmarks) == 2
 
 
 def test_a_file_with_a_byte_order_mark_and_windows_line_ends_is_read() -> None:
@@ -239,11 +260,16 @@ def test_values_stand_for_their_names_wherever_they_belong(tmp_path: Path) -> No
 
 def test_braces_around_anything_but_a_parameter_stay() -> None:
     spec = only(
-        'id = "a"\ncommand = ["awk", "{ print }", "{}", "{1}", "a{other}b", "{{n}}", "{n}"]\nparameters = { n = [7] }\n'
+        'id = "a"\ncommand = ["awk", "{ print }", "{}", "{1}", "%{other}", "@{u}", "{{other}}", "{{n}}", "{n}"]\nparameters = { n = [7] }\n'
         'setup = "echo ${n} ${HOME}"'
     )
-    assert spec.command == ("awk", "{ print }", "{}", "{1}", "a{other}b", "{7}", "7")
+    assert spec.command == ("awk", "{ print }", "{}", "{1}", "%{other}", "@{u}", "{{other}}", "{7}", "7")
     assert spec.setup == "echo ${n} ${HOME}"
+
+
+def test_without_parameters_braces_within_an_argument_stay() -> None:
+    spec = only("id = 'a-{n}'\ncommand = \"find -name x{m}.txt -exec awk '{print $1}' {} '+'\"")
+    assert (spec.id, spec.command) == ("a-{n}", ("find", "-name", "x{m}.txt", "-exec", "awk", "{print $1}", "{}", "+"))
 
 
 def test_a_value_with_braces_is_not_replaced_again() -> None:

@@ -38,13 +38,26 @@ def told(text: str, name: str = "cg-bench.toml") -> str:
         ('treshold = "1%"', "1: unknown key 'treshold' in the defaults; did you mean 'threshold'?"),
         ('threshold_ir = "1%"', "1: unknown key 'threshold_ir' in the defaults; did you mean 'threshold-ir'?"),
         ('\n\nd1 = "1,1,1"', "3: unknown key 'd1' in the defaults; did you mean 'D1'?"),
-        ('[[benchmarks]]\nid = "a"', "1: unknown key 'benchmarks' in the defaults; did you mean 'benchmark'?"),
+        ('[[benchmarks]]\nid = "a"', "1: unknown table [[benchmarks]]; did you mean [[benchmark]]?"),
         (f"{COMMAND}repeats = 3", "4: unknown key 'repeats' in a benchmark; did you mean 'repeat'?"),
         (f"{COMMAND}params = {{ n = [1] }}", "4: unknown key 'params' in a benchmark; did you mean 'parameters'?"),
         (f"{COMMAND}matrix.n = [1]", "4: unknown key 'matrix' in a benchmark; did you mean 'parameters'?"),
         (
             f"{COMMAND}'working directory' = 'x'",
             "4: unknown key 'working directory' in a benchmark; did you mean 'cwd'?",
+        ),
+        ("[Benchmark]\nid = 'a'", "1: unknown table [Benchmark]; did you mean [[benchmark]]?"),
+        ("benchmarks = 5", "1: unknown key 'benchmarks' in the defaults; did you mean 'benchmark'?"),
+        (
+            "[defaults]\nrepeat = 2",
+            "1: unknown table 'defaults'; the defaults stand above all tables, without a heading",
+        ),
+        (
+            f"{COMMAND}skip = true",
+            (
+                "4: unknown key 'skip' in a benchmark; a benchmark is left out by # before its lines, or by -k 'not ID', "
+                "and combinations of its parameters by 'exclude'"
+            ),
         ),
         ('[[benchmark]]\nname = "a"\ncmd = "x"', "2: unknown key 'name' in a benchmark; did you mean 'id'?"),
         ("[[benchmark]]\ncmd = 'x'", "2: unknown key 'cmd' in a benchmark; did you mean 'command'?"),
@@ -75,7 +88,7 @@ def test_a_key_that_is_near_to_none_is_answered_by_all() -> None:
         ("layouts = 65", "1: layouts must be from 1 to 64, not 65"),
         ("threshold = 5", '1: threshold must be a text or a list of texts, not 5 | as in threshold = "5%"'),
         ("threshold = 0.5", '1: threshold must be a text or a list of texts, not 0.5 | as in threshold = "0.5%"'),
-        ("threshold = [\n'1%',\n2]", '3: threshold must be a text, not 2 | as in threshold = "2%"'),
+        ("threshold = [\n'1%',\n2]", '3: threshold is a list of texts, and this item is 2 | as in threshold = ["2%"]'),
         ("I1 = 32768", '1: I1 must be a text, not 32768 | as in I1 = "32768,8,64"'),
         ("model = 1979-05-27", '1: model must be a text, not a date or time | as in model = "l1+5ll+30ram"'),
         ("env = 'A'", '1: env must be a list of texts, or a table, not the text "A" | as in env = ["A"]'),
@@ -85,8 +98,24 @@ def test_a_key_that_is_near_to_none_is_answered_by_all() -> None:
         ("timeout = [1]", '1: timeout must be seconds, or a text with a unit, not a list | as in timeout = "5min"'),
         ("timeout = true", '1: timeout must be seconds, or a text with a unit, not true | as in timeout = "5min"'),
         ("[[benchmark]]\nid = 5", '2: id must be a text, not 5 | as in id = "5"'),
-        (f"{COMMAND}tags = [1]", '4: tags must be a text, not 1 | as in tags = "1"'),
-        (f"{COMMAND}setup = ['make']", '4: setup must be a text, not a list | as in setup = "make -s"'),
+        (f"{COMMAND}tags = [1]", '4: tags is a list of texts, and this item is 1 | as in tags = ["1"]'),
+        (f"{COMMAND}setup = ['make']", '4: setup must be a text, not a list | as in setup = "make"; it is one shell command, several are joined by &&'),
+        (f"{COMMAND}prepare = ['rm x', 'y']", ('4: prepare must be a text, not a list | as in prepare = "rm x && y"; it is one '
+         "shell command, several are joined by &&")),
+        (f"{COMMAND}cleanup = [1]", '4: cleanup must be a text, not a list | as in cleanup = "rm -rf out"'),
+        (f"{COMMAND}cwd = ['x']", '4: cwd must be a text, not a list | as in cwd = "x"'),
+        (f"{COMMAND}threshold = 0.5", '4: threshold must be a text, not 0.5 | as in threshold = "0.5%"'),
+        (f"{COMMAND}threshold = ['1%']", ('4: threshold must be a text, not a list | as in threshold = "1%"; a list of thresholds '
+         "stands above the first [[benchmark]]")),
+        (f"{COMMAND}threshold = ['1%', 'b=2%']", ('4: threshold must be a text, not a list | as in threshold = "2%"; a list of '
+         "thresholds stands above the first [[benchmark]]")),
+        (f"{COMMAND}tags = [[]]", '4: tags is a list of texts, and this item is a list | as in tags = ["quick", "io"]'),
+        ("env = 'A B'", '1: env must be a list of texts, or a table, not the text "A B" | as in env = ["A", "B"]'),
+        ("env = ''", '1: env must be a list of texts, or a table, not the text "" | as in env = ["DATABASE_URL", "MODE=fast"]'),
+        ("env = 'A=1,B=2'", '1: env must be a list of texts, or a table, not the text "A=1,B=2" | as in env = ["A=1", "B=2"]'),
+        ("env = 'A=b c'", '1: env must be a list of texts, or a table, not the text "A=b c" | as in env = ["A=b c"]'),
+        (f"{COMMAND}[[benchmark.env]]\nA = '1'", "4: env is one table: write [benchmark.env], in single brackets"),
+        (f"{COMMAND}[[benchmark.parameters]]\nn = [1]", "4: parameters is one table: write [benchmark.parameters], in single brackets"),
         (f"{COMMAND}parameters = [1]", ("4: parameters must be a table of lists, not a list | as in parameters = "
          '{ n = [1000, 10000], codec = ["a", "b"] }')),
         (f"{PARAMETERS}exclude = {{ n = 1 }}", ("5: exclude must be a list of tables, not a table | as in exclude = "
@@ -102,7 +131,7 @@ def test_a_value_of_the_wrong_type_is_answered_by_one_of_the_right(text: str, se
 @pytest.mark.parametrize(
     ("text", "sentence"),
     [
-        ("threshold = '5'", "1: threshold '5' is not a percentage | did you mean 5%?"),
+        ("threshold = '5'", "1: threshold '5' is not a percentage | did you mean \"5%\"?"),
         ("threshold = '=5%'", "1: threshold '=5%' names no benchmark | as in threshold = \"0.5%\""),
         ("threshold-cache = 'a=5%'", "1: threshold-cache 'a=5%' is not a percentage | as in threshold-cache = \"2%\""),
         ("max-drop = 'x'", "1: max-drop 'x' is not a percentage | as in max-drop = \"50%\""),
@@ -111,8 +140,22 @@ def test_a_value_of_the_wrong_type_is_answered_by_one_of_the_right(text: str, se
             ("1: limit 'startup:Irr=5' names no count: 'Irr' | as in limit = [\"startup:Ir=150_000_000\"]; "
             "one of: score, Ir, I1mr, ILmr, Dr, D1mr, DLmr, Dw, D1mw, DLmw, L1, LL, RAM"),
         ),
-        ("limit = 'Ir=1e9'", "1: limit 'Ir=1e9' has no whole number: '1e9' | as in limit = [\"startup:Ir=150_000_000\"]"),
+        ("limit = 'Ir=1e9'", "1: limit 'Ir=1e9' has no whole number: '1e9' | did you mean \"Ir=1_000_000_000\"?"),
         (f"{COMMAND}limit = 'a:Ir=5'", "4: limit 'a:Ir=5' names a benchmark, but stands in the table of one | did you mean 'Ir=5'?"),
+        ("limit = 'a:Ir<=1.5G'", '1: limit \'a:Ir<=1.5G\' is no NAME=COUNT | did you mean "a:Ir=1_500_000_000"?'),
+        (f"{COMMAND}limit = 'Ir=150M'", "4: limit 'Ir=150M' has no whole number: '150M' | did you mean \"Ir=150_000_000\"?"),
+        (f"{COMMAND}limit = 'Ir<5M'", "4: limit 'Ir<5M' is no NAME=COUNT | did you mean \"Ir=5_000_000\"?"),
+        (f"{COMMAND}limit = '150000'", "4: limit '150000' is no NAME=COUNT | as in limit = \"Ir=150_000_000\""),
+        (f"{COMMAND}limit = 'Ir=1.5'", "4: limit 'Ir=1.5' has no whole number: '1.5' | as in limit = \"Ir=150_000_000\""),
+        (f"{COMMAND}limit = 'Ir=1.5.5'", "4: limit 'Ir=1.5.5' has no whole number: '1.5.5' | as in limit = \"Ir=150_000_000\""),
+        ("threshold = '5 percent'", "1: threshold '5 percent' is not a percentage | did you mean \"5%\"?"),
+        ("threshold-cache = '0,5%'", "1: threshold-cache '0,5%' is not a percentage | did you mean \"0.5%\"?"),
+        ("threshold = ['1%',\n'a=0,5%']", "2: threshold '0,5%' is not a percentage | did you mean \"a=0.5%\"?"),
+        (f"{COMMAND}tags = 'quick slow'", "4: tags 'quick slow' holds more than one word | did you mean [\"quick\", \"slow\"]?"),
+        (f"{COMMAND}tags = ['quick,slow']", "4: tags 'quick,slow' holds more than one word | did you mean [\"quick\", \"slow\"]?"),
+        ("env = ['A B=secret']", "1: env 'A B': the name of a variable has no blank | did you mean [\"A\", \"B=…\"]?"),
+        ("env = ['A B']", "1: env 'A B': the name of a variable has no blank | did you mean [\"A\", \"B\"]?"),
+        ("env = { 'A ' = 'secret' }", "1: env 'A ': the name of a variable has no blank | did you mean [\"A=…\"]?"),
         ("timeout = '5 days'", "1: timeout '5 days' is not a time | as in timeout = \"5min\""),
         ("timeout = -1", "1: timeout '-1' is not a time | as in timeout = \"5min\""),
         ("timeout = inf", "1: timeout 'inf' is not a time | as in timeout = \"5min\""),
@@ -166,6 +209,20 @@ def test_what_a_benchmark_lacks_is_told(text: str, sentence: str) -> None:
          'else write command = ["sh", "-c", "make&&x"]')),
         ("'x < in'", ("the command has '<', but no shell runs it: quote it if it is part of an argument | "
          'else write stdin = "FILE", or command = ["sh", "-c", "x < in"]')),
+        ("'cat $HOME/x'", ("the command has '$HOME', but no shell runs it: quote it if it is part of an argument | "
+         'else write command = ["sh", "-c", "cat $HOME/x"]')),
+        ("'cat ${HOME}'", ("the command has '${HOME}', but no shell runs it: quote it if it is part of an argument | "
+         'else write command = ["sh", "-c", "cat ${HOME}"]')),
+        ("'x $(y)'", ("the command has '$(', but no shell runs it: quote it if it is part of an argument | "
+         'else write command = ["sh", "-c", "x $(y)"]')),
+        ("'~/bin/x'", ("the command has '~/bin/x', but no shell runs it: quote it if it is part of an argument | "
+         'else write command = ["sh", "-c", "~/bin/x"]')),
+        ("\"x 'a b'/*.py\"", ("the command has \"'a b'/*.py\", but no shell runs it: quote it if it is part of an argument | "
+         'else write command = ["sh", "-c", "x \'a b\'/*.py"]')),
+        ("'x a?.py'", ("the command has 'a?.py', but no shell runs it: quote it if it is part of an argument | "
+         'else write command = ["sh", "-c", "x a?.py"]')),
+        ("['python3 x.py']", ("the command is one argument with a blank, and there is no program 'python3 x.py' | write it as a "
+         'text, command = "python3 x.py", or as several items, command = ["python3", "x.py"]')),
         ("'A=1 x'", "the command begins with a variable, but no shell runs it: write env = ['A=1']"),
         ("''", 'the command is empty | as in command = ["python3", "bench.py", "{n}"]'),
         ("[]", 'the command is empty | as in command = ["python3", "bench.py", "{n}"]'),
@@ -195,7 +252,16 @@ def test_a_command_that_is_none_is_told(command: str, sentence: str) -> None:
          "beginning with a letter")),
         ("command = 'x'\nparameters = { n = [1] }", ("4: the parameter 'n' is never used | write {n} where its value belongs, "
          'as in command = ["prog", "{n}"]')),
-        ("command = 'x a{size}'\nparameters = { n = [1] }", "3: {size} names no parameter of this benchmark; known are {n}"),
+        ("command = 'x'\nparameters = { n = true }", "4: the values of the parameter 'n' are a list, not true or false | write n = [\"true\"]"),
+        ("command = 'x'\nparameters = { n = '1..10' }", ("4: the values of the parameter 'n' are a list, not a text | there are no "
+         "ranges: list the values, as in n = [1, 2, 3]")),
+        ("command = 'x'\nparameters = { n = 'range(9)' }", ("4: the values of the parameter 'n' are a list, not a text | there are no "
+         "ranges: list the values, as in n = [1, 2, 3]")),
+        ("command = 'x'\nparameters = { n = 'b, c' }", "4: the values of the parameter 'n' are a list, not a text | write n = [\"b\", \"c\"]"),
+        ("command = 'x a{size}'\nparameters = { n = [1] }", ("3: {size} names no parameter of this benchmark; known are {n} | "
+         "a text with spaces, as in '{ size }', is none")),
+        ("command = 'x{m}.txt {n}'\nparameters = { n = [1] }", ("3: {m} names no parameter of this benchmark; known are {n} | "
+         "a text with spaces, as in '{ m }', is none")),
         ("command = 'x a{sise}'\nparameters = { size = [1] }", "3: {sise} names no parameter of this benchmark; did you mean {size}?"),
         ("command = 'x {n} {m}'\nparameters = { n = [1] }", ("3: {m} names no parameter of this benchmark; known are {n} | "
          "a text with spaces, as in '{ m }', is none")),
@@ -208,6 +274,32 @@ def test_a_command_that_is_none_is_told(command: str, sentence: str) -> None:
 )  # fmt: skip
 def test_parameters_that_do_not_fit_are_told(table: str, sentence: str) -> None:
     assert told(BENCHMARK + table) == sentence
+
+
+@pytest.mark.parametrize(
+    ("identity", "meant"), [("a-{n}", "a"), ("{n}", "parse"), ("a[{n}]", "a"), ("a/{m}", "a"), ("{n}_a", "_a")]
+)
+def test_a_parameter_in_the_id_is_told(identity: str, meant: str) -> None:
+    sentence = told(PARAMETERS.replace('"a"', f'"{identity}"'))
+    assert sentence.startswith("2: {")
+    assert sentence.endswith(
+        f'in the id stands for nothing: the values of parameters are added to it by themselves | write id = "{meant}"'
+    )
+
+
+@pytest.mark.parametrize(
+    ("defaults", "sentence"),
+    [
+        ("threshold = ['0.5%',\n'nothing*=2%']", "2: threshold 'nothing*=2%' fits no benchmark of this file: 'nothing*' | there are: b, parse[n=1], parse[n=2]"),
+        ("limit = 'pares:Ir=5'", "1: limit 'pares:Ir=5' fits no benchmark of this file: 'pares' | did you mean 'parse*'?"),
+        ("max-drop = 'parse=5%'", "1: max-drop 'parse=5%' fits no benchmark of this file: 'parse' | did you mean 'parse*'?"),
+        ("threshold-ir = 'B=5%'", "1: threshold-ir 'B=5%' fits no benchmark of this file: 'B' | did you mean 'b'?"),
+        ("limit = ['Ir=5', 'parse[n=3]:Ir=5']", "1: limit 'parse[n=3]:Ir=5' fits no benchmark of this file: 'parse[n=3]' | did you mean 'parse[n=2]'?"),
+    ],
+)  # fmt: skip
+def test_a_pattern_that_fits_no_benchmark_is_told(defaults: str, sentence: str) -> None:
+    parse = PARAMETERS.replace('"a"', '"parse"')
+    assert told(f"{defaults}\n[[benchmark]]\nid = 'b'\ncommand = 'x'\n{parse}") == sentence
 
 
 @pytest.mark.parametrize(
@@ -233,6 +325,8 @@ def test_combinations_that_cannot_be_left_out_are_told(exclude: str, sentence: s
         ("benchmark = ['x']", "1: each benchmark is a table of its own: write [[benchmark]], in double brackets"),
         ("a = 1\n[tool.cg-bench]", ("2: the tables of cg-bench.toml have no prefix: write [[benchmark]], and defaults above it "
          "without any table")),
+        ("[tools.cg-bench]", ("1: the tables of cg-bench.toml have no prefix: write [[benchmark]], and defaults above it "
+         "without any table")),
         ("[[cg-bench.benchmark]]", ("1: the tables of cg-bench.toml have no prefix: write [[benchmark]], and defaults above it "
          "without any table")),
     ],
@@ -249,6 +343,11 @@ def test_tables_in_a_wrong_place_are_told(text: str, sentence: str) -> None:
         ("[benchmark]\ncommand = 'x'", "1: in pyproject.toml a benchmark begins with [[tool.cg-bench.benchmark]]"),
         ("[project]\n[tool.cg_bench]", "2: unknown table [tool.cg_bench]; did you mean [tool.cg-bench]?"),
         ("[[tool.cachegrind-bench.benchmark]]", "1: unknown table [tool.cachegrind-bench]; did you mean [tool.cg-bench]?"),
+        ("[tools.ruff]\n[tools.cg-bench]", "2: unknown table [tools.cg-bench]; did you mean [tool.cg-bench]?"),
+        ("[tool.cg-bench]\n[[Tool.cg-bench.benchmark]]", "2: unknown table [Tool.cg-bench]; did you mean [tool.cg-bench]?"),
+        ("[tool.cg-bench.defaults]\nrepeat = 2", "1: unknown table 'defaults'; the defaults stand directly below [tool.cg-bench]"),
+        ("[[tool.cg-bench.benchmarks]]", "1: unknown table [[tool.cg-bench.benchmarks]]; did you mean [[tool.cg-bench.benchmark]]?"),
+        ("[cgbench]", "1: in pyproject.toml our table is called [tool.cg-bench], not [cgbench]"),
         ("[cg-bench]", "1: in pyproject.toml our table is called [tool.cg-bench], not [cg-bench]"),
         ("[[tool.cg-bench]]", "1: write [tool.cg-bench] in single brackets: there is one such table"),
         ("tool.cg-bench = 5", "1: write [tool.cg-bench] in single brackets: there is one such table"),
@@ -276,6 +375,38 @@ def test_tables_of_pyproject_in_a_wrong_place_are_told(text: str, sentence: str)
         ("repeat 3", 1, "a key is followed by = and its value; a key with spaces or dots stands in quotes"),
         ('x = "\\d"', 1, "a backslash is written \\\\, or the text in single quotes"),
         ("[benchmark]\n[benchmark]", 2, "each benchmark begins with double brackets: [[benchmark]]"),
+        ("x = 1\n// comment", 2, "comments begin with #"),
+        ("repeat = 1 // comment", 1, "comments begin with #"),
+        ("-- comment", 1, "comments begin with #"),
+        ("id== 'a'", 1, "one = is enough between a key and its value"),
+        ("\nid=\n", 2, "the value is missing: it begins in the line of its key"),
+        ("command =  # to do\n['x']", 1, "the value is missing: it begins in the line of its key"),
+        ("id=", 1, "the value is missing: it begins in the line of its key"),
+        ("x = True", 1, "true and false are written small"),
+        ("x = None", 1, "there is no empty value: leave the key out"),
+        ("x = “a”", 1, "the quotes around a text are straight ones: \" or '"),
+        ("x = 1\n‘y’ = 1", 2, "the quotes around a text are straight ones: \" or '"),
+        ("threshold = 5%", 1, "a text stands in quotes; true, false and numbers do not"),
+        ("threshold = 0,5%", 1, "a text stands in quotes; true, false and numbers do not"),
+        ("threshold = 5 percent", 1, "a text stands in quotes; true, false and numbers do not"),
+        ("x = [5min]", 1, "a text stands in quotes; true, false and numbers do not"),
+        ("id: 'a'", 1, "a key is followed by =, not by a colon"),
+        ("x = ['a' 'b']", 1, "a comma may be missing between two values, or a bracket, brace or quote is not closed"),
+        (
+            "x = ['a',\n'b'\n'c']",
+            3,
+            "a comma may be missing between two values, or a bracket, brace or quote is not closed",
+        ),
+        (
+            "x = { a = 1 b = 2 }",
+            1,
+            "a comma may be missing between two values, or a bracket, brace or quote is not closed",
+        ),
+        ("x = 'a' 'b'", 1, 'the value has ended before: a list stands in [ ], and a quote in a text is written \\"'),
+        ("x = {\n n = [1],\n}", 1, "an inline table stands in one line; or write [benchmark.parameters]"),
+        ("x = { n = [1],\r\n m = 1 }", 1, "an inline table stands in one line; or write [benchmark.parameters]"),
+        ("x = { n = [1] # one\n}", 1, "an inline table stands in one line; or write [benchmark.parameters]"),
+        ("x = { n = [1], }", 1, "no comma stands before the closing brace"),
         ("[[benchmark]\n", 1, "a header ends with as many brackets as it begins with"),
     ],
 )
@@ -288,6 +419,8 @@ def test_what_is_no_toml_is_told_with_its_line(text: str, line: int, advice: str
 def test_what_is_no_toml_in_pyproject_is_told_with_the_prefix() -> None:
     sentence = told("[tool.cg-bench.benchmark]\n[tool.cg-bench.benchmark]", "pyproject.toml")
     assert sentence.endswith(" | each benchmark begins with double brackets: [[tool.cg-bench.benchmark]]")
+    sentence = told("[tool.cg-bench]\nx = {\n}", "pyproject.toml")
+    assert sentence.endswith(" | an inline table stands in one line; or write [tool.cg-bench.benchmark.parameters]")
 
 
 def test_text_that_is_not_utf_8_is_told_with_its_line() -> None:

@@ -1,0 +1,44 @@
+"""A command that is written as one text: its words, as a shell finds them. What only a shell can do is refused."""
+
+from __future__ import annotations
+
+import re
+import shlex
+from typing import TYPE_CHECKING
+
+from cachegrind_bench.config.words import quoted
+
+if TYPE_CHECKING:
+    from cachegrind_bench.config.places import Steps
+    from cachegrind_bench.config.source import Source
+
+_QUOTED = re.compile(r"""\\.|'[^']*'|"(?:\\.|[^"\\])*\"""", re.DOTALL)
+_SHELL_SIGN = re.compile(
+    r"""[|&;<>`]+
+    | \$[A-Za-z_]\w* | \$\{\w[^}]*\} | \$\(
+    | (?<!\S)~(?![^\s\w/])[\w/.-]*
+    | (?<!\S)(?!-|\S*://)[^\s*?]*[*?]\S*  # as options and addresses, no shell finds files""",
+    re.VERBOSE,
+)
+
+
+def split(source: Source, text: str, steps: Steps) -> tuple[str, ...]:
+    """Return the words of a command line. FileFormatError where it is none, or one for a shell."""
+    try:
+        words = tuple(shlex.split(text))
+    except ValueError as error:
+        told = "a backslash at its end" if "escaped" in str(error) else "a quote that is not closed"
+        source.fail(f"the command has {told}: {text}", *steps, hint='write it as a list: command = ["prog", "it\'s"]')
+    # What is quoted means itself, and is of no interest but for its place.
+    sign = _SHELL_SIGN.search(_QUOTED.sub(lambda match: "." * len(match[0]), text))
+    if sign is not None:
+        other = 'stdin = "FILE", or ' if sign[0] == "<" else ""
+        source.fail(
+            f"the command has {text[slice(*sign.span())]!r}, but no shell runs it: quote it if it is part of an argument",
+            *steps,
+            hint=f'else write {other}command = ["sh", "-c", {quoted(text)}]',
+        )
+    name, equals, _ = words[0].partition("=") if words else ("", "", "")
+    if equals and name.isidentifier():
+        source.fail(f"the command begins with a variable, but no shell runs it: write env = [{words[0]!r}]", *steps)
+    return words
