@@ -109,10 +109,17 @@ def running(
         os.kill(pid, signal.SIGKILL)
 
 
+def named_below(folder: Path, pattern: str) -> list[Path]:
+    """Return the files of such a name; another run may be taking its folder away meanwhile."""
+    while True:
+        with suppress(FileNotFoundError):
+            return list(folder.rglob(pattern))
+
+
 def assert_nothing_left(cg_bench: CgBench, marker: str, temporary: Path) -> None:
     wait_for(lambda: not processes(marker), f"still running: {processes(marker)}")
     # The directory itself may be another run's by now.
-    wait_for(lambda: not list(temporary.parent.rglob(f"{marker}-*")), "files in the scratch directory")
+    wait_for(lambda: not named_below(temporary.parent, f"{marker}-*"), "files in the scratch directory")
     assert os.listdir(cg_bench.cwd) == []
     assert not (cg_bench.folder / "result.json").exists()
 
