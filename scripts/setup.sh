@@ -2,7 +2,8 @@
 # setup.sh [demo|test|lint]: install what is missing, and only that, for `make demo`, `make test` or `make lint`.
 #   demo  Valgrind with libc's symbols by apt; this package in .venv
 #   test  the same, a C and a Rust compiler, the headers of the system's Python, PostgreSQL's programs (no server is
-#         started), the test tools in .venv, and in .tools two more Valgrinds and one source file of the system's Python
+#         started), Chromium, the test tools in .venv, and in .tools two more Valgrinds and one source file of the
+#         system's Python
 #   lint  this package and the linters in .venv
 # Packages come by apt as root or with sudo; where neither goes, the line to run is printed. Safe to run at any time: with
 # everything in place it takes a fraction of a second and prints nothing.
@@ -139,6 +140,9 @@ system_packages() {
     fi
     if [ "$stage" = test ] && ! ls /usr/lib/postgresql/*/bin/initdb >/dev/null 2>&1; then
         install_postgresql || say "no PostgreSQL: the tests with it are skipped"
+    fi
+    if [ "$stage" = test ] && ! have chromium; then
+        install chromium || say "no chromium: the tests of the trend report's page in a browser are skipped"
     fi
 }
 

@@ -17,7 +17,7 @@ if TYPE_CHECKING:
     from cachegrind_bench.config.values import BenchmarkSpec, Configuration
 
 # Those whose options the configuration may set. Others must not fail over a mistake in it.
-_COMMANDS = frozenset({"run", "ab", "check", "verify", "diff", "history"})
+_COMMANDS = frozenset({"run", "ab", "check", "verify", "diff", "history", "trend", "bisect"})
 # These add to what benchmarks say; as defaults of options they would be lost as soon as one is typed.
 _ADDED = frozenset({"env"})
 

@@ -36,6 +36,8 @@ COMMANDS = {
     "ab": "Measure two commits here and now, and compare them.",
     "baseline": "List, show, remove or update saved baselines.",
     "history": "Keep results: list, export, import, sync what was stored.",
+    "trend": "Report how costs develop: steps, creep, the commits behind them.",
+    "bisect": "Narrow a finding of 'trend' down to one commit.",
     "verify": "Hunt noise: what makes this command's counts change?",
     "doctor": "Examine this machine: Valgrind, the seal, git.",
 }

@@ -102,7 +102,9 @@ def find(
         # What is no longer measured in this way has no level now.
         current = readings[-1].index >= newest_key[0].index
         found += _findings(row, released if current else None)
-    told = [_with_novelty(finding, series, line, previous) for finding in _narrowest(found)]
+    told = [
+        _with_novelty(finding, series, line, previous) for finding in (_narrowest(found) if len(rows) > 1 else found)
+    ]
     return tuple(sorted(told, key=lambda finding: (finding.index, finding.kind.value, finding.id)))
 
 
@@ -216,19 +218,14 @@ def _unstable(row: _Row, stretches: Sequence[Unsteady]) -> Finding:
 
 
 def _narrowest(found: Sequence[Finding]) -> list[Finding]:
-    """Leave out a step of one key whose range contains that of a like step of another key: it is the same, seen less well."""
-    steps = [one for one in found if one.kind in (Kind.REGRESSION, Kind.IMPROVEMENT)]
-
-    def seen_better(one: Finding) -> bool:
-        return one in steps and any(
-            other.kind is one.kind
-            and other.key != one.key
-            and other.confirmed
-            and set(other.suspects) < set(one.suspects)
-            for other in steps
-        )
-
-    return [one for one in found if not seen_better(one)]
+    """Tell like steps of several keys that share a suspect as one: where the fewest are suspected it is seen best."""
+    kept: list[Finding] = []
+    for one in sorted(found, key=lambda one: (not one.confirmed, len(one.suspects), one.index, one.key, one.id)):
+        step = one.kind in (Kind.REGRESSION, Kind.IMPROVEMENT)
+        others = (other for other in kept if other.kind is one.kind and other.key != one.key)
+        if not step or all(set(other.suspects).isdisjoint(one.suspects) for other in others):
+            kept.append(one)
+    return kept
 
 
 def _with_novelty(

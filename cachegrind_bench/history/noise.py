@@ -24,12 +24,22 @@ _LEAST_PER_JUMP = Fraction(3, 2)
 _CLEARLY = 3
 # So many readings on each side of a place tell how noisy it is there.
 _AROUND = 15
+# From so few moves nobody can tell whether they are noise: they may be.
+_FEW = 5
 
 
-def typical_move(values: Sequence[int]) -> int:
-    """Return the median distance between neighbours: what is usual, however large the few steps are. 0 for one value."""
-    moves = [abs(after - before) for before, after in pairwise(values)]
-    return median(moves) if moves else 0
+def typical_move(*rows: Sequence[int]) -> int:
+    """Return the median distance between neighbours in these rows: what is usual, however large the few steps are.
+
+    0 if there are no neighbours, and if the values mostly go on the way they went: noise turns at two readings of three.
+    """
+    moves = [[after - before for before, after in pairwise(values)] for values in rows]
+    sizes = [abs(move) for some in moves for move in some]
+    usual = median(sizes) if sizes else 0
+    if usual and len(sizes) > _FEW:
+        turns = sum(before * after < 0 for some in moves for before, after in pairwise(some))
+        return usual if 3 * turns >= len(sizes) else 0
+    return usual
 
 
 def penalty(values: Sequence[int], least: int) -> Fraction:
@@ -38,10 +48,12 @@ def penalty(values: Sequence[int], least: int) -> Fraction:
     return max(_MOVES_PER_JUMP * typical_move(values), floor)
 
 
-def is_clear(values: Sequence[int], at: int, before: int, change: Fraction, least: int) -> bool:
-    """Tell whether a change at this place matters, being at least `least` ppm of `before`, and is no noise of its surroundings."""
-    if abs(change) * MILLION < least * max(abs(before), 1) or change == 0:
-        return False
-    sides = values[max(0, at - _AROUND) : at], values[at : at + _AROUND]
-    moves = [abs(b - a) for side in sides for a, b in pairwise(side)]
-    return not moves or abs(change) > _CLEARLY * median(moves)
+def margin(values: Sequence[int], at: int) -> int:
+    """Return how large a change at this place may be and still be the noise of its surroundings."""
+    return _CLEARLY * typical_move(values[max(0, at - _AROUND) : at], values[at : at + _AROUND])
+
+
+def matters(change: Fraction | int, level: int, least: int) -> bool:
+    """Tell whether a change is at least `least` ppm of a level."""
+    bound = Fraction(least * max(abs(level), 1), MILLION)
+    return not -bound < change < bound

@@ -7,9 +7,10 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 from fractions import Fraction
+from itertools import pairwise
 from typing import TYPE_CHECKING
 
-from cachegrind_bench.history.noise import MILLION, is_clear, penalty
+from cachegrind_bench.history.noise import MILLION, margin, matters, penalty
 from cachegrind_bench.history.partition import median, partition
 
 if TYPE_CHECKING:
@@ -95,13 +96,24 @@ def _matters(values: Sequence[int], bounds: Sequence[int], least: int) -> bool:
     at_once = _towards(new, down=rises) - _towards(old, down=not rises)
     drift = _drift(values, first, at, end)
     # Medians are half the readings of both sides apart, and what would have moved in that time anyway is no step.
+    drift = max(drift, Fraction(0)) if rises else min(drift, Fraction(0))
     changes = [
         after - before - drift * (min(at - first, _NEAR) + min(end - at, _NEAR)) / 2,
         at_once - drift * (len(old) + len(new)) / 2,
     ]
     if not all(change > 0 if rises else change < 0 for change in changes):
         return False
-    return is_clear(values, at, before, min(changes, key=abs), least)
+    smaller, noise = min(changes, key=abs), margin(values, at)
+    by_one = _largest_move(values, at, rises=rises) + noise
+    return abs(smaller) > noise and matters(smaller, before, least) and matters(by_one, before, least)
+
+
+def _largest_move(values: Sequence[int], at: int, *, rises: bool) -> int:
+    """Return the most that one reading near this place is above the one before, or below; without those that are off."""
+    near = range(max(at - 2, 0), min(at + 2, len(values)))
+    smooth = [median(values[place - 1 : place + 2]) if 0 < place < len(values) - 1 else values[place] for place in near]
+    moves = [after - before if rises else before - after for before, after in pairwise(smooth)]
+    return max(*moves, 0)
 
 
 def _drift(values: Sequence[int], first: int, at: int, end: int) -> Fraction:

@@ -183,6 +183,10 @@ def test_writers_killed_at_random_points_lose_nothing_that_was_acknowledged(
         writers.append(start(FOLD, place, homes[0], out=outs[8]))
         wait_until_ready(outs)
         go(writers)
+        before, until = len(acknowledged(out)), time.monotonic() + 120
+        while len(acknowledged(out)) < before + 4:  # however slow the machine is
+            assert time.monotonic() < until, [path.with_suffix(".err").read_text()[-500:] for path in outs]
+            time.sleep(0.02)
         chance.shuffle(writers)
         for process in writers:
             time.sleep(chance.uniform(0, 0.6))
@@ -190,7 +194,7 @@ def test_writers_killed_at_random_points_lose_nothing_that_was_acknowledged(
             end(process, children=whole_family)
         told = acknowledged(out)
         check_all(place.store(), told)
-    assert len(told) > 15
+    assert len(told) >= 12
     fresh = place.store(patience=100)  # a git that was killed may have left a lock
     assert fresh.add([stored(50)]) == 1
     fresh.compact("2026-02")

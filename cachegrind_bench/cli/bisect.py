@@ -1,0 +1,140 @@
+"""`cg-bench bisect`: measure the commits that a finding may have come with, until one is left."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Any
+
+import click
+
+from cachegrind_bench.cli import output
+from cachegrind_bench.cli.inputs import open_result_file
+from cachegrind_bench.cli.measuring import repetition_options
+from cachegrind_bench.cli.suite import jobs_option
+from cachegrind_bench.cli.trending import find_all, trending_options
+from cachegrind_bench.cli.worktrees import bench, words_for_run
+from cachegrind_bench.errors import MeasurementError, UsageError
+
+if TYPE_CHECKING:
+    from collections.abc import Sequence
+
+    from cachegrind_bench.cli.trending import Found
+    from cachegrind_bench.cli.worktrees import Bench
+    from cachegrind_bench.history.bisection import Narrowed
+    from cachegrind_bench.history.values import Finding
+    from cachegrind_bench.model.score import CostModel
+
+_EPILOG = """\b
+Each commit is checked out into a temporary git worktree, its set-up command is run, and the benchmark measured, here and
+now; your own work tree is left alone. The commit before and the last of the suspects are measured first: if they do not
+differ here, nothing else is.
+
+\b
+Exit code: 0 if one commit is left, 3 if several are, or the change does not show here; 4 if measuring failed.
+
+\b
+Examples:
+  cg-bench trend
+  cg-bench bisect 3f9a
+"""
+
+# What is typed of these is for those who measure.
+_FOR_RUN = (
+    *("jobs", "repeat", "layouts", "warmup", "require_sealed", "i1", "d1", "ll", "env", "stdin", "prepare", "cleanup"),
+    *("timeout", "ignore_exit_status", "pin_clock", "valgrind"),
+)
+_UNDECIDED = 3
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class _Meter:
+    """Measures one benchmark at any commit."""
+
+    place: Bench
+    benchmark: str
+    model: CostModel
+    words: Sequence[str]
+
+    def value(self, sha: str) -> int:
+        """Return the cost at this commit. MeasurementError if there is none."""
+        target = self.place.folder / "result.json"
+        target.unlink(missing_ok=True)
+        output.write_error(f"cg-bench: measuring {sha[:12]}\n")
+        self.place.measure(sha, ["-q", *self.words], target)
+        with open_result_file(str(target)) as file:
+            found = next((item for item in file.result.benchmarks if item.id == self.benchmark), None)
+        if found is None or found.counts is None:
+            why = "it has no such benchmark" if found is None else (found.error or "it failed").partition("\n")[0]
+            raise MeasurementError(f"{self.benchmark} could not be measured at {sha[:12]}: {why}")
+        return self.model.score(found.counts)
+
+    def try_value(self, sha: str) -> int | None:
+        """Return the cost at this commit, None if it cannot be measured, which is told."""
+        try:
+            return self.value(sha)
+        except MeasurementError as error:
+            output.write_error(f"cg-bench: skipped: {error.message}\n")
+            return None
+
+
+@click.command("bisect", epilog=_EPILOG)
+@trending_options
+@jobs_option
+@repetition_options
+@click.argument("finding")
+def command(finding: str, **options: Any) -> int:
+    """Narrow a FINDING of 'cg-bench trend', named by the beginning of its id, down to the commit that made it."""
+    found = find_all(options)
+    item = _named(finding, found)
+    if len(item.suspects) > 1 and item.last_good_sha is not None:
+        return _narrow(item, item.last_good_sha, found)
+    output.write(_told(item, item.suspects, found, ()))
+    return 0 if len(item.suspects) == 1 else _UNDECIDED
+
+
+def _named(text: str, found: Found) -> Finding:
+    items = [item for item in found.findings if text and item.id.startswith(text)]
+    if len(items) == 1:
+        return items[0]
+    known = ", ".join(f"{item.id} ({item.kind.value} of {item.benchmark})" for item in (items or found.findings)[:10])
+    what = f"{text!r} may be several findings" if items else f"there is no finding {text!r}"
+    raise UsageError(what, hint=f"there are: {known}" if known else "nothing was found in this history")
+
+
+def _narrow(item: Finding, good: str, found: Found) -> int:
+    from cachegrind_bench.history.bisection import narrow
+    from cachegrind_bench.model.score import CostModel
+
+    series = next(series for series in found.set.series if series.id == item.benchmark)
+    model = CostModel.parse(series.model)
+    words = [*words_for_run(_FOR_RUN), "-k", _exactly(item.benchmark), "--model", model.name]
+    with bench(found.repository) as place:
+        meter = _Meter(place=place, benchmark=item.benchmark, model=model, words=words)
+        before, after = meter.value(good), meter.value(item.suspects[-1])
+        if abs(after - before) * 2 < abs(item.after - item.before):
+            output.write(
+                f"{item.benchmark} does not show the change here: {before:,} at {good[:12]}, "
+                f"{after:,} at {item.suspects[-1][:12]}\n"
+            )
+            return _UNDECIDED
+        left: Narrowed = narrow(item.suspects, meter.try_value, before=before, after=after)
+    output.write(_told(item, left.suspects, found, left.skipped))
+    return 0 if len(left.suspects) == 1 else _UNDECIDED
+
+
+def _exactly(identity: str) -> str:
+    """Return an expression of -k for this id (and those it is part of)."""
+    return f'"{identity}"' if "'" in identity else f"'{identity}'"
+
+
+def _told(item: Finding, suspects: Sequence[str], found: Found, skipped: Sequence[str]) -> str:
+    from cachegrind_bench.render.names import plain
+
+    notes = {note.sha: note for note in found.set.line}
+    what = f"{item.kind.value} of {item.benchmark}, {item.before:,} → {item.after:,}"
+    lines = [f"{what}: {'it is' if len(suspects) == 1 else 'it is one of'}"]
+    for sha in suspects:
+        note = notes.get(sha)
+        text = f"{note.author}: {note.subject}" if note is not None else ""
+        lines.append(f"  {sha[:12]}  {text}{'  (could not be measured)' if sha in skipped else ''}")
+    return "".join(f"{plain(line.rstrip())}\n" for line in lines)

@@ -1,0 +1,127 @@
+"""`cg-bench trend`: what the history tells, as a report."""
+
+from __future__ import annotations
+
+import io
+import os
+from datetime import UTC, datetime
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+import click
+
+from cachegrind_bench._version import __version__
+from cachegrind_bench.cli import output
+from cachegrind_bench.cli.history_runs import Date
+from cachegrind_bench.cli.trending import find_all, trending_options
+from cachegrind_bench.errors import UsageError
+
+if TYPE_CHECKING:
+    from cachegrind_bench.cli.trending import Found
+    from cachegrind_bench.history.report import Trend
+
+_EPILOG = """\b
+The series of each benchmark follows the first parents of --branch; runs of dirty checkouts are left out. A step of the cost
+that two readings confirm is a finding, with the commits it can have come with; so are slow growth (creep) and benchmarks
+that cannot be trusted. 'cg-bench bisect FINDING' narrows several commits down to one. Changes that were meant stand in
+cg-bench-accepted.toml, with the reason.
+
+\b
+Exit code: 1 with --fail-on new-regression if there is one that is confirmed; 2 for bad usage or input; else 0.
+
+\b
+Examples:
+  cg-bench trend
+  cg-bench trend --html trend.html --json trend.json --previous last.json --fail-on new-regression
+  cg-bench trend --store git:cg-bench-data@origin --since 90d --benchmark 'parse-*'
+"""
+
+
+@click.command("trend", epilog=_EPILOG)
+@click.option("--html", metavar="FILE", help="Write the page, one file that needs no network.")
+@click.option("--markdown", metavar="FILE", help="Write the report as Markdown, as for a job summary.")
+@click.option("--json", metavar="FILE", help="Write the report as JSON; the next one takes it as --previous.")
+@click.option(
+    "--since", type=Date(), metavar="DATE", help="Show commits since then: 2026-01-31, or 30d for 30 days ago."
+)
+@click.option("--last", type=click.IntRange(1), metavar="N", help="Show the last N commits.")
+@trending_options
+@click.option("--model", metavar="NAME", help="Weights of the score; 'ir' judges instructions. [default: as measured]")
+@click.option(
+    "--commit-url", metavar="URL", help="Address of a commit, with {sha} in it. [default: GitHub's, in its CI]"
+)
+@click.option("--title", metavar="TEXT", help="Heading of the report. [default: the folder's name]")
+@click.option(
+    "--fail-on",
+    type=click.Choice(["new-regression", "never"]),
+    default="never",
+    show_default=True,
+    help="What ends in exit code 1.",
+)
+def command(**options: Any) -> int:
+    """Report how costs have developed: every step with its commits, creep, and what weakens the report.
+
+    Prints the report as Markdown, unless files are asked for.
+    """
+    from cachegrind_bench.history.values import Kind, State
+    from cachegrind_bench.model.score import CostModel
+
+    url = options["commit_url"]
+    if url is not None and not (url.startswith(("https://", "http://")) and "{sha}" in url):
+        raise UsageError(f"--commit-url {url!r} names no commit", hint="as in https://example.org/project/commit/{sha}")
+    _check(options)
+    found = find_all(options, None if options["model"] is None else CostModel.parse(options["model"]))
+    view = _view(found, options)
+    _write(view, options)
+    new = [item for item in found.findings if item.kind is Kind.REGRESSION and item.state is State.NEW]
+    return int(options["fail_on"] == "new-regression" and any(item.confirmed for item in new))
+
+
+def _view(found: Found, options: dict[str, Any]) -> Trend:
+    from cachegrind_bench.history.report import Provenance
+    from cachegrind_bench.history.trend import trend, window
+
+    since = None if options["since"] is None else datetime.fromisoformat(options["since"])
+    provenance = Provenance(
+        title=options["title"] or found.repository.cwd.name,
+        created_at=datetime.now(UTC).strftime("%Y-%m-%dT%H:%M:%SZ"),
+        tool_version=__version__,
+        store=found.store,
+        branch=found.branch,
+        commit_url=options["commit_url"] or _commit_url(),
+    )
+    first = window(found.set.line, since=since, last=options["last"])
+    return trend(found.set, found.findings, provenance, releases=found.releases, first=first)
+
+
+def _commit_url() -> str | None:
+    """Return the address of a commit where GitHub's CI tells it."""
+    server, project = os.environ.get("GITHUB_SERVER_URL"), os.environ.get("GITHUB_REPOSITORY")
+    return f"{server}/{project}/commit/{{sha}}" if server and project and server.startswith("https://") else None
+
+
+def _check(options: dict[str, Any]) -> None:
+    """Find out before the work whether the files can be written. UsageError if not, or if one is named twice."""
+    from cachegrind_bench.store.atomic import check_writable
+
+    names = [options[kind] for kind in ("html", "markdown", "json") if options[kind] is not None]
+    for name in names:
+        check_writable(Path(name))
+    if len({os.path.realpath(name) for name in names}) < len(names):
+        raise UsageError("two of the reports name the same file")
+
+
+def _write(view: Trend, options: dict[str, Any]) -> None:
+    from cachegrind_bench.render.trend import document, html, markdown
+    from cachegrind_bench.store.atomic import write_atomic
+
+    text = io.StringIO()
+    markdown.render(view, text)
+    if options["json"] is not None:
+        write_atomic(Path(options["json"]), document.encode(view))
+    if options["markdown"] is not None:
+        write_atomic(Path(options["markdown"]), text.getvalue().encode())
+    if options["html"] is not None:
+        write_atomic(Path(options["html"]), html.page(view).encode())
+    if options["html"] is options["markdown"] is options["json"] is None:
+        output.write(text.getvalue())

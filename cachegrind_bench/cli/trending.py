@@ -1,0 +1,136 @@
+"""The history of a project as series with findings: what `trend` reports and `bisect` starts from."""
+
+from __future__ import annotations
+
+import os
+from dataclasses import dataclass
+from pathlib import Path
+from typing import TYPE_CHECKING, Any, TypeVar
+
+import click
+
+from cachegrind_bench.cli.options import working_directory
+from cachegrind_bench.cli.storing import opened_store, store_option
+from cachegrind_bench.errors import FileFormatError, MeasurementError, UsageError
+from cachegrind_bench.vcs.revisions import Repository
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Mapping, Sequence
+
+    from cachegrind_bench.history.accepted import Accepted
+    from cachegrind_bench.history.series import SeriesSet
+    from cachegrind_bench.history.values import CommitNote, Finding, Release
+    from cachegrind_bench.model.score import CostModel
+
+Function = TypeVar("Function", bound="Callable[..., Any]")
+
+ACCEPTED = "cg-bench-accepted.toml"
+_OPTIONS = (
+    store_option,
+    click.option(
+        "--branch", metavar="REV", default="HEAD", show_default=True, help="Follow the first parents from this commit."
+    ),
+    click.option(
+        "--benchmark", "pattern", metavar="PATTERN", help="Only benchmarks with this id (* and ? are wildcards)."
+    ),
+    click.option("--accepted", metavar="FILE", help=f"Changes that were accepted. [default: {ACCEPTED} at the top]"),
+    click.option("--previous", metavar="FILE", help="The last report (its --json): what is not in it is new."),
+)
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Found:
+    """All series along a line of commits, and what was found in them."""
+
+    repository: Repository
+    store: str
+    branch: str | None
+    set: SeriesSet
+    releases: tuple[Release, ...]
+    findings: tuple[Finding, ...]
+
+
+def trending_options(function: Function) -> Function:
+    """Take which history is looked at, and what is known of it already."""
+    for option in reversed(_OPTIONS):
+        function = option(function)
+    return function
+
+
+def find_all(options: Mapping[str, Any], model: CostModel | None = None) -> Found:
+    """Read the history that `trending_options` name and search it, by this model, or the one it was measured under.
+
+    UsageError, StoreError or MeasurementError (of git).
+    """
+    from cachegrind_bench.history.findings import Options, find
+    from cachegrind_bench.history.series import series_set
+    from cachegrind_bench.model.patterns import matches
+    from cachegrind_bench.store.protocol import Query
+    from cachegrind_bench.vcs.log import releases
+
+    repository = Repository(cwd=working_directory(), environ=dict(os.environ))
+    accepted, previous = _accepted(repository, options["accepted"]), _previous(options["previous"])
+    line = _line(repository, options["branch"])
+    pattern = options["pattern"] or "*"
+    with opened_store(options) as store:
+        found = series_set(store.snapshots(Query(wanted=lambda name: matches(name, pattern))), line, model=model)
+        url = store.url
+    tags = () if line is None else releases(repository.cwd, repository.environ, found.line)
+    findings = [
+        item
+        for series in found.series
+        for item in find(series, found.line, releases=tags, accepted=accepted, previous=previous, options=Options())
+    ]
+    branch = None if line is None else options["branch"]
+    return Found(repository=repository, store=url, branch=branch, set=found, releases=tags, findings=tuple(findings))
+
+
+def _line(repository: Repository, revision: str) -> Sequence[CommitNote] | None:
+    """Return the commits up to this one; None outside of a repository, whose absence only matters to who names one."""
+    from cachegrind_bench.vcs.log import line
+
+    try:
+        sha = repository.branch(revision) or repository.commit(revision)
+    except MeasurementError:
+        sha = None
+    if sha is not None:
+        return line(repository.cwd, repository.environ, sha)
+    if revision != "HEAD":
+        raise UsageError(f"git knows no commit {revision!r}", hint="a branch, a tag, or a commit's id")
+    return None
+
+
+def _accepted(repository: Repository, name: str | None) -> tuple[Accepted, ...]:
+    from cachegrind_bench.history.accepted import parse_accepted
+
+    path = _top(repository) / ACCEPTED if name is None else Path(name)
+    try:
+        return parse_accepted(path.read_text("utf-8"), path=str(path))
+    except FileNotFoundError:
+        if name is None:
+            return ()
+        raise UsageError(f"cannot read {path}: there is no such file") from None
+    except OSError as error:
+        raise UsageError(f"cannot read {path}: {error.strerror}") from error
+    except UnicodeDecodeError as error:
+        raise FileFormatError("it is not UTF-8", path=str(path)) from error
+
+
+def _top(repository: Repository) -> Path:
+    for folder in (repository.cwd, *repository.cwd.parents):
+        if os.path.lexists(folder / ".git"):
+            return folder
+    return repository.cwd
+
+
+def _previous(name: str | None) -> frozenset[str] | None:
+    """Return the ids of the findings in an earlier report."""
+    from cachegrind_bench.render.trend.document import findings
+
+    if name is None:
+        return None
+    try:
+        data = Path(name).read_bytes()
+    except OSError as error:
+        raise UsageError(f"cannot read {name}: {error.strerror}") from error
+    return frozenset(item.id for item in findings(data, path=name))

@@ -1,0 +1,390 @@
+(() => {
+  "use strict";
+  const byId = (id) => document.getElementById(id);
+  const data = JSON.parse(byId("data").textContent);
+  const count = data.shas.length;
+  const DIGITS = "ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789-_";
+
+  // Differences in digits of five bits, the lowest first; `!` and a number repeat the last one. See data.py.
+  function unpack(text) {
+    const numbers = [];
+    let place = 0, total = 0, step = 0;
+    const read = () => {
+      let value = 0, scale = 1, digit;
+      do {
+        digit = DIGITS.indexOf(text[place++]);
+        value += (digit % 32) * scale;
+        scale *= 32;
+      } while (digit >= 32);
+      return value % 2 ? -(value + 1) / 2 : value / 2;
+    };
+    while (place < text.length) {
+      let times = 1;
+      if (text[place] === "!") { place += 1; times = read(); } else { step = read(); }
+      for (; times > 0; times -= 1) { total += step; numbers.push(total); }
+    }
+    return numbers;
+  }
+
+  const minutes = unpack(data.minutes);
+  const authors = unpack(data.author).map((number) => data.authors[number]);
+  const view = { from: 0, to: count - 1, dates: false };
+
+  // --- Numbers and words -------------------------------------------------------------------------------------------------
+
+  const grouped = (number) => number.toLocaleString("en-US");
+  const day = (index) => new Date(minutes[index] * 60000).toISOString().slice(0, 10);
+  const moment = (index) => new Date(minutes[index] * 60000).toISOString().slice(0, 16).replace("T", " ") + " UTC";
+  function change(before, after) {
+    if (before === after) return "0 %";
+    if (!before) return "from 0";
+    const percent = 100 * (after - before) / before;
+    const text = Math.abs(percent) < 0.001 ? percent.toExponential(1) : String(Number(percent.toPrecision(3)));
+    return (percent > 0 ? "+" : "") + text + " %";
+  }
+  function compact(number, step) {
+    const [factor, unit] = [[1e12, " T"], [1e9, " G"], [1e6, " M"], [1e3, " k"], [1, ""]].find(([least]) => number >= least) || [1, ""];
+    let digits = 0;
+    while (digits < 12 && Math.abs(Math.round(step * 10 ** digits / factor) - step * 10 ** digits / factor) > 1e-9) digits += 1;
+    return (number / factor).toLocaleString("en-US", { minimumFractionDigits: digits, maximumFractionDigits: digits }) + unit;
+  }
+  function element(name, attributes, ...children) {
+    const made = document.createElement(name);
+    for (const [key, value] of Object.entries(attributes)) made.setAttribute(key, value);
+    made.append(...children);
+    return made;
+  }
+  function drawn(name, attributes) {
+    const made = document.createElementNS("http://www.w3.org/2000/svg", name);
+    for (const [key, value] of Object.entries(attributes)) made.setAttribute(key, value);
+    return made;
+  }
+
+  // --- Charts ------------------------------------------------------------------------------------------------------------
+
+  // The left edge of a commit's column, in columns; by date, columns are as wide as the time until the next commit.
+  function edge(index) {
+    if (!view.dates || index >= count) return index;
+    const whole = minutes[count - 1] - minutes[0];
+    return whole ? (minutes[index] - minutes[0]) * (count - 1) / whole : index;
+  }
+  const middle = (index) => view.dates ? edge(index) : index + 0.5;
+  const left = () => edge(view.from);
+  const width = () => Math.max(edge(view.to + 1) - left(), 1e-6);
+  const percent = (at) => (100 * (at - left()) / width()).toFixed(3) + "%";
+  const inside = (index) => index >= view.from && index <= view.to;
+
+  // The same as Scale in svg.py.
+  function scaleOf(values, height) {
+    let low = values.length ? Math.min(...values) : 0, high = values.length ? Math.max(...values) : 0;
+    const lacking = Math.max(Math.max(Math.floor(high / 50), 4) - (high - low), 0);
+    const air = Math.floor((high - low + lacking) / 12) + 1;
+    low = Math.max(0, low - Math.floor(lacking / 2) - air);
+    high += Math.floor(lacking / 2) + air;
+    const span = high - low;
+    const power = 10 ** (String(Math.max(1, Math.floor(span / 4))).length - 1);
+    const step = [1, 2, 5].map((factor) => factor * power).find((size) => Math.floor(span / size) < 4) || 10 * power;
+    return { low, high, step, place: (value) => height * (high - value) / span };
+  }
+
+  const charts = [];
+  data.rows.forEach((row, number) => {
+    const article = byId(row.anchor), svg = article.querySelector("svg.chart");
+    const row_ = { article, id: row.id, states: article.dataset.states.split(" "), line: document.querySelector(`[data-row="${row.anchor}"]`) };
+    const chart = { ...row_, anchor: row.anchor, svg, number, weights: row.weights, cursor: null, chosen: [] };
+    charts.push(chart);
+    if (!svg) return;
+    let numbers = null;
+    chart.numbers = () => numbers ??= Object.fromEntries(
+      ["at", "value", "ir", "ll", "ram", "key"].map((name) => [name, unpack(row[name])]));
+    bring(chart);
+  });
+
+  function draw(chart) {
+    const numbers = chart.numbers(), { svg } = chart, { at, key } = numbers;
+    const held = at.findLastIndex((index) => index < view.from);
+    const shown = [...at.keys()].filter((place) => inside(at[place]) || place === held);
+    for (const plot of svg.querySelectorAll(".plot")) {
+      const values = numbers[plot.classList[1]], height = plot.height.baseVal.value, top = plot.y.baseVal.value;
+      const scale = scaleOf(shown.map((place) => values[place]), height);
+      plot.setAttribute("viewBox", `${left()} 0 ${width()} ${height}`);
+      let path = "";
+      for (const place of shown) {
+        const x = edge(at[place]).toFixed(2), y = scale.place(values[place]).toFixed(1);
+        path += !path || key[place] !== key[place - 1] ? (path && `H${x}`) + `M${x} ${y}` : `H${x}V${y}`;
+      }
+      if (shown.length) path += `H${edge(at[shown[shown.length - 1]] + 1).toFixed(2)}`;
+      plot.firstElementChild.setAttribute("d", path);
+      if (plot.classList[1] === "value") ruled(chart, scale, top, height);
+    }
+    for (const rule of svg.querySelectorAll(".rule")) {
+      const index = Number(rule.dataset.at);
+      for (const [name, child] of [["x1", "line"], ["x2", "line"], ["x", "text"]])
+        rule.querySelector(child)?.setAttribute(name, percent(middle(index)));
+      rule.toggleAttribute("hidden", !inside(index));
+    }
+    const labels = svg.querySelectorAll(".dates text");
+    labels.forEach((label, number) => {
+      const index = Math.round(view.from + (view.to - view.from + 1) * number / labels.length);
+      const place = left() + width() * number / labels.length;
+      let shownIndex = Math.min(index, count - 1);
+      if (view.dates) for (shownIndex = view.from; shownIndex < view.to && edge(shownIndex + 1) <= place; ) shownIndex += 1;
+      label.setAttribute("x", percent(view.dates ? place : middle(shownIndex)));
+      label.textContent = day(shownIndex);
+    });
+    point(chart, chart.cursor);
+    choose(chart, chart.chosen);
+  }
+
+  function ruled(chart, scale, top, height) {
+    const { svg } = chart, { at, value } = chart.numbers(), ticks = [], lines = [];
+    for (let tick = Math.ceil(scale.low / scale.step) * scale.step; tick <= scale.high; tick += scale.step) {
+      const y = top + Math.round(scale.place(tick));
+      const text = drawn("text", { x: 0, y: y - 4 });
+      text.textContent = compact(tick, scale.step);
+      ticks.push(text);
+      lines.push(drawn("line", { x2: "100%", y1: y, y2: y }));
+    }
+    svg.querySelector(".ticks").replaceChildren(...ticks);
+    svg.querySelector(".grid").replaceChildren(...lines, ...svg.querySelectorAll(".grid .floor"));
+    for (const mark of svg.querySelectorAll(".mark")) {
+      const index = Number(mark.dataset.at), use = mark.querySelector("use"), place = at.indexOf(index);
+      use.setAttribute("x", percent(middle(index)));
+      mark.toggleAttribute("hidden", !inside(index));
+      if (place < 0) continue;
+      const y = top + scale.place(value[place]) + (mark.classList.contains("improvement") ? 13 : -13);
+      use.setAttribute("y", Math.min(Math.max(y, top), top + height).toFixed(1));
+    }
+    chart.down = (place) => top + scale.place(value[place]);
+  }
+
+  function redraw() {
+    byId("whole").hidden = view.from === 0 && view.to === count - 1;
+    for (const chart of charts) if (chart.svg) draw(chart);
+  }
+  function zoom(from, to) {
+    view.from = Math.max(0, Math.min(from, to));
+    view.to = Math.min(count - 1, Math.max(from, to));
+    redraw();
+  }
+
+  // --- Hover, keys, ranges -----------------------------------------------------------------------------------------------
+
+  function point(chart, place) {
+    chart.svg.querySelector(".cursor")?.remove();
+    chart.cursor = place;
+    const { at } = chart.numbers();
+    if (place === null || !inside(at[place])) return;
+    const box = drawn("g", { class: "cursor" }), x = percent(middle(at[place]));
+    const bottom = chart.svg.height.baseVal.value - 20;
+    box.append(drawn("line", { x1: x, x2: x, y1: 18, y2: bottom }));
+    if (!chart.down) draw.measured(chart);
+    box.append(drawn("circle", { cx: x, cy: chart.down(place), r: 4 }));
+    chart.svg.append(box);
+  }
+  // Where the server's drawing has its values, without drawing it again.
+  draw.measured = (chart) => {
+    const plot = chart.svg.querySelector(".plot.value"), { value } = chart.numbers();
+    const scale = scaleOf(value, plot.height.baseVal.value);
+    chart.down = (place) => plot.y.baseVal.value + scale.place(value[place]);
+  };
+
+  function l1(chart, place) {
+    const { value, ll, ram } = chart.numbers(), [one, two, three] = chart.weights || [0];
+    return one ? (value[place] - two * ll[place] - three * ram[place]) / one : null;
+  }
+  function figures(chart, place) {
+    const { value, ir, ll, ram } = chart.numbers(), first = l1(chart, place);
+    const rows = [[chart.weights ? "Score" : "Instructions", value[place]]];
+    if (chart.weights) rows.push(["Ir", ir[place]]);
+    if (first !== null) rows.push(["L1 hits", first]);
+    return [...rows, ["LL hits", ll[place]], ["RAM hits", ram[place]]];
+  }
+  function say(chart, place, x, y) {
+    const tip = byId("tip");
+    if (place === null) { tip.hidden = true; return; }
+    const { at, key, value } = chart.numbers(), index = at[place];
+    const list = element("dl", {});
+    for (const [name, number] of figures(chart, place)) list.append(element("dt", {}, name), element("dd", {}, grouped(number)));
+    if (place > 0) {
+      const alike = key[place] === key[place - 1];
+      list.append(element("dt", {}, "Since the last reading"), element("dd", {}, alike ? change(value[place - 1], value[place]) : "other key"));
+    }
+    const parts = [element("p", { class: "by" }, element("code", {}, data.shas[index]), ` · ${moment(index)}`), list];
+    if (authors[index]) parts.unshift(element("p", { class: "by author" }, authors[index]));
+    if (data.subjects[index]) parts.unshift(element("p", { class: "subject" }, data.subjects[index]));
+    for (const [release, name] of data.releases) if (release === index) parts.push(element("p", { class: "by" }, `Release ${name}`));
+    tip.replaceChildren(...parts);
+    tip.hidden = false;
+    const box = tip.getBoundingClientRect(), room = 14;
+    const across = x + room + box.width > innerWidth - 8 ? x - room - box.width : x + room;
+    tip.style.left = `${Math.max(8, Math.min(across, innerWidth - box.width - 8))}px`;
+    tip.style.top = `${Math.max(8, Math.min(y + room, innerHeight - box.height - 8))}px`;
+  }
+  function nearest(chart, clientX) {
+    const box = chart.svg.getBoundingClientRect(), { at } = chart.numbers();
+    const x = left() + width() * (clientX - box.left) / box.width;
+    let best = null;
+    at.forEach((index, place) => {
+      if (inside(index) && (best === null || Math.abs(middle(index) - x) < Math.abs(middle(at[best]) - x))) best = place;
+    });
+    return best;
+  }
+  function tipAtCursor(chart) {
+    const box = chart.svg.getBoundingClientRect(), { at } = chart.numbers();
+    say(chart, chart.cursor, box.left + box.width * parseFloat(percent(middle(at[chart.cursor]))) / 100, box.top + 40);
+  }
+
+  function choose(chart, places) {
+    chart.chosen = places;
+    chart.svg.querySelector(".chosen")?.remove();
+    chart.article.querySelector(".compare")?.remove();
+    if (!places.length) return;
+    const { at, key, value, ir, ll, ram } = chart.numbers();
+    const [a, b] = [Math.min(...places), Math.max(...places)];
+    const from = edge(Math.max(at[a], view.from)), to = edge(Math.min(at[b], view.to) + 1);
+    if (to > from) {
+      const mark = drawn("g", { class: "chosen" });
+      mark.append(drawn("rect", { x: percent(from), width: (100 * (to - from) / width()).toFixed(3) + "%", y: 18, height: chart.svg.height.baseVal.value - 38 }));
+      chart.svg.prepend(mark);
+    }
+    if (a === b) return;
+    const between = at[b] - at[a], names = [[chart.weights ? "Score" : "Instructions", value], ["Ir", ir], ["LL hits", ll], ["RAM hits", ram]];
+    const table = element("table", {}), list = element("ul", { class: "suspects" });
+    for (const [name, numbers] of chart.weights ? names : names.filter(([, numbers]) => numbers !== ir))
+      table.append(element("tr", {}, element("th", { scope: "row" }, name), element("td", { class: "n" }, grouped(numbers[a])),
+        element("td", {}, "→"), element("td", { class: "n" }, grouped(numbers[b])), element("td", { class: "n" }, change(numbers[a], numbers[b]))));
+    for (let index = at[b]; index > Math.max(at[a], at[b] - 8); index -= 1)
+      list.append(element("li", {}, element("code", {}, data.shas[index]), ` ${data.subjects[index]} `, element("span", { class: "by" }, authors[index])));
+    if (between > 8) list.append(element("li", { class: "by" }, `and ${between - 8} more`));
+    const inner = element("button", { type: "button" }, "Zoom to these"), clear = element("button", { type: "button" }, "Clear");
+    inner.addEventListener("click", () => zoom(at[a], at[b]));
+    clear.addEventListener("click", () => { choose(chart, []); remember(chart); });
+    const told = `${day(at[a])} to ${day(at[b])}: ${between} commit${between === 1 ? "" : "s"}${key[a] === key[b] ? "" : ", measured under different keys: not comparable"}`;
+    chart.article.querySelector(".figures").before(element("div", { class: "compare" }, element("p", {}, element("b", {}, told)), table, list,
+      element("p", {}, element("code", {}, `cg-bench diff ${data.shas[at[a]]} ${data.shas[at[b]]}`)), inner, clear));
+  }
+
+  function bring(chart) {
+    const { svg } = chart;
+    let start = null;
+    svg.classList.add("live");
+    svg.setAttribute("tabindex", "0");
+    svg.setAttribute("role", "group");
+    svg.setAttribute("aria-roledescription", "chart");
+    svg.addEventListener("pointermove", (event) => {
+      const place = nearest(chart, event.clientX);
+      point(chart, place);
+      say(chart, place, event.clientX, event.clientY);
+      if (start !== null && start.place !== place && Math.abs(event.clientX - start.x) > 4) choose(chart, [start.place, place]);
+    });
+    svg.addEventListener("pointerdown", (event) => {
+      if (event.button === 0) start = { place: nearest(chart, event.clientX), x: event.clientX };
+    });
+    svg.addEventListener("pointerup", (event) => {
+      if (start === null) return;
+      const place = nearest(chart, event.clientX), still = Math.abs(event.clientX - start.x) <= 4;
+      if (still && place !== null) choose(chart, chart.chosen.length === 1 ? [chart.chosen[0], place] : [place]);
+      start = null;
+      remember(chart);
+    });
+    svg.addEventListener("pointerleave", () => { start = null; point(chart, null); say(chart, null); });
+    svg.addEventListener("blur", () => { point(chart, null); say(chart, null); });
+    svg.addEventListener("keydown", (event) => {
+      if (event.ctrlKey || event.metaKey || event.altKey) return;
+      const { at } = chart.numbers(), seen = [...at.keys()].filter((place) => inside(at[place]));
+      const now = seen.indexOf(chart.cursor), last = seen.length - 1;
+      const moves = { ArrowLeft: now < 0 ? last : Math.max(0, now - 1), ArrowRight: now < 0 ? 0 : Math.min(last, now + 1), Home: 0, End: last };
+      if (event.key in moves && last >= 0) { point(chart, seen[moves[event.key]]); tipAtCursor(chart); }
+      else if (event.key === "Enter" && chart.cursor !== null) { choose(chart, chart.chosen.length === 1 ? [chart.chosen[0], chart.cursor] : [chart.cursor]); remember(chart); }
+      else if (event.key === "Escape") { choose(chart, []); point(chart, null); say(chart, null); remember(chart); }
+      else if (event.key === "+" || event.key === "-") {
+        const centre = chart.cursor === null ? (view.from + view.to) / 2 : at[chart.cursor];
+        const half = Math.max(1, (view.to - view.from) / (event.key === "+" ? 4 : 1));
+        zoom(Math.round(centre - half), Math.round(centre + half));
+      } else return;
+      event.preventDefault();
+    });
+  }
+
+  // --- Filter and links --------------------------------------------------------------------------------------------------
+
+  function sift() {
+    const parts = byId("filter").value.toLowerCase().split(/\s+/), state = byId("show").value;
+    let shown = 0;
+    for (const chart of charts) {
+      const fits = parts.every((part) => chart.id.toLowerCase().includes(part)) && (!state || chart.states.includes(state));
+      chart.article.hidden = chart.line.hidden = !fits;
+      shown += fits;
+    }
+    byId("shown").textContent = shown < charts.length ? `${shown} of ${charts.length}` : "";
+    for (const tile of document.querySelectorAll(".tile")) tile.setAttribute("aria-pressed", String(tile.dataset.show === state));
+  }
+  // The address always leads back to what is on the screen: #anchor&from=…&to=…&filter=…&show=…&across=dates
+  function remember(chart) {
+    const parts = new URLSearchParams(), anchor = chart ? chart.anchor : location.hash.slice(1).split("&")[0];
+    if (chart && chart.chosen.length === 2) {
+      const { at } = chart.numbers(), places = [...chart.chosen].sort((a, b) => a - b);
+      parts.set("from", data.shas[at[places[0]]]);
+      parts.set("to", data.shas[at[places[1]]]);
+    }
+    if (byId("filter").value) parts.set("filter", byId("filter").value);
+    if (byId("show").value) parts.set("show", byId("show").value);
+    if (view.dates) parts.set("across", "dates");
+    const rest = parts.toString(), name = anchor.includes("=") ? "" : anchor;
+    history.replaceState(null, "", `#${name}${rest && "&" + rest}`);
+  }
+  function follow() {
+    const [anchor, ...rest] = location.hash.slice(1).split("&"), parts = new URLSearchParams(rest.join("&"));
+    if (rest.length) {
+      byId("filter").value = parts.get("filter") || "";
+      const option = [...byId("show").options].find(({ value }) => value === parts.get("show"));
+      byId("show").value = option ? option.value : "";
+      view.dates = parts.get("across") === "dates";
+      byId("across").value = view.dates ? "dates" : "commits";
+      if (view.dates) redraw();
+    }
+    const chart = charts.find((item) => item.anchor === anchor);
+    if (!chart) { sift(); return; }
+    sift();
+    if (chart.article.hidden) { byId("filter").value = byId("show").value = ""; sift(); }
+    if (chart.svg && parts.has("from")) {
+      const { at } = chart.numbers();
+      const places = ["from", "to"].map((name) => at.indexOf(data.shas.indexOf(parts.get(name))));
+      if (places.every((place) => place >= 0)) choose(chart, places);
+    }
+    chart.article.scrollIntoView();
+  }
+
+  byId("filter").addEventListener("input", () => { sift(); remember(); });
+  byId("show").addEventListener("change", () => { sift(); remember(); });
+  byId("across").addEventListener("change", () => { view.dates = byId("across").value === "dates"; redraw(); remember(); });
+  byId("whole").addEventListener("click", () => zoom(0, count - 1));
+  byId("tools").addEventListener("submit", (event) => event.preventDefault());
+  for (const tile of document.querySelectorAll(".tile")) {
+    const press = () => { byId("show").value = byId("show").value === tile.dataset.show ? "" : tile.dataset.show; sift(); remember(); };
+    tile.setAttribute("role", "button");
+    tile.setAttribute("tabindex", "0");
+    tile.addEventListener("click", press);
+    tile.addEventListener("keydown", (event) => { if (event.key === "Enter" || event.key === " ") { event.preventDefault(); press(); } });
+  }
+  addEventListener("keydown", (event) => {
+    if (event.key === "/" && !/^(INPUT|SELECT)$/.test(document.activeElement.tagName)) { event.preventDefault(); byId("filter").focus(); }
+  });
+  addEventListener("hashchange", follow);
+
+  // A page from a file may not be allowed to store anything; then the choice lasts as long as the page.
+  const themes = ["auto", "light", "dark"];
+  let theme = "auto";
+  try { theme = localStorage.getItem("cg-bench-theme") || "auto"; } catch { /* as it is */ }
+  function dress(name) {
+    theme = themes.includes(name) ? name : "auto";
+    if (theme === "auto") delete document.documentElement.dataset.theme; else document.documentElement.dataset.theme = theme;
+    byId("theme").querySelector("b").textContent = theme;
+    try { localStorage.setItem("cg-bench-theme", theme); } catch { /* as above */ }
+  }
+  byId("theme").addEventListener("click", () => dress(themes[(themes.indexOf(theme) + 1) % themes.length]));
+  dress(theme);
+  for (const hidden of document.querySelectorAll(".scripted")) hidden.hidden = false;
+  if (location.hash) follow(); else sift();
+})();

@@ -1,0 +1,177 @@
+"""The words of a trend report that its renderings share: the headline, a change, what was found and where. Plain text."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+from urllib.parse import quote, urlsplit
+
+from cachegrind_bench.history.report import relative
+from cachegrind_bench.history.values import Kind, State
+from cachegrind_bench.render.names import plain, shortened
+from cachegrind_bench.render.numbers import change, counted, grouped
+
+if TYPE_CHECKING:
+    from fractions import Fraction
+
+    from cachegrind_bench.history.report import Against, Headline, Provenance, Trend
+    from cachegrind_bench.history.values import CommitNote, Finding, Reading
+
+SHAPES = {Kind.REGRESSION: "▲", Kind.IMPROVEMENT: "▼", Kind.CREEP: "◆", Kind.UNSTABLE: "≈"}
+STATES = {State.NEW: "new", State.OPEN: "open", State.ACKNOWLEDGED: "accepted", State.RECOVERED: "recovered"}
+_LONGEST_SUBJECT = 100
+_SMALLEST_SHOWN = 10_000  # a change of less than one part in so many is told as none to speak of
+
+
+def headline(found: Headline) -> str:
+    """Return what a person reads first, as one sentence."""
+    parts = [
+        f"{counted(found.new, 'new regression')}" if found.new else "Nothing got worse since the last report",
+        f"{grouped(found.open)} still open" if found.open else "",
+        f"{grouped(found.creeping)} creeping" if found.creeping else "",
+        f"{grouped(found.recovered)} recovered" if found.recovered else "",
+        counted(found.improved, "improvement") if found.improved else "",
+    ]
+    return ", ".join(part for part in parts if part)
+
+
+def verdict(found: Headline) -> str:
+    """Return what is new since the last report, as one sentence for a heading: the rest stands in the tiles below."""
+    new = [
+        counted(found.new, "new regression") if found.new else "",
+        counted(found.improved, "new improvement") if found.improved else "",
+    ]
+    told = " and ".join(part for part in new if part)
+    return told[:1].upper() + told[1:] if told else "Nothing new since the last report"
+
+
+def short_change(share: Fraction) -> str:
+    """Return a relative change for a narrow cell: 0 only where nothing changed, and no tail of digits."""
+    if share and abs(share) * _SMALLEST_SHOWN < 1:
+        return "≈ 0 %"
+    return change(round(share, 5) if abs(share) < 1 else share)
+
+
+def against(item: Against | None) -> str:
+    """Return how the latest reading stands next to an earlier one."""
+    if item is None or item.base is None:
+        return "–"
+    return "other key" if item.change is None else short_change(item.change)
+
+
+def has_size(found: Finding) -> bool:
+    """Tell whether there is one change to speak of."""
+    return found.kind is not Kind.UNSTABLE
+
+
+def size(found: Finding) -> str:
+    """Return how much the level changed."""
+    if not found.before:
+        return "from 0"
+    return short_change(relative(found.before, found.after))
+
+
+def kind(found: Finding) -> str:
+    """Return what was found and where it is in its life, in a few words."""
+    if found.kind is Kind.UNSTABLE:
+        return "unstable" if found.state is not State.RECOVERED else "steady again"
+    return f"{STATES[found.state]} {found.kind.value}{'' if found.confirmed else ', one reading so far'}"
+
+
+def story(found: Finding) -> str:
+    """Return the levels before and after, or what makes a benchmark unstable."""
+    if found.kind is Kind.UNSTABLE:
+        return f"jumps between about {grouped(found.before)} and {grouped(found.after)}: no alarms are raised"
+    return f"{grouped(found.before)} → {grouped(found.after)}"
+
+
+def where(found: Finding) -> str:
+    """Return the words in front of the suspects."""
+    if found.kind is Kind.UNSTABLE:
+        return "last seen at"
+    if found.kind is Kind.CREEP:
+        return "little by little, up to"
+    return "with" if len(found.suspects) == 1 else f"with one of {counted(len(found.suspects), 'commit')}:"
+
+
+def subject(note: CommitNote | None) -> str:
+    """Return the first line of a commit's message, at a bounded length."""
+    return shortened(plain(note.subject), _LONGEST_SUBJECT) if note is not None else ""
+
+
+def author(note: CommitNote | None) -> str:
+    """Return who wrote a commit, at a bounded length."""
+    return shortened(plain(note.author), 60) if note is not None else ""
+
+
+def day(note: CommitNote | None) -> str:
+    """Return when a commit was made, as 2026-01-31."""
+    return plain(note.committed_at[:10]) if note is not None else ""
+
+
+def sha(text: str) -> str:
+    """Return a commit's name as short as it stays clear."""
+    return plain(text[:12])
+
+
+def link(provenance: Provenance, commit: str) -> str | None:
+    """Return the address of a commit, if there is one and it is of the web: others could run script."""
+    pattern = provenance.commit_url
+    if pattern is None or "{sha}" not in pattern:
+        return None
+    address = pattern.replace("{sha}", quote(commit, safe=""))
+    try:
+        parts = urlsplit(address)
+    except ValueError:
+        return None
+    printable = all(character.isprintable() and not character.isspace() for character in address)
+    return address if parts.scheme in {"http", "https"} and parts.netloc and printable else None
+
+
+def value_name(model: str) -> str:
+    """Return what the values of this cost model are."""
+    return "instructions" if model == "ir" else "score"
+
+
+def span(report: Trend) -> str:
+    """Return what the report is about: branch, time and number of commits."""
+    commits = report.commits
+    parts = [plain(report.provenance.branch) if report.provenance.branch else ""]
+    if commits:
+        parts.append(f"{day(commits[0])} to {day(commits[-1])}")
+    parts.append(f"{counted(len(commits), 'commit')}, {grouped(report.measured)} measured")
+    return " · ".join(part for part in parts if part)
+
+
+def base(item: Against | None, report: Trend) -> str:
+    """Return what the latest reading is compared with, for whoever wants to know exactly."""
+    if item is None or item.base is None:
+        return "no earlier reading"
+    note = report.noted.get(item.base.sha)
+    other = "" if item.comparable else " under another comparability key"
+    return f"{grouped(item.base.value)} at {sha(item.base.sha)} of {day(note)}{other}"
+
+
+def reading(found: Reading) -> str:
+    """Return a reading for a title."""
+    return f"{grouped(found.value)} at {sha(found.sha)}"
+
+
+def compact(number: int, *, step: int | None = None) -> str:
+    """Return 2838599 as 2.84 M: three digits, or as many as tell apart values that lie a `step` from each other."""
+    factor, unit = next(
+        (
+            (factor, unit)
+            for factor, unit in ((10**12, "T"), (10**9, "G"), (10**6, "M"), (10**3, "k"))
+            if number >= factor
+        ),
+        (1, ""),
+    )
+    if factor == 1:
+        return str(number)
+    digits = 0
+    if step is None:
+        digits = max(0, 3 - len(str(number // factor)))
+    else:
+        while digits < 12 and step * 10**digits % factor:
+            digits += 1
+    return f"{number / factor:,.{digits}f} {unit}"

@@ -1,0 +1,148 @@
+"""`cg-bench trend` and `bisect`: which history is read, what is written, and what ends in which exit code."""
+
+from __future__ import annotations
+
+import json
+import shutil
+from dataclasses import replace
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+import pytest
+
+from cachegrind_bench.store.files import FileStore
+from cachegrind_bench.store.record import run_record
+from tests.cli.test_diff_history import run
+from tests.unit.repositories import PATH, Repository, git_environment
+
+if TYPE_CHECKING:
+    from tests.cli.conftest import CommandLine
+
+pytestmark = pytest.mark.skipif(shutil.which("git", path=PATH) is None, reason="no git")
+
+LEVELS = [1_000_000] * 4 + [1_050_000] * 4
+
+
+@pytest.fixture
+def repository(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Repository:
+    """Return a repository with a step at its fifth commit, every commit measured."""
+    found = Repository(tmp_path / "repository", git_environment(tmp_path))
+    monkeypatch.chdir(found.path)
+    for name, value in found.environ.items():
+        monkeypatch.setenv(name, value)
+    for number, level in enumerate(LEVELS):
+        sha = found.commit(f"commit {number}", GIT_COMMITTER_DATE=f"{1_700_000_000 + 86_400 * number} +0000")
+        measured = run(sha, level)
+        assert measured.commit is not None
+        at = f"2026-01-{number + 1:02}T00:00:00Z"
+        store(replace(measured, commit=replace(measured.commit, committed_at=at)))
+    return found
+
+
+def store(*runs: Any) -> None:
+    FileStore(Path(".cg-bench").absolute()).add([run_record(item) for item in runs])
+
+
+def findings(cg_bench: CommandLine, *words: str) -> list[dict[str, Any]]:
+    told = cg_bench("trend", "--json", "t.json", *words)
+    assert told.code == 0, told.err
+    found: list[dict[str, Any]] = json.loads(Path("t.json").read_bytes())["findings"]
+    return found
+
+
+def test_a_step_is_found_with_its_commit_and_told_in_every_form(repository: Repository, cg_bench: CommandLine) -> None:
+    sha = repository.git("rev-parse", "HEAD~3")
+    (found,) = findings(cg_bench, "--html", "t.html", "--markdown", "t.md")
+    assert (found["kind"], found["suspects"], found["confirmed"]) == ("regression", [sha], True)
+    assert sha[:7] in Path("t.html").read_text()
+    told = cg_bench("trend")
+    assert (told.code, told.err) == (0, "")
+    assert sha[:7] in told.out
+    assert sha[:7] in Path("t.md").read_text()
+
+
+def test_what_was_in_the_last_report_is_not_new_and_only_what_is_new_fails(
+    repository: Repository, cg_bench: CommandLine
+) -> None:
+    del repository
+    Path("none.json").write_text('{"schema": "cg-bench.trend/1", "findings": []}')
+    assert cg_bench("trend", "--previous", "none.json", "--fail-on", "new-regression").code == 1
+    assert cg_bench("trend", "--previous", "none.json").code == 0
+    (found,) = findings(cg_bench, "--previous", "none.json")
+    assert found["state"] == "new"
+    Path("t.json").rename("last.json")
+    (found,) = findings(cg_bench, "--previous", "last.json")
+    assert found["state"] == "open"
+    assert cg_bench("trend", "--previous", "last.json", "--fail-on", "new-regression").code == 0
+
+
+def test_an_accepted_change_is_acknowledged_with_its_reason(repository: Repository, cg_bench: CommandLine) -> None:
+    sha = repository.git("rev-parse", "HEAD~3")
+    text = f'[[accepted]]\nbenchmark = "*"\ncommit = "{sha[:10]}"\nreason = "checks its input"\n'
+    Path("cg-bench-accepted.toml").write_text(text)
+    (found,) = findings(cg_bench)
+    assert (found["state"], found["reason"]) == ("acknowledged", "checks its input")
+    Path("cg-bench-accepted.toml").rename("elsewhere.toml")
+    (found,) = findings(cg_bench)
+    assert found["state"] != "acknowledged"
+    (found,) = findings(cg_bench, "--accepted", "elsewhere.toml")
+    assert found["state"] == "acknowledged"
+
+
+def test_benchmark_branch_and_store_choose_what_is_read(repository: Repository, cg_bench: CommandLine) -> None:
+    del repository
+    assert findings(cg_bench, "--benchmark", "other-*") == []
+    assert findings(cg_bench, "--branch", "HEAD~4") == []
+    assert len(findings(cg_bench, "--branch", "main")) == 1
+    assert findings(cg_bench, "--store", "file:elsewhere") == []
+
+
+def test_a_history_can_be_read_without_its_repository(
+    repository: Repository, cg_bench: CommandLine, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.chdir(tmp_path)
+    (found,) = findings(cg_bench, "--store", f"file:{repository.path}/.cg-bench")
+    assert found["kind"] == "regression"
+
+
+@pytest.mark.parametrize(
+    ("words", "told"),
+    [
+        (["--previous", "nonesuch"], "cannot read nonesuch: No such file or directory"),
+        (["--previous", "bad.json"], "bad.json: not a trend report"),
+        (["--accepted", "nonesuch"], "cannot read nonesuch: there is no such file"),
+        (["--accepted", "bad.json"], "bad.json:1: "),
+        (["--branch", "nonesuch"], "git knows no commit 'nonesuch'"),
+        (["--commit-url", "javascript:alert({sha})"], "names no commit"),
+        (["--html", "no/t.html"], "cannot write no/t.html"),
+        (["--html", "t", "--json", "t"], "two of the reports name the same file"),
+        (["--model", "best"], "'best' is not a cost model"),
+        (["--since", "soon"], "'soon' is no date"),
+        (["--store", "ftp://x"], "names no store"),
+    ],
+)
+def test_bad_input_is_told_in_a_sentence(
+    repository: Repository, cg_bench: CommandLine, words: list[str], told: str
+) -> None:
+    del repository
+    Path("bad.json").write_text('["x"]')
+    found = cg_bench("trend", *words)
+    assert (found.code, found.out) == (2, "")
+    assert told in found.err
+    assert "Traceback" not in found.err
+
+
+def test_a_finding_of_one_commit_needs_no_measuring(repository: Repository, cg_bench: CommandLine) -> None:
+    (found,) = findings(cg_bench)
+    told = cg_bench("bisect", found["id"][:5])
+    assert told.code == 0
+    assert f"it is\n  {repository.git('rev-parse', 'HEAD~3')[:12]}  " in told.out
+    assert "commit 4" in told.out
+
+
+def test_a_finding_that_is_not_there_is_told(repository: Repository, cg_bench: CommandLine) -> None:
+    del repository
+    told = cg_bench("bisect", "zzz")
+    assert told.code == 2
+    assert "there is no finding 'zzz'" in told.err
+    assert "regression of a" in told.err

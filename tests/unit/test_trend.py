@@ -1,0 +1,249 @@
+"""What a trend report says: comparisons with earlier days and the last release, order, headline and health."""
+
+from __future__ import annotations
+
+import io
+import json
+from dataclasses import replace
+from datetime import datetime
+from fractions import Fraction
+
+import pytest
+
+from cachegrind_bench.errors import UsageError
+from cachegrind_bench.history.trend import window
+from cachegrind_bench.history.values import CommitNote, Kind, Release, State
+from cachegrind_bench.render.trend import document, markdown
+from tests.unit import trending
+from tests.unit.trending import arranged, finding, notes, series, sha
+
+
+def days(*dates: str) -> list[CommitNote]:
+    return [
+        replace(note, committed_at=f"{date}T12:00:00Z") for note, date in zip(notes(len(dates)), dates, strict=True)
+    ]
+
+
+def test_the_latest_reading_is_compared_with_those_a_day_a_week_and_a_month_before_the_newest_commit() -> None:
+    line = days("2026-01-01", "2026-01-20", "2026-02-01", "2026-02-06", "2026-02-07")
+    row = arranged([series("a", [100_000, 200_000, 300_000, 400_000, 500_000])], [], 5, line=line).rows[0]
+    assert row.day is not None
+    assert row.day.base is not None
+    assert row.day.base.index == 3
+    assert row.week is not None
+    assert row.week.base is not None
+    assert row.week.base.index == 1
+    assert row.month is not None
+    assert row.month.base is not None
+    assert row.month.base.index == 0
+    assert row.month.change == Fraction(row.readings[4].value - row.readings[0].value, row.readings[0].value)
+
+
+def test_a_benchmark_younger_than_a_week_has_nothing_to_compare_with() -> None:
+    line = days("2026-01-01", "2026-02-05", "2026-02-07")
+    row = arranged([series("a", [None, 1000, 1000])], [], 3, line=line).rows[0]
+    assert row.week is not None
+    assert row.week.base is None
+    assert row.week.change is None
+    assert row.day is not None
+    assert row.day.change == 0
+
+
+def test_a_commit_with_a_clock_that_went_back_counts_as_old_as_the_one_before_it() -> None:
+    line = days("2026-02-01", "2020-01-01", "2026-02-20")
+    row = arranged([series("a", [1000, 2000, 3000])], [], 3, line=line).rows[0]
+    assert row.week is not None
+    assert row.week.base is not None
+    assert row.week.base.index == 1
+
+
+@pytest.mark.parametrize("time", ["", "yesterday", "0001-01-01T00:00:00Z", "2026-02-01", "9999-12-31T23:59:59-12:00"])
+def test_times_that_nobody_can_read_stop_no_report(time: str) -> None:
+    line = [replace(note, committed_at=time) for note in notes(3)]
+    assert arranged([series("a", [1000, 1000, 1000])], [], 3, line=line).rows[0].latest is not None
+
+
+def test_readings_of_another_key_are_not_compared() -> None:
+    line = days("2026-01-01", "2026-02-07")
+    row = arranged([series("a", [1000, 2000], keys={1: trending.OTHER_KEY})], [], 2, line=line).rows[0]
+    assert row.day is not None
+    assert row.day.base is not None
+    assert row.day.change is None
+    assert not row.day.comparable
+    assert row.key_changes == (1,)
+
+
+def test_the_last_release_is_the_one_before_the_newest_measured_commit() -> None:
+    releases = [Release(name=f"v{at}", sha=sha(at)) for at in (1, 3, 5)] + [Release(name="elsewhere", sha="f" * 40)]
+    report = arranged([series("a", [1000, 1000, 1000, 2000, 3000, 4000])], [], 6, releases=releases)
+    row = report.rows[0]
+    assert report.release == "v3"
+    assert row.release is not None
+    assert row.release.base is not None
+    assert row.release.base.index == 3
+    assert report.releases == ((1, "v1"), (3, "v3"), (5, "v5"))
+
+
+def test_rows_stand_by_the_largest_increase_that_stands_then_by_name() -> None:
+    report = trending.small()
+    assert [row.id for row in report.rows][:4] == ["parse/json[large]", "search/index", "parse/xml", "zip/deflate"]
+    quiet = arranged([series(name, [1000] * 3) for name in "cab"], [], 3)
+    assert [row.id for row in quiet.rows] == ["a", "b", "c"]
+
+
+@pytest.mark.parametrize("state", [State.ACKNOWLEDGED, State.RECOVERED])
+def test_what_was_accepted_or_recovered_has_no_impact(state: State) -> None:
+    item = series("a", [1000] * 3 + [2000] * 3)
+    assert arranged([item], [finding(item, 3, state=state)], 6).rows[0].impact == 0
+
+
+def test_from_nothing_to_something_is_an_impact() -> None:
+    item = series("a", [1000, 2000])
+    assert arranged([item], [finding(item, 1, before=0)], 2).rows[0].impact == 1
+
+
+def test_the_headline_counts_what_is_new_open_recovered_and_creeping() -> None:
+    found = trending.small().headline
+    assert (found.new, found.open, found.recovered, found.acknowledged) == (1, 2, 1, 1)
+    assert (found.creeping, found.improved, found.unstable) == (1, 1, 1)
+
+
+def test_new_findings_come_first_and_those_of_benchmarks_left_out_of_the_report_not_at_all() -> None:
+    item, other = series("a", [1000, 1000, 2000]), series("b", [1000, 1000, 2000])
+    found = [finding(item, 2, state=State.OPEN), finding(item, 1, state=State.NEW), finding(other, 2)]
+    report = arranged([item], found, 3)
+    assert [(item.benchmark, item.state) for item in report.findings] == [("a", State.NEW), ("a", State.OPEN)]
+
+
+def test_health_names_what_fails_what_is_missing_and_what_is_unstable() -> None:
+    health = trending.small().health
+    assert health.failing == ("zip/deflate",)
+    assert health.failed_before == ("zip/inflate",)
+    assert health.missing == ("unicode/upper",)
+    assert health.unstable == ("threads",)
+    assert (health.dirty, health.elsewhere, health.without_commit) == (3, 2, 1)
+    assert health.differing == (("threads", sha(9)),)
+
+
+def test_a_benchmark_that_never_succeeded_is_failing() -> None:
+    row = arranged([series("a", [1] * 3, failed=(0, 1, 2))], [], 3).rows[0]
+    assert row.latest is None
+    assert row.day is None
+    assert row.failing
+
+
+def test_an_empty_history_makes_an_empty_report() -> None:
+    report = arranged([], [], 0)
+    assert report.rows == ()
+    assert report.commits == ()
+    assert report.measured == 0
+
+
+def test_a_window_begins_at_a_time_or_a_number_of_commits_from_the_end_whichever_is_later() -> None:
+    line = days("2026-01-01", "2026-01-02", "2026-01-03", "2026-01-04")
+    noon = datetime.fromisoformat("2026-01-02T12:00:00Z")
+    assert window(line) == 0
+    assert window(line, since=noon) == 1
+    assert window(line, last=1) == 3
+    assert window(line, since=noon, last=2) == 2
+    assert window(line, last=9) == 0
+
+
+def test_a_window_hides_older_readings_but_compares_with_them() -> None:
+    line = days("2026-01-01", "2026-01-20", "2026-02-06", "2026-02-07")
+    item = series("a", [1000, 2000, 3000, 3000], failed=())
+    report = arranged([item], [finding(item, 1)], 4, line=line, first=2, releases=[Release(name="v1", sha=sha(0))])
+    row = report.rows[0]
+    assert [reading.index for reading in row.readings] == [2, 3]
+    assert row.month is not None
+    assert row.month.base is not None
+    assert row.month.base.index == 0
+    assert report.releases == ()
+    assert report.release == "v1"
+    assert len(report.commits) == 2
+    assert report.findings
+
+
+# --- JSON ----------------------------------------------------------------------------------------------------------------
+
+
+def test_the_json_report_gives_its_findings_back() -> None:
+    report = trending.small()
+    assert document.findings(document.encode(report), path="t.json") == report.findings
+
+
+def test_the_json_report_has_whole_numbers_only_and_sorted_keys() -> None:
+    data = document.encode(trending.small())
+    assert data == document.encode(trending.small())
+
+    def refuse(text: str) -> None:
+        raise AssertionError(text)
+
+    parsed = json.loads(data, parse_float=refuse)
+    assert parsed["schema"] == "cg-bench.trend/1"
+    assert (json.dumps(parsed, indent=2, sort_keys=True) + "\n").encode() == data
+    first = parsed["benchmarks"][0]
+    assert (first["id"], first["impact_ppm"], first["release"]["change_ppm"]) == ("parse/json[large]", 79995, 79995)
+
+
+@pytest.mark.parametrize(
+    "data",
+    [
+        b"",
+        b"\xff\xfe",
+        b"[]",
+        b"{}",
+        b'{"schema": "cg-bench.run/1"}',
+        b'{"schema": "cg-bench.trend/1"}',
+        b'{"schema": "cg-bench.trend/1", "findings": [{"id": 1}]}',
+        b'{"schema": "cg-bench.trend/1", "findings": ' + b"[" * 100_000,
+        b'{"schema": "cg-bench.trend/1", "findings": [' + b"1" * 10_000 + b"]}",
+    ],
+    ids=["empty", "bytes", "list", "object", "result", "no findings", "bad finding", "deep", "long number"],
+)
+def test_what_is_no_trend_report_is_refused_by_name(data: bytes) -> None:
+    with pytest.raises(UsageError, match=r"previous\.json"):
+        document.findings(data, path="previous.json")
+
+
+# --- Markdown ------------------------------------------------------------------------------------------------------------
+
+
+def written(report: object) -> str:
+    stream = io.StringIO()
+    markdown.render(report, stream)  # type: ignore[arg-type]
+    return stream.getvalue()
+
+
+def test_the_summary_begins_with_the_headline_and_names_the_commits() -> None:
+    text = written(trending.small())
+    assert text.startswith("### wordcraft: 1 new regression, 2 still open, 1 creeping, 1 recovered, 1 improvement\n")
+    assert f"[`{sha(38)[:12]}`](<https://example.org/wordcraft/commit/{sha(38)}>)" in text
+    assert "accepted: checks signatures at start" in text
+    assert "cg-bench bisect" in text
+    assert "Failing: zip/deflate" in text
+
+
+def test_the_summary_has_twenty_rows_at_most_and_counts_the_others() -> None:
+    text = written(trending.large(30, 20))
+    assert sum(line.startswith("| ") for line in text.splitlines()) == 22
+    assert "10 more benchmarks" in text
+
+
+def test_a_quiet_summary_says_so() -> None:
+    assert "Nothing got worse" in written(arranged([series("a", [1000] * 3)], [], 3))
+
+
+def test_hostile_names_stay_text_in_the_summary() -> None:
+    name = "a|b`c\n# <img src=x> @root [x](javascript:1)\u202e"
+    item = series(name, [1000, 2000])
+    line = [replace(note, subject="`x` | <script>\n- @all [y](z)", author="*A*\x1b[2J") for note in notes(2)]
+    text = written(arranged([item], [finding(item, 1, Kind.REGRESSION, State.NEW)], 2, line=line))
+    assert "<script>" not in text
+    assert "<img" not in text
+    assert "@all" not in text
+    assert "@root" not in text
+    assert "\x1b" not in text
+    assert "\u202e" not in text
+    assert "](javascript" not in text
+    assert not any(row.startswith("# ") for row in text.splitlines())
