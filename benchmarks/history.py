@@ -20,10 +20,9 @@ from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from cachegrind_bench.history.findings import Options, find
-
 from cachegrind_bench.compare import gates
 from cachegrind_bench.compare.comparison import compare
+from cachegrind_bench.history.findings import Options, find
 from cachegrind_bench.history.series import series_set
 from cachegrind_bench.model.codec import decode
 from cachegrind_bench.model.metrics import Counts
