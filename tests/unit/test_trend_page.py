@@ -121,7 +121,9 @@ def test_the_page_is_well_formed(report: Trend) -> None:
     assert len(ids) == len(set(ids))
     links = [attributes["href"] for attributes in page.all("a") + page.all("use") if attributes["href"].startswith("#")]
     assert {link[1:] for link in links} <= set(ids)
-    for drawing in re.findall(r'<svg class="chart".*?\n</svg>', text, re.DOTALL):
+    drawings = re.findall(r'<svg class="chart".*?\n</svg>', text, re.DOTALL)
+    assert len(drawings) == sum(bool(row.readings) for row in report.rows)
+    for drawing in drawings:
         ET.fromstring(drawing)  # noqa: S314 - it is ours
 
 

@@ -178,16 +178,16 @@
     const box = drawn("g", { class: "cursor" }), x = percent(middle(at[place]));
     const bottom = chart.svg.height.baseVal.value - 20;
     box.append(drawn("line", { x1: x, x2: x, y1: 18, y2: bottom }));
-    if (!chart.down) draw.measured(chart);
+    if (!chart.down) measure(chart);
     box.append(drawn("circle", { cx: x, cy: chart.down(place), r: 4 }));
     chart.svg.append(box);
   }
   // Where the server's drawing has its values, without drawing it again.
-  draw.measured = (chart) => {
+  function measure(chart) {
     const plot = chart.svg.querySelector(".plot.value"), { value } = chart.numbers();
     const scale = scaleOf(value, plot.height.baseVal.value);
     chart.down = (place) => plot.y.baseVal.value + scale.place(value[place]);
-  };
+  }
 
   function l1(chart, place) {
     const { value, ll, ram } = chart.numbers(), [one, two, three] = chart.weights || [0];
@@ -253,7 +253,7 @@
     const table = element("table", {}), list = element("ul", { class: "suspects" });
     for (const [name, numbers] of chart.weights ? names : names.filter(([, numbers]) => numbers !== ir))
       table.append(element("tr", {}, element("th", { scope: "row" }, name), element("td", { class: "n" }, grouped(numbers[a])),
-        element("td", {}, "→"), element("td", { class: "n" }, grouped(numbers[b])), element("td", { class: "n" }, change(numbers[a], numbers[b]))));
+        element("td", {}, "→"), element("td", { class: "n" }, grouped(numbers[b])), element("td", { class: "n" }, key[a] === key[b] ? change(numbers[a], numbers[b]) : "")));
     for (let index = at[b]; index > Math.max(at[a], at[b] - 8); index -= 1)
       list.append(element("li", {}, element("code", {}, data.shas[index]), ` ${data.subjects[index]} `, element("span", { class: "by" }, authors[index])));
     if (between > 8) list.append(element("li", { class: "by" }, `and ${between - 8} more`));
@@ -287,8 +287,16 @@
       if (still && place !== null) choose(chart, chart.chosen.length === 1 ? [chart.chosen[0], place] : [place]);
       start = null;
       remember(chart);
+      if (place !== null) { point(chart, place); say(chart, place, event.clientX, event.clientY); }
     });
-    svg.addEventListener("pointerleave", () => { start = null; point(chart, null); say(chart, null); });
+    // A finger leaves as soon as it is lifted: what it pointed at stays until the next touch elsewhere.
+    svg.addEventListener("pointerleave", (event) => {
+      start = null;
+      if (event.pointerType !== "touch") { point(chart, null); say(chart, null); }
+    });
+    addEventListener("pointerdown", (event) => {
+      if (event.pointerType === "touch" && !svg.contains(event.target)) { point(chart, null); byId("tip").hidden = true; }
+    }, { capture: true, passive: true });
     svg.addEventListener("blur", () => { point(chart, null); say(chart, null); });
     svg.addEventListener("keydown", (event) => {
       if (event.ctrlKey || event.metaKey || event.altKey) return;

@@ -1,0 +1,389 @@
+"""The trend report's page in a real browser without a window: what people do with it, and what it must never do."""
+
+from __future__ import annotations
+
+import re
+import shutil
+from typing import TYPE_CHECKING, Any
+
+import pytest
+
+from cachegrind_bench.render.trend import html
+from tests.conftest import without
+from tests.unit import trending
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator
+    from pathlib import Path
+
+    from playwright.sync_api import Browser, Dialog, Locator, Page
+
+pytestmark = pytest.mark.slow
+
+
+@pytest.fixture(scope="module")
+def browser() -> Iterator[Browser]:
+    """Return the system's Chromium; none is fetched."""
+    command = shutil.which("chromium") or shutil.which("chromium-browser")
+    if command is None:
+        without("no chromium on PATH (`scripts/setup.sh test` installs it)")
+    from playwright.sync_api import sync_playwright
+
+    with sync_playwright() as playwright:
+        # Chromium refuses its own sandbox to root, which CI is; the page is ours.
+        running = playwright.chromium.launch(executable_path=command, args=["--no-sandbox"])
+        yield running
+        running.close()
+
+
+@pytest.fixture(scope="module")
+def address(tmp_path_factory: pytest.TempPathFactory) -> str:
+    path = tmp_path_factory.mktemp("page") / "trend report.html"
+    path.write_text(html.page(trending.small(60)), encoding="utf-8")
+    return path.as_uri()
+
+
+class Opened:
+    """A page in a browser of its own, and what it complained about or asked for."""
+
+    def __init__(self, browser: Browser, address: str, **options: Any) -> None:
+        settings = {"viewport": {"width": 1100, "height": 900}, "reduced_motion": "reduce", **options}
+        self.context = browser.new_context(**settings)
+        self.context.set_default_timeout(15_000)
+        self.page: Page = self.context.new_page()
+        self.complaints: list[str] = []
+        self.requests: list[str] = []
+        self.page.on("console", lambda message: self.complaints.append(message.text))
+        self.page.on("pageerror", lambda error: self.complaints.append(str(error)))
+        self.page.on("request", lambda request: self.requests.append(request.url))
+        self.page.goto(address)
+
+    def chart(self, name: str) -> Locator:
+        return self.article(name).locator("svg.chart")
+
+    def article(self, name: str) -> Locator:
+        return self.page.locator(f'article[data-id="{name}"]')
+
+    def point(self, name: str, share: float) -> tuple[float, float]:
+        """Bring a chart into view, and return the place this share of its width from the left."""
+        # Twice: charts that come into view for the first time may turn out higher or lower than was reckoned.
+        for _ in range(2):
+            self.chart(name).evaluate("(item) => item.scrollIntoView({block: 'center'})")
+            self.page.evaluate("() => new Promise((done) => requestAnimationFrame(() => requestAnimationFrame(done)))")
+        box = self.chart(name).bounding_box()
+        assert box is not None
+        return box["x"] + box["width"] * share, box["y"] + 90
+
+
+@pytest.fixture
+def opened(browser: Browser, address: str) -> Iterator[Opened]:
+    """Return the page; after each test, it must have complained of nothing and asked for nothing but itself."""
+    found = Opened(browser, address)
+    yield found
+    assert found.complaints == []
+    assert {url.partition("#")[0] for url in found.requests if not url.startswith("data:")} == {address}
+    found.context.close()
+
+
+def numbers(opened: Opened) -> list[str]:
+    return opened.page.locator("article:visible h3 > a").all_inner_texts()
+
+
+def test_pointing_at_a_chart_shows_commit_author_subject_and_counts(opened: Opened) -> None:
+    tip = opened.page.locator("#tip")
+    assert tip.is_hidden()
+    opened.page.mouse.move(*opened.point("parse/json[large]", 58.5 / 60))
+    report = trending.small(60)
+    note = report.commits[58]
+    row = next(row for row in report.rows if row.id == "parse/json[large]")
+    text = tip.inner_text()
+    for part in (note.author, note.subject, note.sha[:12], note.committed_at[:10]):
+        assert part in text, part
+    counts = row.readings[58].counts
+    for number in (row.readings[58].value, counts.Ir, counts.l1_hits, counts.ll_hits, counts.ram_hits):
+        assert f"{number:,}" in text, number
+    assert "+8 %" in text
+    opened.page.mouse.move(5, 5)
+    assert tip.is_hidden()
+
+
+def test_the_hovered_point_lies_on_the_line(opened: Opened) -> None:
+    opened.page.mouse.move(*opened.point("search/query", 0.5))
+    circle = opened.chart("search/query").locator(".cursor circle").bounding_box()
+    plot = opened.chart("search/query").locator(".plot.value path").bounding_box()
+    assert circle is not None
+    assert plot is not None
+    assert plot["y"] + plot["height"] - 6 <= circle["y"] + circle["height"] / 2 <= plot["y"] + plot["height"] + 6
+
+
+def test_the_filter_leaves_benchmarks_with_all_its_words_in_table_and_charts(opened: Opened) -> None:
+    assert len(numbers(opened)) == 11
+    opened.page.keyboard.press("/")
+    opened.page.keyboard.type("UNI up")
+    assert numbers(opened) == ["unicode/upper"]
+    assert opened.page.locator(".overview tbody tr:visible").count() == 1
+    assert opened.page.locator("#shown").inner_text() == "1 of 11"
+    opened.page.locator("#filter").fill("")
+    assert len(numbers(opened)) == 11
+
+
+def test_the_numbers_of_the_headline_filter_too(opened: Opened) -> None:
+    opened.page.locator('.tile[data-show="creeping"]').click()
+    assert numbers(opened) == ["search/index"]
+    opened.page.locator('.tile[data-show="creeping"]').press("Enter")
+    assert len(numbers(opened)) == 11
+    for state, names in (
+        ("new", ["parse/json[large]"]),
+        ("open", ["search/index", "parse/xml"]),
+        ("recovered", ["search/query"]),
+        ("acknowledged", ["startup"]),
+        ("improvement", ["render/table"]),
+        ("unstable", ["threads"]),
+        ("unhealthy", ["zip/deflate", "unicode/upper"]),
+    ):
+        opened.page.locator("#show").select_option(state)
+        assert sorted(numbers(opened)) == sorted(names), state
+
+
+def test_a_link_leads_to_a_benchmark_with_its_filter_and_its_range(opened: Opened, browser: Browser) -> None:
+    opened.page.locator("#filter").fill("parse")
+    opened.page.mouse.click(*opened.point("parse/xml", 5.5 / 60))
+    opened.page.mouse.click(*opened.point("parse/xml", 40.5 / 60))
+    compared = opened.article("parse/xml").locator(".compare").inner_text()
+    assert f"cg-bench diff {trending.sha(5)[:12]} {trending.sha(40)[:12]}" in compared
+    assert "35 commits" in compared
+    assert "+4 %" in compared
+    again = Opened(browser, opened.page.url)
+    assert again.article("parse/xml").locator(".compare").inner_text() == compared
+    assert numbers(again) == numbers(opened) == ["parse/json[large]", "parse/xml"]
+    box = again.article("parse/xml").bounding_box()
+    assert box is not None
+    assert -50 < box["y"] < 600
+    assert again.complaints == []
+    again.context.close()
+
+
+def test_a_link_of_the_table_leads_to_the_chart(opened: Opened) -> None:
+    opened.page.locator(".overview a", has_text="zip/inflate").click()
+    opened.page.wait_for_function("scrollY > 1000")
+    assert re.search(r"#b-[0-9a-f]{10}$", opened.page.url)
+    box = opened.article("zip/inflate").bounding_box()
+    assert box is not None
+    assert -50 < box["y"] < 900
+
+
+@pytest.mark.parametrize("link", ["#nonsense", "#b-0000000000&from=x&to=y&show=%3Cb%3E&across=never", "#%", "#&&=&"])
+def test_a_link_that_leads_nowhere_does_no_harm(browser: Browser, address: str, link: str) -> None:
+    found = Opened(browser, address + link)
+    assert found.complaints == []
+    assert len(numbers(found)) == 11
+    found.context.close()
+
+
+def test_dragging_selects_a_range_that_can_be_zoomed_into_and_left_again(opened: Opened) -> None:
+    chart = opened.chart("search/index")
+    before = chart.locator(".plot.value").get_attribute("viewBox")
+    opened.page.mouse.move(*opened.point("search/index", 20.5 / 60))
+    opened.page.mouse.down()
+    opened.page.mouse.move(*opened.point("search/index", 30.5 / 60), steps=4)
+    opened.page.mouse.up()
+    opened.article("search/index").get_by_role("button", name="Zoom to these").click()
+    assert chart.locator(".plot.value").get_attribute("viewBox") == "20 0 11 172"
+    first = chart.locator(".dates text").first.text_content()
+    assert first == trending.notes(60)[20].committed_at[:10]
+    opened.page.locator("#whole").click()
+    assert chart.locator(".plot.value").get_attribute("viewBox") == before
+    assert opened.page.locator("#whole").is_hidden()
+
+
+def test_the_script_draws_what_the_server_drew(opened: Opened) -> None:
+    ends = """() => [...document.querySelectorAll('.plot path')].map((path) => {
+        const box = path.getBBox(); return [box.x, box.y, box.width, box.height]; })"""
+    before = opened.page.evaluate(ends)
+    marks = "() => [...document.querySelectorAll('.mark use')].map((use) => [parseFloat(use.getAttribute('x')), use.y.baseVal.value])"
+    placed = opened.page.evaluate(marks)
+    opened.page.locator("#across").select_option("dates")
+    assert opened.page.evaluate(ends) != before
+    opened.page.locator("#across").select_option("commits")
+    after = opened.page.evaluate(ends)
+    assert len(after) == len(before) == 44
+    for old, new in zip(before + placed, after + opened.page.evaluate(marks), strict=True):
+        assert old == pytest.approx(new, abs=2)
+
+
+def test_charts_across_dates_leave_weekends_open(opened: Opened) -> None:
+    opened.page.locator("#across").select_option("dates")
+    assert "across=dates" in opened.page.url
+    opened.page.mouse.move(*opened.point("startup", 0.999))
+    assert trending.sha(59)[:12] in opened.page.locator("#tip").inner_text()
+
+
+def test_the_page_follows_the_system_into_the_dark_and_a_button_decides_otherwise(
+    browser: Browser, address: str
+) -> None:
+    found = Opened(browser, address, color_scheme="dark")
+    paper = "() => getComputedStyle(document.body).backgroundColor"
+    dark = found.page.evaluate(paper)
+    assert max(map(int, re.findall(r"\d+", dark))) < 60
+    found.page.locator("#theme").click()
+    light = found.page.evaluate(paper)
+    assert min(map(int, re.findall(r"\d+", light))) > 200
+    found.page.reload()
+    assert found.page.evaluate(paper) == light
+    found.page.emulate_media(color_scheme="light")
+    found.page.locator("#theme").click()
+    assert found.page.evaluate(paper) == dark
+    found.page.locator("#theme").click()
+    assert found.page.locator("#theme").inner_text() == "Theme: auto"
+    assert found.page.evaluate(paper) == light
+    assert found.complaints == []
+    found.context.close()
+
+
+@pytest.mark.parametrize("scheme", ["light", "dark"])
+def test_text_stands_out_from_the_page(browser: Browser, address: str, scheme: Any) -> None:
+    found = Opened(browser, address, color_scheme=scheme)
+    colours = found.page.evaluate(
+        """() => [...document.querySelectorAll('main *, header *')].filter((item) => item.checkVisibility()
+            && [...item.childNodes].some((child) => child.nodeType === 3 && child.data.trim()))
+            .map((item) => getComputedStyle(item)[item.ownerSVGElement ? 'fill' : 'color'])
+            .concat(getComputedStyle(document.body).backgroundColor)"""
+    )
+    *texts, paper = ([int(part) for part in re.findall(r"\d+", colour)[:3]] for colour in colours)
+    assert len(texts) > 100
+    assert min(contrast(text, paper) for text in texts) >= 4.5  # what WCAG 2 asks of small text
+    found.context.close()
+
+
+def contrast(one: list[int], other: list[int]) -> float:
+    def light(colour: list[int]) -> float:
+        parts = [part / 255 / 12.92 if part <= 10 else ((part / 255 + 0.055) / 1.055) ** 2.4 for part in colour]
+        return 0.2126 * parts[0] + 0.7152 * parts[1] + 0.0722 * parts[2] + 0.05
+
+    first, second = sorted((light(one), light(other)))
+    return second / first
+
+
+def test_the_keyboard_does_what_the_mouse_does(opened: Opened) -> None:
+    chart, tip = opened.chart("search/query"), opened.page.locator("#tip")
+    chart.focus()
+    opened.page.keyboard.press("Home")
+    assert trending.sha(0)[:12] in tip.inner_text()
+    opened.page.keyboard.press("ArrowRight")
+    opened.page.keyboard.press("ArrowRight")
+    assert trending.sha(2)[:12] in tip.inner_text()
+    opened.page.keyboard.press("Enter")
+    opened.page.keyboard.press("End")
+    opened.page.keyboard.press("ArrowLeft")
+    opened.page.keyboard.press("Enter")
+    compared = opened.article("search/query").locator(".compare")
+    assert f"cg-bench diff {trending.sha(2)[:12]} {trending.sha(58)[:12]}" in compared.inner_text()
+    opened.page.keyboard.press("+")
+    assert opened.page.locator("#whole").is_visible()
+    opened.page.keyboard.press("Escape")
+    assert compared.count() == 0
+    assert tip.is_hidden()
+    for _ in range(8):
+        opened.page.keyboard.press("-")
+    assert opened.page.locator("#whole").is_hidden()
+
+
+def test_the_tab_key_reaches_everything_in_the_order_of_the_page(opened: Opened) -> None:
+    reached: list[str] = []
+    for _ in range(200):
+        opened.page.keyboard.press("Tab")
+        name = opened.page.evaluate(
+            "() => document.activeElement.id || document.activeElement.className.baseVal || document.activeElement.className"
+            " || document.activeElement.tagName"
+        )
+        reached.append(str(name))
+        if name == "BODY":
+            break
+    for name in ("skip", "theme", "tile regression", "filter", "show", "across", "chart live", "SUMMARY"):
+        assert name in reached, name
+    assert reached.index("skip") == 0 < reached.index("theme") < reached.index("filter") < reached.index("chart live")
+
+
+def test_the_page_is_readable_without_scripts(browser: Browser, address: str) -> None:
+    found = Opened(browser, address, java_script_enabled=False)
+    page = found.page
+    assert page.locator("#tools").is_hidden()
+    assert page.locator("#theme").is_hidden()
+    assert page.locator("article:visible").count() == 11
+    assert "new regression" in page.locator("#findings").inner_text()
+    path = found.chart("parse/xml").locator(".plot.value path")
+    box = path.bounding_box()
+    assert box is not None
+    assert box["width"] > 900
+    assert box["height"] > 100
+    found.article("parse/xml").locator("summary").click()
+    assert found.article("parse/xml").locator(".figures tbody tr").first.is_visible()
+    assert found.complaints == []
+    found.context.close()
+
+
+def test_the_page_prints_with_every_chart_and_without_buttons(opened: Opened, tmp_path: Path) -> None:
+    opened.page.emulate_media(media="print", color_scheme="dark")
+    assert opened.page.locator("#tools").is_hidden()
+    assert opened.page.evaluate("() => getComputedStyle(document.body).backgroundColor") == "rgb(255, 255, 255)"
+    assert opened.page.locator("svg.chart:visible").count() == 11
+    opened.page.pdf(path=tmp_path / "page.pdf", format="A4")
+    assert (tmp_path / "page.pdf").stat().st_size > 20_000
+
+
+@pytest.mark.parametrize("width", [320, 390, 768])
+def test_nothing_sticks_out_on_a_phone(browser: Browser, address: str, width: int) -> None:
+    found = Opened(browser, address, viewport={"width": width, "height": 800}, has_touch=True, is_mobile=True)
+    assert found.page.evaluate("() => document.documentElement.scrollWidth") <= width
+    found.chart("startup").tap()
+    assert "Score" in found.page.locator("#tip").inner_text()
+    box = found.page.locator("#tip").bounding_box()
+    assert box is not None
+    assert box["x"] >= 0
+    assert box["x"] + box["width"] <= width
+    found.context.close()
+
+
+def test_hostile_names_run_no_script(browser: Browser, tmp_path: Path) -> None:
+    from tests.unit.test_trend_page import hostile
+
+    path = tmp_path / "hostile.html"
+    path.write_text(html.page(hostile()), encoding="utf-8")
+    found = Opened(browser, path.as_uri())
+    dialogs: list[str] = []
+
+    def dismiss(dialog: Dialog) -> None:
+        dialogs.append(dialog.message)
+        dialog.dismiss()
+
+    found.page.on("dialog", dismiss)
+    found.page.locator("svg.chart").hover()
+    assert "alert(1)" in found.page.locator("#tip").inner_text()
+    found.page.locator("svg.chart").click()
+    assert found.page.locator("#tip *").filter(has=found.page.locator("img, script")).count() == 0
+    assert dialogs == []
+    assert found.complaints == []
+    found.context.close()
+
+
+def test_injected_script_would_be_refused(browser: Browser, tmp_path: Path) -> None:
+    text = html.page(trending.small()).replace("<main>", "<main><script>document.title = 'owned'</script>", 1)
+    path = tmp_path / "injected.html"
+    path.write_text(text, encoding="utf-8")
+    found = Opened(browser, path.as_uri())
+    assert found.page.title() != "owned"
+    assert any("Content Security Policy" in complaint for complaint in found.complaints)
+    found.context.close()
+
+
+def test_the_largest_page_answers_quickly(browser: Browser, tmp_path: Path) -> None:
+    path = tmp_path / "large.html"
+    path.write_text(html.page(trending.large()), encoding="utf-8")
+    found = Opened(browser, path.as_uri())
+    took = found.page.evaluate(
+        """() => { const start = performance.now(); const across = document.getElementById('across');
+            across.value = 'dates'; across.dispatchEvent(new Event('change')); return performance.now() - start; }"""
+    )
+    assert took < 5000  # a twentieth of that, where nothing else runs
+    assert found.complaints == []
+    found.context.close()
