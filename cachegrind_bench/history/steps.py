@@ -92,8 +92,9 @@ def _matters(values: Sequence[int], bounds: Sequence[int], least: int) -> bool:
     before, after = _levels(values, first, at, end)
     old, new = values[max(first, at - _AT_ONCE) : at], values[at : min(end, at + _AT_ONCE)]
     rises = after > before
-    # Of two readings the one nearer to the other level counts.
-    at_once = _towards(new, down=rises) - _towards(old, down=not rises)
+    at_once = _agreed(new, down=rises, whole=len(new) == end - at) - _agreed(
+        old, down=not rises, whole=len(old) == at - first
+    )
     drift = _drift(values, first, at, end)
     # Medians are half the readings of both sides apart, and what would have moved in that time anyway is no step.
     drift = max(drift, Fraction(0)) if rises else min(drift, Fraction(0))
@@ -126,9 +127,15 @@ def _drift(values: Sequence[int], first: int, at: int, end: int) -> Fraction:
     return Fraction(median([after - before for before, after in zip(level, level[half:], strict=False)]), half)
 
 
-def _towards(values: Sequence[int], *, down: bool) -> int:
-    """Return the median; of an even number of values, the lower or the upper one."""
-    return sorted(values)[(len(values) - 1) // 2 if down else len(values) // 2]
+def _agreed(values: Sequence[int], *, down: bool, whole: bool) -> int:
+    """Return the median of up to three readings. If they are the `whole` level, two neighbours must agree on it.
+
+    Of two readings the one counts that is nearer to the other level: the lower one if that is `down`.
+    """
+    if not whole or len(values) == 1:
+        return median(values)
+    nearer, farthest = (min, max) if down else (max, min)
+    return farthest(nearer(pair) for pair in pairwise(values))
 
 
 def _levels(values: Sequence[int], first: int, at: int, end: int) -> tuple[int, int]:

@@ -83,6 +83,16 @@ def test_a_single_reading_that_is_off_is_no_step(height: float) -> None:
     assert places([LEVEL] * 9 + [round(LEVEL * height)] + [LEVEL] * 9) == []
 
 
+def test_two_readings_that_are_off_with_one_between_them_are_no_step() -> None:
+    assert not any(step.confirmed for step in find_steps([100_000] * 9 + [100_310, 100_000, 100_310], LEAST))
+
+
+def test_a_reading_that_is_off_right_after_a_step_does_not_hide_it() -> None:
+    assert [(step.at, step.confirmed) for step in find_steps([1000] * 9 + [1010, 1000, 1010, 1010], LEAST)] == [
+        (9, True)
+    ]
+
+
 def test_a_single_reading_that_is_off_does_not_hide_the_step_after_it() -> None:
     assert places([100_000] * 9 + [130_000] + [105_000] * 9) in ([9], [10])
 

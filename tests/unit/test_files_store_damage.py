@@ -147,7 +147,7 @@ def test_check_tells_what_does_not_belong(store: FileStore) -> None:
     assert any(f"the same as {NAMES[0]}" in line for line in said)
 
 
-@pytest.mark.parametrize("data", [b"", b"no gzip", gzip.compress(b"{}"), gzip.compress(b"x" * 999)[:-9]])
+@pytest.mark.parametrize("data", [b"", b"no gzip", gzip.compress(b"{}"), gzip.compress(b"x" * 999)[:-9]], ids=range(4))
 def test_a_damaged_profile_is_told_and_harms_no_run(store: FileStore, data: bytes) -> None:
     path = store.profile_path(NAMES[0])
     path.write_bytes(data)

@@ -194,8 +194,9 @@ def test_commits_are_linked_with_their_names_quoted() -> None:
     assert f'href="https://example.org/{sha(1)}?a=1&amp;b=2"' in text
 
 
-def test_fifty_benchmarks_of_five_hundred_noisy_commits_take_less_than_a_megabyte_and_five_seconds() -> None:
-    report = trending.large()
+@pytest.mark.parametrize("noise", [10**9, 1000, 100])
+def test_fifty_benchmarks_of_five_hundred_commits_take_less_than_a_megabyte_and_five_seconds(noise: int) -> None:
+    report = trending.large(noise=noise)
     start = time.perf_counter()
     text = html.page(report)
     assert time.perf_counter() - start < 5
@@ -288,6 +289,14 @@ def test_a_path_starts_afresh_at_a_break() -> None:
 
 def test_steps_too_small_to_see_are_left_out() -> None:
     assert svg.path([(0, 5), (1, 6), (2, 7)], least=2) == "M0 5h2v2h1"
+
+
+def test_a_path_that_jumps_about_is_bounded_and_keeps_its_large_steps() -> None:
+    places = [(at, (at * 7) % 10 + (60 if at > 300 else 0)) for at in range(500)]
+    assert len(svg.path(places)) > 2000
+    found = svg.bounded(places, longest=1000)
+    assert len(found) <= 1000
+    assert max(abs(int(step)) for step in re.findall(r"v(-?[0-9]+)", found)) >= 50
 
 
 def test_no_values_make_no_path() -> None:

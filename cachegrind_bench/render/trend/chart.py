@@ -22,6 +22,9 @@ _SMALL = 26
 _GAP = 22
 _NEAREST_LABELS = 9  # percent of the width between the labels of two releases: closer, only the line is drawn
 _AIR = 13
+# Characters of a path: four of them for each of fifty benchmarks leave half of a megabyte for everything else.
+_LONGEST_MAIN = 3200
+_LONGEST_SMALL = 1000
 
 
 @dataclass(frozen=True, slots=True)
@@ -123,10 +126,11 @@ def _panel(row: Row, report: Trend, name: str, title: str, *, y: int, height: in
         title=title if main else f"{title} {words.compact(values[-1][1])}",
         y=y,
         height=height,
-        path=svg.path(
+        path=svg.bounded(
             [(index - report.first, scale.place(value)) for index, value in values],
             [index - report.first for index in row.key_changes],
             least=1 if main else 2,
+            longest=_LONGEST_MAIN if main else _LONGEST_SMALL,
         ),
         ticks=tuple(
             Label("0", y + scale.place(tick), words.compact(tick, step=step)) for tick in scale.ticks() if main

@@ -15,6 +15,7 @@ if TYPE_CHECKING:
 _SPARK_WIDTH = 60
 # A chart spans no less than this share of its level: what changes by less looks as flat as it is.
 _LEAST_SPAN = 50
+_MOST_LEFT_OUT = 12  # pixels
 
 
 @dataclass(frozen=True, slots=True)
@@ -75,6 +76,19 @@ def path(places: Sequence[tuple[int, int]], breaks: Iterable[int] = (), *, least
     if places:
         text.append(f"h{across - drawn}")
     return "".join(text)
+
+
+def bounded(places: Sequence[tuple[int, int]], breaks: Iterable[int] = (), *, least: int = 1, longest: int) -> str:
+    """Return the same path within about `longest` characters: of what jumps about, only the larger steps are drawn.
+
+    The script draws all of them again; this keeps a page of many noisy benchmarks within its bounds.
+    """
+    breaks = tuple(breaks)
+    found = path(places, breaks, least=least)
+    while len(found) > longest + 16 * len(breaks) and least < _MOST_LEFT_OUT:
+        least += 1
+        found = path(places, breaks, least=least)
+    return found
 
 
 def spark(values: Sequence[tuple[int, int]], first: int, last: int, height: int) -> str:
