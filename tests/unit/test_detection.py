@@ -88,7 +88,7 @@ def test_two_readings_that_are_off_with_one_between_them_are_no_step() -> None:
 
 
 def test_a_reading_that_is_off_right_after_a_step_does_not_hide_it() -> None:
-    assert [(step.at, step.confirmed) for step in find_steps([1000] * 9 + [1010, 1000, 1010, 1010], LEAST)] == [
+    assert [(step.at, step.confirmed) for step in find_steps([1000] * 9 + [1010, 1010, 1000, 1010, 1010], LEAST)] == [
         (9, True)
     ]
 
@@ -226,6 +226,11 @@ def test_noise_in_which_nothing_can_be_told_is_unsteady() -> None:
     values = noisy([1.0] * 60, 0.05, 1)
     (stretch,) = unsteady(values, find_steps(values, LEAST), LEAST)
     assert (stretch.start, stretch.stop) == (0, 60)
+
+
+def test_noise_without_a_gap_is_no_two_levels() -> None:
+    values = noisy([1.0] * 200, 5e-3, 1)
+    assert unsteady(values, (), LEAST) == ()
 
 
 def test_a_bump_and_rare_readings_that_are_off_are_steady() -> None:
