@@ -80,13 +80,14 @@ def command(base: str, candidate: str | None, **options: Any) -> int:
 
     For when there is no history to compare with, or it was measured in another environment.
     """
+    from cachegrind_bench.store.atomic import make_folder
     from cachegrind_bench.vcs.revisions import Repository
 
     gates = gates_of(options, configured_benchmarks())
     check_files(options)
     repository = Repository(cwd=working_directory(), environ=dict(os.environ))
     shas = _commit(repository, base), _candidate(repository, candidate)
-    keep = None if options["keep"] is None else _folder(Path(options["keep"]))
+    keep = None if options["keep"] is None else make_folder(Path(options["keep"]))
     words = [*words_for_run(_FOR_RUN), *click.get_current_context().meta["words"]]
     names = base, candidate or "your work tree"
     with bench(repository) as place, ExitStack() as stack:
@@ -115,7 +116,7 @@ def _compared(
 
 
 def _commit(repository: Repository, revision: str) -> str:
-    sha = repository.branch(revision) or repository.commit(revision)
+    sha = repository.named(revision)
     if sha is None:
         raise UsageError(f"git knows no commit {revision!r}", hint="a branch, a tag, or a commit's id; try: git fetch")
     return sha
@@ -128,11 +129,3 @@ def _candidate(repository: Repository, revision: str | None) -> str:
     if revision is not None:
         return _commit(repository, revision)
     return changes_as_commit(repository.cwd, repository.environ) or _commit(repository, "HEAD")
-
-
-def _folder(path: Path) -> Path:
-    try:
-        path.mkdir(parents=True, exist_ok=True)
-    except OSError as error:
-        raise UsageError(f"cannot make the directory {path}: {error.strerror}") from error
-    return path.absolute()

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import os
 from dataclasses import replace
 from pathlib import Path
 from typing import Any
@@ -22,7 +21,6 @@ from cachegrind_bench.cli.options import format_option
 from cachegrind_bench.cli.report import deliver_report, report_text
 from cachegrind_bench.cli.storing import save_options, saving, storing_failure
 from cachegrind_bench.cli.suite import refuse_options_of_a_suite, run_suite, suite_options
-from cachegrind_bench.errors import UsageError
 
 _EPILOG = """\b
 The command is executed warm-up + repeat x layouts times: by default twice, once natively to fill caches on disk
@@ -75,6 +73,7 @@ def command(**options: Any) -> int:
 def _run_command(options: dict[str, Any]) -> None:
     from cachegrind_bench.model.codec import encode
     from cachegrind_bench.render import report
+    from cachegrind_bench.store.atomic import make_folder
     from cachegrind_bench.store.baselines import Baselines
 
     plan = replace(measuring_plan(options), lines=options["lines"])
@@ -82,7 +81,7 @@ def _run_command(options: dict[str, Any]) -> None:
     if name is not None:
         saved.prepare(name)
         refuse_to_drop(saved, name, {plan.benchmark_id})
-    keep = None if options["keep_out_files"] is None else _directory(Path(options["keep_out_files"]))
+    keep = None if options["keep_out_files"] is None else make_folder(Path(options["keep_out_files"]))
     history = saving(options)
     with storing_failure(history, plan, options):
         result = measured(plan, options, keep=keep)
@@ -97,13 +96,3 @@ def _run_command(options: dict[str, Any]) -> None:
     )
     if history is not None:
         history.keep(result)
-
-
-def _directory(path: Path) -> Path:
-    try:
-        path.mkdir(parents=True, exist_ok=True)
-    except OSError as error:
-        raise UsageError(f"cannot make the directory {path}: {error.strerror}") from error
-    if not os.access(path, os.W_OK | os.X_OK):
-        raise UsageError(f"cannot keep out files in {path}: permission denied", hint="choose another directory")
-    return path

@@ -104,7 +104,7 @@ class Sides:
             )
         base = repository.pull_request_base(head)
         if base is None:
-            other = repository.branch(revision) or repository.commit(revision)
+            other = repository.named(revision)
             if other is None:
                 raise UsageError(
                     f"{text}: git knows no branch or commit {revision!r}", hint=f"try: git fetch origin {revision}"

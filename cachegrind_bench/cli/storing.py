@@ -16,6 +16,7 @@ from cachegrind_bench.cli import output
 from cachegrind_bench.cli.configured import configured_store
 from cachegrind_bench.cli.options import typed, working_directory
 from cachegrind_bench.errors import CgBenchError, MeasurementError, NoValgrindError, StoreError, UsageError
+from cachegrind_bench.store.open import DEFAULT_STORE, open_store
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Generator, Mapping
@@ -26,8 +27,6 @@ if TYPE_CHECKING:
     from cachegrind_bench.store.protocol import Store
 
 Function = TypeVar("Function", bound="Callable[..., Any]")
-
-DEFAULT_STORE = "file:.cg-bench"
 
 _SQLITE = "sqlite:///"
 
@@ -71,8 +70,6 @@ def opened_store(options: Mapping[str, Any]) -> Store:
 
 def named_store(url: str | None) -> Store:
     """Return the store at this URL, or if it is None that of the configuration, or the default."""
-    from cachegrind_bench.store.open import open_store
-
     configured = configured_store()
     cwd = working_directory()
     if url is None:

@@ -12,6 +12,8 @@ import click
 from cachegrind_bench.cli.options import working_directory
 from cachegrind_bench.cli.storing import opened_store, store_option
 from cachegrind_bench.errors import FileFormatError, MeasurementError, UsageError
+from cachegrind_bench.history.accepted import ACCEPTED_FILE
+from cachegrind_bench.vcs.checkout import top_folder
 from cachegrind_bench.vcs.revisions import Repository
 
 if TYPE_CHECKING:
@@ -24,7 +26,6 @@ if TYPE_CHECKING:
 
 Function = TypeVar("Function", bound="Callable[..., Any]")
 
-ACCEPTED = "cg-bench-accepted.toml"
 _OPTIONS = (
     store_option,
     click.option(
@@ -33,7 +34,9 @@ _OPTIONS = (
     click.option(
         "--benchmark", "pattern", metavar="PATTERN", help="Only benchmarks with this id (* and ? are wildcards)."
     ),
-    click.option("--accepted", metavar="FILE", help=f"Changes that were accepted. [default: {ACCEPTED} at the top]"),
+    click.option(
+        "--accepted", metavar="FILE", help=f"Changes that were accepted. [default: {ACCEPTED_FILE} at the top]"
+    ),
     click.option("--previous", metavar="FILE", help="The last report (its --json): what is not in it is new."),
 )
 
@@ -90,7 +93,7 @@ def _line(repository: Repository, revision: str) -> Sequence[CommitNote] | None:
     from cachegrind_bench.vcs.log import line
 
     try:
-        sha = repository.branch(revision) or repository.commit(revision)
+        sha = repository.named(revision)
     except MeasurementError:
         sha = None
     if sha is not None:
@@ -103,7 +106,7 @@ def _line(repository: Repository, revision: str) -> Sequence[CommitNote] | None:
 def _accepted(repository: Repository, name: str | None) -> tuple[Accepted, ...]:
     from cachegrind_bench.history.accepted import parse_accepted
 
-    path = _top(repository) / ACCEPTED if name is None else Path(name)
+    path = (top_folder(repository.cwd) or repository.cwd) / ACCEPTED_FILE if name is None else Path(name)
     try:
         return parse_accepted(path.read_text("utf-8"), path=str(path))
     except FileNotFoundError:
@@ -114,13 +117,6 @@ def _accepted(repository: Repository, name: str | None) -> tuple[Accepted, ...]:
         raise UsageError(f"cannot read {path}: {error.strerror}") from error
     except UnicodeDecodeError as error:
         raise FileFormatError("it is not UTF-8", path=str(path)) from error
-
-
-def _top(repository: Repository) -> Path:
-    for folder in (repository.cwd, *repository.cwd.parents):
-        if os.path.lexists(folder / ".git"):
-            return folder
-    return repository.cwd
 
 
 def _previous(name: str | None) -> frozenset[str] | None:

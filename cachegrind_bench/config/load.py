@@ -13,6 +13,7 @@ from cachegrind_bench.config.typed import values
 from cachegrind_bench.config.values import Configuration
 from cachegrind_bench.config.words import nearest
 from cachegrind_bench.model.patterns import matches
+from cachegrind_bench.vcs.checkout import folders_up
 
 if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence
@@ -27,13 +28,11 @@ def find(cwd: Path) -> Path | None:
 
     In one folder cg-bench.toml goes before pyproject.toml, which counts only if it speaks to us.
     """
-    for folder in (cwd, *cwd.parents):
+    for folder in folders_up(cwd):
         if os.path.isfile(folder / OWN_FILE):
             return folder / OWN_FILE
         if os.path.isfile(folder / PYPROJECT) and concerns_us(folder / PYPROJECT):
             return folder / PYPROJECT
-        if os.path.lexists(folder / ".git"):
-            return None
     return None
 
 

@@ -13,6 +13,7 @@ from typing import TYPE_CHECKING, Any, cast
 
 from cachegrind_bench.config import templates
 from cachegrind_bench.config.source import OWN_FILE, PYPROJECT, read
+from cachegrind_bench.vcs.checkout import folders_up
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Mapping
@@ -42,11 +43,9 @@ class NewFile:
 def project(cwd: Path) -> Path:
     """Return the nearest folder from `cwd` up to the top of its git work tree that looks like a project, else `cwd`."""
     marks = (PYPROJECT, *_PYTHON, _CARGO, *_C_BUILDS)
-    for folder in (cwd, *cwd.parents):
+    for folder in folders_up(cwd):
         if any(os.path.isfile(folder / name) for name in marks):
             return folder
-        if os.path.lexists(folder / ".git"):
-            break
     return cwd
 
 

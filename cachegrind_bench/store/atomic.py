@@ -31,6 +31,17 @@ def check_writable(path: Path) -> None:
     os.unlink(temporary)
 
 
+def make_folder(folder: Path) -> Path:
+    """Make a folder, and those above it, where it is not there. UsageError if it cannot be, or nothing be written there."""
+    try:
+        folder.mkdir(parents=True, exist_ok=True)
+    except OSError as error:
+        raise UsageError(f"cannot make the folder {folder}: {error.strerror}") from error
+    if not os.access(folder, os.W_OK | os.X_OK):
+        raise UsageError(f"cannot write into the folder {folder}: permission denied", hint="choose another folder")
+    return folder
+
+
 def check_replaceable(path: Path) -> None:
     """Find out before any work whether a result may take the place of this file: UsageError if it is something else."""
     if _is_special(path):

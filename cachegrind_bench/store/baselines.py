@@ -11,7 +11,8 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
 from cachegrind_bench.errors import UsageError
-from cachegrind_bench.store.atomic import check_writable, write_atomic
+from cachegrind_bench.store.atomic import check_writable, make_folder, write_atomic
+from cachegrind_bench.vcs.checkout import folders_up, top_folder
 
 if TYPE_CHECKING:
     from pathlib import Path
@@ -36,9 +37,7 @@ class Baselines:
 
         Outside a work tree no folder above is asked: a store in a home directory is not meant for all below it.
         """
-        places = [cwd, *cwd.parents]
-        top = next((number for number, place in enumerate(places) if os.path.lexists(place / ".git")), 0)
-        within = places[: top + 1]
+        within = [cwd] if top_folder(cwd) is None else folders_up(cwd)
         return cls(store=next((place for place in within if (place / STORE).is_dir()), within[-1]) / STORE)
 
     def path(self, name: str) -> Path:
@@ -98,11 +97,8 @@ class Baselines:
 def make_store(store: Path, folder: Path | None = None) -> None:
     """Make the store, which git is told to ignore, and this folder in it. UsageError if that cannot be."""
     folder = folder or store
-    try:
-        new = not store.exists()
-        folder.mkdir(parents=True, exist_ok=True)
-    except OSError as error:
-        raise UsageError(f"cannot make the folder {folder}: {error.strerror}") from error
+    new = not os.path.lexists(store)
+    make_folder(folder)
     if new:  # only then, so that whoever wants baselines under version control can remove it
         write_atomic(store / ".gitignore", b"*\n")
 

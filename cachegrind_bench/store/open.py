@@ -18,7 +18,7 @@ if TYPE_CHECKING:
 
     from cachegrind_bench.store.protocol import Store
 
-DEFAULT = f"file:{STORE}"
+DEFAULT_STORE = f"file:{STORE}"
 FORMS = "a store is file:DIR, git:BRANCH[@REMOTE], sqlite:///PATH or postgresql://[USER@]HOST/DATABASE"
 
 # What git takes for a branch is longer to say; this refuses what could be an option, a refspec or another ref's syntax.

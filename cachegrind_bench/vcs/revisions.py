@@ -44,6 +44,10 @@ class Repository:
         text = done.stdout.decode("ascii", "replace").strip()
         return text if done.status == 0 and _SHA.fullmatch(text) else None
 
+    def named(self, name: str) -> str | None:
+        """Return the commit of the branch of this name, else the one that it means as a revision; None if neither."""
+        return self.branch(name) or self.commit(name)
+
     def branch(self, name: str) -> str | None:
         """Return the commit of the branch of this name, else of the one of this name at a remote; None if there is none."""
         if name == "HEAD":  # each remote has one, which is another

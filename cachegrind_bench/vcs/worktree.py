@@ -9,17 +9,13 @@ from typing import TYPE_CHECKING
 from cachegrind_bench.errors import MeasurementError
 from cachegrind_bench.interruption import uninterrupted
 from cachegrind_bench.vcs.git import git, try_git
+from cachegrind_bench.vcs.objects import NOBODY
 
 if TYPE_CHECKING:
     from collections.abc import Generator, Mapping
     from pathlib import Path
 
 _TIMEOUT_S = 600.0
-_NOBODY = {
-    f"GIT_{role}_{what}": value
-    for role in ("AUTHOR", "COMMITTER")
-    for what, value in (("NAME", "cg-bench"), ("EMAIL", "cg-bench@localhost"))
-}
 
 
 @contextmanager
@@ -37,6 +33,6 @@ def worktree(repository: Path, sha: str, path: Path, environ: Mapping[str, str])
 
 def changes_as_commit(repository: Path, environ: Mapping[str, str]) -> str | None:
     """Return a commit of the tracked files as they are now, on no branch; None if they are as in HEAD."""
-    done = try_git(("stash", "create"), repository, {**environ, **_NOBODY}, timeout=_TIMEOUT_S)
+    done = try_git(("stash", "create"), repository, {**environ, **NOBODY}, timeout=_TIMEOUT_S)
     text = done.stdout.decode("ascii", "replace").strip()
     return text if done.status == 0 and text else None

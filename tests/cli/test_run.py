@@ -147,7 +147,7 @@ def test_an_output_that_cannot_be_written_is_found_out_before_measuring(
         (["--stdin", "missing"], "cg-bench: error: cannot read --stdin missing: No such file or directory\n"),
         (
             ["--keep-out-files", "/dev/null/x"],
-            "cg-bench: error: cannot make the directory /dev/null/x: Not a directory\n",
+            "cg-bench: error: cannot make the folder /dev/null/x: Not a directory\n",
         ),
         (["--timeout", "soon"], "Usage: cg-bench run [OPTIONS] [-- COMMAND [ARG]...]\n"),
         (["--timeout", "0"], "Usage: "),
@@ -174,11 +174,11 @@ FORBIDDEN = """
 import sys
 from pathlib import Path
 from cachegrind_bench.cli.options import _input
-from cachegrind_bench.cli.run import _directory
+from cachegrind_bench.store.atomic import make_folder
 from cachegrind_bench.errors import UsageError
 begin()
 try:
-    _directory(Path(sys.argv[2])) if sys.argv[1] == "--keep-out-files" else _input(sys.argv[2], Path("/"))
+    make_folder(Path(sys.argv[2])) if sys.argv[1] == "--keep-out-files" else _input(sys.argv[2], Path("/"))
 except UsageError as error:
     print(error)
 """
@@ -189,7 +189,7 @@ def test_a_folder_for_out_files_that_forbids_writing_is_found_out_before(monkeyp
     with tempfile.TemporaryDirectory() as folder:  # pytest's own is closed to others
         os.chmod(folder, 0o555)  # noqa: S103 - for the user without rights
         told = run_without_rights(FORBIDDEN, "--keep-out-files", folder)
-    assert told == f"cannot keep out files in {folder}: permission denied\n"
+    assert told == f"cannot write into the folder {folder}: permission denied\n"
 
 
 def test_an_input_in_a_folder_that_cannot_be_entered_is_told(monkeypatch: pytest.MonkeyPatch) -> None:
