@@ -35,18 +35,7 @@ if TYPE_CHECKING:
     from cachegrind_bench.model.metrics import Counts
     from cachegrind_bench.valgrind.runner import Runner, Target
 
-SENSITIVE = """
-/* Fills every set of the D1 cache, half of them to the brim: where the stack lies decides whether it fits in. */
-static volatile char table[7 * 4096 + 2048] __attribute__((aligned(4096)));
-int main(void) {
-    volatile char local[1024];
-    for (int round = 0; round < 300; round++) {
-        for (int i = 0; i < (int)sizeof table; i += 64) table[i];
-        for (int i = 0; i < (int)sizeof local; i += 64) local[i] = 1;
-    }
-    return 0;
-}
-"""
+SENSITIVE = (Path(__file__).resolve().parent.parent / "tests/data/programs/sensitive.c").read_text()
 QSORT = r"""
 #include <stdlib.h>
 static int compare(const void *a, const void *b) { return *(const int *)a - *(const int *)b; }

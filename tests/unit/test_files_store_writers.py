@@ -2,12 +2,8 @@
 
 from __future__ import annotations
 
-import os
 import random
-import subprocess
-import sys
 import time
-from contextlib import ExitStack
 from typing import TYPE_CHECKING
 
 import pytest
@@ -18,8 +14,11 @@ from cachegrind_bench.store.record import rename_record
 from tests.unit.stored import stored
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Iterator
     from pathlib import Path
+
+    from tests.unit.writers import Writers
+
+pytest_plugins = ["tests.unit.writers"]
 
 WRITERS = 32
 
@@ -54,67 +53,14 @@ while True:
 """
 
 
-@pytest.fixture
-def start(tmp_path: Path) -> Iterator[Callable[..., subprocess.Popen[bytes]]]:
-    """Return what starts a Python process whose output goes to a file of its own; all are ended after the test."""
-    with ExitStack() as stack:
-
-        def begin(code: str, *arguments: object, out: Path) -> subprocess.Popen[bytes]:
-            file = stack.enter_context(out.open("wb"))
-            errors = stack.enter_context(out.with_suffix(".err").open("wb"))
-            process = subprocess.Popen(
-                [sys.executable, "-c", code, *map(str, arguments)],
-                env={"PYTHONPATH": os.getcwd(), "PYTHONDONTWRITEBYTECODE": "1"},
-                stdin=subprocess.PIPE,
-                stdout=file,
-                stderr=errors,
-            )
-            stack.callback(end, process)
-            return process
-
-        (tmp_path / "out").mkdir()
-        yield begin
-
-
-def end(process: subprocess.Popen[bytes]) -> None:
-    process.kill()
-    process.wait(10)
-    if process.stdin is not None:
-        process.stdin.close()
-
-
-def wait_until_ready(outs: list[Path]) -> None:
-    until = time.monotonic() + 60
-    while not all(out.read_bytes().startswith(b"ready\n") for out in outs):
-        assert time.monotonic() < until, [out.with_suffix(".err").read_text() for out in outs]
-        time.sleep(0.02)
-
-
-def go(process: subprocess.Popen[bytes]) -> None:
-    assert process.stdin is not None
-    process.stdin.write(b"\n")
-    process.stdin.flush()
-
-
-def acknowledged(folder: Path) -> set[str]:
-    """Return the names that writers have said to be stored; a killed one's last line may be half there."""
-    lines = [line for out in folder.glob("*.out") for line in out.read_text().splitlines(keepends=True)]
-    return {line.rstrip("\n") for line in lines if line.endswith("\n")} - {"ready"}
-
-
 @pytest.mark.slow
-def test_32_writers_at_once_lose_nothing(start: Callable[..., subprocess.Popen[bytes]], tmp_path: Path) -> None:
-    outs = [tmp_path / "out" / f"{number}.out" for number in range(WRITERS)]
+def test_32_writers_at_once_lose_nothing(writers: Writers, tmp_path: Path) -> None:
     # Each writes ten runs of its own and ten that the next one writes as well, all into a store that is not there yet.
-    writers = [start(WRITE, tmp_path / "s", n * 10, n * 10 + 20, out=out) for n, out in enumerate(outs)]
-    wait_until_ready(outs)
-    for writer in writers:
-        go(writer)
-    assert [writer.wait(120) for writer in writers] == [0] * WRITERS, [
-        out.with_suffix(".err").read_text()[-500:] for out in outs
-    ]
+    processes = [writers.start(WRITE, tmp_path / "s", n * 10, n * 10 + 20, out=f"{n}.out") for n in range(WRITERS)]
+    writers.let_go(processes)
+    assert [process.wait(120) for process in processes] == [0] * WRITERS, writers.complaints()
     store, wanted = FileStore(tmp_path / "s"), {stored(n).name for n in range(WRITERS * 10 + 10)}
-    assert {*store.names()} == acknowledged(tmp_path / "out") == wanted
+    assert {*store.names()} == writers.acknowledged() == wanted
     assert store.check() == []
     assert [record.name for record in store.read()] == sorted(wanted)
     assert not list((store.folder / "runs").rglob(".*"))
@@ -123,33 +69,26 @@ def test_32_writers_at_once_lose_nothing(start: Callable[..., subprocess.Popen[b
 @pytest.mark.slow
 @pytest.mark.parametrize("seed", [1, 2])
 def test_writers_and_folders_killed_at_random_points_lose_nothing_that_was_acknowledged(
-    start: Callable[..., subprocess.Popen[bytes]], tmp_path: Path, seed: int
+    writers: Writers, tmp_path: Path, seed: int
 ) -> None:
-    chance, store, out = random.Random(seed), FileStore(tmp_path / "s"), tmp_path / "out"
+    chance, store = random.Random(seed), FileStore(tmp_path / "s")
     store.add([rename_record("sieve", "filter", "2026-01-01T00:00:00Z")])
     kills, first = 0, 0
     for wave in range(3):
-        count = 10
-        outs = [out / f"{wave}-{n}.out" for n in range(count)] + [out / f"{wave}-f{n}.fold" for n in range(2)]
-        folds = [start(FOLD, store.folder, out=path) for path in outs[count:]]
-        writers = [
-            start(WRITE, store.folder, first + n * 4000, first + (n + 1) * 4000, out=outs[n]) for n in range(count)
-        ]
-        first += count * 4000
-        wait_until_ready(outs)
-        victims = [*writers, *folds]
+        victims = [writers.start(FOLD, store.folder, out=f"{wave}-f{n}.fold") for n in range(2)]
+        for n in range(10):
+            victims.append(writers.start(WRITE, store.folder, first, first + 4000, out=f"{wave}-{n}.out"))
+            first += 4000
         chance.shuffle(victims)
-        for process in victims:
-            go(process)
+        writers.let_go(victims)
         for process in victims:
             time.sleep(chance.uniform(0, 0.3))
-            told = acknowledged(out)
+            told = writers.acknowledged()
             assert told <= {*FileStore(store.folder).names()}
-            assert process.poll() is None, [path.with_suffix(".err").read_text()[-500:] for path in outs]
-            process.kill()
-            process.wait(10)
+            assert process.poll() is None, writers.complaints()
+            writers.end(process)
             kills += 1
-    told = acknowledged(out)
+    told = writers.acknowledged()
     fresh = FileStore(store.folder)
     assert kills == 36
     assert len(told) > 50
@@ -164,19 +103,14 @@ def test_writers_and_folders_killed_at_random_points_lose_nothing_that_was_ackno
 
 
 @pytest.mark.slow
-def test_readers_see_every_acknowledged_run_while_others_write_and_fold(
-    start: Callable[..., subprocess.Popen[bytes]], tmp_path: Path
-) -> None:
-    store, out = FileStore(tmp_path / "s"), tmp_path / "out"
-    outs = [out / f"{n}.out" for n in range(3)] + [out / "f.fold"]
-    processes = [start(WRITE, store.folder, n * 9000, (n + 1) * 9000, out=outs[n]) for n in range(3)]
-    processes.append(start(FOLD, store.folder, out=outs[3]))
-    wait_until_ready(outs)
-    for process in processes:
-        go(process)
+def test_readers_see_every_acknowledged_run_while_others_write_and_fold(writers: Writers, tmp_path: Path) -> None:
+    store = FileStore(tmp_path / "s")
+    processes = [writers.start(WRITE, store.folder, n * 9000, (n + 1) * 9000, out=f"{n}.out") for n in range(3)]
+    processes.append(writers.start(FOLD, store.folder, out="f.fold"))
+    writers.let_go(processes)
     until, rounds, moved = time.monotonic() + 6, 0, 0
     while time.monotonic() < until:
-        told = acknowledged(out)
+        told = writers.acknowledged()
         reader = FileStore(store.folder)
         read = [record.name for record in reader.read()]
         assert told <= {*read}
