@@ -12,7 +12,10 @@ PURE := \
   cachegrind_bench/valgrind/callgrindtext.py \
   cachegrind_bench/compare/*.py \
   cachegrind_bench/config/*.py \
+  cachegrind_bench/history/*.py \
+  cachegrind_bench/history/formats/*.py \
   cachegrind_bench/render/comparison/*.py \
+  cachegrind_bench/render/trend/*.py \
   cachegrind_bench/valgrind/options.py \
   cachegrind_bench/hermetic/environment.py \
   $(filter-out cachegrind_bench/render/progress.py,$(wildcard cachegrind_bench/render/*.py))
