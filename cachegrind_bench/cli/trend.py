@@ -51,6 +51,7 @@ Examples:
     "--commit-url", metavar="URL", help="Address of a commit, with {sha} in it. [default: GitHub's, in its CI]"
 )
 @click.option("--title", metavar="TEXT", help="Heading of the report. [default: the folder's name]")
+@click.option("-q", "--quiet", is_flag=True, help="Print nothing.")
 @click.option(
     "--fail-on",
     type=click.Choice(["new-regression", "never"]),
@@ -61,7 +62,7 @@ Examples:
 def command(**options: Any) -> int:
     """Report how costs have developed: every step with its commits, creep, and what weakens the report.
 
-    Prints the report as Markdown, unless files are asked for.
+    Prints the report as text, and writes the files that are asked for.
     """
     from cachegrind_bench.history.values import Kind, State
     from cachegrind_bench.model.score import CostModel
@@ -72,6 +73,11 @@ def command(**options: Any) -> int:
     _check(options)
     found = find_all(options, None if options["model"] is None else CostModel.parse(options["model"]))
     view = _view(found, options)
+    for entry in found.idle:
+        where = f"benchmark {entry.benchmark!r}, commit {entry.commit}"
+        output.write_error(
+            f"cg-bench: warning: line {entry.line} of the accepted changes concerns nothing here: {where}\n"
+        )
     _write(view, options)
     new = [item for item in found.findings if item.kind is Kind.REGRESSION and item.state is State.NEW]
     return int(options["fail_on"] == "new-regression" and any(item.confirmed for item in new))
@@ -112,16 +118,18 @@ def _check(options: dict[str, Any]) -> None:
 
 
 def _write(view: Trend, options: dict[str, Any]) -> None:
-    from cachegrind_bench.render.trend import document, html, markdown
+    from cachegrind_bench.render.trend import document, html, markdown, text
     from cachegrind_bench.store.atomic import write_atomic
 
-    text = io.StringIO()
-    markdown.render(view, text)
     if options["json"] is not None:
         write_atomic(Path(options["json"]), document.encode(view))
     if options["markdown"] is not None:
-        write_atomic(Path(options["markdown"]), text.getvalue().encode())
+        report = io.StringIO()
+        markdown.render(view, report)
+        write_atomic(Path(options["markdown"]), report.getvalue().encode())
     if options["html"] is not None:
         write_atomic(Path(options["html"]), html.page(view).encode())
-    if options["html"] is options["markdown"] is options["json"] is None:
-        output.write(text.getvalue())
+    if not options["quiet"]:
+        report = io.StringIO()
+        text.render(view, report, width=output.terminal_width())
+        output.write(report.getvalue())

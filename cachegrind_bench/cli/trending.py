@@ -43,7 +43,7 @@ _OPTIONS = (
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Found:
-    """All series along a line of commits, and what was found in them."""
+    """All series along a line of commits, what was found in them, and the accepted changes that concern none of it."""
 
     repository: Repository
     store: str
@@ -51,6 +51,7 @@ class Found:
     set: SeriesSet
     releases: tuple[Release, ...]
     findings: tuple[Finding, ...]
+    idle: tuple[Accepted, ...]
 
 
 def trending_options(function: Function) -> Function:
@@ -65,6 +66,7 @@ def find_all(options: Mapping[str, Any], model: CostModel | None = None) -> Foun
 
     UsageError, StoreError or MeasurementError (of git).
     """
+    from cachegrind_bench.history.accepted import without_effect
     from cachegrind_bench.history.findings import Options, find
     from cachegrind_bench.history.series import series_set
     from cachegrind_bench.model.patterns import matches
@@ -74,7 +76,7 @@ def find_all(options: Mapping[str, Any], model: CostModel | None = None) -> Foun
     repository = Repository(cwd=working_directory(), environ=dict(os.environ))
     accepted, previous = _accepted(repository, options["accepted"]), _previous(options["previous"])
     line = _line(repository, options["branch"])
-    pattern = options["pattern"] or "*"
+    pattern, whole = options["pattern"] or "*", options["pattern"] is None
     with opened_store(options) as store:
         found = series_set(store.snapshots(Query(wanted=lambda name: matches(name, pattern))), line, model=model)
         url = store.url
@@ -84,8 +86,15 @@ def find_all(options: Mapping[str, Any], model: CostModel | None = None) -> Foun
         for series in found.series
         for item in find(series, found.line, releases=tags, accepted=accepted, previous=previous, options=Options())
     ]
-    branch = None if line is None else options["branch"]
-    return Found(repository=repository, store=url, branch=branch, set=found, releases=tags, findings=tuple(findings))
+    return Found(
+        repository=repository,
+        store=url,
+        branch=None if line is None else options["branch"],
+        set=found,
+        releases=tags,
+        findings=tuple(findings),
+        idle=without_effect(accepted, found.line, {series.id for series in found.series} if whole else None),
+    )
 
 
 def _line(repository: Repository, revision: str) -> Sequence[CommitNote] | None:

@@ -105,13 +105,16 @@ def _no_toml(told: str, text: str, path: str) -> FileFormatError:
 
 
 def without_effect(
-    accepted: Sequence[Accepted], line: Sequence[CommitNote], benchmarks: Collection[str]
+    accepted: Sequence[Accepted], line: Sequence[CommitNote], benchmarks: Collection[str] | None
 ) -> tuple[Accepted, ...]:
-    """Return the entries that name no commit on this line, or no benchmark: misspelt, or of a past that is not looked at."""
+    """Return the entries that name no commit on this line, or no benchmark: misspelt, or of a past that is not looked at.
+
+    Without `benchmarks`, of which only some may be known, only commits matter.
+    """
     return tuple(
         entry
         for entry in accepted
-        if not any(entry.concerns(benchmark) for benchmark in benchmarks)
+        if (benchmarks is not None and not any(entry.concerns(benchmark) for benchmark in benchmarks))
         or not any(note.sha.startswith(entry.commit) for note in line)
     )
 

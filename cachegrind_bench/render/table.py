@@ -8,7 +8,7 @@ from cachegrind_bench.render.names import shortened
 from cachegrind_bench.render.numbers import is_number
 
 if TYPE_CHECKING:
-    from collections.abc import Sequence
+    from collections.abc import Collection, Sequence
     from typing import TextIO
 
     from cachegrind_bench.render.report import Report, Section
@@ -64,12 +64,17 @@ def _width(rows: Sequence[Sequence[str]]) -> int:
     return max(map(len, rows), default=0)
 
 
-def aligned(rows: Sequence[Sequence[str]], *, headed: bool = False) -> list[str]:
-    """Return rows as lines with columns of equal width, numbers to the right; the first may be the columns' names."""
+def aligned(rows: Sequence[Sequence[str]], *, headed: bool = False, right: Collection[int] = ()) -> list[str]:
+    """Return rows as lines with columns of equal width; the first may be the columns' names.
+
+    Numbers stand to the right, and so does what is in the columns `right`, of numbers with exceptions.
+    """
     width = _width(rows)
     lines = [(*row, *[""] * (width - len(row))) for row in rows]
     columns = range(width)
-    numeric = [all(is_number(row[place]) for row in lines[headed:] if row[place]) for place in columns]
+    numeric = [
+        place in right or all(is_number(row[place]) for row in lines[headed:] if row[place]) for place in columns
+    ]
     sizes = [max(len(row[place]) for row in lines) for place in columns]
     return [_MARGIN.join(_cell(row[place], sizes[place], numeric[place]) for place in columns) for row in lines]
 

@@ -89,6 +89,22 @@ def test_an_accepted_change_is_acknowledged_with_its_reason(repository: Reposito
     assert found["state"] == "acknowledged"
 
 
+def test_an_accepted_change_that_concerns_nothing_is_told(repository: Repository, cg_bench: CommandLine) -> None:
+    sha = repository.git("rev-parse", "HEAD~3")
+    entries = [("a", sha), ("b", sha), ("*", "0123456789")]
+    Path("cg-bench-accepted.toml").write_text(
+        "".join(f'[[accepted]]\nbenchmark = "{name}"\ncommit = "{at}"\nreason = "x"\n' for name, at in entries)
+    )
+    told = cg_bench("trend", "-q")
+    lines = told.err.splitlines()
+    assert (told.code, told.out, len(lines)) == (0, "", 2)
+    assert lines[0].startswith(
+        "cg-bench: warning: line 5 of the accepted changes concerns nothing here: benchmark 'b', "
+    )
+    assert lines[1].endswith("benchmark '*', commit 0123456789")
+    assert len(cg_bench("trend", "-q", "--benchmark", "a").err.splitlines()) == 1
+
+
 def test_benchmark_branch_and_store_choose_what_is_read(repository: Repository, cg_bench: CommandLine) -> None:
     del repository
     assert findings(cg_bench, "--benchmark", "other-*") == []

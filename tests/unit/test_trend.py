@@ -7,15 +7,19 @@ import json
 from dataclasses import replace
 from datetime import datetime
 from fractions import Fraction
+from typing import TYPE_CHECKING
 
 import pytest
 
 from cachegrind_bench.errors import UsageError
 from cachegrind_bench.history.trend import window
 from cachegrind_bench.history.values import CommitNote, Kind, Release, State
-from cachegrind_bench.render.trend import document, markdown
+from cachegrind_bench.render.trend import document, markdown, text
 from tests.unit import trending
 from tests.unit.trending import arranged, finding, notes, series, sha
+
+if TYPE_CHECKING:
+    from cachegrind_bench.history.report import Trend
 
 
 def days(*dates: str) -> list[CommitNote]:
@@ -209,25 +213,25 @@ def test_what_is_no_trend_report_is_refused_by_name(data: bytes) -> None:
 # --- Markdown ------------------------------------------------------------------------------------------------------------
 
 
-def written(report: object) -> str:
+def written(report: Trend) -> str:
     stream = io.StringIO()
-    markdown.render(report, stream)  # type: ignore[arg-type]
+    markdown.render(report, stream)
     return stream.getvalue()
 
 
 def test_the_summary_begins_with_the_headline_and_names_the_commits() -> None:
-    text = written(trending.small())
-    assert text.startswith("### wordcraft: 1 new regression, 2 still open, 1 creeping, 1 recovered, 1 improvement\n")
-    assert f"[`{sha(38)[:12]}`](<https://example.org/wordcraft/commit/{sha(38)}>)" in text
-    assert "accepted: checks signatures at start" in text
-    assert "cg-bench bisect" in text
-    assert "Failing: zip/deflate" in text
+    said = written(trending.small())
+    assert said.startswith("### wordcraft: 1 new regression, 2 still open, 1 creeping, 1 recovered, 1 improvement\n")
+    assert f"[`{sha(38)[:12]}`](<https://example.org/wordcraft/commit/{sha(38)}>)" in said
+    assert "accepted: checks signatures at start" in said
+    assert "cg-bench bisect" in said
+    assert r"Failing\: zip/deflate" in said
 
 
 def test_the_summary_has_twenty_rows_at_most_and_counts_the_others() -> None:
-    text = written(trending.large(30, 20))
-    assert sum(line.startswith("| ") for line in text.splitlines()) == 22
-    assert "10 more benchmarks" in text
+    said = written(trending.large(30, 20))
+    assert sum(line.startswith("| ") for line in said.splitlines()) == 22
+    assert "10 more benchmarks" in said
 
 
 def test_a_quiet_summary_says_so() -> None:
@@ -238,12 +242,60 @@ def test_hostile_names_stay_text_in_the_summary() -> None:
     name = "a|b`c\n# <img src=x> @root [x](javascript:1)\u202e"
     item = series(name, [1000, 2000])
     line = [replace(note, subject="`x` | <script>\n- @all [y](z)", author="*A*\x1b[2J") for note in notes(2)]
-    text = written(arranged([item], [finding(item, 1, Kind.REGRESSION, State.NEW)], 2, line=line))
-    assert "<script>" not in text
-    assert "<img" not in text
-    assert "@all" not in text
-    assert "@root" not in text
-    assert "\x1b" not in text
-    assert "\u202e" not in text
-    assert "](javascript" not in text
-    assert not any(row.startswith("# ") for row in text.splitlines())
+    said = written(arranged([item], [finding(item, 1, Kind.REGRESSION, State.NEW)], 2, line=line))
+    assert "<script>" not in said
+    assert "<img" not in said
+    assert "@all" not in said
+    assert "@root" not in said
+    assert "\x1b" not in said
+    assert "\u202e" not in said
+    assert "](javascript" not in said
+    assert not any(row.startswith("# ") for row in said.splitlines())
+
+
+# --- Text -----------------------------------------------------------------------------------------------------------------
+
+
+def printed(report: Trend, width: int | None = None) -> str:
+    stream = io.StringIO()
+    text.render(report, stream, width=width)
+    return stream.getvalue()
+
+
+def test_the_text_has_headline_table_findings_and_health() -> None:
+    said = printed(trending.small()).splitlines()
+    assert said[0] == "wordcraft: 1 new regression, 2 still open, 1 creeping, 1 recovered, 1 improvement"
+    assert said[1] == "main · 2026-01-05 to 2026-01-19 · 40 commits, 40 measured"
+    assert "  ▲  parse/json[large]  2.98 M        0 %       +8 %        –        +8 %" in said
+    place = said.index("  ▲ parse/json[large] +8 %, new regression: 2,761,525 → 2,982,432")
+    assert said[place + 1] == f"      with {sha(38)[:12]} Parse headers without a copy (38) (Frances Allen, 2026-01-16)"
+    assert "      accepted: checks signatures at start" in said
+    assert sum(line.startswith("      to narrow them down: cg-bench bisect ") for line in said) == 1
+    assert said[said.index("Health") + 1] == "  Failing: zip/deflate"
+
+
+def test_the_text_fits_a_narrow_terminal_as_far_as_names_can_give_way() -> None:
+    line = next(line for line in printed(trending.small(), 60).splitlines() if "json[large]" in line)
+    assert "…json[large]" in line
+
+
+def test_the_text_counts_what_it_leaves_out() -> None:
+    said = printed(trending.large(50, 20))
+    assert "  and 10 more benchmarks with less impact\n" in said
+    many = [finding(series("a", [1000] * 40), n, Kind.REGRESSION, State.OPEN) for n in range(1, 24)]
+    said = printed(arranged([series("a", [1000] * 40)], many, 40))
+    assert "  and 3 more\n" in said
+
+
+def test_hostile_names_stay_harmless_in_the_text() -> None:
+    item = series("a\n\x1b[2J\u202eb", [1000, 2000])
+    line = [replace(note, subject="x\x1b]0;y\x07\r\n- z", author="\x9b2J") for note in notes(2)]
+    said = printed(arranged([item], [finding(item, 1, Kind.REGRESSION, State.NEW)], 2, line=line))
+    assert all(character.isprintable() or character == "\n" for character in said)
+    assert not any(row.startswith("- z") for row in said.splitlines())
+
+
+def test_a_text_without_findings_has_no_heading_for_them() -> None:
+    said = printed(arranged([series("a", [1000] * 3)], [], 3))
+    assert "Nothing got worse" in said
+    assert "Findings" not in said

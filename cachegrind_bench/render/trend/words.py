@@ -5,20 +5,23 @@ from __future__ import annotations
 from typing import TYPE_CHECKING
 from urllib.parse import quote, urlsplit
 
-from cachegrind_bench.history.report import relative
+from cachegrind_bench.history.report import STANDING, relative
 from cachegrind_bench.history.values import Kind, State
 from cachegrind_bench.render.names import plain, shortened
 from cachegrind_bench.render.numbers import change, counted, grouped
 
 if TYPE_CHECKING:
+    from collections.abc import Sequence
     from fractions import Fraction
 
-    from cachegrind_bench.history.report import Against, Headline, Provenance, Trend
+    from cachegrind_bench.history.report import Against, Headline, Health, Provenance, Row, Trend
     from cachegrind_bench.history.values import CommitNote, Finding, Reading
 
 SHAPES = {Kind.REGRESSION: "▲", Kind.IMPROVEMENT: "▼", Kind.CREEP: "◆", Kind.UNSTABLE: "≈"}
 STATES = {State.NEW: "new", State.OPEN: "open", State.ACKNOWLEDGED: "accepted", State.RECOVERED: "recovered"}
+_LONGEST_NAME = 80
 _LONGEST_SUBJECT = 100
+_MOST_NAMES = 10
 _SMALLEST_SHOWN = 10_000  # a change of less than one part in so many is told as none to speak of
 
 
@@ -140,6 +143,63 @@ def span(report: Trend) -> str:
         parts.append(f"{day(commits[0])} to {day(commits[-1])}")
     parts.append(f"{counted(len(commits), 'commit')}, {grouped(report.measured)} measured")
     return " · ".join(part for part in parts if part)
+
+
+def columns(report: Trend) -> tuple[str, ...]:
+    """Return the headings of the table of benchmarks."""
+    since = f"since {plain(report.release)}" if report.release else "release"
+    return "", "benchmark", "latest", "yesterday", "7 days", "30 days", since
+
+
+def cells(row: Row) -> tuple[str, ...]:
+    """Return one benchmark as a row of that table."""
+    standing = [SHAPES[item.kind] for item in row.findings if item.state in STANDING]
+    return (
+        standing[0] if standing else "✕" if row.failing else "○" if row.missing else "",
+        name(row.id),
+        compact(row.latest.value) if row.latest is not None else "–",
+        *(against(item) for item in (row.day, row.week, row.month, row.release)),
+    )
+
+
+def chapters(report: Trend) -> list[tuple[str, list[Finding]]]:
+    """Return the findings under their titles: what asks for a decision before what is settled."""
+    standing = [item for item in report.findings if item.state in STANDING]
+    settled = [item for item in report.findings if item.state not in STANDING]
+    return [(title, items) for title, items in (("Findings", standing), ("Accepted or recovered", settled)) if items]
+
+
+def told(note: CommitNote | None) -> list[str]:
+    """Return a commit's subject, and its author and day in brackets, as far as they are known."""
+    by = ", ".join(part for part in (author(note), day(note)) if part)
+    return [part for part in (subject(note), f"({by})" if by else "") if part]
+
+
+def health(found: Health) -> list[str]:
+    """Return what weakens the report, a line for each sort."""
+    left_out = (
+        (found.dirty, "of checkouts with changes"),
+        (found.elsewhere, "of commits elsewhere"),
+        (found.without_commit, "without a commit"),
+    )
+    lines = (
+        ("Failing", _names(found.failing)),
+        ("Missing", _names(found.missing)),
+        ("Unstable", _names(found.unstable)),
+        ("Repeats differ", _names([f"{name} at {sha[:12]}" for name, sha in found.differing])),
+        ("Left out", ", ".join(f"{counted(number, 'run')} {what}" for number, what in left_out if number)),
+    )
+    return [f"{title}: {text}" for title, text in lines if text]
+
+
+def _names(names: Sequence[str]) -> str:
+    more = f" and {len(names) - _MOST_NAMES} more" if len(names) > _MOST_NAMES else ""
+    return ", ".join(map(name, names[:_MOST_NAMES])) + more
+
+
+def name(text: str) -> str:
+    """Return a benchmark's name, at a bounded length."""
+    return shortened(plain(text), _LONGEST_NAME)
 
 
 def base(item: Against | None, report: Trend) -> str:

@@ -1,0 +1,69 @@
+"""The trend report for a terminal or a log: the headline, a table, what was found with its commits, and its health."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+from cachegrind_bench.history.values import Kind
+from cachegrind_bench.render import table
+from cachegrind_bench.render.names import plain, shortened
+from cachegrind_bench.render.numbers import counted
+from cachegrind_bench.render.trend import words
+
+if TYPE_CHECKING:
+    from typing import TextIO
+
+    from cachegrind_bench.history.report import Trend
+    from cachegrind_bench.history.values import Finding
+
+_MOST_ROWS = 40
+_MOST_FINDINGS = 20
+_MOST_SUSPECTS = 5
+_FIGURES = range(2, 7)
+_NAME = 1  # the column of names gives way where the terminal is narrow
+
+
+def render(view: Trend, stream: TextIO, *, width: int | None = None) -> None:
+    """Write the report, the table at most `width` columns wide; what it leaves out for its length it counts."""
+    stream.write(f"{plain(view.provenance.title)}: {words.headline(view.headline)}\n{words.span(view)}\n")
+    if view.rows:
+        rows = [words.columns(view), *map(words.cells, view.rows[:_MOST_ROWS])]
+        fitted = table.fitted(rows, width and width - 2, (_NAME,))  # 2: the indent
+        lines = table.aligned(fitted, headed=True, right=_FIGURES)
+        stream.write("\n" + "".join(f"  {line}".rstrip() + "\n" for line in lines))
+    more = len(view.rows) - _MOST_ROWS
+    if more > 0:
+        stream.write(f"  and {counted(more, 'more benchmark')} with less impact\n")
+    for title, items in words.chapters(view):
+        stream.write(f"\n{title}\n")
+        stream.writelines(_finding(item, view) for item in items[:_MOST_FINDINGS])
+        if len(items) > _MOST_FINDINGS:
+            stream.write(f"  and {len(items) - _MOST_FINDINGS} more\n")
+    health = words.health(view.health)
+    if health:
+        stream.write("\nHealth\n" + "".join(f"  {line}\n" for line in health))
+
+
+def _finding(found: Finding, view: Trend) -> str:
+    size = f" {words.size(found)}" if words.has_size(found) else ""
+    lines = [
+        f"  {words.SHAPES[found.kind]} {words.name(found.benchmark)}{size}, {words.kind(found)}: {words.story(found)}"
+    ]
+    commits = [_commit(sha, view) for sha in found.suspects[:_MOST_SUSPECTS]]
+    if len(found.suspects) == 1:
+        lines.append(f"      {words.where(found)} {commits[0]}")
+    else:
+        lines += [f"      {words.where(found)}", *(f"        {commit}" for commit in commits)]
+        more = len(found.suspects) - len(commits)
+        lines += [f"        and {more} more"] * (more > 0)
+        if found.kind is not Kind.UNSTABLE:
+            lines.append(f"      to narrow them down: cg-bench bisect {found.id}")
+    if found.reason is not None:
+        lines.append(f"      accepted: {shortened(plain(found.reason), 200)}")
+    if found.recovered_sha is not None:
+        lines.append(f"      recovered with {_commit(found.recovered_sha, view)}")
+    return "".join(f"{line.rstrip()}\n" for line in lines)
+
+
+def _commit(sha: str, view: Trend) -> str:
+    return " ".join(part for part in (words.sha(sha), *words.told(view.noted.get(sha))) if part)
