@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+from contextlib import ExitStack
 from dataclasses import replace
+from functools import partial
 from pathlib import Path
 from typing import Any
 
@@ -85,14 +87,16 @@ def _run_command(options: dict[str, Any]) -> None:
     history = saving(options)
     with storing_failure(history, plan, options):
         result = measured(plan, options, keep=keep)
-    if name is not None:
-        saved.save(name, encode(result))
-        if not options["quiet"]:
-            output.write_error(f"cg-bench: saved as baseline {name}\n")
-    write_result(result, options)
-    deliver_report(
-        lambda: report_text(result, result.benchmarks, options["form"], lambda item: report.measured(item, result.env)),
-        options,
-    )
-    if history is not None:
-        history.keep(result)
+    with ExitStack() as others:  # the last one first; what fails, as on a full disk, must not cost the others
+        if history is not None:
+            others.callback(history.keep, result)
+        others.callback(
+            deliver_report,
+            lambda: report_text(result, result.benchmarks, options["form"], partial(report.measured, env=result.env)),
+            options,
+        )
+        if name is not None:
+            saved.save(name, encode(result))
+            if not options["quiet"]:
+                output.write_error(f"cg-bench: saved as baseline {name}\n")
+        write_result(result, options)

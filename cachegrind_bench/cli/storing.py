@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+import shlex
 from contextlib import contextmanager
 from dataclasses import dataclass
 from datetime import UTC, datetime
@@ -83,10 +84,11 @@ class Saving:
 
     store: Store
     profiles: FileStore | None
+    refuge: Path
     quiet: bool
 
     def keep(self, result: Result) -> None:
-        """Store the result. StoreError if it cannot be after all."""
+        """Store the result. StoreError if it cannot be after all; it is then left in a file, for later."""
         from cachegrind_bench.store.record import run_record
 
         record = run_record(result)
@@ -98,12 +100,25 @@ class Saving:
         except StoreError as error:
             hint = f"{error.hint}\n" if error.hint else ""
             raise StoreError(
-                f"the result was not stored: {error.message}",
-                hint=f"{hint}with -o FILE it is kept in a file, which 'cg-bench history add FILE' stores later",
+                f"the result was not stored: {error.message}", hint=f"{hint}{self._saved(record.uid, result)}"
             ) from error
         if not self.quiet:
             what = "stored" if new else "it was there already"
             output.write_error(f"cg-bench: {what} in {self.store.url} as {record.uid}\n")
+
+    def _saved(self, uid: str, result: Result) -> str:
+        """Leave the result in a file, since it took long to measure, and say what to do with it."""
+        from cachegrind_bench.model.codec import encode
+        from cachegrind_bench.store.atomic import write_atomic
+        from cachegrind_bench.store.baselines import make_store
+
+        path = self.refuge / "unstored" / f"{uid}.json"
+        try:
+            make_store(self.refuge, path.parent)
+            write_atomic(path, encode(result))
+        except CgBenchError:  # the disk may be what is full
+            return "with -o FILE it is kept in a file, which 'cg-bench history add FILE' stores later"
+        return f"it is kept in {path}; try again with: cg-bench history add {shlex.quote(str(path))}"
 
 
 def saving(options: Mapping[str, Any]) -> Saving | None:
@@ -112,12 +127,19 @@ def saving(options: Mapping[str, Any]) -> Saving | None:
     Whether the store can be used is found out now, and its folder made: one that appeared between two runs would change
     the counts of programs that list their directory. UsageError or StoreError if not.
     """
+    from cachegrind_bench.store.baselines import Baselines
+
     if not options["save"]:
         if click.get_current_context().get_parameter_source("with_profile") is ParameterSource.COMMANDLINE:
             raise UsageError("--with-profile says what to store, but nothing is", hint="add --save")
         return None
     store = opened_store(options)
-    return Saving(store=checked_store(store), profiles=profiles_of(store, options), quiet=options["quiet"])
+    return Saving(
+        store=checked_store(store),
+        profiles=profiles_of(store, options),
+        refuge=Baselines.find(working_directory()).store,
+        quiet=options["quiet"],
+    )
 
 
 def checked_store(store: Store) -> Store:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import io
-from contextlib import suppress
+from contextlib import ExitStack, suppress
 from typing import TYPE_CHECKING, Any, TypeVar
 
 import click
@@ -77,30 +77,32 @@ def run_suite(options: dict[str, Any]) -> int:
     history = saving(options)
     result, outcome, reused = measure_suite(selection, options, found.root, saved.store)
     failed = [item.id for item in result.benchmarks if item.status is not Status.OK]
-    if result.benchmarks or not outcome.unfinished:  # a shard may be empty
-        write_result(result, options)
     whole = not failed and not outcome.unfinished
-    if name is not None and whole:
-        saved.save(name, encode(result))
-    if name is not None and not options["quiet"]:
-        output.write_error(
-            f"cg-bench: {'saved as' if whole else 'not everything was measured, so nothing was saved as'} baseline {name}\n"
-        )
     limits = [*map(limit, configured_limits()), *own_limits(selection.specs)]
-    deliver_report(lambda: _report(result, outcome, reused, limits, options["form"]), options)
-    if outcome.unfinished and options["output"] not in (None, "-") and result.benchmarks:
-        output.write_error(
-            f"cg-bench: {options['output']} has {len(result.benchmarks)} of {len(selection.specs)} benchmarks\n"
-        )
-    if failed and options["quiet"]:
-        output.write_error(
-            f"cg-bench: {len(failed)} of {len(result.benchmarks)} benchmarks failed: {', '.join(failed)}\n"
-        )
+    with ExitStack() as others:  # the last one first; what fails, as on a full disk, must not cost the others
+        if history is not None and result.benchmarks and not outcome.interrupted:
+            others.callback(history.keep, result)
+        if failed and options["quiet"]:
+            told = f"{len(failed)} of {len(result.benchmarks)} benchmarks failed: {', '.join(failed)}"
+            others.callback(output.write_error, f"cg-bench: {told}\n")
+        others.callback(deliver_report, lambda: _report(result, outcome, reused, limits, options["form"]), options)
+        if name is not None and whole:
+            saved.save(name, encode(result))
+        if name is not None and not options["quiet"]:
+            told = "saved as" if whole else "not everything was measured, so nothing was saved as"
+            output.write_error(f"cg-bench: {told} baseline {name}\n")
+        _write_result(result, outcome, len(selection.specs), options)
     if outcome.interrupted:
         raise KeyboardInterrupt
-    if history is not None and result.benchmarks:
-        history.keep(result)
     return MeasurementError.exit_code if failed or outcome.unfinished else 0
+
+
+def _write_result(result: Result, outcome: Outcome, wanted: int, options: dict[str, Any]) -> None:
+    if not result.benchmarks and outcome.unfinished:  # but a shard may be empty
+        return
+    write_result(result, options)
+    if outcome.unfinished and options["output"] not in (None, "-"):
+        output.write_error(f"cg-bench: {options['output']} has {len(result.benchmarks)} of {wanted} benchmarks\n")
 
 
 def _report(result: Result, outcome: Outcome, reused: frozenset[str], limits: Sequence[Limit], form: str) -> str:

@@ -228,6 +228,45 @@ def test_a_store_that_breaks_while_measuring_costs_neither_report_nor_file(
     assert encode(decode(Path("r.json").read_bytes(), "r")) == Path("r.json").read_bytes()
 
 
+def test_what_cannot_be_stored_after_all_is_left_in_a_file_that_can_be_added_later(
+    replay: ReplayRunner, cg_bench: CommandLine
+) -> None:
+    Path("s").mkdir()
+
+    def broken() -> None:
+        Path("s/runs.json").unlink(missing_ok=True)
+        Path("s/.gitignore").unlink(missing_ok=True)
+        Path("s").rmdir()
+        Path("s").touch()
+
+    replay.failures = [None, broken]
+    told = cg_bench("run", "--save", "--store", "file:s", "--", "/bin/true")
+    assert told.code == 2
+    assert told.out.startswith("true\n")
+    (file,) = Path(".cg-bench/unstored").iterdir()
+    assert f"it is kept in {file.absolute()}; try again with: cg-bench history add {file.absolute()}" in told.err
+    Path("s").unlink()
+    assert cg_bench("history", "add", "--store", "file:s", str(file)).code == 0
+    assert len(kept("s")) == 1
+
+
+@pytest.mark.parametrize("command", [["--", "/bin/true"], []])
+@pytest.mark.usefixtures("suite")
+def test_a_file_that_cannot_be_written_after_all_costs_neither_report_nor_history(
+    replay: ReplayRunner, cg_bench: CommandLine, command: list[str]
+) -> None:
+    def broken() -> None:
+        Path("o/r.json").parent.rmdir()
+
+    Path("o").mkdir()
+    replay.failures = [None, broken]
+    told = cg_bench("run", "--save", "-o", "o/r.json", *command)
+    assert told.code == 2
+    assert "12,207" in told.out
+    assert "error: cannot write o/r.json: No such file or directory" in told.err
+    assert len(kept()) == 1
+
+
 def test_a_command_that_failed_stays_the_error_where_that_cannot_be_stored(
     replay: ReplayRunner, cg_bench: CommandLine
 ) -> None:
