@@ -38,7 +38,8 @@ _ONE_WAY = {
     "otava-csv": "carries no counts but Ir",
 }
 _OF_ONE_RUN = "bmf", "github-action-benchmark"
-_LEFT_OUT = "they lack a benchmark of the last run, or have no clean commit, and Otava takes no empty cell"
+_LACKING = "they lack a benchmark of the last run, or have no clean commit, and Otava takes no empty cell"
+_UNNAMED = "Bencher takes no empty names, none of more than 1,024 bytes, and none that are a UUID"
 _HINT = "such files are written by 'cg-bench history export'"
 _BATCH = 200
 _CHUNK = 1 << 20
@@ -103,13 +104,13 @@ Examples:
 @click.argument("file")
 def import_command(file: str, *, form: str | None, max_size: int, **options: Any) -> None:
     """Add the runs of a FILE ('-' is stdin) that 'history export' wrote: all of them, or none if one is damaged."""
-    from cachegrind_bench.history.formats import jsonl
+    from cachegrind_bench.history.formats import jsonl, telling
 
     if form in _ONE_WAY:
         raise UsageError(f"{form} {_ONE_WAY[form]}, so it cannot be imported", hint="jsonl loses nothing")
     name = shown_name(file)
     with opened_store(options) as store, open_input(file, limit=max_size, hint=_HINT) as stream:
-        form = form or _told(stream)
+        form = form or telling.told(stream)
         if form == "jsonl":
             names = [record.name for record in jsonl.read(stream, name)]  # all are looked at before the first is added
             total, foreign = len(names), 0
@@ -132,19 +133,30 @@ def _exported(store: Store, form: str, options: dict[str, Any]) -> Iterator[byte
     if form == "jsonl":
         yield from jsonl.write(_records(store, options["since"]))
         return
-    if form in _OF_ONE_RUN:
-        write = bmf.write if form == "bmf" else github_action_benchmark.write
-        yield write(_run(store, options)).encode()
+    if form == "bmf":
+        document = bmf.write(_run(store, options))
+        _tell_left_out(document.left_out, "benchmark", _UNNAMED)
+        yield document.text.encode()
+        return
+    if form == "github-action-benchmark":
+        yield github_action_benchmark.write(_run(store, options)).encode()
         return
     runs = _runs(store, options)
     if form == "otava-csv":
         table = otava.write(runs)
-        if table.left_out:
-            output.write_error(f"cg-bench: {counted(table.left_out, 'run')} left out: {_LEFT_OUT}\n")
+        _tell_left_out(table.left_out, "run", _LACKING)
+        if len(table.branches) > 1:
+            names = ", ".join(map(plain, table.branches[:5]))
+            output.write_error(f"cg-bench: more than one branch: choose by 'otava analyze --branch' from {names}\n")
         yield table.text.encode()
         return
     write_all = csvformat.write if form == "csv" else openmetrics.write
     yield from (piece.encode() for piece in write_all(runs))
+
+
+def _tell_left_out(count: int, what: str, why: str) -> None:
+    if count:
+        output.write_error(f"cg-bench: {counted(count, what)} left out: {why}\n")
 
 
 def _records(store: Store, since: str | None) -> Iterator[Record]:
@@ -211,15 +223,6 @@ def _chunks(pieces: Iterable[bytes]) -> Iterator[bytes]:
             gathered, size = [], 0
     if gathered:
         yield b"".join(gathered)
-
-
-def _told(stream: BinaryIO) -> str:
-    """Return the format that a file begins like."""
-    start = stream.read(_CHUNK).removeprefix(b"\xef\xbb\xbf").lstrip()
-    stream.seek(0)
-    if start.startswith(b"{"):
-        return "jsonl"
-    return "github-action-benchmark" if start.startswith((b"[", b"window.")) else "csv"
 
 
 def _text(stream: BinaryIO, name: str) -> str:

@@ -11,19 +11,23 @@ from typing import TYPE_CHECKING
 
 import pytest
 
+from cachegrind_bench.cli.history_exchange import export_command, import_command
 from cachegrind_bench.errors import FileFormatError, StoreError
-from cachegrind_bench.history.formats import bmf, csvformat, github_action_benchmark, jsonl, openmetrics, otava
+from cachegrind_bench.history.formats import bmf, csvformat, github_action_benchmark, jsonl, openmetrics, otava, telling
 from cachegrind_bench.history.formats.imported import imported_record
 from cachegrind_bench.model.codec import decode, encode
 from cachegrind_bench.model.metrics import EVENTS
 from cachegrind_bench.model.result import Commit, Score, SealState, Status, comparability_key
 from cachegrind_bench.model.score import DEFAULT
+from cachegrind_bench.store.files import FileStore
 from cachegrind_bench.store.reading import snapshot
 from cachegrind_bench.store.record import Record, run_record
 from tests.unit.samples import HOSTILE, VECTOR, failed_benchmark, result, rich_benchmark
 from tests.unit.stored import RENAME, measured, run, stored
 
 if TYPE_CHECKING:
+    from pathlib import Path
+
     from cachegrind_bench.model.history import Snapshot
 
 FORMULA = "=cmd|' /C calc'!A0"
@@ -242,9 +246,28 @@ def test_counts_that_no_program_can_have_are_not_imported() -> None:
 
 
 def test_bencher_gets_measures_by_benchmark_and_nothing_of_failures() -> None:
-    document = json.loads(bmf.write(snapshots(1)[0]))
-    assert list(document) == ["sieve", "b"]
-    assert document["sieve"] == {name: {"value": value} for name, value in {"score": 3418, **VECTOR.as_dict()}.items()}
+    document = bmf.write(snapshots(1)[0])
+    found = json.loads(document.text)
+    assert list(found) == ["sieve", "b"]
+    assert found["sieve"] == {name: {"value": value} for name, value in {"score": 3418, **VECTOR.as_dict()}.items()}
+    assert document.left_out == 0
+
+
+UUID = "123e4567-e89b-12d3-a456-426614174000"
+
+
+@pytest.mark.parametrize(
+    "name", ["", "x" * 1025, "é" * 513, UUID, UUID.upper(), UUID.replace("-", ""), f"{{{UUID}}}", f"urn:uuid:{UUID}"]
+)
+def test_a_name_for_which_bencher_would_refuse_the_file_is_left_out_and_counted(name: str) -> None:
+    document = bmf.write(snapshot(stored(1, measured(name), measured("b"))))
+    assert list(json.loads(document.text)) == ["b"]
+    assert document.left_out == 1
+
+
+@pytest.mark.parametrize("name", ["x" * 1024, "é" * 512, UUID[1:], f"{UUID} ", UUID.replace("-", "_"), HOSTILE])
+def test_other_names_are_given_to_bencher_as_they_are(name: str) -> None:
+    assert list(json.loads(bmf.write(snapshot(stored(1, measured(name)))).text)) == [name]
 
 
 # github-action-benchmark
@@ -256,6 +279,36 @@ def page(*benches: object, suite: str = "Benchmark") -> str:
     push = {"commit": commit, "date": 1767225600000, "tool": "customSmallerIsBetter", "benches": list(benches)}
     data = {"lastUpdate": 1767225600000, "repoUrl": "https://example.org", "entries": {suite: [push]}}
     return f"window.BENCHMARK_DATA = {json.dumps(data, indent=2)}"
+
+
+# Entries as the action makes them of the output of several tools.
+FOREIGN: list[object] = [
+    {"name": "fib_20", "value": 34001, "range": "+/- 2,802", "unit": "ns/iter"},
+    {"name": "read/10", "value": 51140835, "range": "± 163623", "unit": "ns/iter"},
+    {
+        "name": "t.py::x",
+        "value": 952.4881575451848,
+        "unit": "iter/sec",
+        "range": "stddev: 0.0002",
+        "extra": "mean: 1.05 msec",
+    },
+    {"name": "Ns.Type.Method(n: 1)", "value": 1.1e21, "unit": "ns", "range": "± 0.5"},
+    {
+        "name": "f<int8_t, int8_t>/0",
+        "value": 23650.877700000023,
+        "unit": "ns/iter",
+        "extra": "cpu: 7154.041 ns\nthreads: 1",
+    },
+    {"name": "[1,2] - mgas/s", "value": 72.91544951197312, "unit": "mgas/s"},
+    {"name": "failed", "value": None, "unit": "score"},
+]
+# Commits as services hand them over: a push, a merge by GitHub itself, one of a person it does not know, one of its API.
+COMMITS: list[object] = [
+    {"author": {"email": "a@b", "name": "A", "username": "a"}, "distinct": True, "id": "f" * 40, "tree_id": "e" * 40},
+    {"author": {"name": "A"}, "committer": {"name": "GitHub", "username": "web-flow"}, "id": "e" * 40, "message": "m"},
+    {"id": "d" * 40, "message": "odd \ud83d\u2028\n\u0000", "timestamp": "2019-11-10T00:06:58+09:00"},
+    {},
+]
 
 
 def ok_part(whole: Snapshot) -> Snapshot:
@@ -274,6 +327,43 @@ def test_entries_give_the_run_back_as_a_list_and_from_the_page() -> None:
     text = github_action_benchmark.write(whole)
     for found in (text, page(*json.loads(text)), page(*json.loads(text)) + ";\n"):
         assert github_action_benchmark.read(found, "data.js").runs == [ok_part(whole)]
+
+
+def test_a_page_with_suites_of_all_kinds_of_tools_gives_our_runs_back() -> None:
+    one, other = snapshots(2)
+    ours = [json.loads(github_action_benchmark.write(run)) for run in (one, other)]
+    suites = {
+        "Benchmark": [
+            {"commit": commit, "date": 1573312140323, "tool": tool, "benches": FOREIGN}
+            for commit, tool in zip(COMMITS, ["cargo", "pytest", "customBiggerIsBetter", "benchmarkjs"], strict=True)
+        ],
+        "Cachegrind": [{"commit": {}, "tool": "customSmallerIsBetter", "benches": [*FOREIGN, *ours[0]]}],
+        "": [{"benches": ours[1]}, {"benches": ours[0]}, {"benches": []}],
+        "new": [],
+    }
+    text = json.dumps({"lastUpdate": 1633159398951, "entries": suites}, indent=2)
+    found = github_action_benchmark.read(f"window.BENCHMARK_DATA = {text}", "data.js")
+    assert found.runs == [ok_part(one), ok_part(other)]
+    assert found.foreign == 5 * len(FOREIGN)
+
+
+def test_what_the_action_keeps_outside_of_a_page_gives_the_run_back() -> None:
+    whole = snapshots(1)[0]
+    text = page(*json.loads(github_action_benchmark.write(whole))).removeprefix("window.BENCHMARK_DATA = ")
+    assert text.startswith('{\n  "lastUpdate"')
+    assert github_action_benchmark.read(text, "data.json").runs == [ok_part(whole)]
+
+
+@pytest.mark.parametrize("written", ["9007199254740992", "9007199254740992.0", "9.007199254740992e+15"])
+def test_a_score_that_went_through_javascript_is_still_that_of_its_counts(written: str) -> None:
+    counts = replace(VECTOR, Ir=2**53 + 1, I1mr=0, ILmr=0, Dr=0, D1mr=0, DLmr=0, Dw=0, D1mw=0, DLmw=0)
+    score = Score(model=DEFAULT.name, value=DEFAULT.score(counts))
+    (point, *_) = snapshots(1)[0].points
+    whole = replace(snapshots(1)[0], points=(replace(point, counts=counts, score=score),))
+    text = github_action_benchmark.write(whole)
+    assert '"value": 9007199254740993,' in text
+    kept = text.replace('"value": 9007199254740993', f'"value": {written}')
+    assert github_action_benchmark.read(kept, "x").runs == [whole]
 
 
 def test_branches_and_versions_with_odd_signs_come_back() -> None:
@@ -302,7 +392,13 @@ def test_a_page_of_another_tool_is_refused_with_its_units() -> None:
     ("change", "told"),
     [
         (('"value": 3418', '"value": 3419'), "these counts give 3418"),
-        (('"value": 3418', '"value": 1e3'), "its value no whole number"),
+        (('"value": 3418', '"value": 3418.5'), "these counts give 3418 under l1+5ll+30ram, not 3418.5"),
+        (('"value": 3418', '"value": NaN'), "not nan"),
+        (('"value": 3418', f'"value": 1{"0" * 400}'), "these counts give 3418"),
+        (('"value": 3418', '"value": "3418"'), "its value no number"),
+        (('"value": 3418', '"value": true'), "its value no number"),
+        (("Ir=1353 ", "Ir=1e3 "), "'1e3' is not a count of Ir"),
+        (("model=l1+5ll+30ram", "model=1l1+5ll+30ram"), "the model '1l1+5ll+30ram' is written 'l1+5ll+30ram'"),
         (("Ir=1353 ", ""), "Ir is missing"),
         (("key=", "kez="), "'key' is missing"),
         (("run=", "run=x"), "is not the uid of a run"),
@@ -332,6 +428,29 @@ def test_what_is_no_data_of_the_action_is_refused(text: str) -> None:
         github_action_benchmark.read(text, "x")
 
 
+# Which format it is
+
+
+@pytest.mark.parametrize(
+    ("start", "form"),
+    [
+        ('{"schema":"cg-bench.run/1"', "jsonl"),
+        ('\n  {"entries_of": 1', "jsonl"),
+        ("run,created_at\r\n", "csv"),
+        ("", "csv"),
+        ("[]", "github-action-benchmark"),
+        ('\ufeff[{"name"', "github-action-benchmark"),
+        ("window.BENCHMARK_DATA = {", "github-action-benchmark"),
+        ('{\n  "lastUpdate": 0', "github-action-benchmark"),
+        ('{"entries": {}}', "github-action-benchmark"),
+    ],
+)
+def test_a_format_is_told_by_the_beginning_of_a_file(start: str, form: str) -> None:
+    stream = io.BytesIO(start.encode())
+    assert telling.told(stream) == form
+    assert stream.tell() == 0
+
+
 # OpenMetrics
 
 SAMPLE = re.compile(r'(cg_bench_[a-z]+)\{((?:[a-z]+="(?:[^"\\\n]|\\[\\n"])*",?)+)\} ([0-9]+) ([0-9]+)')
@@ -357,6 +476,20 @@ def test_metrics_are_gauges_by_benchmark_at_the_times_of_commits() -> None:
     assert 'cg_bench_score{benchmark="sieve",key="0123456789ab",model="l1+5ll+30ram"} 3418 1767225600\n' in text
     assert 'cg_bench_ok{benchmark="bad"} 0 1767225660\n' in text
     assert 'event="DLmw"' in text
+
+
+def test_families_are_in_one_piece_each_after_its_type_and_help() -> None:
+    lines = "".join(openmetrics.write(snapshots(2))).splitlines()
+    places = [place for place, line in enumerate(lines) if line.startswith("# TYPE ")]
+    for start, end in zip(places, [*places[1:], len(lines) - 1], strict=True):
+        family = lines[start].split(" ")[2]
+        assert lines[start + 1].startswith(f"# HELP {family} ")
+        assert {line.partition("{")[0] for line in lines[start + 2 : end]} == {family}
+    assert [place for place, line in enumerate(lines) if line == "# EOF"] == [len(lines) - 1]
+
+
+def test_a_history_of_no_runs_is_a_text_that_ends() -> None:
+    assert "".join(openmetrics.write([])).splitlines()[-1] == "# EOF"
 
 
 def test_series_are_in_one_piece_and_their_times_ascend_without_a_second_value() -> None:
@@ -402,3 +535,45 @@ def test_runs_that_would_have_an_empty_cell_are_left_out_and_counted() -> None:
     assert len(found.text.splitlines()) == 3
     assert found.left_out == 3
     assert otava.write([]).text == "time,commit,branch,run,environment\r\n"
+
+
+def test_otava_can_choose_one_of_several_branches_also_that_of_a_detached_checkout() -> None:
+    one, other = snapshots(2)
+    assert one.commit is not None
+    detached = replace(one, commit=replace(one.commit, branch=None))
+    found = otava.write([detached, other])
+    rows = list(csv.DictReader(io.StringIO(found.text, newline="")))
+    assert [row["branch"] for row in rows] == ["HEAD", "main"]
+    assert found.branches == ("HEAD", "main")
+    assert otava.write([one, other]).branches == ("main",)
+
+
+# What the commands tell of it
+
+
+def test_an_export_tells_what_other_tools_would_stumble_over(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    elsewhere = Commit(sha="ab" * 20, parent=None, branch="a\x1bb", dirty=False, committed_at="2026-01-01T00:00:00Z")
+    records = [stored(1), stored(2, measured(), measured("x" * 1025)), run_record(run(3, commit=elsewhere))]
+    FileStore(tmp_path).add(records)
+    choice = ["--store", f"file:{tmp_path}", "--run", records[1].uid]
+    export_command.main(["--format", "bmf", *choice], standalone_mode=False)
+    told = capsys.readouterr()
+    assert list(json.loads(told.out)) == ["sieve"]
+    assert told.err.startswith("cg-bench: 1 benchmark left out: Bencher takes no empty names")
+    export_command.main(["--format", "otava-csv", *choice[:2], "--benchmark", "sieve"], standalone_mode=False)
+    told = capsys.readouterr()
+    assert told.err.startswith("cg-bench: more than one branch: choose by 'otava analyze --branch' from a")
+    assert told.err.endswith("b, main\n")
+    assert "\x1b" not in told.err
+
+
+def test_what_the_action_keeps_outside_of_a_page_needs_no_format_to_be_imported(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    entries = json.loads(github_action_benchmark.write(snapshots(1)[0]))
+    kept = tmp_path / "data.json"
+    kept.write_text(page(*entries).removeprefix("window.BENCHMARK_DATA = "))
+    import_command.main([str(kept), "--store", f"file:{tmp_path}/store"], standalone_mode=False)
+    assert capsys.readouterr().out.startswith("imported 1 record from ")

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 import re
 from datetime import UTC, datetime
 
@@ -63,14 +64,25 @@ def counts(texts: dict[str, str]) -> Counts:
     return Counts.of([int(_matching(_COUNT, texts[event], f"a count of {event}")) for event in EVENTS])
 
 
-def score(model: str, value: str, found: Counts) -> Score:
-    """Return the score under the model of this name. ValueError unless it is that of the counts."""
+def score(model: str, value: str | float, found: Counts) -> Score:
+    """Return the score under the model of this name. ValueError unless it is that of the counts.
+
+    Of a number, only what a double keeps is compared: to JavaScript, that is all there is of it.
+    """
     weights = CostModel.parse(model)
     if weights.name != model:
         raise ValueError(f"the model {model[:40]!r} is written {weights.name!r}")
-    if value != str(weights.score(found)):
-        raise ValueError(f"these counts give {weights.score(found)} under {model}, not {value[:40]}")
-    return Score(model=model, value=weights.score(found))
+    wanted = weights.score(found)
+    if value != str(wanted) if isinstance(value, str) else _double(value) != _double(wanted):
+        raise ValueError(f"these counts give {wanted} under {model}, not {str(value)[:40]}")
+    return Score(model=model, value=wanted)
+
+
+def _double(value: float) -> float:
+    try:
+        return float(value)
+    except OverflowError:
+        return math.inf
 
 
 def _matching(pattern: re.Pattern[str], text: str, what: str) -> str:

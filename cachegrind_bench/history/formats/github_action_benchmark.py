@@ -1,4 +1,4 @@
-"""One run for github-action-benchmark's tool customSmallerIsBetter; and back, also from the page it keeps (data.js).
+"""One run for github-action-benchmark's tool customSmallerIsBetter; and back, also from what it keeps: data.js, or JSON.
 
 The action keeps name, value, unit and a text, `extra`, which it shows. Ours carries all that is needed to read a run back:
 run, commit, keys, counts. Other tools' entries have times of their own kind, never Cachegrind's counts.
@@ -46,11 +46,14 @@ def write(run: Snapshot) -> str:
 
 
 def read(text: str, name: str) -> Found:
-    """Return the runs of a list of entries, or of the page's data.js. FileFormatError if none are ours, or one is damaged."""
+    """Return the runs of a list of entries, of the page's data.js, or of the same without JavaScript around it.
+
+    FileFormatError if none of the entries are ours, or one of them is damaged.
+    """
     page = _PAGE.match(text)
     try:
         document: Any = json.loads(text[page.end() :].strip().removesuffix(";") if page else text)
-        entries = list(_of_page(document) if page else _list(document, "the file"))
+        entries = list(_of_page(document) if page or isinstance(document, dict) else _list(document, "the file"))
     except (ValueError, RecursionError) as error:
         raise FileFormatError(f"no data of github-action-benchmark: {error}"[:300], path=name, hint=_HINT) from error
     ours = [entry for entry in entries if _is_ours(entry)]
@@ -140,8 +143,8 @@ def _same(one: object, other: object, what: str) -> None:
 
 def _entry(entry: dict[str, Any]) -> tuple[Snapshot, Point]:
     found = {word: unquote(text, errors="strict") for word, text in _WORD.findall(entry["extra"])}
-    if not isinstance(entry.get("name"), str) or type(entry.get("value")) is not int:
-        raise ValueError("its name is no text, or its value no whole number")
+    if not isinstance(entry.get("name"), str) or type(entry.get("value")) not in {int, float}:
+        raise ValueError("its name is no text, or its value no number")
     run = Snapshot(
         uid=fields.uid(found["run"]),
         tool_version=found["cg_bench"],
@@ -162,6 +165,6 @@ def _entry(entry: dict[str, Any]) -> tuple[Snapshot, Point]:
         key=found["key"],
         status=Status.OK,
         counts=counts,
-        score=fields.score(found["model"], str(entry["value"]), counts),
+        score=fields.score(found["model"], entry["value"], counts),
     )
     return run, point
