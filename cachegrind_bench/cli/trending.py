@@ -20,6 +20,7 @@ if TYPE_CHECKING:
     from collections.abc import Callable, Mapping, Sequence
 
     from cachegrind_bench.history.accepted import Accepted
+    from cachegrind_bench.history.findings import Options
     from cachegrind_bench.history.series import SeriesSet
     from cachegrind_bench.history.values import CommitNote, Finding, Release
     from cachegrind_bench.model.score import CostModel
@@ -36,6 +37,12 @@ _OPTIONS = (
     ),
     click.option(
         "--accepted", metavar="FILE", help=f"Changes that were accepted. [default: {ACCEPTED_FILE} at the top]"
+    ),
+    click.option(
+        "--min-step", default="0.2%", show_default=True, metavar="PERCENT", help="Steps below this tell nothing."
+    ),
+    click.option(
+        "--creep-budget", default="2%", show_default=True, metavar="PERCENT", help="How far a level may creep up."
     ),
     click.option("--previous", metavar="FILE", help="The last report (its --json): what is not in it is new."),
 )
@@ -67,7 +74,7 @@ def find_all(options: Mapping[str, Any], model: CostModel | None = None) -> Foun
     UsageError, StoreError or MeasurementError (of git).
     """
     from cachegrind_bench.history.accepted import without_effect
-    from cachegrind_bench.history.findings import Options, find
+    from cachegrind_bench.history.findings import find
     from cachegrind_bench.history.series import series_set
     from cachegrind_bench.model.patterns import matches
     from cachegrind_bench.store.protocol import Query
@@ -76,6 +83,7 @@ def find_all(options: Mapping[str, Any], model: CostModel | None = None) -> Foun
     repository = Repository(cwd=working_directory(), environ=dict(os.environ))
     accepted, previous = _accepted(repository, options["accepted"]), _previous(options["previous"])
     line = _line(repository, options["branch"])
+    limits = _limits(options)
     pattern, whole = options["pattern"] or "*", options["pattern"] is None
     with opened_store(options) as store:
         found = series_set(store.snapshots(Query(wanted=lambda name: matches(name, pattern))), line, model=model)
@@ -84,7 +92,7 @@ def find_all(options: Mapping[str, Any], model: CostModel | None = None) -> Foun
     findings = [
         item
         for series in found.series
-        for item in find(series, found.line, releases=tags, accepted=accepted, previous=previous, options=Options())
+        for item in find(series, found.line, releases=tags, accepted=accepted, previous=previous, options=limits)
     ]
     return Found(
         repository=repository,
@@ -95,6 +103,20 @@ def find_all(options: Mapping[str, Any], model: CostModel | None = None) -> Foun
         findings=tuple(findings),
         idle=without_effect(accepted, found.line, {series.id for series in found.series} if whole else None),
     )
+
+
+def _limits(options: Mapping[str, Any]) -> Options:
+    from cachegrind_bench.history.findings import Options
+    from cachegrind_bench.model.thresholds import percentage
+
+    def parts_per_million(name: str) -> int:
+        option = f"--{name.replace('_', '-')}"
+        found = round(percentage(options[name], option) * 1_000_000)
+        if found <= 0:
+            raise UsageError(f"{option} {options[name]} is too small", hint="0.0001% is the least")
+        return found
+
+    return Options(minimum_step=parts_per_million("min_step"), creep_budget=parts_per_million("creep_budget"))
 
 
 def _line(repository: Repository, revision: str) -> Sequence[CommitNote] | None:

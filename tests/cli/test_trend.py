@@ -113,6 +113,18 @@ def test_benchmark_branch_and_store_choose_what_is_read(repository: Repository, 
     assert findings(cg_bench, "--store", "file:elsewhere") == []
 
 
+def test_what_is_too_small_to_tell_can_be_chosen(repository: Repository, cg_bench: CommandLine) -> None:
+    del repository
+    assert len(findings(cg_bench, "--min-step", "4.9%")) == 1
+    assert findings(cg_bench, "--min-step", "6%") == []
+    told = cg_bench("trend", "--creep-budget", "0.00001%")
+    assert (told.code, told.err) == (
+        2,
+        "cg-bench: error: --creep-budget 0.00001% is too small\n  0.0001% is the least\n",
+    )
+    assert cg_bench("trend", "--min-step", "0.2").code == 2
+
+
 def test_a_history_can_be_read_without_its_repository(
     repository: Repository, cg_bench: CommandLine, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
