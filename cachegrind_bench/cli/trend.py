@@ -27,7 +27,8 @@ that cannot be trusted. 'cg-bench bisect FINDING' narrows several commits down t
 cg-bench-accepted.toml, with the reason.
 
 \b
-Exit code: 1 with --fail-on new-regression if there is one that is confirmed; 2 for bad usage or input; else 0.
+Exit code: with --fail-on new-regression 1 if there is one that is confirmed, 3 if nothing was measured; 2 for bad usage or
+input; else 0.
 
 \b
 Examples:
@@ -35,6 +36,9 @@ Examples:
   cg-bench trend --html trend.html --json trend.json --previous last.json --fail-on new-regression
   cg-bench trend --store git:cg-bench-data@origin --since 90d --benchmark 'parse-*'
 """
+
+
+_UNDECIDED = 3
 
 
 @click.command("trend", epilog=_EPILOG)
@@ -79,6 +83,9 @@ def command(**options: Any) -> int:
             f"cg-bench: warning: line {entry.line} of the accepted changes concerns nothing here: {where}\n"
         )
     _write(view, options)
+    if not view.headline.measured:
+        output.write_error(f"cg-bench: warning: {found.store} has no run of these commits\n")
+        return _UNDECIDED if options["fail_on"] != "never" else 0
     new = [item for item in found.findings if item.kind is Kind.REGRESSION and item.state is State.NEW]
     return int(options["fail_on"] == "new-regression" and any(item.confirmed for item in new))
 
@@ -97,7 +104,14 @@ def _view(found: Found, options: dict[str, Any]) -> Trend:
         commit_url=options["commit_url"] or _commit_url(),
     )
     first = window(found.set.line, since=since, last=options["last"])
-    return trend(found.set, found.findings, provenance, releases=found.releases, first=first)
+    return trend(
+        found.set,
+        found.findings,
+        provenance,
+        releases=found.releases,
+        first=first,
+        compared=options["previous"] is not None,
+    )
 
 
 def _commit_url() -> str | None:

@@ -75,24 +75,39 @@ def find_all(options: Mapping[str, Any], model: CostModel | None = None) -> Foun
     """
     from cachegrind_bench.history.accepted import without_effect
     from cachegrind_bench.history.findings import find
+    from cachegrind_bench.history.identity import told_before
     from cachegrind_bench.history.series import series_set
     from cachegrind_bench.model.patterns import matches
     from cachegrind_bench.store.protocol import Query
+    from cachegrind_bench.store.reading import renames_in
     from cachegrind_bench.vcs.log import releases
 
     repository = Repository(cwd=working_directory(), environ=dict(os.environ))
-    accepted, previous = _accepted(repository, options["accepted"]), _previous(options["previous"])
-    line = _line(repository, options["branch"])
+    accepted, earlier = _accepted(repository, options["accepted"]), _previous(options["previous"])
     limits = _limits(options)
-    pattern, whole = options["pattern"] or "*", options["pattern"] is None
+    line = _line(repository, options["branch"])
+    pattern = options["pattern"]
     with opened_store(options) as store:
-        found = series_set(store.snapshots(Query(wanted=lambda name: matches(name, pattern))), line, model=model)
-        url = store.url
+        query = Query(wanted=None if pattern is None else lambda name: matches(name, pattern))
+        found = series_set(store.snapshots(query), line, model=model)
+        renames = renames_in(store) if earlier else {}
+        url, runs = store.url, store.names()
+    if pattern is not None and runs and not found.series:
+        raise UsageError(f"--benchmark {pattern!r}: no run of these commits has such a benchmark")
     tags = () if line is None else releases(repository.cwd, repository.environ, found.line)
+    begins = {note.sha for note in found.line} if renames else set[str]()
     findings = [
         item
         for series in found.series
-        for item in find(series, found.line, releases=tags, accepted=accepted, previous=previous, options=limits)
+        for item in find(
+            series,
+            found.line,
+            releases=tags,
+            accepted=accepted,
+            previous=None if earlier is None else told_before(earlier, renames, begins),
+            newest=found.newest,
+            options=limits,
+        )
     ]
     return Found(
         repository=repository,
@@ -101,7 +116,7 @@ def find_all(options: Mapping[str, Any], model: CostModel | None = None) -> Foun
         set=found,
         releases=tags,
         findings=tuple(findings),
-        idle=without_effect(accepted, found.line, {series.id for series in found.series} if whole else None),
+        idle=without_effect(accepted, found.line, {series.id for series in found.series} if pattern is None else None),
     )
 
 
@@ -150,8 +165,8 @@ def _accepted(repository: Repository, name: str | None) -> tuple[Accepted, ...]:
         raise FileFormatError("it is not UTF-8", path=str(path)) from error
 
 
-def _previous(name: str | None) -> frozenset[str] | None:
-    """Return the ids of the findings in an earlier report."""
+def _previous(name: str | None) -> tuple[Finding, ...] | None:
+    """Return the findings of an earlier report."""
     from cachegrind_bench.render.trend.document import findings
 
     if name is None:
@@ -160,4 +175,4 @@ def _previous(name: str | None) -> frozenset[str] | None:
         data = Path(name).read_bytes()
     except OSError as error:
         raise UsageError(f"cannot read {name}: {error.strerror}") from error
-    return frozenset(item.id for item in findings(data, path=name))
+    return findings(data, path=name)

@@ -75,8 +75,10 @@ def levelled(values: Sequence[int], steps: Sequence[Step]) -> list[int]:
     factor, end = Fraction(1), len(flat)
     for step in reversed(steps):
         _scale(flat, step.at, end, factor)
-        if step.before > 0 and step.after > 0:
-            factor *= Fraction(step.after, step.before)
+        if step.before <= 0 or step.after <= 0:  # no factor leads from there to here: as if all had been as it is now
+            flat[: step.at] = [flat[step.at]] * step.at
+            return flat
+        factor *= Fraction(step.after, step.before)
         end = step.at
     _scale(flat, 0, end, factor)
     return flat

@@ -5,29 +5,26 @@ Knows series, commits, releases and accepted changes; must not know where they c
 
 from __future__ import annotations
 
-from dataclasses import dataclass, replace
-from datetime import datetime, timedelta
+from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
 from cachegrind_bench.errors import UsageError
 from cachegrind_bench.history.accepted import accepted_here
 from cachegrind_bench.history.creeping import Epoch, creep_findings
 from cachegrind_bench.history.identity import known_identity
+from cachegrind_bench.history.life import aged, recovery
 from cachegrind_bench.history.noise import MILLION
 from cachegrind_bench.history.stability import WINDOW, unsteady
 from cachegrind_bench.history.steps import find_steps
 from cachegrind_bench.history.values import Finding, Kind, State
 
 if TYPE_CHECKING:
-    from collections.abc import Collection, Iterator, Sequence
+    from collections.abc import Collection, Iterator, Mapping, Sequence
 
     from cachegrind_bench.history.accepted import Accepted
     from cachegrind_bench.history.stability import Unsteady
     from cachegrind_bench.history.steps import Step
     from cachegrind_bench.history.values import CommitNote, Reading, Release, Series
-
-# Where no previous report is known, what the newest commits brought is new.
-_NEW_FOR = timedelta(hours=24)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -70,13 +67,15 @@ def find(
     *,
     releases: Sequence[Release] = (),
     accepted: Sequence[Accepted] = (),
-    previous: Collection[str] | None = None,
+    previous: Mapping[str, bool] | None = None,
+    newest: int | None = None,
     options: Options | None = None,
 ) -> tuple[Finding, ...]:
     """Return what is to be said of a series over these commits, by the place on the line where it began.
 
-    `line` is what the readings' indices count, oldest first. `previous` are the ids of the previous report's findings,
-    None if there is none: what it does not have is new. Only readings of equal keys are compared.
+    `line` is what the readings' indices count, oldest first, and `newest` the place on it of the newest commit that was
+    measured at all, else this series' own. `previous` are the ids of the previous report's findings, and whether they were
+    confirmed; None if there is none. Only readings of equal keys are compared.
     """
     limits = options or Options()
     rows: dict[str, list[Reading]] = {}
@@ -102,8 +101,10 @@ def find(
         # What is no longer measured in this way has no level now.
         current = readings[-1].index >= newest_key[0].index
         found += _findings(row, released if current else None)
+    last = series.readings[-1].index if newest is None else newest
     told = [
-        _with_novelty(finding, series, line, previous) for finding in (_narrowest(found) if len(rows) > 1 else found)
+        aged(finding, series, line, previous=previous, newest=last)
+        for finding in (_narrowest(found) if len(rows) > 1 else found)
     ]
     return tuple(sorted(told, key=lambda finding: (finding.index, finding.kind.value, finding.id)))
 
@@ -146,7 +147,8 @@ def _findings(row: _Row, released: int | None) -> list[Finding]:
 
 
 def _step_findings(row: _Row, steps: Sequence[Step]) -> Iterator[Finding]:
-    recoveries = {step.at: _recovery(row, step, steps) for step in steps}
+    least = row.options.minimum_step
+    recoveries = {step.at: recovery(row.values, step, steps, least) for step in steps}
     for number, step in enumerate(steps):
         undone = [one for one in steps[:number] if one.after > one.before and recoveries[one.at] == step.at]
         if undone and not _is_below(row, step.after, min(one.before for one in undone)):
@@ -154,9 +156,9 @@ def _step_findings(row: _Row, steps: Sequence[Step]) -> Iterator[Finding]:
         kind = Kind.REGRESSION if step.after > step.before else Kind.IMPROVEMENT
         stop = steps[number + 1].at if number + 1 < len(steps) else len(row.readings)
         start, end = row.span(step.at)
-        recovery, reason = recoveries[step.at], row.reason(start, end)
+        back, reason = recoveries[step.at], row.reason(start, end)
         state = State.OPEN
-        if recovery is not None:
+        if back is not None:
             state = State.RECOVERED
         elif reason is not None:
             state = State.ACKNOWLEDGED
@@ -173,21 +175,9 @@ def _step_findings(row: _Row, steps: Sequence[Step]) -> Iterator[Finding]:
             last_good_sha=row.readings[step.at - 1].sha,
             index=row.readings[step.at].index,
             confirmed=step.confirmed,
-            recovered_sha=row.readings[recovery].sha if recovery is not None else None,
+            recovered_sha=row.readings[back].sha if back is not None else None,
             reason=reason,
         )
-
-
-def _recovery(row: _Row, step: Step, steps: Sequence[Step]) -> int | None:
-    """Return the place of the first confirmed step after which the level is again what it was before, or better."""
-    for later in steps:
-        if later.at <= step.at or not later.confirmed:
-            continue
-        near = abs(later.after - step.before) * MILLION < row.options.minimum_step * max(abs(step.before), 1)
-        back = later.after < step.before if step.after > step.before else later.after > step.before
-        if near or back:
-            return later.at
-    return None
 
 
 def _is_below(row: _Row, level: int, other: int) -> bool:
@@ -226,16 +216,3 @@ def _narrowest(found: Sequence[Finding]) -> list[Finding]:
         if not step or all(set(other.suspects).isdisjoint(one.suspects) for other in others):
             kept.append(one)
     return kept
-
-
-def _with_novelty(
-    finding: Finding, series: Series, line: Sequence[CommitNote], previous: Collection[str] | None
-) -> Finding:
-    if finding.state is not State.OPEN:
-        return finding
-    if previous is not None:
-        new = finding.id not in previous
-    else:
-        newest = datetime.fromisoformat(line[series.readings[-1].index].committed_at)
-        new = newest - datetime.fromisoformat(line[finding.index].committed_at) <= _NEW_FOR
-    return replace(finding, state=State.NEW) if new else finding

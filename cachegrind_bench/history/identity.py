@@ -6,10 +6,12 @@ import hashlib
 import json
 from typing import TYPE_CHECKING
 
-if TYPE_CHECKING:
-    from collections.abc import Collection, Iterable
+from cachegrind_bench.history.values import Kind
 
-    from cachegrind_bench.history.values import Kind
+if TYPE_CHECKING:
+    from collections.abc import Collection, Iterable, Mapping
+
+    from cachegrind_bench.history.values import Finding
 
 
 def identity(kind: Kind, benchmark: str, key: str, anchor: str) -> str:
@@ -31,3 +33,20 @@ def known_identity(
     if not previous or own in previous:
         return own
     return next((name for name in names if name in previous), own)
+
+
+def told_before(findings: Iterable[Finding], renames: Mapping[str, str], anchors: Collection[str]) -> dict[str, bool]:
+    """Return the identities of a previous report's findings, and whether they were confirmed then.
+
+    Those of benchmarks that have another name now are found by that as well; `anchors` are the commits creep may begin with.
+    """
+    known: dict[str, bool] = {}
+    for finding in findings:
+        names = [finding.id]
+        if finding.benchmark in renames:
+            step = finding.kind in (Kind.REGRESSION, Kind.IMPROVEMENT)
+            begins = finding.suspects[-1:] if step else ("", *anchors)
+            names += [identity(finding.kind, renames[finding.benchmark], finding.key, begin) for begin in begins]
+        for name in names:
+            known[name] = known.get(name, False) or finding.confirmed
+    return known

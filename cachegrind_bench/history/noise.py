@@ -6,6 +6,7 @@ matters takes its place then. Knows numbers only.
 
 from __future__ import annotations
 
+import math
 from fractions import Fraction
 from itertools import pairwise
 from typing import TYPE_CHECKING
@@ -16,6 +17,8 @@ if TYPE_CHECKING:
     from collections.abc import Sequence
 
 MILLION = 1_000_000
+# A change of one part in a million moves a logarithm by so much.
+_PER_MILLIONTH = 1_000
 # Normal noise has a typical move of 0.95 standard deviations: a level must explain about five of these to be one.
 _MOVES_PER_JUMP = Fraction(21, 4)
 # Without noise, two readings that are changed by the least that matters are enough for a level of their own.
@@ -24,28 +27,28 @@ _LEAST_PER_JUMP = Fraction(3, 2)
 _CLEARLY = 3
 # So many readings on each side of a place tell how noisy it is there.
 _AROUND = 15
-# From so few moves nobody can tell whether they are noise: they may be.
-_FEW = 5
+
+
+def logarithm(value: int) -> int:
+    """Return 10^9 times the natural logarithm of a count, as if it were one more: in it, equal shares are equal moves."""
+    return round(math.log1p(value) * MILLION * _PER_MILLIONTH)
 
 
 def typical_move(*rows: Sequence[int]) -> int:
     """Return the median distance between neighbours in these rows: what is usual, however large the few steps are.
 
-    0 if there are no neighbours, and if the values mostly go on the way they went: noise turns at two readings of three.
+    0 if one move is all there is, and if the values mostly go on the way they went: noise turns at two readings of three.
     """
     moves = [[after - before for before, after in pairwise(values)] for values in rows]
     sizes = [abs(move) for some in moves for move in some]
-    usual = median(sizes) if sizes else 0
-    if usual and len(sizes) > _FEW:
-        turns = sum(before * after < 0 for some in moves for before, after in pairwise(some))
-        return usual if 3 * turns >= len(sizes) else 0
-    return usual
+    usual = median(sizes) if len(sizes) > 1 else 0
+    turns = sum(before * after < 0 for some in moves for before, after in pairwise(some))
+    return usual if 3 * turns >= len(sizes) else 0
 
 
-def penalty(values: Sequence[int], least: int) -> Fraction:
+def penalty(logarithms: Sequence[int], least: int) -> Fraction:
     """Return what a jump must save in distances to be worth it; `least` is the smallest change that matters, in ppm."""
-    floor = _LEAST_PER_JUMP * Fraction(max(abs(median(values)), 1) * least, MILLION)
-    return max(_MOVES_PER_JUMP * typical_move(values), floor)
+    return max(_MOVES_PER_JUMP * typical_move(logarithms), _LEAST_PER_JUMP * least * _PER_MILLIONTH)
 
 
 def margin(values: Sequence[int], at: int) -> int:

@@ -59,7 +59,8 @@ class Row:
     """One benchmark: its readings within the window, what was found in it, and its latest reading next to earlier ones.
 
     `impact` is the largest relative increase that stands, 0 if none does. `key_changes` are the indices of readings
-    that were measured otherwise than the one before. `missing` tells that the newest measured commit has no reading.
+    that were measured otherwise than the one before. `missing` tells that the newest measured commit has no reading,
+    `retired` that the benchmark has not been run for so long that none is expected.
     """
 
     id: str
@@ -75,12 +76,16 @@ class Row:
     release: Against | None
     impact: Fraction
     missing: bool
+    retired: bool
     failing: bool
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Headline:
-    """How many findings of each sort there are; `creeping` ones are also among the new or open ones, `unstable` are not."""
+    """How many findings of each sort there are; `creeping` ones are also among the new or open ones, `unstable` are not.
+
+    `measured` is False where there is no reading to judge; `compared` tells that new means: not in the previous report.
+    """
 
     new: int
     open: int
@@ -89,6 +94,8 @@ class Headline:
     creeping: int
     improved: int
     unstable: int
+    measured: bool
+    compared: bool
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -98,6 +105,7 @@ class Health:
     failing: tuple[str, ...]
     failed_before: tuple[str, ...]
     missing: tuple[str, ...]
+    retired: tuple[str, ...]
     unstable: tuple[str, ...]
     differing: tuple[tuple[str, str], ...]
     dirty: int

@@ -35,13 +35,18 @@ class SeriesSet:
     series: tuple[Series, ...]
     left_out: LeftOut
 
+    @property
+    def newest(self) -> int:
+        """The place on the line of the newest commit at which any benchmark was run; -1 if none was."""
+        return max((series.last_run for series in self.series), default=-1)
+
 
 def series_set(
     snapshots: Iterable[Snapshot], line: Sequence[CommitNote] | None = None, *, model: CostModel | None = None
 ) -> SeriesSet:
     """Arrange runs along a line of commits, or if it is not known, in the order of the commits' times.
 
-    Of several runs of one commit the last counts, of which a benchmark failed the last in which it did not. Values are
+    Of several runs of one commit under one key the last counts in which a benchmark did not fail. Values are
     scores under `model`, or under the one of the newest reading of each benchmark.
     """
     runs = sorted(snapshots, key=lambda run: (run.created_at, run.uid))
@@ -50,7 +55,7 @@ def series_set(
     dirty = sum(run.commit is not None and run.commit.dirty for run in runs)
     clean = [run for run in runs if run.commit is not None and not run.commit.dirty]
     on_line = [(place[run.commit.sha], run) for run in clean if run.commit is not None and run.commit.sha in place]
-    readings: dict[str, dict[int, tuple[Snapshot, Point]]] = {}
+    readings: dict[str, dict[tuple[int, str], tuple[Snapshot, Point]]] = {}
     failed: dict[str, set[int]] = {}
     differing: set[tuple[str, str]] = set()
     for index, run in on_line:
@@ -59,10 +64,10 @@ def series_set(
                 failed.setdefault(point.id, set()).add(index)
                 continue
             at = readings.setdefault(point.id, {})
-            earlier = at.get(index)
-            if earlier is not None and earlier[1].key == point.key and earlier[1].counts != point.counts:
+            earlier = at.get((index, point.key))
+            if earlier is not None and earlier[1].counts != point.counts:
                 differing.add((point.id, commits[index].sha))
-            at[index] = run, point
+            at[index, point.key] = run, point
     found = [
         _series(name, readings.get(name, {}), failed.get(name, set()), commits, model)
         for name in sorted(readings.keys() | failed.keys())
@@ -78,12 +83,12 @@ def series_set(
 
 def _series(
     name: str,
-    at: Mapping[int, tuple[Snapshot, Point]],
+    at: Mapping[tuple[int, str], tuple[Snapshot, Point]],
     failed: set[int],
     commits: Sequence[CommitNote],
     model: CostModel | None,
 ) -> Series:
-    newest = at[max(at)][1].score if at else None
+    newest = max(at.items(), key=lambda item: (item[0][0], item[1][0].created_at))[1][1].score if at else None
     weights = model or (CostModel.parse(newest.model) if newest is not None else CostModel.parse("l1+5ll+30ram"))
     readings = [
         Reading(
@@ -95,10 +100,12 @@ def _series(
             created_at=run.created_at,
             uid=run.uid,
         )
-        for index, (run, point) in sorted(at.items())
+        for (index, _), (run, point) in sorted(at.items(), key=lambda item: item[0])
         if point.counts is not None
     ]
-    return Series(id=name, model=weights.name, readings=tuple(readings), failed=tuple(sorted(failed - at.keys())))
+    return Series(
+        id=name, model=weights.name, readings=tuple(readings), failed=tuple(sorted(failed - {index for index, _ in at}))
+    )
 
 
 def _line_of(runs: Sequence[Snapshot]) -> tuple[CommitNote, ...]:

@@ -10,7 +10,7 @@ from fractions import Fraction
 from itertools import pairwise
 from typing import TYPE_CHECKING
 
-from cachegrind_bench.history.noise import MILLION, margin, matters, penalty
+from cachegrind_bench.history.noise import MILLION, logarithm, margin, matters, penalty
 from cachegrind_bench.history.partition import median, partition
 
 if TYPE_CHECKING:
@@ -44,7 +44,9 @@ def find_steps(values: Sequence[int], least: int) -> tuple[Step, ...]:
     """
     if len(values) < 2 or (max(values) - min(values)) * MILLION < least * max(abs(min(values)), 1):
         return ()
-    starts = _without_spikes(values, list(partition(values, penalty(values, least))))
+    # A level far above or below must not hide steps: on a scale of logarithms, a jump has the same price everywhere.
+    logarithms = list(map(logarithm, values))
+    starts = _without_spikes(values, list(partition(logarithms, penalty(logarithms, least))))
     starts = _worth(values, starts, least)
     last = len(values) - 1
     if last > starts[-1] and _matters(values, (starts[-1], last, last + 1), least):

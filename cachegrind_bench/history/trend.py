@@ -6,25 +6,26 @@ Knows values; must not know where they were stored, how changes were found, or w
 from __future__ import annotations
 
 from bisect import bisect_left, bisect_right
-from datetime import UTC, datetime, timedelta
+from collections import Counter
+from datetime import timedelta
 from fractions import Fraction
 from itertools import accumulate, pairwise
 from typing import TYPE_CHECKING
 
+from cachegrind_bench.history.life import is_retired, moment
 from cachegrind_bench.history.report import STANDING, WORSE, Against, Headline, Health, Row, Trend, relative
 from cachegrind_bench.history.values import Kind, State
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
+    from datetime import datetime
 
     from cachegrind_bench.history.report import Provenance
     from cachegrind_bench.history.series import LeftOut, SeriesSet
-    from cachegrind_bench.history.values import CommitNote, Finding, Release, Series
+    from cachegrind_bench.history.values import CommitNote, Finding, Reading, Release, Series
 
-_STATES = {State.NEW: 0, State.OPEN: 1, State.ACKNOWLEDGED: 2, State.RECOVERED: 3}
+_STATES = {State.NEW: 0, State.OPEN: 1, State.ACKNOWLEDGED: 2, State.RECOVERED: 3, State.OUTDATED: 4}
 _KINDS = {Kind.REGRESSION: 0, Kind.CREEP: 1, Kind.UNSTABLE: 2, Kind.IMPROVEMENT: 3}
-# For commits whose time nobody can read; before this, subtracting days could leave the calendar.
-_EARLIEST = datetime(1970, 1, 1, tzinfo=UTC)
 
 
 def window(line: Sequence[CommitNote], *, since: datetime | None = None, last: int | None = None) -> int:
@@ -41,27 +42,31 @@ def trend(
     *,
     releases: Sequence[Release] = (),
     first: int = 0,
+    compared: bool = False,
 ) -> Trend:
-    """Arrange a report on all series over the commits from `first` on; releases elsewhere than on the line are left out."""
+    """Arrange a report on all series over the commits from `first` on; releases elsewhere than on the line are left out.
+
+    `compared` tells that an earlier report said what is new.
+    """
     line, times = found.line, _times(found.line)
     places = {note.sha: number for number, note in enumerate(line)}
     ids = {series.id for series in found.series}
     told = tuple(sorted((finding for finding in findings if finding.benchmark in ids), key=_order))
     tagged = sorted((places[tag.sha], tag.name) for tag in releases if tag.sha in places)
     newest = max((series.readings[-1].index for series in found.series if series.readings), default=-1)
-    ran = max([newest, *(series.failed[-1] for series in found.series if series.failed)])
+    ran = found.newest
     before = [(place, name) for place, name in tagged if place < newest]
     release = before[-1] if before else None
     by_benchmark: dict[str, list[Finding]] = {series.id: [] for series in found.series}
     for finding in told:
         by_benchmark[finding.benchmark].append(finding)
     rows = [
-        _row(series, by_benchmark[series.id], times=times, release=release, first=first, ran=ran)
+        _row(series, by_benchmark[series.id], line=line, times=times, release=release, first=first, ran=ran)
         for series in found.series
     ]
     rows.sort(key=_by_impact)
     return Trend(
-        headline=_headline(told),
+        headline=_headline(told, measured=newest >= 0, compared=compared),
         rows=tuple(rows),
         findings=told,
         first=first,
@@ -69,7 +74,7 @@ def trend(
         noted={note.sha: note for note in line},
         releases=tuple((place, name) for place, name in tagged if place >= first),
         release=None if release is None else release[1],
-        measured=len({reading.index for row in rows for reading in row.readings}),
+        measured=len({item.index for series in found.series for item in series.readings if item.index >= first}),
         health=_health(rows, told, found.left_out),
         provenance=provenance,
     )
@@ -79,12 +84,13 @@ def _row(
     series: Series,
     findings: list[Finding],
     *,
+    line: Sequence[CommitNote],
     times: list[datetime],
     release: tuple[int, str] | None,
     first: int,
     ran: int,
 ) -> Row:
-    readings = series.readings
+    readings = _one_line(series.readings)
     latest = readings[-1] if readings else None
     indices = [reading.index for reading in readings]
 
@@ -99,7 +105,8 @@ def _row(
         # Counted back from the newest commit, not from now: a report of an old state says the same again.
         return against(bisect_right(times, times[-1] - timedelta(days=number)) - 1) if times else None
 
-    last_run = max([*indices[-1:], *series.failed[-1:]], default=-1)
+    last_run = series.last_run
+    retired = is_retired(series, line, ran)
     changes = (now.index for then, now in pairwise(readings) if then.key != now.key)
     standing = (finding for finding in findings if finding.state in STANDING and finding.kind in WORSE)
     return Row(
@@ -114,10 +121,38 @@ def _row(
         week=days(7),
         month=days(30),
         release=against(release[0]) if release is not None else None,
-        impact=max((relative(finding.before, finding.after) for finding in standing), default=Fraction(0)),
-        missing=last_run < ran,
+        impact=max((_impact(finding, latest) for finding in standing), default=Fraction(0)),
+        missing=last_run < ran and not retired,
+        retired=retired,
         failing=bool(series.failed) and last_run == series.failed[-1],
     )
+
+
+def _one_line(readings: Sequence[Reading]) -> tuple[Reading, ...]:
+    """Return the readings that are shown: of the main key, before its first those of the key that was the main one then.
+
+    The main key is the one with the most readings of those that are still measured. So two machines that take turns are not
+    shown as one benchmark that goes to and fro.
+    """
+    found: list[Reading] = []
+    rest = list(readings)
+    while rest:
+        number = Counter(reading.key for reading in rest)
+        last = {reading.key: reading.index for reading in rest}
+        newest = next(reading.index for reading in rest if reading.key == rest[-1].key)
+        main = max((key for key in number if last[key] >= newest), key=lambda key: (number[key], last[key], key))
+        own = [reading for reading in rest if reading.key == main]
+        found[:0] = own
+        rest = [reading for reading in rest if reading.index < own[0].index]
+    return tuple(found)
+
+
+def _impact(finding: Finding, latest: Reading | None) -> Fraction:
+    """Return by how much the level is up: as found, or less if it has come back in part since."""
+    whole = relative(finding.before, finding.after)
+    if latest is None or latest.key != finding.key:
+        return whole
+    return max(min(whole, relative(finding.before, latest.value)), Fraction(0))
 
 
 def _by_impact(row: Row) -> tuple[object, ...]:
@@ -130,7 +165,7 @@ def _order(finding: Finding) -> tuple[object, ...]:
     return _STATES[finding.state], _KINDS[finding.kind], -size, finding.benchmark, finding.index, finding.id
 
 
-def _headline(findings: Sequence[Finding]) -> Headline:
+def _headline(findings: Sequence[Finding], *, measured: bool, compared: bool) -> Headline:
     def count(*states: State, kinds: Sequence[Kind]) -> int:
         return sum(finding.state in states and finding.kind in kinds for finding in findings)
 
@@ -142,6 +177,8 @@ def _headline(findings: Sequence[Finding]) -> Headline:
         creeping=count(*STANDING, kinds=(Kind.CREEP,)),
         improved=count(State.NEW, kinds=(Kind.IMPROVEMENT,)),
         unstable=count(*STANDING, kinds=(Kind.UNSTABLE,)),
+        measured=measured,
+        compared=compared,
     )
 
 
@@ -152,6 +189,7 @@ def _health(rows: Sequence[Row], findings: Sequence[Finding], left_out: LeftOut)
         failing=tuple(row.id for row in ids if row.failing),
         failed_before=tuple(row.id for row in ids if row.failed and not row.failing),
         missing=tuple(row.id for row in ids if row.missing),
+        retired=tuple(row.id for row in ids if row.retired),
         unstable=tuple(sorted({finding.benchmark for finding in unstable})),
         differing=left_out.differing,
         dirty=left_out.dirty,
@@ -162,12 +200,4 @@ def _health(rows: Sequence[Row], findings: Sequence[Finding], left_out: LeftOut)
 
 def _times(line: Sequence[CommitNote]) -> list[datetime]:
     """Return when each commit was on the line: its time, but not before that of any earlier one, as clocks are wrong."""
-    return list(accumulate((_time(note.committed_at) for note in line), max))
-
-
-def _time(text: str) -> datetime:
-    try:
-        time = datetime.fromisoformat(text)
-    except ValueError:
-        return _EARLIEST
-    return max(_EARLIEST, time if time.tzinfo is not None else time.replace(tzinfo=UTC))
+    return list(accumulate(map(moment, line), max))

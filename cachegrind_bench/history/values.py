@@ -32,7 +32,7 @@ class Reading:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Series:
-    """The readings of one benchmark, one for each commit that was measured, oldest first.
+    """The readings of one benchmark, one for each commit that was measured and each key, oldest first, then by key.
 
     `failed` are the indices of commits at which it was run and did not succeed. Readings of different keys do not
     compare: whoever judges splits the series where the key changes.
@@ -42,6 +42,11 @@ class Series:
     model: str
     readings: tuple[Reading, ...]
     failed: tuple[int, ...] = ()
+
+    @property
+    def last_run(self) -> int:
+        """The place on the line of the newest commit at which it was run, well or not; -1 if it never was."""
+        return max([*(reading.index for reading in self.readings[-1:]), *self.failed[-1:]], default=-1)
 
 
 class Kind(StrEnum):
@@ -60,6 +65,7 @@ class State(StrEnum):
     OPEN = "open"
     ACKNOWLEDGED = "acknowledged"
     RECOVERED = "recovered"
+    OUTDATED = "outdated"
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

@@ -22,7 +22,7 @@ from cachegrind_bench.store.record import RENAME_SCHEMA, run_name
 if TYPE_CHECKING:
     from collections.abc import Iterable, Iterator, Mapping
 
-    from cachegrind_bench.store.protocol import Query
+    from cachegrind_bench.store.protocol import Query, Store
     from cachegrind_bench.store.record import Record
 
 HINT = "'cg-bench history fsck' tells all that is wrong; 'cg-bench history prune' removes what is named"
@@ -71,6 +71,12 @@ def renames_of(records: Iterable[Record]) -> dict[str, str]:
         present[item.old] = item.new
         present.pop(item.new, None)
     return dict(sorted(present.items()))
+
+
+def renames_in(store: Store) -> dict[str, str]:
+    """Return the present name by each name that was given up in this store."""
+    names = [name for name in store.names() if run_name(name) is None]
+    return renames_of(store.read(names)) if names else {}
 
 
 def candidates(names: Iterable[str], query: Query) -> list[str]:

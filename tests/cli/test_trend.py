@@ -107,16 +107,22 @@ def test_an_accepted_change_that_concerns_nothing_is_told(repository: Repository
 
 def test_benchmark_branch_and_store_choose_what_is_read(repository: Repository, cg_bench: CommandLine) -> None:
     del repository
-    assert findings(cg_bench, "--benchmark", "other-*") == []
+    told = cg_bench("trend", "--benchmark", "other-*")
+    assert (told.code, told.out) == (2, "")
+    assert told.err == "cg-bench: error: --benchmark 'other-*': no run of these commits has such a benchmark\n"
     assert findings(cg_bench, "--branch", "HEAD~4") == []
     assert len(findings(cg_bench, "--branch", "main")) == 1
-    assert findings(cg_bench, "--store", "file:elsewhere") == []
+    told = cg_bench("trend", "--store", "file:elsewhere")
+    assert (told.code, told.err) == (0, f"cg-bench: warning: file:{Path.cwd()}/elsewhere has no run of these commits\n")
+    assert "Nothing was measured at these commits" in told.out
+    assert cg_bench("trend", "--store", "file:elsewhere", "--fail-on", "new-regression").code == 3
 
 
 def test_what_is_too_small_to_tell_can_be_chosen(repository: Repository, cg_bench: CommandLine) -> None:
     del repository
     assert len(findings(cg_bench, "--min-step", "4.9%")) == 1
-    assert findings(cg_bench, "--min-step", "6%") == []
+    assert [found["kind"] for found in findings(cg_bench, "--min-step", "6%")] == ["creep"]
+    assert findings(cg_bench, "--min-step", "6%", "--creep-budget", "6%") == []
     told = cg_bench("trend", "--creep-budget", "0.00001%")
     assert (told.code, told.err) == (
         2,

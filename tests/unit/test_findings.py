@@ -11,6 +11,7 @@ import pytest
 from cachegrind_bench.errors import UsageError
 from cachegrind_bench.history.accepted import Accepted
 from cachegrind_bench.history.findings import Options
+from cachegrind_bench.history.identity import told_before
 from cachegrind_bench.history.values import Kind, Release, State
 from tests.unit.detecting import KEY, brief, found, line, series, sha
 
@@ -116,10 +117,10 @@ def test_an_accepted_change_is_shown_with_its_reason() -> None:
 def test_any_suspect_may_be_the_accepted_one() -> None:
     values = series([1000, 1000, 1010, 1010], at=[0, 3, 7, 9])
     assert [brief(found(values, accepted=[accept(place)]))[0][1] for place in (3, 4, 7, 8)] == [
-        "open",
+        "new",
         "acknowledged",
         "acknowledged",
-        "open",
+        "new",
     ]
 
 
@@ -137,21 +138,104 @@ def test_a_change_after_an_accepted_one_is_judged_by_the_new_level() -> None:
 
 def test_what_the_previous_report_does_not_have_is_new() -> None:
     (finding,) = found([1000] * 10 + [1010] * 10)
-    assert brief(found([1000] * 10 + [1010] * 10, previous=[])) == [("regression", "new", 10)]
-    assert brief(found([1000] * 10 + [1010] * 10, previous=[finding.id])) == [("regression", "open", 10)]
+    assert brief(found([1000] * 10 + [1010] * 10, previous={})) == [("regression", "new", 10)]
+    assert brief(found([1000] * 10 + [1010] * 10, previous={finding.id: True})) == [("regression", "open", 10)]
 
 
-def test_without_a_previous_report_the_newest_day_is_new() -> None:
+def test_night_after_night_a_step_is_news_as_a_candidate_and_again_when_it_is_confirmed() -> None:
+    values, told, previous = [1000] * 10 + [1010] * 10, list[tuple[str, bool]](), dict[str, bool]()
+    for night in range(9, 15):
+        findings = found(values[:night], previous=previous)
+        previous = told_before(findings, {}, ())
+        told += [(finding.state.value, finding.confirmed) for finding in findings]
+    assert told == [("new", False), ("new", True), ("open", True), ("open", True)]
+
+
+def test_a_candidate_without_further_readings_is_news_once() -> None:
+    values = [1000] * 10 + [1010]
+    (finding,) = found(values, previous={})
+    assert brief(found(values, previous={finding.id: False})) == [("regression", "open", 10)]
+
+
+def test_without_a_previous_report_what_was_confirmed_in_the_newest_day_is_new() -> None:
     values = [1000] * 10 + [1010] * 10
-    assert brief(found(values, commits=line(20, hours=2))) == [("regression", "new", 10)]
-    assert brief(found(values, commits=line(20, hours=3))) == [("regression", "open", 10)]
+    assert brief(found(values, commits=line(20, hours=3))) == [("regression", "new", 10)]
+    assert brief(found(values, commits=line(20, hours=4))) == [("regression", "open", 10)]
+
+
+def test_what_is_new_is_counted_from_the_newest_commit_of_all_benchmarks() -> None:
+    values = series([1000] * 10 + [1010] * 2)
+    assert brief(found(values, commits=line(13, hours=12), newest=12)) == [("regression", "new", 10)]
+    assert brief(found(values, commits=line(15, hours=12), newest=14)) == [("regression", "open", 10)]
+
+
+def test_a_finding_keeps_its_life_when_its_benchmark_is_renamed() -> None:
+    for values in ([1000] * 10 + [1010] * 5, [1000 + n for n in range(60)], [1000, 1100] * 15):
+        before = found(series(values, name="old"), previous={})
+        assert [finding.state for finding in before] == [State.NEW]
+        known = told_before(before, {"old": "sieve"}, ())
+        assert [finding.state for finding in found(series(values), previous=known)] == [State.OPEN]
+        assert [finding.state for finding in found(series(values), previous=told_before(before, {}, ()))] == [State.NEW]
+
+
+def test_a_step_is_found_as_fast_however_much_better_everything_got_before() -> None:
+    for factor in (2, 10, 1000):
+        for share in (5, 10, 50):
+            values = [1_000_000 * factor] * 100 + [1_000_000] * 30 + [1_000_000 + 1000 * share] * 2
+            assert [(one.index, one.confirmed) for one in found(values)] == [(100, True), (130, True)]
+
+
+def test_a_finding_stays_whatever_comes_far_above_it() -> None:
+    values = [1_000_000] * 20 + [1_005_000] * 5
+    (before,) = found(values)
+    assert before.id in {finding.id for finding in found([*values, *[100_000_000] * 60])}
+
+
+def test_what_was_found_under_a_key_that_is_long_gone_is_outdated() -> None:
+    for values in ([1000] * 20 + [1050] * 20, [1000, 1050] * 20):
+        past = series([*values, *[1000] * 100], keys=[KEY] * 40 + [OTHER] * 100)
+        assert [finding.state for finding in found(past)] == [State.OUTDATED]
+        lately = series([*values, *[1000] * 10], keys=[KEY] * 40 + [OTHER] * 10)
+        assert [finding.state for finding in found(lately)] == [State.OPEN]
+
+
+def test_what_was_found_in_a_benchmark_that_is_no_longer_run_is_outdated() -> None:
+    values = series([1000] * 10 + [1010] * 5)
+    assert brief(found(values, commits=line(29), newest=28)) == [("regression", "open", 10)]
+    assert brief(found(values, commits=line(31), newest=30)) == [("regression", "outdated", 10)]
+
+
+def test_a_level_that_came_back_little_by_little_has_recovered() -> None:
+    values = [10_000] * 20 + [10_500] * 20 + [10_500 - 9 * n for n in range(56)] + [10_000] * 10
+    (finding,) = found(values)
+    assert (finding.kind, finding.state) == (Kind.REGRESSION, State.RECOVERED)
+    assert finding.recovered_sha is not None
+    assert values[int(finding.recovered_sha[:7], 16) - 1] < 10_020
+
+
+def test_from_nothing_to_something_is_told_once() -> None:
+    assert brief(found([0] * 20 + [100] * 20)) == [("regression", "open", 20)]
+
+
+def test_in_a_short_history_large_steps_are_steps() -> None:
+    for length in range(3, 8):
+        kinds = {finding.kind for finding in found([1_000_000 + 50_000 * n for n in range(length)])}
+        assert kinds == {Kind.REGRESSION}
+
+
+def test_two_readings_of_one_commit_under_two_keys_are_judged_each_by_its_key() -> None:
+    values = [number for n in range(14) for number in ((1000 if n < 8 else 1050,) if n < 8 else (1050, 2000))]
+    places = [n for n in range(14) for _ in range(1 if n < 8 else 2)]
+    keys = [key for n in range(14) for key in ((KEY,) if n < 8 else (KEY, OTHER))]
+    (finding,) = found(series(values, at=places, keys=keys))
+    assert (finding.index, finding.suspects, finding.key) == (8, (sha(8),), KEY)
 
 
 def test_an_accepted_or_recovered_change_is_not_new() -> None:
-    assert brief(found([1000] * 10 + [1010] * 2, previous=[], accepted=[accept(10)])) == [
+    assert brief(found([1000] * 10 + [1010] * 2, previous={}, accepted=[accept(10)])) == [
         ("regression", "acknowledged", 10)
     ]
-    assert brief(found([1000] * 10 + [1010] * 5 + [1000] * 5, previous=[])) == [("regression", "recovered", 10)]
+    assert brief(found([1000] * 10 + [1010] * 5 + [1000] * 5, previous={})) == [("regression", "recovered", 10)]
 
 
 def test_a_finding_keeps_its_name_while_the_series_grows() -> None:
@@ -169,7 +253,7 @@ def test_the_same_change_of_two_benchmarks_has_two_names() -> None:
 def test_a_finding_keeps_its_name_when_a_commit_before_it_is_measured_later() -> None:
     (before,) = found(series([1000, 1000, 1010, 1010], at=[0, 3, 7, 9]))
     narrowed = series([1000, 1000, 1010, 1010, 1010], at=[0, 3, 5, 7, 9])
-    (after,) = found(narrowed, previous=[before.id])
+    (after,) = found(narrowed, previous={before.id: True})
     assert after.suspects == (sha(4), sha(5))
     assert (after.id, after.state) == (before.id, State.OPEN)
 

@@ -186,7 +186,7 @@ def _tiles(view: Trend) -> list[tuple[str, str, str, int, str]]:
     """Return filter, class, shape, number and words for each of the headline's numbers."""
     found = view.headline
     tiles = [
-        ("new", "regression", "▲", found.new, "new since the last report"),
+        ("new", "regression", "▲", found.new, f"new {words.since(found)}"),
         ("open", "regression", "▲", found.open, "open"),
         ("creeping", "creep", "◆", found.creeping, "creeping"),
         ("recovered", "recovered", "✓", found.recovered, "recovered"),

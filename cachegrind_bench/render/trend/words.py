@@ -18,7 +18,13 @@ if TYPE_CHECKING:
     from cachegrind_bench.history.values import CommitNote, Finding, Reading
 
 SHAPES = {Kind.REGRESSION: "▲", Kind.IMPROVEMENT: "▼", Kind.CREEP: "◆", Kind.UNSTABLE: "≈"}
-STATES = {State.NEW: "new", State.OPEN: "open", State.ACKNOWLEDGED: "accepted", State.RECOVERED: "recovered"}
+STATES = {
+    State.NEW: "new",
+    State.OPEN: "open",
+    State.ACKNOWLEDGED: "accepted",
+    State.RECOVERED: "recovered",
+    State.OUTDATED: "outdated",
+}
 _LONGEST_NAME = 80
 _LONGEST_SUBJECT = 100
 _MOST_NAMES = 10
@@ -27,8 +33,10 @@ _SMALLEST_SHOWN = 10_000  # a change of less than one part in so many is told as
 
 def headline(found: Headline) -> str:
     """Return what a person reads first, as one sentence."""
+    if not found.measured:
+        return "Nothing was measured at these commits"
     parts = [
-        f"{counted(found.new, 'new regression')}" if found.new else "Nothing got worse since the last report",
+        counted(found.new, "new regression") if found.new else f"Nothing got worse {since(found)}",
         f"{grouped(found.open)} still open" if found.open else "",
         f"{grouped(found.creeping)} creeping" if found.creeping else "",
         f"{grouped(found.recovered)} recovered" if found.recovered else "",
@@ -44,7 +52,14 @@ def verdict(found: Headline) -> str:
         counted(found.improved, "new improvement") if found.improved else "",
     ]
     told = " and ".join(part for part in new if part)
-    return told[:1].upper() + told[1:] if told else "Nothing new since the last report"
+    if not found.measured:
+        return "Nothing was measured at these commits"
+    return told[:1].upper() + told[1:] if told else f"Nothing new {since(found)}"
+
+
+def since(found: Headline) -> str:
+    """Return since when what is new is new."""
+    return "since the last report" if found.compared else "within a day of the newest commit"
 
 
 def short_change(share: Fraction) -> str:
@@ -166,7 +181,11 @@ def chapters(report: Trend) -> list[tuple[str, list[Finding]]]:
     """Return the findings under their titles: what asks for a decision before what is settled."""
     standing = [item for item in report.findings if item.state in STANDING]
     settled = [item for item in report.findings if item.state not in STANDING]
-    return [(title, items) for title, items in (("Findings", standing), ("Accepted or recovered", settled)) if items]
+    return [
+        (title, items)
+        for title, items in (("Findings", standing), ("Accepted, recovered or outdated", settled))
+        if items
+    ]
 
 
 def told(note: CommitNote | None) -> list[str]:
@@ -185,6 +204,7 @@ def health(found: Health) -> list[str]:
     lines = (
         ("Failing", _names(found.failing)),
         ("Missing", _names(found.missing)),
+        ("No longer measured", _names(found.retired)),
         ("Unstable", _names(found.unstable)),
         ("Repeats differ", _names([f"{name} at {sha[:12]}" for name, sha in found.differing])),
         ("Left out", ", ".join(f"{counted(number, 'run')} {what}" for number, what in left_out if number)),

@@ -1,0 +1,92 @@
+"""What became of a change since: whether its level came back, whether it is news, whether it can still be judged. Pure."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+from datetime import UTC, datetime, timedelta
+from typing import TYPE_CHECKING
+
+from cachegrind_bench.history.noise import MILLION
+from cachegrind_bench.history.partition import median
+from cachegrind_bench.history.stability import WINDOW
+from cachegrind_bench.history.values import Kind, State
+
+if TYPE_CHECKING:
+    from collections.abc import Mapping, Sequence
+
+    from cachegrind_bench.history.steps import Step
+    from cachegrind_bench.history.values import CommitNote, Finding, Series
+
+# Where no previous report is known, what the newest commits brought is new.
+_NEW_FOR = timedelta(hours=24)
+# A benchmark that has not been run for so long is not expected to be.
+_RETIRED_AFTER = timedelta(days=30)
+# For times that nobody can read; before this, subtracting days could leave the calendar.
+_EARLIEST = datetime(1970, 1, 1, tzinfo=UTC)
+# The level now is the median of so many readings.
+_READINGS = 5
+
+
+def recovery(values: Sequence[int], step: Step, steps: Sequence[Step], least: int) -> int | None:
+    """Return the place from which on the level is what it was before the step, or better; None if it is not back.
+
+    It is back with the first confirmed step there, or, where it came back little by little, if it is there now.
+    """
+    for later in steps:
+        if later.at > step.at and later.confirmed and _is_back(later.after, step, least):
+            return later.at
+    back = None
+    for start in range(len(values) - _READINGS, step.at - 1, -1):
+        if not _is_back(median(values[start : start + _READINGS]), step, least):
+            break
+        back = start + _READINGS // 2
+    return back
+
+
+def _is_back(level: int, step: Step, least: int) -> bool:
+    away = level - step.before if step.after > step.before else step.before - level
+    return away * MILLION < least * max(abs(step.before), 1)
+
+
+def aged(
+    finding: Finding,
+    series: Series,
+    line: Sequence[CommitNote],
+    *,
+    previous: Mapping[str, bool] | None,
+    newest: int,
+) -> Finding:
+    """Return an open finding as new or outdated, if it is. `newest` is the place of the newest commit measured on the line.
+
+    `previous` tells of each finding of the previous report whether it was confirmed: what became so since is news. One whose
+    key has not been measured for many readings is outdated, and that of a benchmark which is no longer run: nothing that is
+    measured now can compare with it.
+    """
+    if finding.state is not State.OPEN:
+        return finding
+    later = [reading for reading in series.readings if reading.index > finding.index]
+    same = [number for number, reading in enumerate(later) if reading.key == finding.key]
+    if len(later) - (same[-1] + 1 if same else 0) >= WINDOW or is_retired(series, line, newest):
+        return replace(finding, state=State.OUTDATED)
+    if previous is not None:
+        new = finding.id not in previous or (finding.confirmed and not previous[finding.id])
+    else:
+        step = finding.kind in (Kind.REGRESSION, Kind.IMPROVEMENT)
+        told = later[same[0]].index if step and finding.confirmed and same else finding.index
+        new = moment(line[newest]) - moment(line[told]) <= _NEW_FOR
+    return replace(finding, state=State.NEW) if new else finding
+
+
+def is_retired(series: Series, line: Sequence[CommitNote], newest: int) -> bool:
+    """Tell whether the newest commit that was measured is so much younger than the last this benchmark was run at."""
+    last = series.last_run
+    return last >= 0 and moment(line[newest]) - moment(line[last]) > _RETIRED_AFTER
+
+
+def moment(note: CommitNote) -> datetime:
+    """Return when a commit was made, as far as anybody can read it."""
+    try:
+        time = datetime.fromisoformat(note.committed_at)
+    except ValueError:
+        return _EARLIEST
+    return max(_EARLIEST, time if time.tzinfo is not None else time.replace(tzinfo=UTC))
