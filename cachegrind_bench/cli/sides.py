@@ -3,25 +3,27 @@
 from __future__ import annotations
 
 import io
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING
 
 from cachegrind_bench.cli.inputs import open_result_file
 from cachegrind_bench.cli.references import is_known, resolve
+from cachegrind_bench.cli.storedruns import Runs
 from cachegrind_bench.errors import UsageError
 from cachegrind_bench.store.baselines import Baselines
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Iterable
+    from collections.abc import Callable, Iterator, Sequence
     from contextlib import ExitStack
 
-    from cachegrind_bench.history.baseline import Choice, StoredRun
+    from cachegrind_bench.history.baseline import Choice
     from cachegrind_bench.model.result import Result
     from cachegrind_bench.model.resultfile import ResultFile
     from cachegrind_bench.store.protocol import Store
     from cachegrind_bench.vcs.revisions import Repository
 
 _REVISION, _MERGE_BASE = "rev:", "merge-base:"
+_SHOWN = 5
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -59,14 +61,14 @@ class Sides:
         wanted = self._wanted(text)
         if wanted is None:
             return self._file(text)
-        return self._stored(wanted, key=None)
+        return self._stored(wanted, None)
 
     def base(self, text: str, candidate: Result) -> Side:
         """Open the base, which may have to be searched: then one without benchmarks stands for none."""
         wanted = self._merge_base(text, candidate) if text.startswith(_MERGE_BASE) else self._wanted(text)
         if wanted is None:
             return self._file(text)
-        return self._searched(wanted, candidate) if wanted.searched else self._stored(wanted, candidate.env.key)
+        return self._searched(wanted, candidate) if wanted.searched else self._stored(wanted, candidate)
 
     def _file(self, text: str) -> Side:
         if not is_known(text, self._cwd):
@@ -114,101 +116,98 @@ class Sides:
             raise UsageError(f"{text}: it has no commit in common with the candidate", hint="name a file or a commit")
         return _Wanted(text=text, sha=base, searched=True)
 
-    def _stored(self, wanted: _Wanted, key: str | None) -> Side:
-        """Return the run of exactly this commit: one that compares, if there is one."""
-        from cachegrind_bench.history.baseline import choose
+    def _stored(self, wanted: _Wanted, candidate: Result | None) -> Side:
+        """Return the runs of exactly this commit: those that compare, if there are any."""
+        from cachegrind_bench.history.baseline import of_commit
 
         with self._open_store() as store:
-            runs = _Runs(store)
-            choice = choose([wanted.sha], runs.of, key)
-            if choice.run is None and key is not None:
-                choice = choose([wanted.sha], runs.of, None)  # what differs is told by the comparison
-            if choice.run is None:
+            runs = Runs(store)
+            choice = of_commit(runs.of(wanted.sha), candidate)
+            if not choice.pieces:
                 raise UsageError(
                     f"no run of {_told(wanted)} is stored in {store.url}",
                     hint="'cg-bench run --save' stores one; 'cg-bench ab' measures two commits here and now",
                 )
-            return Side(name=wanted.text, file=_opened(choice.run, store))
+            return Side(name=wanted.text, file=runs.opened(choice))
 
     def _searched(self, wanted: _Wanted, candidate: Result) -> Side:
         from cachegrind_bench.history.baseline import MOST_ANCESTORS, choose
+        from cachegrind_bench.model.resultfile import open_result
 
+        remarks: list[str] = []
+        commit = candidate.commit
+        itself = commit is not None and commit.sha == wanted.sha and not commit.dirty
+        if itself:
+            remarks.append(f"the candidate is {_told(wanted)} itself: it is compared with what was before")
+        shas: list[str] = []
         with self._open_store() as store:
-            runs = _Runs(store)
-            shas = [wanted.sha]
-            choice = choose(shas, runs.of, candidate.env.key)
-            if choice.run is None:
-                shas = self._repository.ancestors(wanted.sha, MOST_ANCESTORS)
-                choice = choose(shas, runs.of, candidate.env.key)
-            remarks = [*_passed_over(choice, candidate)]
-            if choice.run is None:
-                from cachegrind_bench.model.resultfile import open_result
-
-                remarks.insert(
-                    0,
-                    f"no baseline: no run of {_told(wanted)} or the {MOST_ANCESTORS} commits before it in "
-                    f"{store.url} compares with the candidate",
-                )
+            runs = Runs(store)
+            choice = choose(self._line(wanted.sha, shas, runs, itself=itself), runs.of, candidate)
+            passed_over = _passed_over(choice, candidate, runs)
+            if not choice.pieces:
+                where = "" if itself else f"{_told(wanted)} or "
+                which = f"{where}the {MOST_ANCESTORS} commits before {_told(wanted) if itself else 'it'}"
+                missing = f"no baseline: no run of {which} in {store.url} compares with the candidate"
                 file = open_result(io.BytesIO(_without_benchmarks(candidate)), wanted.text)
-                return Side(name=wanted.text, file=file, remarks=tuple(remarks), missing=True)
-            if choice.distance:
-                far = f"{choice.distance} commit{'' if choice.distance == 1 else 's'} before {_told(wanted)}"
-                remarks.insert(0, f"the baseline is {shas[choice.distance][:12]}, {far}")
-            return Side(name=wanted.text, file=_opened(choice.run, store), remarks=tuple(remarks))
+                return Side(name=wanted.text, file=file, remarks=(missing, *passed_over), missing=True)
+            remarks += _far_back(choice, shas, wanted, first=int(itself))
+            return Side(name=wanted.text, file=runs.opened(choice), remarks=(*remarks, *passed_over))
+
+    def _line(self, sha: str, shas: list[str], runs: Runs, *, itself: bool) -> Iterator[str]:
+        """Yield a commit (unless it is the candidate `itself`) and those before it, nearest first, noting them in `shas`.
+
+        Only who needs more than the first has a shallow clone deepened.
+        """
+        from cachegrind_bench.history.baseline import MOST_ANCESTORS
+
+        if not itself:
+            shas.append(sha)
+            yield sha
+        before = self._repository.ancestors(sha, MOST_ANCESTORS)[1:]
+        runs.look_up(before)
+        for ancestor in before:
+            shas.append(ancestor)
+            yield ancestor
 
 
-class _Runs:
-    """The runs of a store by commit, read when they are asked for."""
+def _far_back(choice: Choice, shas: Sequence[str], wanted: _Wanted, *, first: int) -> Iterator[str]:
+    """Say how far back the baseline lies, and of which benchmarks further; `shas[0]` lies `first` commits back."""
+    from cachegrind_bench.render.numbers import counted
 
-    def __init__(self, store: Store) -> None:
-        from cachegrind_bench.store.record import run_name
+    def place(distance: int) -> str:
+        return f"{shas[distance][:12]}, {counted(distance + first, 'commit')} before {_told(wanted)}"
 
-        self._store = store
-        self._names: dict[str, list[str]] = {}
-        for name in store.names():
-            said = run_name(name)
-            if said is not None and said.sha12 is not None:
-                self._names.setdefault(said.sha12, []).append(name)
-
-    def of(self, sha: str) -> Iterable[StoredRun]:
-        """Return the runs of clean checkouts of this commit."""
-        from cachegrind_bench.history.baseline import StoredRun
-        from cachegrind_bench.model.codec import decode
-
-        names = self._names.get(sha[:12], [])
-        for record in self._store.read(names) if names else ():
-            result = decode(record.data, record.name)
-            if result.commit is not None and result.commit.sha == sha and not result.commit.dirty:
-                yield StoredRun(name=record.name, result=result)
-
-
-def _opened(run: StoredRun, store: Store) -> ResultFile:
-    """Open a run with its profiles, where the store keeps them."""
-    from cachegrind_bench.model.codec import encode
-    from cachegrind_bench.model.resultfile import open_result
-
-    return open_result(io.BytesIO(store.profile(run.name) or encode(run.result)), run.name)
+    nearest = choice.distance
+    if nearest + first:
+        yield f"the baseline is {place(nearest)}"
+    further: dict[int, list[str]] = {}
+    for name, piece in sorted(choice.pieces.items()):
+        if piece.distance > nearest:
+            further.setdefault(piece.distance, []).append(name)
+    for distance, names in sorted(further.items()):
+        more = f" and {len(names) - _SHOWN} more" if len(names) > _SHOWN else ""
+        yield f"the baseline of {', '.join(names[:_SHOWN])}{more} is {place(distance)}"
 
 
 def _without_benchmarks(result: Result) -> bytes:
-    from dataclasses import replace
-
     from cachegrind_bench.model.codec import encode
 
     return encode(replace(result, benchmarks=()))
 
 
-def _passed_over(choice: Choice, candidate: Result) -> list[str]:
+def _passed_over(choice: Choice, candidate: Result, runs: Runs) -> list[str]:
     """Say which nearer runs there are that do not compare, and why."""
     from cachegrind_bench.compare.verdict import field_differences
+    from cachegrind_bench.render.numbers import counted
 
     found: list[str] = []
-    for run in choice.other_keys:
-        differences = field_differences(run.result.env.fields, candidate.env.fields)
+    for run in choice.other_keys[:_SHOWN]:
+        differences = field_differences(runs.result(run).env.fields, candidate.env.fields)
         told = ", ".join(f"{item.name} {item.base} → {item.candidate}" for item in differences) or "its key"
-        sha = "" if run.result.commit is None else run.result.commit.sha[:12]
+        sha = "" if run.commit is None else run.commit.sha[:12]
         found.append(f"a run of {sha} was passed over, measured under another key: {told}")
-    return found
+    more = len(choice.other_keys) - _SHOWN
+    return [*found, f"{counted(more, 'more run')} passed over, measured under other keys"] if more > 0 else found
 
 
 def _told(wanted: _Wanted) -> str:

@@ -1,6 +1,6 @@
-"""Which stored run a candidate is compared with: the nearest on a line of commits that was measured in the same way.
+"""Which stored runs a candidate is compared with: the nearest on a line of commits that was measured in the same way.
 
-Knows results and the order of commits; must not know where runs are stored or how commits are found.
+Knows runs of clean checkouts and the order of commits; must not know where runs are stored or how commits are found.
 """
 
 from __future__ import annotations
@@ -8,9 +8,12 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
-if TYPE_CHECKING:
-    from collections.abc import Callable, Iterable, Sequence
+from cachegrind_bench.model.result import Status
 
+if TYPE_CHECKING:
+    from collections.abc import Callable, Iterable, Mapping, Sequence
+
+    from cachegrind_bench.model.history import Point, Snapshot
     from cachegrind_bench.model.result import Result
 
 # How far back a baseline may lie: further away, a difference says little about the candidate.
@@ -18,35 +21,102 @@ MOST_ANCESTORS = 50
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class StoredRun:
-    """A run of a clean checkout as it is stored: the name of its record, and its result without profiles."""
+class Piece:
+    """One benchmark of a baseline, the run it is of, and how many commits that lies before the one that was wanted."""
 
-    name: str
-    result: Result
+    point: Point
+    run: Snapshot
+    distance: int
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Choice:
-    """The run to compare with, and so many commits it lies before the one that was wanted.
+    """What to compare with, by benchmark; nothing if there is nothing.
 
+    Shards and repeats of one commit are one baseline, and what the nearest commit lacks comes from one further back.
     `other_keys` are nearer runs that were passed over, as they do not compare with the candidate.
     """
 
-    run: StoredRun | None
-    distance: int
-    other_keys: tuple[StoredRun, ...]
+    pieces: Mapping[str, Piece]
+    other_keys: tuple[Snapshot, ...] = ()
+
+    @property
+    def distance(self) -> int:
+        """How many commits the nearest piece lies before the commit that was wanted; 0 if there is none."""
+        return min((piece.distance for piece in self.pieces.values()), default=0)
+
+    @property
+    def runs(self) -> tuple[Snapshot, ...]:
+        """The runs that the pieces are of, the nearest and of these the last first."""
+        found = {piece.run.uid: piece for piece in self.pieces.values()}
+        latest = sorted(found.values(), key=lambda piece: _age(piece.run), reverse=True)
+        return tuple(piece.run for piece in sorted(latest, key=lambda piece: piece.distance))
 
 
-def choose(shas: Sequence[str], runs_of: Callable[[str], Iterable[StoredRun]], key: str | None) -> Choice:
-    """Choose among the runs of these commits, nearest first; of one commit, the last that was measured.
+def of_commit(runs: Sequence[Snapshot], candidate: Result | None) -> Choice:
+    """Join the runs of one commit: those that compare with the candidate, else those measured like the last one."""
+    if not runs:
+        return Choice(pieces={})
+    keys = {run.env_key for run in runs}
+    last = max(runs, key=_age).env_key
+    key = last if candidate is None or candidate.env.key not in keys else candidate.env.key
+    return Choice(pieces=_joined(runs, key, {} if candidate is None else _keys(candidate), 0))
 
-    Only runs whose machine has this comparability key are taken, or any without one.
+
+def choose(shas: Iterable[str], runs_of: Callable[[str], Sequence[Snapshot]], candidate: Result) -> Choice:
+    """Choose among the runs of these commits, nearest first, until each benchmark of the candidate has one that compares.
+
+    Where nothing compares, what was measured on the same kind of machine is chosen all the same, as it tells what differs.
     """
-    passed_over: list[StoredRun] = []
+    wanted = _keys(candidate)
+    pieces: dict[str, Piece] = {}
+    second: dict[str, Piece] = {}
+    passed_over: list[Snapshot] = []
     for distance, sha in enumerate(shas):
-        runs = sorted(runs_of(sha), key=lambda run: (run.result.created_at, run.name), reverse=True)
-        for run in runs:
-            if key is None or run.result.env.key == key:
-                return Choice(run=run, distance=distance, other_keys=tuple(passed_over))
-        passed_over += runs[:1]
-    return Choice(run=None, distance=0, other_keys=tuple(passed_over))
+        runs = runs_of(sha)
+        here = _joined(runs, candidate.env.key, wanted, distance)
+        fitting = {name: piece for name, piece in here.items() if _fits(piece.point, wanted)}
+        if not pieces:
+            second = second or here
+            if fitting:
+                pieces = here
+            else:
+                passed_over += sorted((run for run in runs if run.env_key != candidate.env.key), key=_age)[-1:]
+        else:
+            pieces |= {name: piece for name, piece in fitting.items() if not _is_fit(pieces.get(name), wanted)}
+        if all(_is_fit(pieces.get(name), wanted) for name in wanted):
+            break
+    return Choice(pieces=pieces or second, other_keys=tuple(passed_over))
+
+
+def _joined(runs: Iterable[Snapshot], key: str, wanted: Mapping[str, str], distance: int) -> dict[str, Piece]:
+    """Return of each benchmark in the runs of this machine's key the last reading that fits, else the last that went well."""
+    found: dict[str, Piece] = {}
+    for run in sorted(runs, key=_age):
+        if run.env_key != key:
+            continue
+        for point in run.points:
+            known = found.get(point.id)
+            if known is None or _rank(point, wanted) >= _rank(known.point, wanted):
+                found[point.id] = Piece(point=point, run=run, distance=distance)
+    return found
+
+
+def _keys(candidate: Result) -> dict[str, str]:
+    return {benchmark.id: benchmark.key for benchmark in candidate.benchmarks}
+
+
+def _rank(point: Point, wanted: Mapping[str, str]) -> tuple[bool, bool]:
+    return _fits(point, wanted), point.status is Status.OK
+
+
+def _fits(point: Point, wanted: Mapping[str, str]) -> bool:
+    return point.status is Status.OK and wanted.get(point.id) == point.key
+
+
+def _is_fit(piece: Piece | None, wanted: Mapping[str, str]) -> bool:
+    return piece is not None and _fits(piece.point, wanted)
+
+
+def _age(run: Snapshot) -> tuple[str, str]:
+    return run.created_at, run.uid

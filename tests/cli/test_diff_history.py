@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING
 import pytest
 
 from cachegrind_bench.model.codec import encode
-from cachegrind_bench.model.result import Commit, comparability_key
+from cachegrind_bench.model.result import Commit, Status, comparability_key
 from cachegrind_bench.store.files import FileStore
 from cachegrind_bench.store.record import run_record
 from tests.unit.comparing import counts, measured
@@ -19,7 +19,11 @@ from tests.unit.repositories import PATH, Repository, git_environment
 from tests.unit.samples import result
 
 if TYPE_CHECKING:
+    from collections.abc import Iterator
+
+    from cachegrind_bench.model.history import Snapshot
     from cachegrind_bench.model.result import Result
+    from cachegrind_bench.store.protocol import Query
     from tests.cli.conftest import CommandLine
 
 pytestmark = pytest.mark.skipif(shutil.which("git", path=PATH) is None, reason="no git")
@@ -145,7 +149,7 @@ def test_a_baseline_that_is_searched_in_vain_is_told_loudly_and_fails_nothing(
 ) -> None:
     first = repository.commit("a")
     save(run(first, 1_000_000, valgrind="3.16.1"))
-    candidate = file("r.json", run(repository.commit("b"), 1_000_000))
+    candidate = file("r.json", run("f" * 40, 1_000_000))
     told = cg_bench("diff", "main", candidate)
     assert told.code == 0
     assert "no baseline: no run of main (" in told.out
@@ -153,6 +157,94 @@ def test_a_baseline_that_is_searched_in_vain_is_told_loudly_and_fails_nothing(
     assert told.err.startswith("cg-bench: warning: no baseline: ")
     assert cg_bench("diff", "main", candidate, "--require-baseline").code == 3
     assert cg_bench("diff", "main", candidate, "--limit", "Ir=5").code == 1
+
+
+def several(sha: str, at: str, **benchmarks: int | None) -> Result:
+    """Return a run of a commit at this time of 2026-02-01; None is a benchmark that failed."""
+    found = run(sha, 1, created_at=f"2026-02-01T{at}:00Z")
+    (one,) = found.benchmarks
+    failed = replace(one, status=Status.FAILED, counts=None, score=None, runs=(), error="it failed")
+    return replace(
+        found,
+        benchmarks=tuple(
+            replace(failed if ir is None else run(sha, ir).benchmarks[0], id=name) for name, ir in benchmarks.items()
+        ),
+    )
+
+
+def test_shards_and_repeats_of_one_commit_are_one_baseline(repository: Repository, cg_bench: CommandLine) -> None:
+    base = repository.commit("base")
+    save(
+        several(base, "00:00", a=1_000_000, b=2_000_000),
+        several(base, "01:00", c=3_000_000),
+        several(base, "02:00", a=None, b=None),
+    )
+    candidate = file("r.json", several("f" * 40, "03:00", a=1_000_000, b=2_020_000, c=3_000_000))
+    assert compared(cg_bench, "main", candidate) == (1, {"a": 0, "b": 10_000, "c": 0}, [])
+    assert compared(cg_bench, base, candidate)[1] == {"a": 0, "b": 10_000, "c": 0}
+    assert compared(cg_bench, candidate, base)[1] == {"a": 0, "b": -9_901, "c": 0}
+
+
+def test_what_the_nearest_commit_lacks_is_looked_for_further_back(
+    repository: Repository, cg_bench: CommandLine
+) -> None:
+    shas = [repository.commit(str(number)) for number in range(4)]
+    save(
+        several(shas[0], "00:00", a=900_000, b=2_000_000, c=3_000_000),
+        several(shas[1], "01:00", a=950_000, b=None),
+        several(shas[2], "02:00", a=1_000_000),
+        several(shas[3], "03:00", a=None),
+    )
+    candidate = file("r.json", several("f" * 40, "04:00", a=1_000_000, b=2_000_000, c=3_030_000, d=1))
+    code, changes, notices = compared(cg_bench, "main", candidate)
+    assert (code, changes) == (1, {"a": 0, "b": 0, "c": 10_000, "d": None})
+    assert notices == [
+        f"the baseline is {shas[2][:12]}, 1 commit before main ({shas[3][:12]})",
+        f"the baseline of b, c is {shas[0][:12]}, 3 commits before main ({shas[3][:12]})",
+    ]
+
+
+def test_a_benchmark_that_was_renamed_since_is_compared_by_its_present_name(
+    repository: Repository, cg_bench: CommandLine
+) -> None:
+    base = repository.commit("base")
+    save(several(base, "00:00", old=1_000_000, b=5))
+    assert cg_bench("history", "rename", "old", "new").code == 0
+    candidate = file("r.json", several("f" * 40, "03:00", new=1_010_000, b=5))
+    assert compared(cg_bench, "main", candidate)[:2] == (1, {"new": 10_000, "b": 0})
+
+
+def test_a_candidate_at_the_end_of_the_branch_is_compared_with_what_was_before(
+    repository: Repository, cg_bench: CommandLine
+) -> None:
+    first, second = repository.commit("a"), repository.commit("b")
+    own = run(second, 1_010_000)
+    save(run(first, 1_000_000), own)
+    for base in ("merge-base:main", "main"):
+        code, changes, notices = compared(cg_bench, base, file("r.json", own))
+        assert (code, changes) == (1, {"a": 10_000})
+        assert notices[0].endswith(f"({second[:12]}) itself: it is compared with what was before")
+        assert notices[1].startswith(f"the baseline is {first[:12]}, 1 commit before ")
+    changed = file("r.json", run(second, 1_030_000, dirty=True))
+    assert compared(cg_bench, "main", changed)[1] == {"a": 19_802}
+
+
+def test_a_store_is_asked_twice_however_far_back_the_baseline_lies(
+    repository: Repository, cg_bench: CommandLine, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    shas = [repository.commit(str(number)) for number in range(12)]
+    save(run(shas[0], 1_000_000), *(run(sha, 5, valgrind="3.16.1") for sha in shas[1:]))
+    asked: list[Query] = []
+    snapshots = FileStore.snapshots
+
+    def noted(store: FileStore, query: Query) -> Iterator[Snapshot]:
+        asked.append(query)
+        return snapshots(store, query)
+
+    monkeypatch.setattr(FileStore, "snapshots", noted)
+    code, changes, notices = compared(cg_bench, "main", file("r.json", run("f" * 40, 1_010_000)))
+    assert (code, changes, len(asked)) == (1, {"a": 10_000}, 2)
+    assert notices[-1] == "6 more runs passed over, measured under other keys"
 
 
 def test_a_commit_that_was_not_measured_is_an_error_that_says_what_to_do(

@@ -5,15 +5,18 @@ from __future__ import annotations
 from dataclasses import replace
 from typing import TYPE_CHECKING
 
-from cachegrind_bench.history.baseline import StoredRun, choose
+from cachegrind_bench.history.baseline import choose, of_commit
 from cachegrind_bench.history.series import LeftOut, series_set
 from cachegrind_bench.model.history import CommitNote, Point, Snapshot
 from cachegrind_bench.model.result import Commit, Score, Status
 from cachegrind_bench.model.score import CostModel
-from tests.unit.comparing import counts
+from cachegrind_bench.store.reading import snapshot
+from cachegrind_bench.store.record import run_record
+from tests.unit.comparing import counts, measured
 from tests.unit.samples import result
 
 if TYPE_CHECKING:
+    from cachegrind_bench.history.baseline import Choice
     from cachegrind_bench.history.series import SeriesSet
 
 KEY = "0123456789ab"
@@ -112,26 +115,45 @@ def test_without_a_repository_commits_are_in_the_order_of_their_times() -> None:
 # The choice of a baseline
 
 
-def stored(name: str, *, key: str = KEY, created_at: str = "2026-02-01T00:00:00Z") -> StoredRun:
-    found = result(created_at=created_at)
-    return StoredRun(name=name, result=replace(found, env=replace(found.env, key=key)))
+CANDIDATE = result(measured("a", counts(1)), measured("b", counts(1)))
+
+
+def stored(uid: str, *names: str, key: str | None = None, created_at: str = "2026-02-01T00:00:00Z") -> Snapshot:
+    found = snapshot(run_record(replace(CANDIDATE, benchmarks=tuple(measured(name, counts(1)) for name in names))))
+    return replace(found, uid=uid, env_key=key or found.env_key, created_at=created_at)
+
+
+def chosen(choice: Choice) -> dict[str, tuple[str, int]]:
+    return {name: (piece.run.uid, piece.distance) for name, piece in choice.pieces.items()}
 
 
 def test_the_nearest_run_of_the_same_key_is_chosen_and_others_are_told() -> None:
-    other, fitting = stored("other", key="f" * 12), stored("fitting")
-    runs = {"b": [other], "c": [fitting], "d": [stored("further")]}
-    found = choose(["a", "b", "c", "d"], lambda name: runs.get(name, []), KEY)
-    assert (found.run, found.distance, found.other_keys) == (fitting, 2, (other,))
+    other, fitting = stored("other", "a", "b", key="f" * 12), stored("fitting", "a", "b")
+    runs = {"b": [other], "c": [fitting], "d": [stored("further", "a", "b")]}
+    found = choose(["a", "b", "c", "d"], lambda name: runs.get(name, []), CANDIDATE)
+    assert chosen(found) == {"a": ("fitting", 2), "b": ("fitting", 2)}
+    assert (found.distance, found.other_keys, found.runs) == (2, (other,), (fitting,))
 
 
-def test_of_one_commit_the_last_run_is_chosen() -> None:
-    old, new = stored("z", created_at="2026-02-01T00:00:00Z"), stored("a", created_at="2026-02-02T00:00:00Z")
-    assert choose(["a"], lambda _: [new, old], KEY).run == new
-    assert choose(["a"], lambda _: [old, new], None).run == new
+def test_of_one_commit_the_last_run_of_each_benchmark_is_chosen() -> None:
+    old, new = stored("z", "a", "b"), stored("y", "a", created_at="2026-02-02T00:00:00Z")
+    for runs in ([new, old], [old, new]):
+        assert chosen(choose(["x"], {"x": runs}.__getitem__, CANDIDATE)) == {"a": ("y", 0), "b": ("z", 0)}
+        assert chosen(of_commit(runs, None)) == {"a": ("y", 0), "b": ("z", 0)}
 
 
 def test_where_nothing_fits_there_is_no_baseline() -> None:
-    other = stored("other", key="f" * 12)
-    found = choose(["a", "b"], lambda name: [other] if name == "b" else [], KEY)
-    assert (found.run, found.other_keys) == (None, (other,))
-    assert choose(["b"], lambda _: [other], None).run == other
+    other = stored("other", "a", key="f" * 12)
+    found = choose(["a", "b"], lambda name: [other] if name == "b" else [], CANDIDATE)
+    assert (chosen(found), found.other_keys, found.runs, found.distance) == ({}, (other,), (), 0)
+    assert chosen(of_commit([other], CANDIDATE)) == {"a": ("other", 0)}
+    assert chosen(of_commit([], CANDIDATE)) == {}
+
+
+def test_where_only_the_machine_fits_that_run_is_chosen_as_it_tells_what_differs() -> None:
+    near = stored("near", "a", "b")
+    near = replace(near, points=tuple(replace(point, key="f" * 12) for point in near.points))
+    assert chosen(choose(["x", "y"], lambda name: [near] if name == "y" else [], CANDIDATE)) == {
+        "a": ("near", 1),
+        "b": ("near", 1),
+    }

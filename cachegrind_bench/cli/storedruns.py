@@ -1,0 +1,70 @@
+"""Stored runs as the sides of a comparison need them: by commit, and several of them as one result file."""
+
+from __future__ import annotations
+
+import io
+from dataclasses import replace
+from typing import TYPE_CHECKING
+
+from cachegrind_bench.cli.history_runs import name_of
+
+if TYPE_CHECKING:
+    from collections.abc import Iterable
+
+    from cachegrind_bench.history.baseline import Choice
+    from cachegrind_bench.model.history import Snapshot
+    from cachegrind_bench.model.result import Result
+    from cachegrind_bench.model.resultfile import ResultFile
+    from cachegrind_bench.store.protocol import Store
+
+
+class Runs:
+    """The runs of clean checkouts in a store, by commit."""
+
+    def __init__(self, store: Store) -> None:
+        self._store = store
+        self._found: dict[str, list[Snapshot]] = {}
+
+    def look_up(self, shas: Iterable[str]) -> None:
+        """Read what there is of these commits, all at once: a store may be far away."""
+        from cachegrind_bench.store.protocol import Query
+
+        wanted = frozenset(shas) - self._found.keys()
+        self._found |= {sha: [] for sha in wanted}
+        for run in self._store.snapshots(Query(shas=wanted)) if wanted else ():
+            if run.commit is not None and not run.commit.dirty:
+                self._found[run.commit.sha].append(run)
+
+    def of(self, sha: str) -> list[Snapshot]:
+        """Return the runs of this commit."""
+        self.look_up([sha])
+        return self._found[sha]
+
+    def opened(self, choice: Choice) -> ResultFile:
+        """Open what was chosen, as one result, with profiles where the store keeps them."""
+        from cachegrind_bench.model.codec import decode, encode
+        from cachegrind_bench.model.resultfile import open_result
+        from cachegrind_bench.store.reading import renames_in
+
+        names = [name_of(run) for run in choice.runs]
+        stored = {record.name: record.data for record in self._store.read(names)}
+        data = {name: self._store.profile(name) or stored[name] for name in names}
+        whole = open_result(io.BytesIO(data[names[0]]), names[0])
+        if len(names) == 1 and {item.id for item in whole.result.benchmarks} == choice.pieces.keys():
+            return whole
+        renames = renames_in(self._store)
+        known = {
+            (name, called): replace(benchmark, id=called)
+            for name in names
+            for benchmark in decode(data[name], name).benchmarks
+            for called in (benchmark.id, renames.get(benchmark.id, benchmark.id))
+        }
+        benchmarks = tuple(known[name_of(piece.run), called] for called, piece in sorted(choice.pieces.items()))
+        return open_result(io.BytesIO(encode(replace(whole.result, benchmarks=benchmarks))), names[0])
+
+    def result(self, run: Snapshot) -> Result:
+        """Return the result of a run, without profiles."""
+        from cachegrind_bench.model.codec import decode
+
+        name = name_of(run)
+        return decode(next(self._store.read([name])).data, name)
