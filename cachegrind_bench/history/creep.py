@@ -18,7 +18,7 @@ if TYPE_CHECKING:
 
     from cachegrind_bench.history.steps import Step
 
-# A level is the median of so many readings, or of half of them if there are fewer than twice as many.
+# A level is the median of so many readings, and two levels are compared.
 _READINGS = 5
 # Single rises are to blame if they are so many times what is usual, and make up this share of the whole.
 _CLEARLY = 4
@@ -46,11 +46,10 @@ def within_budget(values: Sequence[int], budget: int) -> bool:
 
 def find_creep(values: Sequence[int], steps: Sequence[Step], budget: int) -> Creep | None:
     """Compare the last level with the best. Over the budget (in ppm) it must be both as measured, and without steps."""
-    if within_budget(values, budget):
+    if len(values) < 2 * _READINGS or within_budget(values, budget):
         return None
     flat = levelled(values, steps)
-    window = max(1, min(_READINGS, len(values) // 2))
-    measured, levels = _running(values, window), _running(flat, window)
+    measured, levels = _running(values, _READINGS), _running(flat, _READINGS)
     best_so_far = list(accumulate(levels, min))
     over = [_beyond(best, level, budget) for best, level in zip(best_so_far, levels, strict=True)]
     if not over[-1] or not _beyond(min(measured), measured[-1], budget):
@@ -59,10 +58,10 @@ def find_creep(values: Sequence[int], steps: Sequence[Step], budget: int) -> Cre
     while over[since - 1]:  # the first level is the best so far: it is never over
         since -= 1
     lowest = best_so_far[-1]
-    place = max(number for number, level in enumerate(levels) if level == lowest) + window // 2
+    place = max(number for number, level in enumerate(levels) if level == lowest) + _READINGS // 2
     return Creep(
         best=place,
-        over=since + window - 1,
+        over=since + _READINGS - 1,
         before=lowest,
         after=levels[-1],
         rises=_rises(flat, place, levels[-1] - lowest),

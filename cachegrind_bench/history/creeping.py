@@ -15,7 +15,7 @@ from cachegrind_bench.history.partition import median
 from cachegrind_bench.history.values import Finding, Kind, State
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator, Sequence
+    from collections.abc import Collection, Iterator, Sequence
 
     from cachegrind_bench.history.accepted import Accepted
     from cachegrind_bench.history.creep import Creep
@@ -23,11 +23,14 @@ if TYPE_CHECKING:
     from cachegrind_bench.history.values import CommitNote, Reading
 
 
+_STAYS = 75  # percent of the budget
+
+
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Epoch:
     """Readings that compare, of which those before place `start` cannot be judged, and what a best level begins with.
 
-    `released` is the place of the last release on the line of commits, or -1; those of `accepted` changes are in order.
+    `known` are the findings of the previous report. `released` is the place of the last release on the line of commits, or -1; those of `accepted` changes are in order.
     """
 
     readings: Sequence[Reading]
@@ -37,6 +40,7 @@ class Epoch:
     accepted: Sequence[tuple[int, Accepted]]
     budget: int
     least: int
+    known: Collection[str] = ()
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -52,18 +56,21 @@ class _Part:
 def creep_findings(benchmark: str, key: str, epoch: Epoch, steps: Sequence[Step]) -> Iterator[Finding]:
     """Return the creep there is now, and that which ended with an accepted change; no part of it is in `steps`."""
     values = [reading.value for reading in epoch.readings]
-    if within_budget(values[epoch.start :], epoch.budget):
+    if within_budget(values[epoch.start :], epoch.budget * _STAYS // 100):
         return
     for part in _parts(epoch):
         own = [step for step in steps if part.start < step.at < part.stop]
         moved = [_moved(step, part.start) for step in own]
-        found = find_creep(values[part.start : part.stop], moved, epoch.budget)
+        name = identity(Kind.CREEP, benchmark, key, part.anchor)
+        # What was told once stays until it is clearly less, or a level near the budget would be news again and again.
+        budget = epoch.budget * _STAYS // 100 if name in epoch.known else epoch.budget
+        found = find_creep(values[part.start : part.stop], moved, budget)
         if found is None or (part.accepted and _is_gone(values, part, found, steps, epoch)):
             continue
         # A change that was accepted as a step says nothing about what crept before it.
         accepted = part.accepted and not any(_explains(step, part.accepted[0], epoch) for step in steps)
         yield Finding(
-            id=identity(Kind.CREEP, benchmark, key, part.anchor),
+            id=name,
             kind=Kind.CREEP,
             state=State.ACKNOWLEDGED if accepted else State.OPEN,
             benchmark=benchmark,

@@ -12,7 +12,7 @@ from cachegrind_bench.errors import UsageError
 from cachegrind_bench.history.accepted import accepted_here
 from cachegrind_bench.history.creeping import Epoch, creep_findings
 from cachegrind_bench.history.identity import known_identity
-from cachegrind_bench.history.life import aged, recovery
+from cachegrind_bench.history.life import aged, current_keys, recovery, times_of
 from cachegrind_bench.history.noise import MILLION
 from cachegrind_bench.history.stability import WINDOW, unsteady
 from cachegrind_bench.history.steps import find_steps
@@ -85,7 +85,7 @@ def find(
         return ()
     here = accepted_here(series.id, line, accepted)
     released = _released(line, releases, series.readings[-1].index)
-    newest_key = rows[series.readings[-1].key]
+    current = current_keys(series.readings)
     found: list[Finding] = []
     for key, readings in rows.items():
         row = _Row(
@@ -99,11 +99,11 @@ def find(
             options=limits,
         )
         # What is no longer measured in this way has no level now.
-        current = readings[-1].index >= newest_key[0].index
-        found += _findings(row, released if current else None)
+        found += _findings(row, released if key in current else None)
     last = series.readings[-1].index if newest is None else newest
+    times = times_of(line) if found else []
     told = [
-        aged(finding, series, line, previous=previous, newest=last)
+        aged(finding, series, times, previous=previous, newest=last)
         for finding in (_narrowest(found) if len(rows) > 1 else found)
     ]
     return tuple(sorted(told, key=lambda finding: (finding.index, finding.kind.value, finding.id)))
@@ -141,6 +141,7 @@ def _findings(row: _Row, released: int | None) -> list[Finding]:
             accepted=row.accepted,
             budget=row.options.creep_budget,
             least=least,
+            known=row.previous or (),
         )
         found += creep_findings(row.benchmark, row.key, epoch, steps)
     return found

@@ -6,7 +6,7 @@ import hashlib
 import json
 from typing import TYPE_CHECKING
 
-from cachegrind_bench.history.values import Kind
+from cachegrind_bench.history.values import Kind, State
 
 if TYPE_CHECKING:
     from collections.abc import Collection, Iterable, Mapping
@@ -42,6 +42,8 @@ def told_before(findings: Iterable[Finding], renames: Mapping[str, str], anchors
     """
     known: dict[str, bool] = {}
     for finding in findings:
+        if finding.kind is Kind.UNSTABLE and finding.state is State.RECOVERED:
+            continue  # it has one name for ever, and its return is news
         names = [finding.id]
         if finding.benchmark in renames:
             step = finding.kind in (Kind.REGRESSION, Kind.IMPROVEMENT)

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from dataclasses import replace
 from datetime import UTC, datetime, timedelta
+from itertools import accumulate
 from typing import TYPE_CHECKING
 
 from cachegrind_bench.history.noise import MILLION
@@ -15,7 +16,7 @@ if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence
 
     from cachegrind_bench.history.steps import Step
-    from cachegrind_bench.history.values import CommitNote, Finding, Series
+    from cachegrind_bench.history.values import CommitNote, Finding, Reading, Series
 
 # Where no previous report is known, what the newest commits brought is new.
 _NEW_FOR = timedelta(hours=24)
@@ -23,6 +24,8 @@ _NEW_FOR = timedelta(hours=24)
 _RETIRED_AFTER = timedelta(days=30)
 # For times that nobody can read; before this, subtracting days could leave the calendar.
 _EARLIEST = datetime(1970, 1, 1, tzinfo=UTC)
+# A machine is still measured if it had one of the last so many commits: two that take turns seldom leave out more.
+_TURNS = 4
 # The level now is the median of so many readings.
 _READINGS = 5
 
@@ -51,12 +54,14 @@ def _is_back(level: int, step: Step, least: int) -> bool:
 def aged(
     finding: Finding,
     series: Series,
-    line: Sequence[CommitNote],
+    times: Sequence[datetime],
     *,
     previous: Mapping[str, bool] | None,
     newest: int,
 ) -> Finding:
-    """Return an open finding as new or outdated, if it is. `newest` is the place of the newest commit measured on the line.
+    """Return an open finding as new or outdated, if it is.
+
+    `times` are those of the commits, and `newest` the place of the newest that was measured.
 
     `previous` tells of each finding of the previous report whether it was confirmed: what became so since is news. One whose
     key has not been measured for many readings is outdated, and that of a benchmark which is no longer run: nothing that is
@@ -66,21 +71,32 @@ def aged(
         return finding
     later = [reading for reading in series.readings if reading.index > finding.index]
     same = [number for number, reading in enumerate(later) if reading.key == finding.key]
-    if len(later) - (same[-1] + 1 if same else 0) >= WINDOW or is_retired(series, line, newest):
+    if len(later) - (same[-1] + 1 if same else 0) >= WINDOW or is_retired(series, times, newest):
         return replace(finding, state=State.OUTDATED)
     if previous is not None:
         new = finding.id not in previous or (finding.confirmed and not previous[finding.id])
     else:
         step = finding.kind in (Kind.REGRESSION, Kind.IMPROVEMENT)
         told = later[same[0]].index if step and finding.confirmed and same else finding.index
-        new = moment(line[newest]) - moment(line[told]) <= _NEW_FOR
+        new = times[newest] - times[told] <= _NEW_FOR
     return replace(finding, state=State.NEW) if new else finding
 
 
-def is_retired(series: Series, line: Sequence[CommitNote], newest: int) -> bool:
+def current_keys(readings: Sequence[Reading]) -> frozenset[str]:
+    """Return the keys that are still measured: that of the newest reading, and of machines that take turns with it."""
+    lately = sorted({reading.index for reading in readings})[-_TURNS:]
+    return frozenset(reading.key for reading in readings if reading.index >= lately[0]) if lately else frozenset()
+
+
+def is_retired(series: Series, times: Sequence[datetime], newest: int) -> bool:
     """Tell whether the newest commit that was measured is so much younger than the last this benchmark was run at."""
     last = series.last_run
-    return last >= 0 and moment(line[newest]) - moment(line[last]) > _RETIRED_AFTER
+    return last >= 0 and times[newest] - times[last] > _RETIRED_AFTER
+
+
+def times_of(line: Sequence[CommitNote]) -> list[datetime]:
+    """Return when each commit was on the line: its time, but not after that of a later one, as clocks are wrong."""
+    return list(accumulate(map(moment, reversed(line)), min))[::-1]
 
 
 def moment(note: CommitNote) -> datetime:

@@ -46,7 +46,7 @@ def series_set(
 ) -> SeriesSet:
     """Arrange runs along a line of commits, or if it is not known, in the order of the commits' times.
 
-    Of several runs of one commit under one key the last counts in which a benchmark did not fail. Values are
+    Of several runs of one commit under one key the last counts in which a benchmark did not fail, on each machine. Values are
     scores under `model`, or under the one of the newest reading of each benchmark.
     """
     runs = sorted(snapshots, key=lambda run: (run.created_at, run.uid))
@@ -56,20 +56,28 @@ def series_set(
     clean = [run for run in runs if run.commit is not None and not run.commit.dirty]
     on_line = [(place[run.commit.sha], run) for run in clean if run.commit is not None and run.commit.sha in place]
     readings: dict[str, dict[tuple[int, str], tuple[Snapshot, Point]]] = {}
-    failed: dict[str, set[int]] = {}
+    failed: dict[str, set[tuple[int, str]]] = {}
+    fine: set[tuple[str, int, str]] = set()
     differing: set[tuple[str, str]] = set()
     for index, run in on_line:
         for point in run.points:
             if point.counts is None:
-                failed.setdefault(point.id, set()).add(index)
+                failed.setdefault(point.id, set()).add((index, run.env_key))
                 continue
+            fine.add((point.id, index, run.env_key))
             at = readings.setdefault(point.id, {})
             earlier = at.get((index, point.key))
             if earlier is not None and earlier[1].counts != point.counts:
                 differing.add((point.id, commits[index].sha))
             at[index, point.key] = run, point
     found = [
-        _series(name, readings.get(name, {}), failed.get(name, set()), commits, model)
+        _series(
+            name,
+            readings.get(name, {}),
+            {index for index, key in failed.get(name, ()) if (name, index, key) not in fine},
+            commits,
+            model,
+        )
         for name in sorted(readings.keys() | failed.keys())
     ]
     left_out = LeftOut(
@@ -103,9 +111,7 @@ def _series(
         for (index, _), (run, point) in sorted(at.items(), key=lambda item: item[0])
         if point.counts is not None
     ]
-    return Series(
-        id=name, model=weights.name, readings=tuple(readings), failed=tuple(sorted(failed - {index for index, _ in at}))
-    )
+    return Series(id=name, model=weights.name, readings=tuple(readings), failed=tuple(sorted(failed)))
 
 
 def _line_of(runs: Sequence[Snapshot]) -> tuple[CommitNote, ...]:

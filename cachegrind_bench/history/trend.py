@@ -9,10 +9,11 @@ from bisect import bisect_left, bisect_right
 from collections import Counter
 from datetime import timedelta
 from fractions import Fraction
-from itertools import accumulate, pairwise
+from itertools import pairwise
+from operator import attrgetter
 from typing import TYPE_CHECKING
 
-from cachegrind_bench.history.life import is_retired, moment
+from cachegrind_bench.history.life import current_keys, is_retired, times_of
 from cachegrind_bench.history.report import STANDING, WORSE, Against, Headline, Health, Row, Trend, relative
 from cachegrind_bench.history.values import Kind, State
 
@@ -31,7 +32,7 @@ _KINDS = {Kind.REGRESSION: 0, Kind.CREEP: 1, Kind.UNSTABLE: 2, Kind.IMPROVEMENT:
 def window(line: Sequence[CommitNote], *, since: datetime | None = None, last: int | None = None) -> int:
     """Return the index of the first commit that is neither before `since` nor before the `last` so many."""
     by_count = max(0, len(line) - last) if last is not None else 0
-    by_time = bisect_left(_times(line), since) if since is not None else 0
+    by_time = bisect_left(times_of(line), since) if since is not None else 0
     return max(by_count, by_time)
 
 
@@ -48,7 +49,7 @@ def trend(
 
     `compared` tells that an earlier report said what is new.
     """
-    line, times = found.line, _times(found.line)
+    line, times = found.line, times_of(found.line)
     places = {note.sha: number for number, note in enumerate(line)}
     ids = {series.id for series in found.series}
     told = tuple(sorted((finding for finding in findings if finding.benchmark in ids), key=_order))
@@ -61,7 +62,7 @@ def trend(
     for finding in told:
         by_benchmark[finding.benchmark].append(finding)
     rows = [
-        _row(series, by_benchmark[series.id], line=line, times=times, release=release, first=first, ran=ran)
+        _row(series, by_benchmark[series.id], times=times, release=release, first=first, ran=ran)
         for series in found.series
     ]
     rows.sort(key=_by_impact)
@@ -84,7 +85,6 @@ def _row(
     series: Series,
     findings: list[Finding],
     *,
-    line: Sequence[CommitNote],
     times: list[datetime],
     release: tuple[int, str] | None,
     first: int,
@@ -106,7 +106,7 @@ def _row(
         return against(bisect_right(times, times[-1] - timedelta(days=number)) - 1) if times else None
 
     last_run = series.last_run
-    retired = is_retired(series, line, ran)
+    retired = is_retired(series, times, ran)
     changes = (now.index for then, now in pairwise(readings) if then.key != now.key)
     standing = (finding for finding in findings if finding.state in STANDING and finding.kind in WORSE)
     return Row(
@@ -135,15 +135,15 @@ def _one_line(readings: Sequence[Reading]) -> tuple[Reading, ...]:
     shown as one benchmark that goes to and fro.
     """
     found: list[Reading] = []
-    rest = list(readings)
-    while rest:
+    end = len(readings)
+    while end:
+        rest = readings[:end]
         number = Counter(reading.key for reading in rest)
         last = {reading.key: reading.index for reading in rest}
-        newest = next(reading.index for reading in rest if reading.key == rest[-1].key)
-        main = max((key for key in number if last[key] >= newest), key=lambda key: (number[key], last[key], key))
+        _, _, main = max((number[key], last[key], key) for key in current_keys(rest))
         own = [reading for reading in rest if reading.key == main]
-        found[:0] = own
-        rest = [reading for reading in rest if reading.index < own[0].index]
+        found = [*own, *found]
+        end = bisect_left(rest, own[0].index, key=attrgetter("index"))
     return tuple(found)
 
 
@@ -196,8 +196,3 @@ def _health(rows: Sequence[Row], findings: Sequence[Finding], left_out: LeftOut)
         elsewhere=left_out.elsewhere,
         without_commit=left_out.without_commit,
     )
-
-
-def _times(line: Sequence[CommitNote]) -> list[datetime]:
-    """Return when each commit was on the line: its time, but not before that of any earlier one, as clocks are wrong."""
-    return list(accumulate(map(moment, line), max))

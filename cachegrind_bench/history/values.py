@@ -34,7 +34,7 @@ class Reading:
 class Series:
     """The readings of one benchmark, one for each commit that was measured and each key, oldest first, then by key.
 
-    `failed` are the indices of commits at which it was run and did not succeed. Readings of different keys do not
+    `failed` are the indices of commits at which it was run and did not succeed, on one machine at least. Readings of different keys do not
     compare: whoever judges splits the series where the key changes.
     """
 

@@ -5,6 +5,7 @@ from __future__ import annotations
 import random
 import sys
 import time
+from dataclasses import replace
 
 import pytest
 
@@ -417,3 +418,38 @@ def test_a_thousand_steady_benchmarks_take_less_than_a_second() -> None:
     for _ in range(1000):
         assert found(steady, commits=commits) == ()
     assert time.process_time() - start < (1 if sys.gettrace() is None else 10)
+
+
+def test_a_creep_that_was_told_stays_until_it_is_clearly_less() -> None:
+    values = [100_000] * 20 + [100_000 + 100 * n for n in range(20)] + [101_950] * 10
+    assert found(values, previous={}) == ()
+    (creep,) = found(values, options=Options(creep_budget=19_000))
+    assert brief(found(values, previous={creep.id: True})) == [("creep", "open", 38)]
+    assert found([*values, *[101_400] * 10], previous={creep.id: True}) == ()
+
+
+def test_a_few_readings_are_no_creep() -> None:
+    assert found([1000, 1030, 1000, 1030, 1000, 1030]) == ()
+
+
+def test_who_became_unstable_again_is_news() -> None:
+    jumping, steady = [1000, 1100] * 15, [1000] * 40
+    before = found([*jumping, *steady])
+    assert [finding.state for finding in before] == [State.RECOVERED]
+    again = found([*jumping, *steady, *jumping], previous=told_before(before, {}, ()))
+    assert [(finding.kind, finding.state) for finding in again] == [(Kind.UNSTABLE, State.NEW)]
+
+
+def test_what_crept_under_a_key_counts_while_that_key_is_still_measured() -> None:
+    values = [1000 + 2 * n for n in range(20)] + [5000] * 10
+    creeping = found(series(values, keys=[KEY] * 20 + [OTHER] * 10))
+    assert creeping == ()
+    values += [1040]
+    assert brief(found(series(values, keys=[KEY] * 20 + [OTHER] * 10 + [KEY]))) == [("creep", "open", 15)]
+
+
+def test_a_commit_dated_in_the_future_is_not_new_for_ever() -> None:
+    values = [1000] * 10 + [1010] * 20
+    commits = line(30)
+    commits[11] = replace(commits[11], committed_at="9999-12-31T00:00:00Z")
+    assert brief(found(values, commits=commits)) == [("regression", "open", 10)]

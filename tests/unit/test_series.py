@@ -112,6 +112,12 @@ def test_without_a_repository_commits_are_in_the_order_of_their_times() -> None:
     assert values(found) == {"a": [(0, 1), (1, 3)]}
 
 
+def test_what_fails_on_one_machine_has_failed_whatever_others_say() -> None:
+    runs = [run(0, point(5)), replace(run(0, failure(), uid="b"), env_key="f" * 12), run(1, failure(), uid="c")]
+    (found,) = series_set([*runs, run(1, point(5), uid="d")], line(2)).series
+    assert found.failed == (0,)
+
+
 # The choice of a baseline
 
 

@@ -210,6 +210,47 @@ def test_what_is_no_trend_report_is_refused_by_name(data: bytes) -> None:
         document.findings(data, path="previous.json")
 
 
+def test_of_two_machines_that_take_turns_one_is_shown() -> None:
+    item = series("a", [1000, 2000] * 10)
+    item = replace(
+        item,
+        readings=tuple(
+            replace(one, key=trending.KEY if one.index % 2 else trending.OTHER_KEY) for one in item.readings
+        ),
+    )
+    (row,) = arranged([item], [], 20).rows
+    assert [reading.key for reading in row.readings] == [trending.OTHER_KEY] + [trending.KEY] * 10
+    assert row.key_changes == (1,)
+    assert row.day is not None
+    assert row.day.comparable
+
+
+def test_the_newest_key_is_shown_though_others_had_more_readings() -> None:
+    item = series("a", [1000] * 20)
+    readings = [replace(one, key=trending.KEY if one.index < 12 else trending.OTHER_KEY) for one in item.readings]
+    again = replace(readings[2], key=trending.OTHER_KEY)
+    item = replace(item, readings=(*readings[:3], again, *readings[3:]))
+    (row,) = arranged([item], [], 20).rows
+    assert row.latest is not None
+    assert (row.latest.index, row.latest.key) == (19, trending.OTHER_KEY)
+
+
+def test_what_came_back_in_part_has_less_impact() -> None:
+    item = series("a", [1000] * 5 + [2000] * 5 + [1100] * 5)
+    found = finding(item, 5, Kind.REGRESSION, State.OPEN)
+    (row,) = arranged([item], [found], 15).rows
+    assert row.latest is not None
+    assert row.impact == Fraction(row.latest.value - found.before, found.before)
+
+
+def test_a_benchmark_that_was_not_run_for_long_is_not_missed_any_more() -> None:
+    line = days("2026-01-01", "2026-01-20", "2026-02-01", "2026-02-06")
+    for length, missing, retired in ((4, (), ("b",)), (3, (), ("b",)), (2, ("b",), ())):
+        items = [series("a", [1000] * length), series("b", [1000])]
+        health = arranged(items, [], length, line=line[:length]).health
+        assert (health.missing, health.retired) == (missing, retired)
+
+
 # --- Markdown ------------------------------------------------------------------------------------------------------------
 
 
