@@ -84,7 +84,8 @@ def command(**options: Any) -> int:
         )
     _write(view, options)
     if not view.headline.measured:
-        output.write_error(f"cg-bench: warning: {found.store} has no run of these commits\n")
+        which = "in which anything went well" if found.set.series else "of these commits"
+        output.write_error(f"cg-bench: warning: {found.store} has no run {which}\n")
         return _UNDECIDED if options["fail_on"] != "never" else 0
     new = [item for item in found.findings if item.kind is Kind.REGRESSION and item.state is State.NEW]
     return int(options["fail_on"] == "new-regression" and any(item.confirmed for item in new))
@@ -102,6 +103,7 @@ def _view(found: Found, options: dict[str, Any]) -> Trend:
         store=found.store,
         branch=found.branch,
         commit_url=options["commit_url"] or _commit_url(),
+        notes=found.notes,
     )
     first = window(found.set.line, since=since, last=options["last"])
     return trend(
@@ -110,7 +112,7 @@ def _view(found: Found, options: dict[str, Any]) -> Trend:
         provenance,
         releases=found.releases,
         first=first,
-        compared=options["previous"] is not None,
+        compared=found.compared,
     )
 
 

@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING, Any, TypeVar
 
 import click
 
+from cachegrind_bench.cli import output
 from cachegrind_bench.cli.options import working_directory
 from cachegrind_bench.cli.storing import opened_store, store_option
 from cachegrind_bench.errors import FileFormatError, MeasurementError, UsageError
@@ -50,7 +51,10 @@ _OPTIONS = (
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Found:
-    """All series along a line of commits, what was found in them, and the accepted changes that concern none of it."""
+    """All series along a line of commits, what was found in them, and the accepted changes that concern none of it.
+
+    `compared` tells that there was a previous report; `notes` are names and values of what was judged by.
+    """
 
     repository: Repository
     store: str
@@ -59,6 +63,8 @@ class Found:
     releases: tuple[Release, ...]
     findings: tuple[Finding, ...]
     idle: tuple[Accepted, ...]
+    compared: bool
+    notes: tuple[tuple[str, str], ...]
 
 
 def trending_options(function: Function) -> Function:
@@ -116,6 +122,11 @@ def find_all(options: Mapping[str, Any], model: CostModel | None = None) -> Foun
         set=found,
         releases=tags,
         findings=tuple(findings),
+        compared=earlier is not None,
+        notes=(
+            *((name, options[key]) for name, key in (("Smallest step", "min_step"), ("Creep budget", "creep_budget"))),
+            ("Accepted changes", str(len(accepted))),
+        ),
         idle=without_effect(accepted, found.line, {series.id for series in found.series} if pattern is None else None),
     )
 
@@ -166,13 +177,16 @@ def _accepted(repository: Repository, name: str | None) -> tuple[Accepted, ...]:
 
 
 def _previous(name: str | None) -> tuple[Finding, ...] | None:
-    """Return the findings of an earlier report."""
+    """Return the findings of an earlier report; None if there is none, as on the first night."""
     from cachegrind_bench.render.trend.document import findings
 
     if name is None:
         return None
     try:
         data = Path(name).read_bytes()
+    except FileNotFoundError:
+        output.write_error(f"cg-bench: there is no previous report {name}: new is what came with the newest day\n")
+        return None
     except OSError as error:
         raise UsageError(f"cannot read {name}: {error.strerror}") from error
     return findings(data, path=name)

@@ -76,6 +76,22 @@ def test_what_was_in_the_last_report_is_not_new_and_only_what_is_new_fails(
     assert cg_bench("trend", "--previous", "last.json", "--fail-on", "new-regression").code == 0
 
 
+def test_on_the_first_night_there_is_no_previous_report(repository: Repository, cg_bench: CommandLine) -> None:
+    del repository
+    told = cg_bench("trend", "--previous", "t.json", "--json", "t.json")
+    assert (told.code, "within a day of the newest commit" in told.out) == (0, True)
+    assert told.err == "cg-bench: there is no previous report t.json: new is what came with the newest day\n"
+    assert "since the last report" in cg_bench("trend", "--previous", "t.json").out
+
+
+def test_the_page_says_what_was_judged_by(repository: Repository, cg_bench: CommandLine) -> None:
+    del repository
+    assert cg_bench("trend", "--html", "t.html", "--min-step", "0.5%", "-q").code == 0
+    page = Path("t.html").read_text()
+    assert "Smallest step" in page
+    assert "0.5%" in page
+
+
 def test_an_accepted_change_is_acknowledged_with_its_reason(repository: Repository, cg_bench: CommandLine) -> None:
     sha = repository.git("rev-parse", "HEAD~3")
     text = f'[[accepted]]\nbenchmark = "*"\ncommit = "{sha[:10]}"\nreason = "checks its input"\n'
@@ -141,7 +157,7 @@ def test_a_history_can_be_read_without_its_repository(
 @pytest.mark.parametrize(
     ("words", "told"),
     [
-        (["--previous", "nonesuch"], "cannot read nonesuch: No such file or directory"),
+        (["--previous", "."], "cannot read .: Is a directory"),
         (["--previous", "bad.json"], "bad.json: not a trend report"),
         (["--accepted", "nonesuch"], "cannot read nonesuch: there is no such file"),
         (["--accepted", "bad.json"], "bad.json:1: "),
