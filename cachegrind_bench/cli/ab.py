@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import os
-import shutil
 import sys
 from contextlib import ExitStack
 from pathlib import Path
@@ -18,8 +17,9 @@ from cachegrind_bench.cli.gating import gate_options, gates_of
 from cachegrind_bench.cli.inputs import open_result_file, size_limit_option
 from cachegrind_bench.cli.measuring import repetition_options
 from cachegrind_bench.cli.options import working_directory
-from cachegrind_bench.cli.selection import selection_option, tag_option
+from cachegrind_bench.cli.selection import benchmark_option, selection_option, tag_option
 from cachegrind_bench.cli.suite import jobs_option
+from cachegrind_bench.cli.trailing import TrailingCommand, trailing_words
 from cachegrind_bench.cli.worktrees import bench, words_for_run
 from cachegrind_bench.errors import UsageError
 
@@ -49,24 +49,32 @@ Examples:
 
 # What is typed of these is for those who measure.
 _FOR_RUN = (
-    *("expression", "tags", "jobs", "repeat", "layouts", "warmup", "require_sealed", "i1", "d1", "ll", "model", "env"),
+    *(
+        "expression",
+        "patterns",
+        "tags",
+        "jobs",
+        "repeat",
+        "layouts",
+        "warmup",
+        "require_sealed",
+        "i1",
+        "d1",
+        "ll",
+        "model",
+        "env",
+    ),
     *("stdin", "prepare", "cleanup", "timeout", "ignore_exit_status", "pin_clock", "valgrind", "lines"),
 )
 
 
-class _Command(click.Command):
-    """Takes what stands behind `--` for the command to measure, as commits and options may stand before it."""
-
-    def parse_args(self, ctx: click.Context, args: list[str]) -> list[str]:
-        """Parse what stands before `--`."""
-        place = args.index("--") if "--" in args else len(args)
-        ctx.meta["words"] = args[place:]
-        return super().parse_args(ctx, args[:place])
+_SIDES = "base", "candidate"
 
 
-@click.command("ab", cls=_Command, epilog=_EPILOG)
+@click.command("ab", cls=TrailingCommand, epilog=_EPILOG)
 @gate_options
 @selection_option
+@benchmark_option
 @tag_option
 @jobs_option
 @repetition_options
@@ -80,7 +88,7 @@ def command(base: str, candidate: str | None, **options: Any) -> int:
 
     For when there is no history to compare with, or it was measured in another environment.
     """
-    from cachegrind_bench.store.atomic import make_folder
+    from cachegrind_bench.store.atomic import check_writable, make_folder, write_atomic
     from cachegrind_bench.vcs.revisions import Repository
 
     gates = gates_of(options, configured_benchmarks())
@@ -88,15 +96,18 @@ def command(base: str, candidate: str | None, **options: Any) -> int:
     repository = Repository(cwd=working_directory(), environ=dict(os.environ))
     shas = _commit(repository, base), _candidate(repository, candidate)
     keep = None if options["keep"] is None else make_folder(Path(options["keep"]))
-    words = [*words_for_run(_FOR_RUN), *click.get_current_context().meta["words"]]
+    if keep is not None:
+        for side in _SIDES:
+            check_writable(keep / f"{side}.json")
+    words = [*words_for_run(_FOR_RUN), *trailing_words()]
     names = base, candidate or "your work tree"
     with bench(repository) as place, ExitStack() as stack:
-        files = [place.folder / f"{side}.json" for side in ("base", "candidate")]
+        files = [place.folder / f"{side}.json" for side in _SIDES]
         for file, name, sha in zip(files, names, shas, strict=True):
             output.write_error(f"cg-bench: measuring {name}, commit {sha[:12]}\n")
             place.measure(sha, words, file)
             if keep is not None:
-                shutil.copy(file, keep)
+                write_atomic(keep / file.name, file.read_bytes())
         sides = [stack.enter_context(open_result_file(str(file), limit=options["max_size"])) for file in files]
         made = _compared(sides[0], sides[1], names, gates, options)
     try:

@@ -11,6 +11,7 @@ from cachegrind_bench.cli import output
 from cachegrind_bench.cli.inputs import open_result_file
 from cachegrind_bench.cli.measuring import repetition_options
 from cachegrind_bench.cli.suite import jobs_option
+from cachegrind_bench.cli.trailing import TrailingCommand, trailing_words
 from cachegrind_bench.cli.trending import find_all, trending_options
 from cachegrind_bench.cli.worktrees import bench, words_for_run
 from cachegrind_bench.errors import MeasurementError, UsageError
@@ -36,6 +37,7 @@ Exit code: 0 if one commit is left, 3 if several are, or the change does not sho
 Examples:
   cg-bench trend
   cg-bench bisect 3f9a
+  cg-bench bisect 3f9a -- python benchmark.py
 """
 
 # What is typed of these is for those who measure.
@@ -51,7 +53,7 @@ class _Meter:
     """Measures one benchmark at any commit."""
 
     place: Bench
-    benchmark: str
+    names: frozenset[str]
     model: CostModel
     words: Sequence[str]
 
@@ -62,10 +64,10 @@ class _Meter:
         output.write_error(f"cg-bench: measuring {sha[:12]}\n")
         self.place.measure(sha, ["-q", *self.words], target)
         with open_result_file(str(target)) as file:
-            found = next((item for item in file.result.benchmarks if item.id == self.benchmark), None)
+            found = next((item for item in file.result.benchmarks if item.id in self.names), None)
         if found is None or found.counts is None:
             why = "it has no such benchmark" if found is None else (found.error or "it failed").partition("\n")[0]
-            raise MeasurementError(f"{self.benchmark} could not be measured at {sha[:12]}: {why}")
+            raise MeasurementError(f"{' or '.join(sorted(self.names))} could not be measured at {sha[:12]}: {why}")
         return self.model.score(found.counts)
 
     def try_value(self, sha: str) -> int | None:
@@ -77,13 +79,16 @@ class _Meter:
             return None
 
 
-@click.command("bisect", epilog=_EPILOG)
+@click.command("bisect", cls=TrailingCommand, epilog=_EPILOG)
 @trending_options
 @jobs_option
 @repetition_options
 @click.argument("finding")
 def command(finding: str, **options: Any) -> int:
-    """Narrow a FINDING of 'cg-bench trend', named by the beginning of its id, down to the commit that made it."""
+    """Narrow a FINDING of 'cg-bench trend', named by the beginning of its id, down to the commit that made it.
+
+    The benchmark is one of the suite, by its name then or now; else give the command that is measured after --.
+    """
     found = find_all(options)
     item = _named(finding, found)
     if len(item.suspects) > 1 and item.last_good_sha is not None:
@@ -107,9 +112,14 @@ def _narrow(item: Finding, good: str, found: Found) -> int:
 
     series = next(series for series in found.set.series if series.id == item.benchmark)
     model = CostModel.parse(series.model)
-    words = [*words_for_run(_FOR_RUN), "-k", _exactly(item.benchmark), "--model", model.name]
+    names = {item.benchmark, *(old for old, now in found.renames.items() if now == item.benchmark)}
+    words = [*words_for_run(_FOR_RUN), "--model", model.name]
+    if trailing_words():
+        words += ["--id", item.benchmark, *trailing_words()]
+    else:
+        words += [word for name in sorted(names) for word in ("--benchmark", name)]
     with bench(found.repository) as place:
-        meter = _Meter(place=place, benchmark=item.benchmark, model=model, words=words)
+        meter = _Meter(place=place, names=frozenset(names), model=model, words=words)
         before, after = meter.value(good), meter.value(item.suspects[-1])
         if abs(after - before) * 2 < abs(item.after - item.before):
             output.write(
@@ -120,11 +130,6 @@ def _narrow(item: Finding, good: str, found: Found) -> int:
         left: Narrowed = narrow(item.suspects, meter.try_value, before=before, after=after)
     output.write(_told(item, left.suspects, found, left.skipped))
     return 0 if len(left.suspects) == 1 else _UNDECIDED
-
-
-def _exactly(identity: str) -> str:
-    """Return an expression of -k for this id (and those it is part of)."""
-    return f'"{identity}"' if "'" in identity else f"'{identity}'"
 
 
 def _told(item: Finding, suspects: Sequence[str], found: Found, skipped: Sequence[str]) -> str:

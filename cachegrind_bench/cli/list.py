@@ -66,7 +66,7 @@ def command(**options: Any) -> None:
 
 
 def _selected(found: Configuration, options: Mapping[str, Any]) -> Sequence[BenchmarkSpec]:
-    if not found.benchmarks or not (options["expression"] or options["tags"] or options["shard"]):
+    if not found.benchmarks or not any(options[name] for name in ("expression", "patterns", "tags", "shard")):
         return found.benchmarks
     from cachegrind_bench.store.baselines import Baselines
 

@@ -21,11 +21,19 @@ NO_BENCHMARKS = "'cg-bench init' shows what one looks like"
 selection_option = click.option(
     "-k", "expression", metavar="EXPR", help="Only ids that fit, as in 'json and not slow'."
 )
+benchmark_option = click.option(
+    "--benchmark",
+    "patterns",
+    multiple=True,
+    metavar="PATTERN",
+    help="Only benchmarks with this id (* and ? are wildcards). Repeatable.",
+)
 tag_option = click.option(
     "--tag", "tags", multiple=True, metavar="TAG", help="Only benchmarks with this tag. Repeatable."
 )
 selection_options = (
     selection_option,
+    benchmark_option,
     tag_option,
     click.option("--shard", metavar="M/N", help="Only the M-th of N parts, for as many machines."),
 )
@@ -60,12 +68,19 @@ class Selection:
 
 
 def selected(specs: Sequence[BenchmarkSpec], options: Mapping[str, Any], store: Path) -> Selection:
-    """Return the benchmarks that -k, --tag and --shard choose. UsageError if there are none."""
+    """Return the benchmarks that -k, --benchmark, --tag and --shard choose. UsageError if there are none."""
+    from cachegrind_bench.model.patterns import matches
     from cachegrind_bench.suite.select import matcher, parse_shard, tagged
 
-    expression = options["expression"]
+    expression, patterns = options["expression"], options["patterns"]
     fits, wanted = matcher(expression) if expression else None, tagged(options["tags"])
-    chosen = [spec for spec in specs if (fits is None or fits(spec.id)) and wanted(spec.tags)]
+    chosen = [
+        spec
+        for spec in specs
+        if (fits is None or fits(spec.id))
+        and wanted(spec.tags)
+        and (not patterns or any(matches(spec.id, pattern) for pattern in patterns))
+    ]
     if not chosen:
         raise UsageError("no benchmark was selected", hint=_advice(specs, options))
     if options["shard"] is None:

@@ -109,7 +109,8 @@ class Sides:
             other = repository.named(revision)
             if other is None:
                 raise UsageError(
-                    f"{text}: git knows no branch or commit {revision!r}", hint=f"try: git fetch origin {revision}"
+                    f"{text}: git knows no branch or commit {revision!r}",
+                    hint=f"try: git fetch origin {revision}:refs/remotes/origin/{revision}",
                 )
             base = repository.merge_base(head, other)
         if base is None:

@@ -30,7 +30,7 @@ Function = TypeVar("Function", bound="Callable[..., Any]")
 
 # Options of one command that make no sense for a suite, whose benchmarks say it for themselves; and the other way round.
 _OF_ONE_COMMAND = ("benchmark_id", "stdin", "prepare", "cleanup", "keep_out_files")
-_OF_A_SUITE = ("expression", "tags", "shard", "jobs", "fail_fast", "capture_output", "cached")
+_OF_A_SUITE = ("expression", "patterns", "tags", "shard", "jobs", "fail_fast", "capture_output", "cached")
 
 
 jobs_option = click.option(

@@ -63,6 +63,7 @@ class Found:
     releases: tuple[Release, ...]
     findings: tuple[Finding, ...]
     idle: tuple[Accepted, ...]
+    renames: Mapping[str, str]
     compared: bool
     notes: tuple[tuple[str, str], ...]
 
@@ -96,7 +97,7 @@ def find_all(options: Mapping[str, Any], model: CostModel | None = None) -> Foun
     with opened_store(options) as store:
         query = Query(wanted=None if pattern is None else lambda name: matches(name, pattern))
         found = series_set(store.snapshots(query), line, model=model)
-        renames = renames_in(store) if earlier else {}
+        renames = renames_in(store)
         url, runs = store.url, store.names()
     if pattern is not None and runs and not found.series:
         raise UsageError(f"--benchmark {pattern!r}: no run of these commits has such a benchmark")
@@ -122,6 +123,7 @@ def find_all(options: Mapping[str, Any], model: CostModel | None = None) -> Foun
         set=found,
         releases=tags,
         findings=tuple(findings),
+        renames=renames,
         compared=earlier is not None,
         notes=(
             *((name, options[key]) for name, key in (("Smallest step", "min_step"), ("Creep budget", "creep_budget"))),

@@ -153,6 +153,7 @@ def test_a_suite_is_found_from_a_folder_below_and_measured_in_its_own(
         (["-k", "two and not 3"], ["two[n=2]"]),
         (["--tag", "quick"], ["one", "last"]),
         (["--tag", "odd", "--tag", "quick", "-k", "not one"], ["last"]),
+        (["--benchmark", "two[n=2]", "--benchmark", "la*"], ["two[n=2]", "last"]),
         (["--shard", "1/1"], IDS),
     ],
 )

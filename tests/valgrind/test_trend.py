@@ -131,3 +131,12 @@ def test_a_finding_between_measured_commits_is_narrowed_down(history: tuple[Repo
     assert f"it is\n  {shas[26][:12]}" in told
     assert "commit 26" in told
     assert repository.git("status", "--porcelain", "--untracked-files=no") == ""
+    # The benchmark has another name since, and is in no configuration by that.
+    url = f"file:{store}"
+    assert cg_bench(repository, "history", "rename", "--store", url, "steps", 'it\'s "odd"')[0] == 0
+    findings = report(repository, "--store", url, "--benchmark", "it's*")["findings"]
+    item = next(item for item in findings if shas[26] in item["suspects"])
+    for command in ((), ("--", str(repository.path.parent / "work"), "steps.txt")):
+        code, told = cg_bench(repository, "bisect", item["id"], "--store", url, *command)
+        assert code == 0, told
+        assert f"it is\n  {shas[26][:12]}" in told
