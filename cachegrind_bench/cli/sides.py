@@ -193,7 +193,7 @@ def _far_back(choice: Choice, shas: Sequence[str], wanted: _Wanted, *, first: in
 def _without_benchmarks(result: Result) -> bytes:
     from cachegrind_bench.model.codec import encode
 
-    return encode(replace(result, benchmarks=()))
+    return encode(replace(result, commit=None, benchmarks=()))
 
 
 def _passed_over(choice: Choice, candidate: Result, runs: Runs) -> list[str]:

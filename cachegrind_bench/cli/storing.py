@@ -17,6 +17,8 @@ from cachegrind_bench.cli import output
 from cachegrind_bench.cli.configured import configured_store
 from cachegrind_bench.cli.options import typed, working_directory
 from cachegrind_bench.errors import CgBenchError, MeasurementError, NoValgrindError, StoreError, UsageError
+from cachegrind_bench.interruption import uninterrupted
+from cachegrind_bench.render.names import plain
 from cachegrind_bench.store.open import DEFAULT_STORE, open_store
 
 if TYPE_CHECKING:
@@ -80,33 +82,51 @@ def named_store(url: str | None) -> Store:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Saving:
-    """A store that was found to work, for the result of what is measured now. `profiles` is it, where these are kept too."""
+    """A store that was found to work, for the result of what is measured now. `profiles` is it, where these are kept too.
+
+    If it fails after all, the result is left in the folder `refuge`, for the command `again`.
+    """
 
     store: Store
     profiles: FileStore | None
     refuge: Path
+    again: tuple[str, ...]
     quiet: bool
 
     def keep(self, result: Result) -> None:
-        """Store the result. StoreError if it cannot be after all; it is then left in a file, for later."""
+        """Store the result. StoreError if it cannot be after all; then, and if interrupted, it is left in a file."""
         from cachegrind_bench.store.record import run_record
 
+        self._check_commit(result)
         record = run_record(result)
+        what = "the result was not stored"
         try:
             with self.store:
                 new = self.store.add([record])
+                what = "the result was stored, but not its profile"
                 if self.profiles is not None:
                     self.profiles.keep_profile(record, result)
-        except StoreError as error:
-            hint = f"{error.hint}\n" if error.hint else ""
-            raise StoreError(
-                f"the result was not stored: {error.message}", hint=f"{hint}{self._saved(record.uid, result)}"
-            ) from error
+        except BaseException as error:
+            with uninterrupted():
+                advice = self._left(record.uid, result)
+            if isinstance(error, StoreError):
+                hint = f"{error.hint}\n{advice}" if error.hint else advice
+                raise StoreError(f"{what}: {error.message}", hint=hint) from error
+            output.write_error(f"cg-bench: {what}: {advice}\n")
+            raise
         if not self.quiet:
-            what = "stored" if new else "it was there already"
-            output.write_error(f"cg-bench: {what} in {self.store.url} as {record.uid}\n")
+            told = "stored" if new else "it was there already"
+            output.write_error(f"cg-bench: {told} in {self.store.url} as {record.uid}\n")
 
-    def _saved(self, uid: str, result: Result) -> str:
+    def _check_commit(self, result: Result) -> None:
+        """Warn of what nobody would notice before a report stays empty."""
+        from cachegrind_bench.vcs.commit import NO_REPOSITORY, NoCommit, commit_info
+
+        found = commit_info(working_directory(), os.environ) if result.commit is None else None
+        if isinstance(found, NoCommit) and found.why != NO_REPOSITORY:
+            output.write_error(f"cg-bench: warning: stored without a commit, so in no report: {plain(found.why)}\n")
+
+    def _left(self, uid: str, result: Result) -> str:
         """Leave the result in a file, since it took long to measure, and say what to do with it."""
         from cachegrind_bench.model.codec import encode
         from cachegrind_bench.store.atomic import write_atomic
@@ -118,7 +138,7 @@ class Saving:
             write_atomic(path, encode(result))
         except CgBenchError:  # the disk may be what is full
             return "with -o FILE it is kept in a file, which 'cg-bench history add FILE' stores later"
-        return f"it is kept in {path}; try again with: cg-bench history add {shlex.quote(str(path))}"
+        return f"it is kept in {path}; try again with: {shlex.join([*self.again, str(path)])}"
 
 
 def saving(options: Mapping[str, Any]) -> Saving | None:
@@ -134,10 +154,13 @@ def saving(options: Mapping[str, Any]) -> Saving | None:
             raise UsageError("--with-profile says what to store, but nothing is", hint="add --save")
         return None
     store = opened_store(options)
+    again = ["cg-bench", "history", "add", *(["--store", store.url] if typed("store") else [])]
+    again += ["--with-profile"] * options["with_profile"]
     return Saving(
         store=checked_store(store),
         profiles=profiles_of(store, options),
         refuge=Baselines.find(working_directory()).store,
+        again=tuple(again),
         quiet=options["quiet"],
     )
 
@@ -171,8 +194,6 @@ def profiles_of(store: Store, options: Mapping[str, Any]) -> FileStore | None:
 @contextmanager
 def storing_failure(history: Saving | None, plan: Plan, options: Mapping[str, Any]) -> Generator[None]:
     """If the one command that is measured inside fails, store that it did."""
-    from cachegrind_bench.render.names import plain
-
     try:
         yield
     except NoValgrindError:

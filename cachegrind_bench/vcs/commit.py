@@ -15,12 +15,14 @@ from typing import TYPE_CHECKING
 
 from cachegrind_bench.errors import MeasurementError
 from cachegrind_bench.model.result import Commit
-from cachegrind_bench.vcs.git import git
+from cachegrind_bench.vcs.git import NO_REPOSITORY, git
 
 if TYPE_CHECKING:
     from collections.abc import Mapping
 
-__all__ = ["NoCommit", "commit_info", "parse_commit", "utc"]
+__all__ = ["NO_REPOSITORY", "NoCommit", "commit_info", "parse_commit", "utc"]
+
+_STATUS_S = 60.0  # a large checkout that has not been looked at for long
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -34,7 +36,8 @@ def commit_info(cwd: Path, environ: Mapping[str, str]) -> Commit | NoCommit:
     """Return the commit checked out in the repository around `cwd`, and whether tracked files differ from it."""
     try:
         # Untracked files do not make a checkout dirty: build results lie about everywhere.
-        status = git(("status", "--porcelain=v2", "--branch", "--untracked-files=no", "-z"), cwd, environ)
+        arguments = ("status", "--porcelain=v2", "--branch", "--untracked-files=no", "-z")
+        status = git(arguments, cwd, environ, timeout=_STATUS_S)
         headers, changes = _parse_status(status)
         sha = headers.get("branch.oid", "")
         if not re.fullmatch(r"[0-9a-f]{40,64}", sha):

@@ -15,6 +15,7 @@ if TYPE_CHECKING:
     from pathlib import Path
 
 TIMEOUT_S = 10.0
+NO_REPOSITORY = "not in a git repository"
 _OUTPUT_LIMIT = 1 << 26  # a status with every file of a large repository; what is needed stands at its start
 # No lock files, no prompt, no daemon left behind (fsmonitor), no hooks, which are made for what the user does, and the
 # real parents where history was replaced.
@@ -77,7 +78,7 @@ def failure(done: process.Completed, command: str, cwd: Path) -> str:
         # Usual in containers: the checkout belongs to the user outside.
         return f"git distrusts the owner of the repository; try: git config --global --add safe.directory '{cwd}'"
     if "not a git repository" in said:
-        return "not in a git repository"
+        return NO_REPOSITORY
     how = f"was ended by signal {done.signal}" if done.status is None else f"failed with status {done.status}"
     first = next((line for line in said.splitlines() if line.startswith(("fatal:", "error:"))), "")
     return f"git {command} {how}{': ' if first else ''}{first.partition(': ')[2]}"

@@ -152,6 +152,7 @@ def test_a_baseline_that_is_searched_in_vain_is_told_loudly_and_fails_nothing(
     candidate = file("r.json", run("f" * 40, 1_000_000))
     told = cg_bench("diff", "main", candidate)
     assert told.code == 0
+    assert told.out.startswith("base       main, nothing found\n")
     assert "no baseline: no run of main (" in told.out
     assert "valgrind 3.16.1 → 3.24.0" in told.out
     assert told.err.startswith("cg-bench: warning: no baseline: ")

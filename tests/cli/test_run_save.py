@@ -8,12 +8,14 @@ from typing import TYPE_CHECKING, Any
 
 import pytest
 
-from cachegrind_bench.errors import CommandFailedError, CommandTimeoutError, NoValgrindError
+from cachegrind_bench.errors import CommandFailedError, CommandTimeoutError, NoValgrindError, StoreError
 from cachegrind_bench.model.codec import decode, encode
 from cachegrind_bench.model.result import Status
 from cachegrind_bench.store.files import FileStore
 from cachegrind_bench.store.reading import snapshot
 from cachegrind_bench.store.record import run_record
+from cachegrind_bench.vcs import commit
+from cachegrind_bench.vcs.commit import NO_REPOSITORY, NoCommit
 
 if TYPE_CHECKING:
     from cachegrind_bench.model.history import Snapshot
@@ -244,10 +246,55 @@ def test_what_cannot_be_stored_after_all_is_left_in_a_file_that_can_be_added_lat
     assert told.code == 2
     assert told.out.startswith("true\n")
     (file,) = Path(".cg-bench/unstored").iterdir()
-    assert f"it is kept in {file.absolute()}; try again with: cg-bench history add {file.absolute()}" in told.err
+    assert f"it is kept in {file.absolute()}; try again with: cg-bench history add --store file:" in told.err
     Path("s").unlink()
-    assert cg_bench("history", "add", "--store", "file:s", str(file)).code == 0
+    assert cg_bench(*told.err.rstrip().rpartition("try again with: cg-bench ")[2].split()).code == 0
     assert len(kept("s")) == 1
+
+
+def test_an_interrupt_while_storing_leaves_the_result_in_a_file(
+    replay: ReplayRunner, cg_bench: CommandLine, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    del replay
+
+    def interrupted(*_: object) -> int:
+        raise KeyboardInterrupt
+
+    monkeypatch.setattr(FileStore, "add", interrupted)
+    told = cg_bench("run", "--save", "--", "/bin/true")
+    assert told.code == 130
+    (file,) = Path(".cg-bench/unstored").iterdir()
+    assert f"the result was not stored: it is kept in {file.absolute()}" in told.err
+
+
+def test_a_profile_that_cannot_be_kept_is_told_apart_from_the_run(
+    replay: ReplayRunner, cg_bench: CommandLine, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    del replay
+
+    def full(*_: object) -> None:
+        raise StoreError("the disk is full")
+
+    monkeypatch.setattr(FileStore, "keep_profile", full)
+    told = cg_bench("run", "--save", "--with-profile", "--", "/bin/true")
+    assert told.code == 2
+    assert "the result was stored, but not its profile: the disk is full" in told.err
+    assert "try again with: cg-bench history add --with-profile " in told.err
+    assert len(kept()) == 1
+
+
+@pytest.mark.parametrize(
+    ("why", "warned"),
+    [(NO_REPOSITORY, False), ("the branch has no commit yet", True), ("git took more than 60 s", True)],
+)
+def test_a_run_that_no_report_can_show_is_warned_of(
+    replay: ReplayRunner, cg_bench: CommandLine, monkeypatch: pytest.MonkeyPatch, *, why: str, warned: bool
+) -> None:
+    del replay
+    monkeypatch.setattr(commit, "commit_info", lambda *_: NoCommit(why=why))
+    told = cg_bench("run", "--save", "--", "/bin/true")
+    assert told.code == 0
+    assert (f"warning: stored without a commit, so in no report: {why}" in told.err) == warned
 
 
 @pytest.mark.parametrize("command", [["--", "/bin/true"], []])

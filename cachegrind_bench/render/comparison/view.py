@@ -118,7 +118,8 @@ def _columns(comparison: Comparison) -> tuple[str, ...]:
 def _origin(name: str, result: Result) -> str:
     commit = result.commit
     if commit is None:
-        return f"{name}, measured {result.created_at}"
+        # A baseline that was searched for in vain is nobody's measurement.
+        return f"{name}, measured {result.created_at}" if result.benchmarks else f"{name}, nothing found"
     branch = f" on {commit.branch}" if commit.branch else ""
     dirty = " with uncommitted changes" if commit.dirty else ""
     return f"{name}, commit {commit.sha[:12]}{branch}{dirty}, measured {result.created_at}"
