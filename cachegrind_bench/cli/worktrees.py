@@ -18,10 +18,29 @@ from cachegrind_bench.cli import output
 from cachegrind_bench.errors import MeasurementError
 
 if TYPE_CHECKING:
-    from collections.abc import Collection, Generator, Sequence
+    from collections.abc import Collection, Generator, Mapping, Sequence
 
     from cachegrind_bench.process import Completed
     from cachegrind_bench.vcs.revisions import Repository
+
+# What these say is meant for a measurement of the user's own, whose result is stored, named or cut into shards.
+_NOT_FOR_RUN = frozenset(
+    f"CG_BENCH_{name}"
+    for name in (
+        *(
+            "SAVE",
+            "STORE",
+            "WITH_PROFILE",
+            "SAVE_BASELINE",
+            "OUTPUT",
+            "FORMAT",
+            "SHARD",
+            "ID",
+            "KEEP_OUT_FILES",
+            "CACHED",
+        ),
+    )
+)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -54,7 +73,7 @@ class Bench:
             done = process.run(
                 command,
                 cwd=place,
-                env=self.repository.environ,
+                env=_environment(self.repository.environ),
                 echo=lambda chunk: output.write_error(decoder.decode(chunk)),
             )
         if done.status not in (0, MeasurementError.exit_code) or not target.exists():
@@ -68,11 +87,19 @@ class Bench:
 def bench(repository: Repository) -> Generator[Bench]:
     """Return a place to measure commits, which is gone afterwards."""
     from cachegrind_bench.vcs.git import git
+    from cachegrind_bench.vcs.worktree import PREFIX
 
     top = Path(git(("rev-parse", "--show-toplevel"), repository.cwd, repository.environ).rstrip("\n"))
     within = os.path.relpath(repository.cwd.resolve(), top.resolve())
-    with tempfile.TemporaryDirectory(prefix="cg-bench.", ignore_cleanup_errors=True) as folder:
+    with tempfile.TemporaryDirectory(prefix=PREFIX, ignore_cleanup_errors=True) as folder:
         yield Bench(repository=repository, folder=Path(folder), within=within)
+
+
+def _environment(environ: Mapping[str, str]) -> dict[str, str]:
+    """Return our variables without those that would lead to another repository, or send the result elsewhere as well."""
+    from cachegrind_bench.vcs.git import without_repository
+
+    return {name: value for name, value in without_repository(environ).items() if name not in _NOT_FOR_RUN}
 
 
 def words_for_run(names: Collection[str]) -> list[str]:

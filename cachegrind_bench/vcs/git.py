@@ -5,16 +5,27 @@ Knows how git fails; must not know what its commands are used for.
 
 from __future__ import annotations
 
+import re
 from typing import TYPE_CHECKING
 
 from cachegrind_bench import process
 from cachegrind_bench.errors import MeasurementError
+from cachegrind_bench.vcs.checkout import top_folder
 
 if TYPE_CHECKING:
     from collections.abc import Mapping
     from pathlib import Path
 
 TIMEOUT_S = 10.0
+# What git sets for hooks, and people for other repositories: it would lead us away from the repository we are in, or make us
+# write into the index of a commit that is being made. Configuration that is handed on so (GIT_CONFIG_...) is meant for all.
+_OF_ANOTHER_REPOSITORY = frozenset(
+    f"GIT_{name}"
+    for name in (
+        *("DIR", "WORK_TREE", "IMPLICIT_WORK_TREE", "INDEX_FILE", "PREFIX", "COMMON_DIR", "GRAFT_FILE", "SHALLOW_FILE"),
+        *("OBJECT_DIRECTORY", "ALTERNATE_OBJECT_DIRECTORIES", "QUARANTINE_PATH"),
+    )
+)
 NO_REPOSITORY = "not in a git repository"
 _OUTPUT_LIMIT = 1 << 26  # a status with every file of a large repository; what is needed stands at its start
 # No lock files, no prompt, no daemon left behind (fsmonitor), no hooks, which are made for what the user does, and the
@@ -33,9 +44,10 @@ def git(
     *,
     stdin: bytes | None = None,
     timeout: float | None = None,
+    index: Path | None = None,
 ) -> str:
     """Return what a git command wrote, or raise MeasurementError with git's own reason if it fails."""
-    done = try_git(arguments, cwd, environ, stdin=stdin, timeout=timeout)
+    done = try_git(arguments, cwd, environ, stdin=stdin, timeout=timeout, index=index)
     if done.status != 0:
         raise MeasurementError(failure(done, arguments[0], cwd))
     return done.stdout.decode("utf-8", "backslashreplace")
@@ -49,8 +61,9 @@ def try_git(
     stdin: bytes | None = None,
     timeout: float | None = None,
     limit: int = _OUTPUT_LIMIT,
+    index: Path | None = None,
 ) -> process.Completed:
-    """Run a git command, for callers to whom its exit status is an answer.
+    """Run a git command, for callers to whom its exit status is an answer; on demand with an `index` of its own.
 
     MeasurementError without git, or if it takes more than `timeout` seconds (10 unless told).
     """
@@ -59,7 +72,7 @@ def try_git(
         done = process.run(
             [*_GIT, *arguments],
             cwd=cwd,
-            env={**environ, **_SETTINGS},
+            env={**_here(cwd, environ), **_SETTINGS, **({} if index is None else {"GIT_INDEX_FILE": str(index)})},
             stdin=stdin,
             timeout=timeout,
             keep_output_limit=limit,
@@ -71,12 +84,24 @@ def try_git(
     return done
 
 
+def without_repository(environ: Mapping[str, str]) -> dict[str, str]:
+    """Return these variables without those that name a repository, for who looks for it from the working directory."""
+    return {name: value for name, value in environ.items() if name not in _OF_ANOTHER_REPOSITORY}
+
+
+def _here(cwd: Path, environ: Mapping[str, str]) -> Mapping[str, str]:
+    """Return the variables for git in this directory: where no repository is around it, a variable may name one."""
+    return environ if top_folder(cwd) is None else without_repository(environ)
+
+
 def failure(done: process.Completed, command: str, cwd: Path) -> str:
     """Say why a git command failed, in a sentence part for the user."""
     said = done.stderr.decode("utf-8", "backslashreplace").strip()
     if "dubious ownership" in said or "unsafe repository" in said:
         # Usual in containers: the checkout belongs to the user outside.
-        return f"git distrusts the owner of the repository; try: git config --global --add safe.directory '{cwd}'"
+        named = re.search(r"repository at '([^']+)'", said)
+        place = named[1] if named else cwd
+        return f"git distrusts the owner of the repository; try: git config --global --add safe.directory '{place}'"
     if "not a git repository" in said:
         return NO_REPOSITORY
     how = f"was ended by signal {done.signal}" if done.status is None else f"failed with status {done.status}"

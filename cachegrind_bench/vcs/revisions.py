@@ -16,7 +16,7 @@ from cachegrind_bench.vcs.commit import parse_commit
 from cachegrind_bench.vcs.git import failure, git, try_git
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Mapping
+    from collections.abc import Callable, Mapping, Sequence
     from typing import TypeVar
 
     Found = TypeVar("Found")
@@ -81,16 +81,21 @@ class Repository:
                 raise MeasurementError(failure(done, "merge-base", self.cwd))
             return done.stdout.decode("ascii", "replace").strip() or None
 
-        return self._deepened(ask, lambda found: found is not None)
+        return self._deepened(ask, lambda found: found is not None, [one, other])
 
     def ancestors(self, sha: str, most: int) -> list[str]:
         """Return this commit and up to `most` first-parent ancestors of it, nearest first."""
 
         def ask() -> list[str]:
+            if self.commit(sha) is None:  # only its id is known, from a shallow clone's last commit
+                return []
             arguments = ("rev-list", "--first-parent", f"--max-count={most + 1}", sha, "--")
             return git(arguments, self.cwd, self.environ).split()
 
-        return self._deepened(ask, lambda found: len(found) > most or found[-1] not in self._cut())
+        def enough(found: list[str]) -> bool:
+            return len(found) > most or (bool(found) and found[-1] not in self._cut())
+
+        return self._deepened(ask, enough, [sha]) or [sha]
 
     def first_parent(self, sha: str) -> str | None:
         """Return the first parent of a commit, even where a shallow clone hides it."""
@@ -115,25 +120,40 @@ class Repository:
         except (OSError, ValueError) as error:
             raise MeasurementError(f"cannot read {path}: {error}") from error
 
-    def _deepened(self, ask: Callable[[], Found], enough: Callable[[Found], bool]) -> Found:
-        """Return the first answer that is enough, after fetching more and more of a shallow clone's past."""
+    def _deepened(self, ask: Callable[[], Found], enough: Callable[[Found], bool], shas: Sequence[str]) -> Found:
+        """Return the first answer that is enough, after fetching more and more of a shallow clone's past, before `shas`."""
         answer = ask()
         for step in (*_STEPS, None):
             if enough(answer) or not self.is_shallow():
                 break
-            self._fetch(step)
+            self._fetch(step, shas)
             answer = ask()
         return answer
 
-    def _fetch(self, commits: int | None) -> None:
-        remote = next(iter(self.remotes()), None)
-        if remote is None:
+    def _fetch(self, commits: int | None, shas: Sequence[str]) -> None:
+        """Deepen the clone by so many commits, or all. No branch is moved, made or pruned, whatever is configured."""
+        remotes = self.remotes()
+        if not remotes:
             raise MeasurementError("the clone is shallow and has no remote to fetch the commits before from")
         how = "--unshallow" if commits is None else f"--deepen={commits}"
-        arguments = ("fetch", "--quiet", "--no-tags", "--no-recurse-submodules", how, "--end-of-options", remote)
-        done = try_git(arguments, self.cwd, self.environ, timeout=_FETCH_TIMEOUT_S)
-        if done.status != 0:
-            raise MeasurementError(
-                f"the clone is shallow and could not be deepened: {failure(done, 'fetch', self.cwd)}",
-                hint="fetch more yourself, as in: git fetch --unshallow (for actions/checkout: fetch-depth: 0)",
-            )
+        quietly = (
+            "--quiet",
+            "--no-tags",
+            "--no-recurse-submodules",
+            "--no-prune",
+            "--no-write-fetch-head",
+            "--refmap=",
+        )
+        said = ""
+        # Most servers give commits by their ids; else all branches are asked for.
+        for remote in remotes:
+            for wanted in (shas, ["refs/heads/*"]):
+                arguments = ("fetch", *quietly, how, "--end-of-options", remote, *wanted)
+                done = try_git(arguments, self.cwd, self.environ, timeout=_FETCH_TIMEOUT_S)
+                if done.status == 0:
+                    return
+                said = said or failure(done, "fetch", self.cwd)
+        raise MeasurementError(
+            f"the clone is shallow and could not be deepened: {said}",
+            hint="fetch more yourself, as in: git fetch --unshallow (for actions/checkout: fetch-depth: 0)",
+        )

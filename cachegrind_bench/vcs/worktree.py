@@ -2,8 +2,12 @@
 
 from __future__ import annotations
 
+import os
+import re
 import shutil
+import tempfile
 from contextlib import contextmanager, suppress
+from pathlib import Path
 from typing import TYPE_CHECKING
 
 from cachegrind_bench.errors import MeasurementError
@@ -12,27 +16,84 @@ from cachegrind_bench.vcs.git import git, try_git
 from cachegrind_bench.vcs.objects import NOBODY
 
 if TYPE_CHECKING:
-    from collections.abc import Generator, Mapping
-    from pathlib import Path
+    from collections.abc import Generator, Iterator, Mapping
+
+# Folders of worktrees begin so, and are removed with them.
+PREFIX = "cg-bench."
 
 _TIMEOUT_S = 600.0
+_LOCKED = re.compile(r"worktree ([^\n]+)\n(?:[^\n]+\n)*locked (cg-bench [^\n]+)\n")
 
 
 @contextmanager
 def worktree(repository: Path, sha: str, path: Path, environ: Mapping[str, str]) -> Generator[Path]:
     """Check out a commit at `path`, which must not exist, and remove it afterwards. MeasurementError if git refuses."""
+    for left in _abandoned(repository, environ):
+        _remove(repository, left, environ)
+        if left.parent.name.startswith(PREFIX):
+            with suppress(OSError):
+                left.parent.rmdir()
     try:
         git(("worktree", "add", "--detach", "--force", str(path), sha), repository, environ, timeout=_TIMEOUT_S)
+        # Nobody's `git worktree prune` takes it for forgotten; and whoever finds it later knows whether we are alive.
+        git(("worktree", "lock", "--reason", f"cg-bench {_process(os.getpid())}", str(path)), repository, environ)
         yield path
     finally:
         with uninterrupted():
-            shutil.rmtree(path, ignore_errors=True)
-            with suppress(MeasurementError):  # the next `git gc` does the same
-                git(("worktree", "prune"), repository, environ, timeout=_TIMEOUT_S)
+            _remove(repository, path, environ)
 
 
 def changes_as_commit(repository: Path, environ: Mapping[str, str]) -> str | None:
-    """Return a commit of the tracked files as they are now, on no branch; None if they are as in HEAD."""
-    done = try_git(("stash", "create"), repository, {**environ, **NOBODY}, timeout=_TIMEOUT_S)
-    text = done.stdout.decode("ascii", "replace").strip()
-    return text if done.status == 0 and text else None
+    """Return a commit of the tracked files as they are now, on no branch; None if they are as in HEAD.
+
+    MeasurementError if git cannot make one. The index is copied, as files may be staged, half merged, or only announced.
+    """
+    known = Path(os.path.join(repository, git(("rev-parse", "--git-path", "index"), repository, environ).rstrip("\n")))
+    with tempfile.TemporaryDirectory(prefix=PREFIX, ignore_cleanup_errors=True) as folder:
+        index = Path(folder) / "index"
+        try:
+            shutil.copyfile(known, index)
+        except FileNotFoundError:
+            git(("read-tree", "HEAD"), repository, environ, index=index)
+        except OSError as error:
+            raise MeasurementError(f"cannot read {known}: {error.strerror}") from error
+        git(("add", "--update", "--", ":/"), repository, environ, timeout=_TIMEOUT_S, index=index)
+        tree = git(("write-tree",), repository, environ, timeout=_TIMEOUT_S, index=index).strip()
+    if tree == git(("rev-parse", "HEAD^{tree}"), repository, environ).strip():
+        return None
+    arguments = ("commit-tree", "-p", "HEAD", "-m", "The work tree, as measured by cg-bench", tree)
+    return git(arguments, repository, {**environ, **NOBODY}).strip()
+
+
+def _abandoned(repository: Path, environ: Mapping[str, str]) -> Iterator[Path]:
+    """Yield the worktrees of processes that were killed; what another machine or container has made is its own."""
+    done = try_git(("worktree", "list", "--porcelain"), repository, environ)
+    mine = _process(os.getpid()).rpartition(" ")[0].rpartition(" ")[0]
+    for path, reason in _LOCKED.findall(done.stdout.decode("utf-8", "surrogateescape")):
+        place, pid, _ = reason.removeprefix("cg-bench ").rsplit(" ", 2)
+        if place == mine and pid.isdigit() and reason != f"cg-bench {_process(int(pid))}":
+            yield Path(path)
+
+
+def _process(pid: int) -> str:
+    """Return what tells this process from all others: the running system, its process ids, one of them, and its start."""
+    try:
+        boot = Path("/proc/sys/kernel/random/boot_id").read_text("utf-8").strip()
+        started = Path(f"/proc/{pid}/stat").read_text("utf-8", "replace").rpartition(")")[2].split()[19]
+        return f"{boot} {os.stat('/proc/self/ns/pid').st_ino} {pid} {started}"
+    except (OSError, IndexError):
+        return f"unknown {pid} gone"
+
+
+def _remove(repository: Path, path: Path, environ: Mapping[str, str]) -> None:
+    """Remove a worktree, whatever is in it, and git's entry of it, but of no other. MeasurementError if it stays there."""
+    for folder, inside, _ in os.walk(path):
+        for name in inside:  # what is in read-only folders, as of Go's modules, cannot be removed before
+            with suppress(OSError):
+                if not os.path.islink(os.path.join(folder, name)):
+                    os.chmod(os.path.join(folder, name), 0o700)
+    shutil.rmtree(path, ignore_errors=True)
+    with suppress(MeasurementError):  # `git gc` does the same after a while
+        git(("worktree", "remove", "--force", "--force", str(path)), repository, environ, timeout=_TIMEOUT_S)
+    if os.path.lexists(path):
+        raise MeasurementError(f"cannot remove the worktree {path}")

@@ -2,7 +2,12 @@
 
 from __future__ import annotations
 
+import os
 import shutil
+import signal
+import subprocess
+import sys
+import tempfile
 from typing import TYPE_CHECKING
 
 import pytest
@@ -12,6 +17,7 @@ from cachegrind_bench.vcs import log
 from cachegrind_bench.vcs.revisions import Repository as Revisions
 from cachegrind_bench.vcs.worktree import changes_as_commit, worktree
 from tests.unit.repositories import PATH, Repository, git_environment
+from tests.unit.samples import run_without_rights
 
 if TYPE_CHECKING:
     from pathlib import Path
@@ -181,6 +187,70 @@ def test_the_base_of_githubs_merge_is_its_first_parent_even_where_only_the_merge
     assert revisions(copy, **{**there, "GITHUB_SHA": main}).pull_request_base(merge) is None
 
 
+def test_what_comes_before_githubs_merge_is_fetched_where_only_the_merge_is_here(
+    repository: Repository, tmp_path: Path
+) -> None:
+    shas = [repository.commit(str(number)) for number in range(4)]
+    repository.git("switch", "--quiet", "-c", "topic")
+    repository.commit("topic")
+    repository.git("switch", "--quiet", "main")
+    repository.git("merge", "--quiet", "--no-ff", "-m", "merge", "topic")
+    repository.git("update-ref", "refs/pull/12/merge", "HEAD")
+    repository.git("reset", "--quiet", "--hard", shas[3])
+    path = tmp_path / "copy"
+    path.mkdir()
+    # As actions/checkout does it.
+    for words in (
+        ("init", "--quiet"),
+        ("remote", "add", "origin", f"file://{repository.path}"),
+        ("fetch", "--quiet", "--depth=1", "origin", "+refs/pull/12/merge:refs/remotes/pull/12/merge"),
+        ("checkout", "--quiet", "refs/remotes/pull/12/merge"),
+    ):
+        repository.git("-C", str(path), *words)
+    here = Revisions(cwd=path, environ=repository.environ)
+    merge = here.commit("HEAD")
+    assert merge is not None
+    base = here.first_parent(merge)
+    assert (base, here.commit(shas[3])) == (shas[3], None)
+    assert here.ancestors(shas[3], 50) == shas[::-1]
+
+
+def test_deepening_moves_no_branch_whatever_is_configured(repository: Repository, tmp_path: Path) -> None:
+    shas = [repository.commit(str(number)) for number in range(3)]
+    for name in ("work", "feature"):
+        repository.git("branch", name)
+    copy = clone(repository, tmp_path / "copy", "--depth=1", "--no-single-branch")
+    copy.git("config", "remote.origin.fetch", "+refs/heads/*:refs/heads/*")
+    copy.git("config", "fetch.prune", "true")
+    copy.git("switch", "--quiet", "-c", "work", "origin/work")
+    copy.commit("not pushed")
+    copy.git("branch", "gone")
+    copy.git("checkout", "--quiet", "--detach", "origin/feature")
+    before = copy.git("for-each-ref")
+    assert revisions(copy).ancestors(shas[2], 50) == shas[::-1]
+    assert copy.git("for-each-ref") == before
+    assert not (copy.path / ".git" / "FETCH_HEAD").exists()
+
+
+def test_a_remote_that_does_not_answer_leaves_the_others(repository: Repository, tmp_path: Path) -> None:
+    shas = [repository.commit(str(number)) for number in range(3)]
+    copy = clone(repository, tmp_path / "copy", "--depth=1")
+    copy.git("remote", "rename", "origin", "upstream")
+    copy.git("remote", "add", "origin", str(tmp_path / "nonesuch"))
+    assert revisions(copy).ancestors(shas[2], 50) == shas[::-1]
+
+
+def test_variables_of_a_hook_do_not_lead_to_another_repository(repository: Repository, tmp_path: Path) -> None:
+    sha = repository.commit("here")
+    other = Repository(tmp_path / "other", repository.environ)
+    other.commit("there")
+    hook = {"GIT_DIR": str(other.path / ".git"), "GIT_WORK_TREE": str(other.path)}
+    assert revisions(repository, **hook).commit("HEAD") == sha
+    # Where nothing else tells of a repository, they do.
+    outside = Revisions(cwd=tmp_path, environ={**repository.environ, **hook})
+    assert outside.commit("HEAD") == other.git("rev-parse", "HEAD")
+
+
 # Worktrees
 
 
@@ -225,3 +295,101 @@ def test_changes_that_are_not_committed_can_be_a_commit(repository: Repository, 
         assert (path / "file").read_text() == "new\n"
     assert repository.git("stash", "list") == ""
     assert repository.git("status", "--porcelain") == "M file"
+
+
+def test_what_is_staged_stays_staged_in_the_index_of_a_hook(repository: Repository, tmp_path: Path) -> None:
+    sha = repository.commit("empty")
+    index = tmp_path / "index"
+    (repository.path / "file").touch()
+    repository.git("add", "file", GIT_INDEX_FILE=str(index))
+    before = index.read_bytes()
+    hook = {**repository.environ, "GIT_INDEX_FILE": str(index), "GIT_DIR": str(repository.path / ".git")}
+    with worktree(repository.path, sha, tmp_path / "tree", hook):
+        pass
+    assert index.read_bytes() == before
+
+
+def test_a_worktree_of_the_user_that_is_not_there_just_now_is_not_forgotten(
+    repository: Repository, tmp_path: Path
+) -> None:
+    sha = repository.commit()
+    repository.git("worktree", "add", "--quiet", "--detach", str(tmp_path / "disk"))
+    (tmp_path / "disk").rename(tmp_path / "unmounted")
+    with worktree(repository.path, sha, tmp_path / "tree", repository.environ):
+        pass
+    (tmp_path / "unmounted").rename(tmp_path / "disk")
+    repository.git("-C", str(tmp_path / "disk"), "status")
+    assert repository.git("worktree", "list").count("\n") == 1
+
+
+def test_the_worktree_of_a_process_that_was_killed_is_removed_by_the_next(
+    repository: Repository, tmp_path: Path
+) -> None:
+    sha, folder = repository.commit(), tmp_path / "cg-bench.x"
+    folder.mkdir()
+    code = (
+        "import os, signal, sys\nfrom pathlib import Path\nfrom cachegrind_bench.vcs.worktree import worktree\n"
+        "with worktree(Path(sys.argv[1]), sys.argv[2], Path(sys.argv[3]), dict(os.environ)):\n"
+        "    os.kill(os.getpid(), signal.SIGKILL)"
+    )
+    command = [sys.executable, "-c", code, str(repository.path), sha, str(folder / "tree")]
+    done = subprocess.run(command, env={**repository.environ, "PYTHONPATH": os.getcwd()}, check=False)
+    assert done.returncode == -signal.SIGKILL
+    assert (folder / "tree").exists()
+    with worktree(repository.path, sha, tmp_path / "one", repository.environ):
+        assert not folder.exists()
+        # Ours is alive, and another one beside it does it no harm.
+        with worktree(repository.path, sha, tmp_path / "other", repository.environ):
+            assert (tmp_path / "one" / ".git").exists()
+    assert repository.git("worktree", "list").count("\n") == 0
+
+
+def test_folders_that_cannot_be_written_into_are_removed(repository: Repository) -> None:
+    sha = repository.commit()
+    code = (
+        "import os, sys\nfrom pathlib import Path\nfrom cachegrind_bench.vcs.worktree import worktree\nbegin()\n"
+        "os.chdir(sys.argv[1])\nfolder = Path(sys.argv[1], 'd')\nos.environ['HOME'] = sys.argv[1]\n"
+        "with worktree(Path('r').absolute(), sys.argv[2], Path('tree').absolute(), dict(os.environ)) as tree:\n"
+        "    (tree / 'cache' / 'm').mkdir(parents=True)\n    (tree / 'cache' / 'm' / 'f').touch()\n"
+        "    os.chmod(tree / 'cache' / 'm', 0o555)\n    os.chmod(tree / 'cache', 0o555)\n"
+        "print(os.path.exists('tree'))"
+    )
+    with tempfile.TemporaryDirectory() as folder:  # pytest's own is closed to others
+        repository.git("clone", "--quiet", str(repository.path), f"{folder}/r")
+        subprocess.run(["chmod", "-R", "a+rwX", folder], check=True)
+        if os.geteuid() == 0:
+            subprocess.run(["chown", "-R", "65534:65534", folder], check=True)
+        assert run_without_rights(code, folder, sha) == "False\n"
+
+
+def test_files_that_are_only_announced_or_half_merged_are_part_of_the_changes(repository: Repository) -> None:
+    (repository.path / "file").write_text("base\n")
+    repository.git("add", "file")
+    repository.commit()
+    (repository.path / "new").write_text("announced\n")
+    repository.git("add", "--intent-to-add", "new")
+    sha = changes_as_commit(repository.path, repository.environ)
+    assert sha is not None
+    assert repository.git("show", f"{sha}:new") == "announced"
+    repository.git("reset", "--quiet")
+    repository.git("switch", "--quiet", "-c", "side")
+    for branch, text in (("side", "a\n"), ("main", "b\n")):
+        repository.git("switch", "--quiet", branch)
+        (repository.path / "file").write_text(text)
+        repository.git("commit", "--quiet", "-a", "-m", text)
+    with pytest.raises(subprocess.CalledProcessError):
+        repository.git("merge", "side")
+    before = repository.git("status", "--porcelain=v2")
+    sha = changes_as_commit(repository.path, repository.environ)
+    assert sha is not None
+    assert "<<<<<<<" in repository.git("show", f"{sha}:file")
+    assert repository.git("status", "--porcelain=v2") == before
+
+
+def test_changes_that_git_cannot_read_are_no_unchanged_tree(repository: Repository) -> None:
+    (repository.path / "file").touch()
+    repository.git("add", "file")
+    repository.commit()
+    (repository.path / ".git" / "index").write_bytes(b"damaged")
+    with pytest.raises(MeasurementError, match="git add failed"):
+        changes_as_commit(repository.path, repository.environ)

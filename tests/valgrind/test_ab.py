@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import os
 import subprocess
 import sys
 from typing import TYPE_CHECKING
@@ -97,3 +98,31 @@ def test_what_git_does_not_know_is_told_before_anything_is_measured(repository: 
     assert code == 2
     assert "git knows no commit 'nonesuch'" in err
     assert "measuring" not in err
+
+
+@pytest.mark.parametrize("linked", [False, True])
+def test_a_hook_that_measures_takes_nothing_from_the_commit_that_is_made(
+    repository: Repository, tmp_path: Path, *, linked: bool
+) -> None:
+    repository.commit("second")
+    hook = repository.path / ".git" / "hooks" / "pre-commit"
+    hook.parent.mkdir(exist_ok=True)
+    hook.write_text(f"#!/bin/sh\nexec {sys.executable} -m cachegrind_bench ab HEAD~1 HEAD -- /bin/true >&2\n")
+    hook.chmod(0o755)
+    place = repository.path
+    if linked:
+        place = tmp_path / "linked"
+        repository.git("worktree", "add", "--quiet", "-b", "topic", str(place))
+    (place / "bench" / "source.sh").write_text("echo two\n")
+    repository.git("-C", str(place), "commit", "--quiet", "-a", "-m", "with a hook", PYTHONPATH=os.getcwd())
+    assert repository.git("-C", str(place), "show", "HEAD:bench/source.sh") == "echo two"
+    assert repository.git("-C", str(place), "status", "--porcelain") == ""
+
+
+def test_what_a_job_stores_is_not_what_ab_measures(repository: Repository, tmp_path: Path) -> None:
+    repository.commit("nothing changed")
+    repository.environ |= {"CG_BENCH_SAVE": "1", "CG_BENCH_STORE": f"file:{tmp_path}/stored", "CG_BENCH_SHARD": "2/2"}
+    code, out, err = ab(repository, "HEAD~1", "HEAD", "--format", "json")
+    assert code == 0, err
+    assert len(states(out)) == 2
+    assert not (tmp_path / "stored").exists()
