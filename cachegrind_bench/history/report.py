@@ -82,16 +82,19 @@ class Row:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Headline:
-    """How many findings of each sort there are; `creeping` ones are also among the new or open ones, `unstable` are not.
+    """How many findings of each sort there are; none is counted twice, but `new_creep` is a part of `creeping`.
 
-    `measured` is False where there is no reading to judge; `compared` tells that new means: not in the previous report.
+    `new` and `open` are regressions that are confirmed, `possible` those of which there is one reading so far. `recovered`,
+    `acknowledged` and `improved` count all kinds that can be. `measured` is False where there is no reading to judge; `compared` tells that new means: not in the previous report.
     """
 
     new: int
+    possible: int
     open: int
     recovered: int
     acknowledged: int
     creeping: int
+    new_creep: int
     improved: int
     unstable: int
     measured: bool

@@ -166,15 +166,20 @@ def _order(finding: Finding) -> tuple[object, ...]:
 
 
 def _headline(findings: Sequence[Finding], *, measured: bool, compared: bool) -> Headline:
-    def count(*states: State, kinds: Sequence[Kind]) -> int:
-        return sum(finding.state in states and finding.kind in kinds for finding in findings)
+    def count(*states: State, kinds: Sequence[Kind], confirmed: bool | None = None) -> int:
+        return sum(
+            finding.state in states and finding.kind in kinds and confirmed in (None, finding.confirmed)
+            for finding in findings
+        )
 
     return Headline(
-        new=count(State.NEW, kinds=WORSE),
-        open=count(State.OPEN, kinds=WORSE),
+        new=count(State.NEW, kinds=(Kind.REGRESSION,), confirmed=True),
+        possible=count(*STANDING, kinds=(Kind.REGRESSION,), confirmed=False),
+        open=count(State.OPEN, kinds=(Kind.REGRESSION,), confirmed=True),
         recovered=count(State.RECOVERED, kinds=WORSE),
         acknowledged=count(State.ACKNOWLEDGED, kinds=tuple(Kind)),
         creeping=count(*STANDING, kinds=(Kind.CREEP,)),
+        new_creep=count(State.NEW, kinds=(Kind.CREEP,)),
         improved=count(State.NEW, kinds=(Kind.IMPROVEMENT,)),
         unstable=count(*STANDING, kinds=(Kind.UNSTABLE,)),
         measured=measured,

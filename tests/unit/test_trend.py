@@ -108,7 +108,7 @@ def test_from_nothing_to_something_is_an_impact() -> None:
 
 def test_the_headline_counts_what_is_new_open_recovered_and_creeping() -> None:
     found = trending.small().headline
-    assert (found.new, found.open, found.recovered, found.acknowledged) == (1, 2, 1, 1)
+    assert (found.new, found.open, found.recovered, found.acknowledged) == (1, 1, 1, 1)
     assert (found.creeping, found.improved, found.unstable) == (1, 1, 1)
 
 
@@ -262,7 +262,7 @@ def written(report: Trend) -> str:
 
 def test_the_summary_begins_with_the_headline_and_names_the_commits() -> None:
     said = written(trending.small())
-    assert said.startswith("### wordcraft: 1 new regression, 2 still open, 1 creeping, 1 recovered, 1 improvement\n")
+    assert said.startswith("### wordcraft: 1 new regression, 1 still open, 1 creeping, 1 recovered, 1 improvement\n")
     assert f"[`{sha(38)[:12]}`](<https://example.org/wordcraft/commit/{sha(38)}>)" in said
     assert "accepted: checks signatures at start" in said
     assert "cg-bench bisect" in said
@@ -305,14 +305,38 @@ def printed(report: Trend, width: int | None = None) -> str:
 
 def test_the_text_has_headline_table_findings_and_health() -> None:
     said = printed(trending.small()).splitlines()
-    assert said[0] == "wordcraft: 1 new regression, 2 still open, 1 creeping, 1 recovered, 1 improvement"
+    assert said[0] == "wordcraft: 1 new regression, 1 still open, 1 creeping, 1 recovered, 1 improvement"
     assert said[1] == "main · 2026-01-05 to 2026-01-19 · 40 commits, 40 measured"
     assert "  ▲  parse/json[large]  2.98 M        0 %       +8 %        –        +8 %" in said
     place = said.index("  ▲ parse/json[large] +8 %, new regression: 2,761,525 → 2,982,432")
     assert said[place + 1] == f"      with {sha(38)[:12]} Parse headers without a copy (38) (Frances Allen, 2026-01-16)"
+    assert said[place + 2] == "      Ir +8 %, LL hits +8.05 %, RAM hits +7.75 %"
     assert "      accepted: checks signatures at start" in said
     assert sum(line.startswith("      to narrow them down: cg-bench bisect ") for line in said) == 1
     assert said[said.index("Health") + 1] == "  Failing: zip/deflate"
+
+
+def test_what_jumps_or_creeps_is_told_by_its_ends_and_without_bisection() -> None:
+    item = series("a", [1000] * 30)
+    creep = finding(item, 20, Kind.CREEP, suspects=tuple(sha(n) for n in range(3, 20)))
+    for found, told in (
+        (creep, f"little by little, in 17 commits, of which the first and the last are\n        {sha(3)[:12]}"),
+        (finding(item, 20, Kind.UNSTABLE, suspects=(sha(4), sha(5))), f"since {sha(4)[:12]}"),
+        (finding(item, 20, Kind.UNSTABLE, suspects=()), "from the first reading on\n"),
+    ):
+        view = arranged([item], [found], 30)
+        for said in (printed(view), written(view)):
+            assert "bisect" not in said
+        assert told in printed(view)
+    assert f"        {sha(19)[:12]}" in printed(arranged([item], [creep], 30))
+
+
+def test_a_single_reading_is_a_possible_regression_only() -> None:
+    item = series("a", [1000, 1000, 2000])
+    found = finding(item, 2, Kind.REGRESSION, State.NEW, confirmed=False)
+    assert "wordcraft: 1 possible regression\n" in printed(arranged([item], [found], 3))
+    creep = finding(item, 2, Kind.CREEP, State.NEW)
+    assert "wordcraft: 1 newly creeping\n" in printed(arranged([item], [creep], 3))
 
 
 def test_the_text_fits_a_narrow_terminal_as_far_as_names_can_give_way() -> None:

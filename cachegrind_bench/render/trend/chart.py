@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING
 
 from cachegrind_bench.history.values import Kind, State
 from cachegrind_bench.render.numbers import grouped
-from cachegrind_bench.render.trend import svg, words
+from cachegrind_bench.render.trend import stories, svg, words
 
 if TYPE_CHECKING:
     from cachegrind_bench.history.report import Row, Trend
@@ -173,8 +173,8 @@ def _marks(row: Row, first: int, width: int) -> list[Mark]:
 def _mark_title(found: Finding) -> str:
     commits = ", ".join(words.sha(sha) for sha in found.suspects[:3])
     more = f" and {len(found.suspects) - 3} more" if len(found.suspects) > 3 else ""
-    size = f" {words.size(found)}" if words.has_size(found) else ""
-    return f"{words.kind(found)}{size}: {commits}{more}"
+    size = f" {stories.size(found)}" if stories.has_size(found) else ""
+    return f"{stories.kind(found)}{size}: {commits}{more}"
 
 
 def _key_title(row: Row, at: int) -> str:

@@ -41,10 +41,12 @@ def encode(view: Trend) -> bytes:
         },
         "headline": {
             "new": found.new,
+            "possible": found.possible,
             "open": found.open,
             "recovered": found.recovered,
             "acknowledged": found.acknowledged,
             "creeping": found.creeping,
+            "new_creep": found.new_creep,
             "improved": found.improved,
             "unstable": found.unstable,
             "measured": found.measured,

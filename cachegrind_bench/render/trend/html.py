@@ -15,7 +15,7 @@ from cachegrind_bench.history.report import STANDING, WORSE
 from cachegrind_bench.history.values import Kind, State
 from cachegrind_bench.render.names import plain
 from cachegrind_bench.render.numbers import counted, grouped
-from cachegrind_bench.render.trend import data, svg, words
+from cachegrind_bench.render.trend import data, stories, svg, words
 from cachegrind_bench.render.trend.chart import chart, told
 
 if TYPE_CHECKING:
@@ -71,12 +71,14 @@ def page(view: Trend) -> str:
     return environment.get_template("page.html.j2").render(
         view=view,
         words=words,
+        stories=stories,
         counted=counted,
         grouped=grouped,
         plain=plain,
         sections=sections,
         anchors={section.row.id: section.anchor for section in sections},
         tiles=_tiles(view),
+        moves=stories.moves(view),
         standing=[item for item in view.findings if item.state in STANDING],
         settled=[item for item in view.findings if item.state not in STANDING],
         keys=_keys(view),
@@ -152,7 +154,7 @@ def _badge(found: Finding) -> str:
     if found.kind is Kind.UNSTABLE:
         return "unstable"
     label = "creep" if found.kind is Kind.CREEP else found.state.value
-    return f"{label} {words.size(found)}"
+    return f"{label} {stories.size(found)}"
 
 
 def _cell(item: Against | None, row: Row, view: Trend) -> _Cell:
@@ -187,11 +189,13 @@ def _tiles(view: Trend) -> list[tuple[str, str, str, int, str]]:
     found = view.headline
     tiles = [
         ("new", "regression", "▲", found.new, f"new {words.since(found)}"),
-        ("open", "regression", "▲", found.open, "open"),
+        ("open", "regression", "▲", found.open, "still open"),
         ("creeping", "creep", "◆", found.creeping, "creeping"),
         ("recovered", "recovered", "✓", found.recovered, "recovered"),
         ("improvement", "improvement", "▼", found.improved, "newly improved"),
     ]
+    if found.possible:
+        tiles.insert(1, ("new", "regression", "△", found.possible, "possible: one reading so far"))
     if found.unstable:
         tiles.append(("unstable", "unstable", "≈", found.unstable, "unstable"))
     if found.acknowledged:

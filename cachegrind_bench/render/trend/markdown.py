@@ -7,9 +7,10 @@ from typing import TYPE_CHECKING
 from cachegrind_bench.render.markdown import escape, table
 from cachegrind_bench.render.names import plain, shortened
 from cachegrind_bench.render.numbers import counted
-from cachegrind_bench.render.trend import words
+from cachegrind_bench.render.trend import stories, words
 
 if TYPE_CHECKING:
+    from collections.abc import Mapping
     from typing import TextIO
 
     from cachegrind_bench.history.report import Trend
@@ -29,9 +30,10 @@ def render(view: Trend, stream: TextIO) -> None:
     more = len(view.rows) - _MOST_ROWS
     if more > 0:
         stream.write(f"\n{counted(more, 'more benchmark')} with less impact.\n")
+    moves = stories.moves(view)
     for title, items in words.chapters(view):
         stream.write(f"\n**{title}**\n\n")
-        stream.writelines(_finding(item, view) for item in items[:_MOST_FINDINGS])
+        stream.writelines(_finding(item, view, moves) for item in items[:_MOST_FINDINGS])
         if len(items) > _MOST_FINDINGS:
             stream.write(f"- and {len(items) - _MOST_FINDINGS} more\n")
     stream.writelines(f"\n> ⚠️ {escape(line)}\n" for line in words.health(view.health))
@@ -39,17 +41,23 @@ def render(view: Trend, stream: TextIO) -> None:
     stream.write(f"\n<sub>{escape(plain(made))}</sub>\n")
 
 
-def _finding(found: Finding, view: Trend) -> str:
-    size = f" {escape(words.size(found))}" if words.has_size(found) else ""
-    text = f"- {words.SHAPES[found.kind]} **{escape(words.name(found.benchmark))}**{size}, {escape(words.kind(found))}"
-    text += f": {escape(words.story(found))}, {escape(words.where(found))}"
-    commits = [_commit(sha, view) for sha in found.suspects[:_MOST_SUSPECTS]]
-    if len(found.suspects) == 1:
-        text += f" {commits[0]}\n"
+def _finding(found: Finding, view: Trend, moves: Mapping[str, str]) -> str:
+    blame = stories.blame(found, _MOST_SUSPECTS)
+    size = f" {escape(stories.size(found))}" if stories.has_size(found) else ""
+    text = (
+        f"- {words.SHAPES[found.kind]} **{escape(words.name(found.benchmark))}**{size}, {escape(stories.kind(found))}"
+    )
+    text += f": {escape(stories.story(found))}, {escape(blame.words)}"
+    commits = [_commit(sha, view) for sha in blame.commits]
+    if len(commits) <= 1:
+        text += f" {commits[0]}\n" if commits else "\n"
     else:
         text += "\n" + "".join(f"  - {commit}\n" for commit in commits)
-        more = len(found.suspects) - len(commits)
-        text += f"  - {f'and {more} more; ' if more else ''}`cg-bench bisect {_code(found.id)}` narrows them down\n"
+    if found.id in moves:
+        text += f"  - {escape(moves[found.id])}\n"
+    if blame.bisectable:
+        more = f"and {blame.more} more; " if blame.more else ""
+        text += f"  - {more}`cg-bench bisect {_code(found.id)}` narrows them down\n"
     if found.reason is not None:
         text += f"  - accepted: {escape(shortened(plain(found.reason), 200))}\n"
     if found.recovered_sha is not None:

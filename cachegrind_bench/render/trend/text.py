@@ -4,13 +4,13 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-from cachegrind_bench.history.values import Kind
 from cachegrind_bench.render import table
 from cachegrind_bench.render.names import plain, shortened
 from cachegrind_bench.render.numbers import counted
-from cachegrind_bench.render.trend import words
+from cachegrind_bench.render.trend import stories, words
 
 if TYPE_CHECKING:
+    from collections.abc import Mapping
     from typing import TextIO
 
     from cachegrind_bench.history.report import Trend
@@ -34,9 +34,10 @@ def render(view: Trend, stream: TextIO, *, width: int | None = None) -> None:
     more = len(view.rows) - _MOST_ROWS
     if more > 0:
         stream.write(f"  and {counted(more, 'more benchmark')} with less impact\n")
+    moves = stories.moves(view)
     for title, items in words.chapters(view):
         stream.write(f"\n{title}\n")
-        stream.writelines(_finding(item, view) for item in items[:_MOST_FINDINGS])
+        stream.writelines(_finding(item, view, moves) for item in items[:_MOST_FINDINGS])
         if len(items) > _MOST_FINDINGS:
             stream.write(f"  and {len(items) - _MOST_FINDINGS} more\n")
     health = words.health(view.health)
@@ -44,20 +45,22 @@ def render(view: Trend, stream: TextIO, *, width: int | None = None) -> None:
         stream.write("\nHealth\n" + "".join(f"  {line}\n" for line in health))
 
 
-def _finding(found: Finding, view: Trend) -> str:
-    size = f" {words.size(found)}" if words.has_size(found) else ""
+def _finding(found: Finding, view: Trend, moves: Mapping[str, str]) -> str:
+    size = f" {stories.size(found)}" if stories.has_size(found) else ""
     lines = [
-        f"  {words.SHAPES[found.kind]} {words.name(found.benchmark)}{size}, {words.kind(found)}: {words.story(found)}"
+        f"  {words.SHAPES[found.kind]} {words.name(found.benchmark)}{size}, {stories.kind(found)}: {stories.story(found)}"
     ]
-    commits = [_commit(sha, view) for sha in found.suspects[:_MOST_SUSPECTS]]
-    if len(found.suspects) == 1:
-        lines.append(f"      {words.where(found)} {commits[0]}")
+    blame = stories.blame(found, _MOST_SUSPECTS)
+    commits = [_commit(sha, view) for sha in blame.commits]
+    if len(commits) <= 1:
+        lines.append(f"      {' '.join([blame.words, *commits])}")
     else:
-        lines += [f"      {words.where(found)}", *(f"        {commit}" for commit in commits)]
-        more = len(found.suspects) - len(commits)
-        lines += [f"        and {more} more"] * (more > 0)
-        if found.kind is not Kind.UNSTABLE:
-            lines.append(f"      to narrow them down: cg-bench bisect {found.id}")
+        lines += [f"      {blame.words}", *(f"        {commit}" for commit in commits)]
+        lines += [f"        and {blame.more} more"] * bool(blame.more)
+    if found.id in moves:
+        lines.append(f"      {moves[found.id]}")
+    if blame.bisectable:
+        lines.append(f"      to narrow them down: cg-bench bisect {found.id}")
     if found.reason is not None:
         lines.append(f"      accepted: {shortened(plain(found.reason), 200)}")
     if found.recovered_sha is not None:

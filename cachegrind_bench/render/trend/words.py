@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import TYPE_CHECKING
 from urllib.parse import quote, urlsplit
 
-from cachegrind_bench.history.report import STANDING, relative
+from cachegrind_bench.history.report import STANDING
 from cachegrind_bench.history.values import Kind, State
 from cachegrind_bench.render.names import plain, shortened
 from cachegrind_bench.render.numbers import change, counted, grouped
@@ -35,25 +35,31 @@ def headline(found: Headline) -> str:
     """Return what a person reads first, as one sentence."""
     if not found.measured:
         return "Nothing was measured at these commits"
+    news = _news(found)
     parts = [
-        counted(found.new, "new regression") if found.new else f"Nothing got worse {since(found)}",
+        *(news or [f"Nothing got worse {since(found)}"]),
         f"{grouped(found.open)} still open" if found.open else "",
-        f"{grouped(found.creeping)} creeping" if found.creeping else "",
+        f"{grouped(found.creeping)} creeping" if found.creeping > found.new_creep else "",
         f"{grouped(found.recovered)} recovered" if found.recovered else "",
         counted(found.improved, "improvement") if found.improved else "",
     ]
     return ", ".join(part for part in parts if part)
 
 
+def _news(found: Headline) -> list[str]:
+    """Return what got worse, and is news; a single reading may be an outlier."""
+    parts = [
+        counted(found.new, "new regression") if found.new else "",
+        counted(found.possible, "possible regression") if found.possible else "",
+        f"{grouped(found.new_creep)} newly creeping" if found.new_creep else "",
+    ]
+    return [part for part in parts if part]
+
+
 def verdict(found: Headline) -> str:
     """Return what is new since the last report, as one sentence for a heading: the rest stands in the tiles below."""
-    new = [
-        counted(found.new, "new regression") if found.new else "",
-        counted(found.improved, "new improvement") if found.improved else "",
-    ]
-    told = " and ".join(part for part in new if part)
-    if not found.measured:
-        return "Nothing was measured at these commits"
+    new = [*_news(found), *([counted(found.improved, "new improvement")] if found.improved else [])]
+    told = " and ".join([", ".join(new[:-1]), *new[-1:]] if len(new) > 1 else new)
     return told[:1].upper() + told[1:] if told else f"Nothing new {since(found)}"
 
 
@@ -74,41 +80,6 @@ def against(item: Against | None) -> str:
     if item is None or item.base is None:
         return "–"
     return "other key" if item.change is None else short_change(item.change)
-
-
-def has_size(found: Finding) -> bool:
-    """Tell whether there is one change to speak of."""
-    return found.kind is not Kind.UNSTABLE
-
-
-def size(found: Finding) -> str:
-    """Return how much the level changed."""
-    if not found.before:
-        return "from 0"
-    return short_change(relative(found.before, found.after))
-
-
-def kind(found: Finding) -> str:
-    """Return what was found and where it is in its life, in a few words."""
-    if found.kind is Kind.UNSTABLE:
-        return "unstable" if found.state is not State.RECOVERED else "steady again"
-    return f"{STATES[found.state]} {found.kind.value}{'' if found.confirmed else ', one reading so far'}"
-
-
-def story(found: Finding) -> str:
-    """Return the levels before and after, or what makes a benchmark unstable."""
-    if found.kind is Kind.UNSTABLE:
-        return f"jumps between about {grouped(found.before)} and {grouped(found.after)}: no alarms are raised"
-    return f"{grouped(found.before)} → {grouped(found.after)}"
-
-
-def where(found: Finding) -> str:
-    """Return the words in front of the suspects."""
-    if found.kind is Kind.UNSTABLE:
-        return "last seen at"
-    if found.kind is Kind.CREEP:
-        return "little by little, up to"
-    return "with" if len(found.suspects) == 1 else f"with one of {counted(len(found.suspects), 'commit')}:"
 
 
 def subject(note: CommitNote | None) -> str:
