@@ -22,6 +22,7 @@ _SMALL = 26
 _GAP = 22
 _NEAREST_LABELS = 9  # percent of the width between the labels of two releases: closer, only the line is drawn
 _AIR = 13
+_MOST_MARKS = 60
 # Characters of a path: four of them for each of fifty benchmarks leave half of a megabyte for everything else.
 _LONGEST_MAIN = 3200
 _LONGEST_SMALL = 1000
@@ -84,28 +85,26 @@ class Chart:
     dates: tuple[Label, ...]
 
 
-def chart(row: Row, report: Trend) -> Chart:
-    """Lay out a benchmark's chart; it has at least one reading."""
+def chart(row: Row, report: Trend, coarse: int = 1) -> Chart:
+    """Lay out a benchmark's chart; it has at least one reading. Lines and marks may be so many times `coarse` as usual."""
     width, first = len(report.commits), report.first
     y = _TOP
-    panels = [_panel(row, report, "value", words.value_name(row.model), y=y, height=_MAIN)]
+    panels = [_panel(row, report, "value", words.value_name(row.model), y=y, height=_MAIN, coarse=coarse)]
     small = [("ll", "LL hits"), ("ram", "RAM hits")]
     if row.model != "ir":
         small.insert(0, ("ir", "Ir"))
     y += _MAIN
     for name, title in small:
-        panels.append(_panel(row, report, name, title, y=y + _GAP, height=_SMALL))
+        panels.append(_panel(row, report, name, title, y=y + _GAP, height=_SMALL, coarse=coarse))
         y += _GAP + _SMALL
     return Chart(
         width=width,
         height=y + 24,
         bottom=y + 4,
         panels=tuple(panels),
-        marks=tuple(_marks(row, first, width)),
+        marks=tuple(_marks(row, first, width, max(_MOST_MARKS // coarse, 1))),
         releases=_releases(report),
-        keys=tuple(
-            Line(at - first, svg.percent(at, first, width), "other key", _key_title(row, at)) for at in row.key_changes
-        ),
+        keys=_keys(row, first, width, max(_MOST_MARKS // coarse, 1)),
         dates=_dates(report, y + 19),
     )
 
@@ -116,7 +115,7 @@ def amount(reading: Reading, name: str) -> int:
     return {"value": reading.value, "ir": counts.Ir, "ll": counts.ll_hits, "ram": counts.ram_hits}[name]
 
 
-def _panel(row: Row, report: Trend, name: str, title: str, *, y: int, height: int) -> Panel:
+def _panel(row: Row, report: Trend, name: str, title: str, *, y: int, height: int, coarse: int) -> Panel:
     values = [(reading.index, amount(reading, name)) for reading in row.readings]
     scale = svg.Scale.of([value for _index, value in values], height)
     main = name == "value"
@@ -128,9 +127,9 @@ def _panel(row: Row, report: Trend, name: str, title: str, *, y: int, height: in
         height=height,
         path=svg.bounded(
             [(index - report.first, scale.place(value)) for index, value in values],
-            [index - report.first for index in row.key_changes],
+            [index - report.first for index in row.key_changes[-max(_MOST_MARKS // coarse, 1) :]],
             least=1 if main else 2,
-            longest=_LONGEST_MAIN if main else _LONGEST_SMALL,
+            longest=(_LONGEST_MAIN if main else _LONGEST_SMALL) // coarse,
         ),
         ticks=tuple(
             Label("0", y + scale.place(tick), words.compact(tick, step=step)) for tick in scale.ticks() if main
@@ -138,7 +137,8 @@ def _panel(row: Row, report: Trend, name: str, title: str, *, y: int, height: in
     )
 
 
-def _marks(row: Row, first: int, width: int) -> list[Mark]:
+def _marks(row: Row, first: int, width: int, most: int) -> list[Mark]:
+    """Return the newest marks: at most so many of failures, and of findings."""
     scale = svg.Scale.of([reading.value for reading in row.readings], _MAIN)
     down = {reading.index: _TOP + scale.place(reading.value) for reading in row.readings}
     marks = [
@@ -150,9 +150,9 @@ def _marks(row: Row, first: int, width: int) -> list[Mark]:
             "",
             "failed here",
         )
-        for index in row.failed
+        for index in row.failed[-most:]
     ]
-    for found in row.findings:
+    for found in sorted(row.findings, key=lambda found: found.index)[-most:]:
         if found.index not in down:
             continue  # before the window
         below = found.kind is Kind.IMPROVEMENT
@@ -175,6 +175,19 @@ def _mark_title(found: Finding) -> str:
     more = f" and {len(found.suspects) - 3} more" if len(found.suspects) > 3 else ""
     size = f" {stories.size(found)}" if stories.has_size(found) else ""
     return f"{stories.kind(found)}{size}: {commits}{more}"
+
+
+def _keys(row: Row, first: int, width: int, most: int) -> tuple[Line, ...]:
+    """Return where keys change, the newest of these places, with words where there is room for them."""
+    lines: list[Line] = []
+    labelled = -100.0
+    for at in row.key_changes[-most:]:
+        place = 100 * (at - first) / max(1, width)
+        roomy = place - labelled >= _NEAREST_LABELS
+        labelled = place if roomy else labelled
+        text = "other key" if roomy else ""
+        lines.append(Line(at - first, svg.percent(at, first, width), text, _key_title(row, at)))
+    return tuple(lines)
 
 
 def _key_title(row: Row, at: int) -> str:

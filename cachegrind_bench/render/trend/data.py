@@ -6,6 +6,7 @@ Knows the layout that `page.js` reads; must not know how it is shown.
 from __future__ import annotations
 
 import json
+import re
 from datetime import datetime
 from typing import TYPE_CHECKING
 
@@ -19,6 +20,8 @@ if TYPE_CHECKING:
     from cachegrind_bench.history.report import Row, Trend
 
 _DIGITS = "ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789-_"
+# What HTML or a script would take for its own, and halves of pairs, which cannot be written; others are shorter as they are.
+_MEANT = re.compile("[<>&\u2028\u2029\ud800-\udfff]")
 
 
 def block(report: Trend, anchors: Sequence[str]) -> str:
@@ -37,8 +40,8 @@ def block(report: Trend, anchors: Sequence[str]) -> str:
         "releases": [[place - report.first, plain(name)] for place, name in report.releases],
         "rows": [_row(row, anchor, report.first, keys) for row, anchor in zip(report.rows, anchors, strict=True)],
     }
-    text = json.dumps(document, ensure_ascii=True, separators=(",", ":"), sort_keys=True)
-    return text.replace("<", "\\u003c").replace(">", "\\u003e").replace("&", "\\u0026")
+    text = json.dumps(document, ensure_ascii=False, separators=(",", ":"), sort_keys=True)
+    return _MEANT.sub(lambda found: f"\\u{ord(found[0]):04x}", text)
 
 
 def packed(numbers: Iterable[int]) -> str:
@@ -80,7 +83,7 @@ def _row(row: Row, anchor: str, first: int, keys: Sequence[str]) -> dict[str, ob
     model = CostModel.parse(row.model)
     return {
         "anchor": anchor,
-        "id": plain(row.id),
+        "id": words.name(row.id),
         "at": packed(reading.index - first for reading in readings),
         "value": packed(reading.value for reading in readings),
         "ir": packed(reading.counts.Ir for reading in readings),

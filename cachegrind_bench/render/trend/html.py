@@ -28,6 +28,9 @@ if TYPE_CHECKING:
 
 _SPARK_HEIGHT = 22
 _MOST_FIGURES = 8
+_MOST_BYTES = 1_000_000
+_COARSER = (1, 2, 4, 8, 16, 64)
+_MOST_FINDINGS = 200
 _MOST_SUSPECTS = 10
 _SPOKEN = 1000  # a change of at least one part in so many is coloured
 
@@ -54,7 +57,20 @@ class _Section:
 
 
 def page(view: Trend) -> str:
-    """Return the page. It needs no network, and no script for what matters."""
+    """Return the page. It needs no network, and no script for what matters.
+
+    It has at most `_MOST_BYTES` with 50 benchmarks over 500 commits: where much has happened, drawings get coarser and lists
+    shorter, which is told; the script draws all again.
+    """
+    text = ""
+    for coarse in _COARSER:
+        text = _page(view, coarse)
+        if len(text.encode()) <= _MOST_BYTES:
+            break
+    return text
+
+
+def _page(view: Trend, coarse: int) -> str:
     from jinja2 import Environment, PackageLoader, StrictUndefined
     from markupsafe import Markup
 
@@ -66,7 +82,7 @@ def page(view: Trend) -> str:
         trim_blocks=True,
         undefined=StrictUndefined,
     )
-    sections = [_section(row, view) for row in view.rows]
+    sections = [_section(row, view, coarse) for row in view.rows]
     style, script = _own("page.css"), _own("page.js")
     return environment.get_template("page.html.j2").render(
         view=view,
@@ -81,8 +97,9 @@ def page(view: Trend) -> str:
         moves=stories.moves(view),
         standing=[item for item in view.findings if item.state in STANDING],
         settled=[item for item in view.findings if item.state not in STANDING],
+        most_findings=max(_MOST_FINDINGS // coarse, 1),
         keys=_keys(view),
-        most_suspects=_MOST_SUSPECTS,
+        most_suspects=max(_MOST_SUSPECTS // coarse, 2),
         spark_height=_SPARK_HEIGHT,
         # Ours, and free of what would end their element.
         style=Markup(style),  # noqa: S704
@@ -111,7 +128,7 @@ def _anchor(name: str) -> str:
     return "b-" + hashlib.sha256(name.encode("utf-8", "surrogatepass")).hexdigest()[:10]
 
 
-def _section(row: Row, view: Trend) -> _Section:
+def _section(row: Row, view: Trend, coarse: int) -> _Section:
     places = [(reading.index, reading.value) for reading in row.readings]
     return _Section(
         anchor=_anchor(row.id),
@@ -120,8 +137,8 @@ def _section(row: Row, view: Trend) -> _Section:
         badges=tuple(_badges(row)),
         cells=tuple(_cell(item, row, view) for item in (row.day, row.week, row.month, row.release)),
         spark=svg.spark(places, view.first, view.first + len(view.commits) - 1, _SPARK_HEIGHT - 2),
-        chart=chart(row, view) if row.readings else None,
-        figures=tuple(_figures(row, view)),
+        chart=chart(row, view, coarse) if row.readings else None,
+        figures=tuple(_figures(row, view, max(_MOST_FIGURES // coarse, 1))),
     )
 
 
@@ -172,12 +189,12 @@ def _look(change: Fraction) -> str:
     return "worse" if change > 0 else "better"
 
 
-def _figures(row: Row, view: Trend) -> list[tuple[str, ...]]:
+def _figures(row: Row, view: Trend, most: int) -> list[tuple[str, ...]]:
     """Return the readings that matter: where something was found, and the last few."""
     places = {reading.index: number for number, reading in enumerate(row.readings)}
     found = [places[item.index] for item in row.findings if item.index in places]
     wanted = {*found, *(place - 1 for place in found if place), *range(len(places) - 3, len(places))}
-    chosen = sorted(place for place in wanted if place >= 0)[-_MOST_FIGURES:]
+    chosen = sorted(place for place in wanted if place >= 0)[-most:]
     return [
         (words.day(view.noted.get(reading.sha)), words.sha(reading.sha), *told(reading))
         for reading in (row.readings[place] for place in chosen)
