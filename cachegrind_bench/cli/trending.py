@@ -24,6 +24,7 @@ if TYPE_CHECKING:
     from cachegrind_bench.history.findings import Options
     from cachegrind_bench.history.series import SeriesSet
     from cachegrind_bench.history.values import CommitNote, Finding, Release
+    from cachegrind_bench.model.history import Snapshot
     from cachegrind_bench.model.score import CostModel
 
 Function = TypeVar("Function", bound="Callable[..., Any]")
@@ -92,17 +93,19 @@ def find_all(options: Mapping[str, Any], model: CostModel | None = None) -> Foun
     repository = Repository(cwd=working_directory(), environ=dict(os.environ))
     accepted, earlier = _accepted(repository, options["accepted"]), _previous(options["previous"])
     limits = _limits(options)
-    line = _line(repository, options["branch"])
-    pattern = options["pattern"]
+    head, pattern = _head(repository, options["branch"]), options["pattern"]
     with opened_store(options) as store:
         query = Query(wanted=None if pattern is None else lambda name: matches(name, pattern))
-        found = series_set(store.snapshots(query), line, model=model)
+        snapshots = list(store.snapshots(query))
         renames = renames_in(store)
         url, runs = store.url, store.names()
+    line = None if head is None else _line(repository, head, snapshots)
+    found = series_set(snapshots, line, model=model)
     if pattern is not None and runs and not found.series:
         raise UsageError(f"--benchmark {pattern!r}: no run of these commits has such a benchmark")
     tags = () if line is None else releases(repository.cwd, repository.environ, found.line)
     begins = {note.sha for note in found.line} if renames else set[str]()
+    known = None if earlier is None else told_before(earlier, renames, begins)
     findings = [
         item
         for series in found.series
@@ -111,7 +114,7 @@ def find_all(options: Mapping[str, Any], model: CostModel | None = None) -> Foun
             found.line,
             releases=tags,
             accepted=accepted,
-            previous=None if earlier is None else told_before(earlier, renames, begins),
+            previous=known,
             newest=found.newest,
             options=limits,
         )
@@ -147,19 +150,30 @@ def _limits(options: Mapping[str, Any]) -> Options:
     return Options(minimum_step=parts_per_million("min_step"), creep_budget=parts_per_million("creep_budget"))
 
 
-def _line(repository: Repository, revision: str) -> Sequence[CommitNote] | None:
-    """Return the commits up to this one; None outside of a repository, whose absence only matters to who names one."""
-    from cachegrind_bench.vcs.log import line
-
+def _head(repository: Repository, revision: str) -> str | None:
+    """Return the commit to start from; None outside of a repository, whose absence only matters to who names one."""
     try:
         sha = repository.named(revision)
     except MeasurementError:
         sha = None
-    if sha is not None:
-        return line(repository.cwd, repository.environ, sha)
-    if revision != "HEAD":
+    if sha is None and revision != "HEAD":
         raise UsageError(f"git knows no commit {revision!r}", hint="a branch, a tag, or a commit's id")
-    return None
+    return sha
+
+
+def _line(repository: Repository, head: str, runs: Sequence[Snapshot]) -> Sequence[CommitNote]:
+    """Return the commits up to this one, in a shallow clone as far back as the oldest run."""
+    from cachegrind_bench.render.names import plain
+    from cachegrind_bench.vcs.log import line
+
+    oldest = min((run.commit.committed_at for run in runs if run.commit is not None), default=None)
+    if oldest is not None:
+        try:
+            repository.deepen_since(head, oldest)
+        except MeasurementError as error:
+            told = plain(f"{error.message}: commits before are left out; {error.hint or ''}")
+            output.write_error(f"cg-bench: warning: {told}\n")
+    return line(repository.cwd, repository.environ, head)
 
 
 def _accepted(repository: Repository, name: str | None) -> tuple[Accepted, ...]:

@@ -97,6 +97,15 @@ class Repository:
 
         return self._deepened(ask, enough, [sha]) or [sha]
 
+    def deepen_since(self, sha: str, time: str) -> None:
+        """Fetch what a shallow clone lacks of the commits before this one, as far back as this time. MeasurementError."""
+        if not self.is_shallow():
+            return
+        try:
+            self._fetch(f"--shallow-since={time}", [sha])
+        except MeasurementError:  # not every server knows that
+            self._fetch("--unshallow", [sha])
+
     def first_parent(self, sha: str) -> str | None:
         """Return the first parent of a commit, even where a shallow clone hides it."""
         return parse_commit(git(("cat-file", "commit", sha), self.cwd, self.environ))[0]
@@ -126,16 +135,15 @@ class Repository:
         for step in (*_STEPS, None):
             if enough(answer) or not self.is_shallow():
                 break
-            self._fetch(step, shas)
+            self._fetch("--unshallow" if step is None else f"--deepen={step}", shas)
             answer = ask()
         return answer
 
-    def _fetch(self, commits: int | None, shas: Sequence[str]) -> None:
-        """Deepen the clone by so many commits, or all. No branch is moved, made or pruned, whatever is configured."""
+    def _fetch(self, how: str, shas: Sequence[str]) -> None:
+        """Deepen the clone by this option. No branch is moved, made or pruned, whatever is configured."""
         remotes = self.remotes()
         if not remotes:
             raise MeasurementError("the clone is shallow and has no remote to fetch the commits before from")
-        how = "--unshallow" if commits is None else f"--deepen={commits}"
         quietly = (
             "--quiet",
             "--no-tags",

@@ -154,6 +154,24 @@ def test_a_history_can_be_read_without_its_repository(
     assert found["kind"] == "regression"
 
 
+def test_a_shallow_clone_is_fetched_as_far_back_as_there_are_runs(
+    repository: Repository, cg_bench: CommandLine, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    repository.git("clone", "--quiet", "--depth=1", f"file://{repository.path}", str(tmp_path / "shallow"))
+    monkeypatch.chdir(tmp_path / "shallow")
+    url = f"file:{repository.path}/.cg-bench"
+    (found,) = findings(cg_bench, "--store", url)
+    assert found["suspects"] == [repository.git("rev-parse", "HEAD~3")]
+    repository.git("clone", "--quiet", "--depth=1", f"file://{repository.path}", str(tmp_path / "alone"))
+    monkeypatch.chdir(tmp_path / "alone")
+    shutil.copytree(repository.path / ".cg-bench", tmp_path / "store")
+    repository.path.rename(tmp_path / "gone")
+    told = cg_bench("trend", "--store", f"file:{tmp_path}/store")
+    assert told.code == 0
+    assert "cg-bench: warning: the clone is shallow and could not be deepened: " in told.err
+    assert "fetch-depth: 0" in told.err
+
+
 @pytest.mark.parametrize(
     ("words", "told"),
     [
