@@ -18,7 +18,7 @@ from cachegrind_bench.cli.inputs import open_result_file, size_limit_option
 from cachegrind_bench.cli.measuring import repetition_options
 from cachegrind_bench.cli.options import working_directory
 from cachegrind_bench.cli.selection import benchmark_option, selection_option, tag_option
-from cachegrind_bench.cli.suite import jobs_option
+from cachegrind_bench.cli.suite import jobs_option, refuse_options_of_a_suite
 from cachegrind_bench.cli.trailing import TrailingCommand, trailing_words
 from cachegrind_bench.cli.worktrees import bench, words_for_run
 from cachegrind_bench.errors import UsageError
@@ -91,6 +91,8 @@ def command(base: str, candidate: str | None, **options: Any) -> int:
     from cachegrind_bench.store.atomic import check_writable, make_folder, write_atomic
     from cachegrind_bench.vcs.revisions import Repository
 
+    if trailing_words():
+        refuse_options_of_a_suite()
     gates = gates_of(options, configured_benchmarks())
     check_files(options)
     repository = Repository(cwd=working_directory(), environ=dict(os.environ))
@@ -129,7 +131,7 @@ def _compared(
 def _commit(repository: Repository, revision: str) -> str:
     sha = repository.named(revision)
     if sha is None:
-        raise UsageError(f"git knows no commit {revision!r}", hint="a branch, a tag, or a commit's id; try: git fetch")
+        raise UsageError(f"git knows no commit {revision!r}", hint=repository.advice(revision))
     return sha
 
 

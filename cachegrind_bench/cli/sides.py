@@ -108,10 +108,8 @@ class Sides:
         if base is None:
             other = repository.named(revision)
             if other is None:
-                raise UsageError(
-                    f"{text}: git knows no branch or commit {revision!r}",
-                    hint=f"try: git fetch origin {revision}:refs/remotes/origin/{revision}",
-                )
+                told = f"{text}: git knows no branch or commit {revision!r}" if revision else f"{text} names no branch"
+                raise UsageError(told, hint=repository.advice(revision) if revision else "as in merge-base:main")
             base = repository.merge_base(head, other)
         if base is None:
             raise UsageError(f"{text}: it has no commit in common with the candidate", hint="name a file or a commit")

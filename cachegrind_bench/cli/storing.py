@@ -120,10 +120,10 @@ class Saving:
 
     def _check_commit(self, result: Result) -> None:
         """Warn of what nobody would notice before a report stays empty."""
-        from cachegrind_bench.vcs.commit import NO_REPOSITORY, NoCommit, commit_info
+        from cachegrind_bench.vcs.commit import NoCommit, commit_info
 
         found = commit_info(working_directory(), os.environ) if result.commit is None else None
-        if isinstance(found, NoCommit) and found.why != NO_REPOSITORY:
+        if isinstance(found, NoCommit):
             output.write_error(f"cg-bench: warning: stored without a commit, so in no report: {plain(found.why)}\n")
 
     def _left(self, uid: str, result: Result) -> str:

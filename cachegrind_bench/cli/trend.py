@@ -17,6 +17,8 @@ from cachegrind_bench.cli.trending import find_all, trending_options
 from cachegrind_bench.errors import UsageError
 
 if TYPE_CHECKING:
+    from collections.abc import Callable
+
     from cachegrind_bench.cli.trending import Found
     from cachegrind_bench.history.report import Trend
 
@@ -38,11 +40,12 @@ Examples:
 """
 
 
+_FORMS = ("json", "markdown", "html")
 _UNDECIDED = 3
 
 
 @click.command("trend", epilog=_EPILOG)
-@click.option("--html", metavar="FILE", help="Write the page, one file that needs no network.")
+@click.option("--html", metavar="FILE", help="Write the page, one file that needs no network (- is stdout).")
 @click.option("--markdown", metavar="FILE", help="Write the report as Markdown, as for a job summary.")
 @click.option("--json", metavar="FILE", help="Write the report as JSON; the next one takes it as --previous.")
 @click.option(
@@ -85,7 +88,8 @@ def command(**options: Any) -> int:
     _write(view, options)
     if not view.headline.measured:
         which = "in which anything went well" if found.set.series else "of these commits"
-        output.write_error(f"cg-bench: warning: {found.store} has no run {which}\n")
+        where = "" if found.branch is not None else "; there are none here, as this is no git repository with commits"
+        output.write_error(f"cg-bench: warning: {found.store} has no run {which}{where}\n")
         return _UNDECIDED if options["fail_on"] != "never" else 0
     new = [item for item in found.findings if item.kind is Kind.REGRESSION and item.state is State.NEW]
     return int(options["fail_on"] == "new-regression" and any(item.confirmed for item in new))
@@ -126,26 +130,36 @@ def _check(options: dict[str, Any]) -> None:
     """Find out before the work whether the files can be written. UsageError if not, or if one is named twice."""
     from cachegrind_bench.store.atomic import check_writable
 
-    names = [options[kind] for kind in ("html", "markdown", "json") if options[kind] is not None]
+    names = [options[kind] for kind in _FORMS if options[kind] is not None]
     for name in names:
-        check_writable(Path(name))
+        if name != "-":
+            check_writable(Path(name))
     if len({os.path.realpath(name) for name in names}) < len(names):
         raise UsageError("two of the reports name the same file")
 
 
 def _write(view: Trend, options: dict[str, Any]) -> None:
+    """Write the reports that are asked for; where one goes to stdout, the text does not."""
     from cachegrind_bench.render.trend import document, html, markdown, text
     from cachegrind_bench.store.atomic import write_atomic
 
-    if options["json"] is not None:
-        write_atomic(Path(options["json"]), document.encode(view))
-    if options["markdown"] is not None:
+    def marked_down() -> bytes:
         report = io.StringIO()
         markdown.render(view, report)
-        write_atomic(Path(options["markdown"]), report.getvalue().encode())
-    if options["html"] is not None:
-        write_atomic(Path(options["html"]), html.page(view).encode())
-    if not options["quiet"]:
+        return report.getvalue().encode()
+
+    makers: dict[str, Callable[[], bytes]] = {
+        "json": lambda: document.encode(view),
+        "markdown": marked_down,
+        "html": lambda: html.page(view).encode(),
+    }
+    for kind in _FORMS:
+        name = options[kind]
+        if name == "-":
+            output.write(makers[kind]())
+        elif name is not None:
+            write_atomic(Path(name), makers[kind]())
+    if not options["quiet"] and "-" not in (options[kind] for kind in _FORMS):
         report = io.StringIO()
         text.render(view, report, width=output.terminal_width())
         output.write(report.getvalue())

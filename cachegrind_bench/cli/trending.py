@@ -198,6 +198,8 @@ def _previous(name: str | None) -> tuple[Finding, ...] | None:
 
     if name is None:
         return None
+    if name == "-":
+        raise UsageError("--previous takes a file", hint="the --json of the last report")
     try:
         data = Path(name).read_bytes()
     except FileNotFoundError:

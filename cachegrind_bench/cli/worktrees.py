@@ -61,12 +61,18 @@ class Bench:
         What fails there is told on stderr as it happens. MeasurementError if no result came of it.
         """
         from cachegrind_bench import process
+        from cachegrind_bench.config.load import find
         from cachegrind_bench.vcs.worktree import worktree
 
         with worktree(self.repository.cwd, sha, self.folder / "tree", self.repository.environ) as tree:
             place = tree / self.within
             if not place.is_dir():
                 raise MeasurementError(f"{sha[:12]} has no folder {self.within}")
+            if "--" not in words and find(place) is None:
+                raise MeasurementError(
+                    f"{sha[:12]} has no configuration of a suite",
+                    hint="commit yours, or give the command to measure after --",
+                )
             # -P: the commit that is measured may hold this package.
             command = [sys.executable, "-P", "-m", "cachegrind_bench", "run", "-o", str(target), *words]
             decoder = codecs.getincrementaldecoder("utf-8")("backslashreplace")

@@ -178,6 +178,7 @@ def _step_findings(row: _Row, steps: Sequence[Step]) -> Iterator[Finding]:
             confirmed=step.confirmed,
             recovered_sha=row.readings[back].sha if back is not None else None,
             reason=reason,
+            lone_base=step.at == 1 and len(row.readings) > 2,
         )
 
 

@@ -74,9 +74,9 @@ class Finding:
 
     `id` is 12 hex digits that stay the same from report to report. The change came with one of `suspects`, oldest first:
     one commit if its parent was measured, else all since the last that was. `before` and `after` are levels of the
-    series' value; for creep, the best level and the one now. `confirmed` is False where only one
-    reading speaks for it. `index` is the place of
-    the first reading of the new level on the line of commits, `recovered_sha` is where the level was back, `reason` why the change was accepted.
+    series' value; for creep, the best level and the one now. `confirmed` is False where only one reading speaks for it: for
+    the new level, or, if `lone_base`, for the old one. `index` is the place of the first reading of the new level on the line
+    of commits, `recovered_sha` is where the level was back, `reason` why the change was accepted.
     """
 
     id: str
@@ -92,3 +92,4 @@ class Finding:
     confirmed: bool
     recovered_sha: str | None = None
     reason: str | None = None
+    lone_base: bool = False

@@ -15,12 +15,12 @@ from typing import TYPE_CHECKING
 
 from cachegrind_bench.errors import MeasurementError
 from cachegrind_bench.model.result import Commit
-from cachegrind_bench.vcs.git import NO_REPOSITORY, git
+from cachegrind_bench.vcs.git import git
 
 if TYPE_CHECKING:
     from collections.abc import Mapping
 
-__all__ = ["NO_REPOSITORY", "NoCommit", "commit_info", "parse_commit", "utc"]
+__all__ = ["NoCommit", "commit_info", "parse_commit", "utc"]
 
 _STATUS_S = 60.0  # a large checkout that has not been looked at for long
 

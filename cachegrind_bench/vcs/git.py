@@ -19,20 +19,20 @@ if TYPE_CHECKING:
 TIMEOUT_S = 10.0
 # What git sets for hooks, and people for other repositories: it would lead us away from the repository we are in, or make us
 # write into the index of a commit that is being made. Configuration that is handed on so (GIT_CONFIG_...) is meant for all.
-_OF_ANOTHER_REPOSITORY = frozenset(
+_OF_ONE_COMMAND = frozenset(f"GIT_{name}" for name in ("INDEX_FILE", "PREFIX", "GRAFT_FILE", "SHALLOW_FILE"))
+_OF_ANOTHER_REPOSITORY = _OF_ONE_COMMAND | {
     f"GIT_{name}"
     for name in (
-        *("DIR", "WORK_TREE", "IMPLICIT_WORK_TREE", "INDEX_FILE", "PREFIX", "COMMON_DIR", "GRAFT_FILE", "SHALLOW_FILE"),
+        *("DIR", "WORK_TREE", "IMPLICIT_WORK_TREE", "COMMON_DIR"),
         *("OBJECT_DIRECTORY", "ALTERNATE_OBJECT_DIRECTORIES", "QUARANTINE_PATH"),
     )
-)
-NO_REPOSITORY = "not in a git repository"
+}
 _OUTPUT_LIMIT = 1 << 26  # a status with every file of a large repository; what is needed stands at its start
-# No lock files, no prompt, no daemon left behind (fsmonitor), no hooks, which are made for what the user does, and the
-# real parents where history was replaced.
+# No lock files, no prompt, no daemon left behind (fsmonitor), no hooks, which are made for what the user does, no refusal of
+# line ends, which are the user's business, and the real parents where history was replaced.
 _GIT = (
     *("git", "--no-optional-locks", "--no-replace-objects"),
-    *("-c", "core.fsmonitor=false", "-c", "core.hooksPath=/dev/null"),
+    *("-c", "core.fsmonitor=false", "-c", "core.hooksPath=/dev/null", "-c", "core.safecrlf=false"),
 )
 _SETTINGS = {"GIT_TERMINAL_PROMPT": "0", "LC_ALL": "C", "LANGUAGE": ""}
 
@@ -91,7 +91,9 @@ def without_repository(environ: Mapping[str, str]) -> dict[str, str]:
 
 def _here(cwd: Path, environ: Mapping[str, str]) -> Mapping[str, str]:
     """Return the variables for git in this directory: where no repository is around it, a variable may name one."""
-    return environ if top_folder(cwd) is None else without_repository(environ)
+    if top_folder(cwd) is not None:
+        return without_repository(environ)
+    return {name: value for name, value in environ.items() if name not in _OF_ONE_COMMAND}
 
 
 def failure(done: process.Completed, command: str, cwd: Path) -> str:
@@ -103,7 +105,7 @@ def failure(done: process.Completed, command: str, cwd: Path) -> str:
         place = named[1] if named else cwd
         return f"git distrusts the owner of the repository; try: git config --global --add safe.directory '{place}'"
     if "not a git repository" in said:
-        return NO_REPOSITORY
+        return "not in a git repository"
     how = f"was ended by signal {done.signal}" if done.status is None else f"failed with status {done.status}"
     first = next((line for line in said.splitlines() if line.startswith(("fatal:", "error:"))), "")
     return f"git {command} {how}{': ' if first else ''}{first.partition(': ')[2]}"

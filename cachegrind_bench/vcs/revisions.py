@@ -16,7 +16,7 @@ from cachegrind_bench.vcs.commit import parse_commit
 from cachegrind_bench.vcs.git import failure, git, try_git
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Mapping, Sequence
+    from collections.abc import Callable, Mapping
     from typing import TypeVar
 
     Found = TypeVar("Found")
@@ -26,6 +26,10 @@ _PULL_MERGE = re.compile(r"refs/pull/[0-9]+/merge")
 # Each step fetches so many commits more; most branches are younger than the first.
 _STEPS = (50, 500, 5000)
 _FETCH_TIMEOUT_S = 300.0
+_QUIETLY = (
+    *("--quiet", "--no-tags", "--no-recurse-submodules", "--no-prune", "--no-write-fetch-head", "--no-auto-gc"),
+    "--refmap=",
+)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -47,6 +51,15 @@ class Repository:
     def named(self, name: str) -> str | None:
         """Return the commit of the branch of this name, else the one that it means as a revision; None if neither."""
         return self.branch(name) or self.commit(name)
+
+    def advice(self, name: str) -> str:
+        """Say what may help where `named` finds nothing. MeasurementError outside of a repository, which is why then."""
+        shallow, remotes = self.is_shallow(), self.remotes()
+        if shallow:
+            return "this clone is shallow: git fetch --unshallow (for actions/checkout: fetch-depth: 0)"
+        if remotes:
+            return f"a branch, a tag, or a commit's id; try: git fetch {remotes[0]} {name}:refs/remotes/{remotes[0]}/{name}"
+        return "a branch, a tag, or a commit's id"
 
     def branch(self, name: str) -> str | None:
         """Return the commit of the branch of this name, else of the one of this name at a remote; None if there is none."""
@@ -81,7 +94,7 @@ class Repository:
                 raise MeasurementError(failure(done, "merge-base", self.cwd))
             return done.stdout.decode("ascii", "replace").strip() or None
 
-        return self._deepened(ask, lambda found: found is not None, [one, other])
+        return self._deepened(ask, lambda found: found is not None)
 
     def ancestors(self, sha: str, most: int) -> list[str]:
         """Return this commit and up to `most` first-parent ancestors of it, nearest first."""
@@ -95,16 +108,23 @@ class Repository:
         def enough(found: list[str]) -> bool:
             return len(found) > most or (bool(found) and found[-1] not in self._cut())
 
-        return self._deepened(ask, enough, [sha]) or [sha]
+        found = self._deepened(ask, enough)
+        if not found:
+            raise MeasurementError(f"the commit {sha[:12]} is not here, and could not be fetched")
+        return found
 
     def deepen_since(self, sha: str, time: str) -> None:
-        """Fetch what a shallow clone lacks of the commits before this one, as far back as this time. MeasurementError."""
-        if not self.is_shallow():
-            return
-        try:
-            self._fetch(f"--shallow-since={time}", [sha])
-        except MeasurementError:  # not every server knows that
-            self._fetch("--unshallow", [sha])
+        """Fetch what a shallow clone lacks of the first parents of this commit, as far back as this time. MeasurementError."""
+
+        def ask() -> str:
+            return git(("rev-list", "--first-parent", sha, "--"), self.cwd, self.environ).split()[-1]
+
+        def enough(oldest: str) -> bool:
+            commit = git(("cat-file", "commit", oldest), self.cwd, self.environ)
+            return oldest not in self._cut() or parse_commit(commit)[1] <= time
+
+        if self.is_shallow():
+            self._deepened(ask, enough)
 
     def first_parent(self, sha: str) -> str | None:
         """Return the first parent of a commit, even where a shallow clone hides it."""
@@ -129,39 +149,39 @@ class Repository:
         except (OSError, ValueError) as error:
             raise MeasurementError(f"cannot read {path}: {error}") from error
 
-    def _deepened(self, ask: Callable[[], Found], enough: Callable[[Found], bool], shas: Sequence[str]) -> Found:
-        """Return the first answer that is enough, after fetching more and more of a shallow clone's past, before `shas`."""
+    def _deepened(self, ask: Callable[[], Found], enough: Callable[[Found], bool]) -> Found:
+        """Return the first answer that is enough, after fetching more and more of a shallow clone's past."""
         answer = ask()
         for step in (*_STEPS, None):
             if enough(answer) or not self.is_shallow():
                 break
-            self._fetch("--unshallow" if step is None else f"--deepen={step}", shas)
+            self._fetch("--unshallow" if step is None else f"--deepen={step}")
             answer = ask()
         return answer
 
-    def _fetch(self, how: str, shas: Sequence[str]) -> None:
+    def _fetch(self, how: str) -> None:
         """Deepen the clone by this option. No branch is moved, made or pruned, whatever is configured."""
         remotes = self.remotes()
         if not remotes:
             raise MeasurementError("the clone is shallow and has no remote to fetch the commits before from")
-        quietly = (
-            "--quiet",
-            "--no-tags",
-            "--no-recurse-submodules",
-            "--no-prune",
-            "--no-write-fetch-head",
-            "--refmap=",
-        )
         said = ""
-        # Most servers give commits by their ids; else all branches are asked for.
         for remote in remotes:
-            for wanted in (shas, ["refs/heads/*"]):
-                arguments = ("fetch", *quietly, how, "--end-of-options", remote, *wanted)
-                done = try_git(arguments, self.cwd, self.environ, timeout=_FETCH_TIMEOUT_S)
-                if done.status == 0:
-                    return
-                said = said or failure(done, "fetch", self.cwd)
+            # Most servers give commits by their ids, those at which this clone ends; from others branches are asked for.
+            for wanted in (sorted(self._cut()), self._branches(remote)):
+                if wanted:
+                    arguments = ("fetch", *_QUIETLY, how, "--end-of-options", remote, *wanted)
+                    done = try_git(arguments, self.cwd, self.environ, timeout=_FETCH_TIMEOUT_S)
+                    if done.status == 0:
+                        return
+                    said = said or failure(done, "fetch", self.cwd)
         raise MeasurementError(
             f"the clone is shallow and could not be deepened: {said}",
             hint="fetch more yourself, as in: git fetch --unshallow (for actions/checkout: fetch-depth: 0)",
         )
+
+    def _branches(self, remote: str) -> list[str]:
+        """Return the names of the branches at a remote; none if it does not answer."""
+        arguments = ("ls-remote", "--heads", "--refs", "--end-of-options", remote)
+        done = try_git(arguments, self.cwd, self.environ, timeout=_FETCH_TIMEOUT_S)
+        lines = done.stdout.decode("utf-8", "replace").splitlines() if done.status == 0 else []
+        return [line.partition("\t")[2] for line in lines]

@@ -22,7 +22,7 @@ if TYPE_CHECKING:
 PREFIX = "cg-bench."
 
 _TIMEOUT_S = 600.0
-_LOCKED = re.compile(r"worktree ([^\n]+)\n(?:[^\n]+\n)*locked (cg-bench [^\n]+)\n")
+_LOCKED = re.compile(r"worktree ([^\n]+)\n(?:[^\n]+\n)*locked cg-bench ([0-9a-f-]+ [0-9]+) ([0-9]+) ([0-9]+)\n")
 
 
 @contextmanager
@@ -31,8 +31,7 @@ def worktree(repository: Path, sha: str, path: Path, environ: Mapping[str, str])
     for left in _abandoned(repository, environ):
         _remove(repository, left, environ)
         if left.parent.name.startswith(PREFIX):
-            with suppress(OSError):
-                left.parent.rmdir()
+            shutil.rmtree(left.parent, ignore_errors=True)
     try:
         git(("worktree", "add", "--detach", "--force", str(path), sha), repository, environ, timeout=_TIMEOUT_S)
         # Nobody's `git worktree prune` takes it for forgotten; and whoever finds it later knows whether we are alive.
@@ -57,7 +56,7 @@ def changes_as_commit(repository: Path, environ: Mapping[str, str]) -> str | Non
             git(("read-tree", "HEAD"), repository, environ, index=index)
         except OSError as error:
             raise MeasurementError(f"cannot read {known}: {error.strerror}") from error
-        git(("add", "--update", "--", ":/"), repository, environ, timeout=_TIMEOUT_S, index=index)
+        git(("add", "--update"), repository, environ, timeout=_TIMEOUT_S, index=index)
         tree = git(("write-tree",), repository, environ, timeout=_TIMEOUT_S, index=index).strip()
     if tree == git(("rev-parse", "HEAD^{tree}"), repository, environ).strip():
         return None
@@ -68,10 +67,9 @@ def changes_as_commit(repository: Path, environ: Mapping[str, str]) -> str | Non
 def _abandoned(repository: Path, environ: Mapping[str, str]) -> Iterator[Path]:
     """Yield the worktrees of processes that were killed; what another machine or container has made is its own."""
     done = try_git(("worktree", "list", "--porcelain"), repository, environ)
-    mine = _process(os.getpid()).rpartition(" ")[0].rpartition(" ")[0]
-    for path, reason in _LOCKED.findall(done.stdout.decode("utf-8", "surrogateescape")):
-        place, pid, _ = reason.removeprefix("cg-bench ").rsplit(" ", 2)
-        if place == mine and pid.isdigit() and reason != f"cg-bench {_process(int(pid))}":
+    for path, place, pid, started in _LOCKED.findall(done.stdout.decode("utf-8", "surrogateescape")):
+        here = _process(os.getpid()).startswith(f"{place} ")
+        if here and _process(int(pid)) != f"{place} {pid} {started}":
             yield Path(path)
 
 

@@ -15,7 +15,7 @@ from cachegrind_bench.store.files import FileStore
 from cachegrind_bench.store.reading import snapshot
 from cachegrind_bench.store.record import run_record
 from cachegrind_bench.vcs import commit
-from cachegrind_bench.vcs.commit import NO_REPOSITORY, NoCommit
+from cachegrind_bench.vcs.commit import NoCommit
 
 if TYPE_CHECKING:
     from cachegrind_bench.model.history import Snapshot
@@ -283,18 +283,15 @@ def test_a_profile_that_cannot_be_kept_is_told_apart_from_the_run(
     assert len(kept()) == 1
 
 
-@pytest.mark.parametrize(
-    ("why", "warned"),
-    [(NO_REPOSITORY, False), ("the branch has no commit yet", True), ("git took more than 60 s", True)],
-)
+@pytest.mark.parametrize("why", ["not in a git repository", "the branch has no commit yet"])
 def test_a_run_that_no_report_can_show_is_warned_of(
-    replay: ReplayRunner, cg_bench: CommandLine, monkeypatch: pytest.MonkeyPatch, *, why: str, warned: bool
+    replay: ReplayRunner, cg_bench: CommandLine, monkeypatch: pytest.MonkeyPatch, why: str
 ) -> None:
     del replay
     monkeypatch.setattr(commit, "commit_info", lambda *_: NoCommit(why=why))
     told = cg_bench("run", "--save", "--", "/bin/true")
     assert told.code == 0
-    assert (f"warning: stored without a commit, so in no report: {why}" in told.err) == warned
+    assert f"warning: stored without a commit, so in no report: {why}" in told.err
 
 
 @pytest.mark.parametrize("command", [["--", "/bin/true"], []])

@@ -5,6 +5,7 @@ from __future__ import annotations
 import json
 import shutil
 from dataclasses import replace
+from datetime import UTC, datetime
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -34,7 +35,7 @@ def repository(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Repository:
         sha = found.commit(f"commit {number}", GIT_COMMITTER_DATE=f"{1_700_000_000 + 86_400 * number} +0000")
         measured = run(sha, level)
         assert measured.commit is not None
-        at = f"2026-01-{number + 1:02}T00:00:00Z"
+        at = f"{datetime.fromtimestamp(1_700_000_000 + 86_400 * number, UTC):%Y-%m-%dT%H:%M:%SZ}"
         store(replace(measured, commit=replace(measured.commit, committed_at=at)))
     return found
 
@@ -74,6 +75,24 @@ def test_what_was_in_the_last_report_is_not_new_and_only_what_is_new_fails(
     (found,) = findings(cg_bench, "--previous", "last.json")
     assert found["state"] == "open"
     assert cg_bench("trend", "--previous", "last.json", "--fail-on", "new-regression").code == 0
+
+
+@pytest.mark.parametrize(("form", "start"), [("json", "{"), ("markdown", "### "), ("html", "<!doctype html>")])
+def test_one_report_can_go_to_stdout(repository: Repository, cg_bench: CommandLine, form: str, start: str) -> None:
+    del repository
+    told = cg_bench("trend", f"--{form}", "-")
+    assert (told.code, told.out[: len(start)], told.err) == (0, start, "")
+    assert not Path("-").exists()
+    assert cg_bench("trend", "--json", "-", "--html", "-").code == 2
+    assert cg_bench("trend", "--previous", "-").code == 2
+
+
+def test_outside_of_a_repository_it_is_said_why_nothing_was_found(cg_bench: CommandLine) -> None:
+    told = cg_bench("trend", "--store", "file:s")
+    assert told.code == 0
+    assert told.err.endswith(
+        "no run of these commits; there are none here, as this is no git repository with commits\n"
+    )
 
 
 def test_on_the_first_night_there_is_no_previous_report(repository: Repository, cg_bench: CommandLine) -> None:

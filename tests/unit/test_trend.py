@@ -339,6 +339,17 @@ def test_a_single_reading_is_a_possible_regression_only() -> None:
     assert "wordcraft: 1 newly creeping\n" in printed(arranged([item], [creep], 3))
 
 
+def test_a_step_after_the_first_reading_says_what_it_lacks() -> None:
+    item = series("a", [1000] + [2000] * 9)
+    found = finding(item, 1, Kind.REGRESSION, State.OPEN, confirmed=False, lone_base=True)
+    assert "open regression, after only one reading: " in printed(arranged([item], [found], 10))
+
+
+def test_the_span_is_told_by_mended_clocks() -> None:
+    line = days("2031-01-01", "2026-01-20", "2026-02-01", "2026-01-30")
+    assert "2026-01-20 to 2026-01-30" in printed(arranged([series("a", [1000] * 4)], [], 4, line=line))
+
+
 def test_the_text_fits_a_narrow_terminal_as_far_as_names_can_give_way() -> None:
     line = next(line for line in printed(trending.small(), 60).splitlines() if "json[large]" in line)
     assert "…json[large]" in line

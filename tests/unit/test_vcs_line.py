@@ -215,6 +215,37 @@ def test_what_comes_before_githubs_merge_is_fetched_where_only_the_merge_is_here
     assert here.ancestors(shas[3], 50) == shas[::-1]
 
 
+@pytest.mark.parametrize("version", ["0", "2"])
+def test_a_commit_that_was_not_pushed_has_a_past_all_the_same(
+    repository: Repository, tmp_path: Path, version: str
+) -> None:
+    base = repository.commit("base")
+    for number in range(3):
+        repository.commit(str(number))
+    repository.git("switch", "--quiet", "-c", "topic", base)
+    repository.commit("topic")
+    copy = clone(repository, tmp_path / "copy", "--depth=1", "--no-single-branch")
+    copy.git("config", "protocol.version", version)
+    copy.git("checkout", "--quiet", "--detach", "origin/topic")
+    own = copy.commit("not pushed")
+    main = revisions(copy).branch("main")
+    assert main is not None
+    assert revisions(copy).merge_base(own, main) == base
+    assert revisions(copy).ancestors(own, 50)[-1] == base
+
+
+def test_a_clone_is_deepened_by_time_and_never_cut(repository: Repository, tmp_path: Path) -> None:
+    for number in range(120):
+        repository.commit(str(number), GIT_COMMITTER_DATE=f"{1_700_000_000 + 86_400 * number} +0000")
+    copy = clone(repository, tmp_path / "copy", "--depth=30")
+    here = revisions(copy)
+    copy.commit("not pushed")
+    for time, least in (("2024-03-01T00:00:00Z", 31), ("2023-12-20T00:00:00Z", 81), ("2020-01-01T00:00:00Z", 121)):
+        here.deepen_since("HEAD", time)
+        assert int(copy.git("rev-list", "--count", "HEAD")) >= least
+    assert not here.is_shallow()
+
+
 def test_deepening_moves_no_branch_whatever_is_configured(repository: Repository, tmp_path: Path) -> None:
     shas = [repository.commit(str(number)) for number in range(3)]
     for name in ("work", "feature"):
@@ -384,6 +415,30 @@ def test_files_that_are_only_announced_or_half_merged_are_part_of_the_changes(re
     assert sha is not None
     assert "<<<<<<<" in repository.git("show", f"{sha}:file")
     assert repository.git("status", "--porcelain=v2") == before
+
+
+def test_a_lock_of_the_user_is_not_ours(repository: Repository, tmp_path: Path) -> None:
+    sha = repository.commit()
+    repository.git("worktree", "add", "--quiet", "--detach", str(tmp_path / "mine"))
+    repository.git("worktree", "lock", "--reason", "cg-bench results", str(tmp_path / "mine"))
+    with worktree(repository.path, sha, tmp_path / "tree", repository.environ):
+        pass
+    assert (tmp_path / "mine" / ".git").exists()
+
+
+def test_the_index_of_a_hook_is_left_alone_where_only_variables_tell_of_the_repository(
+    repository: Repository, tmp_path: Path
+) -> None:
+    sha = repository.commit("empty")
+    home = tmp_path / "files"
+    home.mkdir()
+    (repository.path / ".git").rename(tmp_path / "dot.git")
+    place = {"GIT_DIR": str(tmp_path / "dot.git"), "GIT_WORK_TREE": str(home)}
+    index = tmp_path / "index"
+    index.write_bytes(b"of the commit that is made")
+    with worktree(home, sha, tmp_path / "tree", {**repository.environ, **place, "GIT_INDEX_FILE": str(index)}):
+        pass
+    assert index.read_bytes() == b"of the commit that is made"
 
 
 def test_changes_that_git_cannot_read_are_no_unchanged_tree(repository: Repository) -> None:

@@ -93,6 +93,17 @@ def test_a_commit_that_cannot_be_measured_is_told_and_leaves_nothing(repository:
     assert repository.git("worktree", "list").count("\n") == 0
 
 
+def test_a_commit_without_the_suite_is_told_with_the_way_out(repository: Repository) -> None:
+    repository.git("mv", "bench/cg-bench.toml", "bench/other")
+    repository.commit("not yet there")
+    repository.git("mv", "bench/other", "bench/cg-bench.toml")
+    code, _, err = ab(repository, "HEAD")
+    assert code == 4
+    assert "has no configuration of a suite\n  commit yours, or give the command to measure after --" in err
+    code, _, err = ab(repository, "HEAD~1", "-k", "x", "--", "/bin/true")
+    assert (code, "-k is for a suite" in err, "measuring" in err) == (2, True, False)
+
+
 def test_what_git_does_not_know_is_told_before_anything_is_measured(repository: Repository) -> None:
     code, _, err = ab(repository, "nonesuch")
     assert code == 2

@@ -135,6 +135,7 @@ def _finding(found: Finding) -> dict[str, object]:
         "confirmed": found.confirmed,
         "recovered_sha": found.recovered_sha,
         "reason": found.reason,
+        "lone_base": found.lone_base,
     }
 
 
@@ -153,6 +154,7 @@ def _read(node: Node) -> Finding:
         confirmed=node.get("confirmed").boolean(),
         recovered_sha=node.get("recovered_sha").optional_text(),
         reason=node.get("reason").optional_text(),
+        lone_base=node.get("lone_base").boolean(),
     )
 
 

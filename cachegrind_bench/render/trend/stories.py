@@ -31,7 +31,8 @@ def kind(found: Finding) -> str:
     """Return what was found and where it is in its life, in a few words."""
     if found.kind is Kind.UNSTABLE:
         return "unstable" if found.state is not State.RECOVERED else "steady again"
-    return f"{STATES[found.state]} {found.kind.value}{'' if found.confirmed else ', one reading so far'}"
+    sure = "" if found.confirmed else ", after only one reading" if found.lone_base else ", one reading so far"
+    return f"{STATES[found.state]} {found.kind.value}{sure}"
 
 
 def story(found: Finding) -> str:

@@ -5,6 +5,7 @@ from __future__ import annotations
 from typing import TYPE_CHECKING
 from urllib.parse import quote, urlsplit
 
+from cachegrind_bench.history.life import times_of
 from cachegrind_bench.history.report import STANDING
 from cachegrind_bench.history.values import Kind, State
 from cachegrind_bench.render.names import plain, shortened
@@ -126,7 +127,8 @@ def span(report: Trend) -> str:
     commits = report.commits
     parts = [plain(report.provenance.branch) if report.provenance.branch else ""]
     if commits:
-        parts.append(f"{day(commits[0])} to {day(commits[-1])}")
+        times = times_of(commits)
+        parts.append(f"{times[0]:%Y-%m-%d} to {times[-1]:%Y-%m-%d}")
     parts.append(f"{counted(len(commits), 'commit')}, {grouped(report.measured)} measured")
     return " · ".join(part for part in parts if part)
 
