@@ -217,4 +217,4 @@ def _tell_usage(error: click.ClickException) -> None:
 
     text = io.StringIO()
     error.show(text)
-    write_error("".join(f"{plain(line)}\n" for line in text.getvalue().splitlines()))
+    write_error("".join(f"{plain(line.expandtabs(2))}\n" for line in text.getvalue().splitlines()))

@@ -2,11 +2,12 @@
 
 from __future__ import annotations
 
+import os
 from contextlib import ExitStack
 from dataclasses import replace
 from functools import partial
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import click
 
@@ -19,10 +20,13 @@ from cachegrind_bench.cli.measuring import (
     refuse_to_drop,
     write_result,
 )
-from cachegrind_bench.cli.options import format_option
+from cachegrind_bench.cli.options import format_option, require_command
 from cachegrind_bench.cli.report import deliver_report, report_text
 from cachegrind_bench.cli.storing import save_options, saving, storing_failure
 from cachegrind_bench.cli.suite import refuse_options_of_a_suite, run_suite, suite_options
+
+if TYPE_CHECKING:
+    from cachegrind_bench.measure.run import Plan
 
 _EPILOG = """\b
 The command is executed warm-up + repeat x layouts times: by default twice, once natively to fill caches on disk
@@ -78,7 +82,7 @@ def _run_command(options: dict[str, Any]) -> None:
     from cachegrind_bench.store.atomic import make_folder
     from cachegrind_bench.store.baselines import Baselines
 
-    plan = replace(measuring_plan(options), lines=options["lines"])
+    plan = replace(_plan(options), lines=options["lines"])
     saved, name = Baselines.find(plan.cwd), options["save_baseline"]
     if name is not None:
         saved.prepare(name)
@@ -100,3 +104,14 @@ def _run_command(options: dict[str, Any]) -> None:
             if not options["quiet"]:
                 output.write_error(f"cg-bench: saved as baseline {name}\n")
         write_result(result, options)
+
+
+def _plan(options: dict[str, Any]) -> Plan:
+    """Return the plan, made where --prepare has done its work if the program is what that builds, and is not there yet."""
+    from cachegrind_bench.measure.surroundings import surrounded
+
+    program = require_command(options["command"])[0]
+    if options["prepare"] is None or os.sep not in program or os.path.lexists(program):
+        return measuring_plan(options)
+    with surrounded(measuring_plan({**options, "command": ("sh",)})):
+        return measuring_plan(options)

@@ -146,7 +146,7 @@ class Sides:
             if not choice.pieces:
                 where = "" if itself else f"{_told(wanted)} or "
                 which = f"{where}the {MOST_ANCESTORS} commits before {_told(wanted) if itself else 'it'}"
-                missing = f"no baseline: no run of {which} in {store.url} compares with the candidate"
+                missing = f"no baseline: no run of {which} in {store.url} compares with the candidate; 'cg-bench ab' measures both here and now"
                 file = open_result(io.BytesIO(_without_benchmarks(candidate)), wanted.text)
                 return Side(name=wanted.text, file=file, remarks=(missing, *passed_over), missing=True)
             remarks += _far_back(choice, shas, wanted, first=int(itself))

@@ -125,6 +125,8 @@ class Saving:
         found = commit_info(working_directory(), os.environ) if result.commit is None else None
         if isinstance(found, NoCommit):
             output.write_error(f"cg-bench: warning: stored without a commit, so in no report: {plain(found.why)}\n")
+        elif result.commit is not None and result.commit.dirty:
+            output.write_error("cg-bench: warning: stored, but in no report: tracked files differ from the commit\n")
 
     def _left(self, uid: str, result: Result) -> str:
         """Leave the result in a file, since it took long to measure, and say what to do with it."""

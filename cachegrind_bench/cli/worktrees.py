@@ -27,18 +27,8 @@ if TYPE_CHECKING:
 _NOT_FOR_RUN = frozenset(
     f"CG_BENCH_{name}"
     for name in (
-        *(
-            "SAVE",
-            "STORE",
-            "WITH_PROFILE",
-            "SAVE_BASELINE",
-            "OUTPUT",
-            "FORMAT",
-            "SHARD",
-            "ID",
-            "KEEP_OUT_FILES",
-            "CACHED",
-        ),
+        *("SAVE", "STORE", "WITH_PROFILE", "SAVE_BASELINE"),
+        *("OUTPUT", "FORMAT", "SHARD", "ID", "KEEP_OUT_FILES", "CACHED"),
     )
 )
 
@@ -67,7 +57,7 @@ class Bench:
         with worktree(self.repository.cwd, sha, self.folder / "tree", self.repository.environ) as tree:
             place = tree / self.within
             if not place.is_dir():
-                raise MeasurementError(f"{sha[:12]} has no folder {self.within}")
+                raise MeasurementError(f"{sha[:12]} has no folder {self.within}", hint="start in one that all have")
             if "--" not in words and find(place) is None:
                 raise MeasurementError(
                     f"{sha[:12]} has no configuration of a suite",

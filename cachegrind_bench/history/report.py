@@ -13,7 +13,7 @@ if TYPE_CHECKING:
 
     from cachegrind_bench.history.values import CommitNote, Finding, Reading
 
-# Those that still ask for a decision.
+# Those that still ask for a decision; of improvements only those that are news.
 STANDING = (State.NEW, State.OPEN)
 WORSE = (Kind.REGRESSION, Kind.CREEP)
 
@@ -85,7 +85,7 @@ class Headline:
     """How many findings of each sort there are; none is counted twice, but `new_creep` is a part of `creeping`.
 
     `new` and `open` are regressions that are confirmed, `possible` those of which there is one reading so far. `recovered`,
-    `acknowledged` and `improved` count all kinds that can be. `measured` is False where there is no reading to judge; `compared` tells that new means: not in the previous report.
+    `acknowledged` and `improved` count all kinds that can be; `suspicious` are new improvements of more than half. `measured` is False where there is no reading to judge; `compared` tells that new means: not in the previous report.
     """
 
     new: int
@@ -96,6 +96,7 @@ class Headline:
     creeping: int
     new_creep: int
     improved: int
+    suspicious: int
     unstable: int
     measured: bool
     compared: bool
@@ -135,6 +136,16 @@ class Trend:
     measured: int
     health: Health
     provenance: Provenance
+
+
+def stands(found: Finding) -> bool:
+    """Tell whether somebody should look at a finding."""
+    return found.state in STANDING and (found.kind is not Kind.IMPROVEMENT or found.state is State.NEW)
+
+
+def is_suspicious(found: Finding) -> bool:
+    """Tell whether so much was saved that the program may not do its work any more."""
+    return found.kind is Kind.IMPROVEMENT and 2 * found.after < found.before
 
 
 def relative(before: int, after: int) -> Fraction:

@@ -14,7 +14,17 @@ from operator import attrgetter
 from typing import TYPE_CHECKING
 
 from cachegrind_bench.history.life import current_keys, is_retired, times_of
-from cachegrind_bench.history.report import STANDING, WORSE, Against, Headline, Health, Row, Trend, relative
+from cachegrind_bench.history.report import (
+    STANDING,
+    WORSE,
+    Against,
+    Headline,
+    Health,
+    Row,
+    Trend,
+    is_suspicious,
+    relative,
+)
 from cachegrind_bench.history.values import Kind, State
 
 if TYPE_CHECKING:
@@ -172,6 +182,7 @@ def _headline(findings: Sequence[Finding], *, measured: bool, compared: bool) ->
             for finding in findings
         )
 
+    suspicious = sum(finding.state is State.NEW and is_suspicious(finding) for finding in findings)
     return Headline(
         new=count(State.NEW, kinds=(Kind.REGRESSION,), confirmed=True),
         possible=count(*STANDING, kinds=(Kind.REGRESSION,), confirmed=False),
@@ -180,7 +191,8 @@ def _headline(findings: Sequence[Finding], *, measured: bool, compared: bool) ->
         acknowledged=count(State.ACKNOWLEDGED, kinds=tuple(Kind)),
         creeping=count(*STANDING, kinds=(Kind.CREEP,)),
         new_creep=count(State.NEW, kinds=(Kind.CREEP,)),
-        improved=count(State.NEW, kinds=(Kind.IMPROVEMENT,)),
+        improved=count(State.NEW, kinds=(Kind.IMPROVEMENT,)) - suspicious,
+        suspicious=suspicious,
         unstable=count(*STANDING, kinds=(Kind.UNSTABLE,)),
         measured=measured,
         compared=compared,

@@ -10,7 +10,7 @@ import pytest
 
 from cachegrind_bench.errors import CommandFailedError, CommandTimeoutError, NoValgrindError, StoreError
 from cachegrind_bench.model.codec import decode, encode
-from cachegrind_bench.model.result import Status
+from cachegrind_bench.model.result import Commit, Status
 from cachegrind_bench.store.files import FileStore
 from cachegrind_bench.store.reading import snapshot
 from cachegrind_bench.store.record import run_record
@@ -281,6 +281,17 @@ def test_a_profile_that_cannot_be_kept_is_told_apart_from_the_run(
     assert "the result was stored, but not its profile: the disk is full" in told.err
     assert "try again with: cg-bench history add --with-profile " in told.err
     assert len(kept()) == 1
+
+
+def test_a_run_of_a_changed_checkout_is_warned_of(
+    replay: ReplayRunner, cg_bench: CommandLine, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    del replay
+    changed = Commit(sha="a" * 40, parent=None, branch="main", dirty=True, committed_at="2026-01-31T12:00:00Z")
+    monkeypatch.setattr("cachegrind_bench.measure.result.commit_info", lambda *_: changed)
+    told = cg_bench("run", "--save", "-q", "--", "/bin/true")
+    assert told.code == 0
+    assert told.err == "cg-bench: warning: stored, but in no report: tracked files differ from the commit\n"
 
 
 @pytest.mark.parametrize("why", ["not in a git repository", "the branch has no commit yet"])

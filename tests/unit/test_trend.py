@@ -339,6 +339,25 @@ def test_a_single_reading_is_a_possible_regression_only() -> None:
     assert "wordcraft: 1 newly creeping\n" in printed(arranged([item], [creep], 3))
 
 
+def test_an_improvement_is_no_task_once_it_is_known_and_lost_when_it_is_undone() -> None:
+    item = series("a", [2000, 1900, 1900, 2000])
+    said = printed(arranged([item], [finding(item, 1, Kind.IMPROVEMENT, State.OPEN)], 4))
+    assert "\nSettled\n" in said
+    assert ", improvement: " in said
+    lost = finding(item, 1, Kind.IMPROVEMENT, State.RECOVERED, recovered_sha=sha(3))
+    said = printed(arranged([item], [lost], 4))
+    assert ", improvement, lost again: " in said
+    assert f"lost with {sha(3)[:12]}" in said
+
+
+def test_more_than_half_of_the_work_gone_is_no_good_news() -> None:
+    item = series("a", [2000, 900, 900])
+    view = arranged([item], [finding(item, 1, Kind.IMPROVEMENT, State.NEW)], 3)
+    assert "1 suspicious drop\n" in printed(view)
+    assert "new improvement, does it still do its work?: " in printed(view)
+    assert (view.headline.improved, view.headline.suspicious) == (0, 1)
+
+
 def test_a_step_after_the_first_reading_says_what_it_lacks() -> None:
     item = series("a", [1000] + [2000] * 9)
     found = finding(item, 1, Kind.REGRESSION, State.OPEN, confirmed=False, lone_base=True)

@@ -104,6 +104,21 @@ def test_a_commit_without_the_suite_is_told_with_the_way_out(repository: Reposit
     assert (code, "-k is for a suite" in err, "measuring" in err) == (2, True, False)
 
 
+def test_a_program_that_is_not_there_before_it_is_built_can_be_measured(repository: Repository) -> None:
+    repository.commit("nothing changed")
+    code, out, err = ab(
+        *(repository, "HEAD~1", "HEAD", "--format", "json"),
+        *(
+            "--prepare",
+            "echo 'echo built' > made.sh; chmod +x made.sh; sed -i '1i#!/bin/sh' made.sh",
+            "--",
+            "./made.sh",
+        ),
+    )
+    assert code == 0, err
+    assert list(states(out).values()) == [("unchanged", 0)]
+
+
 def test_what_git_does_not_know_is_told_before_anything_is_measured(repository: Repository) -> None:
     code, _, err = ab(repository, "nonesuch")
     assert code == 2

@@ -48,6 +48,7 @@ def encode(view: Trend) -> bytes:
             "creeping": found.creeping,
             "new_creep": found.new_creep,
             "improved": found.improved,
+            "suspicious": found.suspicious,
             "unstable": found.unstable,
             "measured": found.measured,
             "compared": found.compared,

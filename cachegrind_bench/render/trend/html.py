@@ -11,8 +11,8 @@ from dataclasses import dataclass
 from importlib.resources import files
 from typing import TYPE_CHECKING
 
-from cachegrind_bench.history.report import STANDING, WORSE
-from cachegrind_bench.history.values import Kind, State
+from cachegrind_bench.history.report import STANDING, WORSE, stands
+from cachegrind_bench.history.values import Kind
 from cachegrind_bench.render.names import plain
 from cachegrind_bench.render.numbers import counted, grouped
 from cachegrind_bench.render.trend import data, stories, svg, words
@@ -95,8 +95,8 @@ def _page(view: Trend, coarse: int) -> str:
         anchors={section.row.id: section.anchor for section in sections},
         tiles=_tiles(view),
         moves=stories.moves(view),
-        standing=[item for item in view.findings if item.state in STANDING],
-        settled=[item for item in view.findings if item.state not in STANDING],
+        standing=[item for item in view.findings if stands(item)],
+        settled=[item for item in view.findings if not stands(item)],
         most_findings=max(_MOST_FINDINGS // coarse, 1),
         keys=_keys(view),
         most_suspects=max(_MOST_SUSPECTS // coarse, 2),
@@ -155,11 +155,7 @@ def _states(row: Row) -> list[str]:
 
 def _badges(row: Row) -> list[tuple[str, str, str]]:
     """Return shape, class and words of what stands, the most important first."""
-    found = [
-        (words.SHAPES[item.kind], item.kind.value, _badge(item))
-        for item in row.findings
-        if item.state in STANDING and (item.kind is not Kind.IMPROVEMENT or item.state is State.NEW)
-    ]
+    found = [(words.SHAPES[item.kind], item.kind.value, _badge(item)) for item in row.findings if stands(item)]
     if row.failing:
         found.append(("✕", "failed", "failing"))
     elif row.missing:
@@ -213,6 +209,8 @@ def _tiles(view: Trend) -> list[tuple[str, str, str, int, str]]:
     ]
     if found.possible:
         tiles.insert(1, ("new", "regression", "△", found.possible, "possible: one reading so far"))
+    if found.suspicious:
+        tiles.append(("improvement", "improvement", "▼", found.suspicious, "suspicious drop"))
     if found.unstable:
         tiles.append(("unstable", "unstable", "≈", found.unstable, "unstable"))
     if found.acknowledged:

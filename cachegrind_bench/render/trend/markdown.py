@@ -61,7 +61,7 @@ def _finding(found: Finding, view: Trend, moves: Mapping[str, str]) -> str:
     if found.reason is not None:
         text += f"  - accepted: {escape(shortened(plain(found.reason), 200))}\n"
     if found.recovered_sha is not None:
-        text += f"  - recovered with {_commit(found.recovered_sha, view)}\n"
+        text += f"  - {stories.ended(found)} {_commit(found.recovered_sha, view)}\n"
     return text
 
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
-from cachegrind_bench.history.report import relative
+from cachegrind_bench.history.report import is_suspicious, relative
 from cachegrind_bench.history.values import Kind, State
 from cachegrind_bench.render.numbers import counted, grouped
 from cachegrind_bench.render.trend.words import STATES, short_change
@@ -31,8 +31,17 @@ def kind(found: Finding) -> str:
     """Return what was found and where it is in its life, in a few words."""
     if found.kind is Kind.UNSTABLE:
         return "unstable" if found.state is not State.RECOVERED else "steady again"
+    if found.kind is Kind.IMPROVEMENT and found.state is State.RECOVERED:
+        return "improvement, lost again"
     sure = "" if found.confirmed else ", after only one reading" if found.lone_base else ", one reading so far"
-    return f"{STATES[found.state]} {found.kind.value}{sure}"
+    doubt = ", does it still do its work?" if is_suspicious(found) else ""
+    told = found.kind is Kind.IMPROVEMENT and found.state is State.OPEN
+    return f"{'' if told else f'{STATES[found.state]} '}{found.kind.value}{doubt}{sure}"
+
+
+def ended(found: Finding) -> str:
+    """Return the words in front of the commit at which the level was back."""
+    return "lost with" if found.kind is Kind.IMPROVEMENT else "recovered with"
 
 
 def story(found: Finding) -> str:

@@ -64,7 +64,7 @@ def _finding(found: Finding, view: Trend, moves: Mapping[str, str]) -> str:
     if found.reason is not None:
         lines.append(f"      accepted: {shortened(plain(found.reason), 200)}")
     if found.recovered_sha is not None:
-        lines.append(f"      recovered with {_commit(found.recovered_sha, view)}")
+        lines.append(f"      {stories.ended(found)} {_commit(found.recovered_sha, view)}")
     return "".join(f"{line.rstrip()}\n" for line in lines)
 
 

@@ -6,7 +6,7 @@ from typing import TYPE_CHECKING
 from urllib.parse import quote, urlsplit
 
 from cachegrind_bench.history.life import times_of
-from cachegrind_bench.history.report import STANDING
+from cachegrind_bench.history.report import STANDING, stands
 from cachegrind_bench.history.values import Kind, State
 from cachegrind_bench.render.names import plain, shortened
 from cachegrind_bench.render.numbers import change, counted, grouped
@@ -43,6 +43,7 @@ def headline(found: Headline) -> str:
         f"{grouped(found.creeping)} creeping" if found.creeping > found.new_creep else "",
         f"{grouped(found.recovered)} recovered" if found.recovered else "",
         counted(found.improved, "improvement") if found.improved else "",
+        counted(found.suspicious, "suspicious drop") if found.suspicious else "",
     ]
     return ", ".join(part for part in parts if part)
 
@@ -152,13 +153,9 @@ def cells(row: Row) -> tuple[str, ...]:
 
 def chapters(report: Trend) -> list[tuple[str, list[Finding]]]:
     """Return the findings under their titles: what asks for a decision before what is settled."""
-    standing = [item for item in report.findings if item.state in STANDING]
-    settled = [item for item in report.findings if item.state not in STANDING]
-    return [
-        (title, items)
-        for title, items in (("Findings", standing), ("Accepted, recovered or outdated", settled))
-        if items
-    ]
+    standing = [item for item in report.findings if stands(item)]
+    settled = [item for item in report.findings if not stands(item)]
+    return [(title, items) for title, items in (("Findings", standing), ("Settled", settled)) if items]
 
 
 def told(note: CommitNote | None) -> list[str]:
