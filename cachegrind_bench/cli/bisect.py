@@ -91,10 +91,22 @@ def command(finding: str, **options: Any) -> int:
     """
     found = find_all(options)
     item = _named(finding, found)
+    _check_kind(item)
     if len(item.suspects) > 1 and item.last_good_sha is not None:
         return _narrow(item, item.last_good_sha, found)
     output.write(_told(item, item.suspects, found, ()))
     return 0 if len(item.suspects) == 1 else _UNDECIDED
+
+
+def _check_kind(item: Finding) -> None:
+    """Refuse what no single commit has brought."""
+    from cachegrind_bench.history.values import Kind
+
+    if item.kind is Kind.CREEP:
+        ends = f"{item.suspects[0][:12]} {item.suspects[-1][:12]}" if item.suspects else "FIRST LAST"
+        raise UsageError(f"{item.benchmark} crept up little by little", hint=f"cg-bench ab {ends} shows what grew")
+    if item.kind is Kind.UNSTABLE:
+        raise UsageError(f"{item.benchmark} jumps to and fro", hint="'cg-bench verify' hunts the cause")
 
 
 def _named(text: str, found: Found) -> Finding:
@@ -103,7 +115,8 @@ def _named(text: str, found: Found) -> Finding:
         return items[0]
     known = ", ".join(f"{item.id} ({item.kind.value} of {item.benchmark})" for item in (items or found.findings)[:10])
     what = f"{text!r} may be several findings" if items else f"there is no finding {text!r}"
-    raise UsageError(what, hint=f"there are: {known}" if known else "nothing was found in this history")
+    where = f"nothing was found in {found.store}; give --store and what else 'trend' was given"
+    raise UsageError(what, hint=f"there are: {known}" if known else where)
 
 
 def _narrow(item: Finding, good: str, found: Found) -> int:

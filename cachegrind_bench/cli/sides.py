@@ -120,7 +120,7 @@ class Sides:
         from cachegrind_bench.history.baseline import of_commit
 
         with self._open_store() as store:
-            runs = Runs(store)
+            runs = Runs(store, candidate)
             choice = of_commit(runs.of(wanted.sha), candidate)
             if not choice.pieces:
                 raise UsageError(
@@ -140,7 +140,7 @@ class Sides:
             remarks.append(f"the candidate is {_told(wanted)} itself: it is compared with what was before")
         shas: list[str] = []
         with self._open_store() as store:
-            runs = Runs(store)
+            runs = Runs(store, candidate)
             choice = choose(self._line(wanted.sha, shas, runs, itself=itself), runs.of, candidate)
             passed_over = _passed_over(choice, candidate, runs)
             if not choice.pieces:

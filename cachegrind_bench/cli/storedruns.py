@@ -19,11 +19,16 @@ if TYPE_CHECKING:
 
 
 class Runs:
-    """The runs of clean checkouts in a store, by commit."""
+    """The runs of clean checkouts in a store, by commit; benchmarks are called as the `candidate` still calls them."""
 
-    def __init__(self, store: Store) -> None:
+    def __init__(self, store: Store, candidate: Result | None = None) -> None:
+        from cachegrind_bench.store.reading import renames_in
+
         self._store = store
         self._found: dict[str, list[Snapshot]] = {}
+        self._renames = renames_in(store)
+        names = [] if candidate is None else [item.id for item in candidate.benchmarks]
+        self._called = {self._renames[name]: name for name in names if self._renames.get(name, name) not in names}
 
     def look_up(self, shas: Iterable[str]) -> None:
         """Read what there is of these commits, all at once: a store may be far away."""
@@ -33,7 +38,8 @@ class Runs:
         self._found |= {sha: [] for sha in wanted}
         for run in self._store.snapshots(Query(shas=wanted)) if wanted else ():
             if run.commit is not None and not run.commit.dirty:
-                self._found[run.commit.sha].append(run)
+                points = tuple(replace(point, id=self._called.get(point.id, point.id)) for point in run.points)
+                self._found[run.commit.sha].append(replace(run, points=points))
 
     def of(self, sha: str) -> list[Snapshot]:
         """Return the runs of this commit."""
@@ -44,7 +50,6 @@ class Runs:
         """Open what was chosen, as one result, with profiles where the store keeps them."""
         from cachegrind_bench.model.codec import decode, encode
         from cachegrind_bench.model.resultfile import open_result
-        from cachegrind_bench.store.reading import renames_in
 
         names = [name_of(run) for run in choice.runs]
         stored = {record.name: record.data for record in self._store.read(names)}
@@ -52,12 +57,12 @@ class Runs:
         whole = open_result(io.BytesIO(data[names[0]]), names[0])
         if len(names) == 1 and {item.id for item in whole.result.benchmarks} == choice.pieces.keys():
             return whole
-        renames = renames_in(self._store)
         known = {
             (name, called): replace(benchmark, id=called)
             for name in names
             for benchmark in decode(data[name], name).benchmarks
-            for called in (benchmark.id, renames.get(benchmark.id, benchmark.id))
+            for now in (self._renames.get(benchmark.id, benchmark.id),)
+            for called in (benchmark.id, now, self._called.get(now, now))
         }
         benchmarks = tuple(known[name_of(piece.run), called] for called, piece in sorted(choice.pieces.items()))
         return open_result(io.BytesIO(encode(replace(whole.result, benchmarks=benchmarks))), names[0])

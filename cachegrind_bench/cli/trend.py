@@ -15,6 +15,7 @@ from cachegrind_bench.cli import output
 from cachegrind_bench.cli.history_runs import Date
 from cachegrind_bench.cli.trending import find_all, trending_options
 from cachegrind_bench.errors import UsageError
+from cachegrind_bench.vcs.checkout import top_folder
 
 if TYPE_CHECKING:
     from collections.abc import Callable
@@ -101,7 +102,7 @@ def _view(found: Found, options: dict[str, Any]) -> Trend:
 
     since = None if options["since"] is None else datetime.fromisoformat(options["since"])
     provenance = Provenance(
-        title=options["title"] or found.repository.cwd.name,
+        title=options["title"] or (top_folder(found.repository.cwd) or found.repository.cwd).name,
         created_at=datetime.now(UTC).strftime("%Y-%m-%dT%H:%M:%SZ"),
         tool_version=__version__,
         store=found.store,

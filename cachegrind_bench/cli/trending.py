@@ -99,6 +99,8 @@ def find_all(options: Mapping[str, Any], model: CostModel | None = None) -> Foun
         snapshots = list(store.snapshots(query))
         renames = renames_in(store)
         url, runs = store.url, store.names()
+    if head is None and snapshots:
+        output.write_error("cg-bench: no git repository here: runs stand by their dates, whatever their branch\n")
     line = None if head is None else _line(repository, head, snapshots)
     found = series_set(snapshots, line, model=model)
     if pattern is not None and runs and not found.series:
@@ -152,9 +154,14 @@ def _limits(options: Mapping[str, Any]) -> Options:
 
 def _head(repository: Repository, revision: str) -> str | None:
     """Return the commit to start from; None outside of a repository, whose absence only matters to who names one."""
+    from cachegrind_bench.vcs.git import git
+
     try:
+        git(("rev-parse", "--git-dir"), repository.cwd, repository.environ)
         sha = repository.named(revision)
     except MeasurementError:
+        if top_folder(repository.cwd) is not None:  # there is one, which git cannot or will not read
+            raise
         sha = None
     if sha is None and revision != "HEAD":
         raise UsageError(f"git knows no commit {revision!r}", hint="a branch, a tag, or a commit's id")

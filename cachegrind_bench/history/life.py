@@ -2,9 +2,9 @@
 
 from __future__ import annotations
 
+from bisect import bisect_right
 from dataclasses import replace
 from datetime import UTC, datetime, timedelta
-from itertools import accumulate
 from typing import TYPE_CHECKING
 
 from cachegrind_bench.history.noise import MILLION
@@ -95,8 +95,26 @@ def is_retired(series: Series, times: Sequence[datetime], newest: int) -> bool:
 
 
 def times_of(line: Sequence[CommitNote]) -> list[datetime]:
-    """Return when each commit was on the line: its time, but not after that of a later one, as clocks are wrong."""
-    return list(accumulate(map(moment, reversed(line)), min))[::-1]
+    """Return when each commit was on the line: its time, but where few clocks contradict the others, that of a neighbour."""
+    times = list(map(moment, line))
+    # The longest row of times that never go back: `ends` has the place at which the best one of each length ends.
+    ends: list[int] = []
+    before: list[int | None] = []
+    for place, time in enumerate(times):
+        length = bisect_right(ends, time, key=times.__getitem__)
+        before.append(ends[length - 1] if length else None)
+        ends[length : length + 1] = [place]
+    right: set[int] = set()
+    at = ends[-1] if ends else None
+    while at is not None:
+        right.add(at)
+        at = before[at]
+    found: list[datetime] = []
+    last = times[min(right)] if right else _EARLIEST
+    for place, time in enumerate(times):
+        last = time if place in right else last
+        found.append(last)
+    return found
 
 
 def moment(note: CommitNote) -> datetime:

@@ -20,7 +20,7 @@ if TYPE_CHECKING:
 # Fields end with NUL, which neither names nor subjects can have; %s is the subject in one line.
 _FORMAT = "--format=%H%x00%P%x00%ct%x00%an%x00%s%x00"
 _FIELDS = 5
-_RELEASE = re.compile(r"(?:.*[^A-Za-z0-9])?v?[0-9]+(?:\.[0-9]+)+(?:[.+_-][0-9A-Za-z]+)*", re.DOTALL)
+_RELEASE = re.compile(r"(?:.*[^A-Za-z0-9])?(?:v[0-9]+|v?[0-9]+(?:\.[0-9]+)+)(?:[.+_-][0-9A-Za-z]+)*", re.DOTALL)
 _LOG_TIMEOUT_S = 60.0
 
 

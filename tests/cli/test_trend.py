@@ -95,6 +95,32 @@ def test_outside_of_a_repository_it_is_said_why_nothing_was_found(cg_bench: Comm
     )
 
 
+def test_a_repository_that_git_will_not_read_is_not_taken_for_none(
+    repository: Repository, cg_bench: CommandLine
+) -> None:
+    (repository.path / ".git" / "HEAD").write_text("")
+    told = cg_bench("trend", "--fail-on", "new-regression")
+    assert (told.code, told.out) == (4, "")
+
+
+def test_how_a_change_is_accepted_is_told_where_one_stands(repository: Repository, cg_bench: CommandLine) -> None:
+    sha = repository.git("rev-parse", "HEAD~3")
+    told = cg_bench("trend", "--markdown", "t.md", "--html", "t.html").out
+    entry = f'benchmark = "a", commit = "{sha[:12]}", reason = "…"'
+    assert f"Was one meant? Accept it in cg-bench-accepted.toml: [[accepted]] with {entry}\n" in told
+    assert sha[:12] in Path("t.md").read_text()
+    assert "Was one meant?" in Path("t.html").read_text()
+    assert "Was one meant?" not in cg_bench("trend", "--branch", "HEAD~4").out
+
+
+def test_the_heading_is_the_name_of_the_whole_project(
+    repository: Repository, cg_bench: CommandLine, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    (repository.path / "deep").mkdir()
+    monkeypatch.chdir(repository.path / "deep")
+    assert cg_bench("trend").out.startswith("repository: ")
+
+
 def test_on_the_first_night_there_is_no_previous_report(repository: Repository, cg_bench: CommandLine) -> None:
     del repository
     told = cg_bench("trend", "--previous", "t.json", "--json", "t.json")
@@ -171,6 +197,24 @@ def test_a_history_can_be_read_without_its_repository(
     monkeypatch.chdir(tmp_path)
     (found,) = findings(cg_bench, "--store", f"file:{repository.path}/.cg-bench")
     assert found["kind"] == "regression"
+
+
+@pytest.mark.parametrize(
+    ("levels", "told"),
+    [
+        ([1_000_000 + 1_700 * n for n in range(30)], "crept up little by little\n  cg-bench ab "),
+        ([1_000_000, 1_200_000] * 15, "jumps to and fro\n  'cg-bench verify' hunts the cause\n"),
+    ],
+)
+def test_only_steps_are_narrowed_down(
+    repository: Repository, cg_bench: CommandLine, levels: list[int], told: str
+) -> None:
+    for number, level in enumerate(levels):
+        measured = run(repository.commit(f"more {number}"), level)
+        store(replace(measured, env=replace(measured.env, key="f" * 12)))
+    (found,) = [found for found in findings(cg_bench) if found["kind"] in ("creep", "unstable")]
+    answer = cg_bench("bisect", found["id"])
+    assert (answer.code, told in answer.err) == (2, True)
 
 
 def test_a_shallow_clone_is_fetched_as_far_back_as_there_are_runs(

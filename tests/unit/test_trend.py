@@ -12,6 +12,7 @@ from typing import TYPE_CHECKING
 import pytest
 
 from cachegrind_bench.errors import UsageError
+from cachegrind_bench.history.life import times_of
 from cachegrind_bench.history.trend import window
 from cachegrind_bench.history.values import CommitNote, Kind, Release, State
 from cachegrind_bench.render.trend import document, markdown, text
@@ -356,6 +357,17 @@ def test_more_than_half_of_the_work_gone_is_no_good_news() -> None:
     assert "1 suspicious drop\n" in printed(view)
     assert "new improvement, does it still do its work?: " in printed(view)
     assert (view.headline.improved, view.headline.suspicious) == (0, 1)
+
+
+def test_few_clocks_that_are_wrong_move_no_other_commit() -> None:
+    right = [f"2026-01-{day:02}" for day in range(1, 29)]
+    wrong = {5: "1971-01-01", 6: "1971-01-02", 12: "9999-12-31", 20: "no date"}
+    line = days(*(wrong.get(place, date) for place, date in enumerate(right)))
+    found = [f"{time:%Y-%m-%d}" for time in times_of(line)]
+    assert [date for place, date in enumerate(found) if place not in wrong] == [
+        date for place, date in enumerate(right) if place not in wrong
+    ]
+    assert (found[5], found[12], times_of([])) == (right[4], right[11], [])
 
 
 def test_a_step_after_the_first_reading_says_what_it_lacks() -> None:

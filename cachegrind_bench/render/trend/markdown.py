@@ -36,6 +36,8 @@ def render(view: Trend, stream: TextIO) -> None:
         stream.writelines(_finding(item, view, moves) for item in items[:_MOST_FINDINGS])
         if len(items) > _MOST_FINDINGS:
             stream.write(f"- and {len(items) - _MOST_FINDINGS} more\n")
+    accepting = words.accepting(view)
+    stream.write(f"\n{escape(accepting)}\n" if accepting else "")
     stream.writelines(f"\n> ⚠️ {escape(line)}\n" for line in words.health(view.health))
     made = f"cg-bench {view.provenance.tool_version}, {view.provenance.created_at}, {view.provenance.store}"
     stream.write(f"\n<sub>{escape(plain(made))}</sub>\n")

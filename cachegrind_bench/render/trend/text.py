@@ -40,6 +40,8 @@ def render(view: Trend, stream: TextIO, *, width: int | None = None) -> None:
         stream.writelines(_finding(item, view, moves) for item in items[:_MOST_FINDINGS])
         if len(items) > _MOST_FINDINGS:
             stream.write(f"  and {len(items) - _MOST_FINDINGS} more\n")
+    accepting = words.accepting(view)
+    stream.write(f"\n{accepting}\n" if accepting else "")
     health = words.health(view.health)
     if health:
         stream.write("\nHealth\n" + "".join(f"  {line}\n" for line in health))

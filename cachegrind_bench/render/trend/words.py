@@ -6,7 +6,7 @@ from typing import TYPE_CHECKING
 from urllib.parse import quote, urlsplit
 
 from cachegrind_bench.history.life import times_of
-from cachegrind_bench.history.report import STANDING, stands
+from cachegrind_bench.history.report import STANDING, WORSE, stands
 from cachegrind_bench.history.values import Kind, State
 from cachegrind_bench.render.names import plain, shortened
 from cachegrind_bench.render.numbers import change, counted, grouped
@@ -156,6 +156,15 @@ def chapters(report: Trend) -> list[tuple[str, list[Finding]]]:
     standing = [item for item in report.findings if stands(item)]
     settled = [item for item in report.findings if not stands(item)]
     return [(title, items) for title, items in (("Findings", standing), ("Settled", settled)) if items]
+
+
+def accepting(report: Trend) -> str:
+    """Return how a change that was meant is accepted; nothing where there is none to accept."""
+    found = next((item for item in report.findings if stands(item) and item.kind in WORSE and item.suspects), None)
+    if found is None:
+        return ""
+    entry = f'benchmark = "{name(found.benchmark)}", commit = "{sha(found.suspects[-1])}", reason = "…"'
+    return f"Was one meant? Accept it in cg-bench-accepted.toml: [[accepted]] with {entry}"
 
 
 def told(note: CommitNote | None) -> list[str]:
