@@ -20,6 +20,7 @@ from typing import TYPE_CHECKING, Self
 
 from cachegrind_bench.errors import MeasurementError
 from cachegrind_bench.interruption import cancellation, held
+from cachegrind_bench.memory import memory_file
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Mapping, Sequence
@@ -236,9 +237,7 @@ def _open_input(data: bytes | None, path: str | os.PathLike[str] | None) -> int:
     if data is None:
         return subprocess.DEVNULL
     # In memory, not a pipe: nobody has to feed it, so a program that never reads cannot block us.
-    descriptor = os.memfd_create("stdin")
-    os.pwrite(descriptor, data, 0)
-    return descriptor
+    return memory_file(data)
 
 
 def _explain(error: OSError | ValueError, program: str, cwd: str | os.PathLike[str] | None) -> MeasurementError:

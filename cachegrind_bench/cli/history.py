@@ -171,9 +171,11 @@ def fsck_command(*, form: str, **options: Any) -> int:
     from cachegrind_bench.render import history
 
     with opened_store(options) as store:
-        problems = store.check()
+        problems, survey = store.check(), store.survey()
+        told = {problem.where for problem in problems}
+        problems += [problem for problem in survey.problems if problem.where not in told]
         text = io.StringIO()
-        history.render_problems(problems, len(store.names()), store.url, form, text)
+        history.render_problems(problems, len(survey.names), store.url, form, text)
     output.write(text.getvalue())
     return UsageError.exit_code if problems else 0
 

@@ -16,7 +16,7 @@ if TYPE_CHECKING:
     from collections.abc import Callable, Sequence
 
     from cachegrind_bench.model.history import Snapshot
-    from cachegrind_bench.store.protocol import Store
+    from cachegrind_bench.store.protocol import Store, Survey
 
 if TYPE_CHECKING:
     _Text = click.ParamType[str]
@@ -68,10 +68,10 @@ def name_of(run: Snapshot) -> str:
     return name_of_run(run.uid, run.created_at, None if run.commit is None else run.commit.sha, run.env_key)
 
 
-def find_run(store: Store, text: str | None) -> str:
+def find_run(store: Store, text: str | None, survey: Survey | None = None) -> str:
     """Return the name of the record that is meant: by its name, the beginning of its uid or of its commit's id.
 
-    None means the run of the newest commit. UsageError if there is no such run, or several could be meant.
+    With a `survey` of the store, a whole name is enough where something cannot be read. None means the run of the newest commit. UsageError if there is no such run, or several could be meant.
     """
     if text is None:
         newest = None
@@ -80,6 +80,8 @@ def find_run(store: Store, text: str | None) -> str:
         if newest is None:
             raise UsageError(f"there are no runs in {store.url}", hint="'cg-bench run --save' stores one")
         return name_of(newest)
+    if survey is not None and text in survey.names:
+        return text
     names = store.names()
     if text in names:
         return text

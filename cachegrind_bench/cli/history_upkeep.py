@@ -52,8 +52,9 @@ def prune_command(
     if not runs and before is None and keep is None:
         raise UsageError("nothing says which runs to keep", hint="as in --before 2025-01-01, --keep 500, or a run's id")
     with opened_store(options) as store:
-        total = sum(run_name(name) is not None for name in store.names())
-        doomed = dict.fromkeys(find_run(store, text) for text in runs)
+        survey = store.survey()
+        total = sum(run_name(name) is not None for name in survey.names)
+        doomed = dict.fromkeys(find_run(store, text, survey) for text in runs)
         if before is not None or keep is not None:
             doomed |= dict.fromkeys(_outdated(store, before, keep))
         removed = len(doomed) if dry_run else store.remove(list(doomed))
@@ -62,6 +63,8 @@ def prune_command(
             lines.append(f"  and {counted(len(doomed) - _SHOWN, 'other')}\n")
         what = "would remove" if dry_run else "removed"
         output.write(f"{what} {removed} of {counted(total, 'run')} from {store.url}\n{''.join(lines)}")
+        for problem in survey.problems:
+            output.write_error(f"cg-bench: warning: {plain(problem.what)}; it stays as it is, with whatever it holds\n")
 
 
 @click.command("rename", epilog="\b\nExamples:\n  cg-bench history rename parse 'parse[n=1000]'")
@@ -73,11 +76,17 @@ def rename_command(old: str, new: str, **options: Any) -> None:
     if not new.strip() or old == new:
         raise UsageError("the new name is " + ("the old one" if old == new else "empty"), hint="give another name")
     with opened_store(options) as store:
-        runs = sum(bool(run.points) for run in store.snapshots(Query(wanted=lambda name: name == old)))
-        if not runs:
+        found = [{point.id for point in run.points} for run in store.snapshots(Query(wanted={old, new}.__contains__))]
+        runs, taken = sum(names == {old} for names in found), sum(names == {old, new} for names in found)
+        if not runs + taken:
             raise UsageError(f"no run in {store.url} has a benchmark {old!r}", hint=_known(store))
+        if not runs:
+            why = f"in {counted(taken, 'run')}, all that have {old!r}, another benchmark is called {new!r}"
+            raise UsageError(why, hint="give a name that none of them has")
         store.add([rename_record(old, new, _after_all_others(store))])
         output.write(f"{plain(old)} is called {plain(new)} from now on, in {counted(runs, 'stored run')} as well\n")
+        if taken:
+            output.write_error(f"cg-bench: in {counted(taken, 'run')} both keep their names, as they have both\n")
 
 
 @click.command(
@@ -114,6 +123,8 @@ def sync_command(*, source: str | None, target: str | None) -> None:
     with named_store(source) as giving, named_store(target) as taking:
         if giving.url == taking.url:
             raise UsageError(f"both are {giving.url}", hint="name another store by --from or --to")
+        if source is not None and not giving.exists():
+            raise UsageError(f"there is no history at {giving.url}", hint="see that the URL after --from is right")
         names = giving.names()
         missing = sorted(set(names) - set(taking.names()))
         records = giving.read(missing) if missing else iter(())

@@ -100,7 +100,7 @@ def own_limit(value: str, key: str) -> None:
 
 def store(value: str, key: str) -> None:
     """Take the URL of a store; whether there is one is asked by whoever opens it."""
-    if re.match(r"(?:file:|git:|sqlite:///|postgresql://)[^\s]", value) is None or "\0" in value:
+    if re.match(r"(?:file:|git:|sqlite:///|postgres(?:ql)?://)[^\s]", value) is None or "\0" in value:
         raise UsageError(f"{key} {without_password(value)!r} names no store", hint=FORMS)
 
 

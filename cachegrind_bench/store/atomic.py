@@ -10,6 +10,7 @@ from contextlib import suppress
 from pathlib import Path
 
 from cachegrind_bench.errors import UsageError
+from cachegrind_bench.store.durable import dangling
 
 _PREFIX = ".cg-bench."
 _LOOK = 1 << 12  # bytes
@@ -36,9 +37,11 @@ def make_folder(folder: Path) -> Path:
     try:
         folder.mkdir(parents=True, exist_ok=True)
     except OSError as error:
-        raise UsageError(f"cannot make the folder {folder}: {error.strerror}") from error
+        link = dangling(folder)
+        what = error.strerror if link is None else f"the link {link} leads nowhere"
+        raise UsageError(f"cannot make the folder {folder}: {what}") from error
     if not os.access(folder, os.W_OK | os.X_OK):
-        raise UsageError(f"cannot write into the folder {folder}: permission denied", hint="choose another folder")
+        raise UsageError(f"cannot write into the folder {folder}: Permission denied", hint="choose another folder")
     return folder
 
 

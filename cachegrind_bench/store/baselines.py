@@ -12,6 +12,7 @@ from typing import TYPE_CHECKING
 
 from cachegrind_bench.errors import UsageError
 from cachegrind_bench.store.atomic import check_writable, make_folder, write_atomic
+from cachegrind_bench.store.durable import accept_absence
 from cachegrind_bench.vcs.checkout import folders_up, top_folder
 
 if TYPE_CHECKING:
@@ -38,7 +39,7 @@ class Baselines:
         Outside a work tree no folder above is asked: a store in a home directory is not meant for all below it.
         """
         within = [cwd] if top_folder(cwd) is None else folders_up(cwd)
-        return cls(store=next((place for place in within if (place / STORE).is_dir()), within[-1]) / STORE)
+        return cls(store=next((place for place in within if _is_meant(place / STORE)), within[-1]) / STORE)
 
     def path(self, name: str) -> Path:
         """Return where this baseline is or would be; UsageError if nothing can have that name."""
@@ -59,6 +60,7 @@ class Baselines:
         try:
             files = [name.removesuffix(_SUFFIX) for name in os.listdir(folder) if name.endswith(_SUFFIX)]
         except FileNotFoundError:
+            accept_absence(folder)
             return []
         except OSError as error:
             raise UsageError(f"cannot read {folder}: {error.strerror}") from error
@@ -101,6 +103,11 @@ def make_store(store: Path, folder: Path | None = None) -> None:
     make_folder(folder)
     if new:  # only then, so that whoever wants baselines under version control can remove it
         write_atomic(store / ".gitignore", b"*\n")
+
+
+def _is_meant(store: Path) -> bool:
+    """Tell whether this is a store, or a link to one that is not there now: no other one may stand in for it."""
+    return store.is_dir() or (store.is_symlink() and not os.path.exists(store))
 
 
 def _is_name(text: str) -> bool:

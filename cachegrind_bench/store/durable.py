@@ -93,9 +93,36 @@ def read_file(path: Path, most: int) -> bytes:
                 raise StoreError(f"cannot read {path}: it has {status.st_size} bytes, and {most} is the most")
             return stream.read(most + 1)
     except OSError as error:
-        if isinstance(error, FileNotFoundError) and not path.is_symlink():
+        if isinstance(error, FileNotFoundError):
+            accept_absence(path)
             raise
         raise StoreError(f"cannot read {path}: {error.strerror}") from error
+
+
+def dangling(path: Path) -> Path | None:
+    """Return the first symbolic link on the way to this path, itself included, that leads nowhere; None if there is none."""
+    # Not Path's own questions, which raise where a folder may not be looked into.
+    way = (*reversed(path.parents), path)
+    return next((part for part in way if os.path.islink(part) and not os.path.exists(part)), None)
+
+
+def accept_absence(path: Path) -> None:
+    """Accept that there is nothing at this path. StoreError if a link on the way leads nowhere: a disk may be missing."""
+    link = dangling(path)
+    if link is not None:
+        hint = "mount or make what it leads to, or remove the link"
+        raise StoreError(f"cannot read {path}: the link {link} leads nowhere", hint=hint)
+
+
+def is_there(path: Path) -> bool:
+    """Tell whether there is something at this path. StoreError if that cannot be found out, or a link leads nowhere."""
+    with telling(path, "read"):
+        try:
+            path.stat()
+        except FileNotFoundError:
+            accept_absence(path)
+            return False
+        return True
 
 
 def sync_folder(folder: Path) -> None:

@@ -12,8 +12,8 @@ from typing import TYPE_CHECKING, Self
 from cachegrind_bench.errors import StoreError, UsageError
 from cachegrind_bench.store import durable, profiles, reading, segments
 from cachegrind_bench.store.baselines import make_store
-from cachegrind_bench.store.checking import Inspection, checked
-from cachegrind_bench.store.record import is_record_name, run_name, run_record
+from cachegrind_bench.store.checking import checked
+from cachegrind_bench.store.record import run_name, run_record
 from cachegrind_bench.store.tree import Tree, runs_before
 
 if TYPE_CHECKING:
@@ -23,7 +23,7 @@ if TYPE_CHECKING:
 
     from cachegrind_bench.model.history import Snapshot
     from cachegrind_bench.model.result import Result
-    from cachegrind_bench.store.protocol import Problem, Query
+    from cachegrind_bench.store.protocol import Problem, Query, Survey
     from cachegrind_bench.store.record import Record
 
 _MONTH = re.compile(r"[0-9]{4}-[0-9]{2}", re.ASCII)
@@ -56,9 +56,17 @@ class FileStore:
         self._sync(folders)  # also where nothing is new: another writer may not have come that far
         return count
 
+    def exists(self) -> bool:
+        """Tell whether there is a folder. StoreError if that cannot be found out."""
+        return durable.is_there(self.folder)
+
     def names(self) -> list[str]:
         """Return the names of all records, sorted; of a segment only the first line is read."""
         return sorted(self._tree.places())
+
+    def survey(self) -> Survey:
+        """Return the names of all records that can be told, and which folders and segments cannot be read."""
+        return self._tree.survey()
 
     def read(self, names: Iterable[str] | None = None) -> Iterator[Record]:
         """Return these records, or all, in the order of names. StoreError for one that is missing or damaged."""
@@ -72,31 +80,34 @@ class FileStore:
         return reading.snapshots(runs, renames, query)
 
     def remove(self, names: Collection[str]) -> int:
-        """Forget these records and their profiles; return how many there were. Segments are written anew without them."""
-        if not self.folder.exists():
+        """Forget these records and their profiles; return how many there were. Segments are written anew without them.
+
+        A segment that cannot be read stays, and what is known to be in it: StoreError, after the others were removed.
+        """
+        if not self.exists():
             return 0
         with durable.locked(self._lock(), self._wait):
             self._tidy()
             singles = {*self._tree.singles()}.intersection(names)
-            gone = {*singles}
-            for segment in self._segments():
-                held = self._tree.names_in(segment)
-                out = {*held}.intersection(names)
-                if out:
-                    gone |= out
-                    self._fold(dict.fromkeys((name for name in held if name not in out), segment), {segment})
-            for name in sorted(gone):
+            cut = segments.Cut(wanted={*names}, gone={*singles})
+            for segment in cut.concerned(self._segments()):
+                with cut.trying(segment):
+                    held = self._tree.names_in(segment)
+                    if cut.within(held):
+                        self._fold(dict.fromkeys(cut.left(held), segment), {segment})
+            singles &= cut.gone
+            for name in sorted(cut.gone):
                 self._unlink(self.profile_path(name))
             for name in sorted(singles):
                 self._unlink(self.folder / name)
             self._sync({name.rpartition("/")[0] for name in singles})
-        return len(gone)
+        return cut.count()
 
     def compact(self, before: str) -> int:
         """Fold the runs of each month before this one (as 2026-01) into one segment; return how many were folded."""
         if _MONTH.fullmatch(before) is None:
             raise StoreError(f"{before[:80]!r} is no month", hint="write a year and a month, as in 2026-01")
-        if not self.folder.exists():
+        if not self.exists():
             return 0
         count = 0
         with durable.locked(self._lock(), self._wait):
@@ -112,25 +123,7 @@ class FileStore:
 
     def check(self) -> list[Problem]:
         """Read everything, and tell what is wrong."""
-        found = Inspection()
-        for name in self._tree.listing():
-            try:
-                if profiles.is_name(name):
-                    profiles.check(self.folder / name)
-                elif is_record_name(name):
-                    with suppress(FileNotFoundError):  # folded or removed since
-                        found.see(self._tree.raw(name))
-                else:
-                    found.tell(name, "it is no record, and nothing else belongs here")
-            except UsageError as error:
-                found.tell(name, error.message)
-        for segment in self._tree.segments():
-            try:
-                for record in self._tree.whole(segment):
-                    found.see(record, f"{segment}: {record.name}")
-            except StoreError as error:
-                found.tell(segment, error.message)
-        return found.report()
+        return self._tree.check()
 
     def keep_profile(self, record: Record, result: Result) -> None:
         """Keep the whole result of this record's run beside it, compressed: profiles and what its programs wrote."""

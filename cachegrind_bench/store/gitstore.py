@@ -13,6 +13,7 @@ from typing import TYPE_CHECKING, Self
 from cachegrind_bench.errors import StoreError
 from cachegrind_bench.store import gitsync, reading, segments
 from cachegrind_bench.store.checking import checked
+from cachegrind_bench.store.gitpartial import Promises
 from cachegrind_bench.store.gitsync import Sync, telling
 from cachegrind_bench.store.gitview import View
 from cachegrind_bench.store.record import run_name
@@ -25,10 +26,11 @@ if TYPE_CHECKING:
 
     from cachegrind_bench.model.history import Snapshot
     from cachegrind_bench.store.gitsync import Changes, State
-    from cachegrind_bench.store.protocol import Problem, Query
+    from cachegrind_bench.store.protocol import Problem, Query, Survey
     from cachegrind_bench.store.record import Record
 
 _MONTH = re.compile(r"[0-9]{4}-[0-9]{2}", re.ASCII)
+_SHOWN = 3
 
 
 class GitStore:
@@ -50,6 +52,7 @@ class GitStore:
     ) -> None:
         self._branch = Branch(repository, environ, branch)
         self._objects = Objects(repository, environ)
+        self._promises = Promises(repository, environ)
         self._remote = remote
         self._patience = patience
         self._known: dict[str, list[str]] = {}  # objects never change, so what a segment names need not be read twice
@@ -85,9 +88,18 @@ class GitStore:
 
         return self._sync().change(_message("Add", found), plan)
 
+    def exists(self) -> bool:
+        """Tell whether there is a branch, here or at the remote."""
+        state = self._sync().look()
+        return state.here is not None or state.there is not None
+
     def names(self) -> list[str]:
         """Return the names of all records, sorted; of a segment only the first line is unpacked."""
         return sorted(self._now().places())
+
+    def survey(self) -> Survey:
+        """Return the names of all records that can be told, and which segments cannot be read."""
+        return self._now().survey()
 
     def read(self, names: Iterable[str] | None = None) -> Iterator[Record]:
         """Return these records, or all, in the order of names. StoreError for one that is missing or damaged."""
@@ -101,29 +113,33 @@ class GitStore:
         """Return the runs that are asked for, by time of commit, time of run and uid; renames are applied."""
         view = self._now()
         places = view.places()
-        renames = reading.renames_of(view.stream({name: None for name in places if run_name(name) is None}))
-        runs = view.stream({name: places[name] for name in reading.candidates(places, query)})
+        others = {name: None for name in places if run_name(name) is None}
+        wanted = {name: places[name] for name in reading.candidates(places, query)}
+        view.fetch({**others, **wanted})
+        renames, runs = reading.renames_of(view.stream(others)), view.stream(wanted)
         return reading.snapshots(runs, renames, query)
 
     def remove(self, names: Collection[str]) -> int:
-        """Forget these records; return how many there were. Segments are written anew without them."""
+        """Forget these records; return how many there were. Segments are written anew without them.
+
+        A segment that cannot be read stays, and what is known to be in it: StoreError, after the others were removed.
+        """
         wanted = {*names}
 
-        def plan(state: State) -> tuple[Changes, int]:
+        def plan(state: State) -> tuple[Changes, segments.Cut]:
             view = self._view(state)
-            gone = wanted.intersection(view.singles())
-            changes: dict[str, Entry | None] = dict.fromkeys(sorted(gone))
-            for segment in view.segments():
-                held = view.names_in(segment)
-                out = wanted.intersection(held)
-                if out:
-                    gone |= out
-                    changes[segment] = None
-                    changes |= self._segment(view, {name: segment for name in held if name not in out}, made)
-            return changes, len(gone)
+            singles = wanted.intersection(view.singles())
+            cut = segments.Cut(wanted=wanted, gone={*singles})
+            changes: dict[str, Entry | None] = {}
+            for segment in cut.concerned(view.segments()):
+                with cut.trying(segment):
+                    held = view.names_in(segment)
+                    if cut.within(held):
+                        changes |= {segment: None, **self._segment(view, dict.fromkeys(cut.left(held), segment), made)}
+            return changes | dict.fromkeys(sorted(singles & cut.gone)), cut
 
         made: dict[tuple[str, ...], dict[str, Entry]] = {}
-        return self._sync().change(_message("Remove", wanted), plan)
+        return self._sync().change(_message("Remove", wanted), plan).count()
 
     def compact(self, before: str) -> int:
         """Fold the runs of each month before this one (as 2026-01) into one segment; return how many were folded."""
@@ -138,6 +154,7 @@ class GitStore:
                 said = run_name(name)
                 if said is not None and said.month < before:
                     months.setdefault(said.month, {})[name] = place
+            view.fetch({name: place for inside in months.values() for name, place in inside.items()})
             changes: dict[str, Entry | None] = {}
             count = 0
             for month, inside in sorted(months.items()):
@@ -195,7 +212,22 @@ class GitStore:
         return self._view(self._sync().look())
 
     def _view(self, state: State) -> View:
-        return View(url=self.url, objects=self._objects, entries=state.entries, known=self._known)
+        """Return the records of this state. StoreError for a branch that holds something else: nobody's code is added to."""
+        view = View(
+            url=self.url,
+            objects=self._objects,
+            promises=self._promises,
+            entries=state.entries,
+            known=self._known,
+        )
+        foreign = view.foreign()
+        if foreign:
+            more = f" and {len(foreign) - _SHOWN} more" if len(foreign) > _SHOWN else ""
+            raise StoreError(
+                f"{self.url} holds something else than a history: {', '.join(map(repr, foreign[:_SHOWN]))}{more}",
+                hint="name a branch of its own, as in git:cg-bench-data; it is made when a run is added",
+            )
+        return view
 
     def _sync(self) -> Sync:
         """Return what reads and changes the branch. StoreError outside a repository, or if there is no such remote."""

@@ -13,6 +13,7 @@ from typing import TYPE_CHECKING, TypeVar
 
 from cachegrind_bench.errors import MeasurementError, StoreError
 from cachegrind_bench.vcs.branches import AgainError, Branch, DoubtfulError, LockWatch, LostError
+from cachegrind_bench.vcs.published import published
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Generator, Mapping
@@ -37,6 +38,7 @@ class State:
     """The records at one moment. `there` and `here` are what the branch ends with at the remote and in the repository.
 
     A change is a commit with these `parents`, whose tree is that of `base` with what is `carried` over from the other side.
+    What is here is `outdated` if all of it was at the remote, which has begun the branch anew since.
     """
 
     there: str | None
@@ -44,6 +46,7 @@ class State:
     parents: tuple[str, ...]
     base: Mapping[str, Entry]
     carried: Changes
+    outdated: bool = False
 
     @property
     def entries(self) -> dict[str, Entry]:
@@ -84,7 +87,8 @@ class Attempts:
 class Sync:
     """A branch of records, here and at a remote; without a remote (None) what is here counts, with one what is there.
 
-    What is only here, as from a time before there was a remote, counts as well, and is pushed with the next change.
+    What is only here, as from a time before there was a remote, counts as well, and is pushed with the next change. What was
+    at the remote, and is not any more since somebody began the branch anew there, does not come back.
     """
 
     branch: Branch
@@ -139,19 +143,33 @@ class Sync:
                 attempts.failed(error, hint)
 
     def _state(self) -> State:
-        here = self.branch.tip()
-        there = None if self.remote is None else self.branch.fetch(self.remote)
+        here, there, shared, outdated = self.branch.tip(), None, None, False
+        if self.remote is not None:
+            shared = None if here is None else published(self.branch, self.remote, here)
+            there = self.branch.fetch(self.remote)
         if here is None or there is None:
             tip = here or there
         elif self.branch.is_ancestor(here, there):
             tip = there
         elif self.branch.is_ancestor(there, here):
             tip = here
-        else:
+        elif shared is None or self.branch.is_ancestor(shared, there):
             return self._joined(here, there)
+        elif shared == here:
+            tip, outdated = there, True
+        else:
+            raise self._begun_anew()
         base = {} if tip is None else self.objects.listing(tip)
         parents = () if tip is None else (tip,)
-        return State(there=there, here=here, parents=parents, base=base, carried={})
+        return State(there=there, here=here, parents=parents, base=base, carried={}, outdated=outdated)
+
+    def _begun_anew(self) -> StoreError:
+        """Return the error where what is here is in part the remote's former history, and in part was never there."""
+        name, old = self.branch.name, f"{self.branch.name}-old"
+        return StoreError(
+            f"the branch {name} was begun anew at {self.remote}, and the one here goes on from what it was before",
+            hint=f"git branch -m {name} {old}; if what it holds is wanted after all: cg-bench history sync --from git:{old} --to git:{name}",
+        )
 
     def _joined(self, here: str, there: str) -> State:
         """Return the state of two histories that went apart: what either added, without what either removed."""
@@ -183,7 +201,9 @@ class Sync:
             return
         self.branch.push(self.remote, new, state.there)
         tip = self.branch.listed(self.remote)
-        if tip != new:
+        if tip == new:
+            self.branch.remember(self.remote, new)
+        else:
             tip = self.branch.fetch(self.remote)
             if tip is None or not self.branch.is_ancestor(new, tip):
                 raise AgainError(f"{self.remote} took the commit {new[:12]}, and then did not have it")
@@ -191,7 +211,9 @@ class Sync:
 
     def _follow(self, state: State, new: str) -> None:
         """Let the branch here, if there is one, follow that of the remote."""
-        if state.here is not None and state.here != new and self.branch.is_ancestor(state.here, new):
+        if state.here in (None, new):
+            return
+        if state.outdated or self.branch.is_ancestor(state.here, new):
             with suppress(AgainError):  # the next writer does it
                 self.branch.move(new, state.here)
 

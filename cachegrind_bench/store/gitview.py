@@ -6,6 +6,8 @@ Knows where records are kept in a branch; must not know how they come there.
 from __future__ import annotations
 
 import io
+import re
+from contextlib import suppress
 from dataclasses import dataclass
 from heapq import merge
 from itertools import chain
@@ -15,15 +17,19 @@ from cachegrind_bench.errors import MeasurementError, StoreError
 from cachegrind_bench.model.resultfile import MOST
 from cachegrind_bench.store import segments
 from cachegrind_bench.store.checking import Inspection, intact
+from cachegrind_bench.store.protocol import Survey
 from cachegrind_bench.store.record import Record, is_record_name
 
 if TYPE_CHECKING:
     from collections.abc import Collection, Iterator, Mapping, Sequence
 
+    from cachegrind_bench.store.gitpartial import Promises
     from cachegrind_bench.store.protocol import Problem
     from cachegrind_bench.vcs.objects import Entry, Objects
 
 _FOLDERS = ("runs/", "renames/", f"{segments.FOLDER}/")
+# What people may put beside them.
+_README = re.compile(r"README(\..*)?", re.DOTALL | re.IGNORECASE)
 # A segment is compressed, so far from this.
 _MOST_SEGMENT = 1 << 30
 
@@ -34,6 +40,7 @@ class View:
 
     url: str
     objects: Objects
+    promises: Promises
     entries: Mapping[str, Entry]
     known: dict[str, list[str]]
 
@@ -57,11 +64,30 @@ class View:
     def folded(self, months: Collection[str] | None = None) -> dict[str, str]:
         """Return the segment that each of the folded runs, or those of these months, is in."""
         wanted = [name for name in self.segments() if months is None or segments.month_of(name) in months]
+        self._fetch(wanted)
         return {name: segment for segment in wanted for name in self.names_in(segment)}
 
     def places(self) -> dict[str, str | None]:
         """Return for each record the segment it is in, None where it has a file of its own."""
         return {**self.folded(), **dict.fromkeys(self.singles())}
+
+    def survey(self) -> Survey:
+        """Return the names of all records that can be told, and which segments cannot be read."""
+        found = Inspection()
+        names, wanted = {*self.singles()}, self.segments()
+        with suppress(StoreError):  # told below
+            self._fetch(wanted)
+        for segment in wanted:
+            try:
+                names.update(self.names_in(segment))
+            except StoreError as error:
+                found.tell(segment, error.message)
+        return Survey(names=sorted(names), problems=found.report())
+
+    def foreign(self) -> list[str]:
+        """Return what is at the top of the tree, and in no history, sorted: it is somebody's own files then."""
+        tops = {name.partition("/")[0] for name in self.entries}
+        return sorted(top for top in tops if f"{top}/" not in _FOLDERS and not _README.fullmatch(top))
 
     def read(self, names: Collection[str] | None) -> Iterator[Record]:
         """Return these records, or all, in the order of names. StoreError for one that is missing or damaged."""
@@ -81,10 +107,16 @@ class View:
         folded = chain.from_iterable(self._of_month(homes[month]) for month in sorted(homes))
         return merge(self._single(singles), folded, key=lambda record: record.name)
 
+    def fetch(self, places: Mapping[str, str | None]) -> None:
+        """Have what is at these places here: a partial clone would fetch it one by one. StoreError if that fails."""
+        self._fetch([name for name, place in places.items() if place is None])
+
     def data(self, names: Sequence[str], most: int = MOST) -> Iterator[bytes]:
         """Return the bytes of these files, in this order."""
         try:
-            yield from self.objects.read([self.entries[name].oid for name in names], most)
+            oids = [self.entries[name].oid for name in names]
+            self.promises.fetch(oids)
+            yield from self.objects.read(oids, most)
         except MeasurementError as error:
             some = names[0] if len(names) == 1 else f"one of {len(names)} records"
             raise StoreError(f"{self.url}: cannot read {some[:200]}: {error.message}", hint=error.hint) from error
@@ -92,6 +124,8 @@ class View:
     def check(self) -> list[Problem]:
         """Read everything, and tell what is wrong."""
         found = Inspection()
+        with suppress(StoreError):  # what is not there then is told one by one
+            self._fetch([*self.singles(), *self.segments()])
         for name, entry in sorted(self.entries.items()):
             known = (is_record_name(name) or segments.month_of(name) is not None) and entry.is_file
             if name.startswith(_FOLDERS) and not entry.is_folder and not known:
@@ -110,6 +144,14 @@ class View:
             except StoreError as error:
                 found.tell(segment, error.message)
         return found.report()
+
+    def _fetch(self, names: Collection[str]) -> None:
+        """Have the objects of these files here, which a partial clone would fetch one by one."""
+        unknown = [oid for name in names if (oid := self.entries[name].oid) not in self.known]
+        try:
+            self.promises.fetch(unknown)
+        except MeasurementError as error:
+            raise StoreError(f"{self.url}: cannot fetch its records: {error.message}", hint=error.hint) from error
 
     def _each(self, names: Sequence[str]) -> Iterator[tuple[str, bytes | StoreError]]:
         """Return the bytes of each of these files, or why it cannot be read."""

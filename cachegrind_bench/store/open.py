@@ -23,6 +23,7 @@ FORMS = "a store is file:DIR, git:BRANCH[@REMOTE], sqlite:///PATH or postgresql:
 
 # What git takes for a branch is longer to say; this refuses what could be an option, a refspec or another ref's syntax.
 _BRANCH = re.compile(r"(?![-+/.])(?!.*(?:\.\.|//|/\.|\.lock(?:/|$)))[^\x00-\x20\x7f~^:?*\[\\@]+(?<![/.])", re.ASCII)
+_SCHEME = re.compile(r"[A-Za-z][A-Za-z0-9+.-]{0,30}", re.ASCII)
 _REMOTE = re.compile(r"(?!-)[A-Za-z0-9._/-]+", re.ASCII)
 
 
@@ -46,14 +47,27 @@ def open_store(url: str, *, cwd: Path, environ: Mapping[str, str]) -> Store:
             return GitStore(cwd, branch, remote, environ)
         case "sqlite" | "postgresql":
             return _database(url, rest, cwd)
+        case "postgres":  # what many services hand out
+            return _database(f"postgresql:{rest}", rest, cwd)
         case _:
             raise _bad(url)
 
 
 def without_password(url: str) -> str:
-    """Return the URL as it may be shown: a password in it becomes ***."""
-    shown = re.sub(r"(?<=:)(//[^/?#:]*):[^/?#]*@", r"\1:***@", url)
-    return re.sub(r"(?i)([?&]password=)[^&#]*", r"\1***", shown)
+    """Return the URL as it may be shown in an error: of what may hold a password, only the scheme.
+
+    Where a password ends cannot be told of a URL that is wrong.
+    """
+    scheme, colon, rest = url.partition(":")
+    if not colon:
+        return "…" if "@" in url else url
+    if scheme == "file":
+        hiding = rest.startswith("//") and "@" in rest
+    else:
+        hiding = re.search(r":.*@|[?&#]" if scheme in {"git", "sqlite"} else r"[:@?&#]", rest) is not None
+    if not hiding:
+        return url
+    return f"{scheme}:…" if _SCHEME.fullmatch(scheme) else "…"
 
 
 def _folder(rest: str, url: str, cwd: Path) -> Path:

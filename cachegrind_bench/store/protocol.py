@@ -21,6 +21,14 @@ class Problem:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
+class Survey:
+    """What a look over a store finds: the names of all records that can be told, sorted, and what hides others."""
+
+    names: list[str]
+    problems: list[Problem]
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
 class Query:
     """Which runs are asked for; None asks for all. `since` is UTC, as 2026-01-31T12:00:00Z, by the time of the run.
 
@@ -48,8 +56,16 @@ class Store(Protocol):
         """Keep these, durably; return how many were new. What is there already stays as it is."""
         ...
 
+    def exists(self) -> bool:
+        """Tell whether there is a store; there is none before something was first kept in it."""
+        ...
+
     def names(self) -> list[str]:
         """Return the names of all records, sorted. Cheap: no record is read."""
+        ...
+
+    def survey(self) -> Survey:
+        """Return what `names` does, and instead of raising what could not be read on the way."""
         ...
 
     def read(self, names: Iterable[str] | None = None) -> Iterator[Record]:
@@ -61,7 +77,7 @@ class Store(Protocol):
         ...
 
     def remove(self, names: Collection[str]) -> int:
-        """Forget these records; return how many there were."""
+        """Forget these records; return how many there were. What cannot be read stays: StoreError if it holds one of them."""
         ...
 
     def snapshots(self, query: Query) -> Iterator[Snapshot]:

@@ -14,18 +14,23 @@ from heapq import merge
 from itertools import groupby
 from typing import TYPE_CHECKING
 
-from cachegrind_bench.errors import StoreError
+from cachegrind_bench.errors import StoreError, UsageError
 from cachegrind_bench.model.resultfile import MOST
-from cachegrind_bench.store import segments
-from cachegrind_bench.store.checking import intact
-from cachegrind_bench.store.durable import is_temporary, read_file
+from cachegrind_bench.store import profiles, segments
+from cachegrind_bench.store.checking import Inspection, intact
+from cachegrind_bench.store.durable import accept_absence, is_temporary, read_file
+from cachegrind_bench.store.protocol import Survey
 from cachegrind_bench.store.reading import HINT
 from cachegrind_bench.store.record import Record, is_record_name, run_name
 
 if TYPE_CHECKING:
-    from collections.abc import Collection, Iterable, Iterator, Mapping
+    from collections.abc import Callable, Collection, Iterable, Iterator, Mapping
     from pathlib import Path
     from typing import BinaryIO
+
+    from cachegrind_bench.store.protocol import Problem
+
+    Tell = Callable[[str, str], None]
 
 _DIGITS = re.compile(r"[0-9]{2,4}", re.ASCII)
 _TRIES = 100
@@ -44,29 +49,32 @@ class Tree:
     # Segments never change, so what is in one of this name need not be read twice.
     _known: dict[str, list[str]] = field(default_factory=dict[str, list[str]])
 
-    def listing(self) -> Iterator[str]:
-        """Return all that is where single records are, whatever it is, but temporary files."""
-        yield from self._within("renames")
-        for year in self._within("runs"):
+    def listing(self, tell: Tell | None = None) -> Iterator[str]:
+        """Return all that is where single records are, whatever it is, but temporary files.
+
+        A folder that cannot be read is a StoreError, or told where `tell` is given.
+        """
+        yield from self._within("renames", tell)
+        for year in self._within("runs", tell):
             if _DIGITS.fullmatch(year.rpartition("/")[2]) is None:
                 yield year
                 continue
-            for month in self._within(year):
+            for month in self._within(year, tell):
                 if _DIGITS.fullmatch(month.rpartition("/")[2]) is None:
                     yield month
                 else:
-                    yield from self._within(month)
+                    yield from self._within(month, tell)
 
     def singles(self) -> list[str]:
         """Return the names of the records that have a file of their own."""
         return [name for name in self.listing() if is_record_name(name)]
 
-    def segments(self) -> list[str]:
+    def segments(self, tell: Tell | None = None) -> list[str]:
         """Return the names of all segments, and of what else is among them; as they were at one moment."""
         # A folder that changes while it is listed may show neither the old segment nor the one that replaces it.
         for _ in range(_TRIES):
-            found = self._within(segments.FOLDER)
-            if found == self._within(segments.FOLDER):
+            found = self._within(segments.FOLDER, tell)
+            if found == self._within(segments.FOLDER, None if tell is None else _silent):
                 return found
         raise self._restless()
 
@@ -91,6 +99,36 @@ class Tree:
                 }
             time.sleep(_PAUSE_S)
         raise self._restless()
+
+    def survey(self) -> Survey:
+        """Return the names of all records that can be told, and which folders and segments cannot be read."""
+        for _ in range(_TRIES):
+            with suppress(_MovedError):
+                return self._survey()
+            time.sleep(_PAUSE_S)
+        raise self._restless()
+
+    def check(self) -> list[Problem]:
+        """Read everything, and tell what is wrong."""
+        found = Inspection()
+        for name in self.listing(found.tell):
+            try:
+                if profiles.is_name(name):
+                    profiles.check(self.folder / name)
+                elif is_record_name(name):
+                    with suppress(FileNotFoundError):  # folded or removed since
+                        found.see(self.raw(name))
+                else:
+                    found.tell(name, "it is no record, and nothing else belongs here")
+            except UsageError as error:
+                found.tell(name, error.message)
+        for segment in self.segments(found.tell):
+            try:
+                for record in self.whole(segment):
+                    found.see(record, f"{segment}: {record.name}")
+            except StoreError as error:
+                found.tell(segment, error.message)
+        return found.report()
 
     def names_in(self, segment: str) -> list[str]:
         """Return the names of the records in a segment."""
@@ -154,21 +192,48 @@ class Tree:
         try:
             return open(self.folder / segment, "rb")
         except FileNotFoundError:
+            accept_absence(self.folder / segment)
             raise _MovedError from None
         except OSError as error:
             raise StoreError(f"cannot read {self.folder / segment}: {error.strerror}") from error
 
-    def _within(self, folder: str) -> list[str]:
-        """Return the paths in a folder, sorted; none if it is not there, StoreError if it cannot be read."""
+    def _survey(self) -> Survey:
+        found = Inspection()
+        # In this order: what is folded in between is then in a segment.
+        names = {name for name in self.listing(found.tell) if is_record_name(name)}
+        for segment in self.segments(found.tell):
+            if segments.month_of(segment) is not None:
+                try:
+                    names.update(self.names_in(segment))
+                except StoreError as error:
+                    found.tell(segment, error.message)
+        return Survey(names=sorted(names), problems=found.report())
+
+    def _within(self, folder: str, tell: Tell | None = None) -> list[str]:
+        """Return the paths in a folder, sorted; none if it is not there. One that cannot be read is told, or a StoreError."""
+        try:
+            return self._listed(folder)
+        except StoreError as error:
+            if tell is None:
+                raise
+            tell(folder, error.message)
+            return []
+
+    def _listed(self, folder: str) -> list[str]:
         try:
             return [f"{folder}/{name}" for name in sorted(os.listdir(self.folder / folder)) if not is_temporary(name)]
         except FileNotFoundError:
+            accept_absence(self.folder / folder)
             return []
         except OSError as error:
             raise StoreError(f"cannot read {self.folder / folder}: {error.strerror}", hint=HINT) from error
 
     def _restless(self) -> StoreError:
         return StoreError(f"{self.folder} changes faster than it can be read", hint="try again later")
+
+
+def _silent(*_: str) -> None:
+    """Tell nobody."""
 
 
 def month_folder(month: str) -> str:

@@ -14,6 +14,7 @@ from typing import TYPE_CHECKING
 
 from cachegrind_bench.errors import MeasurementError
 from cachegrind_bench.vcs.git import failure, git, try_git
+from cachegrind_bench.vcs.remotes import true_place
 
 if TYPE_CHECKING:
     from collections.abc import Mapping
@@ -113,7 +114,8 @@ class Branch:
         own = f"{_OURS}/fetching/{time.time():.0f}-{secrets.token_hex(8)}"
         quiet = ("--quiet", "--no-tags", "--no-write-fetch-head", "--refmap=", "--no-prune", "--no-filter")
         calm = ("--no-recurse-submodules", "--no-auto-gc", "--no-write-commit-graph")
-        arguments = ("fetch", *quiet, *calm, "--end-of-options", remote, f"{self.ref}:{own}")
+        place = true_place(remote, self.repository, self.environ)
+        arguments = ("fetch", *quiet, *calm, "--end-of-options", place, f"{self.ref}:{own}")
         done = self._remotely(arguments, "fetch", _FETCH_TIMEOUT_S)
         if done.status != 0:
             if f"couldn't find remote ref {self.ref}".encode() in done.stderr and self.listed(remote) is None:
@@ -122,9 +124,14 @@ class Branch:
         oid = git(
             ("rev-parse", "--verify", "--end-of-options", f"{own}^{{commit}}"), self.repository, self.environ
         ).strip()
-        # Keeps what was fetched from being collected. If another process just does the same, that will do.
-        self._forget(own, f"update {_OURS}/remotes/{remote}/{self.name} {oid}\n")
+        self.remember(remote, oid)
+        self._forget(own)
         return oid
+
+    def remember(self, remote: str, oid: str) -> None:
+        """Note what the branch ends with at the remote, which also keeps it from being collected. Failing costs nothing."""
+        # If another process just does the same, that will do.
+        self._update(f"update {_OURS}/remotes/{remote}/{self.name} {oid}\n")
 
     def push(self, remote: str, new: str, old: str | None) -> None:
         """Let the branch at the remote end with `new`. AgainError if it does not end with `old` (None: is not there) any more.
@@ -141,7 +148,8 @@ class Branch:
 
     def listed(self, remote: str) -> str | None:
         """Return the commit that the branch ends with at the remote, as the remote says it; None if it has no such branch."""
-        arguments = ("ls-remote", "--quiet", "--end-of-options", remote, self.ref)
+        place = true_place(remote, self.repository, self.environ)
+        arguments = ("ls-remote", "--quiet", "--end-of-options", place, self.ref)
         done = self._remotely(arguments, "ls-remote", _ASK_TIMEOUT_S)
         if done.status != 0:
             raise self._why(done, "ls-remote")
@@ -174,10 +182,11 @@ class Branch:
                 if at.isdigit() and int(at) < time.time() - _DAY_S:
                     self._forget(ref)
 
-    def _forget(self, ref: str, before: str = "") -> None:
-        for commands in (before, f"delete {ref}\n"):
-            if commands:
-                try_git(("update-ref", "--stdin"), self.repository, self.environ, stdin=commands.encode())
+    def _forget(self, ref: str) -> None:
+        self._update(f"delete {ref}\n")
+
+    def _update(self, command: str) -> None:
+        try_git(("update-ref", "--stdin"), self.repository, self.environ, stdin=command.encode())
 
     def _remotely(self, arguments: tuple[str, ...], command: str, timeout: float) -> Completed:
         try:

@@ -13,6 +13,7 @@ from itertools import groupby
 from typing import TYPE_CHECKING
 
 from cachegrind_bench.errors import MeasurementError
+from cachegrind_bench.memory import memory_file
 from cachegrind_bench.vcs.git import failure, try_git
 
 if TYPE_CHECKING:
@@ -215,10 +216,8 @@ def _groups(contents: Iterable[bytes]) -> Iterator[list[bytes]]:
 
 def _in_memory(stack: ExitStack, data: bytes) -> str:
     """Return the path of a file that has these bytes, and that nobody has to remove, whatever happens to us."""
-    descriptor = os.memfd_create("content", os.MFD_CLOEXEC)
+    descriptor = memory_file(data)
     stack.callback(os.close, descriptor)
-    with open(descriptor, "wb", closefd=False) as file:
-        file.write(data)
     return f"/proc/{os.getpid()}/fd/{descriptor}"
 
 

@@ -18,7 +18,7 @@ from cachegrind_bench.model.codec import decode, encode
 from cachegrind_bench.store.files import FileStore
 from cachegrind_bench.store.record import run_record
 from tests.unit.samples import HOSTILE, benchmark, failed_benchmark, result
-from tests.unit.stored import NAMES, RECORDS, RENAME, measured, run, stored
+from tests.unit.stored import FEBRUARY, NAMES, RECORDS, RENAME, measured, run, stored
 
 if TYPE_CHECKING:
     from cachegrind_bench.model.result import Benchmark
@@ -548,6 +548,31 @@ def test_a_damaged_run_can_be_removed_by_its_name(cg_bench: CommandLine) -> None
     assert cg_bench("history", "fsck").code == 0
 
 
+def test_a_damaged_run_can_be_removed_by_its_name_beside_a_damaged_segment(cg_bench: CommandLine) -> None:
+    there = store(*RECORDS, FEBRUARY)
+    there.compact("2026-02")
+    (segment,) = (there.folder / "segments").iterdir()
+    segment.write_bytes(segment.read_bytes()[:40])
+    damaged = segment.read_bytes()
+    (there.folder / FEBRUARY.name).write_text("{}")
+    told = cg_bench("history", "fsck")
+    assert told.code == 2
+    assert told.out.startswith("2 problems with 1 record in ")
+    assert FEBRUARY.name in told.out
+    assert segment.name in told.out
+    for words in ([FEBRUARY.uid[:8]], ["--keep", "0"], [NAMES[0]]):
+        told = cg_bench("history", "prune", *words)
+        assert (told.code, told.out) == (2, "")
+        assert segment.name in told.err
+    told = cg_bench("history", "prune", FEBRUARY.name)
+    assert told.code == 0
+    assert told.out.startswith("removed 1 of 1 run from ")
+    assert f"warning: segments/{segment.name} cannot be read" in told.err
+    assert "it stays as it is" in told.err
+    assert not (there.folder / FEBRUARY.name).exists()
+    assert segment.read_bytes() == damaged
+
+
 def test_if_one_run_is_not_there_none_is_removed(cg_bench: CommandLine) -> None:
     store(*RECORDS)
     assert cg_bench("history", "prune", NAMES[0], "ffffffff").code == 2
@@ -563,6 +588,17 @@ def test_a_renamed_benchmark_is_one_series_under_its_new_name(cg_bench: CommandL
     assert (told.code, told.out) == (0, "sieve is called new from now on, in 1 stored run as well\n")
     rows = list(csv.DictReader(io.StringIO(exported(cg_bench, "csv"), newline="")))
     assert [row["benchmark"] for row in rows] == ["new", "new"]
+
+
+def test_a_name_that_another_benchmark_of_the_same_runs_has_is_refused(cg_bench: CommandLine) -> None:
+    store(stored(1, measured("a", 1), measured("b", 2)))
+    told = cg_bench("history", "rename", "a", "b")
+    assert (told.code, told.out) == (2, "")
+    assert "in 1 run, all that have 'a', another benchmark is called 'b'" in told.err
+    store(stored(2, measured("a", 1)))
+    told = cg_bench("history", "rename", "a", "b")
+    assert (told.code, told.out) == (0, "a is called b from now on, in 1 stored run as well\n")
+    assert told.err == "cg-bench: in 1 run both keep their names, as they have both\n"
 
 
 def test_renames_in_one_second_hold_in_their_order(cg_bench: CommandLine) -> None:
@@ -632,6 +668,20 @@ def test_a_copy_onto_itself_is_refused(cg_bench: CommandLine, words: list[str], 
     found = cg_bench("history", "sync", *words)
     assert found.code == 2
     assert told in found.err
+
+
+@pytest.mark.parametrize("url", ["file:typo", "file:.cg-bench", "sqlite:///typo.db"])
+def test_a_copy_from_a_store_that_is_not_there_is_an_error(cg_bench: CommandLine, url: str) -> None:
+    if url.startswith("sqlite"):
+        pytest.importorskip("sqlalchemy")
+    store(*RECORDS, folder="other")
+    told = cg_bench("history", "sync", "--from", url, "--to", "file:other")
+    assert (told.code, told.out) == (2, "")
+    assert "there is no history at " in told.err
+
+
+def test_a_copy_from_the_default_store_before_the_first_run_copies_nothing(cg_bench: CommandLine) -> None:
+    assert cg_bench("history", "sync", "--to", "file:other").out.startswith("copied 0 records from ")
 
 
 def test_a_damaged_record_stops_a_copy(cg_bench: CommandLine) -> None:

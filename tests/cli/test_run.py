@@ -189,7 +189,7 @@ def test_a_folder_for_out_files_that_forbids_writing_is_found_out_before(monkeyp
     with tempfile.TemporaryDirectory() as folder:  # pytest's own is closed to others
         os.chmod(folder, 0o555)  # noqa: S103 - for the user without rights
         told = run_without_rights(FORBIDDEN, "--keep-out-files", folder)
-    assert told == f"cannot write into the folder {folder}: permission denied\n"
+    assert told == f"cannot write into the folder {folder}: Permission denied\n"
 
 
 def test_an_input_in_a_folder_that_cannot_be_entered_is_told(monkeypatch: pytest.MonkeyPatch) -> None:

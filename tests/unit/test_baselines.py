@@ -152,7 +152,7 @@ def test_a_folder_that_forbids_writing_is_found_out_before() -> None:
             path.chmod(0o555)
         said = run_without_rights(FORBIDDEN, folder).splitlines()
         assert said == [
-            f"cannot write into the folder {folder}/.cg-bench/baselines: permission denied",
+            f"cannot write into the folder {folder}/.cg-bench/baselines: Permission denied",
             "cannot remove the baseline 'main': Permission denied",
         ]
 

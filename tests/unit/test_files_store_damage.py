@@ -17,8 +17,10 @@ from cachegrind_bench.store.files import FileStore
 from cachegrind_bench.store.protocol import Query
 from tests.unit.samples import run_without_rights
 from tests.unit.stored import (
+    FEBRUARY,
     NAMES,
     RECORDS,
+    RENAME,
     all_names,
     files,
     filled,
@@ -123,6 +125,90 @@ def test_a_damaged_segment_is_an_error_for_everyone(store: FileStore) -> None:
     segment.write_bytes(b"")
     with pytest.raises(StoreError, match=segment.name):
         FileStore(store.folder).names()
+
+
+def unmounted(path: Path) -> None:
+    """Put in the place of a file or folder a link to where it would be on a disk that is not there."""
+    if path.exists():
+        path.rename(path.parent / f".cg-bench.{path.name}")
+    path.symlink_to("/nonexistent/disk/place")
+
+
+@pytest.mark.parametrize("place", [".", "..", "runs", "runs/2026", "runs/2026/01", "renames", "segments"])
+def test_a_link_that_leads_nowhere_is_not_taken_for_empty(tmp_path: Path, place: str) -> None:
+    folder = tmp_path / "a" / "b"
+    store = filled(folder)
+    unmounted({".": folder, "..": folder.parent}.get(place, folder / place))
+    acts = (
+        store.names,
+        lambda: list(store.read()),
+        lambda: list(store.snapshots(Query())),
+        lambda: store.add([FEBRUARY, *RECORDS, RENAME]),
+        lambda: store.remove(NAMES),
+        lambda: store.compact("2026-03"),
+    )
+    for act in acts:
+        with pytest.raises(StoreError, match="leads nowhere"):
+            act()
+    assert [problem for problem in problems(store) if "leads nowhere" in problem]
+
+
+def test_a_segment_that_is_a_link_to_nowhere_is_named_by_everyone(store: FileStore) -> None:
+    store.compact("2026-02")
+    (segment,) = (store.folder / "segments").iterdir()
+    unmounted(segment)
+    again = FileStore(store.folder)
+    with pytest.raises(StoreError, match=f"{segment.name}.* leads nowhere"):
+        again.names()
+    assert [problem.where for problem in again.check()] == [f"segments/{segment.name}"]
+
+
+def test_all_that_can_be_told_of_a_damaged_store_is_told(store: FileStore) -> None:
+    store.compact("2026-02")
+    (segment,) = (store.folder / "segments").iterdir()
+    segment.write_bytes(segment.read_bytes()[:40])
+    (store.folder / FEBRUARY.name).write_text("{}")
+    (store.folder / "runs" / "2026" / "03").symlink_to("/nonexistent")
+    again = FileStore(store.folder)
+    where = [FEBRUARY.name, "runs/2026/03", f"segments/{segment.name}"]
+    assert [problem.where for problem in again.check()] == where
+    assert again.survey().names == [RENAME.name, FEBRUARY.name]
+    assert [problem.where for problem in again.survey().problems] == where[1:]
+
+
+def test_beside_a_damaged_segment_what_has_a_file_is_removed_and_the_segment_stays(store: FileStore) -> None:
+    store.compact("2026-02")
+    (segment,) = (store.folder / "segments").iterdir()
+    damaged = segment.read_bytes()[:40]
+    segment.write_bytes(damaged)
+    late = stored(30)
+    (store.folder / late.name).parent.mkdir(parents=True, exist_ok=True)
+    (store.folder / late.name).write_bytes(late.data)
+    again = FileStore(store.folder)
+    assert again.remove([FEBRUARY.name, late.name]) == 2
+    with pytest.raises(
+        StoreError, match=rf"{segment.name} cannot be read.*it stays, and not removed is {NAMES[0]} .1 "
+    ):
+        again.remove([NAMES[0], RENAME.name])
+    assert segment.read_bytes() == damaged
+    assert again.survey().names == []
+
+
+def test_a_run_in_a_segment_that_cannot_be_written_anew_stays_and_others_go(store: FileStore) -> None:
+    store.compact("2026-02")
+    (segment,) = (store.folder / "segments").iterdir()
+    name = f"segments/{segment.name}"
+    whole = segment.read_bytes()
+    lines = gzip.decompress(whole).splitlines(keepends=True)
+    damaged = gzip.compress(b"".join([*lines[:-1], b"{}\n"]), mtime=0)
+    segment.write_bytes(damaged)
+    (store.folder / NAMES[0]).write_bytes(RECORDS[0].data)  # a fold that was killed
+    again = FileStore(store.folder)
+    with pytest.raises(StoreError, match=rf"{name}.*not removed is {NAMES[0]} .1 were"):
+        again.remove([NAMES[0], FEBRUARY.name])
+    assert segment.read_bytes() == damaged
+    assert (store.folder / NAMES[0]).exists()
+    assert FEBRUARY.name not in again.names()
 
 
 def test_check_tells_what_does_not_belong(store: FileStore) -> None:

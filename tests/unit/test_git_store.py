@@ -470,13 +470,107 @@ def test_files_that_people_put_into_the_branch_stay_there(place: Place) -> None:
     store = place.store()
     store.add(RECORDS[:2])
     put(place, "README.md", b"what this is\n")
-    put(place, "docs/b\xe4d\n\udcff.txt", b"x")
+    put(place, "README.b\xe4d\n\udcff", b"x")
     store.add(RECORDS)
     store.compact("2026-02")
     assert problems(store) == []
-    assert place.files()[0] == "README.md"
+    assert "README.md" in place.files()
     assert len(place.files()) == 3
     assert list(store.read()) == RECORDS
+
+
+@pytest.mark.parametrize("content", ["main.c", "runs/2026/01/x and main.c", ".gitignore"])
+def test_a_branch_that_holds_something_else_than_a_history_is_neither_changed_nor_read(
+    place: Place, content: str
+) -> None:
+    place.git("branch", "code")
+    things = objects.Objects(place.home, place.environ)
+    oid = things.write([b"x"])[0]
+    tree = things.tree({}, {path: objects.Entry(oid) for path in content.split(" and ")})
+    commit = things.commit(tree, [place.run("rev-parse", "main", cwd=place.home)], "code")
+    place.run("update-ref", f"refs/heads/{BRANCH}", commit, cwd=place.home)  # with a remote, it is only there
+    before = place.untouchable()
+    store = place.store()
+    for act in (
+        lambda: store.add(RECORDS),
+        lambda: store.remove(NAMES),
+        lambda: store.compact("2026-02"),
+        store.names,
+        store.survey,
+        store.check,
+        lambda: list(store.read()),
+        lambda: list(store.snapshots(Query())),
+    ):
+        with pytest.raises(StoreError, match="holds something else than a history: ") as caught:
+            act()
+        assert "name a branch of its own" in str(caught.value.hint)
+    assert place.run("rev-parse", BRANCH, cwd=place.home) == commit
+    assert place.untouchable() == before
+
+
+def test_a_branch_of_code_that_is_only_here_is_not_joined_with_the_history_of_the_remote(shared: Place) -> None:
+    store = shared.store()
+    store.add(RECORDS[:1])
+    tip = shared.run("rev-parse", BRANCH, cwd=shared.bare)
+    shared.git("branch", BRANCH, "main")
+    with pytest.raises(StoreError, match="holds something else than a history: 'file'"):
+        store.add(RECORDS)
+    assert shared.run("rev-parse", BRANCH, cwd=shared.bare) == tip
+
+
+def test_a_branch_that_is_empty_or_has_only_words_about_it_becomes_a_history(place: Place) -> None:
+    things = objects.Objects(place.home, place.environ)
+    for changes in ({}, {"README": objects.Entry(things.write([b"x"])[0])}):
+        commit = things.commit(things.tree({}, changes), [], "empty")
+        place.run("update-ref", f"refs/heads/{BRANCH}", commit, cwd=place.home)
+        assert place.store().exists()
+        assert place.store().add(RECORDS) == 8
+
+
+def test_beside_a_damaged_segment_what_has_a_file_is_removed_and_the_segment_stays(place: Place) -> None:
+    store = place.store()
+    store.add(ALL)
+    store.compact("2026-02")
+    late = stored(30)
+    store.add([late])
+    (segment,) = [name for name in place.files() if name.startswith("segments/")]
+    put(place, segment, b"no gzip")
+    again = place.store()
+    assert again.remove([FEBRUARY.name, late.name]) == 2
+    with pytest.raises(StoreError, match=rf"{segment} cannot be read.*it stays, and not removed is {NAMES[0]} .0 were"):
+        again.remove(NAMES[:1])
+    assert place.files() == sorted([RENAME.name, segment])
+    assert again.survey().names == [RENAME.name]
+    assert [problem.where for problem in again.survey().problems] == [segment]
+
+
+def test_a_partial_clone_fetches_what_it_lacks_at_once(shared: Place) -> None:
+    store = shared.store()
+    records = [stored(n, created_at=f"2026-{1 + n % 6:02}-01T00:00:00Z") for n in range(60)]
+    store.add([*records, RENAME])
+    assert store.compact("2026-04") == 30
+    for setting in ("allowFilter", "allowAnySHA1InWant"):
+        shared.run("config", f"uploadpack.{setting}", "true", cwd=shared.bare)
+    trace = shared.folder / "trace"
+    wanted = sorted([*records, RENAME], key=lambda record: record.name)
+    acts: list[Callable[[GitStore], object]] = [
+        lambda store: {*store.read()} == {*wanted},
+        lambda store: len(list(store.snapshots(Query()))) == 60,
+        lambda store: store.check() == [],
+        lambda store: len(store.names()) == 61,
+        lambda store: store.compact("2026-07") == 30,
+    ]
+    for number, act in enumerate(acts):
+        name = f"partial{number}"
+        shared.run("clone", "--quiet", "--filter=blob:none", "--no-checkout", f"file://{shared.bare}", name)
+        trace.unlink(missing_ok=True)
+        environ = {**shared.environ, "GIT_TRACE": str(trace)}
+        assert act(GitStore(shared.folder / name, BRANCH, None, environ))
+        # The branch itself, its segments, its single records, and after a push the branch again; however many there are.
+        asked = [
+            line for line in trace.read_text().splitlines() if "run_command:" in line and "git-upload-pack" in line
+        ]
+        assert 1 <= len(asked) <= 4, asked
 
 
 def test_everything_that_is_wrong_is_found_and_named(place: Place) -> None:

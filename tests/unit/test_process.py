@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import errno
 import os
 import signal
 import subprocess
@@ -78,6 +79,24 @@ def test_input_may_be_bytes_larger_than_a_pipe() -> None:
 
 def test_a_program_that_does_not_read_its_input_blocks_nobody() -> None:
     assert process.run(["true"], env=ENV, stdin=b"x" * 1_000_000, timeout=20).status == 0
+
+
+def test_input_that_cannot_be_handed_on_whole_is_an_error_and_never_cut_off(monkeypatch: pytest.MonkeyPatch) -> None:
+    code = (
+        "import resource, signal\nfrom cachegrind_bench import process\n"
+        "signal.signal(signal.SIGXFSZ, signal.SIG_IGN)\nresource.setrlimit(resource.RLIMIT_FSIZE, (4096, 4096))\n"
+        "try:\n    print(process.run(['wc', '-c'], env={'PATH': '/usr/bin:/bin'}, stdin=b'x' * 10000).stdout)\n"
+        "except Exception as error:\n    print(type(error).__name__, error)"
+    )
+    done = process.run([sys.executable, "-c", code], env={**ENV, "PYTHONPATH": os.getcwd()}, timeout=20)
+    assert done.stdout.decode() == "MeasurementError 10000 bytes cannot be handed on: File too large\n"
+
+    def none(*_: object) -> int:
+        raise OSError(errno.ENOSYS, "Function not implemented")
+
+    monkeypatch.setattr(os, "memfd_create", none)
+    with pytest.raises(MeasurementError, match="1 bytes cannot be handed on: Function not implemented"):
+        process.run(["cat"], env=ENV, stdin=b"x")
 
 
 def test_input_may_be_a_file(tmp_path: Path) -> None:

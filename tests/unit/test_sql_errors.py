@@ -66,6 +66,25 @@ def test_a_wrong_password_and_a_database_that_is_not_there(postgres: Server) -> 
     assert 'database "nowhere" does not exist' in refused(postgres.url("nowhere"))
 
 
+@pytest.mark.parametrize("place", ["x.db", "disk/x.db"])
+def test_a_link_that_leads_nowhere_is_no_empty_database_and_makes_none(tmp_path: Path, place: str) -> None:
+    (tmp_path / "there").mkdir()
+    (tmp_path / "x.db").symlink_to(tmp_path / "there" / "gone.db")
+    (tmp_path / "disk").symlink_to("/nonexistent/disk")
+    for act in ACTS:
+        with SqlStore(f"sqlite:///{tmp_path / place}") as store, pytest.raises(StoreError, match="leads nowhere"):
+            act(store)
+    assert list((tmp_path / "there").iterdir()) == []
+
+
+def test_the_rest_of_a_password_with_an_at_sign_is_not_taken_for_a_host() -> None:
+    for url in ("postgresql://me:p@s3cret@host/db", "postgres://me:p@s3cret?a=b@host/db", "postgresql://x/me:s3cret@h"):
+        with pytest.raises(UsageError) as caught:
+            SqlStore(url)
+        assert "s3cret" not in f"{caught.value.message} {caught.value.hint}"
+        assert "%40 for @" in str(caught.value.hint)
+
+
 def test_a_user_who_may_only_read_reads(postgres: Server) -> None:
     url = postgres.make_database("readers")
     with SqlStore(url) as store:

@@ -7,8 +7,12 @@ from typing import TYPE_CHECKING
 
 import pytest
 
-from cachegrind_bench.errors import UsageError
+from cachegrind_bench.errors import StoreError, UsageError
+from cachegrind_bench.store.baselines import Baselines
 from cachegrind_bench.store.open import FORMS, open_store, without_password
+from cachegrind_bench.store.protocol import Survey
+from tests.unit.repositories import Repository, git_environment
+from tests.unit.stored import NAMES, RECORDS
 
 if TYPE_CHECKING:
     from pathlib import Path
@@ -25,6 +29,29 @@ def test_the_default_store_is_found_upwards_in_the_work_tree(tmp_path: Path) -> 
     assert url_of("file:.cg-bench", tmp_path / "a" / "b") == f"file:{tmp_path}/.cg-bench"
     (tmp_path / "a" / ".cg-bench").mkdir()
     assert url_of("file:.cg-bench", tmp_path / "a" / "b") == f"file:{tmp_path}/a/.cg-bench"
+
+
+def test_a_default_store_that_is_a_link_to_nowhere_is_not_passed_over_for_another_one(tmp_path: Path) -> None:
+    (tmp_path / ".git").mkdir()
+    (tmp_path / ".cg-bench").mkdir()
+    (tmp_path / "a").mkdir()
+    (tmp_path / "a" / ".cg-bench").symlink_to("/nonexistent/history")
+    with pytest.raises(StoreError, match=r"a/\.cg-bench leads nowhere"):
+        open_store("file:.cg-bench", cwd=tmp_path / "a", environ={}).names()
+    with pytest.raises(UsageError, match=r"a/\.cg-bench leads nowhere"):
+        Baselines.find(tmp_path / "a").names()
+
+
+@pytest.mark.parametrize("url", ["file:new", "sqlite:///new.db", "git:new"])
+def test_a_store_exists_from_the_first_record_on(url: str, tmp_path: Path) -> None:
+    environ = git_environment(tmp_path)
+    Repository(tmp_path / "r", environ).commit("first")
+    with open_store(url, cwd=tmp_path / "r", environ=environ) as store:
+        assert not store.exists()
+        assert store.survey() == Survey(names=[], problems=[])
+        store.add(RECORDS)
+        assert store.exists()
+        assert store.survey() == Survey(names=NAMES, problems=[])
 
 
 def test_a_folder_is_taken_from_the_working_directory_or_as_it_is(tmp_path: Path) -> None:
@@ -83,7 +110,8 @@ def test_opening_makes_nothing(tmp_path: Path) -> None:
         "postgresql:",
         "postgresql://",
         "postgresql:db",
-        "postgres://h/db",
+        "postgres:",
+        "postgres:db",
         "mysql://h/db",
         "http://x",
         " file:x",
@@ -97,18 +125,58 @@ def test_anything_else_is_refused_with_the_four_forms(url: str, tmp_path: Path) 
     assert os.listdir(tmp_path) == []
 
 
-def test_passwords_are_not_shown() -> None:
+def test_postgres_is_another_name_of_postgresql(tmp_path: Path) -> None:
+    assert url_of("postgres://me:secret@host:5/db", tmp_path) == "postgresql://me@host:5/db"
+
+
+def test_what_names_no_store_is_shown_where_it_can_hold_no_password() -> None:
     for url, shown in {
-        "postgresql://me:secret@host/db": "postgresql://me:***@host/db",
-        "postgresql://me:se:c@ret@host/db": "postgresql://me:***@host/db",
-        "postgresql://host/db?user=me&password=secret&x=1": "postgresql://host/db?user=me&password=***&x=1",
-        "postgresql://me@host:5432/db": "postgresql://me@host:5432/db",
+        "s3://bucket": "s3://bucket",
+        "a@b": "…",
         "file:a:b@c": "file:a:b@c",
+        "file://me:secret@host/x": "file:…",
+        "git:a..b": "git:a..b",
+        "git:https://me:secret@host/x.git": "git:…",
+        "sqlite:x.db": "sqlite:x.db",
+        " postgresql://me:secret@host/db": "…",
     }.items():
         assert without_password(url) == shown
 
 
-def test_a_refused_url_does_not_show_its_password(tmp_path: Path) -> None:
+@pytest.mark.parametrize(
+    "url",
+    [
+        "mysql://me:secret@host/db",
+        "mysql://host/db?password=secret",
+        "mysql://me:se/secret@h/db",
+        "POSTGRES://me:se#secret@h/db",
+        "postgresql:me:secret@h/db",
+        "postgresql:me:secret",
+        "postgresql://me:12/x:secret@h@g:y/db",
+        "postgresql://me:se@secret@127.0.0.1:1/db",
+        "postgresql://me:se@secret/word@h/db",
+        "postgresql://me:se@secret?word@h/db",
+        "postgresql://me/x:secret@h/db",
+        "postgres://me:se@secret@h/db",
+        "sqlite://me:secret@h/db",
+        "git://me:secret@h/x.git",
+    ],
+)
+def test_no_part_of_a_password_is_in_the_error_of_a_url_that_is_refused(url: str, tmp_path: Path) -> None:
     with pytest.raises(UsageError) as caught:
-        open_store("mysql://me:secret@host/db", cwd=tmp_path, environ={})
-    assert "secret" not in caught.value.message
+        open_store(url, cwd=tmp_path, environ={})
+    assert caught.value.hint is not None
+    told = caught.value.message + caught.value.hint
+    assert not [part for part in ("secret", "word@", "se@", "12") if part in told]
+
+
+@pytest.mark.parametrize("password", ["se/cret", "se?cret", "se#cret", "se:cret", "12/cret"])
+def test_a_password_may_have_what_divides_other_urls(password: str, tmp_path: Path) -> None:
+    assert url_of(f"postgres://me:{password}@host/db", tmp_path) == "postgresql://me@host/db"
+
+
+@pytest.mark.parametrize("name", ["PASSWORD", "passwd", "pwd", "oauth_client_secret", "token"])
+def test_a_password_among_the_options_is_not_shown_however_it_is_called(name: str, tmp_path: Path) -> None:
+    assert url_of(f"postgresql://host/db?sslmode=require&{name}=x1", tmp_path) == (
+        "postgresql://host/db?sslmode=require"
+    )

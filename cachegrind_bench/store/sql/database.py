@@ -7,8 +7,10 @@ from __future__ import annotations
 
 import os
 import random
+import re
 import time
 from contextlib import contextmanager
+from pathlib import Path
 from typing import TYPE_CHECKING, TypeVar
 
 from sqlalchemy import create_engine, event
@@ -17,6 +19,8 @@ from sqlalchemy.exc import DBAPIError, SQLAlchemyError
 from sqlalchemy.pool import NullPool
 
 from cachegrind_bench.errors import UsageError
+from cachegrind_bench.store.durable import accept_absence
+from cachegrind_bench.store.open import without_password
 from cachegrind_bench.store.sql import migrations, missing_package
 from cachegrind_bench.store.sql.failures import is_transient, store_error
 
@@ -29,9 +33,11 @@ if TYPE_CHECKING:
 T = TypeVar("T")
 
 _FORMS = "a database is sqlite:///PATH or postgresql://[USER@]HOST[:PORT]/DATABASE"
+_QUOTING = "in a user's name, a password or an option write %40 for @, %3A for : and %2F for /"
 _SQLITE = "sqlite:///"
 _DRIVER = "postgresql+psycopg"
-_SECRETS = frozenset({"password", "sslpassword"})
+# Also what no server takes, but people write.
+_SECRET = re.compile(r"pass(?!file)|pwd|secret|token", re.IGNORECASE)
 _CONNECT_SECONDS = 15
 _WRITING = "cg_bench_writing"
 
@@ -77,6 +83,7 @@ class Database:
     def write(self, work: Callable[[Connection], T]) -> T:
         """Do this in one transaction on the newest tables: from the start again, where another writer was in the way."""
         deadline = time.monotonic() + self._patience
+        self._is_missing()  # SQLite would make a new file behind a link that leads nowhere
         with self._telling("write to"):
             while True:
                 try:
@@ -121,12 +128,13 @@ class Database:
             raise store_error(error, doing, self.url, self._secrets) from error
 
     def _is_missing(self) -> bool:
-        """Tell whether there is no file; one that cannot be looked at is there."""
+        """Tell whether there is no file; one that cannot be looked at is there. StoreError if a link to it leads nowhere."""
         if self._path is None:
             return False
         try:
             os.stat(self._path)
         except FileNotFoundError:
+            accept_absence(Path(self._path))
             return True
         except OSError:
             return False
@@ -180,15 +188,19 @@ def _postgresql_url(url: str) -> URL:
         parsed = make_url(url)
     except (SQLAlchemyError, ValueError):
         parsed = None  # the exception would show the password
-    if parsed is None or parsed.drivername not in {"postgresql", _DRIVER}:
-        raise UsageError(f"this is no URL of a database: {url.partition(':')[0][:80]}:…", hint=_FORMS)
+    if parsed is None or parsed.drivername not in {"postgresql", "postgres", _DRIVER}:
+        raise UsageError(f"this is no URL of a database: {without_password(url)[:80]}", hint=_FORMS)
+    # Where a password has an @, SQLAlchemy takes its rest for the host, which errors show.
+    after = "" if parsed.password is None else url.partition("//")[2].partition(":")[2].partition("@")[2]
+    if "@" in f"{after}{parsed.host or ''}{parsed.database or ''}":
+        raise UsageError(f"there is an @ too many in this URL: {without_password(url)[:80]}", hint=_QUOTING)
     return parsed.set(drivername=_DRIVER)
 
 
 def _without_secrets(url: URL) -> tuple[str, list[str]]:
     """Return the URL as it may be shown, and what was taken out."""
     secrets = [url.password] if url.password else []
-    for name in sorted(_SECRETS & url.query.keys()):
+    for name in sorted(filter(_SECRET.search, url.query)):
         value = url.query[name]
         secrets.extend([value] if isinstance(value, str) else value)
     shown = URL.create(
@@ -197,6 +209,6 @@ def _without_secrets(url: URL) -> tuple[str, list[str]]:
         host=url.host,
         port=url.port,
         database=url.database,
-        query={name: value for name, value in url.query.items() if name not in _SECRETS},
+        query={name: value for name, value in url.query.items() if not _SECRET.search(name)},
     )
     return shown.render_as_string(), sorted(secrets, key=lambda secret: (-len(secret), secret))

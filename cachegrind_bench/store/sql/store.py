@@ -12,6 +12,7 @@ from sqlalchemy import delete, select
 
 from cachegrind_bench.errors import StoreError
 from cachegrind_bench.store.checking import checked, intact
+from cachegrind_bench.store.protocol import Survey
 from cachegrind_bench.store.sql import audit, ingest, schema
 from cachegrind_bench.store.sql.database import Database
 from cachegrind_bench.store.sql.query import snapshots
@@ -51,10 +52,19 @@ class SqlStore:
             count += self._database.write(partial(ingest.add, batch=batch))
         return count
 
+    def exists(self) -> bool:
+        """Tell whether there are tables."""
+        with self._database.reading() as connection:
+            return connection is not None
+
     def names(self) -> list[str]:
         """Return the names of all records, sorted."""
         with self._database.reading() as connection:
             return [] if connection is None else sorted(connection.scalars(select(schema.records.c.name)))
+
+    def survey(self) -> Survey:
+        """Return the names of all records; nothing hides one from a database that answers."""
+        return Survey(names=self.names(), problems=[])
 
     def read(self, names: Iterable[str] | None = None) -> Iterator[Record]:
         """Return these records, or all, in the order of names. StoreError for one that is missing or damaged."""
