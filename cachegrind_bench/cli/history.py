@@ -13,6 +13,7 @@ from cachegrind_bench.cli.history_runs import find_run, since_option
 from cachegrind_bench.cli.inputs import open_result_file, size_limit_option
 from cachegrind_bench.cli.options import format_option, working_directory
 from cachegrind_bench.cli.references import resolve
+from cachegrind_bench.cli.storedruns import kept_result
 from cachegrind_bench.cli.storing import opened_store, profiles_of, store_option, with_profile_option
 from cachegrind_bench.errors import UsageError
 from cachegrind_bench.model.patterns import matches
@@ -119,7 +120,10 @@ def list_command(*, last: int, since: str | None, pattern: str | None, form: str
         found.reverse()
         text, shown = io.StringIO(), found[:last] if last else found
         history.render(shown, len(found), store.url, form, text, width=output.terminal_width())
+        empty = not found and not store.names()
     output.write(text.getvalue())
+    if empty:
+        output.write_error("cg-bench: 'cg-bench run --save' stores a run\n")
 
 
 def _show(run: str | None, **options: Any) -> None:
@@ -129,7 +133,7 @@ def _show(run: str | None, **options: Any) -> None:
     sort_name(options["sort"])
     with opened_store(options) as store:
         name = find_run(store, run)
-        data = store.profile(name) or next(store.read([name])).data
+        data = kept_result(store, name)
         source = open_result(io.BytesIO(data), name, max(options["max_size"], len(data)))
     view = {option: options[option] for option in ("top", "sort", "pattern", "form")}
     output.write(show.shown_text(source, name, **view))

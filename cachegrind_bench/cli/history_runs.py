@@ -68,10 +68,11 @@ def name_of(run: Snapshot) -> str:
     return name_of_run(run.uid, run.created_at, None if run.commit is None else run.commit.sha, run.env_key)
 
 
-def find_run(store: Store, text: str | None, survey: Survey | None = None) -> str:
+def find_run(store: Store, text: str | None) -> str:
     """Return the name of the record that is meant: by its name, the beginning of its uid or of its commit's id.
 
-    With a `survey` of the store, a whole name is enough where something cannot be read. None means the run of the newest commit. UsageError if there is no such run, or several could be meant.
+    Of several runs of one commit it is the last, and None means the run of the newest commit. UsageError if there is no such
+    run, or several could be meant.
     """
     if text is None:
         newest = None
@@ -80,11 +81,19 @@ def find_run(store: Store, text: str | None, survey: Survey | None = None) -> st
         if newest is None:
             raise UsageError(f"there are no runs in {store.url}", hint="'cg-bench run --save' stores one")
         return name_of(newest)
+    return find_runs(store, text)[-1]
+
+
+def find_runs(store: Store, text: str, survey: Survey | None = None) -> list[str]:
+    """Return the names of the records that are meant in the same way: one, or all runs of a commit, the last at the end.
+
+    With a `survey` of the store, a whole name is enough where something cannot be read.
+    """
     if survey is not None and text in survey.names:
-        return text
+        return [text]
     names = store.names()
     if text in names:
-        return text
+        return [text]
     wanted = text.lower()
     if _HEX.fullmatch(wanted) is None:
         raise UsageError(
@@ -97,7 +106,7 @@ def find_run(store: Store, text: str | None, survey: Survey | None = None) -> st
         raise UsageError(f"{text!r} could be several runs: {told}", hint="write more of its id")
     if not by_uid and not by_commit:
         raise UsageError(f"there is no run {text!r} in {store.url}", hint="'cg-bench history list' shows them")
-    return by_uid[0] if by_uid else max(by_commit)[2]
+    return by_uid or [name for _, _, name in sorted(by_commit)]
 
 
 def _by_uid(store: Store, names: Sequence[str], wanted: str) -> list[str]:

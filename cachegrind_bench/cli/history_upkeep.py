@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Any
 import click
 
 from cachegrind_bench.cli import output
-from cachegrind_bench.cli.history_runs import Date, find_run, name_of
+from cachegrind_bench.cli.history_runs import Date, find_runs, name_of
 from cachegrind_bench.cli.storing import named_store, opened_store, store_option
 from cachegrind_bench.errors import UsageError
 from cachegrind_bench.render.names import plain
@@ -47,14 +47,15 @@ def prune_command(
 ) -> None:
     """Remove RUNs, for good: those that are named, and those that --before and --keep leave no reason to keep.
 
-    With both, a run goes if it is older than --before and not among the last N. A damaged one is named as 'fsck' does.
+    With both, a run goes if it is older than --before and not among the last N. A commit means all its runs. A damaged one is
+    named as 'fsck' does.
     """
     if not runs and before is None and keep is None:
         raise UsageError("nothing says which runs to keep", hint="as in --before 2025-01-01, --keep 500, or a run's id")
     with opened_store(options) as store:
         survey = store.survey()
         total = sum(run_name(name) is not None for name in survey.names)
-        doomed = dict.fromkeys(find_run(store, text, survey) for text in runs)
+        doomed = dict.fromkeys(name for text in runs for name in find_runs(store, text, survey))
         if before is not None or keep is not None:
             doomed |= dict.fromkeys(_outdated(store, before, keep))
         removed = len(doomed) if dry_run else store.remove(list(doomed))
@@ -98,6 +99,10 @@ def rename_command(old: str, new: str, **options: Any) -> None:
 def compact_command(*, before: str | None, **options: Any) -> None:
     """Fold the runs of past months into one compressed file for each month. Nothing is lost; a database has no need of it."""
     month = before or datetime.now(UTC).strftime("%Y-%m")
+    try:
+        datetime.strptime(month, "%Y-%m")  # noqa: DTZ007 - whether there is such a month
+    except ValueError:
+        raise UsageError(f"--before {month!r} is no month", hint="as in --before 2026-01") from None
     with opened_store(options) as store:
         folded = store.compact(month)
         output.write(f"folded {counted(folded, 'run')} of the months before {month} in {store.url}\n")

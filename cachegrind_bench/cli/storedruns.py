@@ -6,7 +6,10 @@ import io
 from dataclasses import replace
 from typing import TYPE_CHECKING
 
+from cachegrind_bench.cli import output
 from cachegrind_bench.cli.history_runs import name_of
+from cachegrind_bench.errors import StoreError
+from cachegrind_bench.render.names import plain
 
 if TYPE_CHECKING:
     from collections.abc import Iterable
@@ -16,6 +19,16 @@ if TYPE_CHECKING:
     from cachegrind_bench.model.result import Result
     from cachegrind_bench.model.resultfile import ResultFile
     from cachegrind_bench.store.protocol import Store
+
+
+def kept_result(store: Store, name: str, record: bytes | None = None) -> bytes:
+    """Return a run's result file with its profiles, if they were kept and can be read, else its record."""
+    try:
+        kept = store.profile(name)
+    except StoreError as error:
+        output.write_error(f"cg-bench: warning: {plain(error.message)}; the run is shown without it\n")
+        kept = None
+    return kept or record or next(store.read([name])).data
 
 
 class Runs:
@@ -53,7 +66,7 @@ class Runs:
 
         names = [name_of(run) for run in choice.runs]
         stored = {record.name: record.data for record in self._store.read(names)}
-        data = {name: self._store.profile(name) or stored[name] for name in names}
+        data = {name: kept_result(self._store, name, stored[name]) for name in names}
         whole = open_result(io.BytesIO(data[names[0]]), names[0])
         if len(names) == 1 and {item.id for item in whole.result.benchmarks} == choice.pieces.keys():
             return whole

@@ -132,7 +132,7 @@ class FileStore:
         path, packed = self.profile_path(record.name), profiles.pack(result)
         self._make(path.parent)
         if not durable.add_file(path, lambda stream: stream.write(packed), self._lock("adding")):
-            there = profiles.unpack(path)
+            there = profiles.unpack(path, record.name)
             if there is not None and there != profiles.unpacked(packed):
                 raise StoreError(f"{path} is there, with another profile", hint="remove the file to keep the new one")
         self._sync({record.name.rpartition("/")[0]})
@@ -143,7 +143,7 @@ class FileStore:
 
     def profile(self, name: str) -> bytes | None:
         """Return the whole result file of this record's run; None if it was not kept. StoreError if it is damaged."""
-        return None if run_name(name) is None else profiles.unpack(self.profile_path(name))
+        return None if run_name(name) is None else profiles.unpack(self.profile_path(name), name)
 
     def __enter__(self) -> Self:
         """Return the store."""

@@ -35,6 +35,8 @@ def open_store(url: str, *, cwd: Path, environ: Mapping[str, str]) -> Store:
     scheme, colon, rest = url.partition(":")
     if not colon or not rest or "\0" in url:
         raise _bad(url)
+    if scheme in {"file", "sqlite"}:
+        rest, url = (_at_home(text, environ) for text in (rest, url))
     match scheme:
         case "file":
             from cachegrind_bench.store.files import FileStore
@@ -51,6 +53,12 @@ def open_store(url: str, *, cwd: Path, environ: Mapping[str, str]) -> Store:
             return _database(f"postgresql:{rest}", rest, cwd)
         case _:
             raise _bad(url)
+
+
+def _at_home(text: str, environ: Mapping[str, str]) -> str:
+    """Put the home folder where ~/ begins a path: no shell does it behind a colon, nor in a configuration."""
+    home = environ.get("HOME", "").rstrip("/")
+    return re.sub(r"^((?:(?:file|sqlite):)?(?:///)?)~/", lambda found: f"{found[1]}{home}/", text) if home else text
 
 
 def without_password(url: str) -> str:
@@ -81,6 +89,8 @@ def _folder(rest: str, url: str, cwd: Path) -> Path:
 
 def _branch(rest: str, url: str) -> tuple[str, str | None]:
     branch, at, remote = rest.partition("@")
+    if branch == "HEAD" or branch.startswith("refs/"):
+        raise UsageError(f"git:{branch} is no branch's name", hint="as in git:cg-bench-data, without refs/heads/ before it")
     if _BRANCH.fullmatch(branch) is None or (at and _REMOTE.fullmatch(remote) is None):
         raise _bad(url)
     return branch, remote if at else None

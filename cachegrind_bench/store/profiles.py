@@ -10,16 +10,18 @@ import io
 import zlib
 from typing import TYPE_CHECKING
 
-from cachegrind_bench.errors import StoreError
+from cachegrind_bench.errors import FileFormatError, StoreError
 from cachegrind_bench.model.codec import encode
-from cachegrind_bench.model.resultfile import open_result
+from cachegrind_bench.model.resultfile import MOST, open_result
 from cachegrind_bench.store.durable import read_file
-from cachegrind_bench.store.reading import HINT
+from cachegrind_bench.store.record import run_record
 
 if TYPE_CHECKING:
     from pathlib import Path
 
     from cachegrind_bench.model.result import Result
+
+HINT = "remove the file: the run is kept without it as well"
 
 _SUFFIX = ".profile.json.gz"
 _LEVEL = 6
@@ -51,18 +53,23 @@ def unpacked(packed: bytes) -> bytes:
     return data
 
 
-def unpack(path: Path) -> bytes | None:
-    """Return the bytes of the result file in this file; None if it is not there. StoreError if it is damaged."""
+def record_of(name: str) -> str:
+    """Return the name of the record that the profile of this name belongs to."""
+    return name.removesuffix(_SUFFIX) + ".json"
+
+
+def unpack(path: Path, record: str) -> bytes | None:
+    """Return the bytes of the result file in this file, which is of this record's run; None if it is not there.
+
+    StoreError if it is damaged, or of another run.
+    """
     try:
-        return unpacked(read_file(path, _MOST))
+        data = unpacked(read_file(path, _MOST))
+        found = open_result(io.BytesIO(data), str(path), max(MOST, len(data))).result
     except FileNotFoundError:
         return None
-    except (EOFError, OSError, zlib.error) as error:
+    except (EOFError, OSError, zlib.error, FileFormatError) as error:
         raise StoreError(f"cannot read {path}: {error}", hint=HINT) from error
-
-
-def check(path: Path) -> None:
-    """Find out whether this is a result that can be read. UsageError if not."""
-    data = unpack(path)
-    if data is not None:
-        open_result(io.BytesIO(data), str(path))
+    if run_record(found).name != record:
+        raise StoreError(f"{path} is not the profile of that run", hint=HINT)
+    return data

@@ -10,6 +10,7 @@ import json
 import re
 import sys
 from dataclasses import dataclass, field, replace
+from datetime import datetime
 from typing import TYPE_CHECKING, Any, cast
 
 from cachegrind_bench.errors import StoreError
@@ -245,7 +246,9 @@ def _matching(pattern: re.Pattern[str], value: Any) -> str:
 
 
 def _time(value: Any) -> str:
-    return _matching(_TIME, value)
+    text = _matching(_TIME, value)
+    datetime.fromisoformat(text)  # ValueError for the 31st of February
+    return text
 
 
 def _damaged(record: Record, error: Exception) -> StoreError:

@@ -114,7 +114,7 @@ class Tree:
         for name in self.listing(found.tell):
             try:
                 if profiles.is_name(name):
-                    profiles.check(self.folder / name)
+                    profiles.unpack(self.folder / name, profiles.record_of(name))
                 elif is_record_name(name):
                     with suppress(FileNotFoundError):  # folded or removed since
                         found.see(self.raw(name))

@@ -8,6 +8,7 @@ import io
 import itertools
 import json
 import os
+from dataclasses import replace
 from pathlib import Path
 from typing import TYPE_CHECKING
 
@@ -153,7 +154,10 @@ def test_a_url_that_names_no_store_is_told_with_those_that_do(cg_bench: CommandL
 def test_looking_at_a_history_that_is_not_there_makes_nothing(cg_bench: CommandLine) -> None:
     for words in (["list"], ["fsck"], ["export", "--format", "csv"], ["compact"], ["prune", "--keep", "1"]):
         told = cg_bench("history", *words)
-        assert (told.code, told.err) == (0, "")
+        assert (told.code, told.err) == (
+            0,
+            "cg-bench: 'cg-bench run --save' stores a run\n" if words == ["list"] else "",
+        )
     assert os.listdir() == []
 
 
@@ -727,3 +731,62 @@ def test_every_command_of_a_history_is_known() -> None:
     assert sorted(getattr(group, "commands", {})) == sorted(
         ["add", "compact", "export", "fsck", "import", "list", "prune", "rename", "show", "sync"]
     )
+
+
+def test_a_commit_means_all_its_runs_to_prune(cg_bench: CommandLine) -> None:
+    first = stored(1, measured("a", 1))
+    again = run_record(replace(run(1, measured("a", 2)), created_at="2026-03-31T12:00:00Z"))
+    kept = store(first, again, stored(2, measured("a", 3)))
+    sha = decode(first.data, "x").commit
+    assert sha is not None
+    told = cg_bench("history", "prune", sha.sha[:8])
+    assert (told.code, len(kept.names())) == (0, 1)
+    assert told.out.startswith("removed 2 of 3 runs from ")
+
+
+@pytest.mark.parametrize("month", ["2026-13", "2026-00", "2026", "now"])
+def test_a_month_that_there_is_not_is_told(cg_bench: CommandLine, month: str) -> None:
+    told = cg_bench("history", "compact", "--before", month)
+    assert (told.code, told.err) == (2, f"cg-bench: error: --before {month!r} is no month\n  as in --before 2026-01\n")
+
+
+def test_an_empty_history_says_how_it_is_filled(cg_bench: CommandLine) -> None:
+    told = cg_bench("history", "list")
+    assert (told.code, told.err) == (0, "cg-bench: 'cg-bench run --save' stores a run\n")
+
+
+@pytest.mark.parametrize("damage", ["another run's", "cut off"])
+def test_a_profile_that_is_not_that_of_the_run_is_told_and_left_out(cg_bench: CommandLine, damage: str) -> None:
+    for number in (1, 2):
+        assert (
+            cg_bench(
+                "history", "add", "--with-profile", written(f"{number}.json", measured("a", 5), number=number)
+            ).code
+            == 0
+        )
+    kept = store()
+    first, second = (kept.profile_path(name) for name in kept.names())
+    first.write_bytes(second.read_bytes() if damage == "another run's" else first.read_bytes()[:50])
+    told = cg_bench("history", "fsck")
+    assert told.code == 2
+    assert first.name in told.out
+    told = cg_bench("history", "show", kept.names()[0].split(".")[-2])
+    assert told.code == 0
+    assert "; the run is shown without it\n" in told.err
+
+
+def test_a_path_may_begin_at_home(cg_bench: CommandLine, monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
+    monkeypatch.setenv("HOME", str(tmp_path / "home"))
+    name = written("r.json", measured("a", 5))
+    assert cg_bench("history", "add", "--store", "file:~/h", name).code == 0
+    assert (tmp_path / "home" / "h" / "runs").is_dir()
+    assert not Path("~").exists()
+
+
+def test_a_time_that_there_is_not_is_refused(cg_bench: CommandLine) -> None:
+    name = written("r.json", measured("a", 5))
+    text = Path(name).read_text()
+    Path(name).write_text(text.replace(json.loads(text)["created_at"], "2026-02-31T12:00:00Z"))
+    told = cg_bench("history", "add", name)
+    assert told.code == 2
+    assert not STORE.exists() or store().names() == []

@@ -312,7 +312,7 @@ def test_a_lock_at_the_server_is_waited_for_and_then_named(shared: Place) -> Non
 
 def test_a_lock_that_a_killed_git_left_here_does_not_block_for_ever(tmp_path: Path) -> None:
     place = Place(tmp_path, "local")
-    store = place.store(patience=3)
+    store = place.store(patience=10)
     store.add(RECORDS[:1])
     lock = place.path / ".git" / "refs" / "heads" / f"{BRANCH}.lock"
     lock.touch()

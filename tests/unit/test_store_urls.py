@@ -180,3 +180,9 @@ def test_a_password_among_the_options_is_not_shown_however_it_is_called(name: st
     assert url_of(f"postgresql://host/db?sslmode=require&{name}=x1", tmp_path) == (
         "postgresql://host/db?sslmode=require"
     )
+
+
+@pytest.mark.parametrize("name", ["HEAD", "refs/heads/data"])
+def test_a_branch_is_given_by_its_own_name(tmp_path: Path, name: str) -> None:
+    with pytest.raises(UsageError, match="is no branch's name"):
+        open_store(f"git:{name}", cwd=tmp_path, environ={})

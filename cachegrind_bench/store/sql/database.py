@@ -141,6 +141,9 @@ class Database:
         return False
 
 
+_CUT_MS = 60_000  # what is sent and not acknowledged for so long will not be
+
+
 def _path(url: str) -> str:
     path = url.removeprefix(_SQLITE)
     if path in {"", ":memory:"}:
@@ -174,11 +177,13 @@ def _postgresql(url: URL) -> Engine:
         "client_encoding": "utf8",
         "prepare_threshold": None,
         "fallback_application_name": "cg-bench",
+        "tcp_user_timeout": _CUT_MS,
     }
     if "connect_timeout" not in url.query:
         arguments["connect_timeout"] = _CONNECT_SECONDS
     try:
-        return create_engine(url, connect_args=arguments)
+        # No pool: a connection that waited while something was measured may have been cut meanwhile.
+        return create_engine(url, connect_args=arguments, poolclass=NullPool)
     except ImportError as error:
         raise missing_package(error) from error
 
