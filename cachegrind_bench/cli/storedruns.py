@@ -68,7 +68,7 @@ class Runs:
         stored = {record.name: record.data for record in self._store.read(names)}
         data = {name: kept_result(self._store, name, stored[name]) for name in names}
         whole = open_result(io.BytesIO(data[names[0]]), names[0])
-        if len(names) == 1 and {item.id for item in whole.result.benchmarks} == choice.pieces.keys():
+        if len(names) == 1 and {item.id for item in whole.result.benchmarks} == {*choice.pieces}:
             return whole
         known = {
             (name, called): replace(benchmark, id=called)

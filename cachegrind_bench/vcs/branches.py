@@ -39,6 +39,7 @@ _HOPELESS = re.compile(
 _DOUBTFUL = re.compile(
     r"Could not resolve host|Connection refused|Network is unreachable|No route to host|Failed to connect|Couldn't connect"
     r"|timed out|hook declined|protected branch|shallow update not allowed|refusing to|prohibited|read-only|deny"
+    r"|exists; cannot create"  # a branch whose name is a part of ours
 )
 
 
