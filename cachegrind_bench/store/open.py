@@ -90,7 +90,9 @@ def _folder(rest: str, url: str, cwd: Path) -> Path:
 def _branch(rest: str, url: str) -> tuple[str, str | None]:
     branch, at, remote = rest.partition("@")
     if branch == "HEAD" or branch.startswith("refs/"):
-        raise UsageError(f"git:{branch} is no branch's name", hint="as in git:cg-bench-data, without refs/heads/ before it")
+        raise UsageError(
+            f"git:{branch} is no branch's name", hint="as in git:cg-bench-data, without refs/heads/ before it"
+        )
     if _BRANCH.fullmatch(branch) is None or (at and _REMOTE.fullmatch(remote) is None):
         raise _bad(url)
     return branch, remote if at else None

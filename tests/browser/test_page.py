@@ -4,10 +4,12 @@ from __future__ import annotations
 
 import re
 import shutil
+from itertools import pairwise
 from typing import TYPE_CHECKING, Any
 
 import pytest
 
+from cachegrind_bench.history.values import Release
 from cachegrind_bench.render.trend import html
 from tests.conftest import without
 from tests.unit import trending
@@ -201,7 +203,7 @@ def test_the_script_draws_what_the_server_drew(opened: Opened) -> None:
     ends = """() => [...document.querySelectorAll('.plot path')].map((path) => {
         const box = path.getBBox(); return [box.x, box.y, box.width, box.height]; })"""
     before = opened.page.evaluate(ends)
-    marks = "() => [...document.querySelectorAll('.mark use')].map((use) => [parseFloat(use.getAttribute('x')), use.y.baseVal.value])"
+    marks = "() => [...document.querySelectorAll('.chart .mark use')].map((use) => [parseFloat(use.getAttribute('x')), use.y.baseVal.value])"
     placed = opened.page.evaluate(marks)
     opened.page.locator("#across").select_option("dates")
     assert opened.page.evaluate(ends) != before
@@ -210,6 +212,53 @@ def test_the_script_draws_what_the_server_drew(opened: Opened) -> None:
     assert len(after) == len(before) == 44
     for old, new in zip(before + placed, after + opened.page.evaluate(marks), strict=True):
         assert old == pytest.approx(new, abs=2)
+
+
+def test_failures_are_crossed_where_they_were_and_the_script_leaves_them_there(opened: Opened) -> None:
+    crosses = opened.chart("zip/deflate").locator(".crosses")
+    before = crosses.get_attribute("x")
+    assert before == "97.5% 99.2%"
+    opened.page.locator("#across").select_option("dates")
+    opened.page.locator("#across").select_option("commits")
+    after = crosses.get_attribute("x") or ""
+    assert [float(x[:-1]) for x in after.split()] == pytest.approx([float(x[:-1]) for x in before.split()], abs=0.1)
+    assert (crosses.text_content() or "").endswith("××")
+
+
+def test_no_label_runs_out_of_its_chart(browser: Browser, tmp_path: Path) -> None:
+    tags = [Release(name=f"v1.{at}.0-rc.1+build", sha=trending.sha(at)) for at in (0, 16, 33, 44, 59)]
+    item = trending.series("a", [1000] * 60, keys={1: trending.OTHER_KEY, 58: trending.KEY})
+    path = tmp_path / "labels.html"
+    path.write_text(html.page(trending.arranged([item], [], 60, releases=tags)), encoding="utf-8")
+    for width in (360, 1100):
+        found = Opened(browser, path.as_uri(), viewport={"width": width, "height": 800})
+        for across in ("dates", "commits"):
+            found.page.locator("#across").select_option(across)
+            boxes = found.page.evaluate(
+                """() => [...document.querySelectorAll('.rule.release text')].filter((item) => item.checkVisibility())
+                    .map((item) => item.getBoundingClientRect()).map(({ left, right }) => [left, right])"""
+            )
+            assert len(boxes) >= 2
+            assert all(0 <= left < right <= width for left, right in boxes), (across, boxes)
+            if across == "commits":
+                assert all(one[1] <= other[0] for one, other in pairwise(boxes)), boxes
+        assert found.complaints == []
+        found.context.close()
+
+
+def test_a_page_that_had_to_be_cut_says_so_where_numbers_are_rounded(browser: Browser, tmp_path: Path) -> None:
+    from tests.unit.test_trend_page import eventful
+
+    path = tmp_path / "eventful.html"
+    path.write_text(html.page(eventful("計算", range(1, 500, 3))), encoding="utf-8")
+    found = Opened(browser, path.as_uri())
+    chart = found.page.locator("svg.chart").first
+    chart.focus()
+    found.page.keyboard.press("End")
+    assert re.search(r"Score\s+≈ [0-9,]+", found.page.locator("#tip").inner_text())
+    assert found.page.evaluate("() => document.documentElement.scrollWidth") <= 1100
+    assert found.complaints == []
+    found.context.close()
 
 
 def test_charts_across_dates_leave_weekends_open(opened: Opened) -> None:

@@ -10,12 +10,13 @@ import re
 import xml.etree.ElementTree as ET
 from dataclasses import replace
 from html.parser import HTMLParser
+from itertools import pairwise
 from typing import TYPE_CHECKING, Any
 
 import pytest
 
 from cachegrind_bench.history.values import Kind, Release, State
-from cachegrind_bench.render.trend import data, html, svg, words
+from cachegrind_bench.render.trend import data, html, rules, svg, words
 from tests.unit import trending
 from tests.unit.trending import PROVENANCE, arranged, finding, notes, series, sha
 
@@ -201,25 +202,112 @@ def test_fifty_benchmarks_of_five_hundred_commits_take_less_than_a_megabyte(nois
     assert text.count('class="plot value"') == 50
 
 
-def test_so_they_do_whatever_has_happened_there() -> None:
+@pytest.mark.parametrize(
+    ("text", "failed"),
+    [("計算の順序を変える", ()), ("&<\x1b", ()), ("😀", range(1, 500, 3))],
+    ids=["japanese", "escaped", "a third failed"],
+)
+def test_so_they_do_whatever_has_happened_there(text: str, failed: Sequence[int]) -> None:
+    page = html.page(eventful(text, failed))
+    assert len(page.encode()) <= 1_000_000
+    assert page.count('class="plot value"') == 50
+    assert "more findings; the report's JSON has them all" in page
+    assert re.search(r"Not drawn, for want of room: \d+ findings, \d+ releases, \d+ key changes", page)
+    Page(page)
+
+
+def eventful(text: str, failed: Sequence[int]) -> Trend:
+    """Everything at once: large numbers that jump about, long texts, and much found, failed, tagged and moved."""
     dice, length = random.Random(5), 500
-    line = [replace(note, subject="計算の順序を変える " * 12, author="山田 太郎") for note in notes(length)]
+    line = [
+        replace(note, subject=f"{at} {text * 100}", author=f"{at} {text * 20}") for at, note in enumerate(notes(length))
+    ]
+    keys = {at: hashlib.sha256(f"{at}".encode()).hexdigest() for at in range(0, length, 10)}
     found, findings = [], []
     for number in range(50):
-        irs = [round(10**8 * (1 + dice.uniform(-1, 1) / 5)) for _ in range(length)]
-        keys = {at: f"{at:012x}" for at in range(10, length, 10)}
-        item = series(f"{number} " + "長い名前" * 2500, irs, failed=range(0, length, 3), keys=keys)
+        level = dice.randrange(10**13, 10**15)
+        irs = [round(level * (1 + dice.uniform(-1, 1) / 5)) for _ in range(length)]
+        item = series(f"{number} {text * 2500}", irs, failed=failed, keys=keys)
         found.append(item)
-        places = [reading.index for reading in item.readings][20::20][:12]
-        suspects = tuple(sha(at) for at in range(10))
-        findings += [
-            finding(item, at, state=State.RECOVERED, suspects=suspects, recovered_sha=sha(at)) for at in places
-        ]
-        findings.append(finding(item, item.readings[-1].index, state=State.NEW, suspects=suspects))
-    text = html.page(arranged(found, findings, length, line=line))
-    assert len(text.encode()) < 1_000_000
-    assert text.count('class="plot value"') == 50
-    assert "the report&#39;s JSON has them all" in text or "the report's JSON has them all" in text
+        for turn, reading in enumerate(item.readings[6::12]):
+            suspects = tuple(sha(at) for at in range(max(0, reading.index - 12), reading.index + 1))
+            kind, state = (Kind.REGRESSION, Kind.IMPROVEMENT)[turn % 2], list(State)[turn % 5]
+            findings.append(finding(item, reading.index, kind, state, suspects=suspects, reason=text * 1000))
+    tags = [Release(name=f"v{at} {text * 1000}", sha=sha(at)) for at in range(length)]
+    made = replace(
+        PROVENANCE, title=text * 5000, store=text * 5000, branch=text * 5000, notes=((text * 5000,) * 2,) * 50
+    )
+    return arranged(found, findings, length, line=line, provenance=made, releases=tags)
+
+
+def test_a_coarse_drawing_of_what_jumps_about_is_not_flat() -> None:
+    page = html.page(eventful("a", ()))
+    paths = re.findall(r'class="plot value"[^>]*><path d="([^"]*)"', page)
+    assert len(paths) == 50
+    assert min(path.count("v") for path in paths) >= 20
+
+
+def test_numbers_without_room_are_counted_in_thousands_and_say_so() -> None:
+    dice = random.Random(4)
+    item = series("a", [dice.randrange(10**12, 10**13) for _ in range(500)])
+    report = arranged([item], [], 500)
+    (exact,), (rough,) = (json.loads(data.block(report, ["b"], coarse))["rows"] for coarse in (1, 9))
+    values = [reading.value for reading in report.rows[0].readings]
+    assert unpacked(exact["value"]) == values
+    assert exact["grain"] == {}
+    grain = rough["grain"]["value"]
+    assert len(rough["value"]) < len(exact["value"]) / 2
+    assert all(
+        abs(value - number * grain) <= grain / 2 < value / 1000
+        for value, number in zip(values, unpacked(rough["value"]), strict=True)
+    )
+
+
+def test_what_does_not_jump_about_stays_exact() -> None:
+    report = arranged([series("a", [10**12] * 300 + [10**12 + 7] * 200)], [], 500)
+    (row,) = json.loads(data.block(report, ["b"], 27))["rows"]
+    assert row["grain"] == {}
+    assert unpacked(row["value"]) == [reading.value for reading in report.rows[0].readings]
+
+
+def test_no_character_of_the_scripts_numbers_means_anything_to_html() -> None:
+    line = [
+        replace(note, subject=f"<!--<script>&\u2028\u2029\udce9é計{chr(0x7F)}", author="</script>") for note in notes(2)
+    ]
+    text = data.block(arranged([series("<a>&", [1, 2])], [], 2, line=line), ["b"])
+    assert not re.search("[<>&\u2028\u2029\ud800-\udfff\x00-\x1f\x7f]", text)
+    assert "é計" in text
+    assert json.loads(text)["subjects"][0].startswith("<!--<script>&")
+
+
+def test_a_long_name_is_cut_in_headings_and_told_whole_in_a_title_as_far_as_it_goes() -> None:
+    text = html.page(
+        arranged([series("long/" + "x" * 200, [1]), series("y" * 10_000, [1]), series("short", [1])], [], 1)
+    )
+    assert f'title="long/{"x" * 200}"' in text
+    assert "x" * 200 not in re.sub(r'title="[^"]*"', "", text)
+    assert max(len(title) for title in re.findall(r'<h3 title="([^"]*)"', text)) == 300
+    assert text.count("<h3 title") == 2
+
+
+def test_labels_across_a_chart_leave_each_other_room() -> None:
+    keys = {at: f"{at:012x}" for at in range(0, 500, 10)}
+    tags = [Release(name=f"v1.{at}-rc.1+build", sha=sha(at)) for at in range(3, 500, 5)]
+    report = arranged([series("a", [1000] * 500, keys=keys)], [], 500, releases=tags)
+    for found in (rules.keys(report.rows[0], report, 1), rules.releases(report, 1)):
+        for room, labels in ((9, found), (30, [rule for rule in found if not rule.tight])):
+            places = [(float(rule.x[:-1]), rule.turned) for rule in labels if rule.text]
+            spans = [(x - room, x) if turned else (x, x + room) for x, turned in places]
+            assert len(spans) >= 2
+            assert all(one[1] <= other[0] for one, other in pairwise(spans))
+            assert spans[-1][1] <= 102
+        assert all(len(rule.text) <= 14 for rule in found)
+
+
+def test_two_tags_of_one_commit_share_a_line() -> None:
+    tags = [Release(name="v1", sha=sha(1)), Release(name="stable", sha=sha(1))]
+    (rule,) = rules.releases(arranged([series("a", [1, 1, 1])], [], 3, releases=tags), 1)
+    assert (rule.at, rule.text) == (1, "stable, v1")
 
 
 def test_the_same_report_makes_the_same_page() -> None:
@@ -249,9 +337,13 @@ def test_what_was_found_is_readable_without_the_script() -> None:
 
 def test_every_finding_key_change_release_and_failure_is_marked_with_its_own_shape() -> None:
     text = html.page(trending.small())
-    for name in ("regression", "improvement", "creep", "unstable", "failed"):
-        assert f'href="#s-{name}"' in text
+    for name in ("regression", "improvement", "creep", "unstable"):
+        assert re.search(rf'<g class="mark {name} [^>]*>.*?href="#s-{name}"', text)
         assert f'<symbol id="s-{name}"' in text
+    legend = re.search(r'<ul class="legend".*?</ul>', text, re.DOTALL)
+    assert legend is not None
+    assert set(re.findall(r"#s-[a-z]+", legend[0])) == set(re.findall(r"#s-[a-z]+", text))
+    assert "<title>failed at 2 commits</title>××</text>" in text
     assert 'class="rule release"' in text
     assert 'class="rule key"' in text
     assert re.search(r'class="mark improvement hollow"[^>]*><title>new improvement, one reading so far', text)

@@ -8,23 +8,24 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
-from cachegrind_bench.history.values import Kind, State
-from cachegrind_bench.render.numbers import grouped
-from cachegrind_bench.render.trend import stories, svg, words
+from cachegrind_bench.history.report import STANDING
+from cachegrind_bench.history.values import Kind
+from cachegrind_bench.render.numbers import counted, grouped
+from cachegrind_bench.render.trend import rules, stories, svg, words
 
 if TYPE_CHECKING:
     from cachegrind_bench.history.report import Row, Trend
     from cachegrind_bench.history.values import Finding, Reading
+    from cachegrind_bench.render.trend.rules import Crosses, Rule
 
-_TOP = 22
+_TOP = 30  # the labels of releases lie above the topmost label of the scale
 _MAIN = 172
 _SMALL = 26
 _GAP = 22
-_NEAREST_LABELS = 9  # percent of the width between the labels of two releases: closer, only the line is drawn
 _AIR = 13
-_MOST_MARKS = 60
+_MOST_MARKS = 40
 # Characters of a path: four of them for each of fifty benchmarks leave half of a megabyte for everything else.
-_LONGEST_MAIN = 3200
+_LONGEST_MAIN, _SHORTEST_MAIN = 3200, 1200
 _LONGEST_SMALL = 1000
 
 
@@ -50,16 +51,6 @@ class Mark:
 
 
 @dataclass(frozen=True, slots=True)
-class Line:
-    """A line from top to bottom at a commit; `text` is shown where there is room, `title` always told."""
-
-    at: int
-    x: str
-    text: str
-    title: str
-
-
-@dataclass(frozen=True, slots=True)
 class Panel:
     """A quantity over the commits: `name` picks the numbers of the script's data, ticks lie at pixels from the top."""
 
@@ -73,16 +64,19 @@ class Panel:
 
 @dataclass(frozen=True, slots=True)
 class Chart:
-    """A whole chart: `width` in commits, `height` in pixels."""
+    """A whole chart: `width` in commits, `height` in pixels; `left_out` tells what there was no room for."""
 
     width: int
     height: int
     bottom: int
     panels: tuple[Panel, ...]
     marks: tuple[Mark, ...]
-    releases: tuple[Line, ...]
-    keys: tuple[Line, ...]
+    releases: tuple[Rule, ...]
+    keys: tuple[Rule, ...]
+    crosses: Crosses | None
+    floor: int
     dates: tuple[Label, ...]
+    left_out: str
 
 
 def chart(row: Row, report: Trend, coarse: int = 1) -> Chart:
@@ -97,15 +91,25 @@ def chart(row: Row, report: Trend, coarse: int = 1) -> Chart:
     for name, title in small:
         panels.append(_panel(row, report, name, title, y=y + _GAP, height=_SMALL, coarse=coarse))
         y += _GAP + _SMALL
+    marks = _marks(row, first, width, max(_MOST_MARKS // coarse, 2))
+    releases, keys = rules.releases(report, coarse), rules.keys(row, report, coarse)
+    tags = len({at for at, _name in report.releases})
     return Chart(
         width=width,
         height=y + 24,
         bottom=y + 4,
         panels=tuple(panels),
-        marks=tuple(_marks(row, first, width, max(_MOST_MARKS // coarse, 1))),
-        releases=_releases(report),
-        keys=_keys(row, first, width, max(_MOST_MARKS // coarse, 1)),
+        marks=marks,
+        releases=releases,
+        keys=keys,
+        crosses=rules.crosses(row, report, coarse),
+        floor=_TOP + _MAIN,
         dates=_dates(report, y + 19),
+        left_out=_left_out(
+            (len(_shown(row)) - len(marks), "finding"),
+            (tags - len(releases), "release"),
+            (len(row.key_changes) - len(keys), "key change"),
+        ),
     )
 
 
@@ -129,7 +133,8 @@ def _panel(row: Row, report: Trend, name: str, title: str, *, y: int, height: in
             [(index - report.first, scale.place(value)) for index, value in values],
             [index - report.first for index in row.key_changes[-max(_MOST_MARKS // coarse, 1) :]],
             least=1 if main else 2,
-            longest=(_LONGEST_MAIN if main else _LONGEST_SMALL) // coarse,
+            longest=max(_LONGEST_MAIN // coarse, _SHORTEST_MAIN) if main else _LONGEST_SMALL // coarse,
+            coarse=min(coarse, 4) if main else 1,
         ),
         ticks=tuple(
             Label("0", y + scale.place(tick), words.compact(tick, step=step)) for tick in scale.ticks() if main
@@ -137,37 +142,34 @@ def _panel(row: Row, report: Trend, name: str, title: str, *, y: int, height: in
     )
 
 
-def _marks(row: Row, first: int, width: int, most: int) -> list[Mark]:
-    """Return the newest marks: at most so many of failures, and of findings."""
+def _shown(row: Row) -> list[Finding]:
+    """Return the findings at readings of the window, the most important first."""
+    places = {reading.index for reading in row.readings}
+    return [found for found in row.findings if found.index in places]
+
+
+def _marks(row: Row, first: int, width: int, most: int) -> tuple[Mark, ...]:
     scale = svg.Scale.of([reading.value for reading in row.readings], _MAIN)
     down = {reading.index: _TOP + scale.place(reading.value) for reading in row.readings}
-    marks = [
-        Mark(
-            index - first,
-            svg.percent(index, first, width),
-            _TOP + _MAIN - 8,
-            "failed",
-            "",
-            "failed here",
-        )
-        for index in row.failed[-most:]
-    ]
-    for found in sorted(row.findings, key=lambda found: found.index)[-most:]:
-        if found.index not in down:
-            continue  # before the window
-        below = found.kind is Kind.IMPROVEMENT
-        y = down[found.index] + (_AIR if below else -_AIR)
+    marks: list[Mark] = []
+    for found in sorted(_shown(row)[:most], key=lambda found: (found.index, found.id)):
+        y = down[found.index] + (_AIR if found.kind is Kind.IMPROVEMENT else -_AIR)
         marks.append(
             Mark(
                 found.index - first,
                 svg.percent(found.index, first, width),
                 min(max(y, _TOP), _TOP + _MAIN),
                 found.kind.value,
-                "" if found.confirmed and found.state in {State.NEW, State.OPEN} else "hollow",
+                "" if found.confirmed and found.state in STANDING else "hollow",
                 _mark_title(found),
             )
         )
-    return marks
+    return tuple(marks)
+
+
+def _left_out(*sorts: tuple[int, str]) -> str:
+    told = ", ".join(counted(number, what) for number, what in sorts if number > 0)
+    return f"Not drawn, for want of room: {told}." if told else ""
 
 
 def _mark_title(found: Finding) -> str:
@@ -175,39 +177,6 @@ def _mark_title(found: Finding) -> str:
     more = f" and {len(found.suspects) - 3} more" if len(found.suspects) > 3 else ""
     size = f" {stories.size(found)}" if stories.has_size(found) else ""
     return f"{stories.kind(found)}{size}: {commits}{more}"
-
-
-def _keys(row: Row, first: int, width: int, most: int) -> tuple[Line, ...]:
-    """Return where keys change, the newest of these places, with words where there is room for them."""
-    lines: list[Line] = []
-    labelled = -100.0
-    for at in row.key_changes[-most:]:
-        place = 100 * (at - first) / max(1, width)
-        roomy = place - labelled >= _NEAREST_LABELS
-        labelled = place if roomy else labelled
-        text = "other key" if roomy else ""
-        lines.append(Line(at - first, svg.percent(at, first, width), text, _key_title(row, at)))
-    return tuple(lines)
-
-
-def _key_title(row: Row, at: int) -> str:
-    keys = {reading.index: reading.key for reading in row.readings}
-    return f"measured otherwise from here on: comparability key {keys.get(at, '')[:12]}"
-
-
-def _releases(report: Trend) -> tuple[Line, ...]:
-    width = max(1, len(report.commits))
-    lines: list[Line] = []
-    labelled = -100.0
-    for at, name in report.releases:
-        place = 100 * (at - report.first) / width
-        roomy = place - labelled >= _NEAREST_LABELS
-        labelled = place if roomy else labelled
-        note = report.commits[at - report.first]
-        told = f"release {name} of {words.day(note)}"
-        text = name if len(name) <= 14 else f"{name[:13]}…"
-        lines.append(Line(at - report.first, svg.percent(at, report.first, width), text if roomy else "", told))
-    return tuple(lines)
 
 
 def _dates(report: Trend, y: int) -> tuple[Label, ...]:

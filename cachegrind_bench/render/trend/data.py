@@ -11,34 +11,51 @@ from datetime import datetime
 from typing import TYPE_CHECKING
 
 from cachegrind_bench.model.score import CostModel
-from cachegrind_bench.render.names import plain
+from cachegrind_bench.render.names import plain, shortened
 from cachegrind_bench.render.trend import words
 
 if TYPE_CHECKING:
-    from collections.abc import Iterable, Sequence
+    from collections.abc import Iterable, Mapping, Sequence
 
     from cachegrind_bench.history.report import Row, Trend
 
 _DIGITS = "ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789-_"
+# Digits that a number takes on average, where there is little room: so many and, divided by how coarse it is, so many more.
+_LEAST_DIGITS, _MORE_DIGITS = 2.8, 5
+_LONGEST_SUBJECT, _LONGEST_AUTHOR, _LONGEST_TAG = 100, 60, 40
 # What HTML or a script would take for its own, and halves of pairs, which cannot be written; others are shorter as they are.
 _MEANT = re.compile("[<>&\u2028\u2029\ud800-\udfff]")
 
 
-def block(report: Trend, anchors: Sequence[str]) -> str:
-    """Return the JSON of a page; `anchors` are those of the rows. No character of it means anything to HTML."""
-    authors = sorted({words.author(note) for note in report.commits})
+def block(report: Trend, anchors: Sequence[str], coarse: int = 1) -> str:
+    """Return the JSON of a page; `anchors` are those of the rows. No character of it means anything to HTML.
+
+    The larger `coarse`, the shorter are texts, and the fewer digits of numbers are kept: `grain` is what they are counted in.
+    """
+
+    def cut(text: str, length: int) -> str:
+        return shortened(plain(shortened(text, 2 * length)), max(length // coarse, 8))
+
+    written = [cut(words.author(note), _LONGEST_AUTHOR) for note in report.commits]
+    authors = sorted(set(written))
     number = {name: place for place, name in enumerate(authors)}
     keys = sorted({reading.key for row in report.rows for reading in row.readings})
+    key = {name: place for place, name in enumerate(keys)}
     document = {
+        "coarse": coarse,
         "first": report.first,
         "shas": [words.sha(note.sha) for note in report.commits],
         "minutes": packed(_minutes(report)),
         "authors": authors,
-        "author": packed([number[words.author(note)] for note in report.commits]),
-        "subjects": [words.subject(note) for note in report.commits],
-        "keys": [plain(key) for key in keys],
-        "releases": [[place - report.first, plain(name)] for place, name in report.releases],
-        "rows": [_row(row, anchor, report.first, keys) for row, anchor in zip(report.rows, anchors, strict=True)],
+        "author": packed([number[name] for name in written]),
+        "subjects": [cut(words.subject(note), _LONGEST_SUBJECT) for note in report.commits],
+        "keys": [plain(key[:12]) for key in keys],
+        "releases": [
+            [place - report.first, cut(name, _LONGEST_TAG)] for place, name in report.releases[-len(report.commits) :]
+        ],
+        "rows": [
+            _row(row, anchor, report.first, key, coarse) for row, anchor in zip(report.rows, anchors, strict=True)
+        ],
     }
     text = json.dumps(document, ensure_ascii=False, separators=(",", ":"), sort_keys=True)
     return _MEANT.sub(lambda found: f"\\u{ord(found[0]):04x}", text)
@@ -78,20 +95,36 @@ def _digits(number: int) -> str:
             return text
 
 
-def _row(row: Row, anchor: str, first: int, keys: Sequence[str]) -> dict[str, object]:
+def _row(row: Row, anchor: str, first: int, keys: Mapping[str, int], coarse: int) -> dict[str, object]:
     readings = row.readings
     model = CostModel.parse(row.model)
+    quantities = {
+        "value": [reading.value for reading in readings],
+        "ir": [reading.counts.Ir for reading in readings],
+        "ll": [reading.counts.ll_hits for reading in readings],
+        "ram": [reading.counts.ram_hits for reading in readings],
+    }
+    found = {name: _rounded(numbers, coarse) for name, numbers in quantities.items()}
     return {
         "anchor": anchor,
-        "id": words.name(row.id),
         "at": packed(reading.index - first for reading in readings),
-        "value": packed(reading.value for reading in readings),
-        "ir": packed(reading.counts.Ir for reading in readings),
-        "ll": packed(reading.counts.ll_hits for reading in readings),
-        "ram": packed(reading.counts.ram_hits for reading in readings),
-        "key": packed(keys.index(reading.key) for reading in readings),
+        "failed": packed(index - first for index in row.failed),
+        **{name: text for name, (text, _grain) in found.items()},
+        "grain": {name: grain for name, (_text, grain) in found.items() if grain > 1},
+        "key": packed(keys[reading.key] for reading in readings),
         "weights": None if model.l1 is None else [model.l1, model.ll, model.ram],
     }
+
+
+def _rounded(numbers: Sequence[int], coarse: int) -> tuple[str, int]:
+    """Return numbers packed, and the power of ten that they are counted in: 1 unless they must take less room."""
+    text, grain = packed(numbers), 1
+    most = (_LEAST_DIGITS + _MORE_DIGITS / coarse) * len(numbers)
+    while coarse > 1 and len(text) > most and grain < max(numbers):
+        # A digit of five bits is one and a half of ten: never too much, as the shortest numbers do not get shorter.
+        grain *= 10 ** max(1, int(1.5 * (len(text) - most) / len(numbers)))
+        text = packed((number + grain // 2) // grain for number in numbers)
+    return text, grain
 
 
 def _minutes(report: Trend) -> list[int]:

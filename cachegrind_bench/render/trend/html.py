@@ -7,53 +7,29 @@ from __future__ import annotations
 
 import base64
 import hashlib
-from dataclasses import dataclass
+from dataclasses import replace
 from importlib.resources import files
 from typing import TYPE_CHECKING
 
-from cachegrind_bench.history.report import STANDING, WORSE, stands
-from cachegrind_bench.history.values import Kind
-from cachegrind_bench.render.names import plain
+from cachegrind_bench.history.report import stands
+from cachegrind_bench.render.names import plain, shortened
 from cachegrind_bench.render.numbers import counted, grouped
-from cachegrind_bench.render.trend import data, stories, svg, words
-from cachegrind_bench.render.trend.chart import chart, told
+from cachegrind_bench.render.trend import data, stories, words
+from cachegrind_bench.render.trend.sections import SPARK_HEIGHT, cut, section
 
 if TYPE_CHECKING:
-    from collections.abc import Sequence
-    from fractions import Fraction
+    from collections.abc import Mapping, Sequence
 
-    from cachegrind_bench.history.report import Against, Row, Trend
-    from cachegrind_bench.history.values import Finding
-    from cachegrind_bench.render.trend.chart import Chart
+    from jinja2 import Template
 
-_SPARK_HEIGHT = 22
-_MOST_FIGURES = 8
+    from cachegrind_bench.history.report import Trend
+
 _MOST_BYTES = 1_000_000
-_COARSER = (1, 2, 4, 8, 16, 64)
+_USUAL = 50 * 500  # readings
+_COARSER = (1, 3, 9, 27)
 _MOST_FINDINGS = 200
 _MOST_SUSPECTS = 10
-_SPOKEN = 1000  # a change of at least one part in so many is coloured
-
-
-@dataclass(frozen=True, slots=True)
-class _Cell:
-    text: str
-    look: str
-    title: str
-
-
-@dataclass(frozen=True, slots=True)
-class _Section:
-    """A benchmark as the templates need it: its line in the table, its chart and its figures."""
-
-    anchor: str
-    row: Row
-    states: str
-    badges: tuple[tuple[str, str, str], ...]
-    cells: tuple[_Cell, ...]
-    spark: str
-    chart: Chart | None
-    figures: tuple[tuple[str, ...], ...]
+_MOST_NOTES = 20
 
 
 def page(view: Trend) -> str:
@@ -62,17 +38,31 @@ def page(view: Trend) -> str:
     It has at most `_MOST_BYTES` with 50 benchmarks over 500 commits: where much has happened, drawings get coarser and lists
     shorter, which is told; the script draws all again.
     """
-    text = ""
+    view = _bounded(view)
+    most = max(_MOST_BYTES, _MOST_BYTES * len(view.rows) * len(view.commits) // _USUAL)
+    text, template, moves = "", _template(), stories.moves(view)
     for coarse in _COARSER:
-        text = _page(view, coarse)
-        if len(text.encode()) <= _MOST_BYTES:
+        text = _page(view, template, moves, coarse)
+        if len(text.encode()) <= most:
             break
     return text
 
 
-def _page(view: Trend, coarse: int) -> str:
+def _bounded(view: Trend) -> Trend:
+    """Return the report with texts of bounded length about where it comes from."""
+    made = view.provenance
+    provenance = replace(
+        made,
+        title=cut(made.title),
+        store=cut(made.store),
+        branch=made.branch and cut(made.branch),
+        notes=tuple((cut(name), cut(value)) for name, value in made.notes[:_MOST_NOTES]),
+    )
+    return replace(view, provenance=provenance, release=view.release and shortened(plain(view.release), 40))
+
+
+def _template() -> Template:
     from jinja2 import Environment, PackageLoader, StrictUndefined
-    from markupsafe import Markup
 
     environment = Environment(
         loader=PackageLoader("cachegrind_bench.render.trend", "templates"),
@@ -82,29 +72,35 @@ def _page(view: Trend, coarse: int) -> str:
         trim_blocks=True,
         undefined=StrictUndefined,
     )
-    sections = [_section(row, view, coarse) for row in view.rows]
+    return environment.get_template("page.html.j2")
+
+
+def _page(view: Trend, template: Template, moves: Mapping[str, str], coarse: int) -> str:
+    from markupsafe import Markup
+
+    sections = [section(row, view, coarse) for row in view.rows]
     style, script = _own("page.css"), _own("page.js")
-    return environment.get_template("page.html.j2").render(
+    return template.render(
         view=view,
         words=words,
         stories=stories,
         counted=counted,
         grouped=grouped,
-        plain=plain,
+        cut=cut,
         sections=sections,
-        anchors={section.row.id: section.anchor for section in sections},
+        anchors={item.row.id: item.anchor for item in sections},
         tiles=_tiles(view),
-        moves=stories.moves(view),
+        moves=moves,
         standing=[item for item in view.findings if stands(item)],
         settled=[item for item in view.findings if not stands(item)],
         most_findings=max(_MOST_FINDINGS // coarse, 1),
         keys=_keys(view),
         most_suspects=max(_MOST_SUSPECTS // coarse, 2),
-        spark_height=_SPARK_HEIGHT,
+        spark_height=SPARK_HEIGHT,
         # Ours, and free of what would end their element.
         style=Markup(style),  # noqa: S704
         script=Markup(script),  # noqa: S704
-        data=Markup(data.block(view, [section.anchor for section in sections])),  # noqa: S704
+        data=Markup(data.block(view, [item.anchor for item in sections], coarse)),  # noqa: S704
         style_hash=_hash(style),
         script_hash=_hash(script),
     )
@@ -121,80 +117,6 @@ def _own(name: str) -> str:
 
 def _hash(text: str) -> str:
     return "sha256-" + base64.b64encode(hashlib.sha256(text.encode()).digest()).decode()
-
-
-def _anchor(name: str) -> str:
-    """Return a name for links that stays the same from report to report, whatever the benchmark is called."""
-    return "b-" + hashlib.sha256(name.encode("utf-8", "surrogatepass")).hexdigest()[:10]
-
-
-def _section(row: Row, view: Trend, coarse: int) -> _Section:
-    places = [(reading.index, reading.value) for reading in row.readings]
-    return _Section(
-        anchor=_anchor(row.id),
-        row=row,
-        states=" ".join(_states(row)),
-        badges=tuple(_badges(row)),
-        cells=tuple(_cell(item, row, view) for item in (row.day, row.week, row.month, row.release)),
-        spark=svg.spark(places, view.first, view.first + len(view.commits) - 1, _SPARK_HEIGHT - 2),
-        chart=chart(row, view, coarse) if row.readings else None,
-        figures=tuple(_figures(row, view, max(_MOST_FIGURES // coarse, 1))),
-    )
-
-
-def _states(row: Row) -> list[str]:
-    """Return the words that the page's filter knows."""
-    found = {item.state.value for item in row.findings if item.kind in WORSE}
-    found |= {item.kind.value for item in row.findings if item.state in STANDING and item.kind not in WORSE}
-    if any(item.kind is Kind.CREEP and item.state in STANDING for item in row.findings):
-        found.add("creeping")
-    if row.failing or row.missing:
-        found.add("unhealthy")
-    return sorted(found)
-
-
-def _badges(row: Row) -> list[tuple[str, str, str]]:
-    """Return shape, class and words of what stands, the most important first."""
-    found = [(words.SHAPES[item.kind], item.kind.value, _badge(item)) for item in row.findings if stands(item)]
-    if row.failing:
-        found.append(("✕", "failed", "failing"))
-    elif row.missing:
-        found.append(("○", "failed", "missing"))
-    return found
-
-
-def _badge(found: Finding) -> str:
-    if found.kind is Kind.UNSTABLE:
-        return "unstable"
-    label = "creep" if found.kind is Kind.CREEP else found.state.value
-    return f"{label} {stories.size(found)}"
-
-
-def _cell(item: Against | None, row: Row, view: Trend) -> _Cell:
-    change = item.change if item is not None else None
-    look = "none" if change is None else _look(change)
-    if row.id in view.health.unstable and change is not None:
-        look = "same"  # its jumps mean nothing
-    sign = {"worse": "▲ ", "better": "▼ "}.get(look, "")
-    return _Cell(sign + words.against(item), look, words.base(item, view))
-
-
-def _look(change: Fraction) -> str:
-    if abs(change) * _SPOKEN < 1:
-        return "same"
-    return "worse" if change > 0 else "better"
-
-
-def _figures(row: Row, view: Trend, most: int) -> list[tuple[str, ...]]:
-    """Return the readings that matter: where something was found, and the last few."""
-    places = {reading.index: number for number, reading in enumerate(row.readings)}
-    found = [places[item.index] for item in row.findings if item.index in places]
-    wanted = {*found, *(place - 1 for place in found if place), *range(len(places) - 3, len(places))}
-    chosen = sorted(place for place in wanted if place >= 0)[-most:]
-    return [
-        (words.day(view.noted.get(reading.sha)), words.sha(reading.sha), *told(reading))
-        for reading in (row.readings[place] for place in chosen)
-    ]
 
 
 def _tiles(view: Trend) -> list[tuple[str, str, str, int, str]]:

@@ -90,13 +90,16 @@
   const charts = [];
   data.rows.forEach((row, number) => {
     const article = byId(row.anchor), svg = article.querySelector("svg.chart");
-    const row_ = { article, id: row.id, states: article.dataset.states.split(" "), line: document.querySelector(`[data-row="${row.anchor}"]`) };
+    const row_ = { article, id: article.dataset.id, states: article.dataset.states.split(" "), line: document.querySelector(`[data-row="${row.anchor}"]`) };
     const chart = { ...row_, anchor: row.anchor, svg, number, weights: row.weights, cursor: null, chosen: [] };
     charts.push(chart);
     if (!svg) return;
     let numbers = null;
+    // Where there is little room, numbers are counted in thousands or more: see data.py.
+    const grain = (name) => row.grain[name] || 1;
+    chart.rough = (name) => grain(name) > 1 ? "≈ " : "";
     chart.numbers = () => numbers ??= Object.fromEntries(
-      ["at", "value", "ir", "ll", "ram", "key"].map((name) => [name, unpack(row[name])]));
+      ["at", "failed", "value", "ir", "ll", "ram", "key"].map((name) => [name, unpack(row[name]).map((number) => number * grain(name))]));
     bring(chart);
   });
 
@@ -121,8 +124,12 @@
       const index = Number(rule.dataset.at);
       for (const [name, child] of [["x1", "line"], ["x2", "line"], ["x", "text"]])
         rule.querySelector(child)?.setAttribute(name, percent(middle(index)));
+      rule.querySelector("text")?.classList.toggle("turned", parseFloat(percent(middle(index))) > 72);
       rule.toggleAttribute("hidden", !inside(index));
     }
+    const crosses = svg.querySelector(".crosses"), failed = numbers.failed.filter(inside);
+    crosses?.setAttribute("x", failed.map((index) => percent(middle(index))).join(" "));
+    if (crosses) crosses.lastChild.data = "×".repeat(failed.length);
     const labels = svg.querySelectorAll(".dates text");
     labels.forEach((label, number) => {
       const index = Math.round(view.from + (view.to - view.from + 1) * number / labels.length);
@@ -195,17 +202,18 @@
   }
   function figures(chart, place) {
     const { value, ir, ll, ram } = chart.numbers(), first = l1(chart, place);
-    const rows = [[chart.weights ? "Score" : "Instructions", value[place]]];
-    if (chart.weights) rows.push(["Ir", ir[place]]);
-    if (first !== null) rows.push(["L1 hits", first]);
-    return [...rows, ["LL hits", ll[place]], ["RAM hits", ram[place]]];
+    const told = (name, numbers) => chart.rough(name) + grouped(numbers[place]);
+    const rows = [[chart.weights ? "Score" : "Instructions", told("value", value)]];
+    if (chart.weights) rows.push(["Ir", told("ir", ir)]);
+    if (first !== null) rows.push(["L1 hits", (["value", "ll", "ram"].map(chart.rough).find(Boolean) || "") + grouped(first)]);
+    return [...rows, ["LL hits", told("ll", ll)], ["RAM hits", told("ram", ram)]];
   }
   function say(chart, place, x, y) {
     const tip = byId("tip");
     if (place === null) { tip.hidden = true; return; }
     const { at, key, value } = chart.numbers(), index = at[place];
     const list = element("dl", {});
-    for (const [name, number] of figures(chart, place)) list.append(element("dt", {}, name), element("dd", {}, grouped(number)));
+    for (const [name, number] of figures(chart, place)) list.append(element("dt", {}, name), element("dd", {}, number));
     if (place > 0) {
       const alike = key[place] === key[place - 1];
       list.append(element("dt", {}, "Since the last reading"), element("dd", {}, alike ? change(value[place - 1], value[place]) : "other key"));
@@ -240,7 +248,7 @@
     chart.svg.querySelector(".chosen")?.remove();
     chart.article.querySelector(".compare")?.remove();
     if (!places.length) return;
-    const { at, key, value, ir, ll, ram } = chart.numbers();
+    const { at, key } = chart.numbers();
     const [a, b] = [Math.min(...places), Math.max(...places)];
     const from = edge(Math.max(at[a], view.from)), to = edge(Math.min(at[b], view.to) + 1);
     if (to > from) {
@@ -249,11 +257,13 @@
       chart.svg.prepend(mark);
     }
     if (a === b) return;
-    const between = at[b] - at[a], names = [[chart.weights ? "Score" : "Instructions", value], ["Ir", ir], ["LL hits", ll], ["RAM hits", ram]];
+    const between = at[b] - at[a], names = [[chart.weights ? "Score" : "Instructions", "value"], ["Ir", "ir"], ["LL hits", "ll"], ["RAM hits", "ram"]];
     const table = element("table", {}), list = element("ul", { class: "suspects" });
-    for (const [name, numbers] of chart.weights ? names : names.filter(([, numbers]) => numbers !== ir))
-      table.append(element("tr", {}, element("th", { scope: "row" }, name), element("td", { class: "n" }, grouped(numbers[a])),
-        element("td", {}, "→"), element("td", { class: "n" }, grouped(numbers[b])), element("td", { class: "n" }, key[a] === key[b] ? change(numbers[a], numbers[b]) : "")));
+    for (const [name, quantity] of chart.weights ? names : names.filter(([, quantity]) => quantity !== "ir")) {
+      const numbers = chart.numbers()[quantity], told = (place) => chart.rough(quantity) + grouped(numbers[place]);
+      table.append(element("tr", {}, element("th", { scope: "row" }, name), element("td", { class: "n" }, told(a)),
+        element("td", {}, "→"), element("td", { class: "n" }, told(b)), element("td", { class: "n" }, key[a] === key[b] ? change(numbers[a], numbers[b]) : "")));
+    }
     for (let index = at[b]; index > Math.max(at[a], at[b] - 8); index -= 1)
       list.append(element("li", {}, element("code", {}, data.shas[index]), ` ${data.subjects[index]} `, element("span", { class: "by" }, authors[index])));
     if (between > 8) list.append(element("li", { class: "by" }, `and ${between - 8} more`));
@@ -394,5 +404,6 @@
   byId("theme").addEventListener("click", () => dress(themes[(themes.indexOf(theme) + 1) % themes.length]));
   dress(theme);
   for (const hidden of document.querySelectorAll(".scripted")) hidden.hidden = false;
+  if (data.coarse > 1) redraw(); // What was left out of the drawings for the size of the page is here.
   if (location.hash) follow(); else sift();
 })();

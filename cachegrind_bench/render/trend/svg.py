@@ -78,15 +78,17 @@ def path(places: Sequence[tuple[int, int]], breaks: Iterable[int] = (), *, least
     return "".join(text)
 
 
-def bounded(places: Sequence[tuple[int, int]], breaks: Iterable[int] = (), *, least: int = 1, longest: int) -> str:
+def bounded(
+    places: Sequence[tuple[int, int]], breaks: Iterable[int] = (), *, least: int = 1, longest: int, coarse: int = 1
+) -> str:
     """Return the same path within about `longest` characters: of what jumps about, only the larger steps are drawn.
 
     The script draws all of them again; this keeps a page of many noisy benchmarks within its bounds.
     """
     breaks = tuple(breaks)
     found = path(places, breaks, least=least)
-    while len(found) > longest + 16 * len(breaks) and least < _MOST_LEFT_OUT:
-        least += 1
+    while len(found) > longest + 16 * len(breaks) and least < _MOST_LEFT_OUT * coarse:
+        least += 1 + least // 4
         found = path(places, breaks, least=least)
     return found
 
@@ -99,6 +101,6 @@ def spark(values: Sequence[tuple[int, int]], first: int, last: int, height: int)
     return path(sorted(columns.items()))
 
 
-def percent(commit: int, first: int, number: int) -> str:
+def percent(commit: int, first: int, number: int, *, digits: int = 3) -> str:
     """Return where the middle of a commit's column is, in percent of the width of `number` columns."""
-    return f"{(100 * (commit - first) + 50) / max(1, number):.3f}".rstrip("0").rstrip(".") + "%"
+    return f"{(100 * (commit - first) + 50) / max(1, number):.{digits}f}".rstrip("0").rstrip(".") + "%"

@@ -27,6 +27,7 @@ STATES = {
     State.OUTDATED: "outdated",
 }
 _LONGEST_NAME = 80
+_LONGEST_AUTHOR = 60
 _LONGEST_SUBJECT = 100
 _MOST_NAMES = 10
 _SMALLEST_SHOWN = 10_000  # a change of less than one part in so many is told as none to speak of
@@ -86,12 +87,17 @@ def against(item: Against | None) -> str:
 
 def subject(note: CommitNote | None) -> str:
     """Return the first line of a commit's message, at a bounded length."""
-    return shortened(plain(note.subject), _LONGEST_SUBJECT) if note is not None else ""
+    return _short(note.subject, _LONGEST_SUBJECT) if note is not None else ""
 
 
 def author(note: CommitNote | None) -> str:
     """Return who wrote a commit, at a bounded length."""
-    return shortened(plain(note.author), 60) if note is not None else ""
+    return _short(note.author, _LONGEST_AUTHOR) if note is not None else ""
+
+
+def _short(text: str, most: int) -> str:
+    """Return text that hides nothing, at a bounded length; what is cut off anyway is not looked at."""
+    return shortened(plain(text[: 2 * most]), most)
 
 
 def day(note: CommitNote | None) -> str:
@@ -198,7 +204,7 @@ def _names(names: Sequence[str]) -> str:
 
 def name(text: str) -> str:
     """Return a benchmark's name, at a bounded length."""
-    return shortened(plain(text), _LONGEST_NAME)
+    return _short(text, _LONGEST_NAME)
 
 
 def base(item: Against | None, report: Trend) -> str:
