@@ -32,7 +32,8 @@ if TYPE_CHECKING:
 _EPILOG = """\b
 Both commits are checked out into a temporary git worktree, at the same path, one after the other; your own work tree is
 left alone. In each, the suite of that commit's configuration is measured, set-up commands first, or the command after --.
-Without CANDIDATE, what is measured are your tracked files as they are, committed or not.
+Without CANDIDATE, what is measured are your tracked files as they are, committed or not. Files that git does not track are
+not there, and submodules are empty: a set-up command can fill them.
 
 Programs must be those of the worktree: a package installed from elsewhere ('pip install -e .' in your own checkout) is the
 same in both. A set-up command can build or install what belongs to the commit.

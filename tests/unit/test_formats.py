@@ -512,8 +512,9 @@ def test_labels_are_escaped() -> None:
 
 
 def test_a_time_that_there_is_not_is_told() -> None:
+    odd = replace(snapshot(stored(0, commit=None)), created_at="2026-13-99T00:00:00Z")
     with pytest.raises(StoreError, match="is no time that there is"):
-        "".join(openmetrics.write([snapshot(stored(0, commit=None, created_at="2026-13-99T00:00:00Z"))]))
+        "".join(openmetrics.write([odd]))
 
 
 # Otava
