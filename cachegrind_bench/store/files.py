@@ -143,7 +143,11 @@ class FileStore:
 
     def profile(self, name: str) -> bytes | None:
         """Return the whole result file of this record's run; None if it was not kept. StoreError if it is damaged."""
-        return None if run_name(name) is None else profiles.unpack(self.profile_path(name), name)
+        path = self.profile_path(name)
+        data = None if run_name(name) is None else profiles.unpack(path, name)
+        if data is not None and not profiles.is_of(data, next(self.read([name]))):
+            raise StoreError(f"{path} is not the profile of that run", hint=profiles.HINT)
+        return data
 
     def __enter__(self) -> Self:
         """Return the store."""

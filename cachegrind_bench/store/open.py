@@ -35,30 +35,36 @@ def open_store(url: str, *, cwd: Path, environ: Mapping[str, str]) -> Store:
     scheme, colon, rest = url.partition(":")
     if not colon or not rest or "\0" in url:
         raise _bad(url)
-    if scheme in {"file", "sqlite"}:
-        rest, url = (_at_home(text, environ) for text in (rest, url))
     match scheme:
         case "file":
             from cachegrind_bench.store.files import FileStore
 
-            return FileStore(_folder(rest, url, cwd))
+            return FileStore(_folder(rest, url, cwd, environ))
         case "git":
             branch, remote = _branch(rest, url)
             from cachegrind_bench.store.gitstore import GitStore
 
             return GitStore(cwd, branch, remote, environ)
         case "sqlite" | "postgresql":
-            return _database(url, rest, cwd)
+            return _database(url, rest, cwd, environ)
         case "postgres":  # what many services hand out
-            return _database(f"postgresql:{rest}", rest, cwd)
+            return _database(f"postgresql:{rest}", rest, cwd, environ)
         case _:
             raise _bad(url)
 
 
-def _at_home(text: str, environ: Mapping[str, str]) -> str:
-    """Put the home folder where ~/ begins a path: no shell does it behind a colon, nor in a configuration."""
-    home = environ.get("HOME", "").rstrip("/")
-    return re.sub(r"^((?:(?:file|sqlite):)?(?:///)?)~/", lambda found: f"{found[1]}{home}/", text) if home else text
+def _at_home(path: str, environ: Mapping[str, str]) -> str:
+    """Put the home folder where ~ begins a path: no shell does it behind a colon, nor in a configuration.
+
+    UsageError where that cannot be done: a folder that is called ~ is one that somebody removes with `rm -rf ~`.
+    """
+    if not path.startswith("~"):
+        return path
+    home = environ.get("HOME", "")
+    if path[1:2] not in {"", "/"} or not home.startswith("/"):
+        what = "$HOME is no folder" if home[:1] != "/" else "only one's own home folder is known"
+        raise UsageError(f"{path[:200]!r} begins with ~, and {what}", hint="write the whole path, or ./~ for that name")
+    return home.rstrip("/") + path[1:] or "/"
 
 
 def without_password(url: str) -> str:
@@ -78,13 +84,14 @@ def without_password(url: str) -> str:
     return f"{scheme}:…" if _SCHEME.fullmatch(scheme) else "…"
 
 
-def _folder(rest: str, url: str, cwd: Path) -> Path:
+def _folder(rest: str, url: str, cwd: Path, environ: Mapping[str, str]) -> Path:
     """Return the folder of files; the default one is looked for upwards, as that of baselines is."""
     if rest.startswith("//"):  # file:///path as elsewhere; file://host/path names another machine
         if not rest.startswith("///"):
             raise _bad(url)
-        return Path(unquote(rest[2:]))
-    return Baselines.find(cwd).store if rest == STORE else cwd / rest
+        path = unquote(rest[2:])
+        return Path(_at_home(path[1:], environ) if path.startswith("/~") else path)
+    return Baselines.find(cwd).store if rest == STORE else cwd / _at_home(rest, environ)
 
 
 def _branch(rest: str, url: str) -> tuple[str, str | None]:
@@ -98,12 +105,12 @@ def _branch(rest: str, url: str) -> tuple[str, str | None]:
     return branch, remote if at else None
 
 
-def _database(url: str, rest: str, cwd: Path) -> Store:
+def _database(url: str, rest: str, cwd: Path, environ: Mapping[str, str]) -> Store:
     if url.startswith("sqlite:"):
         path = rest.removeprefix("///")
         if path in {rest, ""} or path == ":memory:" or "?" in path or "#" in path:
             raise _bad(url)
-        url = f"sqlite:///{cwd / path}"
+        url = f"sqlite:///{cwd / _at_home(path, environ)}"
     elif not rest.startswith("//") or rest == "//":
         raise _bad(url)
     from cachegrind_bench.store.sql.store import SqlStore

@@ -8,18 +8,20 @@ from __future__ import annotations
 import gzip
 import io
 import zlib
+from dataclasses import replace
 from typing import TYPE_CHECKING
 
 from cachegrind_bench.errors import FileFormatError, StoreError
 from cachegrind_bench.model.codec import encode
 from cachegrind_bench.model.resultfile import MOST, open_result
 from cachegrind_bench.store.durable import read_file
-from cachegrind_bench.store.record import run_record
+from cachegrind_bench.store.record import run_name, run_record
 
 if TYPE_CHECKING:
     from pathlib import Path
 
     from cachegrind_bench.model.result import Result
+    from cachegrind_bench.store.record import Record, RunName
 
 HINT = "remove the file: the run is kept without it as well"
 
@@ -53,15 +55,28 @@ def unpacked(packed: bytes) -> bytes:
     return data
 
 
+def is_of(data: bytes, record: Record) -> bool:
+    """Tell whether the result file with these bytes is of this record's run, as far as this version can read both."""
+    found, kept = (open_result(io.BytesIO(text), record.name, max(MOST, len(text))) for text in (data, record.data))
+    return run_record(found.result).data == run_record(kept.result).data
+
+
+def _said(record: str) -> RunName:
+    said = run_name(record)
+    if said is None:
+        raise StoreError(f"{record} is the name of no run")
+    return said
+
+
 def record_of(name: str) -> str:
     """Return the name of the record that the profile of this name belongs to."""
     return name.removesuffix(_SUFFIX) + ".json"
 
 
 def unpack(path: Path, record: str) -> bytes | None:
-    """Return the bytes of the result file in this file, which is of this record's run; None if it is not there.
+    """Return the bytes of the result file in this file, which is of this record's commit and environment; None if not there.
 
-    StoreError if it is damaged, or of another run.
+    StoreError if it is damaged, or of another run. What a later version would call the record is not asked: it may know more.
     """
     try:
         data = unpacked(read_file(path, _MOST))
@@ -70,6 +85,7 @@ def unpack(path: Path, record: str) -> bytes | None:
         return None
     except (EOFError, OSError, zlib.error, FileFormatError) as error:
         raise StoreError(f"cannot read {path}: {error}", hint=HINT) from error
-    if run_record(found).name != record:
+    said = run_name(run_record(found).name)
+    if said is None or replace(said, uid8="") != replace(_said(record), uid8=""):
         raise StoreError(f"{path} is not the profile of that run", hint=HINT)
     return data

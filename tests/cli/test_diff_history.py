@@ -50,6 +50,15 @@ def run(
     )
 
 
+def save_with_profiles(*runs: Result) -> list[Path]:
+    """Save these, and return where their profiles are."""
+    save(*runs)
+    kept, records = FileStore(Path(".cg-bench").absolute()), [run_record(item) for item in runs]
+    for record, item in zip(records, runs, strict=True):
+        kept.keep_profile(record, item)
+    return [kept.profile_path(record.name) for record in records]
+
+
 def save(*runs: Result) -> None:
     FileStore(Path(".cg-bench").absolute()).add([run_record(item) for item in runs])
 
@@ -292,3 +301,16 @@ def test_outside_of_a_repository_files_compare_as_ever(cg_bench: CommandLine, tm
     name = file("r.json", run("f" * 40, 1_000_000))
     assert cg_bench("diff", name, name).code == 0
     assert "nor a commit that git knows" in cg_bench("diff", "main", name).err
+
+
+@pytest.mark.parametrize("damage", ["another run's", "cut off"])
+def test_a_base_whose_profile_cannot_be_used_is_compared_by_its_record(
+    repository: Repository, cg_bench: CommandLine, damage: str
+) -> None:
+    first, second = repository.commit("a"), repository.commit("b")
+    mine, other = save_with_profiles(run(first, 1_000_000), run(second, 5_000_000))
+    mine.write_bytes(other.read_bytes() if damage == "another run's" else mine.read_bytes()[:50])
+    told = cg_bench("diff", first, file("b.json", run(second, 1_010_000)), "--format", "json")
+    assert [item["change_ppm"]["Ir"] for item in json.loads(told.out)["benchmarks"]] == [10_000]
+    assert f"{mine.name}" in told.err
+    assert "; the run is shown without it\n" in told.err

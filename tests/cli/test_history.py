@@ -790,3 +790,17 @@ def test_a_time_that_there_is_not_is_refused(cg_bench: CommandLine) -> None:
     told = cg_bench("history", "add", name)
     assert told.code == 2
     assert not STORE.exists() or store().names() == []
+
+
+@pytest.mark.parametrize("created_at", ["2026-02-31T12:00:00Z", "2026-13-41T25:61:61Z"])
+def test_a_time_that_there_is_not_is_named_by_fsck_and_can_be_pruned(cg_bench: CommandLine, created_at: str) -> None:
+    odd = stored(1, created_at=created_at)
+    store(stored(2))
+    path = STORE / odd.name
+    path.parent.mkdir(parents=True, exist_ok=True)
+    path.write_bytes(odd.data)  # as an older version stored it
+    told = cg_bench("history", "fsck")
+    assert (told.code, told.out.splitlines()[0].partition(" with ")[0]) == (2, "1 problem")
+    assert odd.name in told.out
+    assert cg_bench("history", "prune", odd.name).code == 0
+    assert cg_bench("history", "fsck").code == 0

@@ -10,7 +10,7 @@ import sys
 import tempfile
 from contextlib import closing, suppress
 from pathlib import Path
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any, cast
 
 import psycopg
 import pytest
@@ -18,6 +18,7 @@ import pytest
 from cachegrind_bench.errors import StoreError, UsageError
 from cachegrind_bench.store.open import open_store
 from cachegrind_bench.store.protocol import Query
+from cachegrind_bench.store.sql.database import Database
 from cachegrind_bench.store.sql.store import SqlStore
 from tests.unit.samples import run_without_rights
 from tests.unit.stored import NAMES, RECORDS, measured, stored
@@ -139,6 +140,19 @@ def test_a_connection_that_is_cut_meanwhile_is_an_error_and_the_next_one_goes_we
         with suppress(StoreError):
             list(records)
         assert store.names() == NAMES
+
+
+def test_how_long_a_silent_server_is_waited_for_can_be_said_in_the_url(postgres: Server) -> None:
+    def in_force(options: str) -> list[str | None]:
+        database = Database(f"{url}{options}", patience=5)
+        found: dict[str, str] = database.write(
+            lambda one: cast("Any", one.connection.driver_connection).info.get_parameters()
+        )
+        return [found.get(name) for name in ("connect_timeout", "keepalives_idle", "tcp_user_timeout")]
+
+    url = postgres.make_database("patience")
+    assert in_force("") == ["15", "30", "60000"]
+    assert in_force("?connect_timeout=7&keepalives_idle=8&tcp_user_timeout=9000") == ["7", "8", "9000"]
 
 
 @pytest.mark.parametrize(

@@ -186,3 +186,41 @@ def test_a_password_among_the_options_is_not_shown_however_it_is_called(name: st
 def test_a_branch_is_given_by_its_own_name(tmp_path: Path, name: str) -> None:
     with pytest.raises(UsageError, match="is no branch's name"):
         open_store(f"git:{name}", cwd=tmp_path, environ={})
+
+
+@pytest.mark.parametrize(
+    ("url", "found"),
+    [
+        ("file:~", "file:{home}"),
+        ("file:~/h", "file:{home}/h"),
+        ("file:///~/a%20b", "file:{home}/a b"),
+        ("sqlite:///~/h.db", "sqlite:///{home}/h.db"),
+        ("file:./~", "file:{cwd}/~"),
+        ("file:a/~/h", "file:{cwd}/a/~/h"),
+    ],
+)
+def test_a_path_begins_at_home_only_where_it_says_so(url: str, found: str, tmp_path: Path) -> None:
+    home = tmp_path / "a%20home"
+    with open_store(url, cwd=tmp_path, environ={"HOME": f"{home}/"}) as store:
+        assert store.url == found.format(home=home, cwd=tmp_path)
+
+
+def test_a_home_at_the_root_is_one(tmp_path: Path) -> None:
+    with open_store("file:~/h", cwd=tmp_path, environ={"HOME": "/"}) as store:
+        assert store.url == "file:/h"
+    with open_store("file:~", cwd=tmp_path, environ={"HOME": "/"}) as store:
+        assert store.url == "file:/"
+
+
+@pytest.mark.parametrize("url", ["file:~", "file:~/h", "file:///~/h", "sqlite:///~/h.db"])
+@pytest.mark.parametrize("environ", [{}, {"HOME": ""}, {"HOME": "here"}])
+def test_without_a_home_no_folder_called_tilde_is_made(url: str, environ: dict[str, str], tmp_path: Path) -> None:
+    with pytest.raises(UsageError, match=r"begins with ~, and \$HOME is no folder") as caught:
+        open_store(url, cwd=tmp_path, environ=environ)
+    assert caught.value.hint == "write the whole path, or ./~ for that name"
+
+
+@pytest.mark.parametrize("url", ["file:~me/h", "file:~~", "sqlite:///~me/h.db"])
+def test_the_home_of_others_is_not_guessed(url: str, tmp_path: Path) -> None:
+    with pytest.raises(UsageError, match="only one's own home folder is known"):
+        open_store(url, cwd=tmp_path, environ={"HOME": "/home/me"})

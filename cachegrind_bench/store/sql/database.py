@@ -38,7 +38,8 @@ _SQLITE = "sqlite:///"
 _DRIVER = "postgresql+psycopg"
 # Also what no server takes, but people write.
 _SECRET = re.compile(r"pass(?!file)|pwd|secret|token", re.IGNORECASE)
-_CONNECT_SECONDS = 15
+# A server that is gone without a word is noticed: while we connect, while it answers, and while it takes what we send.
+_PATIENCE = {"connect_timeout": 15, "keepalives_idle": 30, "keepalives_interval": 10, "tcp_user_timeout": 60_000}
 _WRITING = "cg_bench_writing"
 
 
@@ -141,9 +142,6 @@ class Database:
         return False
 
 
-_CUT_MS = 60_000  # what is sent and not acknowledged for so long will not be
-
-
 def _path(url: str) -> str:
     path = url.removeprefix(_SQLITE)
     if path in {"", ":memory:"}:
@@ -177,10 +175,9 @@ def _postgresql(url: URL) -> Engine:
         "client_encoding": "utf8",
         "prepare_threshold": None,
         "fallback_application_name": "cg-bench",
-        "tcp_user_timeout": _CUT_MS,
+        # What the URL says of these holds.
+        **{name: value for name, value in _PATIENCE.items() if name not in url.query},
     }
-    if "connect_timeout" not in url.query:
-        arguments["connect_timeout"] = _CONNECT_SECONDS
     try:
         # No pool: a connection that waited while something was measured may have been cut meanwhile.
         return create_engine(url, connect_args=arguments, poolclass=NullPool)
