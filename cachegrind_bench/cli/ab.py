@@ -15,7 +15,7 @@ from cachegrind_bench.cli.comparing import check_files, deliver, detail_options,
 from cachegrind_bench.cli.configured import configured_benchmarks
 from cachegrind_bench.cli.gating import gate_options, gates_of
 from cachegrind_bench.cli.inputs import open_result_file, size_limit_option
-from cachegrind_bench.cli.measuring import repetition_options
+from cachegrind_bench.cli.measuring import id_option, repetition_options
 from cachegrind_bench.cli.options import working_directory
 from cachegrind_bench.cli.selection import benchmark_option, selection_option, tag_option
 from cachegrind_bench.cli.suite import jobs_option, refuse_options_of_a_suite
@@ -58,6 +58,7 @@ _FOR_RUN = (
         "repeat",
         "layouts",
         "warmup",
+        "benchmark_id",
         "require_sealed",
         "i1",
         "d1",
@@ -78,6 +79,7 @@ _SIDES = "base", "candidate"
 @benchmark_option
 @tag_option
 @jobs_option
+@id_option
 @repetition_options
 @detail_options
 @size_limit_option

@@ -84,8 +84,11 @@ class Report:
     rows: int
     explained: tuple[str, ...]
 
-    def text(self, form: str, *, width: int | None = None) -> str:
-        """Return the comparison as table (cut to this width, if there is one), markdown, json or github."""
+    def text(self, form: str, *, width: int | None = None, most: int | None = None) -> str:
+        """Return the comparison as table (cut to this width, if there is one), markdown, json or github.
+
+        `most` bounds the characters of markdown.
+        """
         from cachegrind_bench.render.comparison import document, github, markdown, table
         from cachegrind_bench.render.comparison.view import view
 
@@ -97,8 +100,10 @@ class Report:
         shown = view(self.comparison, self.details, rows=rows, names=self.names, explained=self.explained)
         if form == "table":
             table.render(shown, text, width=width)
+        elif form == "markdown":
+            markdown.render(shown, text, most=most or markdown.MOST_CHARACTERS)
         else:
-            {"markdown": markdown, "github": github}[form].render(shown, text)
+            github.render(shown, text)
         return text.getvalue()
 
     def headline(self) -> str:

@@ -5,35 +5,22 @@ from __future__ import annotations
 import os
 import sys
 from contextlib import ExitStack
-from dataclasses import replace
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import click
 
 from cachegrind_bench.cli import output
-from cachegrind_bench.cli.comparing import (
-    FINE,
-    check_files,
-    deliver,
-    detail_options,
-    exit_code,
-    report,
-    wanted_of,
-)
+from cachegrind_bench.cli.comparing import check_files, deliver, detail_options
 from cachegrind_bench.cli.configured import configured_benchmarks
-from cachegrind_bench.cli.gating import gate_options, gates_of
+from cachegrind_bench.cli.differing import code_of, compared
+from cachegrind_bench.cli.gating import fail_on_option, gate_options, gates_of
 from cachegrind_bench.cli.inputs import size_limit_option
 from cachegrind_bench.cli.options import working_directory
 from cachegrind_bench.cli.references import is_known, resolve
 from cachegrind_bench.cli.sides import Sides
 from cachegrind_bench.cli.storing import opened_store, store_option
-from cachegrind_bench.errors import NotComparableError, UsageError
+from cachegrind_bench.errors import UsageError
 from cachegrind_bench.vcs.revisions import Repository
-
-if TYPE_CHECKING:
-    from cachegrind_bench.cli.comparing import Report
-    from cachegrind_bench.cli.sides import Side
-    from cachegrind_bench.compare.gates import Gates
 
 _EPILOG = """\b
 States, worst first:
@@ -65,13 +52,7 @@ Examples:
 
 @click.command("diff", epilog=_EPILOG)
 @gate_options
-@click.option(
-    "--fail-on",
-    type=click.Choice(["regression", "any-change", "never"]),
-    default="regression",
-    show_default=True,
-    help="What ends in exit code 1.",
-)
+@fail_on_option
 @click.option("--model", metavar="NAME", help="Weights of the score. [default: the base's]")
 @click.option("--benchmark", "pattern", metavar="PATTERN", help="Only benchmarks with this id (* and ? are wildcards).")
 @click.option(
@@ -105,32 +86,11 @@ def command(base: str, candidate: str, **options: Any) -> int:
         sides = Sides(repository, stack, lambda: opened_store(options), limit=options["max_size"])
         after = sides.candidate(candidate)
         before = sides.base(base, after.file.result)
-        made = _compared(before, after, gates, options)
+        made = compared(before, after, gates, options, pattern=options["pattern"])
     if before.missing:
         output.write_error(f"cg-bench: warning: {before.remarks[0]}\n")
     try:
         deliver(made, options)
     except BrokenPipeError:
         output.forget(sys.stdout)  # that nobody reads on must not make a regression green
-    code = exit_code(made.comparison)
-    # Where there is nothing to compare with, that is no fault of the candidate; its failures and limits still count.
-    return FINE if before.missing and not options["require_baseline"] and code == NotComparableError.exit_code else code
-
-
-def _compared(base: Side, candidate: Side, gates: Gates, options: dict[str, Any]) -> Report:
-    from cachegrind_bench.compare.comparison import compare
-    from cachegrind_bench.model.patterns import matches
-
-    pattern = options["pattern"]
-    before, after = base.file, candidate.file
-    comparison = replace(
-        compare(before.result, after.result, gates, wanted=lambda name: pattern is None or matches(name, pattern)),
-        remarks=(*base.remarks, *candidate.remarks),
-    )
-    if pattern is not None and not comparison.differences:
-        known = ", ".join(item.id for item in after.result.benchmarks[:10]) or "no benchmarks at all"
-        raise UsageError(f"neither side has a benchmark {pattern!r}", hint=f"the candidate has {known}")
-    names = base.name, candidate.name
-    return report(
-        comparison, before.profile, after.profile, wanted=wanted_of(options), rows=options["rows"], names=names
-    )
+    return code_of(made, before, require_baseline=options["require_baseline"])

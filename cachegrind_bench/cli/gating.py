@@ -70,6 +70,17 @@ def gate_options(function: Function) -> Function:
     return function
 
 
+def fail_on_option(function: Function) -> Function:
+    """Take what fails, as `fail_on`."""
+    return click.option(
+        "--fail-on",
+        type=click.Choice(["regression", "any-change", "never"]),
+        default="regression",
+        show_default=True,
+        help="What ends in exit code 1.",
+    )(function)
+
+
 def gates_of(options: Mapping[str, Any], benchmarks: Sequence[BenchmarkSpec] = ()) -> Gates:
     """Return what `gate_options` ask for; UsageError on anything that is no threshold or limit.
 

@@ -41,13 +41,15 @@ _REPETITION = (
     execution_options,
     click.option("--require-sealed", is_flag=True, help="Fail where any part of the seal is unavailable."),
 )
-_RESULT = (
-    click.option(
-        "--id", "benchmark_id", metavar="TEXT", help="Name of the benchmark. [default: made from the command]"
-    ),
-    click.option("-o", "--output", metavar="FILE", help="Write the result file here; '-' is stdout."),
-)
+_RESULT = (click.option("-o", "--output", metavar="FILE", help="Write the result file here; '-' is stdout."),)
 _QUIET = click.option("-q", "--quiet", is_flag=True, help="No report and no output of the program.")
+
+
+def id_option(function: Function) -> Function:
+    """Take what a single benchmark is called, as `benchmark_id`."""
+    return click.option(
+        "--id", "benchmark_id", metavar="TEXT", help="Name of the benchmark. [default: made from the command]"
+    )(function)
 
 
 def repetition_options(function: Function) -> Function:
@@ -59,7 +61,7 @@ def repetition_options(function: Function) -> Function:
 
 def measuring_options(function: Function) -> Function:
     """Take these, and the options that say what a measurement is called and what is left of it."""
-    for option in reversed((*_RESULT, repetition_options, _QUIET)):
+    for option in reversed((id_option, *_RESULT, repetition_options, _QUIET)):
         function = option(function)
     return function
 

@@ -131,7 +131,6 @@ class Sides:
 
     def _searched(self, wanted: _Wanted, candidate: Result) -> Side:
         from cachegrind_bench.history.baseline import MOST_ANCESTORS, choose
-        from cachegrind_bench.model.resultfile import open_result
 
         remarks: list[str] = []
         commit = candidate.commit
@@ -147,8 +146,7 @@ class Sides:
                 where = "" if itself else f"{_told(wanted)} or "
                 which = f"{where}the {MOST_ANCESTORS} commits before {_told(wanted) if itself else 'it'}"
                 missing = f"no baseline: no run of {which} in {store.url} compares with the candidate; 'cg-bench ab' measures both here and now"
-                file = open_result(io.BytesIO(_without_benchmarks(candidate)), wanted.text)
-                return Side(name=wanted.text, file=file, remarks=(missing, *passed_over), missing=True)
+                return no_side(wanted.text, candidate, (missing, *passed_over))
             remarks += _far_back(choice, shas, wanted, first=int(itself))
             return Side(name=wanted.text, file=runs.opened(choice), remarks=(*remarks, *passed_over))
 
@@ -169,6 +167,15 @@ class Sides:
             yield ancestor
 
 
+def no_side(name: str, candidate: Result, remarks: tuple[str, ...]) -> Side:
+    """Return what stands for a base that was searched in vain; the first of the remarks says so."""
+    from cachegrind_bench.model.codec import encode
+    from cachegrind_bench.model.resultfile import open_result
+
+    empty = encode(replace(candidate, commit=None, benchmarks=()))
+    return Side(name=name, file=open_result(io.BytesIO(empty), name), remarks=remarks, missing=True)
+
+
 def _far_back(choice: Choice, shas: Sequence[str], wanted: _Wanted, *, first: int) -> Iterator[str]:
     """Say how far back the baseline lies, and of which benchmarks further; `shas[0]` lies `first` commits back."""
     from cachegrind_bench.render.numbers import counted
@@ -186,12 +193,6 @@ def _far_back(choice: Choice, shas: Sequence[str], wanted: _Wanted, *, first: in
     for distance, names in sorted(further.items()):
         more = f" and {len(names) - _SHOWN} more" if len(names) > _SHOWN else ""
         yield f"the baseline of {', '.join(names[:_SHOWN])}{more} is {place(distance)}"
-
-
-def _without_benchmarks(result: Result) -> bytes:
-    from cachegrind_bench.model.codec import encode
-
-    return encode(replace(result, commit=None, benchmarks=()))
 
 
 def _passed_over(choice: Choice, candidate: Result, runs: Runs) -> list[str]:

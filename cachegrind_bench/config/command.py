@@ -29,12 +29,11 @@ def split(source: Source, text: str, steps: Steps) -> tuple[str, ...]:
     except ValueError as error:
         told = "a backslash at its end" if "escaped" in str(error) else "a quote that is not closed"
         source.fail(f"the command has {told}: {text}", *steps, hint='write it as a list: command = ["prog", "it\'s"]')
-    # What is quoted means itself, and is of no interest but for its place.
-    sign = _SHELL_SIGN.search(_QUOTED.sub(lambda match: "." * len(match[0]), text))
+    sign = shell_sign(text)
     if sign is not None:
-        other = 'stdin = "FILE", or ' if sign[0] == "<" else ""
+        other = 'stdin = "FILE", or ' if sign.startswith("<") else ""
         source.fail(
-            f"the command has {text[slice(*sign.span())]!r}, but no shell runs it: quote it if it is part of an argument",
+            f"the command has {sign!r}, but no shell runs it: quote it if it is part of an argument",
             *steps,
             hint=f'else write {other}command = ["sh", "-c", {quoted(text)}]',
         )
@@ -42,3 +41,10 @@ def split(source: Source, text: str, steps: Steps) -> tuple[str, ...]:
     if equals and name.isidentifier():
         source.fail(f"the command begins with a variable, but no shell runs it: write env = [{words[0]!r}]", *steps)
     return words
+
+
+def shell_sign(text: str) -> str | None:
+    """Return the first part of a command line that only a shell would understand; None if there is none."""
+    # What is quoted means itself, and is of no interest but for its place.
+    sign = _SHELL_SIGN.search(_QUOTED.sub(lambda match: "." * len(match[0]), text))
+    return None if sign is None else text[slice(*sign.span())]

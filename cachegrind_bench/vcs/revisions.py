@@ -126,6 +126,29 @@ class Repository:
         if self.is_shallow():
             self._deepened(ask, enough)
 
+    def fetch_branch(self, name: str) -> str | None:
+        """Return the commit of the branch of this name, which is fetched if it is not known here; None if there is none.
+
+        A shallow clone gets only its last commit.
+        """
+        remotes = self.remotes()
+        if self.branch(name) is None and remotes:
+            target = f"refs/remotes/{remotes[0]}/{name}"
+            self._get(remotes[0], f"refs/heads/{name}:{target}")
+        return self.branch(name)
+
+    def fetch_commit(self, sha: str) -> str | None:
+        """Return this commit, which is fetched by its id if it is not here; None if no remote gives it."""
+        for remote in self.remotes() if self.commit(sha) is None else ():
+            self._get(remote, sha)
+        return self.commit(sha)
+
+    def _get(self, remote: str, wanted: str) -> None:
+        """Fetch one branch or commit, of a shallow clone without its past. That it cannot be had is seen later."""
+        depth = ("--depth=1",) if self.is_shallow() else ()
+        arguments = ("fetch", *_QUIETLY, *depth, "--end-of-options", remote, wanted)
+        try_git(arguments, self.cwd, self.environ, timeout=_FETCH_TIMEOUT_S)
+
     def first_parent(self, sha: str) -> str | None:
         """Return the first parent of a commit, even where a shallow clone hides it."""
         return parse_commit(git(("cat-file", "commit", sha), self.cwd, self.environ))[0]

@@ -38,14 +38,13 @@ def render(view: View, stream: TextIO) -> None:
         rows = [row for row in view.rows if _LEVELS.get(row.state) == level]
         room = _MOST - (level == "notice")
         shown = rows if len(rows) <= room else rows[: room - 1]
-        for row in shown:
-            _write(stream, level, f"{row.state.value}: {row.id}", _message(row, view))
+        stream.writelines(command(level, f"{row.state.value}: {row.id}", _message(row, view)) for row in shown)
         if len(shown) < len(rows):
-            _write(stream, level, "cg-bench", f"{len(rows) - len(shown)} more benchmarks like these")
+            stream.write(command(level, "cg-bench", f"{len(rows) - len(shown)} more benchmarks like these"))
     notices = "".join(f" ({notice})" for notice in view.notices)
     level = _LEVELS.get(view.verdict, "notice")
     told = any(_LEVELS.get(row.state) == level for row in view.rows)  # once is enough
-    _write(stream, "notice" if told else level, "cg-bench", view.headline + notices)
+    stream.write(command("notice" if told else level, "cg-bench", view.headline + notices))
 
 
 def _message(row: Row, view: View) -> str:
@@ -55,10 +54,9 @@ def _message(row: Row, view: View) -> str:
     return "; ".join([", ".join(numbers), *row.remarks] if numbers else row.remarks)
 
 
-def _write(stream: TextIO, level: str, title: str, message: str) -> None:
-    stream.write(
-        f"::{level} title={_property(shortened(title, _LONGEST))}::{_data(shortened(message, _LONGEST_MESSAGE))}\n"
-    )
+def command(level: str, title: str, message: str) -> str:
+    """Return the line that makes an annotation: an `error`, `warning` or `notice`."""
+    return f"::{level} title={_property(shortened(title, _LONGEST))}::{_data(shortened(message, _LONGEST_MESSAGE))}\n"
 
 
 def _data(text: str) -> str:

@@ -35,14 +35,14 @@ _SIGNS = {
 }
 
 
-def render(view: View, stream: TextIO) -> None:
-    """Write the comparison, leaving out what is folded or remarked where it gets too long."""
+def render(view: View, stream: TextIO, *, most: int = MOST_CHARACTERS) -> None:
+    """Write the comparison, leaving out what is folded or remarked where it would get longer than `most` characters."""
     tail = _tail(view)
     text = _head(view)
     remarks = _remarks(view.rows[:_MOST_ROWS])
     left_out = False
     for part in [*([remarks] if remarks else []), *_folded(view)]:
-        if len(text) + len(part) + len(tail) + len(_LEFT_OUT) > MOST_CHARACTERS:
+        if len(text) + len(part) + len(tail) + len(_LEFT_OUT) > most:
             left_out = True
         else:
             text += part
