@@ -2,8 +2,8 @@
 # setup.sh [demo|test|lint]: install what is missing, and only that, for `make demo`, `make test` or `make lint`.
 #   demo  Valgrind with libc's symbols by apt; this package in .venv
 #   test  the same, a C and a Rust compiler, the headers of the system's Python, PostgreSQL's programs (no server is
-#         started), Chromium, the test tools in .venv, and in .tools two more Valgrinds and one source file of the
-#         system's Python
+#         started), Chromium, the test tools in .venv, and in .tools two more Valgrinds, one source file of the
+#         system's Python, and act and actionlint, which run and check workflows
 #   lint  this package and the linters in .venv
 # Packages come by apt as root or with sudo; where neither goes, the line to run is printed. Safe to run at any time: with
 # everything in place it takes a fraction of a second and prints nothing.
@@ -131,8 +131,8 @@ system_packages() {
     fi
     # The Rust tests are the only ones that need it, so a machine where it cannot be had goes on. A rustup shim without a
     # toolchain is found on PATH and does not run.
-    if [ "$stage" = test ] && ! rustc --version >/dev/null 2>&1; then
-        install rustc || say "no rustc: the tests with Rust programs are skipped"
+    if [ "$stage" = test ] && ! { rustc --version && cargo --version; } >/dev/null 2>&1; then
+        install rustc cargo || say "no rustc and cargo: the tests with Rust programs are skipped"
     fi
     # Likewise for the tests that build a module of the system's Python.
     if [ "$stage" = test ] && ! [ -e "/usr/include/python$(of_system_python '%d.%d')/Python.h" ]; then
@@ -220,6 +220,16 @@ more_valgrind() {
     fi
 }
 
+# --- What runs and checks workflows, for the tests ------------------------------------------------------------------------
+
+actions_tools() {
+    if ! got=$(tests/tools/fetch-actions-tools .tools/actions 2>&1); then
+        say "no act and no actionlint, the tests of the action are skipped (${got:-fetch-actions-tools failed})"
+    elif [ -n "$got" ]; then
+        say "$got"
+    fi
+}
+
 # --- One source file of the system's Python, for the tests ----------------------------------------------------------------
 
 python_source() {
@@ -239,5 +249,6 @@ python_packages
 if [ "$stage" = test ]; then
     more_valgrind 3.16 bullseye
     more_valgrind 3.24 trixie
+    actions_tools
     python_source
 fi

@@ -17,7 +17,9 @@ if TYPE_CHECKING:
     from cachegrind_bench.config.values import BenchmarkSpec, Configuration
 
 # Those whose options the configuration may set. Others must not fail over a mistake in it.
-_COMMANDS = frozenset({"run", "ab", "check", "verify", "diff", "history", "trend", "bisect"})
+_COMMANDS = frozenset({"run", "ab", "check", "verify", "diff", "history", "trend", "bisect", "ci"})
+# What `ci compare` takes of it.
+_JUDGING = frozenset({"threshold", "threshold_ir", "threshold_cache", "max_drop", "limit", "metric"})
 # These add to what benchmarks say; as defaults of options they would be lost as soon as one is typed.
 _ADDED = frozenset({"env"})
 
@@ -33,7 +35,10 @@ class Configured:
         """Return the defaults of the command, by the names of its options."""
         if self.found is None:
             return {}
-        return {self.command: {name: value for name, value in self.found.defaults.items() if name not in _ADDED}}
+        found = {name: value for name, value in self.found.defaults.items() if name not in _ADDED}
+        if self.command == "ci":  # whose steps measure and report by commands of their own, but for one
+            return {"ci": {"compare": {name: value for name, value in found.items() if name in _JUDGING}}}
+        return {self.command: found}
 
 
 def read_configured(words: Sequence[str]) -> Configured:

@@ -20,6 +20,7 @@ from cachegrind_bench.cli.references import is_known, resolve
 from cachegrind_bench.cli.sides import Sides
 from cachegrind_bench.cli.storing import opened_store, store_option
 from cachegrind_bench.errors import UsageError
+from cachegrind_bench.model.patterns import matches
 from cachegrind_bench.vcs.revisions import Repository
 
 _EPILOG = """\b
@@ -86,7 +87,11 @@ def command(base: str, candidate: str, **options: Any) -> int:
         sides = Sides(repository, stack, lambda: opened_store(options), limit=options["max_size"])
         after = sides.candidate(candidate)
         before = sides.base(base, after.file.result)
-        made = compared(before, after, gates, options, pattern=options["pattern"])
+        pattern = options["pattern"]
+        made = compared(before, after, gates, options, wanted=lambda name: pattern is None or matches(name, pattern))
+        if pattern is not None and not made.comparison.differences:
+            known = ", ".join(item.id for item in after.file.result.benchmarks[:10]) or "no benchmarks at all"
+            raise UsageError(f"neither side has a benchmark {pattern!r}", hint=f"the candidate has {known}")
     if before.missing:
         output.write_error(f"cg-bench: warning: {before.remarks[0]}\n")
     try:

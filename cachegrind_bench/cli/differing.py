@@ -6,10 +6,10 @@ from dataclasses import replace
 from typing import TYPE_CHECKING, Any
 
 from cachegrind_bench.cli.comparing import FINE, exit_code, report, wanted_of
-from cachegrind_bench.errors import NotComparableError, UsageError
+from cachegrind_bench.errors import NotComparableError
 
 if TYPE_CHECKING:
-    from collections.abc import Mapping
+    from collections.abc import Callable, Mapping
 
     from cachegrind_bench.cli.comparing import Report
     from cachegrind_bench.cli.sides import Side
@@ -17,20 +17,20 @@ if TYPE_CHECKING:
 
 
 def compared(
-    base: Side, candidate: Side, gates: Gates, options: Mapping[str, Any], *, pattern: str | None = None
+    base: Side,
+    candidate: Side,
+    gates: Gates,
+    options: Mapping[str, Any],
+    *,
+    wanted: Callable[[str], bool] = lambda _id: True,
 ) -> Report:
-    """Compare, of the benchmarks whose id fits the pattern, and explain as `detail_options` and --rows want it."""
+    """Compare the benchmarks whose ids are `wanted`, and explain as `detail_options` and --rows want it."""
     from cachegrind_bench.compare.comparison import compare
-    from cachegrind_bench.model.patterns import matches
 
     before, after = base.file, candidate.file
     comparison = replace(
-        compare(before.result, after.result, gates, wanted=lambda name: pattern is None or matches(name, pattern)),
-        remarks=(*base.remarks, *candidate.remarks),
+        compare(before.result, after.result, gates, wanted=wanted), remarks=(*base.remarks, *candidate.remarks)
     )
-    if pattern is not None and not comparison.differences:
-        known = ", ".join(item.id for item in after.result.benchmarks[:10]) or "no benchmarks at all"
-        raise UsageError(f"neither side has a benchmark {pattern!r}", hint=f"the candidate has {known}")
     names = base.name, candidate.name
     return report(
         comparison, before.profile, after.profile, wanted=wanted_of(options), rows=options["rows"], names=names

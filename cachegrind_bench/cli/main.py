@@ -38,6 +38,7 @@ COMMANDS = {
     "history": "Keep results: list, export, import, sync what was stored.",
     "trend": "Report how costs develop: steps, creep, the commits behind them.",
     "bisect": "Narrow a finding of 'trend' down to one commit.",
+    "ci": "Do one step of a job of GitHub Actions, as the action does.",
     "verify": "Hunt noise: what makes this command's counts change?",
     "doctor": "Examine this machine: Valgrind, the seal, git.",
 }

@@ -40,6 +40,7 @@ ARGUMENTS = {
     "history": ["add", "r.json"],
     "verify": ["--", "/bin/true"],
     "doctor": [],
+    "ci": ["plan"],
 }
 BUG = {"check": 128}  # 70 for all others
 CODES = {"UsageError": 2, "NotComparableError": 3, "MeasurementError": 4, "CgBenchError": 70}
@@ -102,6 +103,7 @@ DEPTHS = {
     "history": "cachegrind_bench.model.resultfile.open_result",
     "verify": "cachegrind_bench.measure.verify.verified",
     "doctor": "cachegrind_bench.measure.doctor.examine",
+    "ci": "cachegrind_bench.cli.ci.read_event",
 }
 
 

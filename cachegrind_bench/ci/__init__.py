@@ -1,0 +1,1 @@
+"""What runs in a CI service: which job this is, what it has to do, and how GitHub is told."""

@@ -1,0 +1,121 @@
+"""One issue for each finding of the trend report: opened once, updated when it changes, closed when it is over.
+
+Knows findings and issues; must not know how either was found. A person's own words in an issue, its comments, are left alone;
+one that a person closed stays closed, as that is an answer too.
+"""
+
+from __future__ import annotations
+
+import re
+from dataclasses import dataclass
+from typing import TYPE_CHECKING
+
+from cachegrind_bench.ci.api import LONGEST_BODY
+from cachegrind_bench.ci.sticky import author, is_by
+from cachegrind_bench.history.values import Kind, State
+from cachegrind_bench.render.markdown import escape
+from cachegrind_bench.render.names import plain, shortened
+from cachegrind_bench.render.trend import stories
+
+if TYPE_CHECKING:
+    from collections.abc import Sequence
+
+    from cachegrind_bench.ci.api import Client, Issue
+    from cachegrind_bench.history.values import Finding
+
+LABEL = "cg-bench"
+# A first report, or a bad night, may find hundreds; what is left out is opened by a later one.
+MOST_NEW = 10
+_MOST_SUSPECTS = 20
+_LONGEST_TITLE = 200
+_WORTH = frozenset({Kind.REGRESSION, Kind.CREEP})
+_ALIVE = frozenset({State.NEW, State.OPEN})
+_MARK = re.compile(r"<!-- cg-bench:finding:([0-9a-f]{12})(:over)? -->")
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Update:
+    """How many issues were opened, updated and closed, and how many findings wait for the next report."""
+
+    opened: int = 0
+    updated: int = 0
+    closed: int = 0
+    waiting: int = 0
+
+    def __str__(self) -> str:
+        """Return it in words."""
+        more = f", {self.waiting} more wait for the next report" if self.waiting else ""
+        return f"{self.opened} opened, {self.updated} updated, {self.closed} closed{more}"
+
+
+def update(client: Client, findings: Sequence[Finding], *, page: str) -> Update:
+    """Bring the issues up to date with these findings; `page` is the address of the report. ApiError."""
+    known = _known(client)
+    opened = updated = closed = waiting = 0
+    for finding in findings:
+        issue = known.get(finding.id)
+        alive = finding.state in _ALIVE
+        if issue is None:
+            if not (alive and finding.confirmed and finding.kind in _WORTH):
+                continue
+            if opened == MOST_NEW:
+                waiting += 1
+                continue
+            client.add_issue(_title(finding), _body(finding, page), LABEL)
+            opened += 1
+        elif not alive and issue.open:
+            client.edit_issue(issue.number, title=_title(finding), body=_body(finding, page), is_open=False)
+            closed += 1
+        elif (alive and _is_over(issue) and not issue.open) or (
+            alive and issue.open and _told(issue.body) != _told(_body(finding, page))
+        ):  # we closed it, and it is back
+            client.edit_issue(issue.number, title=_title(finding), body=_body(finding, page), is_open=True)
+            updated += 1
+    return Update(opened=opened, updated=updated, closed=closed, waiting=waiting)
+
+
+def _known(client: Client) -> dict[str, Issue]:
+    """Return our own issues by finding; the oldest where there are several. Anyone can write our mark."""
+    marked = [(match[1], issue) for issue in client.issues(LABEL) if (match := _MARK.search(issue.body))]
+    login = author(client) if marked else ""
+    newest_first = sorted(marked, key=lambda item: -item[1].number)
+    return {name: issue for name, issue in newest_first if is_by(issue.author, login)}
+
+
+def _is_over(issue: Issue) -> bool:
+    match = _MARK.search(issue.body)
+    return match is not None and match[2] is not None
+
+
+def _title(finding: Finding) -> str:
+    change = f" {stories.size(finding)}" if stories.has_size(finding) else ""
+    # A title is text, yet @name in it would still call somebody.
+    return shortened(plain(f"{finding.benchmark}{change}: {finding.kind.value}"), _LONGEST_TITLE).replace(
+        "@", "@\u200b"
+    )
+
+
+def _body(finding: Finding, page: str) -> str:
+    blame = stories.blame(finding, _MOST_SUSPECTS)
+    over = finding.state not in _ALIVE
+    told = ", ".join(map(escape, (stories.kind(finding), stories.story(finding), blame.words)))
+    lines = [
+        f"**{escape(shortened(plain(finding.benchmark), _LONGEST_TITLE))}**: {told}",
+        "",
+        # A commit's id by itself becomes a link.
+        *(f"- {sha}" for sha in blame.commits if re.fullmatch(r"[0-9a-f]{40,64}", sha)),
+        *([f"- and {blame.more} more"] if blame.more else []),
+    ]
+    if blame.bisectable and not over:
+        lines += ["", f"`cg-bench bisect {finding.id}` narrows them down."]
+    if finding.recovered_sha is not None:
+        lines += ["", f"{stories.ended(finding).capitalize()} {finding.recovered_sha[:64]}."]
+    if finding.reason is not None:
+        lines += ["", f"Accepted: {escape(shortened(plain(finding.reason), 500))}"]
+    lines += ["", f"[The last report]({page})", "", f"<!-- cg-bench:finding:{finding.id}{':over' if over else ''} -->"]
+    return "\n".join(lines)[:LONGEST_BODY]
+
+
+def _told(body: str) -> str:
+    """Return what an issue says, without the report it last said it of."""
+    return re.sub(r"\[The last report\]\([^)]*\)", "", body.replace("\r\n", "\n")).strip()

@@ -1,0 +1,146 @@
+"""What a job has to do: the event and the mode as a list of steps. Pure; the steps themselves are elsewhere."""
+
+from __future__ import annotations
+
+import hashlib
+import re
+from dataclasses import dataclass
+from enum import StrEnum
+from typing import TYPE_CHECKING
+
+from cachegrind_bench.errors import UsageError
+
+if TYPE_CHECKING:
+    from cachegrind_bench.ci.event import Event
+
+# The beginnings of artifacts' names. A part is measured in one of several jobs; a result is compared, or could be.
+PART, RESULT, TREND = "cg-bench-part-", "cg-bench-result-", "cg-bench-trend-"
+
+
+class Mode(StrEnum):
+    """What the user wants of a job; `auto` follows from the event."""
+
+    AUTO = "auto"
+    MEASURE = "measure"
+    COMMENT = "comment"
+    STORE = "store"
+    TREND = "trend"
+
+
+class Keep(StrEnum):
+    """What is left as an artifact; the values are the beginnings of their names."""
+
+    NOTHING = ""
+    PART = PART
+    RESULT = RESULT
+    TREND = TREND
+
+
+class Hold(StrEnum):
+    """What fails the job in the end."""
+
+    NOTHING = "nothing"
+    FAILURE = "failure"  # a benchmark that failed
+    VERDICT = "verdict"  # that, and what the comparison comes to
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Plan:
+    """The steps. A result is either measured, or collected from artifacts of the run `collect`.
+
+    `notice` is what a user may be surprised at, and should be told.
+    """
+
+    measure: bool = False
+    collect: int | None = None
+    compare: bool = False
+    comment: bool = False
+    store: bool = False
+    trend: bool = False
+    keep: Keep = Keep.NOTHING
+    hold: Hold = Hold.NOTHING
+    notice: str | None = None
+
+
+def plan(event: Event, mode: Mode, *, shard: bool = False, store: bool = True) -> Plan:
+    """Return what to do. `shard`: only a part is measured here; `store`: there is a history.
+
+    UsageError where an event must not be answered at all.
+    """
+    if event.name == "pull_request_target":
+        raise UsageError(
+            "pull_request_target is not supported: it gives a token that may write to code from forks",
+            hint="measure on pull_request, and comment on workflow_run: examples/workflows/fork-safe",
+        )
+    if mode is Mode.AUTO:
+        mode = _fitting(event)
+    if mode is Mode.TREND:
+        return Plan(trend=True, keep=Keep.TREND)
+    if mode is Mode.STORE:
+        return _storing(event, store=store)
+    if mode is Mode.COMMENT:
+        return _collecting(event)
+    if shard:
+        return Plan(measure=True, keep=Keep.PART, hold=Hold.FAILURE)
+    commenting, storing = mode is Mode.AUTO, mode is Mode.AUTO and store and _may_store(event)
+    return Plan(
+        measure=True,
+        compare=True,
+        comment=commenting and event.pull is not None and not event.pull.fork,
+        store=storing,
+        keep=Keep.RESULT,
+        # What is on the default branch has been accepted, and must get into the history whatever it costs.
+        hold=Hold.FAILURE if event.name == "push" and event.on_default_branch else Hold.VERDICT,
+    )
+
+
+def _fitting(event: Event) -> Mode:
+    if event.name == "schedule":
+        return Mode.TREND
+    return Mode.COMMENT if event.name == "workflow_run" else Mode.AUTO
+
+
+def _may_store(event: Event) -> bool:
+    return event.name == "push" and event.on_default_branch
+
+
+def _storing(event: Event, *, store: bool) -> Plan:
+    run = event.run
+    if run is not None:
+        ours = run.event == "push" and run.head_branch == event.default_branch and run.repository == event.repository
+        source = run.id
+    else:
+        # Asked for in so many words: a scheduled run, or one started by hand, may store as well.
+        ours, source = event.on_default_branch, event.run_id
+    if not store:
+        return Plan(notice="nothing is stored: there is no store (store: none)")
+    if not ours:
+        return Plan(notice="nothing is stored: what was measured is no commit of the default branch")
+    return Plan(collect=source, store=True)
+
+
+def _collecting(event: Event) -> Plan:
+    run = event.run
+    if run is not None:
+        if run.event != "pull_request":
+            return Plan(notice=f"nothing to comment on: what was measured is a {run.event}, no pull request")
+        return Plan(collect=run.id, compare=True, comment=True)
+    pull = event.pull
+    return Plan(
+        collect=event.run_id,
+        compare=True,
+        comment=pull is not None and not pull.fork,
+        keep=Keep.RESULT,
+        hold=Hold.FAILURE if event.name == "push" and event.on_default_branch else Hold.VERDICT,
+    )
+
+
+def artifact_name(keep: Keep, job: str, index: str, what: str = "") -> str:
+    """Return the name of an artifact of this job, the `index`-th of a matrix; artifacts of one run must differ in name.
+
+    `what` is measured, where a job may measure several things.
+    """
+    # GitHub refuses " : < > | * ? \ / in names. What differs only in these gets different digits.
+    digits = f"-{hashlib.sha256(what.encode('utf-8', 'backslashreplace')).hexdigest()[:8]}" if what else ""
+    name = "-".join(filter(None, (job or "job", index or "0", what[:80])))
+    return keep.value + re.sub(r"[^A-Za-z0-9_.-]", "-", name)[:200] + digits

@@ -1,0 +1,76 @@
+"""The one comment under a pull request that is kept up to date; knows whose comment it is, not what it says.
+
+A comment is ours if it carries our marker and our token's name: anyone can write the marker.
+"""
+
+from __future__ import annotations
+
+import hashlib
+from enum import StrEnum
+from typing import TYPE_CHECKING
+
+from cachegrind_bench.ci.api import ApiError
+
+if TYPE_CHECKING:
+    from cachegrind_bench.ci.api import Client, Comment
+
+_FORBIDDEN, _GONE = 403, 404
+_JOB_TOKEN = "github-actions[bot]"  # noqa: S105 - its owner's name
+
+
+class Outcome(StrEnum):
+    """What became of a comment."""
+
+    WRITTEN = "written"
+    UPDATED = "updated"
+    SAME = "already there"
+    NOT_NEEDED = "not needed"
+
+
+def marker(*names: str) -> str:
+    """Return the mark, invisible on the page, by which a comment is found again: one for each of these `names`."""
+    digest = hashlib.sha256("\0".join(names).encode("utf-8", "backslashreplace")).hexdigest()[:16]
+    return f"<!-- cg-bench:{digest} -->"
+
+
+def post(client: Client, number: int, text: str, mark: str, *, wanted: bool) -> Outcome:
+    """Write the comment, or update the one there is; without one, nothing is written unless it is `wanted`. ApiError."""
+    body = f"{text.rstrip()}\n\n{mark}\n"
+    ours = _ours(client, number, mark)
+    if not ours and not wanted:
+        return Outcome.NOT_NEEDED
+    for other in ours[1:]:  # two jobs at once may each have found none
+        client.delete_comment(other.id)
+    if ours and ours[0].body.replace("\r\n", "\n").strip() == body.strip():
+        return Outcome.SAME
+    if ours:
+        try:
+            client.edit_comment(ours[0].id, body)
+        except ApiError as error:
+            if error.status != _GONE:
+                raise
+        else:
+            return Outcome.UPDATED
+    client.add_comment(number, body)
+    return Outcome.WRITTEN
+
+
+def author(client: Client) -> str:
+    """Return the name under which this token writes. ApiError."""
+    try:
+        return client.login()
+    except ApiError as error:
+        if error.status != _FORBIDDEN:
+            raise
+        return _JOB_TOKEN
+
+
+def is_by(name: str, login: str) -> bool:
+    """Tell whether this is the name of `login`; an app's is told with `[bot]` in one place and without in another."""
+    return name in (login, f"{login}[bot]")
+
+
+def _ours(client: Client, number: int, mark: str) -> list[Comment]:
+    marked = [comment for comment in client.comments(number) if mark in comment.body]
+    login = author(client) if marked else ""
+    return [comment for comment in marked if is_by(comment.author, login)]

@@ -1,0 +1,85 @@
+"""`cg-bench ci collect`: results of other jobs, fetched as data, checked, and merged into one."""
+
+from __future__ import annotations
+
+import io
+import os
+from typing import TYPE_CHECKING
+
+import click
+
+from cachegrind_bench.ci.artifact import BASE, MOST_SENT, RESULT, unpack
+from cachegrind_bench.ci.event import read_event
+from cachegrind_bench.ci.plan import PART
+from cachegrind_bench.ci.plan import RESULT as RESULTS
+from cachegrind_bench.cli import output
+from cachegrind_bench.cli.ci_job import client, data, folder_option, token_option
+from cachegrind_bench.errors import FileFormatError, UsageError
+from cachegrind_bench.render.names import plain
+
+if TYPE_CHECKING:
+    from collections.abc import Sequence
+
+    from cachegrind_bench.ci.api import Artifact
+
+_MOST_ARTIFACTS = 256  # as many jobs as a matrix may have
+
+
+@click.command("collect", epilog='\b\nExamples:\n  cg-bench ci collect --folder "$FOLDER" --run 123456789')
+@click.option("--run", type=int, required=True, metavar="ID", help="The run of a workflow whose artifacts are wanted.")
+@folder_option
+@token_option
+def command(run: int, folder: str, token: str | None) -> None:
+    """Fetch what other jobs measured: the artifacts of a run, checked and merged into one result.
+
+    Whoever opened a pull request may have made them, so they are data and nothing else. An artifact that is not exactly what
+    'cg-bench ci measure' leaves ends the step.
+    """
+    event = read_event(os.environ)
+    api = client(event, token)
+    wanted = _wanted(api.artifacts(run), parts_first=event.run is None)
+    if not wanted:
+        raise UsageError(
+            f"run {run} has no result of cg-bench among its artifacts",
+            hint="the measuring job has to end with this action's upload; see 'needs' and 'if' of this job",
+        )
+    results: list[tuple[str, bytes]] = []
+    bases: list[tuple[str, bytes]] = []
+    for artifact in wanted:
+        files = unpack(api.download(artifact, MOST_SENT), artifact.name, {RESULT: True, BASE: False})
+        results.append((artifact.name, files[RESULT]))
+        bases += [(artifact.name, files[BASE])] if BASE in files else []
+        output.write(f"cg-bench: {plain(artifact.name)}: {', '.join(sorted(files))}\n")
+    (data(folder) / RESULT).write_bytes(_merged(results))
+    if len(bases) == len(results):
+        (data(folder) / BASE).write_bytes(_merged(bases))
+
+
+def _wanted(artifacts: Sequence[Artifact], *, parts_first: bool) -> list[Artifact]:
+    """Return the artifacts to take: the parts of a suite, or whole results, the last of each name."""
+    order = (PART, RESULTS) if parts_first else (RESULTS, PART)
+    for beginning in order:
+        found = {
+            item.name: item for item in sorted(artifacts, key=lambda item: item.id) if item.name.startswith(beginning)
+        }
+        if len(found) > _MOST_ARTIFACTS:
+            raise UsageError(
+                f"{len(found)} artifacts named {beginning}…: more than {_MOST_ARTIFACTS} are not collected"
+            )
+        if found:
+            return [found[name] for name in sorted(found)]
+    return []
+
+
+def _merged(files: Sequence[tuple[str, bytes]]) -> bytes:
+    """Return all in one result. FileFormatError for what is none, NotComparableError if they do not belong together."""
+    from cachegrind_bench.model.resultfile import open_result
+    from cachegrind_bench.suite.merge import merged_bytes
+
+    opened = [open_result(io.BytesIO(data), name) for name, data in files]
+    for file in opened:
+        for benchmark in file.result.benchmarks:
+            file.profile(benchmark.id)  # now, as an error of who sent it; later it would be ours
+    if not any(file.result.benchmarks for file in opened):  # of many parts, some may be empty
+        raise FileFormatError("a result without benchmarks", path=opened[0].name)
+    return b"".join(merged_bytes(opened)) if len(files) > 1 else files[0][1]

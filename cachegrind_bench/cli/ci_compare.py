@@ -1,0 +1,230 @@
+"""`cg-bench ci compare`: what the result of a job comes to, as annotations, summary, outputs, and a report for the comment."""
+
+from __future__ import annotations
+
+import os
+import re
+import shlex
+from contextlib import ExitStack
+from dataclasses import replace
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+import click
+
+from cachegrind_bench.ci.artifact import BASE, RESULT
+from cachegrind_bench.ci.event import read_event
+from cachegrind_bench.ci.runnerfiles import add_summary, set_outputs
+from cachegrind_bench.cli import output
+from cachegrind_bench.cli.ci_job import (
+    NO_STORE,
+    REPORT,
+    Verdict,
+    annotate,
+    client,
+    data,
+    folder_option,
+    group,
+    history,
+    store_name_option,
+    token_option,
+    use_token,
+    write_verdict,
+)
+from cachegrind_bench.cli.ci_profiles import unexplained, with_profiles
+from cachegrind_bench.cli.configured import configured_benchmarks
+from cachegrind_bench.cli.differing import code_of, compared
+from cachegrind_bench.cli.gating import fail_on_option, gate_options, gates_of
+from cachegrind_bench.cli.inputs import DEFAULT_LIMIT, open_result_file
+from cachegrind_bench.cli.sides import Side, Sides, no_side
+from cachegrind_bench.cli.storing import named_store
+from cachegrind_bench.errors import UsageError
+
+if TYPE_CHECKING:
+    from collections.abc import Callable
+
+    from cachegrind_bench.ci.event import Event
+    from cachegrind_bench.cli.comparing import Report
+    from cachegrind_bench.compare.comparison import Comparison
+    from cachegrind_bench.model.result import Result
+    from cachegrind_bench.model.resultfile import ResultFile
+
+_SHA = re.compile(r"[0-9a-f]{40}|[0-9a-f]{64}", re.ASCII)
+# Room for how to do it again, and for a comment's mark.
+_ROOM = 3000
+_MOST_CHARACTERS = 60_000
+_LONGEST_COMMAND = 1000
+_DETAILS: dict[str, Any] = {"explain": 10, "by": "function", "lines": False, "rows": 50, "force": False}
+
+
+@click.command("compare", epilog='\b\nExamples:\n  cg-bench ci compare --folder "$FOLDER" --threshold 1%')
+@gate_options
+@fail_on_option
+@click.option(
+    "--baseline",
+    default="merge-base",
+    show_default=True,
+    metavar="BASE",
+    help="What to compare with: merge-base, branch, ab (measured by 'ci measure'), or file:PATH.",
+)
+@click.option("--require-baseline", is_flag=True, help="Exit code 3 if there is nothing to compare with.")
+@click.option("--command", "text", metavar="TEXT", help="The command that was measured, for how to do it again.")
+@click.option("--id", "identity", metavar="TEXT", help="The name of its benchmark, for the same.")
+@click.option(
+    "--artifact", metavar="NAME", help="Where jobs like this one leave their results, for the base's functions."
+)
+@store_name_option
+@folder_option
+@token_option
+def command(folder: str, baseline: str, store: str, token: str | None, **options: Any) -> None:
+    """Compare the result with its baseline: annotations, the job's summary, outputs, and a report for the comment.
+
+    The verdict does not end the step: 'cg-bench ci gate' does, after all else is done.
+    """
+    event = read_event(os.environ)
+    use_token(event, token)
+    gates = gates_of({**_DETAILS, **options}, configured_benchmarks())
+    place = data(folder)
+    with ExitStack() as stack:
+        result = stack.enter_context(open_result_file(str(place / RESULT)))
+        candidate = Side(name=_called(event), file=result)
+        base = _base(event, result.result, place, stack, baseline=baseline, store=store)
+        wanted = _ids(result.result, options["text"])
+        made = compared(base, candidate, gates, _DETAILS, wanted=wanted)
+        if token and options["artifact"] and unexplained(made):
+            base = with_profiles(base, client(event, token), options["artifact"])
+            made = compared(base, candidate, gates, _DETAILS, wanted=wanted)
+        if not base.missing:
+            (place / BASE).write_bytes(_bytes(base.file, wanted))
+    text = made.text("markdown", most=_MOST_CHARACTERS - _ROOM) + _again(event, made.comparison, _words(options))
+    (Path(folder) / REPORT).write_text(text, encoding="utf-8")
+    add_summary(os.environ, text)
+    code = code_of(made, base, require_baseline=options["require_baseline"])
+    write_verdict(folder, Verdict(headline=made.headline().strip(), code=code, changed=_changed(made.comparison)))
+    set_outputs(os.environ, _outputs(made, base, folder))
+    with group("The comparison"):
+        output.write(made.text("table"))
+    output.write(made.text("github"))
+    if base.missing:  # a green job may not hide it
+        annotate("warning", base.remarks[0])
+
+
+def _ids(result: Result, text: str | None) -> Callable[[str], bool]:
+    """Return which benchmarks are compared: all of a suite; of a command its own, as the history may have other commands'."""
+    known = {item.id for item in result.benchmarks}
+    return (lambda name: name in known) if text and text.strip() else (lambda _name: True)
+
+
+def _called(event: Event) -> str:
+    return (
+        f"pull request {event.pull.number}"
+        if event.pull
+        else "this commit"
+        if event.run is None
+        else "the pull request"
+    )
+
+
+def _base(event: Event, result: Result, place: Path, stack: ExitStack, *, baseline: str, store: str) -> Side:
+    """Open the base: what was measured or sent with the candidate, else what the history or a file has."""
+    from cachegrind_bench.vcs.revisions import Repository
+
+    if (place / BASE).exists():
+        return Side(name="base", file=stack.enter_context(open_result_file(str(place / BASE))))
+    if event.run is not None:
+        return no_side("base", result, ("no baseline: the measuring job found none",))
+    if baseline == "ab":
+        return no_side("base", result, ("no baseline: the parts that were measured have none",))
+    kind, _, rest = baseline.partition(":")
+    if store == NO_STORE and kind != "file":
+        return no_side("base", result, ("no baseline: there is no store (store: none)",))
+    repository = Repository(cwd=Path.cwd(), environ=dict(os.environ))
+    sides = Sides(repository, stack, lambda: named_store(history(store) or None), limit=DEFAULT_LIMIT)
+    if kind == "file" and rest:
+        return sides.base(baseline, result)
+    if kind not in ("merge-base", "branch"):
+        raise UsageError(
+            f"baseline: {baseline!r} is none of merge-base, branch, ab and file:PATH",
+            hint="merge-base:NAME and branch:NAME name another branch than the pull request's",
+        )
+    head = result.commit.sha if result.commit is not None else None
+    if kind == "merge-base" and event.group_base is not None and not rest:
+        repository.fetch_commit(event.group_base)
+        return sides.base(f"merge-base:{event.group_base}", result)
+    name = rest or (event.pull.base_ref if event.pull is not None else event.default_branch) or "main"
+    if kind == "branch" or head is None or repository.pull_request_base(head) is None:
+        repository.fetch_branch(name)
+    return sides.base(f"rev:{name}" if kind == "branch" else f"merge-base:{name}", result)
+
+
+def _bytes(file: ResultFile, wanted: Callable[[str], bool]) -> bytes:
+    from cachegrind_bench.model.codec import encode
+
+    whole = (replace(item, profile=file.profile(item.id)) for item in file.result.benchmarks if wanted(item.id))
+    return encode(replace(file.result, benchmarks=tuple(whole)))
+
+
+def _changed(comparison: Comparison) -> bool:
+    """Tell whether anything moved, or could not be told; a benchmark that is new has nothing to be compared with."""
+    from cachegrind_bench.compare.verdict import State
+
+    return any(item.state not in (State.UNCHANGED, State.NEW) for item in comparison.differences)
+
+
+def _words(options: dict[str, Any]) -> str:
+    """Return the options and the command that were measured, as for a shell; none for a suite."""
+    text, identity = options["text"], options["identity"]
+    if not text or not text.strip():
+        return ""
+    return "".join(
+        f" {shlex.quote(word)}" for word in [*(["--id", identity] if identity else []), "--", *shlex.split(text)]
+    )
+
+
+def _again(event: Event, comparison: Comparison, words: str) -> str:
+    """Return how to do it again elsewhere, as Markdown that is folded, and where it was done."""
+    from cachegrind_bench._version import __version__
+
+    base, commit = comparison.base.commit, comparison.candidate.commit
+    lines = [f"# with cachegrind-bench {__version__}"]
+    head = event.pull.head_sha if event.pull else commit.sha if commit else event.sha
+    if event.pull is not None:
+        lines.append(f"git fetch origin pull/{event.pull.number}/head")
+    if base is not None and _SHA.fullmatch(base.sha) and _SHA.fullmatch(head):
+        lines.append(f"cg-bench ab {base.sha[:12]} {head[:12]}{words}")
+    else:
+        lines.append(f"cg-bench run{words}")
+    code = "\n".join(line[:_LONGEST_COMMAND].replace("`", "'") for line in lines)
+    url = event.run_url if re.fullmatch(r"https?://[\w.:/-]+", event.run_url, re.ASCII) else None
+    link = f"\n<sub>[the job's log]({url})</sub>\n" if url and event.run_id else ""
+    return f"\n<details><summary>Do it again on your machine</summary>\n\n```sh\n{code}\n```\n</details>\n{link}"
+
+
+def _outputs(made: Report, base: Side, folder: str) -> dict[str, str]:
+    """Return the outputs of the action."""
+    from cachegrind_bench.compare.gates import Metric
+    from cachegrind_bench.compare.verdict import State
+
+    comparison = made.comparison
+    counts = comparison.count()
+    moved = [item.change for item in comparison.differences if item.change is not None]
+    worst = max(
+        (float(item.ir.relative if comparison.gates.metric is Metric.IR else item.score.relative) for item in moved),
+        default=0.0,
+    )
+    scores = [
+        comparison.model.score(item.counts) for item in comparison.candidate.benchmarks if item.counts is not None
+    ]
+    commit = base.file.result.commit
+    unsure = {State.NOT_COMPARABLE, State.MISSING, State.SUSPICIOUS, State.FAILED}
+    return {
+        "verdict": "no baseline" if base.missing and comparison.verdict is State.NEW else comparison.verdict.value,
+        "score": str(sum(scores)) if scores else "",
+        "regressions": str(counts.get(State.REGRESSION, 0)),
+        "improvements": str(counts.get(State.IMPROVEMENT, 0)),
+        "max-regression": f"{max(0.0, worst) * 100:.4g}%",
+        "comparable": str(bool(moved) and not any(counts.get(state) for state in unsure)).lower(),
+        "baseline-sha": commit.sha if commit is not None and not base.missing else "",
+        "result-path": str(data(folder) / RESULT),
+        "report-path": str(Path(folder) / REPORT),
+    }

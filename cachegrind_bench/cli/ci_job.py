@@ -1,0 +1,181 @@
+"""What the steps of a job have in common: the folder they share, annotations, the token, and our own commands."""
+
+from __future__ import annotations
+
+import json
+import os
+import secrets
+import sys
+from contextlib import contextmanager
+from dataclasses import asdict, dataclass
+from pathlib import Path
+from typing import TYPE_CHECKING, Any, TypeVar
+
+import click
+
+from cachegrind_bench.cli import output
+from cachegrind_bench.cli.configured import configured_store
+from cachegrind_bench.errors import MeasurementError, UsageError
+from cachegrind_bench.render.comparison.github import command as workflow_command
+from cachegrind_bench.render.names import plain
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Generator, Sequence
+
+    from cachegrind_bench.ci.api import Client
+    from cachegrind_bench.ci.event import Event
+
+Function = TypeVar("Function", bound="Callable[..., Any]")
+
+NO_STORE = "none"
+# Where jobs on machines that are gone tomorrow can keep a history without anything else.
+_STORE = "git:cg-bench-data"
+# What another step made. All are in the folder that `ci plan` made.
+REPORT, VERDICT = "report.md", "verdict.json"
+_TOKENS = ("CG_BENCH_TOKEN", "GITHUB_TOKEN", "GH_TOKEN")
+# Inputs of the action that are no business of the commands it runs.
+_INPUTS = frozenset(
+    f"CG_BENCH_{name}"
+    for name in (
+        *("MODE", "COMMAND", "CONFIG", "ID", "SHARD", "JOBS", "INDEX", "FOLDER", "BASE", "HOLD", "RUN", "ARTIFACT"),
+        *("THRESHOLD", "METRIC", "BASELINE", "REQUIRE_BASELINE", "FAIL_ON", "COMMENT", "STORE", "ISSUES"),
+    )
+)
+
+
+def folder_option(function: Function) -> Function:
+    """Take the folder that the steps of a job share, as `folder`."""
+    return click.option(
+        "--folder",
+        required=True,
+        type=click.Path(exists=True, file_okay=False),
+        help="Where the steps of this job keep their files; 'cg-bench ci plan' makes it.",
+    )(function)
+
+
+def store_name_option(function: Function) -> Function:
+    """Take the store, as `store`: empty is the configuration's, `none` is none at all."""
+    return click.option("--store", default="", metavar="URL", help="History, as for 'cg-bench run', or 'none'.")(
+        function
+    )
+
+
+def history(store: str) -> str:
+    """Return the URL of the store that is meant by `store_name_option`, as `--store` takes it; empty is the configuration's."""
+    return store or ("" if configured_store() else _STORE)
+
+
+def data(folder: str) -> Path:
+    """Return the folder of what becomes the artifact: only what others may need, and nothing else."""
+    return Path(folder) / "artifact"
+
+
+def token_option(function: Function) -> Function:
+    """Take the job's token, as `token`."""
+    return click.option("--token", metavar="TOKEN", help="GitHub's token, for its API and for git.")(function)
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Verdict:
+    """What a comparison came to. `changed` tells whether there is anything to comment on."""
+
+    headline: str
+    code: int
+    changed: bool
+
+
+def write_verdict(folder: str, verdict: Verdict) -> None:
+    """Hand the verdict to later steps."""
+    (Path(folder) / VERDICT).write_text(json.dumps(asdict(verdict)), encoding="utf-8")
+
+
+def read_verdict(folder: str) -> Verdict:
+    """Return what `write_verdict` wrote. UsageError if there is none."""
+    path = Path(folder) / VERDICT
+    try:
+        found = json.loads(path.read_text("utf-8"))
+        return Verdict(headline=str(found["headline"]), code=int(found["code"]), changed=bool(found["changed"]))
+    except (OSError, ValueError, TypeError, KeyError) as error:
+        raise UsageError(f"cannot read {path}: {error}", hint="'cg-bench ci compare' writes it") from error
+
+
+def annotate(level: str, message: str) -> None:
+    """Write an annotation: a `notice`, `warning` or `error` that GitHub shows with the job."""
+    output.write(workflow_command(level, "cg-bench", plain(message)))
+
+
+@contextmanager
+def unheard() -> Generator[None]:
+    """Let GitHub take nothing for a command that is written inside: programs and names may contain anything."""
+    word = secrets.token_hex(16)
+    output.write(f"::stop-commands::{word}\n")
+    try:
+        yield
+    finally:
+        output.write(f"::{word}::\n")
+
+
+@contextmanager
+def group(title: str) -> Generator[None]:
+    """Let GitHub fold what is written inside, and take nothing of it for a command."""
+    output.write(f"::group::{plain(title)}\n")
+    try:
+        with unheard():
+            yield
+    finally:
+        output.write("::endgroup::\n")
+
+
+def own_command(words: Sequence[str], cwd: Path) -> int | None:
+    """Run a cg-bench of our own, whose output is ours, and return its exit code, None if a signal ended it."""
+    from cachegrind_bench import process
+
+    done = process.run(
+        [sys.executable, "-P", "-m", "cachegrind_bench", *words],
+        cwd=cwd,
+        env={name: value for name, value in os.environ.items() if name not in _INPUTS and name not in _TOKENS},
+        echo=lambda chunk: output.write(bytes(chunk)),
+    )
+    return done.status
+
+
+def use_token(event: Event, token: str | None) -> None:
+    """Let git, in this process and those it starts, use the token; what it fetches may be private."""
+    from cachegrind_bench.ci.credentials import for_git
+
+    for name in _TOKENS:
+        os.environ.pop(name, None)
+    if token:
+        os.environ.update(for_git(os.environ, event.server_url, token))
+
+
+def client(event: Event, token: str | None) -> Client:
+    """Return GitHub's API for the repository of this job. UsageError without a token."""
+    from cachegrind_bench.ci.api import Client
+
+    if not token:
+        raise UsageError("there is no token for GitHub's API", hint="the action's input 'token' has one by default")
+    return Client(api_url=event.api_url, repository=event.repository, token=token)
+
+
+def ab_base(event: Event, cwd: Path) -> str:
+    """Return the commit to measure beside the candidate, after fetching it. UsageError or MeasurementError if there is none."""
+    from cachegrind_bench.vcs.revisions import Repository
+
+    repository = Repository(cwd=cwd, environ=dict(os.environ))
+    head = repository.commit("HEAD")
+    if head is None:
+        raise UsageError(
+            "baseline: ab measures two commits, and there is no checkout", hint="add a step with actions/checkout"
+        )
+    wanted = event.group_base or repository.pull_request_base(head)
+    if wanted is None and event.pull is not None:
+        other = repository.fetch_branch(event.pull.base_ref) or repository.fetch_commit(event.pull.base_sha)
+        wanted = None if other is None else repository.merge_base(head, other)
+    elif wanted is None:
+        wanted = repository.first_parent(head)
+    if wanted is None or repository.fetch_commit(wanted) is None:
+        raise MeasurementError(
+            "the commit to compare with could not be fetched", hint="actions/checkout with fetch-depth: 0 has all"
+        )
+    return wanted

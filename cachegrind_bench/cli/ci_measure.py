@@ -1,0 +1,86 @@
+"""`cg-bench ci measure`: measure what the job is for, with 'run' or 'ab', into the job's folder."""
+
+from __future__ import annotations
+
+import os
+import shlex
+from pathlib import Path
+
+import click
+
+from cachegrind_bench.ci.artifact import BASE, RESULT
+from cachegrind_bench.cli import output
+from cachegrind_bench.cli.ci_job import data, folder_option, own_command, unheard
+from cachegrind_bench.config.command import shell_sign
+from cachegrind_bench.errors import MeasurementError, UsageError
+
+_ENDED_WELL = (0, MeasurementError.exit_code)  # 4: some benchmarks failed, which the result tells
+_COMPARED = (0, 1, 3, MeasurementError.exit_code)
+
+
+@click.command(
+    "measure",
+    epilog="""\b
+Examples:
+  cg-bench ci measure --folder "$FOLDER"
+  cg-bench ci measure --folder "$FOLDER" --command './build/parser data.txt' --id parser
+""",
+)
+@click.option(
+    "--command", "text", metavar="TEXT", help="The command to measure. [default: the suite of the configuration]"
+)
+@click.option("--id", "identity", metavar="TEXT", help="Name of the command's benchmark.")
+@click.option("--shard", metavar="K/N", help="Measure the K-th of N parts of the suite.")
+@click.option("-j", "--jobs", metavar="N", help="Measured at once. [default: all CPUs]")
+@click.option("--base", metavar="COMMIT", help="Measure this commit too, and compare with it.")
+@folder_option
+def command(text: str | None, folder: str, **options: str | None) -> None:
+    """Measure, and leave the result in the folder. Needs no token, and should not have one.
+
+    Benchmarks that fail are in the result, and do not end the job here: they are reported first.
+    """
+    words = _words(text, options["identity"], options["shard"], options["jobs"])
+    place, cwd, base = data(folder), Path.cwd(), options["base"]
+    if not base:
+        _run(["run", "-o", str(place / RESULT), *words], cwd, _ENDED_WELL, [place / RESULT])
+        return
+    if options["shard"]:
+        raise UsageError("baseline: ab measures both commits whole", hint="leave out 'shard', or take another baseline")
+    kept = Path(folder) / "ab"
+    sides = kept / "candidate.json", kept / "base.json"
+    # An `--id` is a setting of ours for `run`, which measures both sides.
+    _run(["ab", "--keep", str(kept), base, *words], cwd, _COMPARED, list(sides))
+    for side, name in zip(sides, (RESULT, BASE), strict=True):
+        os.replace(side, place / name)
+
+
+def _words(text: str | None, identity: str | None, shard: str | None, jobs: str | None) -> list[str]:
+    """Return the options and the command for `run`. UsageError where the command is none, or one for a shell."""
+    options = [word for name, value in (("--shard", shard), ("--jobs", jobs)) if value for word in (name, value)]
+    if not text or not text.strip():
+        if identity:
+            raise UsageError("id names the benchmark of a command, and there is none", hint="add the input 'command'")
+        return options
+    if "\n" in text.strip():
+        raise UsageError("command: there are several lines", hint="one command; several are a suite: 'cg-bench init'")
+    try:
+        words = shlex.split(text)
+    except ValueError as error:
+        raise UsageError(f"command: {error}: {text}", hint="as in a shell, quotes come in pairs") from error
+    sign = shell_sign(text)
+    if sign is not None:
+        raise UsageError(
+            f"command: it has {sign!r}, but no shell runs it", hint=f"write: sh -c {shlex.quote(text.strip())}"
+        )
+    return [*options, *(["--id", identity] if identity else []), "--", *words]
+
+
+def _run(words: list[str], cwd: Path, ended_well: tuple[int, ...], made: list[Path]) -> None:
+    output.write(f"$ cg-bench {shlex.join(words)}\n")
+    with unheard():
+        status = own_command(words, cwd)
+    if status not in ended_well or not all(path.exists() for path in made):
+        how = "a signal" if status is None else f"exit code {status}"
+        raise MeasurementError(
+            f"nothing was measured: 'cg-bench {words[0]}' ended with {how}", hint="what it said is above"
+        )

@@ -1,0 +1,66 @@
+"""The functions of a baseline: a history keeps counts only, but the job that measured it left its profiles as an artifact."""
+
+from __future__ import annotations
+
+import io
+from dataclasses import replace
+from itertools import islice
+from typing import TYPE_CHECKING
+
+from cachegrind_bench.ci.artifact import BASE, MOST_SENT, RESULT, unpack
+from cachegrind_bench.cli import output
+from cachegrind_bench.compare.verdict import State
+from cachegrind_bench.errors import CgBenchError
+from cachegrind_bench.render.names import plain
+
+if TYPE_CHECKING:
+    from cachegrind_bench.ci.api import Client
+    from cachegrind_bench.cli.comparing import Report
+    from cachegrind_bench.cli.sides import Side
+    from cachegrind_bench.model.result import Benchmark
+    from cachegrind_bench.model.resultfile import ResultFile
+
+# Artifacts of the same name that are looked through: those of a few weeks of a busy repository.
+_MOST_LOOKED_AT = 500
+
+
+def unexplained(made: Report) -> bool:
+    """Tell whether something moved of which it is not known in what function."""
+    return any(
+        item.change is not None and item.state is not State.UNCHANGED and item.id not in made.details
+        for item in made.comparison.differences
+    )
+
+
+def with_profiles(base: Side, api: Client, artifact: str) -> Side:
+    """Return the base with the profiles of the run that measured it; as it is where they cannot be had, which is told."""
+    from cachegrind_bench.model.codec import encode
+    from cachegrind_bench.model.resultfile import open_result
+
+    commit = base.file.result.commit
+    if commit is None:
+        return base
+    try:
+        recent = islice(api.artifacts_named(artifact), _MOST_LOOKED_AT)
+        found = next((item for item in recent if item.own and item.sha == commit.sha), None)
+        if found is None:
+            output.write(f"cg-bench: no artifact {plain(artifact)} of the base, so its functions are not known\n")
+            return base
+        files = unpack(api.download(found, MOST_SENT), found.name, {RESULT: True, BASE: False})
+        source = open_result(io.BytesIO(files[RESULT]), found.name)
+        benchmarks = tuple(_joined(item, base.file, source) for item in base.file.result.benchmarks)
+        data = encode(replace(base.file.result, benchmarks=benchmarks))
+        return replace(base, file=open_result(io.BytesIO(data), base.file.name))
+    except CgBenchError as error:
+        output.write(f"cg-bench: the functions of the base are not known: {plain(error.message)}\n")
+        return base
+
+
+def _joined(stored: Benchmark, base: ResultFile, source: ResultFile) -> Benchmark:
+    """Return a benchmark of the base with its profile; from the source only if that is the very same measurement."""
+    profile = base.profile(stored.id)
+    same = (item for item in source.result.benchmarks if item.id == stored.id)
+    other = next(same, None)
+    if profile is None and other is not None and (other.key, other.counts) == (stored.key, stored.counts):
+        profile = source.profile(stored.id)
+    return replace(stored, profile=profile)

@@ -1,0 +1,171 @@
+"""`cg-bench ci comment` and `ci trend`: what people read on GitHub beside the job itself."""
+
+from __future__ import annotations
+
+import os
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+import click
+
+from cachegrind_bench.ci.event import read_event
+from cachegrind_bench.ci.runnerfiles import add_summary, set_outputs
+from cachegrind_bench.cli import output
+from cachegrind_bench.cli.ci_job import (
+    REPORT,
+    annotate,
+    client,
+    data,
+    folder_option,
+    group,
+    history,
+    own_command,
+    read_verdict,
+    store_name_option,
+    token_option,
+    use_token,
+)
+from cachegrind_bench.errors import CgBenchError, UsageError
+
+if TYPE_CHECKING:
+    from cachegrind_bench.ci.api import Client
+    from cachegrind_bench.ci.event import Event
+
+_ON_CHANGE, _ALWAYS, _NEVER = "on-change", "always", "never"
+_TREND_FILES = {"html": "report.html", "markdown": "report.md", "json": "report.json"}
+_LAST = "last.json"
+
+
+@click.command("comment", epilog='\b\nExamples:\n  cg-bench ci comment --folder "$FOLDER" --comment on-change')
+@click.option(
+    "--comment",
+    "when",
+    type=click.Choice([_ON_CHANGE, _ALWAYS, _NEVER]),
+    default=_ON_CHANGE,
+    show_default=True,
+    help="on-change: if anything moved, or to update a comment there is.",
+)
+@click.option(
+    "--artifact", default="", metavar="NAME", help="Of the job's artifact: what has another, has another comment."
+)
+@folder_option
+@token_option
+def comment_command(when: str, folder: str, token: str | None, artifact: str) -> None:
+    """Comment the report of 'ci compare' under the pull request, or update the comment there is."""
+    from cachegrind_bench.ci.sticky import marker, post
+
+    event = read_event(os.environ)
+    if when == _NEVER:
+        return
+    text, verdict = (Path(folder) / REPORT).read_text("utf-8"), read_verdict(folder)
+    try:
+        api = client(event, token)
+        number = _pull_of_this_job(event, api) if event.run is None else _pull_of_measuring_run(event, api)
+        if number is None:
+            return
+        names = (event.workflow, event.job, artifact) if event.run is None else (event.run.workflow,)
+        outcome = post(api, number, text, marker(*names), wanted=verdict.changed or when == _ALWAYS)
+    except CgBenchError as error:
+        if event.run is not None:  # here the comment is all there is to do
+            raise
+        annotate("warning", f"no comment: {error.message} ({error.hint or 'the summary has the report'})")
+        return
+    output.write(f"cg-bench: comment under pull request {number}: {outcome.value}\n")
+
+
+@click.command("trend", epilog='\b\nExamples:\n  cg-bench ci trend --folder "$FOLDER" --issues')
+@click.option("--issues", is_flag=True, help="Keep an issue for each finding: opened, updated and closed.")
+@click.option("--artifact", metavar="NAME", help="Where the report before this one is found.")
+@store_name_option
+@folder_option
+@token_option
+def trend_command(folder: str, store: str, token: str | None, artifact: str | None, *, issues: bool) -> None:
+    """Make the trend report of the history: a page, the job's summary, and issues if asked for."""
+    event = read_event(os.environ)
+    place, url = data(folder), history(store)
+    api = client(event, token) if token else None
+    previous = _last_report(event, api, artifact, Path(folder)) if api is not None and artifact else None
+    use_token(event, token)
+    files = {kind: place / name for kind, name in _TREND_FILES.items()}
+    words = ["trend", *(word for kind, path in files.items() for word in (f"--{kind}", str(path)))]
+    words += ["--store", url] if url else []
+    words += ["--title", event.repository]
+    words += ["--previous", str(previous)] if previous is not None else []
+    with group("The report"):
+        done = own_command(words, Path.cwd())
+    if done != 0:
+        raise UsageError("there is no report", hint="the reason is above")
+    add_summary(os.environ, files["markdown"].read_text("utf-8"))
+    set_outputs(os.environ, {"report-path": str(files["html"]), "result-path": str(files["json"])})
+    if issues:
+        _keep_issues(event, api, files["json"])
+
+
+def _pull_of_this_job(event: Event, api: Client) -> int | None:
+    """Return the pull request that this job measured; None, which is told, if there is a newer commit or it was closed."""
+    pull = event.pull
+    if pull is None:
+        output.write("cg-bench: no pull request, no comment\n")
+        return None
+    now = api.pull(pull.number)
+    if now is None or now.head_sha != pull.head_sha:
+        why = "was closed" if now is None else "has a newer commit, whose job will comment"
+        output.write(f"cg-bench: no comment: pull request {pull.number} {why}\n")
+        return None
+    return pull.number
+
+
+def _pull_of_measuring_run(event: Event, api: Client) -> int | None:
+    """Return the pull request whose last commit was measured; GitHub says which, never the artifact.
+
+    A fork's commit is not looked up in the base repository, which does not have it.
+    """
+    run = event.run
+    if run is None or not run.head_branch:
+        return None
+    found = [
+        pull
+        for pull in api.open_pulls(run.owner, run.head_branch)
+        if pull.head_sha == run.head_sha and pull.head_repository == run.repository
+    ]
+    if len(found) == 1:
+        return found[0].number
+    why = (
+        "no open pull request has the commit that was measured: it was closed, or has a newer one"
+        if not found
+        else f"{len(found)} pull requests have this commit, and which was measured cannot be told"
+    )
+    annotate("notice", f"no comment: {why}")
+    return None
+
+
+def _last_report(event: Event, api: Client, artifact: str, place: Path) -> Path | None:
+    """Fetch the report before this one, of which what is new is told. None, which is told, if there is none."""
+    from cachegrind_bench.ci.artifact import MOST_SENT, unpack
+
+    allowed = {name: kind == "json" for kind, name in _TREND_FILES.items()}
+    try:
+        # A pull request can leave an artifact of any name: only those of the default branch count.
+        ours = (item for item in api.artifacts_named(artifact) if item.own and item.branch == event.default_branch)
+        last = next(ours, None)
+        if last is None:
+            output.write("cg-bench: there is no report before this one: what it finds is new\n")
+            return None
+        files = unpack(api.download(last, MOST_SENT), last.name, allowed)
+    except CgBenchError as error:
+        annotate("warning", f"the last report cannot be read, so what was new then is told again: {error.message}")
+        return None
+    path = place / _LAST
+    path.write_bytes(files[_TREND_FILES["json"]])
+    return path
+
+
+def _keep_issues(event: Event, api: Client | None, report: Path) -> None:
+    from cachegrind_bench.ci.issues import update
+    from cachegrind_bench.render.trend.document import findings
+
+    if api is None:
+        raise UsageError("there is no token for GitHub's API", hint="the action's input 'token' has one by default")
+    found = findings(report.read_bytes(), path=str(report))
+    done = update(api, found, page=event.run_url)
+    output.write(f"cg-bench: issues: {done}\n")
