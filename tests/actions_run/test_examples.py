@@ -1,4 +1,4 @@
-"""Every example workflow, run for real with act: on a project of its own, under Valgrind, against a stub of GitHub's API."""
+"""Every example workflow for GitHub, run for real with act: on a project of its own, under Valgrind, against a stub of the API."""
 
 from __future__ import annotations
 
@@ -7,250 +7,21 @@ import re
 import shutil
 import subprocess
 import sys
-import zipfile
-from dataclasses import dataclass, field
-from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from concurrent.futures import ThreadPoolExecutor
+from typing import TYPE_CHECKING
 
 import pytest
 
 from cachegrind_bench.model.codec import decode
-from tests import act, github_stub
-from tests.github_stub import BOT, Pull, Stub, Token
+from tests.actions_run.project import COUNT, EXAMPLES, NAME, ROOT, STORE, outputs, slower, unrelated
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator
+    from pathlib import Path
 
-ROOT = Path(__file__).resolve().parents[2]
-EXAMPLES = ROOT / "examples" / "workflows"
-REQUIREMENTS = ROOT / "scripts" / "action" / "requirements.txt"
-NAME, TOKEN = "octo/project", "t0ken-of-the-job"
-STORE = "cg-bench-data"
+    from tests import act
+    from tests.actions_run.project import Project
 
 pytestmark = [pytest.mark.valgrind, pytest.mark.unsealed, pytest.mark.slow]
-
-# Where rustup finds its toolchain, as the jobs have another home.
-RUST = {
-    variable: str(path)
-    for variable, path in (("RUSTUP_HOME", Path.home() / ".rustup"), ("CARGO_HOME", Path.home() / ".cargo"))
-    if path.is_dir()
-}
-SUITE = """
-[[benchmark]]
-id = "count"
-command = ["sh", "count.sh"]
-
-[[benchmark]]
-id = "words"
-command = ["sh", "words.sh"]
-"""
-COUNT = "i=0; while [ $i -lt {} ]; do i=$((i+1)); done\n"
-WORDS = "for word in a b c d e f g h; do echo $word; done\n"
-
-
-@pytest.fixture(scope="session")
-def wheels() -> Path:
-    """Return a folder with what the action installs, fetched once: its runs then need no network."""
-    folder = ROOT / ".tools" / "action-wheels"
-    done = folder / "requirements.txt"
-    if not done.exists() or done.read_bytes() != REQUIREMENTS.read_bytes():
-        shutil.rmtree(folder, ignore_errors=True)
-        command = [sys.executable, "-m", "pip", "download", "--quiet", "--disable-pip-version-check"]
-        command += ["--require-hashes", "--only-binary=:all:", "-r", str(REQUIREMENTS), "-d", str(folder)]
-        subprocess.run(command, check=True)
-        shutil.copy(REQUIREMENTS, done)
-    return folder
-
-
-@dataclass(slots=True)
-class Project:
-    """A repository on a GitHub of our own: a bare origin, a clone to work in, and the API's stub."""
-
-    folder: Path
-    stub: Stub
-    wheels: Path
-    run_id: int = 100
-    taken: set[str] = field(default_factory=set)
-    heads: dict[int, dict[str, Any]] = field(default_factory=dict)  # what the runs were of
-
-    @property
-    def tree(self) -> Path:
-        return self.folder / "tree"
-
-    @property
-    def origin(self) -> Path:
-        return self.folder / "origin.git"
-
-    def git(self, *words: str, folder: Path | None = None) -> str:
-        identity = ["-c", "user.name=Tester", "-c", "user.email=tester@example.org", "-c", "commit.gpgSign=false"]
-        done = subprocess.run(
-            ["git", *identity, *words], cwd=folder or self.tree, capture_output=True, text=True, check=True
-        )
-        return done.stdout.strip()
-
-    def write(self, name: str, text: str) -> None:
-        path = self.tree / name
-        path.parent.mkdir(parents=True, exist_ok=True)
-        path.write_text(text, encoding="utf-8")
-
-    def commit(self, message: str) -> str:
-        self.git("add", "--all")
-        self.git("commit", "--quiet", "--message", message)
-        return self.git("rev-parse", "HEAD")
-
-    def push(self, example: str = "pull-request.yml", **more: Any) -> act.Ran:
-        """Push main, and run a workflow for that."""
-        self.git("push", "--quiet", "origin", "main")
-        payload = {"ref": "refs/heads/main", "after": self.git("rev-parse", "main"), "deleted": False}
-        return self.run(example, "push", payload, {"contents": "write", "actions": "read"}, **more)
-
-    def pull(
-        self, branch: str, *, fork: bool = False, example: str = "pull-request.yml", number: int = 1, **more: Any
-    ) -> act.Ran:
-        """Open a pull request from this branch, or bring it up to date, and run a workflow for that."""
-        head, base = self.git("rev-parse", branch), self.git("rev-parse", "main")
-        self.git("checkout", "--quiet", "--detach", "main")
-        self.git("merge", "--quiet", "--no-ff", "--message", "merge", branch)
-        self.git(
-            "push",
-            "--quiet",
-            "--force",
-            "origin",
-            f"HEAD:refs/pull/{number}/merge",
-            f"{branch}:refs/pull/{number}/head",
-        )
-        self.git("checkout", "--quiet", "main")
-        owner = "stranger" if fork else "octo"
-        if number in self.stub.repository(NAME).issues:
-            self.pull_request(number).head_sha = head
-        else:
-            self.stub.add_pull(NAME, head=f"{owner}:{branch}", head_sha=head, base_sha=base, number=number)
-        side = {"sha": head, "ref": branch, "repo": {"full_name": f"{owner}/project", "fork": fork}}
-        payload = {
-            "number": number,
-            "pull_request": {"number": number, "head": side, "base": {"ref": "main", "sha": base}},
-        }
-        rights = {"contents": "read"} if fork else {"pull-requests": "write", "actions": "read", "contents": "write"}
-        return self.run(example, "pull_request", payload, rights, **more)
-
-    def after(self, measured: int, branch: str, *, fork: bool = True) -> act.Ran:
-        """Run the workflow that starts when that run of another has ended."""
-        owner = "stranger" if fork else "octo"
-        home = {"full_name": f"{owner}/project", "owner": {"login": owner}}
-        run = {
-            "id": measured,
-            "name": "measure",
-            "event": "pull_request",
-            "conclusion": "failure",
-            "head_sha": self.git("rev-parse", branch),
-            "head_branch": branch,
-            "head_repository": home,
-        }
-        payload = {"action": "completed", "workflow_run": run, "workflow": {"name": "measure"}}
-        return self.run("fork-safe/comment.yml", "workflow_run", payload, {"pull-requests": "write", "actions": "read"})
-
-    def run(self, example: str, event: str, payload: dict[str, Any], rights: dict[str, Any], **more: Any) -> act.Ran:
-        self.run_id += 1
-        pull = payload.get("pull_request", {}).get("head", {})
-        self.heads[self.run_id] = {
-            "branch": pull.get("ref", "main"),
-            "sha": pull.get("sha", self.git("rev-parse", "main")),
-            "fork": bool(pull and pull["repo"]["fork"]),
-        }
-        self.stub.tokens[TOKEN] = Token(BOT, rights)
-        repository = {"full_name": NAME, "default_branch": "main", "owner": {"login": "octo"}, "fork": False}
-        artifacts = self.folder / "artifacts" / str(self.run_id)
-        artifacts.mkdir(parents=True)
-        self.stub.before("GET .*/artifacts", lambda: self.offer(artifacts), times=10**6)
-        ran = act.run(
-            EXAMPLES / example,
-            event=event,
-            payload=payload | {"repository": repository, "sender": {"login": "octocat"}},
-            repository=self.tree,
-            origin=self.origin,
-            artifacts=artifacts,
-            api_url=self.stub.url,
-            token=TOKEN,
-            actions={"cachegrind-bench/cachegrind-bench": ROOT},
-            environ={"PIP_NO_INDEX": "1", "PIP_FIND_LINKS": str(self.wheels), **RUST},
-            run_id=self.run_id,
-            **more,
-        )
-        self.offer(artifacts)
-        assert self.stub.violations == []
-        assert TOKEN not in ran.log
-        return ran
-
-    def offer(self, artifacts: Path) -> None:
-        """Let the API know of the artifacts that a run has uploaded so far."""
-        for path in sorted(artifacts.glob("*.zip")):
-            if str(path) not in self.taken:
-                self.taken.add(str(path))
-                run = int(artifacts.name)
-                self.stub.add_artifact(NAME, run, path.stem, path.read_bytes(), **self.heads[run])
-
-    def artifact(self, beginning: str) -> dict[str, bytes]:
-        """Return the files of the only artifact of the last run whose name begins so."""
-        (path,) = (self.folder / "artifacts" / str(self.run_id)).glob(f"{beginning}*.zip")
-        with zipfile.ZipFile(path) as archive:
-            return {name: archive.read(name) for name in archive.namelist()}
-
-    def stored(self) -> list[str]:
-        """Return the files of the history, as its branch has them at the origin."""
-        listed = subprocess.run(
-            ["git", "ls-tree", "-r", "--name-only", STORE], cwd=self.origin, capture_output=True, text=True, check=False
-        )
-        return [name for name in listed.stdout.split() if name.startswith("runs/")]
-
-    def pull_request(self, number: int) -> Pull:
-        found = self.stub.repository(NAME).issues[number]
-        assert isinstance(found, Pull)
-        return found
-
-    def comments(self, number: int = 1) -> list[str]:
-        return [comment.body for comment in self.stub.comments(NAME, number)]
-
-
-@pytest.fixture
-def project(tmp_path: Path, wheels: Path) -> Iterator[Project]:
-    act.find_act()
-    with github_stub.serve() as stub:
-        stub.repository(NAME)
-        made = Project(tmp_path, stub, wheels)
-        made.tree.mkdir()
-        made.git("init", "--quiet", "--initial-branch=main")
-        made.git("init", "--quiet", "--bare", "--initial-branch=main", str(made.origin))
-        made.git("remote", "add", "origin", str(made.origin))
-        files = {"cg-bench.toml": SUITE, "count.sh": COUNT.format(500), "words.sh": WORDS}
-        for name, text in files.items():
-            made.write(name, text)
-        made.commit("the first")
-        made.git("push", "--quiet", "origin", "main")
-        yield made
-
-
-def outputs(ran: act.Ran, job: str = "benchmarks") -> dict[str, str]:
-    """Return the outputs of the comparison in this job."""
-    (found,) = [
-        values
-        for place, values in ran.outputs.items()
-        if place.startswith(f"{job}/") and "verdict" in values and place.endswith("/compare")
-    ]
-    return dict(found)
-
-
-def slower(project: Project, branch: str = "slow") -> None:
-    project.git("checkout", "--quiet", "-b", branch, "main")
-    project.write("count.sh", COUNT.format(520))
-    project.commit("slower")
-    project.git("checkout", "--quiet", "main")
-
-
-def unrelated(project: Project, branch: str = "other") -> None:
-    project.git("checkout", "--quiet", "-b", branch, "main")
-    project.write("NOTES", "a note")
-    project.commit("a note")
-    project.git("checkout", "--quiet", "main")
 
 
 def test_a_push_is_stored_a_regression_fails_and_is_commented_and_another_change_passes(project: Project) -> None:
@@ -399,7 +170,6 @@ def test_a_compiled_program_without_a_suite(project: Project, kind: str) -> None
             "src/main.rs",
             "fn main() {\n    let path = std::env::args().nth(1).unwrap();\n    let text = std::fs::read_to_string(path).unwrap();\n"
             '    println!("{}", text.split_whitespace().count());\n}\n',
-            encoding="utf-8",
         )
     project.commit("a program")
     first = project.push(f"{kind}.yml")
@@ -427,3 +197,67 @@ def test_a_compiled_program_without_a_suite(project: Project, kind: str) -> None
     (comment,) = project.comments()
     assert "| mostly in |" in comment
     assert re.match(r"### ❌ regression.*most of it in \S", comment)
+
+
+def test_two_pushes_at_once_are_both_stored(project: Project) -> None:
+    project.push()
+    commits: list[str] = []
+    for number in (1, 2):
+        project.write("NOTES", str(number))
+        commits.append(project.commit(f"commit {number}"))
+    project.git("push", "--quiet", "origin", "main")
+
+    def run(commit: str) -> act.Ran:
+        payload = {"ref": "refs/heads/main", "after": commit, "deleted": False}
+        return project.run("pull-request.yml", "push", payload, {"contents": "write", "actions": "read"})
+
+    with ThreadPoolExecutor() as pool:
+        both = list(pool.map(run, commits))
+    assert [ran.status for ran in both] == [0, 0]
+    assert {name.split("/")[-1].split(".")[0] for name in project.stored()} > {commit[:12] for commit in commits}
+
+
+def test_a_merge_group_is_measured_gated_and_not_stored(project: Project, tmp_path: Path) -> None:
+    project.push()
+    base = project.git("rev-parse", "main")
+    slower(project)
+    branch = "gh-readonly-queue/main/pr-1-0123"
+    project.git("checkout", "--quiet", "-b", branch)
+    project.git("merge", "--quiet", "--no-ff", "--message", "merge", "slow")
+    project.git("push", "--quiet", "origin", branch)
+    workflow = tmp_path / "queue.yml"
+    example = (EXAMPLES / "pull-request.yml").read_text("utf-8")
+    workflow.write_text(example.replace("  pull_request:\n", "  pull_request:\n  merge_group:\n"), encoding="utf-8")
+    group = {"head_sha": project.git("rev-parse", branch), "head_ref": f"refs/heads/{branch}", "base_sha": base}
+    ran = project.run(workflow, "merge_group", {"merge_group": group}, {"contents": "write", "actions": "read"})
+    assert ran.jobs == {"benchmarks": "failure"}
+    assert (outputs(ran)["verdict"], outputs(ran)["baseline-sha"]) == ("regression", base)
+    assert len(project.stored()) == 1
+
+
+def test_without_a_history_both_commits_are_measured(project: Project, tmp_path: Path) -> None:
+    workflow = tmp_path / "ab.yml"
+    example = (EXAMPLES / "pull-request.yml").read_text("utf-8")
+    given = "        with:\n          baseline: ab\n          store: none\n          require-baseline: true\n"
+    workflow.write_text(example.replace("        # with:\n", given, 1), encoding="utf-8")
+    slower(project)
+    ran = project.pull("slow", example=workflow)
+    assert ran.jobs == {"benchmarks": "failure"}
+    assert outputs(ran)["verdict"] == "regression"
+    assert outputs(ran)["baseline-sha"] == project.git("rev-parse", "main")
+    assert project.stored() == []
+    (comment,) = project.comments()
+    assert "| mostly in |" in comment
+
+
+def test_a_benchmark_that_fails_is_told_and_fails_the_job(project: Project) -> None:
+    project.push()
+    project.git("checkout", "--quiet", "-b", "broken")
+    project.write("words.sh", "echo no good; exit 3\n")
+    project.commit("broken")
+    project.git("checkout", "--quiet", "main")
+    ran = project.pull("broken")
+    assert ran.jobs == {"benchmarks": "failure"}
+    assert outputs(ran)["verdict"] == "failed"
+    assert any(line.startswith("::error title=failed%3A words::") for line in ran.annotations)
+    assert project.comments()[0].startswith("### 💥 ")
