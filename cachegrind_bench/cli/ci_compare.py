@@ -39,6 +39,9 @@ from cachegrind_bench.cli.inputs import DEFAULT_LIMIT, open_result_file
 from cachegrind_bench.cli.sides import Side, Sides, no_side
 from cachegrind_bench.cli.storing import named_store
 from cachegrind_bench.errors import UsageError
+from cachegrind_bench.model.result import SealState
+from cachegrind_bench.render.markdown import escape
+from cachegrind_bench.render.names import plain, shortened
 
 if TYPE_CHECKING:
     from collections.abc import Callable
@@ -53,7 +56,7 @@ _SHA = re.compile(r"[0-9a-f]{40}|[0-9a-f]{64}", re.ASCII)
 # Room for how to do it again, and for a comment's mark.
 _ROOM = 3000
 _MOST_CHARACTERS = 60_000
-_LONGEST_COMMAND = 1000
+_LONGEST_COMMAND, _LONGEST_PROVENANCE = 1000, 400
 _DETAILS: dict[str, Any] = {"explain": 10, "by": "function", "lines": False, "rows": 50, "force": False}
 
 
@@ -196,8 +199,25 @@ def _again(event: Event, comparison: Comparison, words: str) -> str:
         lines.append(f"cg-bench run{words}")
     code = "\n".join(line[:_LONGEST_COMMAND].replace("`", "'") for line in lines)
     url = event.run_url if re.fullmatch(r"https?://[\w.:/-]+", event.run_url, re.ASCII) else None
-    link = f"\n<sub>[the job's log]({url})</sub>\n" if url and event.run_id else ""
-    return f"\n<details><summary>Do it again on your machine</summary>\n\n```sh\n{code}\n```\n</details>\n{link}"
+    link = f" · [the job's log]({url})" if url and event.run_id else ""
+    return (
+        f"\n<details><summary>Do it again on your machine</summary>\n\n```sh\n{code}\n```\n</details>\n\n"
+        f"<sub>{_environment(comparison.candidate)}{link}</sub>\n"
+    )
+
+
+def _environment(result: Result) -> str:
+    """Return on what was measured, as Markdown."""
+    fields, sealed = result.env.fields, [item.seal for item in result.benchmarks if item.seal]
+    # The clock is the real one unless that was asked for.
+    lacking = {name for seal in sealed for name, part in seal.items() if part.state is SealState.UNAVAILABLE}
+    parts = [
+        f"Valgrind {fields.get('valgrind', '?')} on {fields.get('architecture', '?')}",
+        f"environment {result.env.key}",
+        f"not sealed: {', '.join(sorted(lacking))}" if lacking else "fully sealed",
+        f"cachegrind-bench {result.tool_version}",
+    ]
+    return escape(shortened(plain(" · ".join(parts)), _LONGEST_PROVENANCE))
 
 
 def _outputs(made: Report, base: Side, folder: str) -> dict[str, str]:

@@ -56,3 +56,20 @@ def test_a_workflow_begins_without_any_permission_and_tells_what_each_is_for(pat
     granted = re.findall(rf"^ +(?:{rights}): (?:read|write)\b(.*)$", text, re.MULTILINE)
     assert granted
     assert all(re.match(r" # \w", why) for why in granted)
+
+
+@pytest.mark.parametrize("page", ["README.md", "docs/ci-guide.md"])
+def test_the_workflow_in_the_text_is_one(page: str, tmp_path: Path) -> None:
+    if not ACTIONLINT.exists():
+        without("no actionlint in .tools/actions (scripts/setup.sh test says why)")
+    (block,) = re.findall(r"```yaml\n(on: .*?)```", (ROOT / page).read_text("utf-8"), re.DOTALL)
+    workflow = tmp_path / "benchmarks.yml"
+    workflow.write_text(block, encoding="utf-8")
+    done = subprocess.run([str(ACTIONLINT), "-no-color", str(workflow)], capture_output=True, text=True, check=False)
+    assert (done.returncode, done.stdout) == (0, "")
+    # And does what the example does.
+    example = (ROOT / "examples" / "workflows" / "pull-request.yml").read_text("utf-8")
+    assert set(re.findall(r"([\w-]+): (?:write|read)\b", block)) == set(
+        re.findall(r"^ +([\w-]+): (?:write|read) #", example, re.MULTILINE)
+    )
+    assert re.findall(r"uses: (\S+)", block) == re.findall(r"uses: (\S+)", example)
