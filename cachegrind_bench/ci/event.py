@@ -51,7 +51,10 @@ class MeasuringRun:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Event:
-    """One job. `repository` is OWNER/NAME, `ref` as refs/heads/main, `group_base` the commit a merge group builds on."""
+    """One job. `repository` is OWNER/NAME, `ref` as refs/heads/main.
+
+    `group_base` is the commit that a merge group builds on, `before` what the branch was before a push; None if it is new.
+    """
 
     name: str
     repository: str
@@ -66,6 +69,12 @@ class Event:
     pull: Pull | None = None
     run: MeasuringRun | None = None
     group_base: str | None = None
+    before: str | None = None
+
+    @property
+    def is_accepted(self) -> bool:
+        """Tell whether what is measured has been accepted already: a commit of the default branch, or a tag."""
+        return self.on_default_branch or self.ref.startswith("refs/tags/")
 
     @property
     def on_default_branch(self) -> bool:
@@ -102,6 +111,7 @@ def read_event(environ: Mapping[str, str]) -> Event:
             pull=_pull(payload, repository) if name.startswith("pull_request") else None,
             run=_run(payload) if name == "workflow_run" else None,
             group_base=_sha(payload.get("merge_group").get("base_sha")) if name == "merge_group" else None,
+            before=_before(payload) if name == "push" else None,
         )
     except SchemaError as error:
         raise UsageError(f"the payload of the event {name!r} is not what GitHub sends: {error}", hint=_HINT) from None
@@ -153,6 +163,11 @@ def _run(payload: Node) -> MeasuringRun:
         owner=home.get("owner").get("login").text(),
         repository=home.get("full_name").text(),
     )
+
+
+def _before(payload: Node) -> str | None:
+    sha = _sha(payload.get("before")) if payload.has("before") else ""
+    return sha if sha.strip("0") else None
 
 
 def _sha(node: Node) -> str:

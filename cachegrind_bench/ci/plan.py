@@ -89,8 +89,7 @@ def plan(event: Event, mode: Mode, *, shard: bool = False, store: bool = True) -
         comment=commenting and event.pull is not None and not event.pull.fork,
         store=storing,
         keep=Keep.RESULT,
-        # What is on the default branch has been accepted, and must get into the history whatever it costs.
-        hold=Hold.FAILURE if event.name == "push" and event.on_default_branch else Hold.VERDICT,
+        hold=_hold(event),
     )
 
 
@@ -98,6 +97,11 @@ def _fitting(event: Event) -> Mode:
     if event.name == "schedule":
         return Mode.TREND
     return Mode.COMMENT if event.name == "workflow_run" else Mode.AUTO
+
+
+def _hold(event: Event) -> Hold:
+    # What has been accepted may cost what it does: it was judged before, or will be by the nightly report.
+    return Hold.FAILURE if event.is_accepted else Hold.VERDICT
 
 
 def _may_store(event: Event) -> bool:
@@ -131,7 +135,7 @@ def _collecting(event: Event) -> Plan:
         compare=True,
         comment=pull is not None and not pull.fork,
         keep=Keep.RESULT,
-        hold=Hold.FAILURE if event.name == "push" and event.on_default_branch else Hold.VERDICT,
+        hold=_hold(event),
     )
 
 

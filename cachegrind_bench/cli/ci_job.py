@@ -131,7 +131,7 @@ def own_command(words: Sequence[str], cwd: Path) -> int | None:
     from cachegrind_bench import process
 
     done = process.run(
-        [sys.executable, "-P", "-m", "cachegrind_bench", *words],
+        [sys.executable, "-I", "-m", "cachegrind_bench", *words],
         cwd=cwd,
         env={name: value for name, value in os.environ.items() if name not in _INPUTS and name not in _TOKENS},
         echo=lambda chunk: output.write(bytes(chunk)),
@@ -169,11 +169,12 @@ def ab_base(event: Event, cwd: Path) -> str:
             "baseline: ab measures two commits, and there is no checkout", hint="add a step with actions/checkout"
         )
     wanted = event.group_base or repository.pull_request_base(head)
-    if wanted is None and event.pull is not None:
-        other = repository.fetch_branch(event.pull.base_ref) or repository.fetch_commit(event.pull.base_sha)
-        wanted = None if other is None else repository.merge_base(head, other)
+    if wanted is None and event.is_accepted:
+        wanted = event.before or repository.first_parent(head)
     elif wanted is None:
-        wanted = repository.first_parent(head)
+        branch = event.pull.base_ref if event.pull is not None else event.default_branch or "main"
+        other = repository.fetch_branch(branch)
+        wanted = None if other is None else repository.merge_base(head, other)
     if wanted is None or repository.fetch_commit(wanted) is None:
         raise MeasurementError(
             "the commit to compare with could not be fetched", hint="actions/checkout with fetch-depth: 0 has all"

@@ -17,8 +17,9 @@ case $(uname -s) in
     *) fail "Valgrind needs Linux, and this runner is $(uname -s): use runs-on: ubuntu-24.04" ;;
 esac
 
+# Always -I: what lies in the working directory, or where PYTHONPATH leads, is the project's, and may be anyone's.
 is_new_enough() {
-    "$1" -c 'import sys; sys.version_info >= (3, 11) or sys.exit(1)' 2>/dev/null
+    "$1" -I -c 'import sys; sys.version_info >= (3, 11) or sys.exit(1)' 2>/dev/null
 }
 
 python=${INPUT_PYTHON:-}
@@ -34,21 +35,21 @@ else
     [ -n "$python" ] || fail "no Python 3.11 or newer on this runner: add a step with actions/setup-python"
 fi
 
-if ! "$python" -c 'import ensurepip, venv' 2>/dev/null; then
+if ! "$python" -I -c 'import ensurepip, venv' 2>/dev/null; then
     fail "$python has no venv module: add a step with actions/setup-python, or install python3-venv"
 fi
 
 venv=$(mktemp -d "${RUNNER_TEMP:-/tmp}/cg-bench-venv-XXXXXX")
 echo "::group::Installing cachegrind-bench ($("$python" --version))"
-"$python" -m venv "$venv"
+"$python" -I -m venv "$venv"
 pip() {
-    # Configuration and variables of the job are for the job's own packages.
-    env -u PIP_TARGET -u PIP_PREFIX -u PIP_USER -u PYTHONPATH -u PYTHONHOME \
-        "$venv/bin/python" -m pip --disable-pip-version-check --no-input "$@"
+    # What the job says about places is for the job's own packages.
+    env -u PYTHONPATH -u PYTHONHOME -u PIP_TARGET -u PIP_PREFIX -u PIP_USER -u PIP_REQUIREMENT -u PIP_CONSTRAINT \
+        "$venv/bin/python" -I -m pip --disable-pip-version-check --no-input "$@"
 }
 pip install --quiet --no-compile --require-hashes --only-binary :all: -r "$here/scripts/action/requirements.txt"
 # The build tool is among these packages, so nothing else is fetched.
 pip install --quiet --no-compile --no-deps --no-build-isolation "$here"
 echo "::endgroup::"
-"$venv/bin/cg-bench" --version
+"$venv/bin/python" -I -m cachegrind_bench --version
 echo "python=$venv/bin/python" >>"${GITHUB_OUTPUT:?this is for a step of GitHub Actions}"

@@ -47,7 +47,7 @@ esac
 
 echo "::group::Can this machine measure?"
 status=0
-"$CG_BENCH_PYTHON" -P -m cachegrind_bench doctor || status=$?
+"$CG_BENCH_PYTHON" -I -m cachegrind_bench doctor || status=$?
 echo "::endgroup::"
 if [ "$status" != 0 ]; then
     echo "::error title=cg-bench::this machine cannot measure: see what 'cg-bench doctor' says in the log"
