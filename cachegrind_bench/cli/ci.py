@@ -14,9 +14,9 @@ from cachegrind_bench.ci.event import read_event
 from cachegrind_bench.ci.plan import Hold, Mode, artifact_name, plan
 from cachegrind_bench.ci.runnerfiles import add_summary, set_outputs
 from cachegrind_bench.cli import ci_collect, ci_compare, ci_measure, ci_report, output
+from cachegrind_bench.cli.ci_base import commit_to_measure
 from cachegrind_bench.cli.ci_job import (
     NO_STORE,
-    ab_base,
     annotate,
     data,
     folder_option,
@@ -25,12 +25,14 @@ from cachegrind_bench.cli.ci_job import (
     read_verdict,
     store_name_option,
     token_option,
+    trust_workspace,
     use_token,
 )
 from cachegrind_bench.cli.inputs import open_result_file
 from cachegrind_bench.errors import CgBenchError, MeasurementError, UsageError
 from cachegrind_bench.render.markdown import escape
 from cachegrind_bench.render.names import plain
+from cachegrind_bench.vcs.revisions import Repository
 
 if TYPE_CHECKING:
     from cachegrind_bench.ci.event import Event
@@ -56,6 +58,7 @@ class _Steps(click.Group):
 
     def invoke(self, ctx: click.Context) -> Any:
         """Run a step; tell its error as an annotation and in the summary, too."""
+        trust_workspace(os.environ)
         try:
             return super().invoke(ctx)
         except CgBenchError as error:
@@ -86,6 +89,7 @@ command.add_command(ci_report.trend_command)
     help="What the job is for; auto follows from the event.",
 )
 @click.option("--config", metavar="FILE", help="The configuration of the suite. [default: found upwards]")
+@click.option("--command", "text", metavar="TEXT", help="The command to measure.")
 @click.option("--id", "identity", metavar="TEXT", help="Name of the command's benchmark.")
 @click.option("--shard", metavar="K/N", help="The job measures only a part.")
 @click.option("--baseline", default="merge-base", show_default=True, metavar="BASE", help="See 'cg-bench ci compare'.")
@@ -103,7 +107,7 @@ def plan_command(mode: str, **options: Any) -> None:
     base = ""
     if made.measure and made.compare and options["baseline"] == "ab":
         use_token(event, options["token"])
-        base = ab_base(event, directory)
+        base = commit_to_measure(event, Repository(cwd=directory, environ=dict(os.environ)))
     folder = tempfile.mkdtemp(prefix="cg-bench-", dir=environ.get("RUNNER_TEMP") or None)
     data(folder).mkdir()
     found = {
@@ -115,11 +119,7 @@ def plan_command(mode: str, **options: Any) -> None:
         "comment": made.comment,
         "store": made.store,
         "trend": made.trend,
-        "artifact": artifact_name(
-            made.keep, event.job, options["index"] or "", options["identity"] or options["config"] or ""
-        )
-        if made.keep
-        else "",
+        "artifact": artifact_name(made.keep, event.job, options["index"] or "", _what(options)) if made.keep else "",
         "hold": made.hold.value,
         "base": base,
     }
@@ -175,6 +175,13 @@ def gate_command(hold: str, folder: str) -> int:
             f"{len(failed)} of the benchmarks failed: {', '.join(failed[:5])}", hint="what they said is above"
         )
     return _FINE
+
+
+def _what(options: dict[str, Any]) -> str:
+    """Return what tells several uses in one job apart; nothing where there need be only one."""
+    within = os.path.relpath(Path.cwd(), os.environ.get("GITHUB_WORKSPACE") or Path.cwd())
+    parts = (options["identity"] or options["config"] or options["text"] or "", "" if within == "." else within)
+    return " ".join(filter(None, parts))
 
 
 def _directory(config: str | None) -> Path:

@@ -3,8 +3,6 @@
 from __future__ import annotations
 
 import os
-import re
-import shlex
 from contextlib import ExitStack
 from dataclasses import replace
 from pathlib import Path
@@ -16,6 +14,8 @@ from cachegrind_bench.ci.artifact import BASE, RESULT
 from cachegrind_bench.ci.event import read_event
 from cachegrind_bench.ci.runnerfiles import add_summary, set_outputs
 from cachegrind_bench.cli import output
+from cachegrind_bench.cli.ci_again import again
+from cachegrind_bench.cli.ci_base import base_commit
 from cachegrind_bench.cli.ci_job import (
     NO_STORE,
     REPORT,
@@ -39,9 +39,6 @@ from cachegrind_bench.cli.inputs import DEFAULT_LIMIT, open_result_file
 from cachegrind_bench.cli.sides import Side, Sides, no_side
 from cachegrind_bench.cli.storing import named_store
 from cachegrind_bench.errors import UsageError
-from cachegrind_bench.model.result import SealState
-from cachegrind_bench.render.markdown import escape
-from cachegrind_bench.render.names import plain, shortened
 
 if TYPE_CHECKING:
     from collections.abc import Callable
@@ -52,11 +49,9 @@ if TYPE_CHECKING:
     from cachegrind_bench.model.result import Result
     from cachegrind_bench.model.resultfile import ResultFile
 
-_SHA = re.compile(r"[0-9a-f]{40}|[0-9a-f]{64}", re.ASCII)
 # Room for how to do it again, and for a comment's mark.
 _ROOM = 3000
 _MOST_CHARACTERS = 60_000
-_LONGEST_COMMAND, _LONGEST_PROVENANCE = 1000, 400
 _DETAILS: dict[str, Any] = {"explain": 10, "by": "function", "lines": False, "rows": 50, "force": False}
 
 
@@ -99,7 +94,9 @@ def command(folder: str, baseline: str, store: str, token: str | None, **options
             made = compared(base, candidate, gates, _DETAILS, wanted=wanted)
         if not base.missing:
             (place / BASE).write_bytes(_bytes(base.file, wanted))
-    text = made.text("markdown", most=_MOST_CHARACTERS - _ROOM) + _again(event, made.comparison, _words(options))
+    text = made.text("markdown", most=_MOST_CHARACTERS - _ROOM) + again(
+        event, made.comparison, options["text"], options["identity"]
+    )
     (Path(folder) / REPORT).write_text(text, encoding="utf-8")
     add_summary(os.environ, text)
     code = code_of(made, base, require_baseline=options["require_baseline"])
@@ -150,14 +147,14 @@ def _base(event: Event, result: Result, place: Path, stack: ExitStack, *, baseli
             f"baseline: {baseline!r} is none of merge-base, branch, ab and file:PATH",
             hint="merge-base:NAME and branch:NAME name another branch than the pull request's",
         )
-    head = result.commit.sha if result.commit is not None else None
-    if kind == "merge-base" and event.group_base is not None and not rest:
-        repository.fetch_commit(event.group_base)
-        return sides.base(f"merge-base:{event.group_base}", result)
-    name = rest or (event.pull.base_ref if event.pull is not None else event.default_branch) or "main"
-    if kind == "branch" or head is None or repository.pull_request_base(head) is None:
-        repository.fetch_branch(name)
-    return sides.base(f"rev:{name}" if kind == "branch" else f"merge-base:{name}", result)
+    head = result.commit.sha if result.commit is not None else repository.commit("HEAD")
+    if head is None or repository.commit(head) is None:
+        raise UsageError(
+            "the commit that was measured is not in this checkout",
+            hint="a step with actions/checkout before, of the event's own commit",
+        )
+    name, sha = base_commit(event, repository, head, branch=rest, tip=kind == "branch")
+    return sides.nearest(name, sha, result)
 
 
 def _bytes(file: ResultFile, wanted: Callable[[str], bool]) -> bytes:
@@ -172,52 +169,6 @@ def _changed(comparison: Comparison) -> bool:
     from cachegrind_bench.compare.verdict import State
 
     return any(item.state not in (State.UNCHANGED, State.NEW) for item in comparison.differences)
-
-
-def _words(options: dict[str, Any]) -> str:
-    """Return the options and the command that were measured, as for a shell; none for a suite."""
-    text, identity = options["text"], options["identity"]
-    if not text or not text.strip():
-        return ""
-    return "".join(
-        f" {shlex.quote(word)}" for word in [*(["--id", identity] if identity else []), "--", *shlex.split(text)]
-    )
-
-
-def _again(event: Event, comparison: Comparison, words: str) -> str:
-    """Return how to do it again elsewhere, as Markdown that is folded, and where it was done."""
-    from cachegrind_bench._version import __version__
-
-    base, commit = comparison.base.commit, comparison.candidate.commit
-    lines = [f"# with cachegrind-bench {__version__}"]
-    head = event.pull.head_sha if event.pull else commit.sha if commit else event.sha
-    if event.pull is not None:
-        lines.append(f"git fetch origin pull/{event.pull.number}/head")
-    if base is not None and _SHA.fullmatch(base.sha) and _SHA.fullmatch(head):
-        lines.append(f"cg-bench ab {base.sha[:12]} {head[:12]}{words}")
-    else:
-        lines.append(f"cg-bench run{words}")
-    code = "\n".join(line[:_LONGEST_COMMAND].replace("`", "'") for line in lines)
-    url = event.run_url if re.fullmatch(r"https?://[\w.:/-]+", event.run_url, re.ASCII) else None
-    link = f" · [the job's log]({url})" if url and event.run_id else ""
-    return (
-        f"\n<details><summary>Do it again on your machine</summary>\n\n```sh\n{code}\n```\n</details>\n\n"
-        f"<sub>{_environment(comparison.candidate)}{link}</sub>\n"
-    )
-
-
-def _environment(result: Result) -> str:
-    """Return on what was measured, as Markdown."""
-    fields, sealed = result.env.fields, [item.seal for item in result.benchmarks if item.seal]
-    # The clock is the real one unless that was asked for.
-    lacking = {name for seal in sealed for name, part in seal.items() if part.state is SealState.UNAVAILABLE}
-    parts = [
-        f"Valgrind {fields.get('valgrind', '?')} on {fields.get('architecture', '?')}",
-        f"environment {result.env.key}",
-        f"not sealed: {', '.join(sorted(lacking))}" if lacking else "fully sealed",
-        f"cachegrind-bench {result.tool_version}",
-    ]
-    return escape(shortened(plain(" · ".join(parts)), _LONGEST_PROVENANCE))
 
 
 def _outputs(made: Report, base: Side, folder: str) -> dict[str, str]:

@@ -13,14 +13,16 @@ from typing import TYPE_CHECKING, Any, TypeVar
 
 import click
 
+from cachegrind_bench.ci.credentials import add_setting, for_git
 from cachegrind_bench.cli import output
 from cachegrind_bench.cli.configured import configured_store
-from cachegrind_bench.errors import MeasurementError, UsageError
+from cachegrind_bench.errors import UsageError
 from cachegrind_bench.render.comparison.github import command as workflow_command
 from cachegrind_bench.render.names import plain
+from cachegrind_bench.vcs.checkout import top_folder
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Generator, Sequence
+    from collections.abc import Callable, Generator, MutableMapping, Sequence
 
     from cachegrind_bench.ci.api import Client
     from cachegrind_bench.ci.event import Event
@@ -141,12 +143,16 @@ def own_command(words: Sequence[str], cwd: Path) -> int | None:
 
 def use_token(event: Event, token: str | None) -> None:
     """Let git, in this process and those it starts, use the token; what it fetches may be private."""
-    from cachegrind_bench.ci.credentials import for_git
-
     for name in _TOKENS:
         os.environ.pop(name, None)
     if token:
-        os.environ.update(for_git(os.environ, event.server_url, token))
+        for_git(os.environ, event.server_url, token)
+
+
+def trust_workspace(environ: MutableMapping[str, str]) -> None:
+    """Let git read the checkout in a container, where it belongs to the user outside; actions/checkout says so only to itself."""
+    for place in filter(None, {environ.get("GITHUB_WORKSPACE"), str(top_folder(Path.cwd()) or "")}):
+        add_setting(environ, "safe.directory", place)
 
 
 def client(event: Event, token: str | None) -> Client:
@@ -156,27 +162,3 @@ def client(event: Event, token: str | None) -> Client:
     if not token:
         raise UsageError("there is no token for GitHub's API", hint="the action's input 'token' has one by default")
     return Client(api_url=event.api_url, repository=event.repository, token=token)
-
-
-def ab_base(event: Event, cwd: Path) -> str:
-    """Return the commit to measure beside the candidate, after fetching it. UsageError or MeasurementError if there is none."""
-    from cachegrind_bench.vcs.revisions import Repository
-
-    repository = Repository(cwd=cwd, environ=dict(os.environ))
-    head = repository.commit("HEAD")
-    if head is None:
-        raise UsageError(
-            "baseline: ab measures two commits, and there is no checkout", hint="add a step with actions/checkout"
-        )
-    wanted = event.group_base or repository.pull_request_base(head)
-    if wanted is None and event.is_accepted:
-        wanted = event.before or repository.first_parent(head)
-    elif wanted is None:
-        branch = event.pull.base_ref if event.pull is not None else event.default_branch or "main"
-        other = repository.fetch_branch(branch)
-        wanted = None if other is None else repository.merge_base(head, other)
-    if wanted is None or repository.fetch_commit(wanted) is None:
-        raise MeasurementError(
-            "the commit to compare with could not be fetched", hint="actions/checkout with fetch-depth: 0 has all"
-        )
-    return wanted

@@ -81,6 +81,7 @@ def _run(words: list[str], cwd: Path, ended_well: tuple[int, ...], made: list[Pa
         status = own_command(words, cwd)
     if status not in ended_well or not all(path.exists() for path in made):
         how = "a signal" if status is None else f"exit code {status}"
-        raise MeasurementError(
-            f"nothing was measured: 'cg-bench {words[0]}' ended with {how}", hint="what it said is above"
-        )
+        hint = "what it said is above"
+        if words[0] == "ab":
+            hint += "; what the job has built is not in the worktrees that 'ab' measures: a suite's set-up commands build there"
+        raise MeasurementError(f"nothing was measured: 'cg-bench {words[0]}' ended with {how}", hint=hint)

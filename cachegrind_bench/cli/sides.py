@@ -70,6 +70,10 @@ class Sides:
             return self._file(text)
         return self._searched(wanted, candidate) if wanted.searched else self._stored(wanted, candidate)
 
+    def nearest(self, text: str, sha: str, candidate: Result) -> Side:
+        """Open the run of this commit, which `text` names, or of the nearest before it; without benchmarks if there is none."""
+        return self._searched(_Wanted(text=text, sha=sha, searched=True), candidate)
+
     def _file(self, text: str) -> Side:
         if not is_known(text, self._cwd):
             raise UsageError(

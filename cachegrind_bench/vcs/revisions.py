@@ -22,6 +22,8 @@ if TYPE_CHECKING:
     Found = TypeVar("Found")
 
 _SHA = re.compile(r"[0-9a-f]{40}|[0-9a-f]{64}")
+# Refs of our own: nobody's branches or remote-tracking refs are moved.
+_OURS = "refs/cg-bench"
 _PULL_MERGE = re.compile(r"refs/pull/[0-9]+/merge")
 # Each step fetches so many commits more; most branches are younger than the first.
 _STEPS = (50, 500, 5000)
@@ -127,27 +129,31 @@ class Repository:
             self._deepened(ask, enough)
 
     def fetch_branch(self, name: str) -> str | None:
-        """Return the commit of the branch of this name, which is fetched if it is not known here; None if there is none.
+        """Return the commit of the branch of this name as the first remote has it now; None if it could not be fetched.
 
-        A shallow clone gets only its last commit.
+        What is known of it here may be old, and a local branch of this name another one. Without a remote, the local one is
+        meant. A shallow clone gets only the last commit.
         """
         remotes = self.remotes()
-        if self.branch(name) is None and remotes:
-            target = f"refs/remotes/{remotes[0]}/{name}"
-            self._get(remotes[0], f"refs/heads/{name}:{target}")
-        return self.branch(name)
+        if not remotes:
+            return self.branch(name)
+        own = f"{_OURS}/base/{name}"
+        done = self._get(remotes[0], f"+refs/heads/{name}:{own}")
+        return self.commit(own) if done else None
 
     def fetch_commit(self, sha: str) -> str | None:
         """Return this commit, which is fetched by its id if it is not here; None if no remote gives it."""
-        for remote in self.remotes() if self.commit(sha) is None else ():
+        for remote in self.remotes():
+            if self.commit(sha) is not None:
+                break
             self._get(remote, sha)
         return self.commit(sha)
 
-    def _get(self, remote: str, wanted: str) -> None:
-        """Fetch one branch or commit, of a shallow clone without its past. That it cannot be had is seen later."""
+    def _get(self, remote: str, wanted: str) -> bool:
+        """Fetch one branch or commit, of a shallow clone without its past, and tell whether that went well."""
         depth = ("--depth=1",) if self.is_shallow() else ()
         arguments = ("fetch", *_QUIETLY, *depth, "--end-of-options", remote, wanted)
-        try_git(arguments, self.cwd, self.environ, timeout=_FETCH_TIMEOUT_S)
+        return try_git(arguments, self.cwd, self.environ, timeout=_FETCH_TIMEOUT_S).status == 0
 
     def first_parent(self, sha: str) -> str | None:
         """Return the first parent of a commit, even where a shallow clone hides it."""

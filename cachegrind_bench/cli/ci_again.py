@@ -1,0 +1,80 @@
+"""The end of a report: how to do it again elsewhere, and on what it was done."""
+
+from __future__ import annotations
+
+import os
+import re
+import shlex
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+from cachegrind_bench._version import __version__
+from cachegrind_bench.model.result import SealState
+from cachegrind_bench.render.markdown import escape
+from cachegrind_bench.render.names import plain, shortened
+from cachegrind_bench.vcs.checkout import top_folder
+
+if TYPE_CHECKING:
+    from cachegrind_bench.ci.event import Event
+    from cachegrind_bench.compare.comparison import Comparison
+    from cachegrind_bench.model.result import Result
+
+_SHA = re.compile(r"[0-9a-f]{40}|[0-9a-f]{64}", re.ASCII)
+_LONGEST_COMMAND, _LONGEST_PROVENANCE = 500, 400
+
+
+def again(event: Event, comparison: Comparison, text: str | None, identity: str | None) -> str:
+    """Return how to do it again elsewhere, as Markdown that is folded, and where it was done.
+
+    Of a suite the commands are known that build it. A command was built by the job, so who does it again has to build it, too.
+    """
+    words = _words(text, identity)
+    base, commit = comparison.base.commit, comparison.candidate.commit
+    head = (
+        event.pull.head_sha if event.pull else event.run.head_sha if event.run else commit.sha if commit else event.sha
+    )
+    top = top_folder(Path.cwd())
+    within = "." if top is None or event.run is not None else os.path.relpath(Path.cwd().resolve(), top.resolve())
+    lines = [f"# with cachegrind-bench {__version__}"]
+    lines += [f"cd {shlex.quote(plain(within))}"] if within != "." else []
+    lines += [f"git fetch origin {head}"] if event.pull or event.run else []
+    known = base is not None and _SHA.fullmatch(base.sha) and _SHA.fullmatch(head)
+    if base is not None and known and not words:
+        lines.append(f"cg-bench ab {base.sha[:12]} {head[:12]}")
+    elif base is not None and known:
+        lines.append(f"git checkout {base.sha[:12]}  # then build it, and:")
+        lines.append(f"cg-bench run -o base.json{words}")
+        lines.append(f"git checkout {head[:12]}  # then build it, and:")
+        lines.append(f"cg-bench run -o candidate.json{words}")
+        lines.append("cg-bench diff base.json candidate.json")
+    else:
+        lines.append(f"cg-bench run{words}")
+    code = "\n".join(line[:_LONGEST_COMMAND].replace("`", "'").replace("\n", " ") for line in lines)
+    url = event.run_url if re.fullmatch(r"https?://[\w.:/-]+", event.run_url, re.ASCII) else None
+    link = f" · [the job's log]({url})" if url and event.run_id else ""
+    return (
+        f"\n<details><summary>Do it again on your machine</summary>\n\n```sh\n{code}\n```\n</details>\n\n"
+        f"<sub>{_environment(comparison.candidate)}{link}</sub>\n"
+    )
+
+
+def _words(text: str | None, identity: str | None) -> str:
+    """Return the options and the command that were measured, as for a shell; none for a suite."""
+    if not text or not text.strip():
+        return ""
+    words = [*(["--id", identity] if identity else []), "--", *shlex.split(text)]
+    return "".join(f" {shlex.quote(word)}" for word in words)
+
+
+def _environment(result: Result) -> str:
+    """Return on what was measured, as Markdown."""
+    fields, sealed = result.env.fields, [item.seal for item in result.benchmarks if item.seal]
+    # The clock is the real one unless that was asked for.
+    lacking = {name for seal in sealed for name, part in seal.items() if part.state is SealState.UNAVAILABLE}
+    parts = [
+        f"Valgrind {fields.get('valgrind', '?')} on {fields.get('architecture', '?')}",
+        f"environment {result.env.key}",
+        f"not sealed: {', '.join(sorted(lacking))}" if lacking else "fully sealed",
+        f"cachegrind-bench {result.tool_version}",
+    ]
+    return escape(shortened(plain(" · ".join(parts)), _LONGEST_PROVENANCE))

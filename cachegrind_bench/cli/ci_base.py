@@ -1,0 +1,66 @@
+"""Which commit a job compares with: by its event, or the branch that was named; fetched, as a checkout may not have it."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+from cachegrind_bench.errors import MeasurementError, UsageError
+
+if TYPE_CHECKING:
+    from cachegrind_bench.ci.event import Event
+    from cachegrind_bench.vcs.revisions import Repository
+
+_DEEPER = "actions/checkout with fetch-depth: 0 has all commits"
+
+
+def base_commit(
+    event: Event, repository: Repository, head: str, *, branch: str = "", tip: bool = False
+) -> tuple[str, str]:
+    """Return what the base is called, and its commit: for `head`, where it left this branch, or with `tip` the branch's end.
+
+    The branch is that of the pull request, or the default branch. Of what was accepted already it is `head` itself, before
+    which a base is searched. MeasurementError if the commits cannot be fetched.
+    """
+    if event.group_base is not None and not branch:
+        return "the merge group's base", _fetched(repository, event.group_base)
+    name = branch or (event.pull.base_ref if event.pull is not None else event.default_branch) or "main"
+    merged = None if branch or tip else repository.pull_request_base(head)
+    if merged is not None:
+        return name, merged
+    if event.is_accepted and not branch:
+        return name, head
+    end = repository.fetch_branch(name)
+    if end is None:
+        raise MeasurementError(f"the branch {name} could not be fetched to compare with", hint=_DEEPER)
+    base = end if tip else repository.merge_base(head, end)
+    if base is None:
+        raise UsageError(
+            f"{head[:12]} and the branch {name} have no commit in common", hint="name another: merge-base:NAME"
+        )
+    return name, base
+
+
+def commit_to_measure(event: Event, repository: Repository) -> str:
+    """Return the commit to measure beside the one that is checked out, after fetching it.
+
+    Of what was accepted already, that is what was there before. UsageError or MeasurementError if there is none.
+    """
+    head = repository.commit("HEAD")
+    if head is None:
+        raise UsageError(
+            "baseline: ab measures two commits, and there is no checkout", hint="a step with actions/checkout"
+        )
+    _, wanted = base_commit(event, repository, head)
+    if wanted == head:
+        before = event.before or repository.first_parent(head)
+        if before is None:
+            raise MeasurementError(f"there is no commit before {head[:12]} to compare with")
+        wanted = before
+    return _fetched(repository, wanted)
+
+
+def _fetched(repository: Repository, sha: str) -> str:
+    found = repository.fetch_commit(sha)
+    if found is None:
+        raise MeasurementError(f"the commit {sha[:12]}, to compare with, could not be fetched", hint=_DEEPER)
+    return found
