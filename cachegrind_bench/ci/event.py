@@ -73,8 +73,12 @@ class Event:
 
     @property
     def is_accepted(self) -> bool:
-        """Tell whether what is measured has been accepted already: a commit of the default branch, or a tag."""
+        """Tell whether the job's own commit has been accepted already: one of the default branch, or a tag's."""
         return self.on_default_branch or self.ref.startswith("refs/tags/")
+
+    def accepts(self, sha: str | None) -> bool:
+        """Tell whether this commit has been accepted already. A job may check out another than its own."""
+        return self.is_accepted and sha == self.sha
 
     @property
     def on_default_branch(self) -> bool:

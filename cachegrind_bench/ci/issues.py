@@ -48,8 +48,11 @@ class Update:
         return f"{self.opened} opened, {self.updated} updated, {self.closed} closed{more}"
 
 
-def update(client: Client, findings: Sequence[Finding], *, page: str) -> Update:
-    """Bring the issues up to date with these findings; `page` is the address of the report. ApiError."""
+def update(client: Client, findings: Sequence[Finding], *, page: str, complete: bool = True) -> Update:
+    """Bring the issues up to date with these findings; `page` is the address of the report. ApiError.
+
+    Issues of findings that are gone, as of a benchmark that was removed, are closed, unless the report is not `complete`.
+    """
     known = _known(client)
     opened = updated = closed = waiting = 0
     for finding in findings:
@@ -71,7 +74,17 @@ def update(client: Client, findings: Sequence[Finding], *, page: str) -> Update:
         ):  # we closed it, and it is back
             client.edit_issue(issue.number, title=_title(finding), body=_body(finding, page), is_open=True)
             updated += 1
-    return Update(opened=opened, updated=updated, closed=closed, waiting=waiting)
+    names = {finding.id for finding in findings}
+    gone = [issue for name, issue in known.items() if complete and name not in names and issue.open]
+    for issue in gone:
+        client.edit_issue(issue.number, title=issue.title, body=_gone(issue.body, page), is_open=False)
+    return Update(opened=opened, updated=updated, closed=closed + len(gone), waiting=waiting)
+
+
+def _gone(body: str, page: str) -> str:
+    """Return the text of an issue whose finding has left the report."""
+    text = _MARK.sub(r"<!-- cg-bench:finding:\1:over -->", body.replace("\r\n", "\n"))
+    return f"No longer in [the report]({page}): what it was about is not measured any more.\n\n{text}"[:LONGEST_BODY]
 
 
 def _known(client: Client) -> dict[str, Issue]:

@@ -36,23 +36,50 @@ def marker(*names: str) -> str:
 def post(client: Client, number: int, text: str, mark: str, *, wanted: bool) -> Outcome:
     """Write the comment, or update the one there is; without one, nothing is written unless it is `wanted`. ApiError."""
     body = f"{text.rstrip()}\n\n{mark}\n"
+    try:
+        return _post(client, number, body, mark, wanted=wanted)
+    except ApiError as error:
+        if error.status:
+            raise
+        return _post(client, number, body, mark, wanted=wanted)  # the answer was lost: what came of it is looked up
+
+
+def _post(client: Client, number: int, body: str, mark: str, *, wanted: bool) -> Outcome:
     ours = _ours(client, number, mark)
-    if not ours and not wanted:
-        return Outcome.NOT_NEEDED
-    for other in ours[1:]:  # two jobs at once may each have found none
-        client.delete_comment(other.id)
-    if ours and ours[0].body.replace("\r\n", "\n").strip() == body.strip():
-        return Outcome.SAME
-    if ours:
-        try:
-            client.edit_comment(ours[0].id, body)
-        except ApiError as error:
-            if error.status != _GONE:
-                raise
-        else:
-            return Outcome.UPDATED
-    client.add_comment(number, body)
-    return Outcome.WRITTEN
+    if not ours:
+        if not wanted:
+            return Outcome.NOT_NEEDED
+        client.add_comment(number, body)
+        ours = _ours(
+            client, number, mark
+        )  # of a second job, or of a first try whose answer was lost, there may be another
+        outcome = Outcome.WRITTEN
+    elif ours[0].body.replace("\r\n", "\n").strip() == body.strip():
+        outcome = Outcome.SAME
+    else:
+        outcome = _replaced(client, number, ours[0], body)
+    for other in ours[1:]:
+        _remove(client, other)
+    return outcome
+
+
+def _replaced(client: Client, number: int, comment: Comment, body: str) -> Outcome:
+    try:
+        client.edit_comment(comment.id, body)
+    except ApiError as error:
+        if error.status != _GONE:
+            raise
+        client.add_comment(number, body)
+        return Outcome.WRITTEN
+    return Outcome.UPDATED
+
+
+def _remove(client: Client, comment: Comment) -> None:
+    try:
+        client.delete_comment(comment.id)
+    except ApiError as error:
+        if error.status != _GONE:  # the other job removes it as well
+            raise
 
 
 def author(client: Client) -> str:

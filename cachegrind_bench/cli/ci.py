@@ -13,16 +13,20 @@ from cachegrind_bench.ci.artifact import RESULT
 from cachegrind_bench.ci.event import read_event
 from cachegrind_bench.ci.plan import Hold, Mode, artifact_name, plan
 from cachegrind_bench.ci.runnerfiles import add_summary, set_outputs
-from cachegrind_bench.cli import ci_collect, ci_compare, ci_measure, ci_report, output
+from cachegrind_bench.cli import ci_collect, ci_compare, ci_measure, ci_report
 from cachegrind_bench.cli.ci_base import commit_to_measure
 from cachegrind_bench.cli.ci_job import (
     NO_STORE,
+    VERDICT,
     annotate,
     data,
     folder_option,
+    harmless,
     history,
     own_command,
+    read_missing,
     read_verdict,
+    say,
     store_name_option,
     token_option,
     trust_workspace,
@@ -62,6 +66,7 @@ class _Steps(click.Group):
         try:
             return super().invoke(ctx)
         except CgBenchError as error:
+            error.message = harmless(error.message)
             text = error.message if error.hint is None else f"{error.message} ({error.hint})"
             annotate("error", text)
             add_summary(os.environ, f"### 💥 {escape(plain(text))}")
@@ -130,7 +135,7 @@ def plan_command(mode: str, **options: Any) -> None:
         for name in ("measure", "collect", "compare", "comment", "store", "trend")
         if texts[name] not in ("", "false")
     ]
-    output.write(f"cg-bench: {event.name}: {', '.join(steps) or 'nothing to do'}\n")
+    say(f"{event.name}: {', '.join(steps) or 'nothing to do'}")
 
 
 @command.command("store", epilog='\b\nExamples:\n  cg-bench ci store --folder "$FOLDER"')
@@ -143,6 +148,9 @@ def store_command(folder: str, store: str, token: str | None) -> None:
     path, url = data(folder) / RESULT, history(store)
     with open_result_file(str(path)) as opened:
         _check_commit(opened.result, event)
+    missing = read_missing(folder)
+    if missing is not None:
+        annotate("warning", f"stored, but {missing}")
     use_token(event, token)
     done = own_command(["history", "add", *(["--store", url] if url else []), str(path)], Path.cwd())
     if done != _FINE:
@@ -164,16 +172,23 @@ def gate_command(hold: str, folder: str) -> int:
     """End with the exit code of the comparison, after all has been reported."""
     if hold == Hold.NOTHING.value:
         return _FINE
-    if hold == Hold.VERDICT.value:
-        found = read_verdict(folder)
-        output.write(f"cg-bench: {found.headline}\n")
-        return found.code
+    event = read_event(os.environ)
     with open_result_file(str(data(folder) / RESULT)) as opened:
-        failed = [item.id for item in opened.result.benchmarks if item.counts is None]
+        result = opened.result
+    sha = None if result.commit is None else result.commit.sha
+    # What the job was given may not be what it checked out.
+    judged = (Path(folder) / VERDICT).exists() and (hold == Hold.VERDICT.value or not event.accepts(sha))
+    if judged or hold == Hold.VERDICT.value:
+        found = read_verdict(folder)
+        say(found.headline)
+        return found.code
+    failed = [item.id for item in result.benchmarks if item.counts is None]
     if failed:
-        raise MeasurementError(
-            f"{len(failed)} of the benchmarks failed: {', '.join(failed[:5])}", hint="what they said is above"
-        )
+        told = f"{len(failed)} of the benchmarks failed: {', '.join(failed[:5])}"
+        raise MeasurementError(told, hint="what they said is above")
+    missing = read_missing(folder)
+    if missing is not None:
+        raise MeasurementError(missing, hint="see the jobs before this one")
     return _FINE
 
 

@@ -27,7 +27,7 @@ def base_commit(
     merged = None if branch or tip else repository.pull_request_base(head)
     if merged is not None:
         return name, merged
-    if event.is_accepted and not branch:
+    if event.accepts(head) and not branch:
         return name, head
     end = repository.fetch_branch(name)
     if end is None:

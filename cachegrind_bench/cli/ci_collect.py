@@ -12,10 +12,8 @@ from cachegrind_bench.ci.artifact import BASE, MOST_SENT, RESULT, unpack
 from cachegrind_bench.ci.event import read_event
 from cachegrind_bench.ci.plan import PART
 from cachegrind_bench.ci.plan import RESULT as RESULTS
-from cachegrind_bench.cli import output
-from cachegrind_bench.cli.ci_job import client, data, folder_option, token_option
+from cachegrind_bench.cli.ci_job import client, data, folder_option, say, token_option, write_missing
 from cachegrind_bench.errors import FileFormatError, UsageError
-from cachegrind_bench.render.names import plain
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
@@ -49,10 +47,13 @@ def command(run: int, folder: str, token: str | None) -> None:
         files = unpack(api.download(artifact, MOST_SENT), artifact.name, {RESULT: True, BASE: False})
         results.append((artifact.name, files[RESULT]))
         bases += [(artifact.name, files[BASE])] if BASE in files else []
-        output.write(f"cg-bench: {plain(artifact.name)}: {', '.join(sorted(files))}\n")
-    (data(folder) / RESULT).write_bytes(_merged(results))
+        say(f"{artifact.name}: {', '.join(sorted(files))}")
+    whole, missing = _merged(results)
+    (data(folder) / RESULT).write_bytes(whole)
+    if missing:
+        write_missing(folder, missing)
     if len(bases) == len(results):
-        (data(folder) / BASE).write_bytes(_merged(bases))
+        (data(folder) / BASE).write_bytes(_merged(bases)[0])
 
 
 def _wanted(artifacts: Sequence[Artifact], *, parts_first: bool) -> list[Artifact]:
@@ -71,10 +72,13 @@ def _wanted(artifacts: Sequence[Artifact], *, parts_first: bool) -> list[Artifac
     return []
 
 
-def _merged(files: Sequence[tuple[str, bytes]]) -> bytes:
-    """Return all in one result. FileFormatError for what is none, NotComparableError if they do not belong together."""
+def _merged(files: Sequence[tuple[str, bytes]]) -> tuple[bytes, int]:
+    """Return all in one result, and how many benchmarks of the suite are in none.
+
+    FileFormatError for what is no result, NotComparableError if they do not belong together.
+    """
     from cachegrind_bench.model.resultfile import open_result
-    from cachegrind_bench.suite.merge import merged_bytes
+    from cachegrind_bench.suite.merge import merged_bytes, missing_from
 
     opened = [open_result(io.BytesIO(data), name) for name, data in files]
     for file in opened:
@@ -82,4 +86,5 @@ def _merged(files: Sequence[tuple[str, bytes]]) -> bytes:
             file.profile(benchmark.id)  # now, as an error of who sent it; later it would be ours
     if not any(file.result.benchmarks for file in opened):  # of many parts, some may be empty
         raise FileFormatError("a result without benchmarks", path=opened[0].name)
-    return b"".join(merged_bytes(opened)) if len(files) > 1 else files[0][1]
+    whole = b"".join(merged_bytes(opened)) if len(files) > 1 else files[0][1]
+    return whole, missing_from([file.result for file in opened]) or 0

@@ -26,6 +26,7 @@ from cachegrind_bench.cli.ci_job import (
     folder_option,
     group,
     history,
+    read_missing,
     store_name_option,
     token_option,
     use_token,
@@ -38,7 +39,7 @@ from cachegrind_bench.cli.gating import fail_on_option, gate_options, gates_of
 from cachegrind_bench.cli.inputs import DEFAULT_LIMIT, open_result_file
 from cachegrind_bench.cli.sides import Side, Sides, no_side
 from cachegrind_bench.cli.storing import named_store
-from cachegrind_bench.errors import UsageError
+from cachegrind_bench.errors import MeasurementError, UsageError
 
 if TYPE_CHECKING:
     from collections.abc import Callable
@@ -85,7 +86,8 @@ def command(folder: str, baseline: str, store: str, token: str | None, **options
     place = data(folder)
     with ExitStack() as stack:
         result = stack.enter_context(open_result_file(str(place / RESULT)))
-        candidate = Side(name=_called(event), file=result)
+        missing = read_missing(folder)
+        candidate = Side(name=_called(event), file=result, remarks=() if missing is None else (missing,))
         base = _base(event, result.result, place, stack, baseline=baseline, store=store)
         wanted = _ids(result.result, options["text"])
         made = compared(base, candidate, gates, _DETAILS, wanted=wanted)
@@ -100,7 +102,11 @@ def command(folder: str, baseline: str, store: str, token: str | None, **options
     (Path(folder) / REPORT).write_text(text, encoding="utf-8")
     add_summary(os.environ, text)
     code = code_of(made, base, require_baseline=options["require_baseline"])
-    write_verdict(folder, Verdict(headline=made.headline().strip(), code=code, changed=_changed(made.comparison)))
+    headline, changed = made.headline().strip(), _changed(made.comparison) or missing is not None
+    if missing is not None:
+        annotate("error", missing)
+        code, headline = code or MeasurementError.exit_code, f"{headline}; {missing}"
+    write_verdict(folder, Verdict(headline=headline, code=code, changed=changed))
     set_outputs(os.environ, _outputs(made, base, folder))
     with group("The comparison"):
         output.write(made.text("table"))

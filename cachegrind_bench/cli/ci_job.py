@@ -33,7 +33,7 @@ NO_STORE = "none"
 # Where jobs on machines that are gone tomorrow can keep a history without anything else.
 _STORE = "git:cg-bench-data"
 # What another step made. All are in the folder that `ci plan` made.
-REPORT, VERDICT = "report.md", "verdict.json"
+REPORT, VERDICT, MISSING = "report.md", "verdict.json", "missing.txt"
 _TOKENS = ("CG_BENCH_TOKEN", "GITHUB_TOKEN", "GH_TOKEN")
 # Inputs of the action that are no business of the commands it runs.
 _INPUTS = frozenset(
@@ -99,6 +99,29 @@ def read_verdict(folder: str) -> Verdict:
         return Verdict(headline=str(found["headline"]), code=int(found["code"]), changed=bool(found["changed"]))
     except (OSError, ValueError, TypeError, KeyError) as error:
         raise UsageError(f"cannot read {path}: {error}", hint="'cg-bench ci compare' writes it") from error
+
+
+def write_missing(folder: str, number: int) -> None:
+    """Hand on how many benchmarks of a suite are in no part that was collected."""
+    (Path(folder) / MISSING).write_text(str(number), encoding="ascii")
+
+
+def read_missing(folder: str) -> str | None:
+    """Return in words that parts of the suite are missing; None if none is known to be."""
+    path = Path(folder) / MISSING
+    number = int(path.read_text("ascii")) if path.exists() else 0
+    what = "benchmark of the suite was" if number == 1 else "benchmarks of the suite were"
+    return f"{number} {what} not measured: a job that measured a part left no result" if number else None
+
+
+def say(text: str) -> None:
+    """Write a line to the log, of which GitHub takes no part for a command."""
+    output.write(f"cg-bench: {harmless(plain(text))}\n")
+
+
+def harmless(text: str) -> str:
+    """Return text without what GitHub's runner takes for a command in the middle of a line, the older form of them."""
+    return text.replace("##[", "##\u200b[")
 
 
 def annotate(level: str, message: str) -> None:

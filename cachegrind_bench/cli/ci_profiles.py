@@ -8,10 +8,9 @@ from itertools import islice
 from typing import TYPE_CHECKING
 
 from cachegrind_bench.ci.artifact import BASE, MOST_SENT, RESULT, unpack
-from cachegrind_bench.cli import output
+from cachegrind_bench.cli.ci_job import say
 from cachegrind_bench.compare.verdict import State
 from cachegrind_bench.errors import CgBenchError
-from cachegrind_bench.render.names import plain
 
 if TYPE_CHECKING:
     from cachegrind_bench.ci.api import Client
@@ -44,7 +43,7 @@ def with_profiles(base: Side, api: Client, artifact: str) -> Side:
         recent = islice(api.artifacts_named(artifact), _MOST_LOOKED_AT)
         found = next((item for item in recent if item.own and item.sha == commit.sha), None)
         if found is None:
-            output.write(f"cg-bench: no artifact {plain(artifact)} of the base, so its functions are not known\n")
+            say(f"no artifact {artifact} of the base, so its functions are not known")
             return base
         files = unpack(api.download(found, MOST_SENT), found.name, {RESULT: True, BASE: False})
         source = open_result(io.BytesIO(files[RESULT]), found.name)
@@ -52,7 +51,7 @@ def with_profiles(base: Side, api: Client, artifact: str) -> Side:
         data = encode(replace(base.file.result, benchmarks=benchmarks))
         return replace(base, file=open_result(io.BytesIO(data), base.file.name))
     except CgBenchError as error:
-        output.write(f"cg-bench: the functions of the base are not known: {plain(error.message)}\n")
+        say(f"the functions of the base are not known: {error.message}")
         return base
 
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 import os
 from pathlib import Path
 from typing import TYPE_CHECKING
@@ -10,7 +11,6 @@ import click
 
 from cachegrind_bench.ci.event import read_event
 from cachegrind_bench.ci.runnerfiles import add_summary, set_outputs
-from cachegrind_bench.cli import output
 from cachegrind_bench.cli.ci_job import (
     REPORT,
     annotate,
@@ -21,6 +21,7 @@ from cachegrind_bench.cli.ci_job import (
     history,
     own_command,
     read_verdict,
+    say,
     store_name_option,
     token_option,
     use_token,
@@ -70,7 +71,7 @@ def comment_command(when: str, folder: str, token: str | None, artifact: str) ->
             raise
         annotate("warning", f"no comment: {error.message} ({error.hint or 'the summary has the report'})")
         return
-    output.write(f"cg-bench: comment under pull request {number}: {outcome.value}\n")
+    say(f"comment under pull request {number}: {outcome.value}")
 
 
 @click.command("trend", epilog='\b\nExamples:\n  cg-bench ci trend --folder "$FOLDER" --issues')
@@ -105,12 +106,12 @@ def _pull_of_this_job(event: Event, api: Client) -> int | None:
     """Return the pull request that this job measured; None, which is told, if there is a newer commit or it was closed."""
     pull = event.pull
     if pull is None:
-        output.write("cg-bench: no pull request, no comment\n")
+        say("no pull request, no comment")
         return None
     now = api.pull(pull.number)
     if now is None or now.head_sha != pull.head_sha:
         why = "was closed" if now is None else "has a newer commit, whose job will comment"
-        output.write(f"cg-bench: no comment: pull request {pull.number} {why}\n")
+        say(f"no comment: pull request {pull.number} {why}")
         return None
     return pull.number
 
@@ -149,7 +150,7 @@ def _last_report(event: Event, api: Client, artifact: str, place: Path) -> Path 
         ours = (item for item in api.artifacts_named(artifact) if item.own and item.branch == event.default_branch)
         last = next(ours, None)
         if last is None:
-            output.write("cg-bench: there is no report before this one: what it finds is new\n")
+            say("there is no report before this one: what it finds is new")
             return None
         files = unpack(api.download(last, MOST_SENT), last.name, allowed)
     except CgBenchError as error:
@@ -166,6 +167,9 @@ def _keep_issues(event: Event, api: Client | None, report: Path) -> None:
 
     if api is None:
         raise UsageError("there is no token for GitHub's API", hint="the action's input 'token' has one by default")
-    found = findings(report.read_bytes(), path=str(report))
-    done = update(api, found, page=event.run_url)
-    output.write(f"cg-bench: issues: {done}\n")
+    content = report.read_bytes()
+    found = findings(content, path=str(report))
+    # A history that could not be read would look like one in which nothing is wrong.
+    complete = bool(json.loads(content)["benchmarks"])
+    done = update(api, found, page=event.run_url, complete=complete)
+    say(f"issues: {done}")

@@ -5,6 +5,7 @@ Read once, when the command line is; commands ask the context of click for it.
 
 from __future__ import annotations
 
+import os
 from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, cast
@@ -47,6 +48,9 @@ def read_configured(words: Sequence[str]) -> Configured:
     UsageError if it is wrong.
     """
     command = next((word for word in words if not word.startswith("-")), "")
+    if command == "ci" and os.environ.get("GITHUB_EVENT_NAME") == "workflow_run":
+        # It may write, and what lies around may be what a pull request's job left there.
+        return Configured(command=command, found=None)
     known = command in _COMMANDS and not {"-h", "--help"} & set(words[:2])
     return Configured(command=command, found=_configuration() if known else None)
 
