@@ -73,6 +73,12 @@ class Artifact:
     branch: str | None
     sha: str | None
     own: bool
+    created_at: str
+
+    @property
+    def age(self) -> tuple[str, int]:
+        """What orders artifacts by age, the oldest first: ids do not, as several makers give them out."""
+        return self.created_at, self.id
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -155,7 +161,7 @@ class Client:
             return sorted(map(_artifact, (item for item in found if not item.expired)), key=lambda item: item.name)
 
     def artifacts_named(self, name: str) -> Iterator[Artifact]:
-        """Yield the artifacts of this name of all runs that have not expired, the newest first."""
+        """Yield the artifacts of this name of all runs that have not expired, the newest first, more or less."""
         with _telling(f"list the artifacts {name}"):
             for item in self._repository.get_artifacts(name):
                 if not item.expired:
@@ -280,6 +286,7 @@ def _artifact(found: Any) -> Artifact:
         size=found.size_in_bytes,
         branch=run.get("head_branch"),
         sha=run.get("head_sha"),
+        created_at=str(data.get("created_at") or ""),
         own=run.get("repository_id") is not None and run.get("repository_id") == run.get("head_repository_id"),
     )
 

@@ -13,8 +13,9 @@ from cachegrind_bench.errors import UsageError
 if TYPE_CHECKING:
     from cachegrind_bench.ci.event import Event
 
-# The beginnings of artifacts' names. A part is measured in one of several jobs; a result is compared, or could be.
-PART, RESULT, TREND = "cg-bench-part-", "cg-bench-result-", "cg-bench-trend-"
+# The beginnings of artifacts' names. A part is measured by one of several jobs; a result by one job, which compares it; what is
+# collected from these is a third kind, lest a job that runs again collects what it has left itself.
+PART, RESULT, COLLECTED, TREND = "cg-bench-part-", "cg-bench-result-", "cg-bench-collected-", "cg-bench-trend-"
 
 
 class Mode(StrEnum):
@@ -33,6 +34,7 @@ class Keep(StrEnum):
     NOTHING = ""
     PART = PART
     RESULT = RESULT
+    COLLECTED = COLLECTED
     TREND = TREND
 
 
@@ -134,7 +136,7 @@ def _collecting(event: Event) -> Plan:
         collect=event.run_id,
         compare=True,
         comment=pull is not None and not pull.fork,
-        keep=Keep.RESULT,
+        keep=Keep.COLLECTED,
         hold=_hold(event),
     )
 

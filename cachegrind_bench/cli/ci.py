@@ -42,7 +42,7 @@ if TYPE_CHECKING:
     from cachegrind_bench.ci.event import Event
     from cachegrind_bench.model.result import Result
 
-_FINE, _FAILED = 0, 4
+_FINE = 0
 _CONFIGURATIONS = ("cg-bench.toml", "pyproject.toml")
 
 _EPILOG = """\b
@@ -152,11 +152,10 @@ def store_command(folder: str, store: str, token: str | None) -> None:
     if missing is not None:
         annotate("warning", f"stored, but {missing}")
     use_token(event, token)
-    done = own_command(["history", "add", *(["--store", url] if url else []), str(path)], Path.cwd())
-    if done != _FINE:
-        raise UsageError(
-            "the result was not stored", hint="the reason is above; a git branch needs 'permissions: contents: write'"
-        )
+    status, told = own_command(["history", "add", *(["--store", url] if url else []), str(path)], Path.cwd())
+    if status != _FINE:
+        hint = "for a branch of git the job needs 'permissions: contents: write'"
+        raise UsageError(f"the result was not stored: {told}", hint=hint)
 
 
 @command.command("gate", epilog='\b\nExamples:\n  cg-bench ci gate --folder "$FOLDER" --hold verdict')
@@ -176,20 +175,21 @@ def gate_command(hold: str, folder: str) -> int:
     with open_result_file(str(data(folder) / RESULT)) as opened:
         result = opened.result
     sha = None if result.commit is None else result.commit.sha
+    compared = (Path(folder) / VERDICT).exists()
     # What the job was given may not be what it checked out.
-    judged = (Path(folder) / VERDICT).exists() and (hold == Hold.VERDICT.value or not event.accepts(sha))
-    if judged or hold == Hold.VERDICT.value:
+    if hold == Hold.VERDICT.value or (compared and not event.accepts(sha)):
         found = read_verdict(folder)
         say(found.headline)
         return found.code
     failed = [item.id for item in result.benchmarks if item.counts is None]
-    if failed:
-        told = f"{len(failed)} of the benchmarks failed: {', '.join(failed[:5])}"
-        raise MeasurementError(told, hint="what they said is above")
     missing = read_missing(folder)
-    if missing is not None:
-        raise MeasurementError(missing, hint="see the jobs before this one")
-    return _FINE
+    if not failed and missing is None:
+        return _FINE
+    told = missing or f"{len(failed)} of the benchmarks failed: {', '.join(failed[:5])}"
+    if compared:  # which told it already
+        say(told)
+        return MeasurementError.exit_code
+    raise MeasurementError(told, hint="what they wrote is in the log, where they were measured")
 
 
 def _what(options: dict[str, Any]) -> str:

@@ -20,7 +20,22 @@ if TYPE_CHECKING:
     from cachegrind_bench.model.result import Result
 
 _SHA = re.compile(r"[0-9a-f]{40}|[0-9a-f]{64}", re.ASCII)
+_MOST_FAILURES, _MOST_LINES, _LONGEST_LINE = 5, 15, 120
 _LONGEST_COMMAND, _LONGEST_PROVENANCE = 500, 400
+
+
+def failures(comparison: Comparison) -> str:
+    """Return what is known of why benchmarks failed, as Markdown that is folded; empty if none did."""
+    failed = [item for item in comparison.candidate.benchmarks if item.error is not None and "\n" in item.error]
+    parts: list[str] = []
+    for item in failed[:_MOST_FAILURES]:
+        lines = [shortened(plain(line), _LONGEST_LINE) for line in (item.error or "").splitlines()[1:][:_MOST_LINES]]
+        code = "\n".join(lines).replace("`", "'")
+        title = escape(shortened(plain(item.id), _LONGEST_LINE))
+        parts.append(
+            f"\n<details><summary>Why a benchmark failed</summary>\n\n{title}\n\n```text\n{code}\n```\n</details>\n"
+        )
+    return "".join(parts)
 
 
 def again(event: Event, comparison: Comparison, text: str | None, identity: str | None) -> str:

@@ -10,17 +10,18 @@ import click
 
 from cachegrind_bench.ci.artifact import BASE, MOST_SENT, RESULT, unpack
 from cachegrind_bench.ci.event import read_event
-from cachegrind_bench.ci.plan import PART
+from cachegrind_bench.ci.plan import COLLECTED, PART
 from cachegrind_bench.ci.plan import RESULT as RESULTS
 from cachegrind_bench.cli.ci_job import client, data, folder_option, say, token_option, write_missing
 from cachegrind_bench.errors import FileFormatError, UsageError
 
 if TYPE_CHECKING:
-    from collections.abc import Sequence
+    from collections.abc import Mapping, Sequence
 
     from cachegrind_bench.ci.api import Artifact
 
 _MOST_ARTIFACTS = 256  # as many jobs as a matrix may have
+_MOST_BYTES = 100_000_000  # unpacked, of all; hostile JSON takes many times as much memory
 
 
 @click.command("collect", epilog='\b\nExamples:\n  cg-bench ci collect --folder "$FOLDER" --run 123456789')
@@ -35,34 +36,37 @@ def command(run: int, folder: str, token: str | None) -> None:
     """
     event = read_event(os.environ)
     api = client(event, token)
-    wanted = _wanted(api.artifacts(run), parts_first=event.run is None)
+    wanted = _wanted(api.artifacts(run), elsewhere=event.run is not None)
     if not wanted:
         raise UsageError(
             f"run {run} has no result of cg-bench among its artifacts",
             hint="the measuring job has to end with this action's upload; see 'needs' and 'if' of this job",
         )
-    results: list[tuple[str, bytes]] = []
-    bases: list[tuple[str, bytes]] = []
+    results: dict[str, bytes] = {}
+    bases: dict[str, bytes] = {}
+    size = 0
     for artifact in wanted:
         files = unpack(api.download(artifact, MOST_SENT), artifact.name, {RESULT: True, BASE: False})
-        results.append((artifact.name, files[RESULT]))
-        bases += [(artifact.name, files[BASE])] if BASE in files else []
+        size += sum(map(len, files.values()))
+        if size > _MOST_BYTES:
+            raise UsageError(f"the artifacts of run {run} are too large: together more than {_MOST_BYTES} bytes")
+        results[artifact.name] = files[RESULT]
+        if BASE in files:
+            bases[artifact.name] = files[BASE]
         say(f"{artifact.name}: {', '.join(sorted(files))}")
     whole, missing = _merged(results)
     (data(folder) / RESULT).write_bytes(whole)
     if missing:
         write_missing(folder, missing)
-    if len(bases) == len(results):
+    if bases:
         (data(folder) / BASE).write_bytes(_merged(bases)[0])
 
 
-def _wanted(artifacts: Sequence[Artifact], *, parts_first: bool) -> list[Artifact]:
-    """Return the artifacts to take: the parts of a suite, or whole results, the last of each name."""
-    order = (PART, RESULTS) if parts_first else (RESULTS, PART)
-    for beginning in order:
-        found = {
-            item.name: item for item in sorted(artifacts, key=lambda item: item.id) if item.name.startswith(beginning)
-        }
+def _wanted(artifacts: Sequence[Artifact], *, elsewhere: bool) -> list[Artifact]:
+    """Return the artifacts to take, the last of each name: of another run (`elsewhere`) what came out in the end, of our own the parts."""
+    for beginning in (COLLECTED, RESULTS, PART) if elsewhere else (PART, RESULTS):
+        ours = (item for item in artifacts if item.name.startswith(beginning))
+        found = {item.name: item for item in sorted(ours, key=lambda item: item.age)}
         if len(found) > _MOST_ARTIFACTS:
             raise UsageError(
                 f"{len(found)} artifacts named {beginning}…: more than {_MOST_ARTIFACTS} are not collected"
@@ -72,7 +76,7 @@ def _wanted(artifacts: Sequence[Artifact], *, parts_first: bool) -> list[Artifac
     return []
 
 
-def _merged(files: Sequence[tuple[str, bytes]]) -> tuple[bytes, int]:
+def _merged(files: Mapping[str, bytes]) -> tuple[bytes, int]:
     """Return all in one result, and how many benchmarks of the suite are in none.
 
     FileFormatError for what is no result, NotComparableError if they do not belong together.
@@ -80,11 +84,11 @@ def _merged(files: Sequence[tuple[str, bytes]]) -> tuple[bytes, int]:
     from cachegrind_bench.model.resultfile import open_result
     from cachegrind_bench.suite.merge import merged_bytes, missing_from
 
-    opened = [open_result(io.BytesIO(data), name) for name, data in files]
+    opened = [open_result(io.BytesIO(data), name) for name, data in files.items()]
     for file in opened:
         for benchmark in file.result.benchmarks:
             file.profile(benchmark.id)  # now, as an error of who sent it; later it would be ours
     if not any(file.result.benchmarks for file in opened):  # of many parts, some may be empty
         raise FileFormatError("a result without benchmarks", path=opened[0].name)
-    whole = b"".join(merged_bytes(opened)) if len(files) > 1 else files[0][1]
+    whole = b"".join(merged_bytes(opened)) if len(files) > 1 else next(iter(files.values()))
     return whole, missing_from([file.result for file in opened]) or 0

@@ -14,7 +14,7 @@ from cachegrind_bench.ci.artifact import BASE, RESULT
 from cachegrind_bench.ci.event import read_event
 from cachegrind_bench.ci.runnerfiles import add_summary, set_outputs
 from cachegrind_bench.cli import output
-from cachegrind_bench.cli.ci_again import again
+from cachegrind_bench.cli.ci_again import again, failures
 from cachegrind_bench.cli.ci_base import base_commit
 from cachegrind_bench.cli.ci_job import (
     NO_STORE,
@@ -50,8 +50,8 @@ if TYPE_CHECKING:
     from cachegrind_bench.model.result import Result
     from cachegrind_bench.model.resultfile import ResultFile
 
-# Room for how to do it again, and for a comment's mark.
-_ROOM = 3000
+# Room for a comment's mark.
+_ROOM = 200
 _MOST_CHARACTERS = 60_000
 _DETAILS: dict[str, Any] = {"explain": 10, "by": "function", "lines": False, "rows": 50, "force": False}
 
@@ -96,9 +96,8 @@ def command(folder: str, baseline: str, store: str, token: str | None, **options
             made = compared(base, candidate, gates, _DETAILS, wanted=wanted)
         if not base.missing:
             (place / BASE).write_bytes(_bytes(base.file, wanted))
-    text = made.text("markdown", most=_MOST_CHARACTERS - _ROOM) + again(
-        event, made.comparison, options["text"], options["identity"]
-    )
+    end = failures(made.comparison) + again(event, made.comparison, options["text"], options["identity"])
+    text = made.text("markdown", most=_MOST_CHARACTERS - _ROOM - len(end)) + end
     (Path(folder) / REPORT).write_text(text, encoding="utf-8")
     add_summary(os.environ, text)
     code = code_of(made, base, require_baseline=options["require_baseline"])
@@ -110,7 +109,7 @@ def command(folder: str, baseline: str, store: str, token: str | None, **options
     set_outputs(os.environ, _outputs(made, base, folder))
     with group("The comparison"):
         output.write(made.text("table"))
-    output.write(made.text("github"))
+    output.write(made.text("github", brief=True))
     if base.missing:  # a green job may not hide it
         annotate("warning", base.remarks[0])
 
@@ -122,13 +121,9 @@ def _ids(result: Result, text: str | None) -> Callable[[str], bool]:
 
 
 def _called(event: Event) -> str:
-    return (
-        f"pull request {event.pull.number}"
-        if event.pull
-        else "this commit"
-        if event.run is None
-        else "the pull request"
-    )
+    if event.pull is not None:
+        return f"pull request {event.pull.number}"
+    return "the pull request" if event.run is not None else "this job"
 
 
 def _base(event: Event, result: Result, place: Path, stack: ExitStack, *, baseline: str, store: str) -> Side:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import os
+import re
 import secrets
 import sys
 from contextlib import contextmanager
@@ -151,8 +152,8 @@ def group(title: str) -> Generator[None]:
         output.write("::endgroup::\n")
 
 
-def own_command(words: Sequence[str], cwd: Path) -> int | None:
-    """Run a cg-bench of our own, whose output is ours, and return its exit code, None if a signal ended it."""
+def own_command(words: Sequence[str], cwd: Path) -> tuple[int | None, str]:
+    """Run a cg-bench of our own, whose output is ours. Return its exit code, None if a signal ended it, and the error it told."""
     from cachegrind_bench import process
 
     done = process.run(
@@ -161,7 +162,8 @@ def own_command(words: Sequence[str], cwd: Path) -> int | None:
         env={name: value for name, value in os.environ.items() if name not in _INPUTS and name not in _TOKENS},
         echo=lambda chunk: output.write(bytes(chunk)),
     )
-    return done.status
+    told = re.findall(r"^cg-bench: error: (.+)$", done.stderr.decode("utf-8", "replace"), re.MULTILINE)
+    return done.status, told[-1] if told else "the reason is in the log"
 
 
 def use_token(event: Event, token: str | None) -> None:

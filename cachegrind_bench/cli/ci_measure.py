@@ -78,10 +78,9 @@ def _words(text: str | None, identity: str | None, shard: str | None, jobs: str 
 def _run(words: list[str], cwd: Path, ended_well: tuple[int, ...], made: list[Path]) -> None:
     output.write(f"$ cg-bench {shlex.join(words)}\n")
     with unheard():
-        status = own_command(words, cwd)
+        status, told = own_command(words, cwd)
     if status not in ended_well or not all(path.exists() for path in made):
-        how = "a signal" if status is None else f"exit code {status}"
-        hint = "what it said is above"
+        hint = "all that was said is in the log"
         if words[0] == "ab":
             hint += "; what the job has built is not in the worktrees that 'ab' measures: a suite's set-up commands build there"
-        raise MeasurementError(f"nothing was measured: 'cg-bench {words[0]}' ended with {how}", hint=hint)
+        raise MeasurementError(f"nothing was measured: {told}", hint=hint)

@@ -41,7 +41,8 @@ def with_profiles(base: Side, api: Client, artifact: str) -> Side:
         return base
     try:
         recent = islice(api.artifacts_named(artifact), _MOST_LOOKED_AT)
-        found = next((item for item in recent if item.own and item.sha == commit.sha), None)
+        ours = (item for item in recent if item.own and item.sha == commit.sha)
+        found = max(ours, key=lambda item: item.age, default=None)
         if found is None:
             say(f"no artifact {artifact} of the base, so its functions are not known")
             return base

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import os
+from itertools import islice
 from pathlib import Path
 from typing import TYPE_CHECKING
 
@@ -35,6 +36,7 @@ if TYPE_CHECKING:
 _ON_CHANGE, _ALWAYS, _NEVER = "on-change", "always", "never"
 _TREND_FILES = {"html": "report.html", "markdown": "report.md", "json": "report.json"}
 _LAST = "last.json"
+_MOST_LOOKED_AT = 200  # reports of half a year
 
 
 @click.command("comment", epilog='\b\nExamples:\n  cg-bench ci comment --folder "$FOLDER" --comment on-change')
@@ -93,9 +95,9 @@ def trend_command(folder: str, store: str, token: str | None, artifact: str | No
     words += ["--title", event.repository]
     words += ["--previous", str(previous)] if previous is not None else []
     with group("The report"):
-        done = own_command(words, Path.cwd())
-    if done != 0:
-        raise UsageError("there is no report", hint="the reason is above")
+        status, told = own_command(words, Path.cwd())
+    if status != 0:
+        raise UsageError(f"there is no report: {told}", hint="all that was said is in the log")
     add_summary(os.environ, files["markdown"].read_text("utf-8"))
     set_outputs(os.environ, {"report-path": str(files["html"]), "result-path": str(files["json"])})
     if issues:
@@ -147,8 +149,9 @@ def _last_report(event: Event, api: Client, artifact: str, place: Path) -> Path 
     allowed = {name: kind == "json" for kind, name in _TREND_FILES.items()}
     try:
         # A pull request can leave an artifact of any name: only those of the default branch count.
-        ours = (item for item in api.artifacts_named(artifact) if item.own and item.branch == event.default_branch)
-        last = next(ours, None)
+        recent = islice(api.artifacts_named(artifact), _MOST_LOOKED_AT)
+        ours = (item for item in recent if item.own and item.branch == event.default_branch)
+        last = max(ours, key=lambda item: item.age, default=None)
         if last is None:
             say("there is no report before this one: what it finds is new")
             return None

@@ -84,10 +84,10 @@ class Report:
     rows: int
     explained: tuple[str, ...]
 
-    def text(self, form: str, *, width: int | None = None, most: int | None = None) -> str:
+    def text(self, form: str, *, width: int | None = None, most: int | None = None, brief: bool = False) -> str:
         """Return the comparison as table (cut to this width, if there is one), markdown, json or github.
 
-        `most` bounds the characters of markdown.
+        `most` bounds the characters of markdown; if `brief`, annotations say nothing twice.
         """
         from cachegrind_bench.render.comparison import document, github, markdown, table
         from cachegrind_bench.render.comparison.view import view
@@ -103,7 +103,7 @@ class Report:
         elif form == "markdown":
             markdown.render(shown, text, most=most or markdown.MOST_CHARACTERS)
         else:
-            github.render(shown, text)
+            github.render(shown, text, brief=brief)
         return text.getvalue()
 
     def headline(self) -> str:

@@ -150,6 +150,8 @@ class Sides:
                 where = "" if itself else f"{_told(wanted)} or "
                 which = f"{where}the {MOST_ANCESTORS} commits before {_told(wanted) if itself else 'it'}"
                 missing = f"no baseline: no run of {which} in {store.url} compares with the candidate; 'cg-bench ab' measures both here and now"
+                if not store.names():
+                    missing = f"no baseline yet: {store.url} holds no runs"
                 return no_side(wanted.text, candidate, (missing, *passed_over))
             remarks += _far_back(choice, shas, wanted, first=int(itself))
             return Side(name=wanted.text, file=runs.opened(choice), remarks=(*remarks, *passed_over))

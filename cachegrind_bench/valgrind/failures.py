@@ -23,6 +23,8 @@ _SHOWN_LINES = 8
 _SHOWN_NAMES = 20
 # What every shell and terminal sets, and hardly any program needs.
 _OF_SHELLS = frozenset(("COLUMNS", "LINES", "LS_COLORS", "OLDPWD", "PS1", "PS2", "PWD", "SHELL", "SHLVL", "TERM"))
+# What CI services set by the dozen.
+_OF_SERVICES = ("ACTIONS_", "AGENT_", "CG_BENCH_", "CI_", "GITHUB_", "GITLAB_", "RUNNER_")
 
 
 def check_outcome(
@@ -120,14 +122,17 @@ def _last_words(tail: bytes) -> str | None:
 
 def _held_back(names: Sequence[str], said: str) -> str | None:
     """Name the variables that the program did not get; only those it spoke of, if it did."""
+    spoken_of = [name for name in names if re.search(rf"\b{re.escape(name)}\b", said)]
     names = [name for name in names if name not in _OF_SHELLS]
+    names = [name for name in spoken_of if name in names] or [
+        name for name in names if not name.startswith(_OF_SERVICES)
+    ]
     if not names:
         return None
-    names = [name for name in names if re.search(rf"\b{re.escape(name)}\b", said)] or names
     shown = " ".join(names[:_SHOWN_NAMES])
     if len(names) > _SHOWN_NAMES:
         shown += f" and {len(names) - _SHOWN_NAMES} more"
-    return f"if it needs one of these variables, which the seal holds back, add --env NAME: {shown}"
+    return f"if it needs one of these variables, which the seal holds back, add --env NAME, or 'env' in the configuration: {shown}"
 
 
 def _join(*parts: str | None) -> str:

@@ -21,6 +21,20 @@ if TYPE_CHECKING:
     from tests import act
     from tests.actions_run.project import Project
 
+PYPROJECT = """
+[build-system]
+requires = ["hatchling"]
+build-backend = "hatchling.build"
+
+[project]
+name = "words"
+version = "1"
+
+[[tool.cg-bench.benchmark]]
+id = "count"
+command = ["python3", "bench.py"]
+"""
+
 pytestmark = [pytest.mark.valgrind, pytest.mark.unsealed, pytest.mark.slow]
 
 
@@ -261,3 +275,21 @@ def test_a_benchmark_that_fails_is_told_and_fails_the_job(project: Project) -> N
     assert outputs(ran)["verdict"] == "failed"
     assert any(line.startswith("::error title=failed%3A words::") for line in ran.annotations)
     assert project.comments()[0].startswith("### 💥 ")
+
+
+def test_a_python_package_is_installed_and_measured(project: Project) -> None:
+    project.write("pyproject.toml", PYPROJECT)
+    project.write("words/__init__.py", "def count(n):\n    return sum(i % 7 for i in range(n))\n")
+    project.write("bench.py", "import words\nprint(words.count(2000))\n")
+    (project.tree / "cg-bench.toml").unlink()
+    project.commit("a package")
+    first = project.push("python.yml")
+    assert first.jobs == {"benchmarks": "success"}, first.log[-3000:]
+    project.git("checkout", "--quiet", "-b", "broken")
+    project.write("bench.py", "import no_such_module\n")
+    project.commit("broken")
+    project.git("checkout", "--quiet", "main")
+    second = project.pull("broken", example="python.yml")
+    assert outputs(second)["verdict"] == "failed"
+    assert "ModuleNotFoundError: No module named 'no_such_module'" in second.summary
+    assert len([line for line in second.annotations if "failed" in line]) == 1

@@ -36,14 +36,14 @@ def test_a_failed_command_tells_its_status_its_last_words_and_the_variables_held
     assert found.message == "the command failed with exit status 3 under Valgrind"
     assert found.hint == (
         "its last lines were:\n  | first\n  | Traceback\n  | KeyError: 'X'\n"
-        "if it needs one of these variables, which the seal holds back, add --env NAME: X\n"
+        "if it needs one of these variables, which the seal holds back, add --env NAME, or 'env' in the configuration: X\n"
         "--ignore-exit-status measures it all the same"
     )
 
 
 def test_where_it_spoke_of_none_all_variables_are_named() -> None:
     found = error(exit_status=3, tail=b"X_TOKEN is no whole word\n", held=("TOKEN", "X"))
-    assert "add --env NAME: TOKEN X\n" in (found.hint or "")
+    assert "add --env NAME, or 'env' in the configuration: TOKEN X\n" in (found.hint or "")
 
 
 def test_only_the_last_lines_are_told() -> None:

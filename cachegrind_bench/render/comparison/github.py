@@ -32,8 +32,8 @@ _LEVELS = {
 }
 
 
-def render(view: View, stream: TextIO) -> None:
-    """Write the annotations, worst first, and last the verdict."""
+def render(view: View, stream: TextIO, *, brief: bool = False) -> None:
+    """Write the annotations, worst first, and last the verdict; if `brief`, that only where no benchmark has told it."""
     for level in ("error", "warning", "notice"):
         rows = [row for row in view.rows if _LEVELS.get(row.state) == level]
         room = _MOST - (level == "notice")
@@ -41,6 +41,8 @@ def render(view: View, stream: TextIO) -> None:
         stream.writelines(command(level, f"{row.state.value}: {row.id}", _message(row, view)) for row in shown)
         if len(shown) < len(rows):
             stream.write(command(level, "cg-bench", f"{len(rows) - len(shown)} more benchmarks like these"))
+    if brief and any(row.state in _LEVELS for row in view.rows):
+        return
     notices = "".join(f" ({notice})" for notice in view.notices)
     level = _LEVELS.get(view.verdict, "notice")
     told = any(_LEVELS.get(row.state) == level for row in view.rows)  # once is enough
