@@ -29,8 +29,8 @@ AGENT = f"cachegrind-bench/{__version__}"
 LONGEST_BODY = 65_536
 _TIMEOUT_S = 30
 _TRIES = 5
-# In all: a job must not wait for an hour for the sake of a comment.
-_LONGEST_WAIT_S = 300.0
+# Each time: a job must not wait for an hour for the sake of a comment.
+_LONGEST_WAIT_S = 60.0
 _STATUSES = [429, 500, 502, 503, 504]
 _METHODS = frozenset({"GET", "POST", "PATCH", "DELETE"})
 _CHUNK = 1 << 16
@@ -40,7 +40,7 @@ _BOT = "github-actions[bot]"
 class ApiError(UsageError):
     """GitHub did not do what it was asked; `status` is that of HTTP, 0 if it was not reached."""
 
-    def __init__(self, message: str, *, status: int, hint: str | None = None) -> None:
+    def __init__(self, message: str, *, status: int = 0, hint: str | None = None) -> None:
         super().__init__(message, hint=hint)
         self.status = status
 
@@ -96,7 +96,7 @@ class Issue:
 class Patience:
     """How long to wait when GitHub asks to, or fails: seconds after a secondary rate limit, and the first pause otherwise."""
 
-    secondary_s: float = 60.0
+    secondary_s: float = 30.0
     backoff_s: float = 1.0
 
 
@@ -176,15 +176,22 @@ class Client:
             raise _too_large(artifact, most)
         data = bytearray()
         with _telling(f"fetch the artifact {artifact.name}"), self._session() as session:
-            # The answer leads to a store elsewhere, where requests does not show the token.
             headers = {"Authorization": f"Bearer {self._token}", "Accept": "application/vnd.github+json"}
-            with session.get(address, headers=headers, stream=True, timeout=_TIMEOUT_S) as answer:
+            # Without an `auth` of ours, what a .netrc has for a host would replace the token, or be shown to the store.
+            options: dict[str, Any] = {
+                "auth": _as_it_is,
+                "stream": True,
+                "timeout": _TIMEOUT_S,
+                "allow_redirects": False,
+            }
+            with session.get(address, headers=headers, **options) as answer:
+                place = answer.headers.get("Location", "")
+                if not answer.is_redirect or not place.startswith(("https://", "http://")):
+                    raise _no_artifact(artifact, answer.status_code)
+            # The answer leads to a store elsewhere, which must not see the token.
+            with session.get(place, **options) as answer:
                 if answer.status_code != requests.codes.ok:
-                    raise ApiError(
-                        f"cannot fetch the artifact {artifact.name}: HTTP status {answer.status_code}",
-                        status=answer.status_code,
-                        hint="the job needs 'permissions: actions: read'",
-                    )
+                    raise _no_artifact(artifact, answer.status_code)
                 for chunk in answer.iter_content(_CHUNK):
                     data += chunk
                     if len(data) > most:
@@ -266,6 +273,15 @@ class Client:
         )
 
 
+def _as_it_is(request: requests.PreparedRequest) -> requests.PreparedRequest:
+    return request
+
+
+def _no_artifact(artifact: Artifact, status: int) -> ApiError:
+    hint = "the job needs 'permissions: actions: read'"
+    return ApiError(f"cannot fetch the artifact {artifact.name}: HTTP status {status}", status=status, hint=hint)
+
+
 def _too_large(artifact: Artifact, most: int) -> ApiError:
     return ApiError(f"the artifact {artifact.name} is too large: more than {most} bytes", status=0)
 
@@ -309,7 +325,7 @@ def _issue(found: Any) -> Issue:
 def _telling(what: str) -> Generator[None]:
     """Turn what goes wrong inside into ApiError: GitHub could not `what`."""
     import requests
-    from github import GithubException
+    from github import BadAttributeException, GithubException
     from urllib3.exceptions import HTTPError
 
     try:
@@ -325,7 +341,15 @@ def _telling(what: str) -> Generator[None]:
         ) from error
     except (requests.RequestException, HTTPError, OSError) as error:
         raise ApiError(f"GitHub did not {what}: {error}", status=0) from error
-    except (KeyError, TypeError, ValueError, AttributeError, AssertionError, RuntimeError) as error:
+    except (
+        BadAttributeException,
+        KeyError,
+        TypeError,
+        ValueError,
+        AttributeError,
+        AssertionError,
+        RuntimeError,
+    ) as error:
         raise ApiError(f"GitHub did not {what}: its answer makes no sense ({error})", status=0) from error
 
 

@@ -87,8 +87,8 @@ class Event:
 
     @property
     def run_url(self) -> str:
-        """The page of this run of the workflow."""
-        return f"{self.server_url}/{self.repository}/actions/runs/{self.run_id}"
+        """The page of this run of the workflow, or of the one that measured."""
+        return f"{self.server_url}/{self.repository}/actions/runs/{self.run_id if self.run is None else self.run.id}"
 
 
 def read_event(environ: Mapping[str, str]) -> Event:
@@ -157,15 +157,16 @@ def _pull(payload: Node, repository: str) -> Pull:
 
 def _run(payload: Node) -> MeasuringRun:
     run = payload.get("workflow_run")
-    home = run.get("head_repository")
+    home = run.get("head_repository")  # null once the fork was deleted
+    gone = home.is_null()
     return MeasuringRun(
         id=run.get("id").count(),
         workflow=run.get("name").optional_text() or "",
         event=run.get("event").text(),
         head_sha=_sha(run.get("head_sha")),
         head_branch=run.get("head_branch").optional_text() or "",
-        owner=home.get("owner").get("login").text(),
-        repository=home.get("full_name").text(),
+        owner="" if gone else home.get("owner").get("login").text(),
+        repository="" if gone else home.get("full_name").text(),
     )
 
 

@@ -103,9 +103,8 @@ def _is_over(issue: Issue) -> bool:
 def _title(finding: Finding) -> str:
     change = f" {stories.size(finding)}" if stories.has_size(finding) else ""
     # A title is text, yet @name in it would still call somebody.
-    return shortened(plain(f"{finding.benchmark}{change}: {finding.kind.value}"), _LONGEST_TITLE).replace(
-        "@", "@\u200b"
-    )
+    told = plain(f"{finding.benchmark}{change}: {finding.kind.value}").replace("@", "@\u200b")
+    return shortened(told, _LONGEST_TITLE)
 
 
 def _body(finding: Finding, page: str) -> str:

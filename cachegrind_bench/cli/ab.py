@@ -5,6 +5,7 @@ from __future__ import annotations
 import os
 import sys
 from contextlib import ExitStack
+from dataclasses import replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -13,6 +14,7 @@ import click
 from cachegrind_bench.cli import output
 from cachegrind_bench.cli.comparing import check_files, deliver, detail_options, exit_code, report, wanted_of
 from cachegrind_bench.cli.configured import configured_benchmarks
+from cachegrind_bench.cli.differing import same_program
 from cachegrind_bench.cli.gating import gate_options, gates_of
 from cachegrind_bench.cli.inputs import open_result_file, size_limit_option
 from cachegrind_bench.cli.measuring import id_option, repetition_options
@@ -128,6 +130,7 @@ def _compared(
     from cachegrind_bench.compare.comparison import compare
 
     comparison = compare(base.result, candidate.result, gates)
+    comparison = replace(comparison, remarks=same_program(comparison))
     return report(comparison, base.profile, candidate.profile, wanted=wanted_of(options), rows=0, names=names)
 
 

@@ -63,8 +63,13 @@ def again(event: Event, comparison: Comparison, text: str | None, identity: str 
         lines.append(f"cg-bench run -o candidate.json{words}")
         lines.append("cg-bench diff base.json candidate.json")
     else:
+        lines += (
+            [f"git checkout {head[:12]}{'  # then build it, and:' if words else ''}"] if _SHA.fullmatch(head) else []
+        )
         lines.append(f"cg-bench run{words}")
-    code = "\n".join(line[:_LONGEST_COMMAND].replace("`", "'").replace("\n", " ") for line in lines)
+    if any(len(line) > _LONGEST_COMMAND for line in lines):  # cut short, a command would be another one
+        lines = ["# the command is too long to be shown: see the workflow"]
+    code = "\n".join(line.replace("`", "'").replace("\n", " ") for line in lines)
     url = event.run_url if re.fullmatch(r"https?://[\w.:/-]+", event.run_url, re.ASCII) else None
     link = f" · [the job's log]({url})" if url and event.run_id else ""
     return (

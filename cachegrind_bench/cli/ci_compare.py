@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+import re
 from contextlib import ExitStack
 from dataclasses import replace
 from pathlib import Path
@@ -34,7 +35,7 @@ from cachegrind_bench.cli.ci_job import (
 )
 from cachegrind_bench.cli.ci_profiles import unexplained, with_profiles
 from cachegrind_bench.cli.configured import configured_benchmarks
-from cachegrind_bench.cli.differing import code_of, compared
+from cachegrind_bench.cli.differing import code_of, compared, same_program
 from cachegrind_bench.cli.gating import fail_on_option, gate_options, gates_of
 from cachegrind_bench.cli.inputs import DEFAULT_LIMIT, open_result_file
 from cachegrind_bench.cli.sides import Side, Sides, no_side
@@ -94,6 +95,9 @@ def command(folder: str, baseline: str, store: str, token: str | None, **options
         if token and options["artifact"] and unexplained(made):
             base = with_profiles(base, client(event, token), options["artifact"])
             made = compared(base, candidate, gates, _DETAILS, wanted=wanted)
+        if event.run is None and baseline == "ab" and (remarks := same_program(made.comparison)):
+            base = replace(base, remarks=(*base.remarks, *remarks))
+            made = compared(base, candidate, gates, _DETAILS, wanted=wanted)
         if not base.missing:
             (place / BASE).write_bytes(_bytes(base.file, wanted))
     end = failures(made.comparison) + again(event, made.comparison, options["text"], options["identity"])
@@ -109,9 +113,20 @@ def command(folder: str, baseline: str, store: str, token: str | None, **options
     set_outputs(os.environ, _outputs(made, base, folder))
     with group("The comparison"):
         output.write(made.text("table"))
-    output.write(made.text("github", brief=True))
-    if base.missing:  # a green job may not hide it
-        annotate("warning", base.remarks[0])
+    if event.run is None:  # else the job that measured has told it
+        _annotate(made, event, base, required=options["require_baseline"])
+
+
+def _annotate(made: Report, event: Event, base: Side, *, required: bool) -> None:
+    """Tell what matters where it is seen beside the job. A green job may not hide that nothing was compared."""
+    commit = made.comparison.candidate.commit
+    text = made.text("github", brief=True)
+    if event.accepts(None if commit is None else commit.sha):  # the job is green
+        text = re.sub("^::error ", "::warning ", text, flags=re.MULTILINE)
+    output.write(text)
+    if base.missing:
+        why = " (require-baseline: true)" if required else ""
+        annotate("error" if required else "warning", f"{base.remarks[0]}{why}")
 
 
 def _ids(result: Result, text: str | None) -> Callable[[str], bool]:
@@ -131,7 +146,8 @@ def _base(event: Event, result: Result, place: Path, stack: ExitStack, *, baseli
     from cachegrind_bench.vcs.revisions import Repository
 
     if (place / BASE).exists():
-        return Side(name="base", file=stack.enter_context(open_result_file(str(place / BASE))))
+        name = (event.pull.base_ref if event.pull is not None else event.default_branch) or "the base"
+        return Side(name=name, file=stack.enter_context(open_result_file(str(place / BASE))))
     if event.run is not None:
         return no_side("base", result, ("no baseline: the measuring job found none",))
     if baseline == "ab":

@@ -8,7 +8,6 @@ from itertools import islice
 from typing import TYPE_CHECKING
 
 from cachegrind_bench.ci.artifact import BASE, MOST_SENT, RESULT, unpack
-from cachegrind_bench.cli.ci_job import say
 from cachegrind_bench.compare.verdict import State
 from cachegrind_bench.errors import CgBenchError
 
@@ -44,16 +43,18 @@ def with_profiles(base: Side, api: Client, artifact: str) -> Side:
         ours = (item for item in recent if item.own and item.sha == commit.sha)
         found = max(ours, key=lambda item: item.age, default=None)
         if found is None:
-            say(f"no artifact {artifact} of the base, so its functions are not known")
-            return base
+            return _told(base, f"no artifact {artifact} of its run is left")
         files = unpack(api.download(found, MOST_SENT), found.name, {RESULT: True, BASE: False})
         source = open_result(io.BytesIO(files[RESULT]), found.name)
         benchmarks = tuple(_joined(item, base.file, source) for item in base.file.result.benchmarks)
         data = encode(replace(base.file.result, benchmarks=benchmarks))
         return replace(base, file=open_result(io.BytesIO(data), base.file.name))
     except CgBenchError as error:
-        say(f"the functions of the base are not known: {error.message}")
-        return base
+        return _told(base, error.message)
+
+
+def _told(base: Side, why: str) -> Side:
+    return replace(base, remarks=(*base.remarks, f"the base's functions are not known, so none is named: {why}"))
 
 
 def _joined(stored: Benchmark, base: ResultFile, source: ResultFile) -> Benchmark:

@@ -124,11 +124,11 @@ def _pull_of_measuring_run(event: Event, api: Client) -> int | None:
     A fork's commit is not looked up in the base repository, which does not have it.
     """
     run = event.run
-    if run is None or not run.head_branch:
+    if run is None:
         return None
     found = [
         pull
-        for pull in api.open_pulls(run.owner, run.head_branch)
+        for pull in (api.open_pulls(run.owner, run.head_branch) if run.owner and run.head_branch else ())
         if pull.head_sha == run.head_sha and pull.head_repository == run.repository
     ]
     if len(found) == 1:

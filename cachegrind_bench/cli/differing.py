@@ -13,7 +13,13 @@ if TYPE_CHECKING:
 
     from cachegrind_bench.cli.comparing import Report
     from cachegrind_bench.cli.sides import Side
+    from cachegrind_bench.compare.comparison import Comparison
     from cachegrind_bench.compare.gates import Gates
+
+_SAME = (
+    "both commits gave exactly the same counts: if what they run is installed from elsewhere, the same was measured twice; "
+    "a set-up command of the suite installs or builds what belongs to each commit"
+)
 
 
 def compared(
@@ -29,7 +35,9 @@ def compared(
 
     before, after = base.file, candidate.file
     comparison = replace(
-        compare(before.result, after.result, gates, wanted=wanted), remarks=(*base.remarks, *candidate.remarks)
+        compare(before.result, after.result, gates, wanted=wanted),
+        remarks=(*base.remarks, *candidate.remarks),
+        without_base=base.missing,
     )
     names = base.name, candidate.name
     return report(
@@ -44,3 +52,13 @@ def code_of(made: Report, base: Side, *, require_baseline: bool) -> int:
     """
     code = exit_code(made.comparison)
     return FINE if base.missing and not require_baseline and code == NotComparableError.exit_code else code
+
+
+def same_program(comparison: Comparison) -> tuple[str, ...]:
+    """Return a remark if two different commits gave exactly the same counts, as they do when neither was really measured."""
+    base, candidate = comparison.base.commit, comparison.candidate.commit
+    if base is None or candidate is None or base.sha == candidate.sha or not comparison.compared:
+        return ()
+    if any(item.change is None or item.change.base != item.change.candidate for item in comparison.differences):
+        return ()
+    return (_SAME,)

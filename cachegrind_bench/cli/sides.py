@@ -146,6 +146,8 @@ class Sides:
             runs = Runs(store, candidate)
             choice = choose(self._line(wanted.sha, shas, runs, itself=itself), runs.of, candidate)
             passed_over = _passed_over(choice, candidate, runs)
+            choice, failed = _without_failed(choice)
+            passed_over += failed
             if not choice.pieces:
                 where = "" if itself else f"{_told(wanted)} or "
                 which = f"{where}the {MOST_ANCESTORS} commits before {_told(wanted) if itself else 'it'}"
@@ -199,6 +201,19 @@ def _far_back(choice: Choice, shas: Sequence[str], wanted: _Wanted, *, first: in
     for distance, names in sorted(further.items()):
         more = f" and {len(names) - _SHOWN} more" if len(names) > _SHOWN else ""
         yield f"the baseline of {', '.join(names[:_SHOWN])}{more} is {place(distance)}"
+
+
+def _without_failed(choice: Choice) -> tuple[Choice, list[str]]:
+    """Leave out what failed there, and say so: it is no fault of a candidate that works."""
+    from cachegrind_bench.model.result import Status
+
+    well = {name: piece for name, piece in choice.pieces.items() if piece.point.status is Status.OK}
+    failed = sorted(choice.pieces.keys() - well.keys())
+    if not failed:
+        return choice, []
+    more = f" and {len(failed) - _SHOWN} more" if len(failed) > _SHOWN else ""
+    told = f"no baseline of {', '.join(failed[:_SHOWN])}{more}: failed there as well as before"
+    return replace(choice, pieces=well), [told]
 
 
 def _passed_over(choice: Choice, candidate: Result, runs: Runs) -> list[str]:

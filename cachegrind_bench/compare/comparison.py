@@ -37,7 +37,7 @@ class Comparison:
     """Everything a comparison found, worst first.
 
     `rescored` names the cost models that were replaced by `model`, `unused` the gates whose pattern fits no benchmark;
-    `remarks` say where base and candidate come from.
+    `remarks` say where base and candidate come from; `without_base` tells that a base was searched and not found.
     """
 
     base: Result
@@ -48,6 +48,7 @@ class Comparison:
     rescored: tuple[str, ...]
     unused: tuple[str, ...] = ()
     remarks: tuple[str, ...] = ()
+    without_base: bool = False
 
     @property
     def verdict(self) -> State:

@@ -14,13 +14,16 @@ if TYPE_CHECKING:
     from cachegrind_bench.render.report import Report
 
 _SPECIAL = re.compile(r"([\\`*_{}\[\]()#+!|~@:$-]|(?<=www)\.)", re.IGNORECASE)
+# What GitHub makes a reference of without any sign.
+_REFERENCE = re.compile(r"\b(GH)(?=\\?-[0-9])", re.IGNORECASE)
 
 
 def escape(text: str) -> str:
     """Return text that renders as itself: no emphasis, link, mention, formula, table cell or HTML."""
     text = text.replace("&", "&amp;").replace("<", "&lt;").replace(">", "&gt;")
     # A zero-width space keeps GitHub from reading @name and #1 in spite of the backslash.
-    return _SPECIAL.sub(r"\\\1", text).replace("\\@", "@\u200b").replace("\\#", "#\u200b")
+    text = _SPECIAL.sub(r"\\\1", text).replace("\\@", "@\u200b").replace("\\#", "#\u200b")
+    return _REFERENCE.sub("\\1\u200b", text)
 
 
 def render(report: Report, stream: TextIO) -> None:

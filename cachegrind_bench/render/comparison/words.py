@@ -14,7 +14,7 @@ from cachegrind_bench.compare.verdict import STILL, Cause, State
 from cachegrind_bench.model.result import Status
 from cachegrind_bench.render.demangling import demangled
 from cachegrind_bench.render.numbers import change as change_text
-from cachegrind_bench.render.numbers import exact_percent, grouped, percent
+from cachegrind_bench.render.numbers import counted, exact_percent, grouped, percent
 
 if TYPE_CHECKING:
     from collections.abc import Mapping
@@ -232,6 +232,8 @@ def headline(comparison: Comparison, details: Mapping[str, Details]) -> str:
     total = len(comparison.differences)
     if not total:
         return "not comparable: neither side has a benchmark to compare"
+    if comparison.without_base and comparison.verdict is State.NEW:
+        return f"no baseline: nothing was compared, {counted(total, 'benchmark')} measured"
     worst = comparison.differences[0]
     parts = [_about(worst, comparison, details)]
     if total > 1:
