@@ -20,7 +20,8 @@ from cachegrind_bench.render.trend import stories
 if TYPE_CHECKING:
     from collections.abc import Sequence
 
-    from cachegrind_bench.ci.api import Client, Issue
+    from cachegrind_bench.ci.api import Client
+    from cachegrind_bench.ci.values import Issue
     from cachegrind_bench.history.values import Finding
 
 LABEL = "cg-bench"

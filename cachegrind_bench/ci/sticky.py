@@ -9,10 +9,11 @@ import hashlib
 from enum import StrEnum
 from typing import TYPE_CHECKING
 
-from cachegrind_bench.ci.api import ApiError
+from cachegrind_bench.ci.values import ApiError
 
 if TYPE_CHECKING:
-    from cachegrind_bench.ci.api import Client, Comment
+    from cachegrind_bench.ci.api import Client
+    from cachegrind_bench.ci.values import Comment
 
 _FORBIDDEN, _GONE = 403, 404
 _JOB_TOKEN = "github-actions[bot]"  # noqa: S105 - its owner's name

@@ -33,6 +33,8 @@ from cachegrind_bench.cli.ci_job import (
     use_token,
 )
 from cachegrind_bench.cli.inputs import open_result_file
+from cachegrind_bench.cli.storedruns import Runs
+from cachegrind_bench.cli.storing import named_store
 from cachegrind_bench.errors import CgBenchError, MeasurementError, UsageError
 from cachegrind_bench.render.markdown import escape
 from cachegrind_bench.render.names import plain
@@ -148,10 +150,12 @@ def store_command(folder: str, store: str, token: str | None) -> None:
     path, url = data(folder) / RESULT, history(store)
     with open_result_file(str(path)) as opened:
         _check_commit(opened.result, event)
+        result = opened.result
     missing = read_missing(folder)
     if missing is not None:
         annotate("warning", f"stored, but {missing}")
     use_token(event, token)
+    _check_others(result, url)
     status, told = own_command(["history", "add", *(["--store", url] if url else []), str(path)], Path.cwd())
     if status != _FINE:
         hint = "for a branch of git the job needs 'permissions: contents: write'"
@@ -209,6 +213,28 @@ def _directory(config: str | None) -> Path:
             f"config: {config!r} is no file named {' or '.join(_CONFIGURATIONS)}", hint="'cg-bench init' writes one"
         )
     return path.parent.absolute()
+
+
+def _check_others(result: Result, url: str) -> None:
+    """Warn if the history has other counts of the same: then several programs share a name, and none has a true baseline."""
+    if result.commit is None:
+        return
+    with named_store(url or None) as store:
+        known = [point for run in Runs(store).of(result.commit.sha) for point in run.points]
+    counts = {(item.id, item.key): item.counts for item in result.benchmarks if item.counts is not None}
+    other = sorted(
+        {
+            point.id
+            for point in known
+            if point.counts is not None and counts.get((point.id, point.key)) not in (None, point.counts)
+        }
+    )
+    if other:
+        annotate(
+            "warning",
+            f"this commit is stored already with other counts of {', '.join(other[:5])}: if a matrix measures several programs "
+            "under one name, give each an id or a store of its own; if it is one program, 'cg-bench verify' finds what differs",
+        )
 
 
 def _check_commit(result: Result, event: Event) -> None:

@@ -29,7 +29,7 @@ def base_commit(
         return name, merged
     if event.accepts(head) and not branch:
         return name, head
-    end = repository.fetch_branch(name)
+    end = repository.fetch_branch(name, _elsewhere(event, repository))
     if end is None:
         raise MeasurementError(f"the branch {name} could not be fetched to compare with", hint=_DEEPER)
     base = end if tip else repository.merge_base(head, end)
@@ -57,6 +57,16 @@ def commit_to_measure(event: Event, repository: Repository) -> str:
             raise MeasurementError(f"there is no commit before {head[:12]} to compare with")
         wanted = before
     return _fetched(repository, wanted)
+
+
+def _elsewhere(event: Event, repository: Repository) -> str | None:
+    """Return the address of the event's repository if the checkout is of another at the same GitHub, as of a fork."""
+    remotes = repository.remotes()
+    address = repository.address(remotes[0]) if remotes else ""
+    if not address.startswith(f"{event.server_url}/"):
+        return None
+    project = address.removeprefix(f"{event.server_url}/").removesuffix("/").removesuffix(".git")
+    return None if project.lower() == event.repository.lower() else f"{event.server_url}/{event.repository}"
 
 
 def _fetched(repository: Repository, sha: str) -> str:

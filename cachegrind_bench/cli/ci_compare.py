@@ -210,7 +210,7 @@ def _outputs(made: Report, base: Side, folder: str) -> dict[str, str]:
         "score": str(sum(scores)) if scores else "",
         "regressions": str(counts.get(State.REGRESSION, 0)),
         "improvements": str(counts.get(State.IMPROVEMENT, 0)),
-        "max-regression": f"{max(0.0, worst) * 100:.4g}%",
+        "max-regression": f"{max(0.0, worst) * 100:.3f}".rstrip("0").rstrip(".") + "%",
         "comparable": str(bool(moved) and not any(counts.get(state) for state in unsure)).lower(),
         "baseline-sha": commit.sha if commit is not None and not base.missing else "",
         "result-path": str(data(folder) / RESULT),

@@ -128,17 +128,24 @@ class Repository:
         if self.is_shallow():
             self._deepened(ask, enough)
 
-    def fetch_branch(self, name: str) -> str | None:
+    def address(self, remote: str) -> str:
+        """Return where a remote is; empty if it is nowhere."""
+        done = try_git(("remote", "get-url", remote), self.cwd, self.environ)
+        return done.stdout.decode("utf-8", "replace").strip() if done.status == 0 else ""
+
+    def fetch_branch(self, name: str, place: str | None = None) -> str | None:
         """Return the commit of the branch of this name as the first remote has it now; None if it could not be fetched.
+
+        `place` is an address to ask instead of the remote.
 
         What is known of it here may be old, and a local branch of this name another one. Without a remote, the local one is
         meant. A shallow clone gets only the last commit.
         """
         remotes = self.remotes()
-        if not remotes:
+        if not remotes and place is None:
             return self.branch(name)
         own = f"{_OURS}/base/{name}"
-        done = self._get(remotes[0], f"+refs/heads/{name}:{own}")
+        done = self._get(place or remotes[0], f"+refs/heads/{name}:{own}")
         return self.commit(own) if done else None
 
     def fetch_commit(self, sha: str) -> str | None:

@@ -5,7 +5,8 @@
 #         (cg-bench.toml, made by "cg-bench init"), and on the default branch the right to push to that remote.
 # Change: the settings, by the environment or here. Build your program at the place that is marked.
 #
-#   BRANCH   the branch that is built; what git calls it if the CI checks out a branch
+#   BRANCH   the branch that is built; what git calls it if the CI checks out a branch. Of a pull request it must not be the
+#            one it goes to (Travis' TRAVIS_BRANCH is), nor a fork's that has the same name: it would be stored
 #   TARGET   the branch to compare with, which is also the one whose results are stored
 #   STORE    where the history is (docs/history.md): a git branch, files, a database
 #   OUT      folder for result.json and report.md, which are worth keeping as artifacts
@@ -20,6 +21,11 @@ REMOTE=${REMOTE:-origin}
 STORE=${STORE:-git:cg-bench-data@$REMOTE}
 OUT=${OUT:-cg-bench-out}
 PACKAGE=${PACKAGE:-cachegrind-bench}
+
+if [ "$BRANCH" = HEAD ]; then
+    echo "set BRANCH: this checkout is of a commit, so git does not know which branch is built" >&2
+    exit 2
+fi
 
 # What is missing is installed; an image that has both is quicker.
 if ! command -v valgrind >/dev/null; then

@@ -6,11 +6,14 @@ set -eu
 
 have() { command -v "$1" >/dev/null 2>&1; }
 
-if [ "$(id -u)" = 0 ]; then root=; else root=sudo; fi
+if [ "$(id -u)" = 0 ]; then root=; else root='sudo -n'; fi
 
-# Without what is only recommended, and without building the index of manual pages, which takes longer than all the rest.
+# Without what is only recommended, and, on machines that live for one job, without building the index of manual pages, which
+# takes longer than all the rest.
 install() {
-    if [ -e /var/lib/man-db/auto-update ]; then $root rm -f /var/lib/man-db/auto-update; fi
+    if [ "${RUNNER_ENVIRONMENT:-}" = github-hosted ] && [ -e /var/lib/man-db/auto-update ]; then
+        $root rm -f /var/lib/man-db/auto-update
+    fi
     # shellcheck disable=SC2086 # no word, or one
     $root env DEBIAN_FRONTEND=noninteractive apt-get -qq -o DPkg::Lock::Timeout=300 -o Dpkg::Use-Pty=0 \
         install --yes --no-install-recommends "$@" >/dev/null
