@@ -78,7 +78,7 @@ class Project:
         self.git("commit", "--quiet", "--message", message)
         return self.git("rev-parse", "HEAD")
 
-    def push(self, example: str = "pull-request.yml", **more: Any) -> act.Ran:
+    def push(self, example: str | Path = "pull-request.yml", **more: Any) -> act.Ran:
         """Push main, and run a workflow for that."""
         self.git("push", "--quiet", "origin", "main")
         payload = {"ref": "refs/heads/main", "after": self.git("rev-parse", "main"), "deleted": False}
