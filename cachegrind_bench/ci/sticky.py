@@ -99,6 +99,7 @@ def is_by(name: str, login: str) -> bool:
 
 
 def _ours(client: Client, number: int, mark: str) -> list[Comment]:
-    marked = [comment for comment in client.comments(number) if mark in comment.body]
+    # At its end: what stands before may come from anybody, another mark included.
+    marked = [comment for comment in client.comments(number) if comment.body.rstrip().endswith(mark)]
     login = author(client) if marked else ""
     return [comment for comment in marked if is_by(comment.author, login)]

@@ -32,6 +32,7 @@ from cachegrind_bench.cli.ci_job import (
     trust_workspace,
     use_token,
 )
+from cachegrind_bench.cli.configured import Configured
 from cachegrind_bench.cli.inputs import open_result_file
 from cachegrind_bench.cli.storedruns import Runs
 from cachegrind_bench.cli.storing import named_store
@@ -65,7 +66,10 @@ class _Steps(click.Group):
     def invoke(self, ctx: click.Context) -> Any:
         """Run a step; tell its error as an annotation and in the summary, too."""
         trust_workspace(os.environ)
+        configured = ctx.find_object(Configured)
         try:
+            if configured is not None and configured.error is not None:
+                raise configured.error
             return super().invoke(ctx)
         except CgBenchError as error:
             error.message = harmless(error.message)

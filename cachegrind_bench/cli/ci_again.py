@@ -38,10 +38,11 @@ def failures(comparison: Comparison) -> str:
     return "".join(parts)
 
 
-def again(event: Event, comparison: Comparison, text: str | None, identity: str | None) -> str:
+def again(event: Event, comparison: Comparison, text: str | None, identity: str | None, *, builds: bool) -> str:
     """Return how to do it again elsewhere, as Markdown that is folded, and where it was done.
 
-    Of a suite the commands are known that build it. A command was built by the job, so who does it again has to build it, too.
+    Of a suite that `builds`, the commands are known that do. Else the job has built it, or installed it, and who does it again
+    has to do so, too.
     """
     words = _words(text, identity)
     base, commit = comparison.base.commit, comparison.candidate.commit
@@ -54,17 +55,19 @@ def again(event: Event, comparison: Comparison, text: str | None, identity: str 
     lines += [f"cd {shlex.quote(plain(within))}"] if within != "." else []
     lines += [f"git fetch origin {head}"] if event.pull or event.run else []
     known = base is not None and _SHA.fullmatch(base.sha) and _SHA.fullmatch(head)
-    if base is not None and known and not words:
+    if base is not None and known and builds and not words:
         lines.append(f"cg-bench ab {base.sha[:12]} {head[:12]}")
     elif base is not None and known:
-        lines.append(f"git checkout {base.sha[:12]}  # then build it, and:")
+        lines.append(f"git checkout {base.sha[:12]}  # then build or install it, and:")
         lines.append(f"cg-bench run -o base.json{words}")
-        lines.append(f"git checkout {head[:12]}  # then build it, and:")
+        lines.append(f"git checkout {head[:12]}  # then build or install it, and:")
         lines.append(f"cg-bench run -o candidate.json{words}")
         lines.append("cg-bench diff base.json candidate.json")
     else:
         lines += (
-            [f"git checkout {head[:12]}{'  # then build it, and:' if words else ''}"] if _SHA.fullmatch(head) else []
+            [f"git checkout {head[:12]}{'' if builds else '  # then build or install it, and:'}"]
+            if _SHA.fullmatch(head)
+            else []
         )
         lines.append(f"cg-bench run{words}")
     if any(len(line) > _LONGEST_COMMAND for line in lines):  # cut short, a command would be another one
@@ -82,7 +85,10 @@ def _words(text: str | None, identity: str | None) -> str:
     """Return the options and the command that were measured, as for a shell; none for a suite."""
     if not text or not text.strip():
         return ""
-    words = [*(["--id", identity] if identity else []), "--", *shlex.split(text)]
+    try:
+        words = [*(["--id", identity] if identity else []), "--", *shlex.split(text)]
+    except ValueError:  # what was measured was no command, and said so
+        return ""
     return "".join(f" {shlex.quote(word)}" for word in words)
 
 

@@ -100,7 +100,8 @@ def command(folder: str, baseline: str, store: str, token: str | None, **options
             made = compared(base, candidate, gates, _DETAILS, wanted=wanted)
         if not base.missing:
             (place / BASE).write_bytes(_bytes(base.file, wanted))
-    end = failures(made.comparison) + again(event, made.comparison, options["text"], options["identity"])
+    builds = any(spec.setup for spec in configured_benchmarks())
+    end = failures(made.comparison) + again(event, made.comparison, options["text"], options["identity"], builds=builds)
     text = made.text("markdown", most=_MOST_CHARACTERS - _ROOM - len(end)) + end
     (Path(folder) / REPORT).write_text(text, encoding="utf-8")
     add_summary(os.environ, text)
@@ -114,19 +115,22 @@ def command(folder: str, baseline: str, store: str, token: str | None, **options
     with group("The comparison"):
         output.write(made.text("table"))
     if event.run is None:  # else the job that measured has told it
-        _annotate(made, event, base, required=options["require_baseline"])
+        _annotate(made, event, base, baseline=baseline, required=options["require_baseline"])
 
 
-def _annotate(made: Report, event: Event, base: Side, *, required: bool) -> None:
+def _annotate(made: Report, event: Event, base: Side, *, baseline: str, required: bool) -> None:
     """Tell what matters where it is seen beside the job. A green job may not hide that nothing was compared."""
     commit = made.comparison.candidate.commit
+    accepted = event.accepts(None if commit is None else commit.sha)
     text = made.text("github", brief=True)
-    if event.accepts(None if commit is None else commit.sha):  # the job is green
-        text = re.sub("^::error ", "::warning ", text, flags=re.MULTILINE)
+    if accepted:  # no regression fails this job
+        text = re.sub("^::error title=regression", "::warning title=regression", text, flags=re.MULTILINE)
     output.write(text)
     if base.missing:
-        why = " (require-baseline: true)" if required else ""
-        annotate("error" if required else "warning", f"{base.remarks[0]}{why}")
+        fails = required and not accepted
+        annotate("error" if fails else "warning", base.remarks[0] + " (require-baseline: true)" * fails)
+    for remark in same_program(made.comparison) if baseline == "ab" else ():
+        annotate("warning", remark)
 
 
 def _ids(result: Result, text: str | None) -> Callable[[str], bool]:

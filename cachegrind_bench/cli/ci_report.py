@@ -60,7 +60,8 @@ def comment_command(when: str, folder: str, token: str | None, artifact: str) ->
     event = read_event(os.environ)
     if when == _NEVER:
         return
-    text, verdict = (Path(folder) / REPORT).read_text("utf-8"), read_verdict(folder)
+    verdict = read_verdict(folder)
+    text = (Path(folder) / REPORT).read_text("utf-8")
     try:
         api = client(event, token)
         number = _pull_of_this_job(event, api) if event.run is None else _pull_of_measuring_run(event, api)

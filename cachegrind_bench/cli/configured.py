@@ -12,6 +12,8 @@ from typing import TYPE_CHECKING, cast
 
 import click
 
+from cachegrind_bench.errors import CgBenchError
+
 if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence
 
@@ -31,6 +33,7 @@ class Configured:
 
     command: str
     found: Configuration | None
+    error: CgBenchError | None = None  # for `ci`, whose errors are told by itself
 
     def defaults(self) -> Mapping[str, Mapping[str, object]]:
         """Return the defaults of the command, by the names of its options."""
@@ -52,7 +55,12 @@ def read_configured(words: Sequence[str]) -> Configured:
         # It may write, and what lies around may be what a pull request's job left there.
         return Configured(command=command, found=None)
     known = command in _COMMANDS and not {"-h", "--help"} & set(words[:2])
-    return Configured(command=command, found=_configuration() if known else None)
+    try:
+        return Configured(command=command, found=_configuration() if known else None)
+    except CgBenchError as error:
+        if command != "ci":
+            raise
+        return Configured(command=command, found=None, error=error)
 
 
 def configured_variables() -> tuple[str, ...]:

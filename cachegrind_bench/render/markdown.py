@@ -23,6 +23,11 @@ def escape(text: str) -> str:
     text = text.replace("&", "&amp;").replace("<", "&lt;").replace(">", "&gt;")
     # A zero-width space keeps GitHub from reading @name and #1 in spite of the backslash.
     text = _SPECIAL.sub(r"\\\1", text).replace("\\@", "@\u200b").replace("\\#", "#\u200b")
+    return unreferenced(text)
+
+
+def unreferenced(text: str) -> str:
+    """Return text of which GitHub makes no reference to an issue, as it does of GH-1."""
     return _REFERENCE.sub("\\1\u200b", text)
 
 

@@ -10,7 +10,7 @@
 #   TARGET   the branch to compare with, which is also the one whose results are stored
 #   STORE    where the history is (docs/history.md): a git branch, files, a database
 #   OUT      folder for result.json and report.md, which are worth keeping as artifacts
-#   PACKAGE  what pip installs: a fixed version makes surprises rarer
+#   PACKAGE  what pip installs: a fixed version makes surprises rarer; an address where pip does not find the name
 #
 # Exit codes: 0 fine, 1 a regression, 2 bad usage, 3 not comparable, 4 measuring failed.
 set -eu

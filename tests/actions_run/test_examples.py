@@ -59,7 +59,7 @@ def test_a_push_is_stored_a_regression_fails_and_is_commented_and_another_change
     assert second.summary.startswith("### ❌ regression")
     (comment,) = project.comments()
     assert comment.startswith("### ❌ regression\\: count score ")
-    assert f"cg-bench ab {found['baseline-sha'][:12]}" in comment
+    assert f"git checkout {found['baseline-sha'][:12]}" in comment
     assert len(project.stored()) == 1
     assert re.findall("Failure - Main (.*) \\[", second.log)[0] == "Gate"  # the last step: all else was done
 

@@ -54,5 +54,5 @@ def test_from_nothing_to_a_gated_repository(project: Project, tmp_path: Path) ->
     assert any(line.startswith("::error title=regression") for line in requested.annotations)
     (comment,) = project.comments()
     assert comment.startswith("### ❌ regression")
-    assert "cg-bench ab" in comment
+    assert "cg-bench diff base.json candidate.json" in comment
     assert sorted(project.artifact("cg-bench-result-")) == ["base.json", "result.json"]

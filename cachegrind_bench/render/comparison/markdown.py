@@ -6,7 +6,7 @@ import html
 from typing import TYPE_CHECKING
 
 from cachegrind_bench.compare.verdict import State
-from cachegrind_bench.render.markdown import escape, table
+from cachegrind_bench.render.markdown import escape, table, unreferenced
 from cachegrind_bench.render.names import shortened
 
 if TYPE_CHECKING:
@@ -50,7 +50,8 @@ def render(view: View, stream: TextIO, *, most: int = MOST_CHARACTERS) -> None:
 
 
 def _head(view: View) -> str:
-    lines = [f"### {_SIGNS[view.verdict]} {_cut(view.headline, 3000)}", ""]
+    sign = "⚠️" if view.headline.startswith("no baseline") else _SIGNS[view.verdict]
+    lines = [f"### {sign} {_cut(view.headline, 3000)}", ""]
     lines += [f"> ⚠️ {_cut(notice, 500)}\n" for notice in view.notices[:_MOST_ROWS]]
     shown = view.rows[:_MOST_ROWS]
     if shown:
@@ -79,6 +80,7 @@ def _fold(summary: str, content: str) -> str:
     title = html.escape(shortened(summary, _LONGEST_NAME))
     for sign in ("@", "#", ":", "www"):  # that make a mention, a reference or an address of what follows
         title = title.replace(sign, f"{sign}\u200b")
+    title = unreferenced(title)
     return f"\n<details><summary>{title}</summary>\n\n{content}\n</details>\n"
 
 
