@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import contextlib
+import os
 from dataclasses import dataclass, field, replace
 from datetime import UTC, datetime
 from pathlib import Path
@@ -127,7 +128,12 @@ class CommandLine(Protocol):
 def cg_bench(capsys: pytest.CaptureFixture[str]) -> CommandLine:
     def run(*arguments: str) -> Told:
         capsys.readouterr()
-        code = main.run(arguments)
+        before = dict(os.environ)
+        try:
+            code = main.run(arguments)
+        finally:  # what a command sets for the programs it starts, it sets for itself
+            os.environ.clear()
+            os.environ.update(before)
         captured = capsys.readouterr()
         return Told(code, captured.out, captured.err)
 

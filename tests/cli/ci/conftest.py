@@ -1,0 +1,60 @@
+"""What the tests of the steps share: a job, and GitHub's stand-in."""
+
+from __future__ import annotations
+
+import os
+import shutil
+from itertools import count
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+import pytest
+
+from cachegrind_bench.ci import api as ci_api
+from cachegrind_bench.ci.api import Patience
+from tests import github_stub
+from tests.cli.ci.job import TOKEN, Job
+from tests.github_stub import BOT, Stub, Token
+from tests.unit.repositories import PATH, Repository, git_environment
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator
+
+    from tests.cli.conftest import CommandLine
+
+
+@pytest.fixture(scope="module")
+def server() -> Iterator[Stub]:
+    with github_stub.serve() as found:
+        yield found
+
+
+@pytest.fixture
+def stub(server: Stub, monkeypatch: pytest.MonkeyPatch) -> Iterator[Stub]:
+    """Return the one stand-in of these tests, with nothing in it."""
+    for name in ("HTTP_PROXY", "http_proxy", "ALL_PROXY", "all_proxy"):
+        monkeypatch.delenv(name, raising=False)
+    for kept in (server.tokens, server.repositories, server.violations, server.requests, server._events):
+        kept.clear()
+    server._ids = count(101)
+    server.tokens[TOKEN] = Token(BOT, {"actions": "read", "issues": "write", "pull-requests": "write"})
+    yield server
+    assert server.violations == []
+
+
+@pytest.fixture
+def job(tmp_path: Path, stub: Stub, cg_bench: CommandLine, monkeypatch: pytest.MonkeyPatch) -> Job:
+    monkeypatch.setattr(ci_api, "Patience", lambda: Patience(secondary_s=0.01, backoff_s=0.001))
+    return Job(tmp_path, stub, cg_bench, monkeypatch)
+
+
+@pytest.fixture
+def repository(job: Job) -> Repository:
+    if shutil.which("git", path=PATH) is None:
+        pytest.skip("no git")
+    found = Repository(job.root / "repository", git_environment(job.root))
+    for name, value in found.environ.items():
+        job.monkeypatch.setenv(name, value)
+    job.monkeypatch.setenv("PATH", os.pathsep.join([str(Path(shutil.which("python3") or "/usr/bin/x").parent), PATH]))
+    job.monkeypatch.chdir(found.path)
+    return found

@@ -1,0 +1,87 @@
+"""What a job has to do, as its first step finds out."""
+
+from __future__ import annotations
+
+import stat
+from pathlib import Path
+
+import pytest
+
+from tests.cli.ci.job import Job, noted
+
+
+def test_a_pull_request_is_planned_and_a_folder_made_for_it(job: Job) -> None:
+    told = job.pull_request().step("plan", "--index", "0")
+    assert (told.code, told.err) == (0, "")
+    found = job.outputs
+    folder = Path(found.pop("folder"))
+    assert (folder / "artifact").is_dir()
+    assert stat.S_IMODE(folder.stat().st_mode) == 0o700
+    assert {
+        name: found[name] for name in ("measure", "collect", "compare", "comment", "store", "trend", "hold", "base")
+    } == {
+        "measure": "true",
+        "collect": "",
+        "compare": "true",
+        "comment": "true",
+        "store": "false",
+        "trend": "false",
+        "hold": "verdict",
+        "base": "",
+    }
+    assert found["artifact"].startswith("cg-bench-result-benchmarks-0")
+    assert "pull_request: measure, compare, comment" in told.out
+
+
+@pytest.mark.parametrize("repo", ["contributor/prog", None])
+def test_for_a_fork_no_comment_is_planned_and_its_data_is_left(job: Job, repo: str | None) -> None:
+    assert job.pull_request(repo=repo).step("plan").code == 0
+    assert (job.outputs["comment"], job.outputs["store"], job.outputs["measure"]) == ("false", "false", "true")
+    assert job.outputs["artifact"]
+
+
+def test_after_another_workflow_its_artifacts_are_collected_and_nothing_is_measured(job: Job) -> None:
+    assert job.workflow_run().step("plan").code == 0
+    found = job.outputs
+    assert (found["measure"], found["collect"], found["comment"]) == ("false", "42", "true")
+    assert (found["store"], found["artifact"], found["hold"]) == ("false", "", "nothing")
+
+
+def test_after_a_push_there_is_nothing_to_comment_on_and_that_is_told(job: Job) -> None:
+    told = job.workflow_run(event="push").step("plan")
+    assert (told.code, job.outputs["collect"], job.outputs["comment"]) == (0, "", "false")
+    (notice,) = noted(told, "notice")
+    assert "nothing to comment on: what was measured is a push" in notice
+    assert "nothing to do" in told.out
+
+
+def test_pull_request_target_is_refused_for_all_to_see(job: Job) -> None:
+    job.pull_request()
+    job.monkeypatch.setenv("GITHUB_EVENT_NAME", "pull_request_target")
+    told = job.step("plan")
+    assert told.code == 2
+    assert "pull_request_target is not supported" in told.err
+    assert any("pull_request_target is not supported" in each for each in noted(told, "error"))
+    assert "pull\\_request\\_target is not supported" in job.summary
+    assert job.outputs == {}
+
+
+def test_outside_of_a_job_it_is_said_what_to_use(job: Job) -> None:
+    job.monkeypatch.delenv("GITHUB_EVENT_NAME")
+    told = job.step("plan")
+    assert told.code == 2
+    assert "this is no job of GitHub Actions" in told.err
+
+
+@pytest.mark.parametrize("name", ["../x", "x.toml", "\n::error::x/cg-bench.toml", "cg-bench.toml"])
+def test_a_configuration_that_is_none_is_told_without_what_its_name_would_do(job: Job, name: str) -> None:
+    told = job.step("plan", "--config", name)
+    assert told.code == 2
+    assert len(noted(told)) == 1
+
+
+def test_commands_run_where_the_configuration_is(job: Job) -> None:
+    (job.root / "sub").mkdir()
+    (job.root / "sub" / "cg-bench.toml").write_text("")
+    assert job.step("plan", "--config", "sub/cg-bench.toml").code == 0
+    assert job.outputs["directory"] == str(job.root / "sub")
