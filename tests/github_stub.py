@@ -163,6 +163,12 @@ class Stub:
         self._ids = count(101)
         self._lock = threading.RLock()  # callbacks and tests change the state while it is being asked for
 
+    def clear(self) -> None:
+        """Forget everything, so that a server may be used for many tests."""
+        for kept in (self.tokens, self.repositories, self.violations, self.requests, self._events):
+            kept.clear()
+        self._ids = count(101)
+
     # What tests fill it with.
 
     def repository(self, name: str, *, private: bool = True) -> Repository:

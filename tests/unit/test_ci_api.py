@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import time
-from itertools import count, islice
+from itertools import islice
 from typing import TYPE_CHECKING, Any
 
 import pytest
@@ -33,9 +33,7 @@ def stub(server: Stub, monkeypatch: pytest.MonkeyPatch) -> Iterator[Stub]:
     """Return the one stand-in of these tests, with nothing in it."""
     for name in ("HTTP_PROXY", "http_proxy", "ALL_PROXY", "all_proxy"):
         monkeypatch.delenv(name, raising=False)
-    for kept in (server.tokens, server.repositories, server.violations, server.requests, server._events):
-        kept.clear()
-    server._ids = count(101)
+    server.clear()
     server.tokens[TOKEN] = Token(BOT, {"actions": "read", "issues": "write", "pull-requests": "write"})
     server.tokens["t0ken-of-a-f0rk"] = Token(BOT, {"actions": "read", "issues": "read", "pull-requests": "read"})
     server.repository(REPO)

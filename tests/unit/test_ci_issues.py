@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import re
 from dataclasses import replace
-from itertools import count
 from typing import TYPE_CHECKING, Any
 
 import pytest
@@ -35,9 +34,7 @@ def stub(server: Stub, monkeypatch: pytest.MonkeyPatch) -> Iterator[Stub]:
     """Return the one stand-in of these tests, with nothing in it."""
     for name in ("HTTP_PROXY", "http_proxy", "ALL_PROXY", "all_proxy"):
         monkeypatch.delenv(name, raising=False)
-    for kept in (server.tokens, server.repositories, server.violations, server.requests, server._events):
-        kept.clear()
-    server._ids = count(101)
+    server.clear()
     server.tokens[TOKEN] = Token(BOT, {"issues": "write"})
     server.tokens["re4der"] = Token(BOT, {"issues": "read"})
     server.repository(REPO)

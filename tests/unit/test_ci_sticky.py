@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from itertools import count
 from typing import TYPE_CHECKING, Any
 
 import pytest
@@ -32,9 +31,7 @@ def stub(server: Stub, monkeypatch: pytest.MonkeyPatch) -> Iterator[Stub]:
     """Return the one stand-in of these tests, with nothing in it."""
     for name in ("HTTP_PROXY", "http_proxy", "ALL_PROXY", "all_proxy"):
         monkeypatch.delenv(name, raising=False)
-    for kept in (server.tokens, server.repositories, server.violations, server.requests, server._events):
-        kept.clear()
-    server._ids = count(101)
+    server.clear()
     server.tokens[TOKEN] = Token(BOT, {"pull-requests": "write"})
     server.tokens["t0ken-of-a-f0rk"] = Token(BOT, {"pull-requests": "read"})
     server.add_pull(REPO, number=7)

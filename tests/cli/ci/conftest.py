@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import os
 import shutil
-from itertools import count
 from pathlib import Path
 from typing import TYPE_CHECKING
 
@@ -34,9 +33,7 @@ def stub(server: Stub, monkeypatch: pytest.MonkeyPatch) -> Iterator[Stub]:
     """Return the one stand-in of these tests, with nothing in it."""
     for name in ("HTTP_PROXY", "http_proxy", "ALL_PROXY", "all_proxy"):
         monkeypatch.delenv(name, raising=False)
-    for kept in (server.tokens, server.repositories, server.violations, server.requests, server._events):
-        kept.clear()
-    server._ids = count(101)
+    server.clear()
     server.tokens[TOKEN] = Token(BOT, {"actions": "read", "issues": "write", "pull-requests": "write"})
     yield server
     assert server.violations == []
