@@ -112,6 +112,7 @@ def run(
     token: str,
     actions: Mapping[str, Path] | None = None,
     environ: Mapping[str, str] | None = None,
+    variables: Mapping[str, str] | None = None,
     run_id: int = 1,
     only_job: str | None = None,
     network: bool = False,
@@ -121,7 +122,8 @@ def run(
 
     `repository` is the work tree that local actions are checked against; the steps' workspace is empty until
     actions/checkout fills it from `origin`, a bare repository or a URL. `actions` has more actions, or others, by
-    "OWNER/NAME"; of a work tree, what git does not ignore is taken. `environ` is added to the environment of all steps.
+    "OWNER/NAME"; of a work tree, what git does not ignore is taken. `environ` is added to the environment of all steps,
+    `variables` are those of the repository (`vars`).
     What runs after `timeout` seconds is killed, and that is an error.
     """
     act = find_act()
@@ -151,6 +153,7 @@ def run(
         }
         # act reads .yml as YAML, so as JSON: no quoting, and no secret in a process list.
         files = {"event.json": payload, "env.yml": github, "secrets.yml": {"GITHUB_TOKEN": token}, "none.yml": {}}
+        files["vars.yml"] = dict(variables or {})
         for file, content in files.items():
             (folder / file).write_text(json.dumps(content), encoding="utf-8")
         mapped = {action: _source(path, folder / "actions" / action) for action, path in known.items()}
@@ -158,7 +161,7 @@ def run(
         command += [f"--platform={runner}=-self-hosted" for runner in _RUNNERS]
         command += [f"--local-repository={use}={mapped[_name(use)]}" for use in _all_uses(workflow, mapped, repository)]
         command += [f"--env-file={folder / 'env.yml'}", f"--secret-file={folder / 'secrets.yml'}"]
-        command += [f"--var-file={folder / 'none.yml'}", f"--input-file={folder / 'none.yml'}"]
+        command += [f"--var-file={folder / 'vars.yml'}", f"--input-file={folder / 'none.yml'}"]
         command += [f"--action-cache-path={folder / 'cache'}", "--action-offline-mode", "--pull=false"]
         command += ["--no-cache-server", "--container-daemon-socket=-", "--no-skip-checkout", "--rm"]
         command += [
