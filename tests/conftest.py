@@ -18,7 +18,9 @@ import hypothesis
 import pytest
 
 if TYPE_CHECKING:
-    from collections.abc import Mapping
+    from collections.abc import Iterator, Mapping
+
+    from tests.github_stub import Stub
 
 ROOT = Path(__file__).resolve().parent.parent
 TOOLS = ROOT / ".tools"
@@ -114,6 +116,27 @@ def _clean_environment(request: pytest.FixtureRequest, monkeypatch: pytest.Monke
     marked = {mark.name for mark in request.node.iter_markers()}
     if REQUIRE_SEALED and "valgrind" in marked and "unsealed" not in marked:
         monkeypatch.setenv("CG_BENCH_REQUIRE_SEALED", "1")
+
+
+# --- GitHub --------------------------------------------------------------------------------------------------------------
+
+
+@pytest.fixture(scope="session")
+def github_server() -> Iterator[Stub]:
+    from tests import github_stub
+
+    with github_stub.serve() as found:
+        yield found
+
+
+@pytest.fixture
+def github(github_server: Stub, monkeypatch: pytest.MonkeyPatch) -> Iterator[Stub]:
+    """Return the stand-in of GitHub's API, with nothing in it; at the end there was no request that GitHub frowns at."""
+    for name in ("HTTP_PROXY", "http_proxy", "ALL_PROXY", "all_proxy"):
+        monkeypatch.delenv(name, raising=False)
+    github_server.clear()
+    yield github_server
+    assert github_server.violations == []
 
 
 # --- Valgrinds -----------------------------------------------------------------------------------------------------------

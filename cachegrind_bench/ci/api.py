@@ -1,25 +1,24 @@
-"""GitHub's API as far as we need it: pull requests, comments, artifacts, issues. The only module that uses PyGithub.
+"""GitHub's API as far as we need it: pull requests, comments, artifacts, issues. Only this module and `calling` use PyGithub.
 
-Knows requests, pages, retries and rate limits; must not know what is said to whom. Everything that comes back is a plain value.
+Knows requests and pages; must not know what is said to whom. Everything that comes back is a plain value.
 """
 
 from __future__ import annotations
 
 import logging
-from contextlib import contextmanager
-from dataclasses import dataclass
 from functools import cached_property
-from typing import TYPE_CHECKING, Any, cast
+from itertools import islice
+from typing import TYPE_CHECKING, Any
 
 from cachegrind_bench._version import __version__
-from cachegrind_bench.ci.values import ApiError, Artifact, Comment, Issue, OpenPull
+from cachegrind_bench.ci.calling import Patience, retrying, telling
+from cachegrind_bench.ci.values import JOB_BOT, ApiError, Artifact, Comment, Issue, OpenPull
 
 if TYPE_CHECKING:
-    from collections.abc import Generator, Iterator
+    from collections.abc import Callable, Iterator
 
     import requests
     from github import Github
-    from github.GithubRetry import GithubRetry
     from github.Issue import Issue as GithubIssue
     from github.IssueComment import IssueComment
     from github.Repository import Repository
@@ -28,21 +27,7 @@ AGENT = f"cachegrind-bench/{__version__}"
 # Beyond this, GitHub refuses a comment or the body of an issue.
 LONGEST_BODY = 65_536
 _TIMEOUT_S = 30
-_TRIES = 5
-# Each time: a job must not wait for an hour for the sake of a comment.
-_LONGEST_WAIT_S = 60.0
-_STATUSES = [429, 500, 502, 503, 504]
-_METHODS = frozenset({"GET", "POST", "PATCH", "DELETE"})
 _CHUNK = 1 << 16
-_BOT = "github-actions[bot]"
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Patience:
-    """How long to wait when GitHub asks to, or fails: seconds after a secondary rate limit, and the first pause otherwise."""
-
-    secondary_s: float = 30.0
-    backoff_s: float = 1.0
 
 
 class Client:
@@ -54,26 +39,26 @@ class Client:
 
     def login(self) -> str:
         """Return whose token this is, as comments name their author."""
-        with _telling("find out whose token this is"):
+        with telling("find out whose token this is"):
             # Of the ways to ask, this one is open to the token of a job as well.
             _, data = self._github.requester.graphql_query("query { viewer { login } }", {})
             login = data["data"]["viewer"]["login"]
-            return login if isinstance(login, str) and login else _BOT
+            return login if isinstance(login, str) and login else JOB_BOT
 
     def pull(self, number: int) -> OpenPull | None:
         """Return a pull request as it is now; None if it is no longer open."""
-        with _telling(f"read pull request {number}"):
+        with telling(f"read pull request {number}"):
             found = self._repository.get_pull(number)
             return _pull(found) if found.state == "open" else None
 
     def open_pulls(self, owner: str, branch: str) -> list[OpenPull]:
         """Return the open pull requests from this branch of this owner's fork, or of the repository itself."""
-        with _telling("list the pull requests"):
+        with telling("list the pull requests"):
             return [_pull(found) for found in self._repository.get_pulls(state="open", head=f"{owner}:{branch}")]
 
     def comments(self, number: int) -> list[Comment]:
         """Return all comments under a pull request or issue, the oldest first."""
-        with _telling(f"read the comments under {number}"):
+        with telling(f"read the comments under {number}"):
             return [
                 Comment(id=item.id, author=_login(item), body=item.body or "")
                 for item in self._issue(number).get_comments()
@@ -81,17 +66,17 @@ class Client:
 
     def add_comment(self, number: int, body: str) -> None:
         """Write a new comment."""
-        with _telling(f"comment on {number}"):
+        with telling(f"comment on {number}"):
             self._issue(number).create_comment(body)
 
     def edit_comment(self, identity: int, body: str) -> None:
         """Replace the text of a comment."""
-        with _telling(f"update the comment {identity}"):
+        with telling(f"update the comment {identity}"):
             self._comment(identity).edit(body)
 
     def delete_comment(self, identity: int) -> None:
         """Remove a comment."""
-        with _telling(f"remove the comment {identity}"):
+        with telling(f"remove the comment {identity}"):
             self._comment(identity).delete()
 
     def artifacts(self, run: int) -> list[Artifact]:
@@ -99,7 +84,7 @@ class Client:
         from github.Artifact import Artifact as GithubArtifact
         from github.PaginatedList import PaginatedList
 
-        with _telling(f"list the artifacts of run {run}"):
+        with telling(f"list the artifacts of run {run}"):
             address = f"{self._repository.url}/actions/runs/{run}/artifacts"
             requester = self._github.requester
             found = PaginatedList(GithubArtifact, requester, address, None, list_item="artifacts")
@@ -107,10 +92,18 @@ class Client:
 
     def artifacts_named(self, name: str) -> Iterator[Artifact]:
         """Yield the artifacts of this name of all runs that have not expired, the newest first, more or less."""
-        with _telling(f"list the artifacts {name}"):
+        with telling(f"list the artifacts {name}"):
             for item in self._repository.get_artifacts(name):
                 if not item.expired:
                     yield _artifact(item)
+
+    def last_own(self, name: str, wanted: Callable[[Artifact], bool], *, most: int) -> Artifact | None:
+        """Return the newest artifact of this name that a run of this repository left and that is `wanted`; None if there is none.
+
+        Of all there are, the `most` recent are looked at. Pull requests of forks may leave artifacts of any name.
+        """
+        recent = islice(self.artifacts_named(name), most)
+        return max((item for item in recent if item.own and wanted(item)), key=lambda item: item.age, default=None)
 
     def download(self, artifact: Artifact, most: int) -> bytes:
         """Return the zip of an artifact. ApiError, before all of it has come, if it has more than `most` bytes."""
@@ -120,7 +113,7 @@ class Client:
         if artifact.size > most:
             raise _too_large(artifact, most)
         data = bytearray()
-        with _telling(f"fetch the artifact {artifact.name}"), self._session() as session:
+        with telling(f"fetch the artifact {artifact.name}"), self._session() as session:
             headers = {"Authorization": f"Bearer {self._token}", "Accept": "application/vnd.github+json"}
             # Without an `auth` of ours, what a .netrc has for a host would replace the token, or be shown to the store.
             options: dict[str, Any] = {
@@ -145,7 +138,7 @@ class Client:
 
     def issues(self, label: str) -> list[Issue]:
         """Return all issues with this label, closed ones too; pull requests are none."""
-        with _telling("list the issues"):
+        with telling("list the issues"):
             return [
                 _issue(item)
                 for item in self._repository.get_issues(state="all", labels=[label])
@@ -155,12 +148,12 @@ class Client:
 
     def add_issue(self, title: str, body: str, label: str) -> int:
         """Open an issue and return its number. A label that is not there yet is made by GitHub."""
-        with _telling("open an issue"):
+        with telling("open an issue"):
             return self._repository.create_issue(title=title, body=body, labels=[label]).number
 
     def edit_issue(self, number: int, *, title: str, body: str, is_open: bool) -> None:
         """Replace title and text of an issue, and open or close it."""
-        with _telling(f"update the issue {number}"):
+        with telling(f"update the issue {number}"):
             self._issue(number).edit(title=title, body=body, state="open" if is_open else "closed")
 
     @cached_property
@@ -174,7 +167,7 @@ class Client:
             user_agent=AGENT,
             per_page=100,
             timeout=_TIMEOUT_S,
-            retry=self._retry(),
+            retry=retrying(self._patience),
             # What GitHub asks of who writes; a report writes a handful of times.
             seconds_between_writes=self._patience.backoff_s,
             seconds_between_requests=None,
@@ -200,22 +193,8 @@ class Client:
         session = requests.Session()
         session.headers["User-Agent"] = AGENT
         for scheme in ("https://", "http://"):
-            session.mount(scheme, HTTPAdapter(max_retries=self._retry()))
+            session.mount(scheme, HTTPAdapter(max_retries=retrying(self._patience)))
         return session
-
-    def _retry(self) -> GithubRetry:
-        from github.GithubRetry import GithubRetry
-
-        return GithubRetry(
-            total=_TRIES,
-            backoff_factor=self._patience.backoff_s,
-            status_forcelist=_STATUSES,
-            allowed_methods=_METHODS,
-            secondary_rate_wait=self._patience.secondary_s,
-            max_rate_limit_wait=_LONGEST_WAIT_S,
-            raise_on_status=False,  # the last answer says more than that there were too many
-            retry_after_max=int(_LONGEST_WAIT_S),
-        )
 
 
 def _as_it_is(request: requests.PreparedRequest) -> requests.PreparedRequest:
@@ -264,44 +243,3 @@ def _issue(found: Any) -> Issue:
         body=found.body or "",
         open=found.state == "open",
     )
-
-
-@contextmanager
-def _telling(what: str) -> Generator[None]:
-    """Turn what goes wrong inside into ApiError: GitHub could not `what`."""
-    import requests
-    from github import BadAttributeException, GithubException
-    from urllib3.exceptions import HTTPError
-
-    try:
-        yield
-    except GithubException as error:
-        status = error.status or 0
-        data: Any = error.data
-        said = cast("dict[str, Any]", data).get("message") if isinstance(data, dict) else None
-        raise ApiError(
-            f"GitHub did not {what}: {said or error.message or 'no reason given'} (HTTP status {status})",
-            status=status,
-            hint=_advice(status),
-        ) from error
-    except (requests.RequestException, HTTPError, OSError) as error:
-        raise ApiError(f"GitHub did not {what}: {error}", status=0) from error
-    except (
-        BadAttributeException,
-        KeyError,
-        TypeError,
-        ValueError,
-        AttributeError,
-        AssertionError,
-        RuntimeError,
-    ) as error:
-        raise ApiError(f"GitHub did not {what}: its answer makes no sense ({error})", status=0) from error
-
-
-def _advice(status: int) -> str | None:
-    advice = {
-        401: "the token is wrong or has expired",
-        403: "the token may not do this: see 'permissions' of the job; a pull request from a fork, or of Dependabot, may only read",
-        404: "it is not there, or the token may not see it: see 'permissions' of the job",
-    }
-    return advice.get(status)

@@ -17,7 +17,6 @@ if TYPE_CHECKING:
     from collections.abc import Mapping
 
 RESULT, BASE = "result.json", "base.json"
-REPORT = "report.json"
 
 # Of what is sent, and of each file in it: a thousand benchmarks with their profiles are far below both.
 MOST_SENT = 20_000_000

@@ -20,7 +20,7 @@ if TYPE_CHECKING:
     from collections.abc import Mapping
 
 _REPOSITORY = re.compile(r"[A-Za-z0-9_.-]+/[A-Za-z0-9_.-]+", re.ASCII)
-_SHA = re.compile(r"[0-9a-f]{40}|[0-9a-f]{64}", re.ASCII)
+SHA = re.compile(r"[0-9a-f]{40}|[0-9a-f]{64}", re.ASCII)
 _PAYLOAD_LIMIT = 30_000_000  # GitHub's own is 25 MB
 _HINT = "'cg-bench ci' is for jobs of GitHub Actions; elsewhere use 'cg-bench run' and 'cg-bench diff'"
 
@@ -177,6 +177,6 @@ def _before(payload: Node) -> str | None:
 
 def _sha(node: Node) -> str:
     text = node.text()
-    if not _SHA.fullmatch(text):
+    if not SHA.fullmatch(text):
         node.fail("no id of a commit")
     return text

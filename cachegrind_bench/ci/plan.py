@@ -84,12 +84,12 @@ def plan(event: Event, mode: Mode, *, shard: bool = False, store: bool = True) -
         return _collecting(event)
     if shard:
         return Plan(measure=True, keep=Keep.PART, hold=Hold.FAILURE)
-    commenting, storing = mode is Mode.AUTO, mode is Mode.AUTO and store and _may_store(event)
+    writing = mode is Mode.AUTO
     return Plan(
         measure=True,
         compare=True,
-        comment=commenting and event.pull is not None and not event.pull.fork,
-        store=storing,
+        comment=writing and _may_comment(event),
+        store=writing and store and _may_store(event),
         keep=Keep.RESULT,
         hold=_hold(event),
     )
@@ -104,6 +104,10 @@ def _fitting(event: Event) -> Mode:
 def _hold(event: Event) -> Hold:
     # What has been accepted may cost what it does: it was judged before, or will be by the nightly report.
     return Hold.FAILURE if event.is_accepted else Hold.VERDICT
+
+
+def _may_comment(event: Event) -> bool:
+    return event.pull is not None and not event.pull.fork
 
 
 def _may_store(event: Event) -> bool:
@@ -131,11 +135,10 @@ def _collecting(event: Event) -> Plan:
         if run.event != "pull_request":
             return Plan(notice=f"nothing to comment on: what was measured is a {run.event}, no pull request")
         return Plan(collect=run.id, compare=True, comment=True)
-    pull = event.pull
     return Plan(
         collect=event.run_id,
         compare=True,
-        comment=pull is not None and not pull.fork,
+        comment=_may_comment(event),
         keep=Keep.COLLECTED,
         hold=_hold(event),
     )

@@ -9,14 +9,13 @@ import hashlib
 from enum import StrEnum
 from typing import TYPE_CHECKING
 
-from cachegrind_bench.ci.values import ApiError
+from cachegrind_bench.ci.values import JOB_BOT, ApiError
 
 if TYPE_CHECKING:
     from cachegrind_bench.ci.api import Client
     from cachegrind_bench.ci.values import Comment
 
 _FORBIDDEN, _GONE = 403, 404
-_JOB_TOKEN = "github-actions[bot]"  # noqa: S105 - its owner's name
 
 
 class Outcome(StrEnum):
@@ -51,9 +50,8 @@ def _post(client: Client, number: int, body: str, mark: str, *, wanted: bool) ->
         if not wanted:
             return Outcome.NOT_NEEDED
         client.add_comment(number, body)
-        ours = _ours(
-            client, number, mark
-        )  # of a second job, or of a first try whose answer was lost, there may be another
+        # Of a second job, or of a first try whose answer was lost, there may be another.
+        ours = _ours(client, number, mark)
         outcome = Outcome.WRITTEN
     elif ours[0].body.replace("\r\n", "\n").strip() == body.strip():
         outcome = Outcome.SAME
@@ -90,7 +88,7 @@ def author(client: Client) -> str:
     except ApiError as error:
         if error.status != _FORBIDDEN:
             raise
-        return _JOB_TOKEN
+        return JOB_BOT
 
 
 def is_by(name: str, login: str) -> bool:

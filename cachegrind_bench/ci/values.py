@@ -6,6 +6,9 @@ from dataclasses import dataclass
 
 from cachegrind_bench.errors import UsageError
 
+# Whose the token of a job is, as comments name their author.
+JOB_BOT = "github-actions[bot]"
+
 
 class ApiError(UsageError):
     """GitHub did not do what it was asked; `status` is that of HTTP, 0 if it was not reached."""

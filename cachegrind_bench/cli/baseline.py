@@ -14,6 +14,7 @@ from cachegrind_bench.cli.options import format_option, working_directory
 from cachegrind_bench.cli.references import resolve
 from cachegrind_bench.errors import FileFormatError, MeasurementError, UsageError
 from cachegrind_bench.model.result import Status
+from cachegrind_bench.render.names import some
 from cachegrind_bench.store.baselines import Baselines
 
 if TYPE_CHECKING:
@@ -120,7 +121,7 @@ def update_command(name: str, file: str, *, force: bool, max_size: int) -> None:
     if lost and not force:
         raise UsageError(
             f"{source} lacks {len(lost)} benchmark{'' if len(lost) == 1 else 's'} of the baseline {name!r}: "
-            f"{_some(sorted(lost))}",
+            f"{some(sorted(lost), _SHOWN)}",
             hint="--force drops them",
         )
     saved.save(name, data)
@@ -189,11 +190,6 @@ def _refuse_failed(benchmarks: Sequence[Benchmark], source: str) -> None:
     failed = [item.id for item in benchmarks if item.status is not Status.OK]
     if failed:
         raise MeasurementError(
-            f"{source} holds {len(failed)} failed benchmark{'' if len(failed) == 1 else 's'}: {_some(failed)}",
+            f"{source} holds {len(failed)} failed benchmark{'' if len(failed) == 1 else 's'}: {some(failed, _SHOWN)}",
             hint="the baseline stays as it was; measure again when they work",
         )
-
-
-def _some(ids: Sequence[str]) -> str:
-    more = f" and {len(ids) - _SHOWN} more" if len(ids) > _SHOWN else ""
-    return f"{', '.join(ids[:_SHOWN])}{more}"

@@ -23,6 +23,7 @@ from cachegrind_bench.cli.ci_job import (
     folder_option,
     harmless,
     history,
+    history_words,
     own_command,
     read_missing,
     read_verdict,
@@ -151,7 +152,7 @@ def plan_command(mode: str, **options: Any) -> None:
 def store_command(folder: str, store: str, token: str | None) -> None:
     """Add the result to the history, for the commit that the job is for."""
     event = read_event(os.environ)
-    path, url = data(folder) / RESULT, history(store)
+    path = data(folder) / RESULT
     with open_result_file(str(path)) as opened:
         _check_commit(opened.result, event)
         result = opened.result
@@ -159,8 +160,8 @@ def store_command(folder: str, store: str, token: str | None) -> None:
     if missing is not None:
         annotate("warning", f"stored, but {missing}")
     use_token(event, token)
-    _check_others(result, url)
-    status, told = own_command(["history", "add", *(["--store", url] if url else []), str(path)], Path.cwd())
+    _check_others(result, store)
+    status, told = own_command(["history", "add", *history_words(store), str(path)])
     if status != _FINE:
         hint = "for a branch of git the job needs 'permissions: contents: write'"
         raise UsageError(f"the result was not stored: {told}", hint=hint)
@@ -219,12 +220,12 @@ def _directory(config: str | None) -> Path:
     return path.parent.absolute()
 
 
-def _check_others(result: Result, url: str) -> None:
+def _check_others(result: Result, store: str) -> None:
     """Warn if the history has other counts of the same: then several programs share a name, and none has a true baseline."""
     if result.commit is None:
         return
-    with named_store(url or None) as store:
-        known = [point for run in Runs(store).of(result.commit.sha) for point in run.points]
+    with named_store(history(store)) as opened:
+        known = [point for run in Runs(opened).of(result.commit.sha) for point in run.points]
     counts = {(item.id, item.key): item.counts for item in result.benchmarks if item.counts is not None}
     other = sorted(
         {

@@ -9,7 +9,10 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 from cachegrind_bench._version import __version__
+from cachegrind_bench.ci.event import SHA
+from cachegrind_bench.cli.ci_job import command_words
 from cachegrind_bench.model.result import SealState
+from cachegrind_bench.render.comparison.markdown import fold
 from cachegrind_bench.render.markdown import escape
 from cachegrind_bench.render.names import plain, shortened
 from cachegrind_bench.vcs.checkout import top_folder
@@ -19,7 +22,6 @@ if TYPE_CHECKING:
     from cachegrind_bench.compare.comparison import Comparison
     from cachegrind_bench.model.result import Result
 
-_SHA = re.compile(r"[0-9a-f]{40}|[0-9a-f]{64}", re.ASCII)
 _MOST_FAILURES, _MOST_LINES, _LONGEST_LINE = 5, 15, 120
 _LONGEST_COMMAND, _LONGEST_PROVENANCE = 500, 400
 
@@ -32,9 +34,7 @@ def failures(comparison: Comparison) -> str:
         lines = [shortened(plain(line), _LONGEST_LINE) for line in (item.error or "").splitlines()[1:][:_MOST_LINES]]
         code = "\n".join(lines).replace("`", "'")
         title = escape(shortened(plain(item.id), _LONGEST_LINE))
-        parts.append(
-            f"\n<details><summary>Why a benchmark failed</summary>\n\n{title}\n\n```text\n{code}\n```\n</details>\n"
-        )
+        parts.append(fold("Why a benchmark failed", f"{title}\n\n```text\n{code}\n```"))
     return "".join(parts)
 
 
@@ -54,7 +54,7 @@ def again(event: Event, comparison: Comparison, text: str | None, identity: str 
     lines = [f"# with cachegrind-bench {__version__}"]
     lines += [f"cd {shlex.quote(plain(within))}"] if within != "." else []
     lines += [f"git fetch origin {head}"] if event.pull or event.run else []
-    known = base is not None and _SHA.fullmatch(base.sha) and _SHA.fullmatch(head)
+    known = base is not None and SHA.fullmatch(base.sha) and SHA.fullmatch(head)
     if base is not None and known and builds and not words:
         lines.append(f"cg-bench ab {base.sha[:12]} {head[:12]}")
     elif base is not None and known:
@@ -64,32 +64,24 @@ def again(event: Event, comparison: Comparison, text: str | None, identity: str 
         lines.append(f"cg-bench run -o candidate.json{words}")
         lines.append("cg-bench diff base.json candidate.json")
     else:
-        lines += (
-            [f"git checkout {head[:12]}{'' if builds else '  # then build or install it, and:'}"]
-            if _SHA.fullmatch(head)
-            else []
-        )
+        if SHA.fullmatch(head):
+            lines.append(f"git checkout {head[:12]}{'' if builds else '  # then build or install it, and:'}")
         lines.append(f"cg-bench run{words}")
     if any(len(line) > _LONGEST_COMMAND for line in lines):  # cut short, a command would be another one
         lines = ["# the command is too long to be shown: see the workflow"]
     code = "\n".join(line.replace("`", "'").replace("\n", " ") for line in lines)
     url = event.run_url if re.fullmatch(r"https?://[\w.:/-]+", event.run_url, re.ASCII) else None
     link = f" · [the job's log]({url})" if url and event.run_id else ""
-    return (
-        f"\n<details><summary>Do it again on your machine</summary>\n\n```sh\n{code}\n```\n</details>\n\n"
-        f"<sub>{_environment(comparison.candidate)}{link}</sub>\n"
-    )
+    told = fold("Do it again on your machine", f"```sh\n{code}\n```")
+    return f"{told}\n<sub>{_environment(comparison.candidate)}{link}</sub>\n"
 
 
 def _words(text: str | None, identity: str | None) -> str:
     """Return the options and the command that were measured, as for a shell; none for a suite."""
-    if not text or not text.strip():
-        return ""
     try:
-        words = [*(["--id", identity] if identity else []), "--", *shlex.split(text)]
+        return "".join(f" {shlex.quote(word)}" for word in command_words(text, identity))
     except ValueError:  # what was measured was no command, and said so
         return ""
-    return "".join(f" {shlex.quote(word)}" for word in words)
 
 
 def _environment(result: Result) -> str:

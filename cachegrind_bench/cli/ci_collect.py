@@ -14,6 +14,7 @@ from cachegrind_bench.ci.plan import COLLECTED, PART
 from cachegrind_bench.ci.plan import RESULT as RESULTS
 from cachegrind_bench.cli.ci_job import client, data, folder_option, say, token_option, write_missing
 from cachegrind_bench.errors import FileFormatError, UsageError
+from cachegrind_bench.store.atomic import write_atomic
 
 if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence
@@ -55,11 +56,11 @@ def command(run: int, folder: str, token: str | None) -> None:
             bases[artifact.name] = files[BASE]
         say(f"{artifact.name}: {', '.join(sorted(files))}")
     whole, missing = _merged(results)
-    (data(folder) / RESULT).write_bytes(whole)
+    write_atomic(data(folder) / RESULT, whole)
     if missing:
         write_missing(folder, missing)
     if bases:
-        (data(folder) / BASE).write_bytes(_merged(bases)[0])
+        write_atomic(data(folder) / BASE, _merged(bases)[0])
 
 
 def _wanted(artifacts: Sequence[Artifact], *, elsewhere: bool) -> list[Artifact]:
@@ -91,4 +92,4 @@ def _merged(files: Mapping[str, bytes]) -> tuple[bytes, int]:
     if not any(file.result.benchmarks for file in opened):  # of many parts, some may be empty
         raise FileFormatError("a result without benchmarks", path=opened[0].name)
     whole = b"".join(merged_bytes(opened)) if len(files) > 1 else next(iter(files.values()))
-    return whole, missing_from([file.result for file in opened]) or 0
+    return whole, missing_from([file.result for file in opened])

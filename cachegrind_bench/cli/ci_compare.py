@@ -41,9 +41,10 @@ from cachegrind_bench.cli.inputs import DEFAULT_LIMIT, open_result_file
 from cachegrind_bench.cli.sides import Side, Sides, no_side
 from cachegrind_bench.cli.storing import named_store
 from cachegrind_bench.errors import MeasurementError, UsageError
+from cachegrind_bench.store.atomic import write_atomic
 
 if TYPE_CHECKING:
-    from collections.abc import Callable
+    from collections.abc import Callable, Sequence
 
     from cachegrind_bench.ci.event import Event
     from cachegrind_bench.cli.comparing import Report
@@ -95,15 +96,14 @@ def command(folder: str, baseline: str, store: str, token: str | None, **options
         if token and options["artifact"] and unexplained(made):
             base = with_profiles(base, client(event, token), options["artifact"])
             made = compared(base, candidate, gates, _DETAILS, wanted=wanted)
-        if event.run is None and baseline == "ab" and (remarks := same_program(made.comparison)):
-            base = replace(base, remarks=(*base.remarks, *remarks))
-            made = compared(base, candidate, gates, _DETAILS, wanted=wanted)
+        twice = same_program(made.comparison) if event.run is None and baseline == "ab" else ()
+        made = made.with_remarks((*base.remarks, *twice, *candidate.remarks))
         if not base.missing:
-            (place / BASE).write_bytes(_bytes(base.file, wanted))
+            write_atomic(place / BASE, _bytes(base.file, wanted))
     builds = any(spec.setup for spec in configured_benchmarks())
     end = failures(made.comparison) + again(event, made.comparison, options["text"], options["identity"], builds=builds)
-    text = made.text("markdown", most=_MOST_CHARACTERS - _ROOM - len(end)) + end
-    (Path(folder) / REPORT).write_text(text, encoding="utf-8")
+    text = made.markdown(_MOST_CHARACTERS - _ROOM - len(end)) + end
+    write_atomic(Path(folder) / REPORT, text.encode())
     add_summary(os.environ, text)
     code = code_of(made, base, require_baseline=options["require_baseline"])
     headline, changed = made.headline().strip(), _changed(made.comparison) or missing is not None
@@ -115,21 +115,21 @@ def command(folder: str, baseline: str, store: str, token: str | None, **options
     with group("The comparison"):
         output.write(made.text("table"))
     if event.run is None:  # else the job that measured has told it
-        _annotate(made, event, base, baseline=baseline, required=options["require_baseline"])
+        _annotate(made, event, base, twice, required=options["require_baseline"])
 
 
-def _annotate(made: Report, event: Event, base: Side, *, baseline: str, required: bool) -> None:
+def _annotate(made: Report, event: Event, base: Side, twice: Sequence[str], *, required: bool) -> None:
     """Tell what matters where it is seen beside the job. A green job may not hide that nothing was compared."""
     commit = made.comparison.candidate.commit
     accepted = event.accepts(None if commit is None else commit.sha)
-    text = made.text("github", brief=True)
+    text = made.annotations()
     if accepted:  # no regression fails this job
         text = re.sub("^::error title=regression", "::warning title=regression", text, flags=re.MULTILINE)
     output.write(text)
     if base.missing:
         fails = required and not accepted
         annotate("error" if fails else "warning", base.remarks[0] + " (require-baseline: true)" * fails)
-    for remark in same_program(made.comparison) if baseline == "ab" else ():
+    for remark in twice:
         annotate("warning", remark)
 
 
@@ -160,7 +160,7 @@ def _base(event: Event, result: Result, place: Path, stack: ExitStack, *, baseli
     if store == NO_STORE and kind != "file":
         return no_side("base", result, ("no baseline: there is no store (store: none)",))
     repository = Repository(cwd=Path.cwd(), environ=dict(os.environ))
-    sides = Sides(repository, stack, lambda: named_store(history(store) or None), limit=DEFAULT_LIMIT)
+    sides = Sides(repository, stack, lambda: named_store(history(store)), limit=DEFAULT_LIMIT)
     if kind == "file" and rest:
         return sides.base(baseline, result)
     if kind not in ("merge-base", "branch"):

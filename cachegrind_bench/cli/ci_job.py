@@ -6,6 +6,7 @@ import json
 import os
 import re
 import secrets
+import shlex
 import sys
 from contextlib import contextmanager
 from dataclasses import asdict, dataclass
@@ -20,6 +21,7 @@ from cachegrind_bench.cli.configured import configured_store
 from cachegrind_bench.errors import UsageError
 from cachegrind_bench.render.comparison.github import command as workflow_command
 from cachegrind_bench.render.names import plain
+from cachegrind_bench.store.atomic import write_atomic
 from cachegrind_bench.vcs.checkout import top_folder
 
 if TYPE_CHECKING:
@@ -63,9 +65,22 @@ def store_name_option(function: Function) -> Function:
     )
 
 
-def history(store: str) -> str:
-    """Return the URL of the store that is meant by `store_name_option`, as `--store` takes it; empty is the configuration's."""
-    return store or ("" if configured_store() else _STORE)
+def history(store: str) -> str | None:
+    """Return the URL of the store that is meant by `store_name_option`; None is the configuration's."""
+    return store or (None if configured_store() else _STORE)
+
+
+def history_words(store: str) -> list[str]:
+    """Return the options that name this store to our own commands."""
+    url = history(store)
+    return [] if url is None else ["--store", url]
+
+
+def command_words(text: str | None, identity: str | None) -> list[str]:
+    """Return the words for `run` of a command that was given as one text; none for a suite. ValueError if it is no command."""
+    if not text or not text.strip():
+        return []
+    return [*(["--id", identity] if identity else []), "--", *shlex.split(text)]
 
 
 def data(folder: str) -> Path:
@@ -89,7 +104,7 @@ class Verdict:
 
 def write_verdict(folder: str, verdict: Verdict) -> None:
     """Hand the verdict to later steps."""
-    (Path(folder) / VERDICT).write_text(json.dumps(asdict(verdict)), encoding="utf-8")
+    write_atomic(Path(folder) / VERDICT, json.dumps(asdict(verdict)).encode())
 
 
 def read_verdict(folder: str) -> Verdict:
@@ -104,7 +119,7 @@ def read_verdict(folder: str) -> Verdict:
 
 def write_missing(folder: str, number: int) -> None:
     """Hand on how many benchmarks of a suite are in no part that was collected."""
-    (Path(folder) / MISSING).write_text(str(number), encoding="ascii")
+    write_atomic(Path(folder) / MISSING, str(number).encode())
 
 
 def read_missing(folder: str) -> str | None:
@@ -152,13 +167,13 @@ def group(title: str) -> Generator[None]:
         output.write("::endgroup::\n")
 
 
-def own_command(words: Sequence[str], cwd: Path) -> tuple[int | None, str]:
+def own_command(words: Sequence[str]) -> tuple[int | None, str]:
     """Run a cg-bench of our own, whose output is ours. Return its exit code, None if a signal ended it, and the error it told."""
     from cachegrind_bench import process
 
     done = process.run(
         [sys.executable, "-I", "-m", "cachegrind_bench", *words],
-        cwd=cwd,
+        cwd=Path.cwd(),
         env={name: value for name, value in os.environ.items() if name not in _INPUTS and name not in _TOKENS},
         echo=lambda chunk: output.write(bytes(chunk)),
     )

@@ -10,7 +10,7 @@ import click
 
 from cachegrind_bench.ci.artifact import BASE, RESULT
 from cachegrind_bench.cli import output
-from cachegrind_bench.cli.ci_job import data, folder_option, own_command, unheard
+from cachegrind_bench.cli.ci_job import command_words, data, folder_option, own_command, unheard
 from cachegrind_bench.config.command import shell_sign
 from cachegrind_bench.errors import MeasurementError, UsageError
 
@@ -40,16 +40,15 @@ def command(text: str | None, folder: str, **options: str | None) -> None:
     Benchmarks that fail are in the result, and do not end the job here: they are reported first.
     """
     words = _words(text, options["identity"], options["shard"], options["jobs"])
-    place, cwd, base = data(folder), Path.cwd(), options["base"]
+    place, base = data(folder), options["base"]
     if not base:
-        _run(["run", "-o", str(place / RESULT), *words], cwd, _ENDED_WELL, [place / RESULT])
+        _run(["run", "-o", str(place / RESULT), *words], _ENDED_WELL, [place / RESULT])
         return
     if options["shard"]:
         raise UsageError("baseline: ab measures both commits whole", hint="leave out 'shard', or take another baseline")
     kept = Path(folder) / "ab"
     sides = kept / "candidate.json", kept / "base.json"
-    # An `--id` is a setting of ours for `run`, which measures both sides.
-    _run(["ab", "--keep", str(kept), base, *words], cwd, _COMPARED, list(sides))
+    _run(["ab", "--keep", str(kept), base, *words], _COMPARED, list(sides))
     for side, name in zip(sides, (RESULT, BASE), strict=True):
         os.replace(side, place / name)
 
@@ -64,7 +63,7 @@ def _words(text: str | None, identity: str | None, shard: str | None, jobs: str 
     if "\n" in text.strip():
         raise UsageError("command: there are several lines", hint="one command; several are a suite: 'cg-bench init'")
     try:
-        words = shlex.split(text)
+        words = command_words(text, identity)
     except ValueError as error:
         raise UsageError(f"command: {error}: {text}", hint="as in a shell, quotes come in pairs") from error
     sign = shell_sign(text)
@@ -72,13 +71,13 @@ def _words(text: str | None, identity: str | None, shard: str | None, jobs: str 
         raise UsageError(
             f"command: it has {sign!r}, but no shell runs it", hint=f"write: sh -c {shlex.quote(text.strip())}"
         )
-    return [*options, *(["--id", identity] if identity else []), "--", *words]
+    return [*options, *words]
 
 
-def _run(words: list[str], cwd: Path, ended_well: tuple[int, ...], made: list[Path]) -> None:
+def _run(words: list[str], ended_well: tuple[int, ...], made: list[Path]) -> None:
     output.write(f"$ cg-bench {shlex.join(words)}\n")
     with unheard():
-        status, told = own_command(words, cwd)
+        status, told = own_command(words)
     if status not in ended_well or not all(path.exists() for path in made):
         hint = "all that was said is in the log"
         if words[0] == "ab":

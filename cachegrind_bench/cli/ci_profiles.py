@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import io
 from dataclasses import replace
-from itertools import islice
 from typing import TYPE_CHECKING
 
 from cachegrind_bench.ci.artifact import BASE, MOST_SENT, RESULT, unpack
@@ -39,9 +38,7 @@ def with_profiles(base: Side, api: Client, artifact: str) -> Side:
     if commit is None:
         return base
     try:
-        recent = islice(api.artifacts_named(artifact), _MOST_LOOKED_AT)
-        ours = (item for item in recent if item.own and item.sha == commit.sha)
-        found = max(ours, key=lambda item: item.age, default=None)
+        found = api.last_own(artifact, lambda item: item.sha == commit.sha, most=_MOST_LOOKED_AT)
         if found is None:
             return _told(base, f"no artifact {artifact} of its run is left")
         files = unpack(api.download(found, MOST_SENT), found.name, {RESULT: True, BASE: False})

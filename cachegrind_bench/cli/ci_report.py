@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import json
 import os
-from itertools import islice
 from pathlib import Path
 from typing import TYPE_CHECKING
 
@@ -19,7 +18,7 @@ from cachegrind_bench.cli.ci_job import (
     data,
     folder_option,
     group,
-    history,
+    history_words,
     own_command,
     read_verdict,
     say,
@@ -28,6 +27,7 @@ from cachegrind_bench.cli.ci_job import (
     use_token,
 )
 from cachegrind_bench.errors import CgBenchError, UsageError
+from cachegrind_bench.store.atomic import write_atomic
 
 if TYPE_CHECKING:
     from cachegrind_bench.ci.api import Client
@@ -86,17 +86,16 @@ def comment_command(when: str, folder: str, token: str | None, artifact: str) ->
 def trend_command(folder: str, store: str, token: str | None, artifact: str | None, *, issues: bool) -> None:
     """Make the trend report of the history: a page, the job's summary, and issues if asked for."""
     event = read_event(os.environ)
-    place, url = data(folder), history(store)
+    place = data(folder)
     api = client(event, token) if token else None
     previous = _last_report(event, api, artifact, Path(folder)) if api is not None and artifact else None
     use_token(event, token)
     files = {kind: place / name for kind, name in _TREND_FILES.items()}
     words = ["trend", *(word for kind, path in files.items() for word in (f"--{kind}", str(path)))]
-    words += ["--store", url] if url else []
-    words += ["--title", event.repository]
+    words += [*history_words(store), "--title", event.repository]
     words += ["--previous", str(previous)] if previous is not None else []
     with group("The report"):
-        status, told = own_command(words, Path.cwd())
+        status, told = own_command(words)
     if status != 0:
         raise UsageError(f"there is no report: {told}", hint="all that was said is in the log")
     add_summary(os.environ, files["markdown"].read_text("utf-8"))
@@ -150,9 +149,7 @@ def _last_report(event: Event, api: Client, artifact: str, place: Path) -> Path 
     allowed = {name: kind == "json" for kind, name in _TREND_FILES.items()}
     try:
         # A pull request can leave an artifact of any name: only those of the default branch count.
-        recent = islice(api.artifacts_named(artifact), _MOST_LOOKED_AT)
-        ours = (item for item in recent if item.own and item.branch == event.default_branch)
-        last = max(ours, key=lambda item: item.age, default=None)
+        last = api.last_own(artifact, lambda item: item.branch == event.default_branch, most=_MOST_LOOKED_AT)
         if last is None:
             say("there is no report before this one: what it finds is new")
             return None
@@ -161,7 +158,7 @@ def _last_report(event: Event, api: Client, artifact: str, place: Path) -> Path 
         annotate("warning", f"the last report cannot be read, so what was new then is told again: {error.message}")
         return None
     path = place / _LAST
-    path.write_bytes(files[_TREND_FILES["json"]])
+    write_atomic(path, files[_TREND_FILES["json"]])
     return path
 
 

@@ -4,9 +4,9 @@ from __future__ import annotations
 
 import io
 import os
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, TypeVar
+from typing import TYPE_CHECKING, Any, Self, TypeVar
 
 import click
 
@@ -19,6 +19,7 @@ if TYPE_CHECKING:
     from cachegrind_bench.compare.comparison import Comparison
     from cachegrind_bench.compare.details import Details, Wanted
     from cachegrind_bench.model.metrics import Profile
+    from cachegrind_bench.render.comparison.view import View
 
     # A profile by the id of its benchmark; None where the result has none.
     Profiles = Callable[[str], Profile | None]
@@ -84,27 +85,45 @@ class Report:
     rows: int
     explained: tuple[str, ...]
 
-    def text(self, form: str, *, width: int | None = None, most: int | None = None, brief: bool = False) -> str:
-        """Return the comparison as table (cut to this width, if there is one), markdown, json or github.
-
-        `most` bounds the characters of markdown; if `brief`, annotations say nothing twice.
-        """
+    def text(self, form: str, *, width: int | None = None) -> str:
+        """Return the comparison as table (cut to this width, if there is one), markdown, json or github."""
         from cachegrind_bench.render.comparison import document, github, markdown, table
-        from cachegrind_bench.render.comparison.view import view
 
         text = io.StringIO()
         if form == "json":
             document.render(self.comparison, self.details, text)
-            return text.getvalue()
-        rows = 0 if form == "github" else self.rows  # which counts for itself what it leaves out
-        shown = view(self.comparison, self.details, rows=rows, names=self.names, explained=self.explained)
-        if form == "table":
-            table.render(shown, text, width=width)
+        elif form == "table":
+            table.render(self._view(self.rows), text, width=width)
         elif form == "markdown":
-            markdown.render(shown, text, most=most or markdown.MOST_CHARACTERS)
+            markdown.render(self._view(self.rows), text)
         else:
-            github.render(shown, text, brief=brief)
+            github.render(self._view(0), text)  # it counts for itself what it leaves out
         return text.getvalue()
+
+    def markdown(self, most: int) -> str:
+        """Return the comparison as markdown of at most so many characters."""
+        from cachegrind_bench.render.comparison import markdown
+
+        text = io.StringIO()
+        markdown.render(self._view(self.rows), text, most=most)
+        return text.getvalue()
+
+    def annotations(self) -> str:
+        """Return the comparison as workflow annotations that say nothing twice."""
+        from cachegrind_bench.render.comparison import github
+
+        text = io.StringIO()
+        github.render(self._view(0), text, brief=True)
+        return text.getvalue()
+
+    def with_remarks(self, remarks: tuple[str, ...]) -> Self:
+        """Return the same with these remarks on where base and candidate come from."""
+        return replace(self, comparison=replace(self.comparison, remarks=remarks))
+
+    def _view(self, rows: int) -> View:
+        from cachegrind_bench.render.comparison.view import view
+
+        return view(self.comparison, self.details, rows=rows, names=self.names, explained=self.explained)
 
     def headline(self) -> str:
         """Return the verdict in one line."""

@@ -13,7 +13,7 @@ from cachegrind_bench.cli import output
 from cachegrind_bench.cli.history_runs import Date, find_runs, name_of
 from cachegrind_bench.cli.storing import named_store, opened_store, store_option
 from cachegrind_bench.errors import UsageError
-from cachegrind_bench.render.names import plain
+from cachegrind_bench.render.names import plain, some
 from cachegrind_bench.render.numbers import counted
 from cachegrind_bench.store.protocol import Query
 from cachegrind_bench.store.record import rename_record, run_name
@@ -159,8 +159,7 @@ def _after_all_others(store: Store) -> str:
 
 def _known(store: Store) -> str:
     names = sorted({point.id for run in store.snapshots(Query()) for point in run.points})
-    more = f" and {len(names) - _NEAR} more" if len(names) > _NEAR else ""
-    return f"there are: {', '.join(names[:_NEAR]) or 'none'}{more}"
+    return f"there are: {some(names, _NEAR) or 'none'}"
 
 
 COMMANDS = prune_command, rename_command, compact_command, sync_command

@@ -15,6 +15,7 @@ from cachegrind_bench._version import __version__
 from cachegrind_bench.cli import output
 from cachegrind_bench.cli.options import Function, execution_options, execution_plan, geometry
 from cachegrind_bench.errors import FileFormatError, UsageError
+from cachegrind_bench.render.names import some
 
 if TYPE_CHECKING:
     from collections.abc import Collection, Mapping, Sequence
@@ -128,9 +129,8 @@ def refuse_to_drop(saved: Baselines, name: str, measured: Collection[str]) -> No
     except FileFormatError:
         return  # nothing in it can be used
     if others:
-        more = f" and {len(others) - _SHOWN} more" if len(others) > _SHOWN else ""
         raise UsageError(
-            f"the baseline {name!r} holds other benchmarks, which would be lost: {', '.join(others[:_SHOWN])}{more}",
+            f"the baseline {name!r} holds other benchmarks, which would be lost: {some(others, _SHOWN)}",
             hint=f"save under another name, or begin anew: cg-bench baseline remove {name}",
         )
 

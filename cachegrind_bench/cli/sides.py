@@ -10,6 +10,7 @@ from cachegrind_bench.cli.inputs import open_result_file
 from cachegrind_bench.cli.references import is_known, resolve
 from cachegrind_bench.cli.storedruns import Runs
 from cachegrind_bench.errors import UsageError
+from cachegrind_bench.render.names import some
 from cachegrind_bench.store.baselines import Baselines
 
 if TYPE_CHECKING:
@@ -199,8 +200,7 @@ def _far_back(choice: Choice, shas: Sequence[str], wanted: _Wanted, *, first: in
         if piece.distance > nearest:
             further.setdefault(piece.distance, []).append(name)
     for distance, names in sorted(further.items()):
-        more = f" and {len(names) - _SHOWN} more" if len(names) > _SHOWN else ""
-        yield f"the baseline of {', '.join(names[:_SHOWN])}{more} is {place(distance)}"
+        yield f"the baseline of {some(names, _SHOWN)} is {place(distance)}"
 
 
 def _without_failed(choice: Choice) -> tuple[Choice, list[str]]:
@@ -211,9 +211,7 @@ def _without_failed(choice: Choice) -> tuple[Choice, list[str]]:
     failed = sorted(choice.pieces.keys() - well.keys())
     if not failed:
         return choice, []
-    more = f" and {len(failed) - _SHOWN} more" if len(failed) > _SHOWN else ""
-    told = f"no baseline of {', '.join(failed[:_SHOWN])}{more}: failed there as well as before"
-    return replace(choice, pieces=well), [told]
+    return replace(choice, pieces=well), [f"no baseline of {some(failed, _SHOWN)}: failed there as well as before"]
 
 
 def _passed_over(choice: Choice, candidate: Result, runs: Runs) -> list[str]:

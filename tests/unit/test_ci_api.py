@@ -8,13 +8,14 @@ from typing import TYPE_CHECKING, Any
 
 import pytest
 
-from cachegrind_bench.ci.api import Client, Patience
+from cachegrind_bench.ci.api import Client
+from cachegrind_bench.ci.calling import Patience
 from cachegrind_bench.ci.values import ApiError, Artifact, OpenPull
 from tests import github_stub
 from tests.github_stub import BOT, LONGEST_BODY, Stub, Token
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Iterator
+    from collections.abc import Callable
     from pathlib import Path
 
 REPO, TOKEN = "base/prog", "t0ken-of-the-job"
@@ -22,23 +23,13 @@ QUICK = Patience(secondary_s=0.01, backoff_s=0.001)
 OURS = 103  # the comment of `filled`
 
 
-@pytest.fixture(scope="module")
-def server() -> Iterator[Stub]:
-    with github_stub.serve() as found:
-        yield found
-
-
 @pytest.fixture
-def stub(server: Stub, monkeypatch: pytest.MonkeyPatch) -> Iterator[Stub]:
-    """Return the one stand-in of these tests, with nothing in it."""
-    for name in ("HTTP_PROXY", "http_proxy", "ALL_PROXY", "all_proxy"):
-        monkeypatch.delenv(name, raising=False)
-    server.clear()
-    server.tokens[TOKEN] = Token(BOT, {"actions": "read", "issues": "write", "pull-requests": "write"})
-    server.tokens["t0ken-of-a-f0rk"] = Token(BOT, {"actions": "read", "issues": "read", "pull-requests": "read"})
-    server.repository(REPO)
-    yield server
-    assert server.violations == []
+def stub(github: Stub) -> Stub:
+    """Return the stand-in of GitHub's API, as these tests begin with it."""
+    github.tokens[TOKEN] = Token(BOT, {"actions": "read", "issues": "write", "pull-requests": "write"})
+    github.tokens["t0ken-of-a-f0rk"] = Token(BOT, {"actions": "read", "issues": "read", "pull-requests": "read"})
+    github.repository(REPO)
+    return github
 
 
 def client(stub: Stub, token: str = TOKEN, **more: Any) -> Client:

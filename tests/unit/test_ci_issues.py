@@ -8,38 +8,28 @@ from typing import TYPE_CHECKING, Any
 
 import pytest
 
-from cachegrind_bench.ci.api import Client, Patience
+from cachegrind_bench.ci.api import Client
+from cachegrind_bench.ci.calling import Patience
 from cachegrind_bench.ci.issues import LABEL, MOST_NEW, Update, update
 from cachegrind_bench.ci.values import ApiError
 from cachegrind_bench.history.values import Finding, Kind, State
-from tests import github_stub
 from tests.github_stub import BOT, LONGEST_BODY, Issue, Stub, Token
 from tests.unit.samples import HOSTILE
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator, Sequence
+    from collections.abc import Sequence
 
 REPO, TOKEN, PAGE = "base/prog", "t0ken-of-the-job", "https://github.com/base/prog/actions/runs/99"
 NOTHING = Update()
 
 
-@pytest.fixture(scope="module")
-def server() -> Iterator[Stub]:
-    with github_stub.serve() as found:
-        yield found
-
-
 @pytest.fixture
-def stub(server: Stub, monkeypatch: pytest.MonkeyPatch) -> Iterator[Stub]:
-    """Return the one stand-in of these tests, with nothing in it."""
-    for name in ("HTTP_PROXY", "http_proxy", "ALL_PROXY", "all_proxy"):
-        monkeypatch.delenv(name, raising=False)
-    server.clear()
-    server.tokens[TOKEN] = Token(BOT, {"issues": "write"})
-    server.tokens["re4der"] = Token(BOT, {"issues": "read"})
-    server.repository(REPO)
-    yield server
-    assert server.violations == []
+def stub(github: Stub) -> Stub:
+    """Return the stand-in of GitHub's API, as these tests begin with it."""
+    github.tokens[TOKEN] = Token(BOT, {"issues": "write"})
+    github.tokens["re4der"] = Token(BOT, {"issues": "read"})
+    github.repository(REPO)
+    return github
 
 
 def client(stub: Stub, token: str = TOKEN) -> Client:

@@ -2,41 +2,28 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import pytest
 
-from cachegrind_bench.ci.api import Client, Patience
+from cachegrind_bench.ci.api import Client
+from cachegrind_bench.ci.calling import Patience
 from cachegrind_bench.ci.sticky import Outcome, author, is_by, marker, post
 from cachegrind_bench.ci.values import ApiError
-from tests import github_stub
 from tests.github_stub import BOT, Stub, Token
 from tests.unit.samples import HOSTILE
-
-if TYPE_CHECKING:
-    from collections.abc import Iterator
 
 REPO, TOKEN = "base/prog", "t0ken-of-the-job"
 MARK = marker("Benchmarks", "benchmarks", "")
 
 
-@pytest.fixture(scope="module")
-def server() -> Iterator[Stub]:
-    with github_stub.serve() as found:
-        yield found
-
-
 @pytest.fixture
-def stub(server: Stub, monkeypatch: pytest.MonkeyPatch) -> Iterator[Stub]:
-    """Return the one stand-in of these tests, with nothing in it."""
-    for name in ("HTTP_PROXY", "http_proxy", "ALL_PROXY", "all_proxy"):
-        monkeypatch.delenv(name, raising=False)
-    server.clear()
-    server.tokens[TOKEN] = Token(BOT, {"pull-requests": "write"})
-    server.tokens["t0ken-of-a-f0rk"] = Token(BOT, {"pull-requests": "read"})
-    server.add_pull(REPO, number=7)
-    yield server
-    assert server.violations == []
+def stub(github: Stub) -> Stub:
+    """Return the stand-in of GitHub's API, as these tests begin with it."""
+    github.tokens[TOKEN] = Token(BOT, {"pull-requests": "write"})
+    github.tokens["t0ken-of-a-f0rk"] = Token(BOT, {"pull-requests": "read"})
+    github.add_pull(REPO, number=7)
+    return github
 
 
 def client(stub: Stub, token: str = TOKEN, **more: Any) -> Client:

@@ -60,12 +60,12 @@ def _head(view: View) -> str:
 
 
 def _folded(view: View) -> list[str]:
-    parts = [_fold(f"What moved in {item.title}", _explanation(item)) for item in view.explanations]
+    parts = [fold(f"What moved in {item.title}", _explanation(item)) for item in view.explanations]
     rest = view.rows[_MOST_ROWS:]
     # In pieces, so that of a long list only the end is left out.
     for start in range(0, len(rest), 50):
         some = rest[start : start + 50]
-        parts.append(_fold(f"{len(some)} more benchmarks", _table(view, some) + _remarks(some)))
+        parts.append(fold(f"{len(some)} more benchmarks", _table(view, some) + _remarks(some)))
     if view.left_out:
         parts.append(f"\nNot listed: {escape(view.left_out)}.\n")
     return parts
@@ -75,7 +75,8 @@ def _tail(view: View) -> str:
     return "\n" + "".join(f"<sub>{label}: {escape(shortened(text, 400))}</sub><br>\n" for label, text in view.origin)
 
 
-def _fold(summary: str, content: str) -> str:
+def fold(summary: str, content: str) -> str:
+    """Return Markdown that is folded under a summary, which may be any text."""
     # GitHub reads no Markdown within a summary, only HTML.
     title = html.escape(shortened(summary, _LONGEST_NAME))
     for sign in ("@", "#", ":", "www"):  # that make a mention, a reference or an address of what follows

@@ -10,33 +10,20 @@ from typing import TYPE_CHECKING
 import pytest
 
 from cachegrind_bench.ci import api as ci_api
-from cachegrind_bench.ci.api import Patience
-from tests import github_stub
+from cachegrind_bench.ci.calling import Patience
 from tests.cli.ci.job import TOKEN, Job
 from tests.github_stub import BOT, Stub, Token
 from tests.unit.repositories import PATH, Repository, git_environment
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator
-
     from tests.cli.conftest import CommandLine
 
 
-@pytest.fixture(scope="module")
-def server() -> Iterator[Stub]:
-    with github_stub.serve() as found:
-        yield found
-
-
 @pytest.fixture
-def stub(server: Stub, monkeypatch: pytest.MonkeyPatch) -> Iterator[Stub]:
-    """Return the one stand-in of these tests, with nothing in it."""
-    for name in ("HTTP_PROXY", "http_proxy", "ALL_PROXY", "all_proxy"):
-        monkeypatch.delenv(name, raising=False)
-    server.clear()
-    server.tokens[TOKEN] = Token(BOT, {"actions": "read", "issues": "write", "pull-requests": "write"})
-    yield server
-    assert server.violations == []
+def stub(github: Stub) -> Stub:
+    """Return the stand-in of GitHub's API, as these tests begin with it."""
+    github.tokens[TOKEN] = Token(BOT, {"actions": "read", "issues": "write", "pull-requests": "write"})
+    return github
 
 
 @pytest.fixture
