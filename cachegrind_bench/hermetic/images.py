@@ -15,6 +15,7 @@ from cachegrind_bench.hermetic.tracee import (
     parent_of,
     peek_string,
     program_of,
+    started,
     strings,
     text_of,
 )
@@ -57,24 +58,33 @@ class Image:
 
 
 class Process:
-    """What is known of one process id; `drawn` and `ticks` count its random draws and clock readings."""
+    """What is known of one process id; `drawn`, `ticks` and `asked` count its random draws, and what it asks of clock and machine.
 
-    __slots__ = ("drawn", "forks", "image", "pending", "stream", "ticks")
+    `ended` is when it started, once it was about to end: its number may come again.
+    """
+
+    __slots__ = ("asked", "drawn", "ended", "forks", "image", "pending", "stream", "ticks")
 
     def __init__(self, stream: bytes, image: Image) -> None:
         self.stream = stream
         self.image = image
         self.drawn = 0
         self.ticks = 0
+        self.asked = 0
+        self.ended = ""
         self.forks = 0
         self.pending: list[str] | None = None
 
 
 class ProcessTable:
-    """All processes of one run, from `root` on. `tool` is the name of Valgrind's image, None for a native run."""
+    """All processes of one run, from `root` on. `tool` is the name of Valgrind's image, None for a native run.
 
-    def __init__(self, root: int, *, seed: bytes, tool: str | None, out: str) -> None:
+    With `forks_alike` each child has the random bytes of a first child, so that they do not depend on its siblings.
+    """
+
+    def __init__(self, root: int, *, seed: bytes, tool: str | None, out: str, forks_alike: bool = False) -> None:
         self.images: list[Image] = []
+        self._forks_alike = forks_alike
         self._root = root
         self._seed = seed
         self._tool = tool
@@ -90,8 +100,10 @@ class ProcessTable:
     def _meet(self, pid: int) -> Process:
         """Return what is known of this process; at its first call, find out whose child it is."""
         known = self._processes.get(pid)
-        if known is not None:
+        if known is not None and (not known.ended or known.ended == started(pid)):
             return known
+        if known is not None:
+            self._settle(pid, known)
         parent = 0 if pid == self._root else parent_of(pid)
         origin = self._processes.get(parent)
         if origin is None:
@@ -100,7 +112,8 @@ class ProcessTable:
                 stream += b"/orphan"
         else:
             # The how manieth child it is makes its random bytes its own, and the same in every run.
-            stream, path, argv = origin.stream + b"/%d" % origin.forks, origin.image.path, origin.image.argv
+            number = 0 if self._forks_alike else origin.forks
+            stream, path, argv = origin.stream + b"/%d" % number, origin.image.path, origin.image.argv
         image = Image(pid, path, argv, parent, forked=pid != self._root)
         self.images.append(image)
         process = Process(stream, image)
@@ -119,13 +132,13 @@ class ProcessTable:
 
     def end(self, thread: int) -> None:
         """Meet the children of a process about to end: afterwards they are nobody's, and could not be told apart."""
-        self._meet_family(group_of(thread))
+        pid = group_of(thread)
+        self._meet_family(pid).ended = started(pid)
 
     def _meet_family(self, pid: int) -> Process:
         process = self._meet(pid)
         for child in children_of(pid):
-            if child not in self._processes:
-                self._meet(child)
+            self._meet(child)
         return process
 
     def execute(self, thread: int, path_address: int, argv_address: int) -> None:
@@ -170,8 +183,12 @@ class ProcessTable:
     def finish(self) -> None:
         """Bring `images` up to date when all processes have ended."""
         for pid, process in self._processes.items():
-            if self._tool is None and process.pending is not None:
-                self._replace(process, pid, process.pending)
+            self._settle(pid, process)
+
+    def _settle(self, pid: int, process: Process) -> None:
+        """Take the last exec of a native process that has ended for one that succeeded: nothing told otherwise."""
+        if self._tool is None and process.pending is not None:
+            self._replace(process, pid, process.pending)
 
     def _replace(self, process: Process, pid: int, command: list[str]) -> None:
         """Note that an exec has succeeded: a new image, whose random stream begins anew."""

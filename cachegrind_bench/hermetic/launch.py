@@ -67,6 +67,7 @@ class Invocation:
     tool: str | None = None
     timeout_ms: int | None = None
     record_files: bool = False
+    forks_alike: bool = False  # the random bytes of a process do not depend on how many its parent forked before
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -127,6 +128,7 @@ def _orders(invocation: Invocation, scratch: Scratch, redirect: str | None) -> d
         "timeout_ns": None if invocation.timeout_ms is None else invocation.timeout_ms * 1_000_000,
         "grace_ns": GRACE_MS * 1_000_000,
         "record": invocation.record_files,
+        "forks_alike": invocation.forks_alike,
         "scratch": str(scratch.path),
         "out": str(scratch.out),
     }

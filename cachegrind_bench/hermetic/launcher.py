@@ -143,6 +143,7 @@ class _Launch:
                 tool=self.orders["tool"],
                 out=self.orders["out"],
                 randomness=self.orders["randomness"],
+                forks_alike=self.orders["forks_alike"],
                 clock=None if clock is None else Clock(*clock),
                 recorder=self.recorder,
             )

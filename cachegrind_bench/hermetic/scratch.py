@@ -62,9 +62,12 @@ class Scratch:
 
 
 @contextlib.contextmanager
-def scratch(base: Path) -> Generator[Scratch]:
-    """Take a free directory under `base` (`/tmp`); it is removed in the end. MeasurementError where none can be made."""
-    for slot in range(_SLOTS):
+def scratch(base: Path, *, first: int = 0) -> Generator[Scratch]:
+    """Take a free directory under `base` (`/tmp`); it is removed in the end. MeasurementError where none can be made.
+
+    Its number is `first` or higher: lower ones are for what measures, as it chooses its CPU by that.
+    """
+    for slot in range(first, _SLOTS):
         path = base / f"cg-bench.{slot:02}"
         lock = _take(path)
         if lock is None:

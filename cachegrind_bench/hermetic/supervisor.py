@@ -1,4 +1,4 @@
-"""Answers system calls of the sealed program: random bytes, random devices, the clock; and notes forks and execs.
+"""Answers system calls of the sealed program: random bytes and devices, the machine's state, the clock; notes forks, execs.
 
 One supervisor serves one run, inside the launcher. It is no sandbox: a call it cannot answer goes on to the kernel.
 Only the standard library, and little of it: its start-up is paid on every run.
@@ -15,6 +15,7 @@ from typing import TYPE_CHECKING, NamedTuple
 
 from cachegrind_bench.hermetic.images import ProcessTable
 from cachegrind_bench.hermetic.kernel import CLONE_THREAD
+from cachegrind_bench.hermetic.substitutes import NAMES, part_of, substitute, sysinfo
 from cachegrind_bench.hermetic.tracee import executing, peek
 from cachegrind_bench.hermetic.traps import PLAIN_READING_MASK
 
@@ -29,9 +30,7 @@ _RECV, _SEND, _ID_VALID, _ADDFD = 0xC0502100, 0xC0182101, 0x40082102, 0x40182103
 _CONTINUE = 1
 _AT_RANDOM = 25
 _O_CLOEXEC = 0o2000000
-_DEVICES = (b"/dev/urandom\0", b"/dev/random\0")
-# Large enough for any seeding; beyond it the file reads as zeros (a hole), so it never ends and never blocks.
-_DEVICE_BYTES, _DEVICE_SIZE = 4 << 20, 1 << 44
+_LONGEST_NAME = max(map(len, NAMES))
 _LONGEST_ANSWER = 1 << 20
 _SINCE_BOOT_NS = 1_000_000_000  # where pinned clocks other than the wall's start
 
@@ -58,6 +57,7 @@ class Supervisor:
         randomness: bool,
         clock: Clock | None,
         recorder: Recorder | None = None,
+        forks_alike: bool = False,
     ) -> None:
         self.listener = listener
         # Reasons, by part of the seal that turned out not to hold.
@@ -68,11 +68,11 @@ class Supervisor:
         self._at_random_pinned = False
         self._clock = clock
         self._recorder = recorder
-        self._device: int | None = None
-        self._device_failed = False
+        self._files: dict[bytes, int] = {}
+        self._failed: set[bytes] = set()
         self._names = {number: name for name, number in table.calls.items()}
         self._buffer = bytearray(_NOTIFICATION.size)
-        self._processes = ProcessTable(root, seed=seed, tool=tool, out=out)
+        self._processes = ProcessTable(root, seed=seed, tool=tool, out=out, forks_alike=forks_alike)
 
     def serve_one(self) -> None:
         """Receive one notification and answer it. OSError(EBADF) and the like end the service."""
@@ -109,9 +109,22 @@ class Supervisor:
             path, flags = args[1:3] if name == "openat" else args[:2]
             if self._randomness and not flags & PLAIN_READING_MASK:  # while files are recorded, others come here, too
                 self._open(ident, thread, path, flags)
+        elif name == "sysinfo":
+            process = self._processes.of_thread(thread)
+            process.asked += 1
+            self._poke(ident, thread, args[0], sysinfo(process.asked))
+            return True, 0
         elif name in ("getrlimit", "prlimit64"):
             self._pin_at_random(ident, thread)
-        elif name in ("execve", "execveat"):
+        elif self._clock is not None and name in ("clock_gettime", "gettimeofday", "time"):
+            return True, self._tell_time(ident, thread, name, args, self._clock)
+        else:
+            self._follow(name, thread, args)
+        return False, 0
+
+    def _follow(self, name: str, thread: int, args: list[int]) -> None:
+        """Note what the program becomes and starts."""
+        if name in ("execve", "execveat"):
             path, arguments = args[:2] if name == "execve" else args[1:3]
             self._processes.execute(thread, path, arguments)
         elif name in ("fork", "vfork"):
@@ -124,9 +137,6 @@ class Supervisor:
                 self._processes.start_thread(thread)
             else:
                 self._processes.fork(thread)
-        elif self._clock is not None:
-            return True, self._tell_time(ident, thread, name, args, self._clock)
-        return False, 0
 
     # Randomness
 
@@ -154,15 +164,15 @@ class Supervisor:
                 self._at_random_pinned = True
 
     def _open(self, ident: int, thread: int, address: int, flags: int) -> None:
-        """Hand out a file of fixed bytes when a random device is opened."""
-        start = peek(thread, address, 13)
-        if not start.startswith(_DEVICES) or self._device_failed:
+        """Hand out a file of fixed bytes when a random device is opened, or one that tells of the machine's state."""
+        name = b"".join(peek(thread, address, _LONGEST_NAME).partition(b"\0")[:2])
+        if name not in NAMES or name in self._failed:
             return
         try:
-            if self._device is None:
-                self._device = _device_file(self._seed)
+            if name not in self._files:
+                self._files[name] = substitute(name, self._seed)
             # Opened anew, so that every opener reads from the beginning.
-            ours = os.open(f"/proc/self/fd/{self._device}", os.O_RDONLY)
+            ours = os.open(f"/proc/self/fd/{self._files[name]}", os.O_RDONLY)
             try:
                 target = _O_CLOEXEC if flags & _O_CLOEXEC else 0
                 request = bytearray(_ADD_FD.pack(ident, 0, ours, 0, target))  # mutable: else ioctl returns a copy
@@ -171,8 +181,8 @@ class Supervisor:
                 os.close(ours)
         except OSError as error:
             if error.errno != errno.ENOENT:
-                self._device_failed = True
-                self.failures["random_devices"] = error.strerror or str(error)
+                self._failed.add(name)
+                self.failures[part_of(name)] = f"{os.fsdecode(name[:-1])}: {error.strerror or error}"
             return
         try:
             fcntl.ioctl(self.listener, _SEND, _RESPONSE.pack(ident, number, 0, 0))
@@ -244,12 +254,3 @@ class _RefuseError(Exception):
     def __init__(self, number: int) -> None:
         super().__init__(number)
         self.number = number
-
-
-def _device_file(seed: bytes) -> int:
-    """Make the file that stands for the random devices."""
-    descriptor = os.memfd_create("random", os.MFD_CLOEXEC)
-    data = hashlib.shake_128(seed + b"device").digest(_DEVICE_BYTES)
-    os.write(descriptor, data)
-    os.ftruncate(descriptor, _DEVICE_SIZE)
-    return descriptor

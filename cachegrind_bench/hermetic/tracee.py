@@ -10,7 +10,7 @@ import os
 import struct
 
 _MOST_ARGUMENTS = 10_000
-_THREADS = 17  # place of num_threads (field 20) behind the name in /proc/PID/stat
+_THREADS, _STARTED = 17, 19  # places of num_threads and starttime (fields 20 and 22) behind the name in /proc/PID/stat
 
 
 def executing(thread: int) -> str:
@@ -85,6 +85,15 @@ def parent_of(pid: int) -> int:
         return _status_field(pid, b"PPid:")
     except OSError:
         return 0
+
+
+def started(pid: int) -> str:
+    """Return when a process started, in the kernel's words; empty if it has gone."""
+    try:
+        with open(f"/proc/{pid}/stat", "rb") as file:
+            return file.read().rpartition(b")")[2].split()[_STARTED].decode()
+    except (OSError, IndexError):
+        return ""
 
 
 def children_of(pid: int) -> list[int]:

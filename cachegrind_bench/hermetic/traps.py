@@ -14,7 +14,7 @@ from cachegrind_bench.hermetic.kernel import Trap
 if TYPE_CHECKING:
     from cachegrind_bench.hermetic.calls import Architecture
 
-# Only plain reading opens can be of a random device; the mask spares the supervisor all others.
+# Only plain reading opens can be of a file that is handed out; the mask spares the supervisor all others.
 PLAIN_READING_MASK = 0o3 | 0o100 | 0o1000 | 0o200000  # access mode, O_CREAT, O_TRUNC, O_DIRECTORY
 
 
@@ -24,7 +24,7 @@ def traps(table: Architecture, *, randomness: bool, clock: bool, files: bool = F
     recorded = CALLS if files else ()
     wanted = [Trap(table.calls[name]) for name in dict.fromkeys((*followed, *recorded)) if name in table.calls]
     if randomness:
-        wanted += [Trap(table.calls[name]) for name in ("getrandom", "getrlimit", "prlimit64")]
+        wanted += [Trap(table.calls[name]) for name in ("getrandom", "sysinfo", "getrlimit", "prlimit64")]
         if "open" in table.calls:
             wanted.append(Trap(table.calls["open"], 1, PLAIN_READING_MASK, os.O_RDONLY))
         wanted.append(Trap(table.calls["openat"], 2, PLAIN_READING_MASK, os.O_RDONLY))

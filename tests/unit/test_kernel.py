@@ -104,6 +104,7 @@ def test_only_plain_reading_opens_are_told(table: Architecture, flags: int, told
 def test_what_is_not_pinned_is_not_told(table: Architecture, randomness: bool, clock: bool) -> None:
     code = kernel._program(table.audit, traps(table, randomness=randomness, clock=clock))
     assert verdict(code, table.audit, table.calls["getrandom"]) == (NOTIFY if randomness else ALLOW)
+    assert verdict(code, table.audit, table.calls["sysinfo"]) == (NOTIFY if randomness else ALLOW)
     assert verdict(code, table.audit, table.calls["clock_gettime"]) == (NOTIFY if clock else ALLOW)
     assert verdict(code, table.audit, table.calls["gettimeofday"]) == (NOTIFY if clock else ALLOW)
     if "time" in table.calls:

@@ -15,7 +15,8 @@ import pytest
 from cachegrind_bench.hermetic.calls import ARCHITECTURES
 from cachegrind_bench.hermetic.launch import PINNED_CLOCK
 from cachegrind_bench.hermetic.recorder import Recorder
-from cachegrind_bench.hermetic.supervisor import Clock, Supervisor, _device_file, _RefuseError
+from cachegrind_bench.hermetic.substitutes import substitute
+from cachegrind_bench.hermetic.supervisor import Clock, Supervisor, _RefuseError
 
 if TYPE_CHECKING:
     from pathlib import Path
@@ -118,6 +119,21 @@ def test_random_bytes_are_the_same_in_every_run_and_differ_from_draw_to_draw() -
     assert draws[0][0] == hashlib.shake_128(b"seed0").digest(16)
 
 
+def test_the_machines_memory_and_load_are_told_as_those_of_an_idle_one() -> None:
+    supervisor = Watched(None)
+    real = os.sysconf("SC_PHYS_PAGES") * os.sysconf("SC_PAGE_SIZE")
+    gib = 1 << 30
+    for asked in (1, 2):  # who waits for a time since boot must not wait for ever
+        assert supervisor.ask("sysinfo", BUFFER) == (True, 0)
+        address, data = supervisor.written[-1]
+        uptime, *loads, total, free, shared, buffers, swap, free_swap = struct.unpack_from("=q9Q", data)
+        assert (address, len(data)) == (BUFFER, 112)
+        assert (uptime, loads, free) == (asked, [0, 0, 0], total)
+        assert total == (real // gib * gib or real)
+        assert (shared, buffers, swap, free_swap) == (0, 0, 0, 0)
+        assert struct.unpack_from("=I", data, 104) == (1,), "the unit of memory is a byte"
+
+
 def test_a_huge_draw_is_answered_in_part_as_the_kernel_may() -> None:
     supervisor = Watched(None)
     assert supervisor.ask("getrandom", BUFFER, 1 << 30) == (True, 1 << 20)
@@ -194,7 +210,7 @@ def test_calls_that_others_want_to_know_of_are_handed_on() -> None:
 def test_the_random_device_never_ends_and_is_the_same_for_one_seed() -> None:
     heads = []
     for seed in (b"a", b"a", b"b"):
-        descriptor = _device_file(seed)
+        descriptor = substitute(b"/dev/random\0", seed)
         try:
             heads.append(os.pread(descriptor, 64, 0))
             assert os.pread(descriptor, 64, 1 << 40) == bytes(64)

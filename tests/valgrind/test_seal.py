@@ -12,6 +12,8 @@ from typing import TYPE_CHECKING, Any
 
 import pytest
 
+from cachegrind_bench.hermetic.substitutes import memory_bytes
+
 if TYPE_CHECKING:
     from collections.abc import Callable
     from pathlib import Path
@@ -62,6 +64,31 @@ int main(void) {
 }
 """
 )
+
+STATE = r"""
+#include <stdio.h>
+#include <string.h>
+#include <sys/sysinfo.h>
+#include <unistd.h>
+static char *first_line(const char *path) {
+    static char line[100];
+    FILE *file = fopen(path, "r");
+    if (!file || !fgets(line, sizeof line, file)) return "nothing\n";
+    fclose(file);
+    return line;
+}
+int main(void) {
+    struct sysinfo info;
+    if (sysinfo(&info)) return 1;
+    printf("<<< uptime %ld load %lu", info.uptime, info.loads[0]);
+    printf(" memory %ld of %ld pages\n", sysconf(_SC_AVPHYS_PAGES), sysconf(_SC_PHYS_PAGES));
+    const char *paths[] = {"/proc/loadavg", "/proc/uptime", "/proc/meminfo"};
+    for (int i = 0; i < 3; i++) printf("%s %s", paths[i], first_line(paths[i]));
+    printf("/proc/meminfo, seen from the start again: %d\n", !strncmp(first_line("/proc/meminfo"), "MemTotal:", 9));
+    puts(">>>");
+    return 0;
+}
+"""
 
 FAMILY = (
     HEX
@@ -290,6 +317,7 @@ int main(void) {
     call(syscall(SYS_getrandom, 8L, 100, 0));
     call(syscall(SYS_openat, -100, -1L, 0));
     call(syscall(SYS_getrandom, 1L << 63, 100, 0));
+    call(syscall(SYS_sysinfo, 8L));
     puts(">>>");
     return 0;
 }
@@ -317,6 +345,23 @@ def test_every_source_of_randomness_gives_the_same_bytes_in_each_run(
     assert cg_bench.run(compile_c(RANDOMNESS)).said == randomness.said
     seal = randomness.benchmark["seal"]
     assert seal["randomness"]["state"] == seal["random_devices"]["state"] == "pinned"
+
+
+def test_memory_and_load_are_those_of_an_idle_machine_in_each_run(cg_bench: CgBench, compile_c: CompileC) -> None:
+    finished = cg_bench.run(compile_c(STATE))
+    kilobytes = memory_bytes() // 1024
+    pages = kilobytes // 4
+    assert finished.said.splitlines() == [
+        f"uptime 1 load 0 memory {pages} of {pages} pages",
+        "/proc/loadavg 0.00 0.00 0.00 1/1 1",
+        "/proc/uptime 1.00 1.00",
+        f"/proc/meminfo MemTotal:       {kilobytes:>8} kB",
+        "/proc/meminfo, seen from the start again: 1",
+    ]
+    script = "import re; print('<<<', dict(re.findall(r'(\\w+): +(\\d+) kB', open('/proc/meminfo').read())), '>>>')"
+    fields = cg_bench.run(sys.executable, "-S", "-c", script).said
+    assert f"'MemAvailable': '{kilobytes}'" in fields
+    assert "'SwapFree': '0'" in fields
 
 
 def test_random_bytes_look_random(randomness: Finished) -> None:
