@@ -22,7 +22,7 @@ from unittest import mock
 
 from cachegrind_bench.hermetic import layouts
 from cachegrind_bench.measure.command import Command
-from cachegrind_bench.measure.run import Plan, target_of
+from cachegrind_bench.measure.plan import Plan, target_of
 from cachegrind_bench.measure.session import session
 from cachegrind_bench.model.score import DEFAULT
 from cachegrind_bench.valgrind import runner as runner_module

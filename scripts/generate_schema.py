@@ -32,6 +32,7 @@ _TYPES: dict[Kind, dict[str, Any]] = {
     Kind.TEXT: _STRING,
     Kind.TEXTS: {"anyOf": [_STRING, _STRINGS]},
     Kind.COUNT: {"type": "integer"},
+    Kind.SWITCH: {"type": "boolean"},
     Kind.DURATION: {"anyOf": [_STRING, {"type": "number", "exclusiveMinimum": 0}]},
     Kind.COMMAND: {"anyOf": [_STRING, {"type": "array", "items": {"type": "string"}, "minItems": 1}]},
     Kind.ENV: {"anyOf": [_STRINGS, {"type": "object", "additionalProperties": {"type": "string"}}]},

@@ -22,6 +22,9 @@ if TYPE_CHECKING:
 
     from tests.github_stub import Stub
 
+# Only the first conftest may name plugins; tests of our own pytest plugin need this one.
+pytest_plugins = ["pytester"]
+
 ROOT = Path(__file__).resolve().parent.parent
 TOOLS = ROOT / ".tools"
 GOLDEN = Path(__file__).resolve().parent / "golden"

@@ -131,7 +131,15 @@ def _compared(
 
     comparison = compare(base.result, candidate.result, gates)
     comparison = replace(comparison, remarks=same_program(comparison))
-    return report(comparison, base.profile, candidate.profile, wanted=wanted_of(options), rows=0, names=names)
+    return report(
+        comparison,
+        base.profile,
+        candidate.profile,
+        wanted=wanted_of(options),
+        rows=0,
+        names=names,
+        pythons=(base.python, candidate.python),
+    )
 
 
 def _commit(repository: Repository, revision: str) -> str:

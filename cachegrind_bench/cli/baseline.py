@@ -181,6 +181,7 @@ def _checked(data: bytes, name: str) -> Result:
     found = open_result(io.BytesIO(data), name)
     for item in found.result.benchmarks:
         found.profile(item.id)
+        found.python(item.id)
     return found.result
 
 

@@ -39,7 +39,7 @@ if TYPE_CHECKING:
 
     from cachegrind_bench.cli.comparing import Report
     from cachegrind_bench.compare.gates import Gates
-    from cachegrind_bench.measure.run import Plan
+    from cachegrind_bench.measure.plan import Plan
     from cachegrind_bench.model.result import Benchmark, Result
     from cachegrind_bench.model.resultfile import ResultFile
 
@@ -154,7 +154,7 @@ def _compared(base: ResultFile, known: Benchmark, result: Result, gates: Gates, 
     (candidate,) = result.benchmarks
     comparison = compare(
         replace(base.result, benchmarks=(replace(known, id=candidate.id),)),
-        replace(result, benchmarks=(replace(candidate, profile=None),)),
+        replace(result, benchmarks=(replace(candidate, profile=None, python=None),)),
         gates,
     )
     return report(
@@ -164,6 +164,7 @@ def _compared(base: ResultFile, known: Benchmark, result: Result, gates: Gates, 
         wanted=wanted_of(options),
         rows=0,
         names=(options["base"], "this run"),
+        pythons=(lambda _: base.python(known.id), lambda _: candidate.python),
     )
 
 

@@ -19,10 +19,12 @@ if TYPE_CHECKING:
     from cachegrind_bench.compare.comparison import Comparison
     from cachegrind_bench.compare.details import Details, Wanted
     from cachegrind_bench.model.metrics import Profile
+    from cachegrind_bench.model.pythonprofile import PythonProfile
     from cachegrind_bench.render.comparison.view import View
 
     # A profile by the id of its benchmark; None where the result has none.
     Profiles = Callable[[str], Profile | None]
+    Pythons = Callable[[str], PythonProfile | None]
 
 Function = TypeVar("Function", bound="Callable[..., Any]")
 
@@ -141,8 +143,12 @@ def report(
     wanted: Wanted,
     rows: int,
     names: tuple[str, str],
+    pythons: tuple[Pythons, Pythons] | None = None,
 ) -> Report:
-    """Explain what will be shown, and only that: profiles are read for benchmarks in the table whose counts moved."""
+    """Explain what will be shown, and only that: profiles are read for benchmarks in the table whose counts moved.
+
+    `pythons` are those of Python functions, of base and candidate.
+    """
     from cachegrind_bench.compare.details import details
     from cachegrind_bench.compare.verdict import State
 
@@ -152,7 +158,8 @@ def report(
             continue
         before, after = base(item.id), candidate(item.id)
         if before is not None and after is not None:
-            found[item.id] = details(before, after, comparison, wanted)
+            python = None if pythons is None else (pythons[0](item.id), pythons[1](item.id))
+            found[item.id] = details(before, after, comparison, wanted, python=_both(python))
     worth = [
         item.id
         for item in comparison.differences
@@ -160,6 +167,15 @@ def report(
     ]
     explained = tuple(worth[:_EXPLAINED]) if wanted.rows else ()
     return Report(comparison=comparison, details=found, names=names, rows=rows, explained=explained)
+
+
+def _both(
+    python: tuple[PythonProfile | None, PythonProfile | None] | None,
+) -> tuple[PythonProfile, PythonProfile] | None:
+    """Return the profiles if there are two to compare."""
+    if python is None or python[0] is None or python[1] is None:
+        return None
+    return python[0], python[1]
 
 
 def check_files(options: Mapping[str, Any], inputs: Sequence[str] = ()) -> None:

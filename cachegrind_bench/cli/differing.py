@@ -41,7 +41,13 @@ def compared(
     )
     names = base.name, candidate.name
     return report(
-        comparison, before.profile, after.profile, wanted=wanted_of(options), rows=options["rows"], names=names
+        comparison,
+        before.profile,
+        after.profile,
+        wanted=wanted_of(options),
+        rows=options["rows"],
+        names=names,
+        pythons=(before.python, after.python),
     )
 
 

@@ -190,4 +190,5 @@ for _more in (*history_exchange.COMMANDS, *history_upkeep.COMMANDS):
 
 def _with_profiles(source: ResultFile) -> Result:
     found = source.result
-    return replace(found, benchmarks=tuple(replace(item, profile=source.profile(item.id)) for item in found.benchmarks))
+    whole = (replace(item, profile=source.profile(item.id), python=source.python(item.id)) for item in found.benchmarks)
+    return replace(found, benchmarks=tuple(whole))

@@ -63,14 +63,14 @@ def size_limit_option(function: Function) -> Function:
 
 
 @contextmanager
-def open_result_file(name: str, *, limit: int = DEFAULT_LIMIT) -> Generator[ResultFile]:
+def open_result_file(name: str, *, limit: int = DEFAULT_LIMIT, hint: str = _HINT) -> Generator[ResultFile]:
     """Open a result file of up to `limit` bytes, '-' being stdin; its profiles can be read inside the context.
 
-    UsageError if it cannot be read, FileFormatError if it is no result.
+    UsageError, with this hint, if it cannot be read, FileFormatError if it is no result.
     """
     from cachegrind_bench.model.resultfile import open_result
 
-    with open_input(name, limit=limit) as stream:
+    with open_input(name, limit=limit, hint=hint) as stream:
         yield open_result(stream, shown_name(name), max(limit // _PIECE, _LEAST_PIECE))
 
 

@@ -9,6 +9,7 @@ import os
 import signal
 import sys
 import time
+from pathlib import Path
 from typing import TYPE_CHECKING
 
 import click
@@ -91,6 +92,14 @@ class _Commands(click.Group):
             formatter.write_dl(list(COMMANDS.items()))
 
 
+def _include_dir(ctx: click.Context, parameter: click.Parameter, wanted: bool) -> None:  # noqa: FBT001 - as click calls it
+    """Print the folder of the header for C and C++: gcc -I"$(cg-bench --include-dir)"."""
+    del parameter
+    if wanted:
+        click.echo(Path(__file__).resolve().parent.parent / "include")
+        ctx.exit()
+
+
 @click.group(
     cls=_Commands,
     context_settings={
@@ -100,6 +109,14 @@ class _Commands(click.Group):
     epilog=_EPILOG,
 )
 @click.version_option(__version__, prog_name="cg-bench")
+@click.option(
+    "--include-dir",
+    is_flag=True,
+    is_eager=True,
+    expose_value=False,
+    callback=_include_dir,
+    help="Print where cg_bench.h is, for compilers, and exit.",
+)
 def cli() -> None:
     """One exact performance number for any program, whatever the machine's mood.
 

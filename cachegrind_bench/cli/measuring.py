@@ -18,9 +18,9 @@ from cachegrind_bench.errors import FileFormatError, UsageError
 from cachegrind_bench.render.names import some
 
 if TYPE_CHECKING:
-    from collections.abc import Collection, Mapping, Sequence
+    from collections.abc import Callable, Mapping, Sequence
 
-    from cachegrind_bench.measure.run import Plan
+    from cachegrind_bench.measure.plan import Plan
     from cachegrind_bench.model.result import Result
     from cachegrind_bench.store.baselines import Baselines
 
@@ -117,15 +117,15 @@ def write_result(result: Result, options: dict[str, Any]) -> None:
         write_atomic(Path(options["output"]), encode(result))
 
 
-def refuse_to_drop(saved: Baselines, name: str, measured: Collection[str]) -> None:
-    """Do not let some benchmarks take the place of others: UsageError if the baseline holds more than these."""
+def refuse_to_drop(saved: Baselines, name: str, is_measured: Callable[[str], bool]) -> None:
+    """Do not let some benchmarks take the place of others: UsageError if the baseline holds more than what is."""
     from cachegrind_bench.cli.inputs import open_result_file
 
     if not saved.exists(name):
         return
     try:
         with open_result_file(str(saved.path(name))) as found:
-            others = [item.id for item in found.result.benchmarks if item.id not in measured]
+            others = [item.id for item in found.result.benchmarks if not is_measured(item.id)]
     except FileFormatError:
         return  # nothing in it can be used
     if others:

@@ -17,7 +17,7 @@ from cachegrind_bench.errors import UsageError
 if TYPE_CHECKING:
     from collections.abc import Callable, Mapping, Sequence
 
-    from cachegrind_bench.measure.run import Plan
+    from cachegrind_bench.measure.plan import Plan
     from cachegrind_bench.valgrind.options import Geometry
 
 if TYPE_CHECKING:
@@ -122,7 +122,7 @@ def execution_plan(options: Mapping[str, Any], cwd: Path | None = None, passed: 
     from cachegrind_bench.hermetic.environment import Request
     from cachegrind_bench.hermetic.launch import PINNED_CLOCK
     from cachegrind_bench.measure.command import resolve
-    from cachegrind_bench.measure.run import Plan
+    from cachegrind_bench.measure.plan import Plan
     from cachegrind_bench.model.score import CostModel
 
     environ, cwd = dict(os.environ), cwd or working_directory()

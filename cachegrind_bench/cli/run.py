@@ -24,9 +24,11 @@ from cachegrind_bench.cli.options import format_option, require_command
 from cachegrind_bench.cli.report import deliver_report, report_text
 from cachegrind_bench.cli.storing import save_options, saving, storing_failure
 from cachegrind_bench.cli.suite import refuse_options_of_a_suite, run_suite, suite_options
+from cachegrind_bench.errors import UsageError
 
 if TYPE_CHECKING:
-    from cachegrind_bench.measure.run import Plan
+    from cachegrind_bench.measure.plan import Plan
+    from cachegrind_bench.valgrind.options import Collect
 
 _EPILOG = """\b
 The command is executed warm-up + repeat x layouts times: by default twice, once natively to fill caches on disk
@@ -60,6 +62,19 @@ Examples:
 @measuring_options
 @click.option("--keep-out-files", metavar="DIR", help="Copy Valgrind's out files here, for cg_annotate or KCachegrind.")
 @click.option("--lines", is_flag=True, help="Record source lines too, for 'diff --lines' (a larger file).")
+@click.option("--regions", is_flag=True, help="Measure the regions that the program marks, a benchmark for each.")
+@click.option(
+    "--toggle",
+    "toggles",
+    multiple=True,
+    metavar="FUNCTION",
+    help="Count only what happens inside of this function (* and ? are wildcards). Repeatable.",
+)
+@click.option(
+    "--python-profile",
+    is_flag=True,
+    help="Also tell what each Python function cost, from further executions (CPython 3.12+).",
+)
 @format_option
 @click.argument("command", nargs=-1, type=click.UNPROCESSED, metavar="[-- COMMAND [ARG]...]")
 def command(**options: Any) -> int:
@@ -82,11 +97,16 @@ def _run_command(options: dict[str, Any]) -> None:
     from cachegrind_bench.store.atomic import make_folder
     from cachegrind_bench.store.baselines import Baselines
 
-    plan = replace(_plan(options), lines=options["lines"])
+    plan = replace(
+        _plan(options), lines=options["lines"], collect=_collect(options), python_profile=options["python_profile"]
+    )
     saved, name = Baselines.find(plan.cwd), options["save_baseline"]
     if name is not None:
         saved.prepare(name)
-        refuse_to_drop(saved, name, {plan.benchmark_id})
+        regions = f"{plan.benchmark_id}::" if options["regions"] else None
+        refuse_to_drop(
+            saved, name, lambda item: item == plan.benchmark_id if regions is None else item.startswith(regions)
+        )
     keep = None if options["keep_out_files"] is None else make_folder(Path(options["keep_out_files"]))
     history = saving(options)
     with storing_failure(history, plan, options):
@@ -104,6 +124,20 @@ def _run_command(options: dict[str, Any]) -> None:
             if not options["quiet"]:
                 output.write_error(f"cg-bench: saved as baseline {name}\n")
         write_result(result, options)
+
+
+def _collect(options: dict[str, Any]) -> Collect:
+    """Return which part of the execution is to be counted. UsageError where options contradict each other."""
+    from cachegrind_bench.config import checks
+    from cachegrind_bench.valgrind.options import Collect, Scope
+
+    if options["regions"] and options["toggles"]:
+        raise UsageError("--regions and --toggle cannot be combined", hint="measure the one, then the other")
+    if options["regions"] and options["lines"]:
+        raise UsageError("--lines cannot be combined with --regions")
+    for name in options["toggles"]:
+        checks.function(name, "--toggle")
+    return Collect(scope=Scope.REGIONS) if options["regions"] else Collect.inside(toggles=options["toggles"])
 
 
 def _plan(options: dict[str, Any]) -> Plan:

@@ -3,20 +3,21 @@
 from __future__ import annotations
 
 from dataclasses import replace
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 import click
 
 from cachegrind_bench.cli import output
 from cachegrind_bench.cli.inputs import open_result_file, size_limit_option
 from cachegrind_bench.cli.options import format_option, working_directory
+from cachegrind_bench.cli.pythonfiles import python_file_options, wants_files, write_files
 from cachegrind_bench.cli.references import resolve
 from cachegrind_bench.cli.report import report_text
 from cachegrind_bench.errors import UsageError
 from cachegrind_bench.model.patterns import matches
 
 if TYPE_CHECKING:
-    from cachegrind_bench.model.result import Benchmark
+    from cachegrind_bench.model.result import Benchmark, Result
     from cachegrind_bench.model.resultfile import ResultFile
     from cachegrind_bench.render.report import Report
 
@@ -25,6 +26,8 @@ Examples:
   cg-bench show result.json
   cg-bench show result.json --top 30 --sort D1mr
   cg-bench show - --format markdown < result.json
+  cg-bench show result.json --benchmark parse --flame parse.html
+  cg-bench show result.json --export speedscope -o parse.speedscope.json
 """
 
 
@@ -37,14 +40,20 @@ Examples:
 )
 @click.option("--benchmark", "pattern", metavar="PATTERN", help="Only benchmarks with this id (* and ? are wildcards).")
 @format_option
+@python_file_options
 @size_limit_option
 @click.argument("file")
-def command(*, file: str, top: int, sort: str, pattern: str | None, form: str, max_size: int) -> None:
+def command(*, file: str, top: int, sort: str, pattern: str | None, form: str, max_size: int, **options: Any) -> None:
     """Show a result FILE ('-' is stdin) or saved baseline: score, hits, events, hottest functions, seal and origin."""
     from cachegrind_bench.render.report import sort_name
 
     sort_name(sort)
-    with open_result_file(resolve(file, working_directory()), limit=max_size) as source:
+    path = resolve(file, working_directory())
+    files = wants_files(options, path)
+    with open_result_file(path, limit=max_size) as source:
+        if files:
+            write_files(source, file, chosen(source.result, file, pattern), options)
+            return
         text = shown_text(source, file, top=top, sort=sort, pattern=pattern, form=form)
     output.write(text)
 
@@ -54,16 +63,21 @@ def shown_text(source: ResultFile, name: str, *, top: int, sort: str, pattern: s
     from cachegrind_bench.render.report import shown
 
     result = source.result
-    chosen = [item for item in result.benchmarks if pattern is None or matches(item.id, pattern)]
-    if not chosen:
+
+    def report_of(benchmark: Benchmark) -> Report:
+        whole = replace(benchmark, profile=source.profile(benchmark.id), python=source.python(benchmark.id))
+        return shown(result, whole, top=top, sort=sort)
+
+    return report_text(result, chosen(result, name, pattern), form, report_of)
+
+
+def chosen(result: Result, name: str, pattern: str | None) -> list[Benchmark]:
+    """Return the benchmarks of a result whose ids fit the pattern, or all. UsageError if there are none."""
+    found = [item for item in result.benchmarks if pattern is None or matches(item.id, pattern)]
+    if not found:
         known = ", ".join(item.id for item in result.benchmarks[:10]) or "none at all"
         raise UsageError(
             f"{name} has no benchmark {pattern!r}" if pattern else f"{name} has no benchmarks",
             hint=f"it has: {known}",
         )
-
-    def report_of(benchmark: Benchmark) -> Report:
-        whole = replace(benchmark, profile=source.profile(benchmark.id))
-        return shown(result, whole, top=top, sort=sort)
-
-    return report_text(result, chosen, form, report_of)
+    return found

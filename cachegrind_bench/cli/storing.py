@@ -24,7 +24,7 @@ from cachegrind_bench.store.open import DEFAULT_STORE, open_store
 if TYPE_CHECKING:
     from collections.abc import Callable, Generator, Mapping
 
-    from cachegrind_bench.measure.run import Plan
+    from cachegrind_bench.measure.plan import Plan
     from cachegrind_bench.model.result import Result
     from cachegrind_bench.store.files import FileStore
     from cachegrind_bench.store.protocol import Store

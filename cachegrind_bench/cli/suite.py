@@ -29,7 +29,7 @@ if TYPE_CHECKING:
 Function = TypeVar("Function", bound="Callable[..., Any]")
 
 # Options of one command that make no sense for a suite, whose benchmarks say it for themselves; and the other way round.
-_OF_ONE_COMMAND = ("benchmark_id", "stdin", "prepare", "cleanup", "keep_out_files")
+_OF_ONE_COMMAND = ("benchmark_id", "stdin", "prepare", "cleanup", "keep_out_files", "regions", "toggles")
 _OF_A_SUITE = ("expression", "patterns", "tags", "shard", "jobs", "fail_fast", "capture_output", "cached")
 
 
@@ -71,7 +71,7 @@ def run_suite(options: dict[str, Any]) -> int:
     if name is not None:
         saved.prepare(name)
         if selection.partial:
-            refuse_to_drop(saved, name, {spec.id for spec in selection.specs})
+            refuse_to_drop(saved, name, {spec.id for spec in selection.specs}.__contains__)
     with suppress(UsageError):  # only to remember how long each takes
         make_store(saved.store)
     history = saving(options)

@@ -23,7 +23,7 @@ if TYPE_CHECKING:
 
     from cachegrind_bench.cli.selection import Selection
     from cachegrind_bench.config.values import BenchmarkSpec
-    from cachegrind_bench.measure.run import Plan
+    from cachegrind_bench.measure.plan import Plan
     from cachegrind_bench.measure.session import Laboratory
     from cachegrind_bench.model.result import Result
     from cachegrind_bench.render.terminal import SuiteLog
@@ -154,6 +154,8 @@ def _jobs(specs: Sequence[BenchmarkSpec], options: Mapping[str, Any]) -> list[Jo
 
 def _plan(spec: BenchmarkSpec, options: Mapping[str, Any], here: frozenset[str], passed: Sequence[str]) -> Plan:
     """Return the plan of one benchmark: what was typed here goes before its table, and that before the defaults."""
+    from cachegrind_bench.valgrind.options import Collect
+
     own = {"repeat": spec.repeat, "warmup": spec.warmup, "layouts": spec.layouts, "timeout": spec.timeout_ms}
     merged = {
         **options,
@@ -164,7 +166,15 @@ def _plan(spec: BenchmarkSpec, options: Mapping[str, Any], here: frozenset[str],
         "prepare": spec.prepare,
         "cleanup": spec.cleanup,
     }
-    return replace(measuring_plan(merged, spec.cwd, passed), lines=options["lines"])
+    collect = Collect.inside(region=spec.region, toggles=spec.toggles)
+    lines = options["lines"] and spec.region is None
+    return replace(
+        measuring_plan(merged, spec.cwd, passed),
+        lines=lines,
+        collect=collect,
+        python_profile=spec.python_profile or options["python_profile"],
+        python_optional=not spec.python_profile,
+    )
 
 
 def _cpus(count: int) -> SimpleQueue[int]:

@@ -5,12 +5,14 @@ Takes profiles one benchmark at a time, so that a comparison of a thousand never
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING
 
 from cachegrind_bench.compare.explain import blamed, by_file, explain, top
 from cachegrind_bench.compare.gates import Metric
 from cachegrind_bench.compare.lines import line_deltas
+from cachegrind_bench.compare.pythonblame import blame
+from cachegrind_bench.compare.pythonblame import top as python_top
 
 if TYPE_CHECKING:
     from collections.abc import Callable
@@ -18,7 +20,9 @@ if TYPE_CHECKING:
     from cachegrind_bench.compare.comparison import Comparison
     from cachegrind_bench.compare.explain import FunctionDelta, MovedFunction, Top
     from cachegrind_bench.compare.lines import LineDelta
+    from cachegrind_bench.compare.pythonblame import PythonTop
     from cachegrind_bench.model.metrics import Counts, Profile
+    from cachegrind_bench.model.pythonprofile import PythonProfile
 
 _MOST_MOVED = 20
 _MOST_LINES = 5
@@ -47,7 +51,7 @@ class Details:
     """`top.rows` and `top.rest` add up to `total`, exactly. `moved` is cut, `moved_count` is not.
 
     The rows are functions, or (`by_file`) files. `lines` is None where they were not asked for, or a profile was
-    recorded without them (`lines_missing`).
+    recorded without them (`lines_missing`). `python` is None unless both sides have a profile of Python functions.
     """
 
     total: Counts
@@ -58,10 +62,18 @@ class Details:
     lines: tuple[FunctionLines, ...] | None
     lines_missing: bool
     by_file: bool
+    python: PythonTop | None = None
 
 
-def details(base: Profile, candidate: Profile, comparison: Comparison, wanted: Wanted) -> Details:
-    """Explain the difference of two profiles."""
+def details(
+    base: Profile,
+    candidate: Profile,
+    comparison: Comparison,
+    wanted: Wanted,
+    *,
+    python: tuple[PythonProfile, PythonProfile] | None = None,
+) -> Details:
+    """Explain the difference of two profiles, and of two profiles of Python functions."""
     weigh = weight(comparison)
     found = explain(base, candidate)
     functions = top(found, weigh, wanted.rows)
@@ -80,7 +92,14 @@ def details(base: Profile, candidate: Profile, comparison: Comparison, wanted: W
         lines=lines,
         lines_missing=missing,
         by_file=wanted.by_file,
+        python=None if python is None else _python(*python, weigh(found.total), wanted.rows),
     )
+
+
+def _python(base: PythonProfile, candidate: PythonProfile, moved: int, rows: int) -> PythonTop:
+    """Return the Python functions; none is named first where their instructions went the other way than what decides."""
+    found = python_top(blame(base, candidate), rows)
+    return replace(found, chief=None) if found.whole.total * moved < 0 else found
 
 
 def _lines(

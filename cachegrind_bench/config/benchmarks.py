@@ -50,6 +50,10 @@ def _expanded(source: Source, table: Mapping[str, Any], at: Steps) -> list[Bench
             source.fail(f"{who} has no {key.name}", *at, hint=f"as in {key.name} = {key.example}")
     if "exclude" in given and "parameters" not in given:
         source.fail("exclude leaves out combinations of parameters, but there are no parameters", *at, "exclude")
+    if "region" in given and "toggle" in given:
+        source.fail("a benchmark counts a region or functions, not both", *at, "toggle")
+    if "toggle" in given and given.get("python-profile"):
+        source.fail("where only some functions are counted, there is no Python profile", *at, "python-profile")
     parameters = defined(source, given.get("parameters", {}), (*at, "parameters"))
     check_id(source, parameters, given["id"], at)
     words: dict[Steps, str] = {(*at, "command", place): word for place, word in enumerate(given["command"])}
@@ -83,6 +87,9 @@ def _spec(source: Source, given: Mapping[str, Any], chosen: Mapping[str, str], a
         timeout_ms=milliseconds(given["timeout"]) if "timeout" in given else None,
         threshold=given.get("threshold"),
         limits=given.get("limit", ()),
+        region=given.get("region"),
+        toggles=given.get("toggle", ()),
+        python_profile=given.get("python-profile", False),
         place=source.place(*at),
     )
 

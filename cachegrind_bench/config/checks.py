@@ -33,6 +33,13 @@ def name(value: str, key: str) -> None:
         raise UsageError(f"{key} {value!r} must be printable, without spaces at its ends")
 
 
+def function(value: str, key: str) -> None:
+    """Take the name of a function, which may have wildcards."""
+    name(value, key)
+    if not value.strip("*?"):
+        raise UsageError(f"{key} {value!r} names no function", hint="as in parse_*")
+
+
 def cache(value: str, key: str) -> None:
     """Take a cache that Valgrind can simulate."""
     Cache.parse(value, key)

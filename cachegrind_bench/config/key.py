@@ -18,6 +18,7 @@ class Kind(StrEnum):
     TEXT = "text"
     TEXTS = "text, or list of texts"
     COUNT = "whole number"
+    SWITCH = "true or false"
     DURATION = "seconds, or text with a unit"
     COMMAND = "list of texts, or text"
     ENV = "list of texts, or table"

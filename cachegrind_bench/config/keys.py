@@ -207,6 +207,32 @@ BENCHMARK: tuple[Key, ...] = (
         also=("input",),
     ),
     Key(
+        name="region",
+        kind=Kind.TEXT,
+        meaning="Count only this region, which the program marks.",
+        default="the whole program",
+        example='"parse"',
+        check=checks.name,
+        also=("regions", "mark"),
+    ),
+    Key(
+        name="toggle",
+        kind=Kind.TEXTS,
+        meaning="Count only what happens inside of these functions (`*` and `?` are wildcards).",
+        default="the whole program",
+        example='["parse_rows"]',
+        check=checks.function,
+        also=("toggles", "function", "functions", "toggle-collect"),
+    ),
+    Key(
+        name="python-profile",
+        kind=Kind.SWITCH,
+        meaning="Also tell what each Python function cost, from further executions (CPython 3.12+).",
+        default="false",
+        example="true",
+        also=("profile", "python"),
+    ),
+    Key(
         name="parameters",
         kind=Kind.PARAMETERS,
         meaning="Values by name: one benchmark is made of each combination, `{name}` standing for the value in "

@@ -109,6 +109,13 @@ def _count(source: Source, key: Key, value: object, steps: Steps) -> int:
     return value
 
 
+def _switch(source: Source, key: Key, value: object, steps: Steps) -> bool:
+    if not isinstance(value, bool):
+        meant = value.strip().lower() if isinstance(value, str) else None
+        _wrong(source, key, value, steps, "true or false", meant=meant if meant in ("true", "false") else None)
+    return value
+
+
 def _duration(source: Source, key: Key, value: object, steps: Steps) -> str:
     if isinstance(value, int | float) and not isinstance(value, bool):
         value = str(value)
@@ -191,6 +198,7 @@ READERS: Mapping[Kind, Callable[[Source, Key, object, Steps], Any]] = {
     Kind.TEXT: _text,
     Kind.TEXTS: _texts,
     Kind.COUNT: _count,
+    Kind.SWITCH: _switch,
     Kind.DURATION: _duration,
     Kind.COMMAND: _command,
     Kind.ENV: _env,

@@ -34,6 +34,9 @@ class BenchmarkSpec:
     timeout_ms: int | None = None
     threshold: str | None = None
     limits: tuple[str, ...] = ()
+    region: str | None = None
+    toggles: tuple[str, ...] = ()
+    python_profile: bool = False
     place: str
 
 

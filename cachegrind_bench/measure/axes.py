@@ -13,13 +13,13 @@ from cachegrind_bench.hermetic.launch import Output
 from cachegrind_bench.hermetic.layouts import layout
 from cachegrind_bench.hermetic.supervisor import Clock
 from cachegrind_bench.measure.disturb import busy_cpus, deep_directory
-from cachegrind_bench.measure.run import target_of
+from cachegrind_bench.measure.plan import target_of
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Mapping
     from contextlib import ExitStack
 
-    from cachegrind_bench.measure.run import Plan
+    from cachegrind_bench.measure.plan import Plan
     from cachegrind_bench.valgrind.runner import Target
 
 REPEAT = "repeat"

@@ -3,10 +3,12 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
+from shlex import quote
 from typing import TYPE_CHECKING
 
 from cachegrind_bench.hermetic.machine import machine_fields, machine_info
 from cachegrind_bench.model.result import Environment, comparability_key
+from cachegrind_bench.valgrind.options import WHOLE, Collect, Scope
 
 if TYPE_CHECKING:
     from collections.abc import Mapping
@@ -52,7 +54,11 @@ def identify(executable: str, variables: Mapping[str, str]) -> Identity:
     return Identity(objects=found.objects, key_fields=key_fields(found, interpreter))
 
 
-def benchmark_key_fields(identity: Identity, seal: Mapping[str, SealPart], tool: Tool) -> dict[str, str]:
-    """Return the benchmark's own share of its key: what interprets it, what was pinned, and what counted."""
+def benchmark_key_fields(
+    identity: Identity, seal: Mapping[str, SealPart], tool: Tool, collect: Collect = WHOLE
+) -> dict[str, str]:
+    """Return the benchmark's own share of its key: what interprets it, what was pinned, what counted, and which part."""
     states = {f"seal.{part}": seal[part].state.value for part in _COUNTED_PARTS}
-    return {**identity.key_fields, **states, "tool": tool.value}
+    measured = " ".join((collect.scope.value, *map(quote, sorted(set(collect.toggles)))))
+    part = {} if collect.scope is Scope.PROCESS else {"measured": measured}
+    return {**identity.key_fields, **states, "tool": tool.value, **part}

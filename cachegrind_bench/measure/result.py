@@ -8,9 +8,12 @@ from typing import TYPE_CHECKING
 
 from cachegrind_bench.hermetic import environment
 from cachegrind_bench.measure.identity import identify
+from cachegrind_bench.measure.pythonresults import profilable, with_profiles
+from cachegrind_bench.measure.regions import measure_regions
 from cachegrind_bench.measure.run import measure
 from cachegrind_bench.measure.session import session
 from cachegrind_bench.model.result import Commit, Result
+from cachegrind_bench.valgrind.options import Scope
 from cachegrind_bench.vcs.commit import commit_info
 
 if TYPE_CHECKING:
@@ -18,7 +21,8 @@ if TYPE_CHECKING:
     from datetime import datetime
     from pathlib import Path
 
-    from cachegrind_bench.measure.run import Plan, Progress
+    from cachegrind_bench.measure.identity import Identity
+    from cachegrind_bench.measure.plan import Plan, Progress
     from cachegrind_bench.valgrind.options import Geometry
 
 
@@ -37,6 +41,7 @@ def measured_result(
 
     The descriptions are gathered beside the measured execution: counts do not care who else computes.
     """
+    plan = profilable(plan)
     passed = environment.fingerprint_values(plan.request, plan.environ)
     with (
         session(
@@ -46,19 +51,20 @@ def measured_result(
     ):
         plan = replace(plan, cpu=ready.cpu if plan.cpu is None else plan.cpu)
         commit = beside.submit(_commit, plan)
-        benchmark = measure(
-            plan,
-            ready.runner,
-            ready.environment,
-            lambda: beside.submit(identify, plan.command.executable, plan.variables).result,
-            progress,
-        )
+
+        def identity() -> Callable[[], Identity]:
+            return beside.submit(identify, plan.command.executable, plan.variables).result
+
+        if plan.collect.scope is Scope.REGIONS:
+            benchmarks = measure_regions(plan, ready.runner, ready.environment, identity, progress)
+        else:
+            benchmarks = (measure(plan, ready.runner, ready.environment, identity, progress),)
         return Result(
             tool_version=version,
             created_at=now.strftime("%Y-%m-%dT%H:%M:%SZ"),
             commit=commit.result(),
             env=ready.environment,
-            benchmarks=(benchmark,),
+            benchmarks=with_profiles(plan, benchmarks, ready.runner, ready.environment, progress),
         )
 
 

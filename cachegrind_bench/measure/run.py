@@ -4,95 +4,27 @@ from __future__ import annotations
 
 import contextlib
 import os
-from dataclasses import dataclass, field, replace
-from typing import TYPE_CHECKING, Protocol
+from dataclasses import replace
+from typing import TYPE_CHECKING
 
-from cachegrind_bench.hermetic import environment
-from cachegrind_bench.measure.command import default_id
+from cachegrind_bench.errors import MeasurementError
 from cachegrind_bench.measure.identity import benchmark_key_fields
+from cachegrind_bench.measure.plan import target_of
 from cachegrind_bench.measure.seal import require_sealed, seal_parts
 from cachegrind_bench.measure.surroundings import surrounded
-from cachegrind_bench.model import score as cost_models
 from cachegrind_bench.model.result import Benchmark, Run, Score, comparability_key
-from cachegrind_bench.valgrind.options import Tool
-from cachegrind_bench.valgrind.runner import Target
+from cachegrind_bench.valgrind.options import Scope, Tool
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Generator, Mapping, Sequence
-    from pathlib import Path
+    from collections.abc import Callable, Generator, Sequence
 
     from cachegrind_bench.hermetic.launch import Outcome
-    from cachegrind_bench.hermetic.supervisor import Clock
-    from cachegrind_bench.measure.command import Command
     from cachegrind_bench.measure.identity import Identity
+    from cachegrind_bench.measure.plan import Plan, Progress
     from cachegrind_bench.model.metrics import Counts
     from cachegrind_bench.model.result import Environment, SealPart
     from cachegrind_bench.model.score import CostModel
-    from cachegrind_bench.valgrind.runner import Measurement, Runner
-
-
-class Progress(Protocol):
-    """Told what is going on; a phase lasts until the next."""
-
-    def phase(self, text: str) -> None:
-        """Say what begins now."""
-        ...
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Plan:
-    """What to measure and how; times in milliseconds."""
-
-    command: Command
-    cwd: Path
-    environ: Mapping[str, str]
-    id: str | None = None
-    request: environment.Request = field(default_factory=lambda: environment.Request(values={}))
-    model: CostModel = cost_models.DEFAULT
-    repeat: int = 1
-    layouts: int = 1
-    warmup: int = 1
-    timeout_ms: int | None = None
-    stdin: Path | None = None
-    prepare: str | None = None
-    cleanup: str | None = None
-    ignore_exit_status: bool = False
-    require_sealed: bool = False
-    cpu: int | None = None
-    clock: Clock | None = None
-    lines: bool = False
-
-    @property
-    def variables(self) -> dict[str, str]:
-        """The variables the program is to see, not yet padded."""
-        return environment.compose(self.environ, self.request, {})
-
-    @property
-    def schedule(self) -> tuple[int, ...]:
-        """The memory layouts of the measured executions, in their order."""
-        return tuple(layout for layout in range(self.layouts) for _ in range(self.repeat))
-
-    @property
-    def benchmark_id(self) -> str:
-        """The given id, else one made from the command."""
-        return self.id or default_id(self.command.typed, self.cwd)
-
-
-def target_of(plan: Plan) -> Target:
-    """Return the execution that this plan asks for."""
-    return Target(
-        argv=plan.command.argv,
-        executable=plan.command.executable,
-        variables=plan.variables,
-        cwd=str(plan.cwd),
-        stdin=None if plan.stdin is None else str(plan.stdin),
-        cpu=plan.cpu,
-        timeout_ms=plan.timeout_ms,
-        clock=plan.clock,
-        ignore_status=plan.ignore_exit_status,
-        held_back=tuple(environment.held_back(plan.environ, plan.request)),
-        lines=plan.lines,
-    )
+    from cachegrind_bench.valgrind.runner import Measurement, Runner, Target
 
 
 def measure(
@@ -107,55 +39,92 @@ def measure(
     `identify` begins to read the executable's identity, and returns what waits for it. It is called once the first
     preparation is done, since that may build the program, and runs beside the first execution.
     """
-    identity: Identity | None = None
+    executions = Executions(plan, runner, env, progress, identify)
+    executions.warm_up()
+    measurements = executions.whole()
+    return benchmark_of(plan, env, executions.identity, measurements)
+
+
+class Executions:
+    """The executions of one plan: natively, and under Valgrind. `identity` is known after the first of them."""
+
+    def __init__(
+        self,
+        plan: Plan,
+        runner: Runner,
+        env: Environment,
+        progress: Progress,
+        identify: Callable[[], Callable[[], Identity]],
+    ) -> None:
+        self.plan, self.runner, self.target = plan, runner, target_of(plan)
+        self._env, self._progress, self._identify = env, progress, identify
+        self._identity: Identity | None = None
+        self._tool = Tool.CACHEGRIND if plan.collect.scope is Scope.PROCESS else Tool.CALLGRIND
+
+    @property
+    def identity(self) -> Identity:
+        """What was executed."""
+        assert self._identity is not None  # noqa: S101 - there was an execution
+        return self._identity
+
+    def warm_up(self) -> None:
+        """Execute natively, as often as planned."""
+        for number in range(self.plan.warmup):
+            self._progress.phase(f"warm-up{_of(number, self.plan.warmup)}, without Valgrind")
+            with self._surrounded():
+                outcome = self.runner.warm_up(self.target)
+            self.sealed(outcome)
+            if starts_processes(outcome):
+                self._tool = Tool.CALLGRIND
+
+    def whole(self) -> list[Measurement]:
+        """Measure as scheduled, all of what the plan collects as one."""
+        found: list[Measurement] = []
+        while len(found) < len(self.plan.schedule):
+            with self.execution(len(found)) as target:
+                measurement = self.runner.measure(target, self._tool)
+            self.sealed(measurement.outcome)
+            self._check_entered(measurement)
+            if measurement.accounts.split_needed:
+                # It starts processes after all; Cachegrind's files would count the past of each child again.
+                self._tool = Tool.CALLGRIND
+                found.clear()
+            else:
+                found.append(measurement)
+        return found
+
+    def _check_entered(self, measurement: Measurement) -> None:
+        if self.plan.collect.scope is not Scope.TOGGLE or any(measurement.accounts.profile.totals()):
+            return
+        names = " or ".join(self.plan.collect.toggles)
+        raise MeasurementError(
+            f"no function {names} was entered",
+            hint="names are those of the symbol table (see nm; C++ and Rust names are mangled there: '*parse*' finds them), "
+            "and a function that the compiler inlined has none",
+        )
 
     @contextlib.contextmanager
-    def execution() -> Generator[None]:
-        nonlocal identity
-        with surrounded(plan):
-            reading = identify() if identity is None else None
+    def execution(self, number: int) -> Generator[Target]:
+        """Prepare for the measured execution of this number, and tidy up after it."""
+        count = len(self.plan.schedule)
+        self._progress.phase(f"measuring{_of(number, count)} under {self._tool.value.capitalize()}")
+        with self._surrounded():
+            yield replace(self.target, layout=self.plan.schedule[number])
+
+    @contextlib.contextmanager
+    def _surrounded(self) -> Generator[None]:
+        with surrounded(self.plan):
+            reading = self._identify() if self._identity is None else None
             yield
             if reading is not None:
-                identity = reading()
+                self._identity = reading()
 
-    measurements = _execute(plan, runner, env, progress, execution)
-    assert identity is not None  # noqa: S101 - there was an execution
-    return _benchmark(plan, env, identity, measurements)
-
-
-def _execute(
-    plan: Plan,
-    runner: Runner,
-    env: Environment,
-    progress: Progress,
-    execution: Callable[[], contextlib.AbstractContextManager[None]],
-) -> list[Measurement]:
-    target = target_of(plan)
-    tool = Tool.CACHEGRIND
-    for number in range(plan.warmup):
-        progress.phase(f"warm-up{_of(number, plan.warmup)}, without Valgrind")
-        with execution():
-            outcome = runner.warm_up(target)
-        _seal(plan, outcome, env)
-        if starts_processes(outcome):
-            tool = Tool.CALLGRIND
-    measurements: list[Measurement] = []
-    while len(measurements) < len(plan.schedule):
-        number = len(measurements)
-        progress.phase(f"measuring{_of(number, len(plan.schedule))} under {tool.value.capitalize()}")
-        with execution():
-            measurement = runner.measure(replace(target, layout=plan.schedule[number]), tool)
-        _seal(plan, measurement.outcome, env)
-        if measurement.accounts.split_needed:
-            # It starts processes after all; Cachegrind's files would count the past of each child again.
-            tool = Tool.CALLGRIND
-            measurements.clear()
-        else:
-            measurements.append(measurement)
-    return measurements
+    def sealed(self, outcome: Outcome) -> dict[str, SealPart]:
+        """Return how this execution was sealed; MeasurementError if that is not enough."""
+        return seal_of(self.plan, outcome, self._env)
 
 
-def _seal(plan: Plan, outcome: Outcome, env: Environment) -> dict[str, SealPart]:
+def seal_of(plan: Plan, outcome: Outcome, env: Environment) -> dict[str, SealPart]:
     """Return how this execution was sealed; MeasurementError if that is not enough."""
     seal = seal_parts(
         outcome.unsealed,
@@ -177,11 +146,12 @@ def starts_processes(outcome: Outcome) -> bool:
     return any(image.forked or image.forks or image.replaced for image in outcome.images or ())
 
 
-def _benchmark(plan: Plan, env: Environment, identity: Identity, measurements: Sequence[Measurement]) -> Benchmark:
+def benchmark_of(plan: Plan, env: Environment, identity: Identity, measurements: Sequence[Measurement]) -> Benchmark:
+    """Return what came of these measurements, one for each of the plan's schedule."""
     chosen = lower_median(measurements, plan.model)
     accounts, outcome = chosen.accounts, chosen.outcome
-    seal = _seal(plan, outcome, env)
-    key_fields = benchmark_key_fields(identity, seal, chosen.tool)
+    seal = seal_of(plan, outcome, env)
+    key_fields = benchmark_key_fields(identity, seal, chosen.tool, plan.collect)
     counts = accounts.profile.counts()
     warnings = [*plan.command.notes, *accounts.doubts, *_launcher_notes(chosen, counts, plan.command.script)]
     if plan.ignore_exit_status and outcome.exit_status:

@@ -14,7 +14,7 @@ if TYPE_CHECKING:
 PARTS: Mapping[str, str] = {
     "aslr": "addresses are not randomised",
     "environment": "allow-listed variables, padded to a constant size",
-    "randomness": "getrandom and AT_RANDOM give fixed bytes",
+    "randomness": "getrandom, AT_RANDOM, free memory and load never change",
     "random_devices": "/dev/urandom and /dev/random give fixed bytes",
     "cpu": "all threads on one CPU",
     "limits": "stack and open files",

@@ -13,7 +13,7 @@ if TYPE_CHECKING:
     from collections.abc import Generator, Mapping
     from pathlib import Path
 
-    from cachegrind_bench.measure.run import Plan
+    from cachegrind_bench.measure.plan import Plan
 
 
 @contextlib.contextmanager

@@ -16,7 +16,8 @@ from cachegrind_bench.measure.axes import AXES, FIRST_CLOCK, Axis, Trial
 from cachegrind_bench.measure.command import option_ignoring_seed
 from cachegrind_bench.measure.difference import Difference, difference
 from cachegrind_bench.measure.findings import Finding, Verdict, Verification
-from cachegrind_bench.measure.run import starts_processes, target_of
+from cachegrind_bench.measure.plan import target_of
+from cachegrind_bench.measure.run import starts_processes
 from cachegrind_bench.measure.session import session
 from cachegrind_bench.measure.surroundings import surrounded
 from cachegrind_bench.valgrind.options import Tool
@@ -24,7 +25,7 @@ from cachegrind_bench.valgrind.options import Tool
 if TYPE_CHECKING:
     from collections.abc import Callable, Sequence
 
-    from cachegrind_bench.measure.run import Plan, Progress
+    from cachegrind_bench.measure.plan import Plan, Progress
     from cachegrind_bench.model.metrics import Profile
     from cachegrind_bench.valgrind.options import Geometry
     from cachegrind_bench.valgrind.runner import Measurement, Runner, Target

@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING
 
 from cachegrind_bench.model.decoder import SCHEMA
 from cachegrind_bench.model.resultfile import decode
+from cachegrind_bench.model.storedpython import document_of
 
 if TYPE_CHECKING:
     from cachegrind_bench.model.metrics import Profile
@@ -69,14 +70,19 @@ def _benchmark(benchmark: Benchmark, strings: dict[str, int]) -> dict[str, objec
         "seal": {part: {"state": state.state.value, "why": state.why} for part, state in benchmark.seal.items()},
         "profile": None if benchmark.profile is None else _profile(benchmark.profile, strings),
     }
-    return document if benchmark.output is None else document | {"output": benchmark.output}
+    if benchmark.output is not None:
+        document["output"] = benchmark.output
+    if benchmark.python is not None:
+        document["python"] = document_of(benchmark.python, lambda text: _place(text, strings))
+    return document
 
 
 def _profile(profile: Profile, strings: dict[str, int]) -> dict[str, object]:
-    def index(text: str) -> int:
-        return strings.setdefault(text, len(strings))
-
-    functions = [[index(row.file), index(row.name), *row.counts] for row in profile.functions]
-    lines = [[index(row.file), index(row.name), row.line, *row.counts] for row in profile.lines]
+    functions = [[_place(row.file, strings), _place(row.name, strings), *row.counts] for row in profile.functions]
+    lines = [[_place(row.file, strings), _place(row.name, strings), row.line, *row.counts] for row in profile.lines]
     document: dict[str, object] = {"events": list(profile.events), "functions": functions}
     return document | {"lines": lines} if lines else document
+
+
+def _place(text: str, strings: dict[str, int]) -> int:
+    return strings.setdefault(text, len(strings))

@@ -2,8 +2,8 @@
 
 Format history: `cg-bench.run/1` is the first. Within a schema number, readers ignore keys they do not know. A
 profile may have `lines`, rows of file, name, line and counts, which add up to its `functions`; a benchmark may have
-`output`, the last part of what its program wrote.
-Knows the keys of the format; profiles are `stored`'s. Must not know files, or how JSON is read.
+`output`, the last part of what its program wrote, and `python`, what its Python functions cost.
+Knows the keys of the format; profiles are `stored`'s and `storedpython`'s. Must not know files, or how JSON is read.
 """
 
 from __future__ import annotations
@@ -13,7 +13,7 @@ from dataclasses import dataclass
 
 from cachegrind_bench.errors import FileFormatError, UsageError
 from cachegrind_bench.model.json_reader import Node
-from cachegrind_bench.model.metrics import EVENTS, Counts
+from cachegrind_bench.model.metrics import EVENTS, ZERO, Counts
 from cachegrind_bench.model.result import (
     Benchmark,
     Commit,
@@ -29,6 +29,7 @@ from cachegrind_bench.model.result import (
 )
 from cachegrind_bench.model.score import CostModel
 from cachegrind_bench.model.stored import StoredProfile
+from cachegrind_bench.model.storedpython import StoredPython
 
 FAMILY = "cg-bench.run/"
 SCHEMA = FAMILY + "1"
@@ -41,6 +42,7 @@ class Document:
 
     result: Result
     profiles: dict[str, StoredProfile]
+    pythons: dict[str, StoredPython]
     strings: list[str]
 
 
@@ -69,7 +71,12 @@ def read_result(value: object, name: str) -> Document:
         for item, benchmark in zip(items, benchmarks, strict=True)
         if benchmark.counts is not None and not item.get("profile").is_null()
     }
-    return Document(result=result, profiles=profiles, strings=strings)
+    pythons = {
+        benchmark.id: StoredPython.of(item.get("python"))
+        for item, benchmark in zip(items, benchmarks, strict=True)
+        if item.has("python") and not item.get("python").is_null()
+    }
+    return Document(result=result, profiles=profiles, pythons=pythons, strings=strings)
 
 
 def _check_schema(root: Node, name: str) -> None:
@@ -113,7 +120,7 @@ def _benchmark(node: Node) -> Benchmark:
         Run(layout=run.get("layout").count(), counts=_counts(run.get("counts"))) for run in node.get("runs").items()
     )
     if found is not None:
-        _check_possible(counts, found)
+        _check_possible(counts, found, of_a_part="measured" in node.get("key_fields").texts())
         if all(run.counts != found for run in runs):
             counts.fail("they are those of none of its runs")
     return Benchmark(
@@ -146,10 +153,13 @@ def _benchmark(node: Node) -> Benchmark:
     )
 
 
-def _check_possible(node: Node, counts: Counts) -> None:
-    """Refuse counts that no simulation can give: a verdict on them would be one on nothing."""
+def _check_possible(node: Node, counts: Counts, *, of_a_part: bool) -> None:
+    """Refuse counts that no simulation can give: a verdict on them would be one on nothing.
+
+    A part of a program may be empty, and then has no counts at all.
+    """
     pairs = ((counts.ILmr, counts.I1mr), (counts.DLmr, counts.D1mr), (counts.DLmw, counts.D1mw))
-    if not counts.Ir:
+    if not counts.Ir and not (of_a_part and counts == ZERO):
         node.get("Ir").fail("a program that executed no instruction was not measured")
     if any(last > first for last, first in pairs):
         node.fail("more misses in the last level of the cache than in the first")

@@ -15,6 +15,11 @@ if TYPE_CHECKING:
     from collections.abc import Mapping
 
     from cachegrind_bench.model.metrics import Counts, Profile
+    from cachegrind_bench.model.pythonprofile import PythonProfile
+
+
+# How the command of a benchmark begins that pytest runs; the rest is its id there.
+PYTEST = ("pytest", "--cg-bench")
 
 
 class Status(StrEnum):
@@ -98,7 +103,8 @@ class ObjectFile:
 class Benchmark:
     """One named thing and what its run gave. `counts`, `score` and `profile` are None unless `status` is ok.
 
-    `output` is the last part of what the program wrote, where that was to be kept.
+    `output` is the last part of what the program wrote, where that was to be kept; `python` what its Python functions cost,
+    in an execution of its own.
     """
 
     id: str
@@ -122,6 +128,7 @@ class Benchmark:
     seal: Mapping[str, SealPart] = field(default_factory=dict[str, SealPart])
     profile: Profile | None = None
     output: str | None = None
+    python: PythonProfile | None = None
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -133,6 +140,11 @@ class Result:
     commit: Commit | None
     env: Environment
     benchmarks: tuple[Benchmark, ...]
+
+
+def is_pytests(result: Result) -> bool:
+    """Tell whether a result was made by `pytest --cg-bench`."""
+    return bool(result.benchmarks) and all(item.command[:2] == PYTEST for item in result.benchmarks)
 
 
 def comparability_key(fields: Mapping[str, str]) -> str:

@@ -21,6 +21,7 @@ if TYPE_CHECKING:
 
     from cachegrind_bench.model.decoder import Document
     from cachegrind_bench.model.metrics import Profile
+    from cachegrind_bench.model.pythonprofile import PythonProfile
     from cachegrind_bench.model.result import Result
 
 # Both for one profile and for everything beside the profiles. Parsed, a byte of hostile JSON takes up to 40.
@@ -29,7 +30,7 @@ MOST = 125_000_000
 
 @dataclass(frozen=True, slots=True)
 class ResultFile:
-    """A result whose benchmarks have no `profile`: ask `profile` for it, as long as the stream is open."""
+    """A result whose benchmarks have no `profile` and no `python`: ask for them, as long as the stream is open."""
 
     name: str
     _document: Document
@@ -50,12 +51,19 @@ class ResultFile:
         stored = self._document.profiles.get(identity)
         if stored is None:
             return None
-
-        def load(path: str, hole: Hole) -> object:
-            return read_hole(self._stream, self.name, path, hole, self._most)
-
         with _refusing(self.name):
-            return stored.read(self._document.strings, load)
+            return stored.read(self._document.strings, self._load)
+
+    def python(self, identity: str) -> PythonProfile | None:
+        """Read what the Python functions of the benchmark of this id cost. FileFormatError as for `profile`."""
+        stored = self._document.pythons.get(identity)
+        if stored is None:
+            return None
+        with _refusing(self.name):
+            return stored.read(self._document.strings, self._load)
+
+    def _load(self, path: str, hole: Hole) -> object:
+        return read_hole(self._stream, self.name, path, hole, self._most)
 
 
 def open_result(stream: BinaryIO, name: str, most: int = MOST) -> ResultFile:
@@ -71,13 +79,19 @@ def open_result(stream: BinaryIO, name: str, most: int = MOST) -> ResultFile:
     for identity, stored in document.profiles.items():
         if stored.at_hand():
             found.profile(identity)
+    for identity, python in document.pythons.items():
+        if python.at_hand():
+            found.python(identity)
     return found
 
 
 def decode(data: bytes, name: str) -> Result:
     """Read a result file's bytes with all its profiles; `name` stands in the errors. FileFormatError as above."""
     opened = open_result(io.BytesIO(data), name, max(MOST, len(data)))
-    benchmarks = (replace(item, profile=opened.profile(item.id)) for item in opened.result.benchmarks)
+    benchmarks = (
+        replace(item, profile=opened.profile(item.id), python=opened.python(item.id))
+        for item in opened.result.benchmarks
+    )
     return replace(opened.result, benchmarks=tuple(benchmarks))
 
 

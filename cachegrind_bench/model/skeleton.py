@@ -1,6 +1,6 @@
 """A JSON document without its long lists of numbers: they stay in the file, so that big files take little memory.
 
-Knows JSON, and the two keys whose lists are left out; must not know what these lists mean.
+Knows JSON, and the three keys whose lists are left out; must not know what these lists mean.
 
 A list is left out only where its text is nothing but digits, commas, brackets and blanks: what is odd is read as it is,
 and refused with its path. In its place stands a number with a fraction, which no document may have, and whose fraction
@@ -25,7 +25,7 @@ if TYPE_CHECKING:
 _CHUNK = 1 << 22
 # In valid JSON a key follows a brace, a comma or a blank; a quote inside a string follows a backslash. So this finds keys
 # only. One with more blanks is not found, and its list is read at once: the reader is correct without holes.
-_KEY = re.compile(rb'[{,\s]"(?:functions|lines)"\s{0,8}:\s{0,8}\[')
+_KEY = re.compile(rb'[{,\s]"(?:functions|lines|paths)"\s{0,8}:\s{0,8}\[')
 _LONGEST_KEY = len('{"functions":[') + 2 * 8
 _PLAIN = b"0123456789,[] \t\r\n"
 _BOM = b"\xef\xbb\xbf"

@@ -13,15 +13,18 @@ from cachegrind_bench.model.score import CostModel
 from cachegrind_bench.render.demangling import demangle, demangled
 from cachegrind_bench.render.layouts import spans
 from cachegrind_bench.render.names import plain
-from cachegrind_bench.render.numbers import duration, grouped, share, spread
+from cachegrind_bench.render.numbers import counted, duration, grouped, share, spread
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
 
     from cachegrind_bench.model.metrics import FunctionCost
+    from cachegrind_bench.model.pythonprofile import PythonFunction
     from cachegrind_bench.model.result import Benchmark, Environment, Result
 
 Row = tuple[str, ...]
+
+_FIRST = 10  # Python functions in a short report
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -44,12 +47,18 @@ class Report:
 
 def measured(benchmark: Benchmark, env: Environment) -> Report:
     """Return the short report that follows a run."""
-    return _report(benchmark, [_numbers(benchmark), *_processes(benchmark), _conditions(benchmark, env)])
+    sections = [
+        _numbers(benchmark),
+        *_processes(benchmark),
+        *_python(benchmark, top=_FIRST),
+        _conditions(benchmark, env),
+    ]
+    return _report(benchmark, sections)
 
 
 def shown(result: Result, benchmark: Benchmark, *, top: int, sort: str) -> Report:
     """Return the long report: totals, every event, the hottest functions, the seal."""
-    sections = [_numbers(benchmark), *_processes(benchmark)]
+    sections = [_numbers(benchmark), *_processes(benchmark), *_python(benchmark, top=top)]
     if benchmark.profile is not None:
         sections.append(_hottest(benchmark, top=top, sort=sort))
     sections += [_events(benchmark), _seal(benchmark), _conditions(benchmark, result.env), _origin(result, benchmark)]
@@ -65,7 +74,7 @@ def _report(benchmark: Benchmark, sections: Sequence[Section]) -> Report:
     return Report(
         title=plain(benchmark.id),
         sections=tuple(cleaned(section) for section in sections),
-        warnings=tuple(plain(warning) for warning in benchmark.warnings),
+        warnings=tuple(plain(warning) for warning in (*benchmark.warnings, *_python_warnings(benchmark))),
     )
 
 
@@ -184,6 +193,44 @@ def _hottest(benchmark: Benchmark, *, top: int, sort: str) -> Section:
             (grouped(value), share(value, total), f"{len(rest)} other function{'s' if len(rest) != 1 else ''}", "")
         )
     return Section(title="hottest functions", columns=(name, "share", "function", "file"), rows=tuple(rows))
+
+
+def _python(benchmark: Benchmark, *, top: int) -> list[Section]:
+    """List the Python functions that cost most by themselves; the rows add up to what the execution cost."""
+    profile = benchmark.python
+    if profile is None or top <= 0:
+        return []
+    costs = profile.costs()
+
+    def row(ir: int, inclusive: str, calls: str, name: str, place: str) -> Row:
+        return grouped(ir), share(ir, profile.total), inclusive, calls, name, place
+
+    rows = [
+        row(item.ir, grouped(item.inclusive), grouped(item.calls), item.function.name, _place(item.function))
+        for item in costs[:top]
+    ]
+    rest = costs[top:]
+    if rest:
+        calls = grouped(sum(item.calls for item in rest))
+        rows.append(row(sum(item.ir for item in rest), "", calls, f"{counted(len(rest), 'other function')}", ""))
+    rows.append(row(profile.native, "", "", "native code not under any Python function", ""))
+    title = f"hottest Python functions, of {grouped(profile.total)} Ir in an execution of its own with -X perf"
+    columns = ("Ir", "share", "with callees", "calls", "function", "file")
+    return [Section(title=title, columns=columns, rows=tuple(rows))]
+
+
+def _python_warnings(benchmark: Benchmark) -> list[str]:
+    if benchmark.python is None or not benchmark.python.cut:
+        return []
+    text = (
+        "some Python calls were nested too deeply to be followed to their outermost callers: costs with callees are too low "
+        "there; calls, and what functions cost by themselves, are exact"
+    )
+    return [text]
+
+
+def _place(function: PythonFunction) -> str:
+    return f"{function.file}:{function.line}" if function.line else function.file
 
 
 def sort_name(text: str) -> str:

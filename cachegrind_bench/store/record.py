@@ -54,8 +54,8 @@ def uid_of(data: bytes) -> str:
 
 def run_record(result: Result) -> Record:
     """Return the record of a result: what its programs wrote, and its profiles, stay behind."""
-    slim = replace(result, benchmarks=tuple(replace(item, profile=None, output=None) for item in result.benchmarks))
-    return named_record(result, encode(slim))
+    slim = (replace(item, profile=None, output=None, python=None) for item in result.benchmarks)
+    return named_record(result, encode(replace(result, benchmarks=tuple(slim))))
 
 
 def named_record(result: Result, data: bytes) -> Record:

@@ -10,6 +10,8 @@ from typing import TYPE_CHECKING, Protocol
 
 from cachegrind_bench.errors import CgBenchError, CommandFailedError, CommandTimeoutError, MeasurementError
 from cachegrind_bench.measure.identity import identify
+from cachegrind_bench.measure.pythonresults import profilable, with_profiles
+from cachegrind_bench.measure.regions import measure_region
 from cachegrind_bench.measure.run import measure
 from cachegrind_bench.model.result import Benchmark, Status, comparability_key
 from cachegrind_bench.suite.inputs import RecordingRunner
@@ -20,7 +22,7 @@ if TYPE_CHECKING:
     from queue import SimpleQueue
 
     from cachegrind_bench.measure.identity import Identity
-    from cachegrind_bench.measure.run import Plan
+    from cachegrind_bench.measure.plan import Plan
     from cachegrind_bench.measure.session import Laboratory
     from cachegrind_bench.suite.reuse import Reuse
 
@@ -134,7 +136,10 @@ def _measured(
             return lambda: found
 
         runner = ready.runner if reuse is None else RecordingRunner(runner=ready.runner)
-        found = measure(plan, runner, ready.environment, identity, _Phases(job.id, watcher))
+        measured = measure if plan.collect.region is None else measure_region
+        possible, phases = profilable(plan), _Phases(job.id, watcher)
+        found = measured(possible, runner, ready.environment, identity, phases)
+        (found,) = with_profiles(possible, [found], ready.runner, ready.environment, phases)
         benchmark = replace(found, parameters=dict(job.parameters), tags=job.tags, output=output())
         if reuse is not None and isinstance(runner, RecordingRunner):
             reuse.keep(job, plan, runner.recording(), benchmark, watcher=watcher)

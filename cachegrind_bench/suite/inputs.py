@@ -14,7 +14,7 @@ if TYPE_CHECKING:
     from collections.abc import Sequence
 
     from cachegrind_bench.hermetic.launch import Outcome
-    from cachegrind_bench.measure.run import Plan
+    from cachegrind_bench.measure.plan import Plan
     from cachegrind_bench.model.result import Environment
     from cachegrind_bench.valgrind.options import Tool
     from cachegrind_bench.valgrind.runner import Measurement, Runner, Target
@@ -61,9 +61,19 @@ class RecordingRunner:
     def measure(self, target: Target, tool: Tool) -> Measurement:
         """Execute once under Valgrind and note what is read."""
         measurement = self.runner.measure(replace(target, record_files=True), tool)
+        self._note(measurement)
+        return measurement
+
+    def measure_regions(self, target: Target) -> dict[str, Measurement]:
+        """Execute once under Callgrind and note what is read."""
+        regions = self.runner.measure_regions(replace(target, record_files=True))
+        for measurement in list(regions.values())[:1]:  # all are of one execution
+            self._note(measurement)
+        return regions
+
+    def _note(self, measurement: Measurement) -> None:
         missing = Recording(inputs=(), incomplete="what it reads was not recorded")
         self._recordings.append(measurement.outcome.recording or missing)
-        return measurement
 
     def recording(self) -> Recording:
         """Return what all of them have read."""

@@ -86,15 +86,18 @@ def _with_profile(benchmark: Benchmark, files: Sequence[ResultFile]) -> Benchmar
     complete = replace(benchmark, profile=first.profile(benchmark.id))
     for other in others:
         _check_same(first.name, complete, other.name, replace(benchmark, profile=other.profile(benchmark.id)))
-    return complete
+    # It is of another execution, which may have been asked for in one of them only.
+    pythons = (file.python(benchmark.id) for file in files)
+    return replace(complete, python=next((found for found in pythons if found is not None), None))
 
 
 def _renumbered(document: dict[str, Any], strings: dict[str, int]) -> dict[str, Any]:
-    """Return the only benchmark of a document, its profile pointing into `strings`, which take in what they lack."""
+    """Return the only benchmark of a document, its profiles pointing into `strings`, which take in what they lack."""
     places = [strings.setdefault(text, len(strings)) for text in document["strings"]]
     benchmark: dict[str, Any] = document["benchmarks"][0]
     profile: dict[str, list[Any]] = benchmark["profile"] or {}
-    for row in [*profile.get("functions", ()), *profile.get("lines", ())]:
+    python: dict[str, list[Any]] = benchmark.get("python", {})
+    for row in [*profile.get("functions", ()), *profile.get("lines", ()), *python.get("functions", ())]:
         row[0], row[1] = places[row[0]], places[row[1]]
     return benchmark
 

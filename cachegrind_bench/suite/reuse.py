@@ -11,7 +11,7 @@ from cachegrind_bench.suite.inputs import key_of
 
 if TYPE_CHECKING:
     from cachegrind_bench.hermetic.opened import Recording
-    from cachegrind_bench.measure.run import Plan
+    from cachegrind_bench.measure.plan import Plan
     from cachegrind_bench.model.result import Benchmark, Environment
     from cachegrind_bench.suite.cache import Cache
     from cachegrind_bench.suite.execute import Job, Watcher

@@ -18,13 +18,19 @@ _NUMBERED = re.compile(rb"\(([0-9]+)\)(?: (.*))?", re.DOTALL)
 
 def expand(names: dict[tuple[str, bytes], str], kind: str, value: bytes) -> str | None:
     """Return the name that stands as "(2) name", or "(2)" once it is in `names`; None for a number without a name."""
-    match = _NUMBERED.fullmatch(value)
-    if match is None:  # written in full, as with --compress-strings=no
+    found = numbered(value)
+    if found is None:  # written in full, as with --compress-strings=no
         return decode(value)
-    number, text = match.groups()
+    number, text = found
     if text is not None:
         names[kind, number] = decode(text)
     return names.get((kind, number))
+
+
+def numbered(value: bytes) -> tuple[bytes, bytes | None] | None:
+    """Return the number of "(2) name" and its name, None where it only repeats; None for a name without a number."""
+    match = _NUMBERED.fullmatch(value)
+    return None if match is None else (match[1], match[2])
 
 
 def unescaped(text: bytes) -> bytes:

@@ -66,21 +66,38 @@ def refused_programs(log: str) -> list[str]:
     ]
 
 
+def unknown_instruction(number: int, log: str) -> tuple[str, str] | None:
+    """Return which instruction Valgrind did not know, and what helps, where this signal is due to one."""
+    unhandled = _UNHANDLED.search(log)
+    if number != signal.SIGILL or not unhandled:
+        return None
+    first = unhandled[1].split()
+    kind = "an AVX-512 instruction" if _EVEX in first[:2] else "an instruction"
+    return (
+        f"{kind} that Valgrind cannot simulate (bytes {' '.join(first[:8])})",
+        "compile for a plain target: -march=x86-64-v3 instead of -march=native; Rust: -C target-cpu=x86-64-v3",
+    )
+
+
+def signal_name(number: int) -> str:
+    """Return SIGKILL for 9, and so on."""
+    try:
+        return signal.Signals(number).name
+    except ValueError:
+        return f"signal {number}"
+
+
+def spoken_of(names: Sequence[str], said: str) -> list[str]:
+    """Return those of these variables, held back, that a text names, but for what every shell sets."""
+    return [name for name in names if name not in _OF_SHELLS and re.search(rf"\b{re.escape(name)}\b", said)]
+
+
 def _killed(outcome: Outcome, log: str, where: str) -> MeasurementError:
     number = outcome.signal or 0
-    try:
-        name = signal.Signals(number).name
-    except ValueError:
-        name = f"signal {number}"
-    unhandled = _UNHANDLED.search(log)
-    if number == signal.SIGILL and unhandled:
-        first = unhandled[1].split()
-        kind = "an AVX-512 instruction" if _EVEX in first[:2] else "an instruction"
-        return CommandFailedError(
-            f"the command uses {kind} that Valgrind cannot simulate (bytes {' '.join(first[:8])})",
-            hint="compile for a plain target: -march=x86-64-v3 instead of -march=native; Rust: -C target-cpu=x86-64-v3",
-            signal=number,
-        )
+    name = signal_name(number)
+    unknown = unknown_instruction(number, log)
+    if unknown:
+        return CommandFailedError(f"the command uses {unknown[0]}", hint=unknown[1], signal=number)
     core = _valgrind_trouble(log)
     if core:
         return CommandFailedError(
@@ -122,10 +139,8 @@ def _last_words(tail: bytes) -> str | None:
 
 def _held_back(names: Sequence[str], said: str) -> str | None:
     """Name the variables that the program did not get; only those it spoke of, if it did."""
-    spoken_of = [name for name in names if re.search(rf"\b{re.escape(name)}\b", said)]
-    names = [name for name in names if name not in _OF_SHELLS]
-    names = [name for name in spoken_of if name in names] or [
-        name for name in names if not name.startswith(_OF_SERVICES)
+    names = spoken_of(names, said) or [
+        name for name in names if name not in _OF_SHELLS and not name.startswith(_OF_SERVICES)
     ]
     if not names:
         return None

@@ -4,12 +4,14 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 from enum import StrEnum
+from string import ascii_letters, digits
 from typing import TYPE_CHECKING
 
 from cachegrind_bench.errors import UsageError
 from cachegrind_bench.hermetic.layouts import PAGE
 
 if TYPE_CHECKING:
+    from collections.abc import Collection, Mapping, Sequence
     from pathlib import Path
 
 # Where Valgrind begins to place what the program maps, on 64-bit Linux (aspacemgr-linux.c); a program that can lie
@@ -82,6 +84,39 @@ class Geometry:
         return f"I1={self.I1} D1={self.D1} LL={self.LL}"
 
 
+class Scope(StrEnum):
+    """Which part of an execution is counted. All but the whole of it need Callgrind."""
+
+    PROCESS = "process"  # everything, from the first instruction to the last
+    TOGGLE = "toggle"  # what is inside of named functions
+    REGIONS = "regions"  # what is between client requests that toggle the collection; see `region`
+    CALLS = "calls"  # what is between client requests that zero and write out the counts; see `pytest_plugin`
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Collect:
+    """What to count: `toggles` are names of functions, with * and ?, for Scope.TOGGLE; `region` is the only one wanted.
+
+    `python_depth` asks for the paths of Python calls (see `pythonpaths`), followed up to so many callers; `stubs` are the
+    names of stubs of libraries that are not to count among the callers.
+    """
+
+    scope: Scope = Scope.PROCESS
+    toggles: tuple[str, ...] = ()
+    region: str | None = None
+    python_depth: int | None = None
+    stubs: tuple[str, ...] = ()
+
+    @classmethod
+    def inside(cls, *, region: str | None = None, toggles: Sequence[str] = ()) -> Collect:
+        """Return what counts only this region, or only what is inside of these functions, or without either everything."""
+        if toggles:
+            return cls(scope=Scope.TOGGLE, toggles=tuple(toggles))
+        return WHOLE if region is None else cls(scope=Scope.REGIONS, region=region)
+
+
+WHOLE = Collect()
+
 # Every Valgrind since 3.16 takes these. The order is fixed: it is the same on every run.
 _COMMON = (
     "--command-line-only=yes",  # no .valgrindrc, no VALGRIND_OPTS
@@ -94,7 +129,13 @@ _COMMON = (
 # Callgrind books the stubs of shared libraries to their callers, and recursive calls to functions of their own, unless
 # it is told to do as Cachegrind does.
 _LIKE_CACHEGRIND = ("--skip-plt=no", "--separate-recs=1")
-
+_SCOPES: Mapping[Scope, tuple[str, ...]] = {
+    Scope.PROCESS: (),
+    Scope.TOGGLE: (),  # the names of functions say it all
+    # Without instrumentation, what comes before the first mark runs about ten times faster.
+    Scope.REGIONS: ("--instr-atstart=no", "--collect-atstart=no"),
+    Scope.CALLS: ("--instr-atstart=no",),
+}
 # Where a process image ends or splits. Callgrind writes out what it has counted on entering these functions and
 # starts again from zero, so that a child does not inherit its parent's counts and an exec loses none. `fork` is the
 # older name; since glibc 2.34 it ends in `_Fork`, a few instructions before the system call.
@@ -103,8 +144,19 @@ THREADS = ("clone", "__clone")  # of processes as well: posix_spawn
 OUTER_FORK = "fork"
 EXECS = ("execve",)
 
+_FIRST_SIGNS = "_" + ascii_letters
+_SIGNS = f"{_FIRST_SIGNS}{digits}.@$"
 
-def arguments(tool: Tool, geometry: Geometry, out: Path, *, guest_chase_off: bool, pages: int = 0) -> tuple[str, ...]:
+
+def arguments(
+    tool: Tool,
+    geometry: Geometry,
+    out: Path,
+    *,
+    guest_chase_off: bool,
+    pages: int = 0,
+    collect: Collect = WHOLE,
+) -> tuple[str, ...]:
     """Return Valgrind's options for one run that writes `out.PID` and `log.PID` into this directory.
 
     `pages` is how much higher than usual the program's heap and libraries are to lie.
@@ -115,13 +167,56 @@ def arguments(tool: Tool, geometry: Geometry, out: Path, *, guest_chase_off: boo
         *_COMMON,
         *(("--vex-guest-chase=no",) if guest_chase_off else ()),
         *((f"--aspace-minaddr={_LOWEST + pages * PAGE:#x}",) if pages else ()),
-        "--cache-sim=yes",
-        f"--I1={geometry.I1}",
-        f"--D1={geometry.D1}",
-        f"--LL={geometry.LL}",
+        *(_caches(geometry) if collect.python_depth is None else ("--cache-sim=no",)),  # paths of calls are told in Ir
         f"--log-file={folder}/log.%p",
         f"--{tool.value}-out-file={folder}/out.%p",
     )
     if tool is Tool.CACHEGRIND:
         return common
-    return (*common, *_LIKE_CACHEGRIND, *(f"--dump-before={name}" for name in (OUTER_FORK, *FORKS, *THREADS, *EXECS)))
+    return (
+        *common,
+        *(_LIKE_CACHEGRIND if collect.python_depth is None else python_paths(collect.python_depth, collect.stubs)),
+        *(f"--dump-before={name}" for name in (OUTER_FORK, *FORKS, *THREADS, *EXECS)),
+        *_scope(collect),
+        *(f"--toggle-collect={name}" for name in collect.toggles),
+    )
+
+
+def _scope(collect: Collect) -> tuple[str, ...]:
+    if collect.scope is Scope.REGIONS and collect.python_depth is not None:
+        # Who called a function is known only where the caller was called under instrumentation, too.
+        return ("--collect-atstart=no",)
+    return _SCOPES[collect.scope]
+
+
+def _caches(geometry: Geometry) -> tuple[str, ...]:
+    return "--cache-sim=yes", f"--I1={geometry.I1}", f"--D1={geometry.D1}", f"--LL={geometry.LL}"
+
+
+def python_paths(depth: int, stubs: Sequence[str] = ()) -> tuple[str, ...]:
+    """Return the options by which Callgrind keeps the paths of Python calls apart.
+
+    With `python -X perf` each Python function runs through a trampoline of its own, which is code without a name. All
+    functions that have a name are skipped, which books what they cost to the nearest caller that is not: a trampoline.
+    So contexts of `--separate-callers` are made of trampolines only, and each has the exact self cost of a path.
+    """
+    return (
+        "--skip-plt=no",  # a skipped stub that nobody called yet ends Callgrind
+        "--dump-instr=yes",
+        "--dump-line=no",
+        "--separate-recs=2",
+        f"--separate-callers={depth}",
+        *(f"--fn-skip={stub}" for stub in stubs),
+        *(f"--fn-skip={pattern}" for pattern in _all_names_but({OUTER_FORK, *FORKS, *THREADS, *EXECS})),
+    )
+
+
+def _all_names_but(names: Collection[str]) -> tuple[str, ...]:
+    """Return patterns for all names of functions but these: Callgrind writes nothing out before one that it skips.
+
+    It knows * and ?, and nothing that excepts; so what may follow each beginning of these names is spelled out.
+    """
+    beginnings = {name[:length] for name in names for length in range(len(name) + 1)}
+    others = [start + sign for start in beginnings for sign in _SIGNS if start or sign in _FIRST_SIGNS]
+    exact = [start for start in beginnings if start and start not in names]
+    return tuple(sorted([*exact, *(f"{other}*" for other in others if other not in beginnings)]))

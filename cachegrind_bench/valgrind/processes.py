@@ -21,7 +21,7 @@ from cachegrind_bench.valgrind.options import EXECS, FORKS, OUTER_FORK, THREADS,
 from cachegrind_bench.valgrind.outfile import parse_cachegrind
 
 if TYPE_CHECKING:
-    from collections.abc import Sequence
+    from collections.abc import Iterator, Sequence
     from pathlib import Path
 
     from cachegrind_bench.hermetic.images import Image
@@ -29,7 +29,7 @@ if TYPE_CHECKING:
     from cachegrind_bench.valgrind.callgrindfile import CallgrindPart
 
 _ADDRESS = re.compile(r"0x[0-9a-f]+")  # what Callgrind calls a function without a name
-_LAST = "Program termination"
+LAST = "Program termination"
 _NAME = re.compile(r"(?:image(?P<image>\d+)\.\d+\.)?out\.(?P<pid>\d+)(?:\.(?P<part>\d+))?")
 
 
@@ -89,6 +89,37 @@ def _read(
     tool: Tool, out: Path, images: Sequence[Image] | None, command: Sequence[str], *, lines: bool
 ) -> list[_Piece]:
     pieces: list[_Piece] = []
+    for found in out_files(tool, out, images):
+        image = found.image
+        argv = [os.fsencode(argument) for argument in (image.argv if image else command)]
+        if tool is Tool.CACHEGRIND:
+            file = parse_cachegrind(found.path, command=argv, lines=lines)
+            read = [("", in_order(file.profile), file)]
+        else:
+            parts = parse_callgrind(found.path, command=argv, lines=lines)
+            read = [(part.trigger, in_cachegrinds_terms(part, lines=lines), part) for part in parts]
+        for trigger, profile, part in read:
+            executable = found.executable(part.command_line, command)
+            pieces.append(_Piece(found.index, found.pid, executable, trigger, profile, part.command_matched))
+    return pieces
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class OutPath:
+    """An out file, its process, and the image that wrote it: its `index` among those of the run, None if unknown."""
+
+    path: Path
+    pid: int
+    index: int | None
+    image: Image | None
+
+    def executable(self, command_line: str, command: Sequence[str]) -> str:
+        """Return the program's path, or without its image the first word of the command line in the file."""
+        return self.image.path if self.image and self.image.path else _first_word(command_line, command)
+
+
+def out_files(tool: Tool, out: Path, images: Sequence[Image] | None) -> Iterator[OutPath]:
+    """Find the out files in this directory, in the order of their names."""
     for path in sorted(out.iterdir()):
         match = _NAME.fullmatch(path.name)
         # Callgrind makes its last file at the start; it stays empty if the process does not come to its end.
@@ -96,37 +127,31 @@ def _read(
             continue
         pid = int(match["pid"])
         index = int(match["image"]) if match["image"] else _last_image(images, pid)
-        image = images[index] if images and index is not None else None
-        argv = [os.fsencode(argument) for argument in (image.argv if image else command)]
-        if tool is Tool.CACHEGRIND:
-            file = parse_cachegrind(path, command=argv, lines=lines)
-            found = [("", file.profile, file)]
-        else:
-            parts = parse_callgrind(path, command=argv, lines=lines)
-            found = [(part.trigger, _complete(part, lines=lines), part) for part in parts]
-        for trigger, profile, file in found:
-            executable = image.path if image and image.path else _first_word(file.command_line, command)
-            pieces.append(_Piece(index, pid, executable, trigger, _in_order(profile), file.command_matched))
-    return pieces
+        yield OutPath(path=path, pid=pid, index=index, image=images[index] if images and index is not None else None)
 
 
-def _complete(part: CallgrindPart, *, lines: bool) -> Profile:
+def in_cachegrinds_terms(part: CallgrindPart, *, lines: bool = False) -> Profile:
     """Return the part's rows in Cachegrind's terms, with a row for what Callgrind counted and booked nowhere.
 
     Its `totals:` lack the last block of each thread, the one that ends in the exit; its header's `summary:` has it.
     """
-    named = Profile(
-        events=part.events,
-        functions=tuple(FunctionCost(row.file, _name(row.name), row.counts) for row in part.profile.functions),
-        lines=tuple(LineCost(row.file, _name(row.name), row.line, row.counts) for row in part.profile.lines),
-    )
     booked_nowhere = Profile(events=part.events, functions=())
     rest = tuple(map(int.__sub__, part.header_summary or part.summary, part.summary))
     if min(rest) >= 0 and any(rest):
         row = ("???", "(last block of a thread)")
         of_line = (LineCost(*row, 0, rest),) if lines else ()
         booked_nowhere = Profile(events=part.events, functions=(FunctionCost(*row, rest),), lines=of_line)
-    return merge_profiles([named, booked_nowhere])  # which makes one row again of those whose names became equal
+    return in_order(merge_profiles([named(part), booked_nowhere]))
+
+
+def named(part: CallgrindPart) -> Profile:
+    """Return the part's rows, those without a name under the one that Cachegrind gives them: one row for each file."""
+    profile = Profile(
+        events=part.events,
+        functions=tuple(FunctionCost(row.file, _name(row.name), row.counts) for row in part.profile.functions),
+        lines=tuple(LineCost(row.file, _name(row.name), row.line, row.counts) for row in part.profile.lines),
+    )
+    return merge_profiles([profile, Profile(events=part.events, functions=())])  # one row of those that became equal
 
 
 def _name(name: str) -> str:
@@ -144,7 +169,7 @@ def _first_word(command_line: str, command: Sequence[str]) -> str:
     return ours if f"{command_line} ".startswith(f"{ours} ") else command_line.split(" ", maxsplit=1)[0]
 
 
-def _in_order(profile: Profile) -> Profile:
+def in_order(profile: Profile) -> Profile:
     """Return the profile with the nine events in their usual order (Callgrind has another)."""
     if profile.events == EVENTS:
         return profile
@@ -192,7 +217,7 @@ def _image_doubts(tool: Tool, image: Image, own: Sequence[_Piece]) -> list[str]:
     if image.replaced:
         if not any(trigger in EXECS for trigger in triggers):
             found.append(f"what {name} did before it executed another program is lost")
-    elif _LAST not in triggers:
+    elif LAST not in triggers:
         found.append(f"a process of {name} was killed, and the counts since its last fork are lost")
     inner = sum(triggers.count(function) for function in FORKS)
     clones = sum(triggers.count(function) for function in THREADS)

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import shutil
-from contextlib import suppress
+from contextlib import contextmanager, suppress
 from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, Protocol
 
@@ -12,11 +12,12 @@ from cachegrind_bench.hermetic import environment
 from cachegrind_bench.hermetic.launch import Invocation, Outcome, Output, launch
 from cachegrind_bench.hermetic.layouts import layout
 from cachegrind_bench.valgrind.failures import check_outcome, refused_programs
-from cachegrind_bench.valgrind.options import Geometry, Tool, arguments
+from cachegrind_bench.valgrind.marks import region_accounts
+from cachegrind_bench.valgrind.options import WHOLE, Collect, Geometry, Tool, arguments
 from cachegrind_bench.valgrind.processes import account
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Mapping
+    from collections.abc import Callable, Generator, Mapping
     from pathlib import Path
 
     from cachegrind_bench.hermetic.scratch import Scratch
@@ -48,6 +49,8 @@ class Target:
     held_back: tuple[str, ...] = ()
     lines: bool = False  # keep the counts of source lines, too; it concerns reading only
     record_files: bool = False  # note what a measured execution reads
+    collect: Collect = WHOLE
+    forks_alike: bool = False  # see Invocation
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -70,6 +73,10 @@ class Runner(Protocol):
         """Execute once under Valgrind. MeasurementError if the command fails or its counts cannot be read."""
         ...
 
+    def measure_regions(self, target: Target) -> dict[str, Measurement]:
+        """Execute once under Callgrind, and return the regions it entered. MeasurementError as `measure`."""
+        ...
+
 
 @dataclass(slots=True, kw_only=True)
 class ValgrindRunner:
@@ -90,6 +97,27 @@ class ValgrindRunner:
 
     def measure(self, target: Target, tool: Tool) -> Measurement:
         """Execute once under Valgrind."""
+        outcome, log = self.execute(target, tool)
+        with reading_out_files():
+            accounts = account(tool, self.scratch.out, outcome, target.argv, lines=target.lines)
+        accounts = replace(accounts, doubts=(*accounts.doubts, *refused_programs(log)))
+        return Measurement(tool=tool, outcome=outcome, accounts=accounts)
+
+    def measure_regions(self, target: Target) -> dict[str, Measurement]:
+        """Execute once under Callgrind."""
+        outcome, log = self.execute(target, Tool.CALLGRIND)
+        with reading_out_files():
+            regions = region_accounts(self.scratch.out, outcome, target.argv)
+        refused = refused_programs(log)
+        return {
+            name: Measurement(
+                tool=Tool.CALLGRIND, outcome=outcome, accounts=replace(accounts, doubts=(*accounts.doubts, *refused))
+            )
+            for name, accounts in regions.items()
+        }
+
+    def execute(self, target: Target, tool: Tool) -> tuple[Outcome, str]:
+        """Execute once under Valgrind, and leave its out files in the scratch directory; also return Valgrind's log."""
         self.scratch.renew(self.valgrind.libexec)
         options = arguments(
             tool,
@@ -97,6 +125,7 @@ class ValgrindRunner:
             self.scratch.out,
             guest_chase_off=self.valgrind.guest_chase_off,
             pages=layout(target.layout).pages,
+            collect=target.collect,
         )
         argv = (self.valgrind.launcher, *options, *target.argv)
         outcome = launch(self._invocation(target, argv, tool=tool), self.scratch, echo=self.echo)
@@ -104,14 +133,7 @@ class ValgrindRunner:
             self._keep_out_files(self.keep, tool)
         log = self._log()
         self._check(target, outcome, log, native=False)
-        try:
-            accounts = account(tool, self.scratch.out, outcome, target.argv, lines=target.lines)
-        except FileFormatError as error:  # to the user no bad input, but a measurement that failed
-            raise MeasurementError(f"Valgrind's out file cannot be used: {error.message}") from error
-        except OSError as error:
-            raise MeasurementError(f"Valgrind's out file cannot be read: {error.filename}: {error.strerror}") from error
-        accounts = replace(accounts, doubts=(*accounts.doubts, *refused_programs(log)))
-        return Measurement(tool=tool, outcome=outcome, accounts=accounts)
+        return outcome, log
 
     def _invocation(self, target: Target, argv: tuple[str, ...], *, tool: Tool | None) -> Invocation:
         variables = {**target.variables, "TMPDIR": str(self.scratch.tmp), "VALGRIND_LIB": str(self.scratch.lib)}
@@ -132,6 +154,7 @@ class ValgrindRunner:
             timeout_ms=target.timeout_ms,
             # Natively the loader looks elsewhere: it knows the real CPU. So only what is measured tells.
             record_files=target.record_files and tool is not None,
+            forks_alike=target.forks_alike,
         )
         return invocation if target.seed is None else replace(invocation, seed=target.seed)
 
@@ -161,6 +184,17 @@ class ValgrindRunner:
                 shutil.copyfile(path, folder / path.name.replace("out.", f"{tool.value}.out.", 1))
             except OSError as error:
                 raise UsageError(f"cannot keep out files in {folder}: {error.strerror}") from error
+
+
+@contextmanager
+def reading_out_files() -> Generator[None]:
+    """Turn what is wrong with an out file into a MeasurementError: to the user no bad input, but a failed measurement."""
+    try:
+        yield
+    except FileFormatError as error:
+        raise MeasurementError(f"Valgrind's out file cannot be used: {error.message}") from error
+    except OSError as error:
+        raise MeasurementError(f"Valgrind's out file cannot be read: {error.filename}: {error.strerror}") from error
 
 
 def _preload_bytes(variables: Mapping[str, str], lib: Path) -> int:

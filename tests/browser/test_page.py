@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import re
-import shutil
 from itertools import pairwise
 from typing import TYPE_CHECKING, Any
 
@@ -11,31 +10,16 @@ import pytest
 
 from cachegrind_bench.history.values import Release
 from cachegrind_bench.render.trend import html
-from tests.conftest import without
+from tests.browser import opening
 from tests.unit import trending
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
     from pathlib import Path
 
-    from playwright.sync_api import Browser, Dialog, Locator, Page
+    from playwright.sync_api import Browser, Dialog, Locator
 
 pytestmark = pytest.mark.slow
-
-
-@pytest.fixture(scope="module")
-def browser() -> Iterator[Browser]:
-    """Return the system's Chromium; none is fetched."""
-    command = shutil.which("chromium") or shutil.which("chromium-browser")
-    if command is None:
-        without("no chromium on PATH (`scripts/setup.sh test` installs it)")
-    from playwright.sync_api import sync_playwright
-
-    with sync_playwright() as playwright:
-        # Chromium refuses its own sandbox to root, which CI is; the page is ours.
-        running = playwright.chromium.launch(executable_path=command, args=["--no-sandbox"])
-        yield running
-        running.close()
 
 
 @pytest.fixture(scope="module")
@@ -45,20 +29,8 @@ def address(tmp_path_factory: pytest.TempPathFactory) -> str:
     return path.as_uri()
 
 
-class Opened:
-    """A page in a browser of its own, and what it complained about or asked for."""
-
-    def __init__(self, browser: Browser, address: str, **options: Any) -> None:
-        settings = {"viewport": {"width": 1100, "height": 900}, "reduced_motion": "reduce", **options}
-        self.context = browser.new_context(**settings)
-        self.context.set_default_timeout(15_000)
-        self.page: Page = self.context.new_page()
-        self.complaints: list[str] = []
-        self.requests: list[str] = []
-        self.page.on("console", lambda message: self.complaints.append(message.text))
-        self.page.on("pageerror", lambda error: self.complaints.append(str(error)))
-        self.page.on("request", lambda request: self.requests.append(request.url))
-        self.page.goto(address)
+class Opened(opening.Opened):
+    """The trend report's page in a browser of its own."""
 
     def chart(self, name: str) -> Locator:
         return self.article(name).locator("svg.chart")

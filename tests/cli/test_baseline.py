@@ -15,6 +15,7 @@ from cachegrind_bench.errors import CommandFailedError
 from cachegrind_bench.model.codec import decode, encode
 from cachegrind_bench.model.result import Commit
 from cachegrind_bench.store.baselines import Baselines
+from tests.unit.pythons import python_profile
 from tests.unit.samples import HOSTILE, VECTOR, benchmark, failed_benchmark, result, times
 
 if TYPE_CHECKING:
@@ -341,6 +342,16 @@ def test_a_damaged_profile_does_not_replace_a_sound_baseline(cg_bench: CommandLi
     told = cg_bench("baseline", "update", "main", "r.json")
     assert (told.code, told.out) == (2, "")
     assert told.err.startswith("cg-bench: error: r.json: ")
+    assert FILE.read_bytes() == old
+
+
+def test_a_damaged_python_profile_does_not_either(cg_bench: CommandLine) -> None:
+    old = saved("main", result())
+    data = encode(result(benchmark(python=python_profile({"f:1": (1, 77)}))))
+    Path("r.json").write_bytes(data.replace(b'"paths":[[0,0,1,77]]', b'"paths":[[0,9,1,77]]'))
+    told = cg_bench("baseline", "update", "main", "r.json")
+    assert (told.code, told.out) == (2, "")
+    assert "points to function 9 of 1" in told.err
     assert FILE.read_bytes() == old
 
 

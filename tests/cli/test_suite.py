@@ -391,6 +391,44 @@ def test_source_lines_are_recorded_in_a_suite_too(replay: ReplayRunner, cg_bench
     assert {target.lines for target in replay.targets if target.lines} == {True}
 
 
+def test_a_python_profile_of_a_suite_leaves_out_what_is_no_python(replay: ReplayRunner, cg_bench: CommandLine) -> None:
+    del replay
+    assert cg_bench("run", "-q", "--python-profile", "-k", "one", "-o", "r.json").code == 0
+    (found,) = measured()
+    assert (found.status.value, found.python) == ("ok", None)
+    assert found.warnings == (
+        "its Python functions were not profiled: --python-profile is for Python programs, and /bin/true is no Python",
+    )
+
+
+def test_a_python_profile_that_the_configuration_wants_cannot_be_left_out(
+    replay: ReplayRunner, cg_bench: CommandLine
+) -> None:
+    Path("cg-bench.toml").write_text(
+        SUITE.replace('command = "/bin/true 1"', 'command = "/bin/true 1"\npython-profile = true')
+    )
+    for options in ([], ["--python-profile"]):
+        assert cg_bench("run", "-q", "-k", "one", "-o", "r.json", *options).code == 4
+        (found,) = measured()
+        assert (found.status.value, found.counts) == ("error", None)
+        assert (found.error or "").startswith("--python-profile is for Python programs, and /bin/true is no Python\n")
+    assert replay.targets == []
+
+
+def test_functions_that_are_counted_alone_have_no_python_profile(replay: ReplayRunner, cg_bench: CommandLine) -> None:
+    del replay
+    text = SUITE.replace('command = "/bin/true 1"', 'command = "/bin/true 1"\ntoggle = "main"')
+    Path("cg-bench.toml").write_text(text)
+    assert cg_bench("run", "-q", "--python-profile", "-k", "one", "-o", "r.json").code == 0
+    (found,) = measured()
+    assert "its Python functions were not profiled: " in found.warnings[0]
+    assert "--toggle" in found.warnings[0]
+    Path("cg-bench.toml").write_text(text.replace("toggle =", "python-profile = true\ntoggle ="))
+    told = cg_bench("run", "-q")
+    assert told.code == 2
+    assert "where only some functions are counted, there is no Python profile" in told.err
+
+
 def test_set_up_commands_run_in_the_order_of_the_file_however_long_benchmarks_take(
     replay: ReplayRunner, cg_bench: CommandLine
 ) -> None:

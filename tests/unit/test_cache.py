@@ -5,8 +5,9 @@ from __future__ import annotations
 import dataclasses
 import json
 import os
+from dataclasses import replace
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import pytest
 
@@ -14,17 +15,22 @@ from cachegrind_bench.hermetic.environment import Request
 from cachegrind_bench.hermetic.notes import FILE, LIST, LOOK
 from cachegrind_bench.hermetic.opened import Input, Recording
 from cachegrind_bench.measure.command import Command
-from cachegrind_bench.measure.run import Plan
+from cachegrind_bench.measure.plan import Plan
 from cachegrind_bench.model.metrics import LineCost, Profile
 from cachegrind_bench.model.result import Environment, Run, Status
 from cachegrind_bench.model.score import IR
 from cachegrind_bench.suite import cache as cache_module
 from cachegrind_bench.suite.cache import Cache, Missed, Reused
 from cachegrind_bench.suite.inputs import RecordingRunner, key_of
-from cachegrind_bench.valgrind.options import Tool
+from cachegrind_bench.valgrind.options import Collect, Tool
 from cachegrind_bench.valgrind.runner import Target
+from tests.unit import flaming
+from tests.unit.pythons import chain, python_profile
 from tests.unit.samples import HOSTILE, VECTOR, benchmark, profile_of, times
 from tests.unit.test_run import FakeRunner, measurement
+
+if TYPE_CHECKING:
+    from cachegrind_bench.model.pythonprofile import PythonProfile
 
 ENV = Environment(key="0123456789ab", fields={"valgrind": "3.24.0"}, info={"cpu": "x"})
 NOW = "2026-01-31T12:00:00Z"
@@ -68,7 +74,19 @@ def test_a_result_is_used_again_just_as_it_was_stored(cache: Cache, data: Path) 
     base = profile_of(main=VECTOR)
     lines = (LineCost("main.c", "main", 3, VECTOR.as_tuple()),)
     profile = Profile(events=base.events, functions=base.functions, lines=lines)
-    stored = benchmark(profile=profile, warnings=(HOSTILE,), command=("x", HOSTILE))
+    stored = benchmark(
+        profile=profile, warnings=(HOSTILE,), command=("x", HOSTILE), python=replace(flaming.hostile(), total=2**62)
+    )
+    assert cache.keep(KEY, read(data), stored, ENV, version="1", created_at=NOW) is None
+    assert cache.lookup(KEY) == Reused(benchmark=stored, created_at=NOW)
+
+
+@pytest.mark.parametrize("profile", [None, profile_of(main=VECTOR)])
+@pytest.mark.parametrize("python", [python_profile({}), flaming.small(), python_profile(chain(200), cut=True)])
+def test_a_python_profile_is_used_again_as_well(
+    cache: Cache, data: Path, profile: Profile | None, python: PythonProfile
+) -> None:
+    stored = benchmark(profile=profile, python=python)
     assert cache.keep(KEY, read(data), stored, ENV, version="1", created_at=NOW) is None
     assert cache.lookup(KEY) == Reused(benchmark=stored, created_at=NOW)
 
@@ -177,7 +195,7 @@ def test_a_damaged_file_costs_a_measurement_and_no_more(cache: Cache) -> None:
 @pytest.mark.parametrize(
     ("old", "new"),
     [
-        ("cg-bench.cache/1", "cg-bench.cache/2"),
+        ("cg-bench.cache/2", "cg-bench.cache/1"),
         ('"inputs"', '"input"'),
         ('"inputs":[]', '"inputs":[["file"]]'),
         ('"inputs":[]', '"inputs":5'),
@@ -254,6 +272,9 @@ OTHERS: dict[str, Any] = {
     "clock": (1, 2),
     "lines": True,
     "layouts": 3,
+    "collect": Collect.inside(region="parse"),
+    "python_profile": True,
+    "python_optional": True,
 }
 WITHOUT_EFFECT: dict[str, Any] = {"cpu": 1, "timeout_ms": 5}
 
@@ -318,4 +339,4 @@ def test_the_file_holds_no_values_of_variables(cache: Cache) -> None:
     keep(cache, Recording(inputs=()))
     (path,) = cache.folder.iterdir()
     head = json.loads(path.read_bytes().split(b"\n")[1])
-    assert sorted(head) == ["inputs", "profile", "schema"]
+    assert sorted(head) == ["inputs", "profile", "python", "schema"]

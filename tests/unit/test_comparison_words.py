@@ -12,7 +12,7 @@ from cachegrind_bench.compare.gates import Limit
 from cachegrind_bench.compare.verdict import State
 from cachegrind_bench.model.metrics import EVENTS, FunctionCost, LineCost, Profile
 from cachegrind_bench.model.result import ObjectFile
-from cachegrind_bench.render.comparison.view import Explanation, view
+from cachegrind_bench.render.comparison.view import view
 from cachegrind_bench.render.comparison.words import MARKS, headline, interpreted, remarks
 from tests.unit.comparing import compared, counts, difference, gates, measured
 from tests.unit.samples import failed_benchmark, result
@@ -20,6 +20,7 @@ from tests.unit.samples import failed_benchmark, result
 if TYPE_CHECKING:
     from cachegrind_bench.model.metrics import Counts
     from cachegrind_bench.model.result import Benchmark
+    from cachegrind_bench.render.comparison.explained import Explanation
 
 
 def said(base: Benchmark, candidate: Benchmark, **changes: Any) -> str:

@@ -14,6 +14,7 @@ from cachegrind_bench.config.duration import milliseconds
 from cachegrind_bench.config.keys import BENCHMARK, DEFAULTS
 from cachegrind_bench.config.load import find, load
 from cachegrind_bench.config.values import BenchmarkSpec, Configuration
+from cachegrind_bench.errors import FileFormatError
 
 ROOT = Path(__file__).resolve().parent.parent.parent
 PAGE = ROOT / "docs" / "configuration.md"
@@ -137,6 +138,7 @@ def test_a_benchmark_has_everything_its_table_says(tmp_path: Path) -> None:
         'id = "a"\ncommand = ["prog", "x y"]\ncwd = "sub"\nenv = ["HOST", "MODE=fast"]\nsetup = "make"\n'
         'prepare = "rm -f out"\ncleanup = "true"\nstdin = "in.txt"\ntags = ["quick", "io"]\nrepeat = 2\nwarmup = 0\n'
         'layouts = 3\ntimeout = "1.5min"\nthreshold = "2%"\nlimit = ["Ir=5", "score=1_000"]\n'
+        "python-profile = true\n"
     )
     assert spec == BenchmarkSpec(
         id="a",
@@ -155,6 +157,7 @@ def test_a_benchmark_has_everything_its_table_says(tmp_path: Path) -> None:
         timeout_ms=90_000,
         threshold="2%",
         limits=("Ir=5", "score=1_000"),
+        python_profile=True,
         place="cg-bench.toml:1",
     )
 
@@ -163,6 +166,16 @@ def test_what_a_benchmark_does_not_say_is_none_and_it_runs_beside_its_configurat
     spec = only('id = "a"\ncommand = "x"')
     assert (spec.cwd, spec.env, spec.tags, spec.limits) == (tmp_path, (), (), ())
     assert {spec.setup, spec.prepare, spec.cleanup, spec.stdin, spec.repeat, spec.timeout_ms, spec.threshold} == {None}
+    assert spec.python_profile is False
+
+
+def test_one_benchmark_of_functions_has_no_python_profile_and_one_of_a_region_may() -> None:
+    assert only('id = "a"\ncommand = "x"\nregion = "r"\npython-profile = true').python_profile
+    assert not only('id = "a"\ncommand = "x"\ntoggle = "f"\npython-profile = false').python_profile
+    with pytest.raises(
+        FileFormatError, match=r":5: where only some functions are counted, there is no Python profile$"
+    ):
+        only('id = "a"\ncommand = "x"\ntoggle = "f"\npython-profile = true')
 
 
 @pytest.mark.parametrize(

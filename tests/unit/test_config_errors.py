@@ -110,6 +110,8 @@ def test_a_key_that_is_near_to_none_is_answered_by_all() -> None:
         (f"{COMMAND}threshold = ['1%', 'b=2%']", ('4: threshold must be a text, not a list | as in threshold = "2%"; a list of '
          "thresholds stands above the first [[benchmark]]")),
         (f"{COMMAND}tags = [[]]", '4: tags is a list of texts, and this item is a list | as in tags = ["quick", "io"]'),
+        (f"{COMMAND}python-profile = 'True'", '4: python-profile must be true or false, not the text "True" | as in python-profile = true'),
+        (f"{COMMAND}python-profile = 1", "4: python-profile must be true or false, not 1 | as in python-profile = true"),
         ("env = 'A B'", '1: env must be a list of texts, or a table, not the text "A B" | as in env = ["A", "B"]'),
         ("env = ''", '1: env must be a list of texts, or a table, not the text "" | as in env = ["DATABASE_URL", "MODE=fast"]'),
         ("env = 'A=1,B=2'", '1: env must be a list of texts, or a table, not the text "A=1,B=2" | as in env = ["A=1", "B=2"]'),

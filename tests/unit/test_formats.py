@@ -22,7 +22,8 @@ from cachegrind_bench.model.score import DEFAULT
 from cachegrind_bench.store.files import FileStore
 from cachegrind_bench.store.reading import snapshot
 from cachegrind_bench.store.record import Record, run_record
-from tests.unit.samples import HOSTILE, VECTOR, failed_benchmark, result, rich_benchmark
+from tests.unit import flaming
+from tests.unit.samples import HOSTILE, VECTOR, benchmark, failed_benchmark, result, rich_benchmark
 from tests.unit.stored import RENAME, measured, run, stored
 
 if TYPE_CHECKING:
@@ -81,6 +82,14 @@ def test_a_key_that_a_later_version_wrote_stays() -> None:
 def test_of_a_result_with_profiles_only_the_record_is_taken() -> None:
     whole = result(rich_benchmark(), created_at="2026-01-31T12:00:00Z")
     assert list(jsonl.read(io.BytesIO(encode(whole)), "h")) == [run_record(whole)]
+
+
+def test_a_record_has_no_profile_of_python_functions() -> None:
+    whole = result(benchmark(python=flaming.small()), created_at="2026-01-31T12:00:00Z")
+    record = run_record(whole)
+    assert b"python" not in record.data
+    assert record == run_record(result(benchmark(), created_at="2026-01-31T12:00:00Z"))
+    assert list(jsonl.read(io.BytesIO(encode(whole)), "h")) == [record]
 
 
 @pytest.mark.parametrize(

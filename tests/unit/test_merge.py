@@ -16,6 +16,8 @@ from cachegrind_bench.model.result import Commit, Environment, ObjectFile, Run
 from cachegrind_bench.model.resultfile import open_result
 from cachegrind_bench.suite.merge import merged, merged_bytes
 from tests.property.strategies import results
+from tests.unit import flaming
+from tests.unit.pythons import python_profile
 from tests.unit.samples import VECTOR, benchmark, failed_benchmark, profile_of, result, rich_benchmark, times
 
 if TYPE_CHECKING:
@@ -206,6 +208,26 @@ def test_a_result_that_was_cut_in_two_becomes_whole_again(value: Result) -> None
         for name, some in (("a.json", value.benchmarks[:1]), ("b.json", value.benchmarks[1:]))
     ]
     assert b"".join(merged_bytes(halves)) == encode(value)
+
+
+def test_python_profiles_keep_their_names_whatever_else_has_names() -> None:
+    found = (
+        result(benchmark(id="a", profile=profile_of(one=VECTOR, two=VECTOR), counts=times(VECTOR, 2))),
+        result(
+            benchmark(id="b", profile=profile_of(two=VECTOR), python=flaming.small()),
+            benchmark(id="c", profile=None, python=python_profile({"f@x.py:3": (1, 10, {"main@y.c:0": (2, 5)})})),
+        ),
+    )
+    data = b"".join(merged_bytes(opened(*found)))
+    assert decode(data, "all.json") == together(*found)
+    assert data == encode(together(*found))
+
+
+def test_a_python_profile_comes_from_the_file_that_has_one() -> None:
+    found = (result(benchmark()), result(benchmark(python=flaming.small())))
+    for order in (found, found[::-1]):
+        (merged_one,) = decode(b"".join(merged_bytes(opened(*order))), "all.json").benchmarks
+        assert merged_one.python == flaming.small()
 
 
 def test_profiles_that_differ_are_refused_though_they_are_read_late() -> None:

@@ -2,12 +2,25 @@
 
 from __future__ import annotations
 
+from fnmatch import fnmatchcase
 from pathlib import Path
 
 import pytest
 
 from cachegrind_bench.errors import UsageError
-from cachegrind_bench.valgrind.options import Cache, Geometry, Tool, arguments
+from cachegrind_bench.valgrind.options import (
+    EXECS,
+    FORKS,
+    OUTER_FORK,
+    THREADS,
+    Cache,
+    Collect,
+    Geometry,
+    Scope,
+    Tool,
+    arguments,
+    python_paths,
+)
 
 OUT = Path("/tmp/cg-bench.00/out")
 
@@ -110,3 +123,37 @@ def test_an_old_valgrind_is_not_given_what_it_does_not_know() -> None:
 def test_a_percent_sign_in_the_directory_is_doubled() -> None:
     found = arguments(Tool.CACHEGRIND, Geometry(), Path("/tmp/100%p"), guest_chase_off=True)
     assert found[-2:] == ("--log-file=/tmp/100%%p/log.%p", "--cachegrind-out-file=/tmp/100%%p/out.%p")
+
+
+def test_regions_are_instrumented_from_the_first_mark_on_but_for_paths_from_the_start() -> None:
+    def options(collect: Collect) -> set[str]:
+        found = arguments(Tool.CALLGRIND, Geometry(), OUT, guest_chase_off=True, collect=collect)
+        return {option for option in found if "atstart" in option}
+
+    assert options(Collect(scope=Scope.REGIONS)) == {"--instr-atstart=no", "--collect-atstart=no"}
+    assert options(Collect(scope=Scope.REGIONS, python_depth=9)) == {"--collect-atstart=no"}
+    assert options(Collect(python_depth=9)) == set()
+    assert options(Collect(scope=Scope.CALLS, python_depth=9)) == options(Collect(scope=Scope.CALLS))
+
+
+def test_paths_of_python_are_told_in_instructions_alone_so_no_cache_is_simulated() -> None:
+    found = arguments(Tool.CALLGRIND, Geometry(), OUT, guest_chase_off=True, collect=Collect(python_depth=100))
+    assert [option for option in found if option.startswith(("--cache-sim", "--I1", "--D1", "--LL"))] == [
+        "--cache-sim=no"
+    ]
+
+
+def test_paths_of_python_skip_every_name_but_those_before_which_counts_are_written_out() -> None:
+    options = python_paths(100, ["0x48c2a70 [PLT]"])
+    patterns = [option.removeprefix("--fn-skip=") for option in options if option.startswith("--fn-skip=")]
+
+    def skipped(name: str) -> bool:
+        return any(fnmatchcase(name, pattern.replace("[", "[[]")) for pattern in patterns)
+
+    assert not any(map(skipped, (OUTER_FORK, *FORKS, *THREADS, *EXECS)))
+    others = (
+        "f fo for forks fork2 _Forked __fork v vfor vfork_ clone3 __clone2 c e exec execv execvp main _ _PyEval_Vector"
+    )
+    assert all(map(skipped, [*others.split(), "fork.cold", "fork@@GLIBC_2.2.5", "0x48c2a70 [PLT]", "Z9f"]))
+    assert not any(map(skipped, ("0x54be000", "0x48c2a80 [PLT]", "(below main)")))
+    assert "--separate-callers=100" in options

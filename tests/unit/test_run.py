@@ -14,7 +14,8 @@ from cachegrind_bench.hermetic.environment import Request
 from cachegrind_bench.hermetic.launch import PINNED_CLOCK
 from cachegrind_bench.measure.command import Command
 from cachegrind_bench.measure.identity import Identity
-from cachegrind_bench.measure.run import Plan, lower_median, measure, target_of
+from cachegrind_bench.measure.plan import Plan, target_of
+from cachegrind_bench.measure.run import lower_median, measure
 from cachegrind_bench.model.result import Environment, ProcessCost, SealState, Status, comparability_key
 from cachegrind_bench.model.score import DEFAULT, IR
 from cachegrind_bench.valgrind.options import Tool
@@ -67,6 +68,9 @@ class FakeRunner:
         if isinstance(found, Exception):
             raise found
         return replace(found, tool=tool)
+
+    def measure_regions(self, target: Target) -> dict[str, Measurement]:
+        return {"part": self.measure(target, Tool.CALLGRIND)}
 
 
 class Phases:

@@ -26,7 +26,7 @@ from cachegrind_bench.measure.axes import AXES, Axis
 from cachegrind_bench.measure.command import Command
 from cachegrind_bench.measure.difference import difference
 from cachegrind_bench.measure.findings import Finding, Verdict, Verification
-from cachegrind_bench.measure.run import Plan
+from cachegrind_bench.measure.plan import Plan
 from cachegrind_bench.measure.verify import verify
 from cachegrind_bench.model.metrics import EVENTS, FunctionCost, Profile
 from cachegrind_bench.model.score import DEFAULT
@@ -89,6 +89,9 @@ class Fake:
     def warm_up(self, target: Target) -> Outcome:
         del target
         return self._outcome()
+
+    def measure_regions(self, target: Target) -> dict[str, Measurement]:
+        return {"part": self.measure(target, Tool.CALLGRIND)}
 
     def measure(self, target: Target, tool: Tool) -> Measurement:
         self.tools.append(tool)

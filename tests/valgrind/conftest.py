@@ -223,3 +223,12 @@ def once(shared_folder: Path) -> Callable[[str, Callable[[CgBench], Finished]], 
             return finished
 
     return once
+
+
+@pytest.fixture
+def folder(tmp_path: Path) -> Path:
+    """Return an empty project."""
+    path = tmp_path / "project"
+    path.mkdir()
+    (path / "pytest.ini").write_text("[pytest]\n")
+    return path

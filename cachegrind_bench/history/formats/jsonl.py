@@ -73,7 +73,7 @@ def _record(line: bytes, name: str, number: int) -> Record:
 
 def _run(data: bytes, name: str) -> Record:
     result = decode(data, name)
-    if any(item.profile is not None or item.output is not None for item in result.benchmarks):
+    if any((item.profile, item.output, item.python) != (None, None, None) for item in result.benchmarks):
         return run_record(result)
     return named_record(result, data)
 

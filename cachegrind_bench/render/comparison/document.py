@@ -5,7 +5,7 @@ from __future__ import annotations
 import json
 from typing import TYPE_CHECKING
 
-from cachegrind_bench.render.comparison import words
+from cachegrind_bench.render.comparison import pythons, words
 from cachegrind_bench.render.comparison.view import notices
 from cachegrind_bench.render.demangling import demangled
 
@@ -77,6 +77,7 @@ def _difference(item: Difference, comparison: Comparison, details: Details | Non
         "blamed": None
         if details is None or details.blamed is None
         else {"function": demangled(details.blamed.name), "file": details.blamed.file},
+        "python": pythons.document(details),
         "explanation": None if details is None else _explanation(details, comparison),
     }
 

@@ -38,7 +38,9 @@ def render(view: View, stream: TextIO, *, brief: bool = False) -> None:
         rows = [row for row in view.rows if _LEVELS.get(row.state) == level]
         room = _MOST - (level == "notice")
         shown = rows if len(rows) <= room else rows[: room - 1]
-        stream.writelines(command(level, f"{row.state.value}: {row.id}", _message(row, view)) for row in shown)
+        stream.writelines(
+            command(level, f"{row.state.value}: {row.id}", _message(row, view), place=row.place) for row in shown
+        )
         if len(shown) < len(rows):
             stream.write(command(level, "cg-bench", f"{len(rows) - len(shown)} more benchmarks like these"))
     if brief and any(row.state in _LEVELS for row in view.rows):
@@ -56,9 +58,12 @@ def _message(row: Row, view: View) -> str:
     return "; ".join([", ".join(numbers), *row.remarks] if numbers else row.remarks)
 
 
-def command(level: str, title: str, message: str) -> str:
-    """Return the line that makes an annotation: an `error`, `warning` or `notice`."""
-    return f"::{level} title={_property(shortened(title, _LONGEST))}::{_data(shortened(message, _LONGEST_MESSAGE))}\n"
+def command(level: str, title: str, message: str, *, place: tuple[str, int] | None = None) -> str:
+    """Return the line that makes an annotation: an `error`, `warning` or `notice`, at a file and line if there are any."""
+    properties = f"title={_property(shortened(title, _LONGEST))}"
+    if place is not None and len(place[0]) <= _LONGEST_MESSAGE:
+        properties += f",file={_property(place[0])}" + (f",line={place[1]}" if place[1] else "")
+    return f"::{level} {properties}::{_data(shortened(message, _LONGEST_MESSAGE))}\n"
 
 
 def _data(text: str) -> str:

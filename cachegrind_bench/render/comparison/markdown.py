@@ -12,7 +12,8 @@ from cachegrind_bench.render.names import shortened
 if TYPE_CHECKING:
     from typing import TextIO
 
-    from cachegrind_bench.render.comparison.view import Explanation, Row, View
+    from cachegrind_bench.render.comparison.explained import Explanation
+    from cachegrind_bench.render.comparison.view import Row, View
 
 # GitHub refuses a comment of more than 65,536 characters.
 MOST_CHARACTERS = 60_000
@@ -100,7 +101,8 @@ def _cells(row: Row) -> tuple[str, ...]:
 
 
 def _explanation(item: Explanation) -> str:
-    text = _rows(item.columns, item.rows)
+    text = _rows(item.python_columns, item.python) + "\n" if item.python else ""
+    text += _rows(item.columns, item.rows)
     if item.lines:
         text += "\n" + _rows(item.line_columns, item.lines)
     return text + "".join(f"\n{_cut(remark, 500)}\n" for remark in item.remarks)

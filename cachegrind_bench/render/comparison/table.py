@@ -11,7 +11,8 @@ from cachegrind_bench.render.table import aligned, fitted
 if TYPE_CHECKING:
     from typing import TextIO
 
-    from cachegrind_bench.render.comparison.view import Explanation, Row, View
+    from cachegrind_bench.render.comparison.explained import Explanation
+    from cachegrind_bench.render.comparison.view import Row, View
 
 _LONGEST_ID = 60
 _LONGEST_NAME = 200
@@ -51,6 +52,7 @@ def _cells(row: Row) -> tuple[str, ...]:
 def _explanation(explanation: Explanation, width: int | None) -> list[str]:
     lines = [
         f"what moved in {shortened(explanation.title, _LONGEST_NAME)}",
+        *([*_table(explanation.python_columns, explanation.python, width), ""] if explanation.python else []),
         *_table(explanation.columns, explanation.rows, width),
     ]
     if explanation.lines:

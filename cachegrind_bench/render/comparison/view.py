@@ -9,20 +9,18 @@ from typing import TYPE_CHECKING
 from cachegrind_bench.compare.details import weight
 from cachegrind_bench.compare.gates import Metric
 from cachegrind_bench.compare.verdict import State
-from cachegrind_bench.render.comparison import words
-from cachegrind_bench.render.demangling import demangle, demangled
+from cachegrind_bench.render.comparison import pythons, words
+from cachegrind_bench.render.comparison.explained import Explanation, explanation
+from cachegrind_bench.render.demangling import demangle
 from cachegrind_bench.render.names import plain
-from cachegrind_bench.render.numbers import change, grouped, share, signed
+from cachegrind_bench.render.numbers import change, grouped, signed
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Mapping, Sequence
 
     from cachegrind_bench.compare.comparison import Comparison
     from cachegrind_bench.compare.details import Details
-    from cachegrind_bench.compare.explain import MovedFunction
-    from cachegrind_bench.compare.lines import LineDelta
     from cachegrind_bench.compare.verdict import Difference
-    from cachegrind_bench.model.metrics import Counts
     from cachegrind_bench.model.result import Result
 
 _CIRCUMSTANCES = frozenset({"container", "cpu_model", "kernel", "os", "virtualization"})
@@ -34,24 +32,16 @@ COLUMNS = ("", "benchmark", "base", "candidate", "Δ {metric}", "Δ {other}", "�
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Row:
-    """One benchmark: a mark with the state, the id, and a cell for each further column; then its remarks."""
+    """One benchmark: a mark with the state, the id, and a cell for each further column; then its remarks.
+
+    `place` is the project's file and line (0 if unknown) that is to blame, if that is known.
+    """
 
     id: str
     state: State
     cells: tuple[str, ...]
     remarks: tuple[str, ...]
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Explanation:
-    """Why one benchmark moved: a table whose last row is the sum of the others, and remarks under it."""
-
-    title: str
-    columns: tuple[str, ...]
-    rows: tuple[tuple[str, ...], ...]
-    remarks: tuple[str, ...]
-    line_columns: tuple[str, ...] = ()
-    lines: tuple[tuple[str, ...], ...] = ()
+    place: tuple[str, int] | None = None
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -93,7 +83,7 @@ def view(
         rows=tuple(_row(item, comparison, details.get(item.id)) for item in shown),
         left_out=words.numbered(Counter(item.state for item in comparison.differences[len(shown) :])),
         explanations=tuple(
-            _explanation(by_id[name], comparison, details[name]) for name in explained if name in details
+            explanation(by_id[name], comparison, details[name]) for name in explained if name in details
         ),
     )
 
@@ -153,7 +143,8 @@ def notices(comparison: Comparison, details: Mapping[str, Details]) -> list[str]
     if comparison.rescored:
         found.append(f"scores under {', '.join(comparison.rescored)} were computed again under {comparison.model.name}")
     found += [f"{text} fits no benchmark" for text in comparison.unused]
-    names = {words.interpreted(item) for item in comparison.differences if item.id in details} - {None}
+    alone = (item for item in comparison.differences if item.id in details and details[item.id].python is None)
+    names = {words.interpreted(item) for item in alone} - {None}
     if names:
         found.append(
             f"the functions named are C functions of {', '.join(sorted(map(str, names)))}, not those of its script"
@@ -180,72 +171,13 @@ def _row(item: Difference, comparison: Comparison, details: Details | None) -> R
             *(change(shift.relative) for shift in shifts),
             signed(moved.counts.ll_hits),
             signed(moved.counts.ram_hits),
-            "" if details is None or details.blamed is None else demangled(details.blamed.name),
+            pythons.culprit(details),
         ]
+    chief = pythons.chief(details)
     return Row(
         id=plain(item.id),
         state=item.state,
         cells=tuple(map(plain, numbers)),
-        remarks=tuple(map(plain, words.remarks(item, comparison.gates))),
+        remarks=tuple(map(plain, [*pythons.remarks(details), *words.remarks(item, comparison.gates)])),
+        place=None if chief is None else pythons.annotated(chief.function),
     )
-
-
-def _explanation(item: Difference, comparison: Comparison, details: Details) -> Explanation:
-    """Return the tables of one benchmark: its functions, and their source lines if these were asked for."""
-    weigh = weight(comparison)
-    by_ir = comparison.gates.metric is Metric.IR
-    total = weigh(details.total)
-
-    def cells(counts: Counts, *names: str) -> tuple[str, ...]:
-        others = () if by_ir else (signed(counts.Ir),)
-        hits = (signed(counts.ll_hits), signed(counts.ram_hits))
-        return (signed(weigh(counts)), *others, *hits, share(weigh(counts), total), *map(plain, names))
-
-    names = ("file",) if details.by_file else ("function", "file")
-    rows = [
-        cells(row.delta, *((row.file,) if details.by_file else (demangled(row.name), row.file)))
-        for row in details.top.rows
-    ]
-    if details.top.rest_functions:
-        rows.append(cells(details.top.rest, f"everything else ({details.top.rest_functions} more)"))
-    rows.append(cells(details.total, "total"))
-    columns = [f"Δ {comparison.gates.metric.value}", *([] if by_ir else ["Δ Ir"]), "Δ LL hits", "Δ RAM hits", "of Δ"]
-    return Explanation(
-        title=plain(item.id),
-        columns=(*columns, *names),
-        line_columns=(*columns, "function", "source line"),
-        rows=tuple(rows),
-        remarks=tuple(map(plain, _explanation_remarks(details))),
-        lines=tuple(
-            cells(line.delta, demangled(group.function), _place(line))
-            for group in details.lines or ()
-            for line in group.lines
-        ),
-    )
-
-
-def _explanation_remarks(details: Details) -> list[str]:
-    found: list[str] = []
-    found += [_moved(row) for row in details.moved]
-    if details.lines_missing:
-        found.append("no source lines: measure base and candidate with 'cg-bench run --lines'")
-    more = details.moved_count - len(details.moved)
-    if more:
-        found.append(f"{more} more functions moved to another file, at the same cost")
-    return found
-
-
-def _moved(row: MovedFunction) -> str:
-    return f"moved at the same cost: {demangled(row.name)} from {row.base_file} to {row.candidate_file}"
-
-
-def _place(line: LineDelta) -> str:
-    """Return where a line is, with its place in the base if that is another."""
-    if line.candidate_line == line.base_line == 0:
-        return "unknown"
-    here, there = (line.candidate_file, line.candidate_line), (line.base_file, line.base_line)
-    if line.candidate_line is None:
-        return f"{there[0]}:{there[1]} (gone)"
-    if line.base_line is None:
-        return f"{here[0]}:{here[1]} (new)"
-    return f"{here[0]}:{here[1]}{f' (was {there[1]})' if there[1] != here[1] else ''}"

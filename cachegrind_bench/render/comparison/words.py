@@ -12,7 +12,7 @@ from cachegrind_bench.compare.gates import Metric
 from cachegrind_bench.compare.objects import changed_objects, is_library
 from cachegrind_bench.compare.verdict import STILL, Cause, State
 from cachegrind_bench.model.result import Status
-from cachegrind_bench.render.demangling import demangled
+from cachegrind_bench.render.comparison import pythons
 from cachegrind_bench.render.numbers import change as change_text
 from cachegrind_bench.render.numbers import counted, exact_percent, grouped, percent
 
@@ -259,7 +259,7 @@ def _about(worst: Difference, comparison: Comparison, details: Mapping[str, Deta
         text += "" if worst.state is State.IMPROVEMENT else f" (threshold {exact_percent(worst.threshold)})"
     reasons = [*_state_remarks(worst, gates), *_gate_remarks(worst, gates)]
     text = ", ".join([text, *reasons])
-    blamed = details[worst.id].blamed if worst.id in details else None
-    if blamed is not None and worst.state in {State.REGRESSION, State.IMPROVEMENT}:
-        text += f", most of it in {demangled(blamed.name)}"
+    culprit = pythons.verdict(details.get(worst.id))
+    if culprit and worst.state in {State.REGRESSION, State.IMPROVEMENT}:
+        text += f", {culprit}"
     return "; ".join([text, *_object_remarks(worst)])

@@ -5,13 +5,12 @@ Knows the layout that `page.js` reads; must not know how it is shown.
 
 from __future__ import annotations
 
-import json
-import re
 from datetime import datetime
 from typing import TYPE_CHECKING
 
 from cachegrind_bench.model.score import CostModel
 from cachegrind_bench.render.names import plain, shortened
+from cachegrind_bench.render.page import html
 from cachegrind_bench.render.trend import words
 
 if TYPE_CHECKING:
@@ -23,8 +22,6 @@ _DIGITS = "ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789-_"
 # Digits that a number takes on average, where there is little room: so many and, divided by how coarse it is, so many more.
 _LEAST_DIGITS, _MORE_DIGITS = 2.8, 5
 _LONGEST_SUBJECT, _LONGEST_AUTHOR, _LONGEST_TAG = 100, 60, 40
-# What HTML or a script would take for its own, and halves of pairs, which cannot be written; others are shorter as they are.
-_MEANT = re.compile("[<>&\u2028\u2029\ud800-\udfff]")
 
 
 def block(report: Trend, anchors: Sequence[str], coarse: int = 1) -> str:
@@ -57,8 +54,7 @@ def block(report: Trend, anchors: Sequence[str], coarse: int = 1) -> str:
             _row(row, anchor, report.first, key, coarse) for row, anchor in zip(report.rows, anchors, strict=True)
         ],
     }
-    text = json.dumps(document, ensure_ascii=False, separators=(",", ":"), sort_keys=True)
-    return _MEANT.sub(lambda found: f"\\u{ord(found[0]):04x}", text)
+    return html.block(document)
 
 
 def packed(numbers: Iterable[int]) -> str:

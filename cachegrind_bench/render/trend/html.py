@@ -5,15 +5,13 @@ Knows the templates; what is said comes from `words`, where lines go from `chart
 
 from __future__ import annotations
 
-import base64
-import hashlib
 from dataclasses import replace
-from importlib.resources import files
 from typing import TYPE_CHECKING
 
 from cachegrind_bench.history.report import stands
 from cachegrind_bench.render.names import plain, shortened
 from cachegrind_bench.render.numbers import counted, grouped
+from cachegrind_bench.render.page.html import looks, ours, template
 from cachegrind_bench.render.trend import data, stories, words
 from cachegrind_bench.render.trend.sections import SPARK_HEIGHT, cut, section
 
@@ -24,6 +22,7 @@ if TYPE_CHECKING:
 
     from cachegrind_bench.history.report import Trend
 
+_PACKAGE = "cachegrind_bench.render.trend"
 _MOST_BYTES = 1_000_000
 _USUAL = 50 * 500  # readings
 _COARSER = (1, 3, 9, 27)
@@ -40,9 +39,9 @@ def page(view: Trend) -> str:
     """
     view = _bounded(view)
     most = max(_MOST_BYTES, _MOST_BYTES * len(view.rows) * len(view.commits) // _USUAL)
-    text, template, moves = "", _template(), stories.moves(view)
+    text, layout, moves = "", template(_PACKAGE), stories.moves(view)
     for coarse in _COARSER:
-        text = _page(view, template, moves, coarse)
+        text = _page(view, layout, moves, coarse)
         if len(text.encode()) <= most:
             break
     return text
@@ -61,26 +60,9 @@ def _bounded(view: Trend) -> Trend:
     return replace(view, provenance=provenance, release=view.release and shortened(plain(view.release), 40))
 
 
-def _template() -> Template:
-    from jinja2 import Environment, PackageLoader, StrictUndefined
-
-    environment = Environment(
-        loader=PackageLoader("cachegrind_bench.render.trend", "templates"),
-        autoescape=True,
-        finalize=_visible,
-        lstrip_blocks=True,
-        trim_blocks=True,
-        undefined=StrictUndefined,
-    )
-    return environment.get_template("page.html.j2")
-
-
-def _page(view: Trend, template: Template, moves: Mapping[str, str], coarse: int) -> str:
-    from markupsafe import Markup
-
+def _page(view: Trend, layout: Template, moves: Mapping[str, str], coarse: int) -> str:
     sections = [section(row, view, coarse) for row in view.rows]
-    style, script = _own("page.css"), _own("page.js")
-    return template.render(
+    return layout.render(
         view=view,
         words=words,
         stories=stories,
@@ -97,26 +79,10 @@ def _page(view: Trend, template: Template, moves: Mapping[str, str], coarse: int
         keys=_keys(view),
         most_suspects=max(_MOST_SUSPECTS // coarse, 2),
         spark_height=SPARK_HEIGHT,
-        # Ours, and free of what would end their element.
-        style=Markup(style),  # noqa: S704
-        script=Markup(script),  # noqa: S704
-        data=Markup(data.block(view, [item.anchor for item in sections], coarse)),  # noqa: S704
-        style_hash=_hash(style),
-        script_hash=_hash(script),
+        tool_version=view.provenance.tool_version,
+        data=ours(data.block(view, [item.anchor for item in sections], coarse)),
+        **looks(_PACKAGE),
     )
-
-
-def _visible(value: object) -> object:
-    """Show what hostile text would hide; what is markup already is ours."""
-    return plain(value) if isinstance(value, str) and not hasattr(value, "__html__") else value
-
-
-def _own(name: str) -> str:
-    return files("cachegrind_bench.render.trend").joinpath(name).read_text(encoding="utf-8").strip()
-
-
-def _hash(text: str) -> str:
-    return "sha256-" + base64.b64encode(hashlib.sha256(text.encode()).digest()).decode()
 
 
 def _tiles(view: Trend) -> list[tuple[str, str, str, int, str]]:

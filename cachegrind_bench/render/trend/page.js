@@ -390,19 +390,6 @@
     if (event.key === "/" && !/^(INPUT|SELECT)$/.test(document.activeElement.tagName)) { event.preventDefault(); byId("filter").focus(); }
   });
   addEventListener("hashchange", follow);
-
-  // A page from a file may not be allowed to store anything; then the choice lasts as long as the page.
-  const themes = ["auto", "light", "dark"];
-  let theme = "auto";
-  try { theme = localStorage.getItem("cg-bench-theme") || "auto"; } catch { /* as it is */ }
-  function dress(name) {
-    theme = themes.includes(name) ? name : "auto";
-    if (theme === "auto") delete document.documentElement.dataset.theme; else document.documentElement.dataset.theme = theme;
-    byId("theme").querySelector("b").textContent = theme;
-    try { localStorage.setItem("cg-bench-theme", theme); } catch { /* as above */ }
-  }
-  byId("theme").addEventListener("click", () => dress(themes[(themes.indexOf(theme) + 1) % themes.length]));
-  dress(theme);
   for (const hidden of document.querySelectorAll(".scripted")) hidden.hidden = false;
   if (data.coarse > 1) redraw(); // What was left out of the drawings for the size of the page is here.
   if (location.hash) follow(); else sift();

@@ -1,0 +1,94 @@
+"""What is to be measured, and how: the plan of one benchmark, and the execution that it asks for."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field
+from typing import TYPE_CHECKING, Protocol
+
+from cachegrind_bench.hermetic import environment
+from cachegrind_bench.measure.command import default_id
+from cachegrind_bench.model import score as cost_models
+from cachegrind_bench.region import VARIABLE as REGIONS_VARIABLE
+from cachegrind_bench.valgrind.options import WHOLE, Collect, Scope
+from cachegrind_bench.valgrind.runner import Target
+
+if TYPE_CHECKING:
+    from collections.abc import Mapping
+    from pathlib import Path
+
+    from cachegrind_bench.hermetic.supervisor import Clock
+    from cachegrind_bench.measure.command import Command
+    from cachegrind_bench.model.score import CostModel
+
+
+class Progress(Protocol):
+    """Told what is going on; a phase lasts until the next."""
+
+    def phase(self, text: str) -> None:
+        """Say what begins now."""
+        ...
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Plan:
+    """What to measure and how; times in milliseconds.
+
+    `python_optional` leaves the Python profile out, with a warning, where the program cannot have one.
+    """
+
+    command: Command
+    cwd: Path
+    environ: Mapping[str, str]
+    id: str | None = None
+    request: environment.Request = field(default_factory=lambda: environment.Request(values={}))
+    model: CostModel = cost_models.DEFAULT
+    repeat: int = 1
+    layouts: int = 1
+    warmup: int = 1
+    timeout_ms: int | None = None
+    stdin: Path | None = None
+    prepare: str | None = None
+    cleanup: str | None = None
+    ignore_exit_status: bool = False
+    require_sealed: bool = False
+    cpu: int | None = None
+    clock: Clock | None = None
+    lines: bool = False
+    collect: Collect = WHOLE
+    python_profile: bool = False
+    python_optional: bool = False
+
+    @property
+    def variables(self) -> dict[str, str]:
+        """The variables the program is to see, not yet padded."""
+        own = {REGIONS_VARIABLE: "1"} if self.collect.scope is Scope.REGIONS else {}
+        return environment.compose(self.environ, self.request, own)
+
+    @property
+    def schedule(self) -> tuple[int, ...]:
+        """The memory layouts of the measured executions, in their order."""
+        return tuple(layout for layout in range(self.layouts) for _ in range(self.repeat))
+
+    @property
+    def benchmark_id(self) -> str:
+        """The given id, else one made from the command."""
+        inside = "".join(f"::{name}" for name in self.collect.toggles)
+        return self.id or default_id(self.command.typed, self.cwd) + inside
+
+
+def target_of(plan: Plan) -> Target:
+    """Return the execution that this plan asks for."""
+    return Target(
+        argv=plan.command.argv,
+        executable=plan.command.executable,
+        variables=plan.variables,
+        cwd=str(plan.cwd),
+        stdin=None if plan.stdin is None else str(plan.stdin),
+        cpu=plan.cpu,
+        timeout_ms=plan.timeout_ms,
+        clock=plan.clock,
+        ignore_status=plan.ignore_exit_status,
+        held_back=tuple(environment.held_back(plan.environ, plan.request)),
+        lines=plan.lines,
+        collect=plan.collect,
+    )

@@ -1,0 +1,142 @@
+"""The Python functions of a comparison in words: which one did it, where it stands, and a table of those that moved.
+
+Knows their numbers; must not know the formats. What it returns is not yet harmless text.
+"""
+
+from __future__ import annotations
+
+import posixpath
+from fractions import Fraction
+from typing import TYPE_CHECKING
+
+from cachegrind_bench.render.demangling import demangled
+from cachegrind_bench.render.numbers import change, counted, grouped, share, signed
+
+if TYPE_CHECKING:
+    from cachegrind_bench.compare.details import Details
+    from cachegrind_bench.compare.pythonblame import PythonDelta, PythonTop
+    from cachegrind_bench.model.pythonprofile import PythonFunction
+
+COLUMNS = ("blame", "of Δ", "own code", "calls", "Python function", "line")
+NATIVE = "native code under no Python function"
+
+
+def chief(details: Details | None) -> PythonDelta | None:
+    """Return the Python function to name first, if there is one."""
+    return None if details is None or details.python is None else details.python.chief
+
+
+def place(function: PythonFunction) -> str:
+    """Return where a function stands, as `src/pkg/rows.py:42`."""
+    return f"{function.file}:{function.line}" if function.line else function.file
+
+
+def annotated(function: PythonFunction) -> tuple[str, int] | None:
+    """Return file and line (0 if unknown) where they are of the project, as GitHub wants them; None for any other file."""
+    path = posixpath.normpath(function.file)
+    installed = "site-packages" in path.split("/")
+    inside = path.endswith(".py") and not path.startswith(("/", "../")) and not installed and path.isprintable()
+    return (path, function.line) if inside else None
+
+
+def culprit(details: Details | None) -> str:
+    """Return the function that explains most, Python's before the program's; empty if none."""
+    row = chief(details)
+    if row is not None:
+        return row.function.name
+    return "" if details is None or details.blamed is None else demangled(details.blamed.name)
+
+
+def verdict(details: Details | None) -> str:
+    """Say how much is in the culprit, and where a Python function stands; empty if there is none."""
+    row = chief(details)
+    if details is None or details.python is None or row is None:
+        name = culprit(details)
+        return f"most of it in {name}" if name else ""
+    most = abs(row.blame) * 2 > abs(details.python.whole.total)
+    return f"{'most of it' if most else 'the largest part'} in {row.function.name} ({place(row.function)})"
+
+
+def remarks(details: Details | None) -> list[str]:
+    """Say which function did it, and how."""
+    row = chief(details)
+    if details is None or details.python is None or row is None:
+        return []
+    total = details.python.whole.base_total
+    share_of_all = f"{change(Fraction(row.blame, total))} " if total else ""
+    calls = f"{grouped(row.base.calls)} → {counted(row.candidate.calls, 'call')}"
+    return [f"in Python: {row.function.name}, {place(row.function)}, {share_of_all}({_how(row)}; {calls})"]
+
+
+def _how(row: PythonDelta) -> str:
+    whole = f"{signed(row.blame)} instructions"
+    often = "calling others more often" if row.called > 0 else "calling others less often"
+    if not row.called:
+        return f"{whole} of its own"
+    return f"{whole} by {often}" if not row.own else f"{whole}, of which {signed(row.called)} by {often}"
+
+
+def rows(found: PythonTop) -> list[tuple[str, ...]]:
+    """Return the cells of the table, for `COLUMNS`; the last row is the sum of the others."""
+    total = found.whole.total
+
+    def cells(blame: int, own: int, *texts: str) -> tuple[str, ...]:
+        return signed(blame), share(blame, total), signed(own), *texts
+
+    table = [cells(row.blame, row.own, _calls(row), row.function.name, place(row.function)) for row in found.rows]
+    if found.rest_functions:
+        others = f"everything else ({grouped(found.rest_functions)} more)"
+        table.append(cells(found.rest_blame, found.rest_own, "", others))
+    if found.whole.native or found.whole.native_blame:
+        table.append(cells(found.whole.native_blame, found.whole.native, "", NATIVE))
+    own = sum(row.own for row in found.rows) + found.rest_own + found.whole.native
+    return [*table, cells(total, own, "", "total")]
+
+
+def _calls(row: PythonDelta) -> str:
+    before, after = grouped(row.base.calls), grouped(row.candidate.calls)
+    return after if before == after else f"{before} → {after}"
+
+
+def cautions(found: PythonTop | None) -> list[str]:
+    """Say what the table lacks."""
+    if found is None or not found.whole.cut:
+        return []
+    lacking = "to their outermost callers, whose blame for calling more often may be missing"
+    return [f"some Python calls were nested too deeply to be followed {lacking}"]
+
+
+def document(details: Details | None) -> dict[str, object] | None:
+    """Return the same for JSON; costs are in Ir."""
+    if details is None or details.python is None:
+        return None
+    found = details.python
+    whole = found.whole
+    return {
+        "blamed": None if found.chief is None else _function(found.chief),
+        "functions": [_function(row) for row in found.rows],
+        "rest": {
+            "functions": found.rest_functions,
+            "blame": found.rest_blame,
+            "own": found.rest_own,
+            "delta": found.rest_delta,
+        },
+        "native": {"base": whole.base_native, "candidate": whole.candidate_native, "blame": whole.native_blame},
+        "total": {"base": whole.base_total, "candidate": whole.candidate_total},
+        "cut": whole.cut,
+    }
+
+
+def _function(row: PythonDelta) -> dict[str, object]:
+    sides = {
+        name: {"calls": side.calls, "self": side.ir, "inclusive": side.inclusive}
+        for name, side in (("base", row.base), ("candidate", row.candidate))
+    }
+    return {
+        "function": row.function.name,
+        "file": row.function.file,
+        "line": row.function.line,
+        "blame": row.blame,
+        "own": row.own,
+        **sides,
+    }

@@ -1,0 +1,3 @@
+"""Python profiles in the formats of other tools."""
+
+NATIVE = "native code under no Python function"

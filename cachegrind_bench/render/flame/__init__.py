@@ -1,0 +1,1 @@
+"""What the Python functions of one benchmark cost, as a flame graph: one page that loads nothing."""

@@ -1,0 +1,94 @@
+"""`cg-bench show --flame` and `--export`: what Python functions cost, for other programs."""
+
+from __future__ import annotations
+
+import json
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+import pytest
+
+from cachegrind_bench.model.codec import encode
+from cachegrind_bench.render.exports import callgrind, speedscope
+from cachegrind_bench.render.flame import html
+from tests.unit import flaming
+from tests.unit.samples import benchmark, result
+
+if TYPE_CHECKING:
+    from tests.cli.conftest import CommandLine
+
+
+@pytest.fixture(autouse=True)
+def _saved(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.chdir(tmp_path)
+    value = result(
+        benchmark(id="a", python=flaming.small()), benchmark(id="b", python=flaming.small()), benchmark(id="plain")
+    )
+    Path("r.json").write_bytes(encode(value))
+
+
+def test_a_flame_graph_is_one_file(cg_bench: CommandLine) -> None:
+    told = cg_bench("show", "r.json", "--benchmark", "a", "--flame", "a.html")
+    assert (told.code, told.out, told.err) == (0, "", "")
+    assert Path("a.html").read_text() == html.page(result(), "a", flaming.small())
+    told = cg_bench("show", "r.json", "--benchmark", "a", "--flame", "-")
+    assert told.out == Path("a.html").read_text()
+
+
+def test_speedscope_takes_all_benchmarks_at_once(cg_bench: CommandLine) -> None:
+    told = cg_bench("show", "r.json", "--export", "speedscope")
+    assert told.code == 0
+    assert [item["name"] for item in json.loads(told.out)["profiles"]] == ["a", "b"]
+    told = cg_bench("show", "r.json", "--export", "speedscope", "--benchmark", "b", "-o", "b.json")
+    assert (told.code, told.out) == (0, "")
+    assert Path("b.json").read_bytes() == speedscope.encode({"b": flaming.small()})
+
+
+def test_callgrinds_format_holds_one_benchmark(cg_bench: CommandLine) -> None:
+    told = cg_bench("show", "r.json", "--export", "callgrind", "--benchmark", "a", "--to", "callgrind.out.a")
+    assert told.code == 0
+    assert Path("callgrind.out.a").read_bytes() == callgrind.encode("a", flaming.small())
+
+
+def test_both_can_be_written_at_once(cg_bench: CommandLine) -> None:
+    told = cg_bench("show", "r.json", "--benchmark", "a", "--flame", "a.html", "--export", "callgrind")
+    assert told.code == 0
+    assert told.out.encode() == callgrind.encode("a", flaming.small())
+    assert Path("a.html").exists()
+
+
+@pytest.mark.parametrize(
+    ("arguments", "message"),
+    [
+        (["--flame", "x.html"], "a flame graph shows one benchmark, and 2 are meant\n  choose with --benchmark: a, b"),
+        (["--export", "callgrind"], "Callgrind's format holds one benchmark, and 2 are meant\n  choose with"),
+        (
+            ["--benchmark", "plain", "--flame", "x.html"],
+            "benchmark 'plain' of r.json has no profile of Python functions\n  measure with 'cg-bench run --python-profile'",
+        ),
+        (["--benchmark", "plain", "--export", "speedscope"], "benchmark 'plain' of r.json has no profile"),
+        (["--benchmark", "c", "--flame", "x.html"], "r.json has no benchmark 'c'\n  it has: a, b, plain"),
+        (["--flame", "r.json"], "r.json would overwrite the result"),
+        (["--flame", "missing/x.html"], "cannot write missing/x.html"),
+        (["--to", "x.json"], "-o says where --export writes, which is missing"),
+        (["--flame", "-", "--export", "speedscope"], "--flame and --export write to the same file"),
+        (["--flame", "x", "--export", "speedscope", "-o", "./x"], "--flame and --export write to the same file"),
+    ],
+)
+def test_what_cannot_be_written_is_told(cg_bench: CommandLine, arguments: list[str], message: str) -> None:
+    told = cg_bench("show", "r.json", *arguments)
+    assert (told.code, told.out) == (2, "")
+    assert message in told.err
+    assert not Path("x.html").exists()
+
+
+def test_a_result_without_any_profile_names_the_option(cg_bench: CommandLine) -> None:
+    Path("r.json").write_bytes(encode(result(benchmark(id="a"), benchmark(id="b"))))
+    told = cg_bench("show", "r.json", "--export", "speedscope")
+    assert told.code == 2
+    assert "the benchmarks of r.json have no profile of Python functions" in told.err
+    assert "--python-profile" in told.err
+
+
+def test_an_unknown_format_is_bad_usage(cg_bench: CommandLine) -> None:
+    assert cg_bench("show", "r.json", "--export", "pprof").code == 2
