@@ -1,9 +1,10 @@
 #!/bin/sh
 # setup.sh [demo|test|lint]: install what is missing, and only that, for `make demo`, `make test` or `make lint`.
 #   demo  Valgrind with libc's symbols by apt; this package in .venv
-#   test  the same, a C and a Rust compiler, the headers of the system's Python, PostgreSQL's programs (no server is
-#         started), Chromium, the test tools in .venv, and in .tools two more Valgrinds, one source file of the
-#         system's Python, and act and actionlint, which run and check workflows
+#   test  the same, compilers for C, C++ and Rust, the headers of the system's Python and of Google Benchmark,
+#         PostgreSQL's programs (no server is started), Chromium, the test tools in .venv, and in .tools two more
+#         Valgrinds, one source file of the system's Python, a benchmark built with Criterion, act and actionlint, which run
+#         and check workflows, and a newer Python if there is none with perf trampolines
 #   lint  this package and the linters in .venv
 # Packages come by apt as root or with sudo; where neither goes, the line to run is printed. Safe to run at any time: with
 # everything in place it takes a fraction of a second and prints nothing.
@@ -118,6 +119,7 @@ system_packages() {
     fi
     if [ "$stage" = test ]; then
         have gcc || wanted="$wanted gcc"
+        have g++ || wanted="$wanted g++"
         [ -e /usr/include/stdio.h ] || wanted="$wanted libc6-dev"
         have perl || wanted="$wanted perl"
         have git || wanted="$wanted git"
@@ -134,9 +136,12 @@ system_packages() {
     if [ "$stage" = test ] && ! { rustc --version && cargo --version; } >/dev/null 2>&1; then
         install rustc cargo || say "no rustc and cargo: the tests with Rust programs are skipped"
     fi
-    # Likewise for the tests that build a module of the system's Python.
+    # Likewise for the tests that build a module of the system's Python, and a benchmark with Google Benchmark.
     if [ "$stage" = test ] && ! [ -e "/usr/include/python$(of_system_python '%d.%d')/Python.h" ]; then
         install python3-dev || say "no python3-dev: the tests with a rebuilt _json are skipped"
+    fi
+    if [ "$stage" = test ] && ! [ -e /usr/include/benchmark/benchmark.h ]; then
+        install libbenchmark-dev || say "no libbenchmark-dev: the tests with Google Benchmark are skipped"
     fi
     if [ "$stage" = test ] && ! ls /usr/lib/postgresql/*/bin/initdb >/dev/null 2>&1; then
         install_postgresql || say "no PostgreSQL: the tests with it are skipped"
@@ -220,6 +225,20 @@ more_valgrind() {
     fi
 }
 
+# --- A newer Python, for the tests ----------------------------------------------------------------------------------------
+
+newer_python() {
+    dest=.tools/python-3.13
+    # Asked of the program itself: a moved one does not find its loader.
+    ! "$dest/usr/bin/python3.13" -c '' 2>/dev/null || return 0
+    ! .venv/bin/python -m tests.pythons || return 0
+    if got=$(tests/tools/fetch-python "$dest" .venv/bin/python 2>&1); then
+        say "$got of Debian trixie in $dest"
+    else
+        say "no Python with perf trampolines, the tests with --python-profile are skipped (${got:-fetch-python failed})"
+    fi
+}
+
 # --- What runs and checks workflows, for the tests ------------------------------------------------------------------------
 
 actions_tools() {
@@ -242,6 +261,34 @@ python_source() {
     fi
 }
 
+# --- A benchmark built with Criterion, for the tests ----------------------------------------------------------------------
+
+criterion_benchmark() {
+    source=tests/data/native/criterion
+    dest=.tools/criterion
+    stamp_of_sources=$(cat "$source/Cargo.toml" "$source/Cargo.lock" "$source/src/lib.rs" "$source/benches/words.rs" | cksum)
+    ! grep -qxF "$stamp_of_sources" "$dest/stamp" 2>/dev/null || return 0
+    cargo --version >/dev/null 2>&1 || return 0 # said above
+    say "cargo bench --no-run in $source"
+    log=$(mktemp)
+    rm -rf "$dest"
+    # Cargo puts a hash into the program's name.
+    if CARGO_TARGET_DIR="$here/$dest/target" cargo bench --quiet --no-run --locked --manifest-path "$source/Cargo.toml" \
+        >"$log" 2>&1 && mv "$(find "$dest/target/release/deps" -name 'words-*' ! -name '*.d')" "$dest/words"; then
+        echo "$stamp_of_sources" >"$dest/stamp"
+    else
+        say "no benchmark with Criterion, its tests are skipped ($(tail -n 1 "$log"))"
+    fi
+    rm -rf "$log" "$dest/target" # of 300 MB, one program is needed
+}
+
+# --- Environments with real benchmark suites, for the tests ---------------------------------------------------------------
+
+suite_environments() {
+    .venv/bin/python tests/tools/make-suite-venvs .tools/suites ||
+        say "no environments with real benchmark suites, their tests are skipped"
+}
+
 usable=yes
 venv_is_usable || usable=no
 system_packages
@@ -249,6 +296,9 @@ python_packages
 if [ "$stage" = test ]; then
     more_valgrind 3.16 bullseye
     more_valgrind 3.24 trixie
+    newer_python
     actions_tools
     python_source
+    criterion_benchmark
+    suite_environments
 fi

@@ -1,0 +1,94 @@
+"""The pytest plugin: `pytest --cg-bench` measures benchmarks under Valgrind; without it they run once, as plain tests.
+
+Every pytest of an environment imports this, so it has hooks only, and imports what it needs when it is asked for.
+"""
+
+from __future__ import annotations
+
+import sys
+from typing import TYPE_CHECKING
+
+import pytest
+
+if TYPE_CHECKING:
+    from collections.abc import Sequence
+
+# As it was before any conftest.py; what measures is to find the same modules.
+IMPORT_PATH: Sequence[str] = tuple(sys.path)
+
+_FIXTURES = "cg-bench-fixtures"
+_OLDEST = (8, 1)
+_MARKERS = (
+    "benchmark: measure the whole test, or say how its benchmark fixture measures (cg-bench)",
+    "codspeed_benchmark: measure the whole test (cg-bench)",
+)
+
+
+def pytest_addoption(parser: pytest.Parser) -> None:
+    """Take the options of the group cg-bench."""
+    from cachegrind_bench.pytest_plugin.options import add_options
+
+    add_options(parser)
+
+
+def pytest_load_initial_conftests(early_config: pytest.Config) -> None:
+    """Let suites written for pytest-benchmark keep its hooks in their conftest.py."""
+    from cachegrind_bench.pytest_plugin.hookspecs import add_missing
+
+    add_missing(early_config.pluginmanager)
+
+
+@pytest.hookimpl(tryfirst=True)
+def pytest_cmdline_main(config: pytest.Config) -> None:
+    """Keep the benchmarks in this process, before pytest-xdist takes them."""
+    if config.getoption("cg_bench"):
+        if pytest.version_tuple[:2] < _OLDEST:
+            needed = ".".join(map(str, _OLDEST))
+            raise pytest.UsageError(f"--cg-bench needs pytest {needed} or newer, and this is {pytest.__version__}")
+        from cachegrind_bench.pytest_plugin.controller import keep_here
+
+        keep_here(config)
+
+
+@pytest.hookimpl(trylast=True)
+def pytest_configure(config: pytest.Config) -> None:
+    """Provide the benchmark fixture, unless another plugin's is wanted; with --cg-bench, take over."""
+    for line in _MARKERS:
+        config.addinivalue_line("markers", line)
+    manager = config.pluginmanager
+    measuring = bool(config.getoption("cg_bench"))
+    _check_words(config.invocation_params.args, measuring=measuring, rooted=config.inipath is not None)
+    if manager.hasplugin(_FIXTURES) or (not measuring and any(map(_has_fixture, manager.get_plugins()))):
+        return
+    provide_fixtures(config)
+    if measuring:
+        from cachegrind_bench.pytest_plugin.controller import take_over
+
+        take_over(config)
+
+
+def _check_words(words: Sequence[object], *, measuring: bool, rooted: bool) -> None:
+    """Raise UsageError where options that name files would do nothing, or something else than is meant."""
+    for word in map(str, words):
+        option = word.partition("=")[0]
+        if option not in {"--cg-bench-output", "--cg-bench-compare"}:
+            continue
+        if not measuring:  # in a job, a gate that never shuts
+            raise pytest.UsageError(f"{option} does nothing without --cg-bench")
+        if word == option and not rooted:
+            raise pytest.UsageError(
+                f"write {option}=FILE: without an ini file, pytest takes a word of its own that is a file for one of the places "
+                "to find its root by, and the ids of tests would change"
+            )
+
+
+def _has_fixture(plugin: object) -> bool:
+    """Tell whether another plugin has a fixture of this name, which then is the one that is meant."""
+    return hasattr(plugin, "benchmark") or hasattr(plugin, "codspeed_benchmark")
+
+
+def provide_fixtures(config: pytest.Config) -> None:
+    """Register our benchmark fixtures, which go before those of plugins registered earlier."""
+    from cachegrind_bench.pytest_plugin import fixtures
+
+    config.pluginmanager.register(fixtures, _FIXTURES)

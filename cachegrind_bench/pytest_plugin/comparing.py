@@ -1,0 +1,85 @@
+"""Compares what was measured with an earlier result, by the thresholds of the project's configuration."""
+
+from __future__ import annotations
+
+import os
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Any
+
+from cachegrind_bench.compare import gates
+from cachegrind_bench.compare.comparison import Conclusion, compare
+from cachegrind_bench.compare.details import Wanted
+from cachegrind_bench.errors import UsageError
+from cachegrind_bench.pytest_plugin.options import listed
+
+if TYPE_CHECKING:
+    from cachegrind_bench.model.result import Result
+    from cachegrind_bench.pytest_plugin.options import Settings
+
+
+# What `cg-bench diff` ends in another code than 0 for: a gate that compared nothing must not be green.
+_FAILING = frozenset({Conclusion.REGRESSION, Conclusion.FAILED, Conclusion.INCOMPLETE})
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Compared:
+    """A comparison: what is shown, and whether it is to fail."""
+
+    text: str
+    failing: bool
+
+
+def check_base(settings: Settings) -> None:
+    """Find out before the work whether there is something to compare with, and that it stays. UsageError if not."""
+    from cachegrind_bench.cli.inputs import open_result_file
+
+    assert settings.compare is not None  # noqa: S101 - the caller looked
+    if settings.output is not None and os.path.realpath(settings.output) == os.path.realpath(settings.compare):
+        raise UsageError(
+            f"--cg-bench-output would overwrite {settings.compare}, which --cg-bench-compare compares with",
+            hint="write the new result to another file",
+        )
+    with open_result_file(str(settings.compare), hint="'pytest --cg-bench --cg-bench-output=FILE' writes such files"):
+        pass
+
+
+def compared(settings: Settings, candidate: Result) -> Compared:
+    """Compare with the result that the settings name. UsageError if it cannot be read."""
+    from cachegrind_bench.cli.comparing import report
+    from cachegrind_bench.cli.inputs import open_result_file
+
+    assert settings.compare is not None  # noqa: S101 - the caller looked
+    profiles = {item.id: item.profile for item in candidate.benchmarks}
+    pythons = {item.id: item.python for item in candidate.benchmarks}
+    with open_result_file(str(settings.compare)) as base:
+        chosen = {item.id for item in candidate.benchmarks}
+        comparison = compare(base.result, candidate, gates_of(settings.defaults), wanted=lambda name: name in chosen)
+        made = report(
+            comparison,
+            base.profile,
+            profiles.get,
+            pythons=(base.python, pythons.get),
+            wanted=Wanted(rows=10, by_file=False, lines=False),
+            rows=50,
+            names=(settings.compare.name, "this run"),
+        )
+        text = made.text("table")
+    if comparison.conclusion() is Conclusion.REGRESSION and not settings.python_profile:
+        text += (
+            "--cg-bench-python-profile in both runs names the Python function that did it (CPython 3.12 and newer)\n"
+        )
+    return Compared(text=text, failing=comparison.conclusion() in _FAILING)
+
+
+def gates_of(defaults: dict[str, Any]) -> gates.Gates:
+    """Return what the configuration holds comparisons to."""
+    return gates.Gates(
+        threshold=gates.percentages(listed(defaults.get("threshold")), gates.DEFAULT_THRESHOLD, "threshold"),
+        threshold_ir=gates.percentages(listed(defaults.get("threshold_ir")), None, "threshold-ir"),
+        threshold_cache=gates.percentage(
+            str(defaults.get("threshold_cache") or gates.DEFAULT_THRESHOLD_CACHE), "threshold-cache"
+        ),
+        max_drop=gates.percentages(listed(defaults.get("max_drop")), gates.DEFAULT_MAX_DROP, "max-drop"),
+        limits=tuple(map(gates.limit, listed(defaults.get("limit")))),
+        metric=gates.Metric.IR if str(defaults.get("metric", "")).lower() == "ir" else gates.Metric.SCORE,
+    )

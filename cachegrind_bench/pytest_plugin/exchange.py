@@ -1,0 +1,115 @@
+"""The files by which pytest and the measured process talk: orders for each file and benchmark, and what became of them.
+
+Names have a constant length, and each order a file of its own: nothing that the measured process reads, or forks with,
+depends on which other benchmarks were chosen.
+"""
+
+from __future__ import annotations
+
+import json
+import marshal
+from dataclasses import dataclass
+from typing import Any
+
+from cachegrind_bench.pytest_plugin.real import Real
+
+
+@dataclass(frozen=True, slots=True)
+class Exchange:
+    """One lane's folder. Files of tests and the benchmarks in each are numbered from forking.FIRST."""
+
+    path: str
+
+    @property
+    def root(self) -> str:
+        """What holds for all files."""
+        return f"{self.path}/root"
+
+    @property
+    def stop(self) -> str:
+        """Exists once no further benchmark is to begin."""
+        return f"{self.path}/stop"
+
+    @property
+    def current(self) -> str:
+        """The process at work, the number of its file and of its benchmark, -1 where it has none."""
+        return f"{self.path}/now"
+
+    def file(self, number: int) -> str:
+        """The orders for a file of tests."""
+        return f"{self.path}/file.{number:06}"
+
+    def trouble(self, number: int) -> str:
+        """Why nothing more comes from a file of tests."""
+        return f"{self.path}/over.{number:06}"
+
+    def benchmark(self, number: int, index: int) -> str:
+        """The orders for a benchmark: the id of its node."""
+        return f"{self.path}/test.{number:06}.{index:06}"
+
+    def report(self, number: int, index: int) -> str:
+        """What became of a benchmark."""
+        return f"{self.path}/done.{number:06}.{index:06}"
+
+
+# Of marshal: in later ones, what is written depends on whether equal values are one object.
+FORMAT = 2
+
+
+def put_order(path: str, order: Any) -> None:
+    """Write an order; ValueError for what is no plain value."""
+    with open(path, "wb") as file:
+        marshal.dump(order, file, FORMAT)
+
+
+def take_order(path: str) -> Any:
+    """Read an order, written by the same Python. FileNotFoundError if there is none."""
+    with Real.open(path, "rb") as file:
+        return marshal.load(file)
+
+
+def is_plain(value: Any) -> bool:
+    """Tell whether this can be part of an order."""
+    try:
+        marshal.dumps(value, FORMAT)
+    except ValueError:
+        return False
+    return True
+
+
+def put_report(path: str, report: Any) -> None:
+    """Write a report, so that it is there whole or not at all. What is no plain value in it becomes text."""
+    try:
+        data = marshal.dumps(report)
+    except ValueError:
+        data = marshal.dumps(json.loads(json.dumps(report, default=repr)))
+    with Real.open(f"{path}.new", "wb") as file:
+        file.write(data)
+    Real.rename(f"{path}.new", path)
+
+
+def take_report(path: str) -> Any | None:
+    """Read a report; None if there is none yet."""
+    try:
+        return take_order(path)
+    except FileNotFoundError:
+        return None
+
+
+def put_current(path: str, *numbers: int) -> None:
+    """Write numbers in a constant length, and in a constant way (marshal keeps book of objects that come twice)."""
+    with Real.open(path, "wb") as file:
+        file.write(b"".join([number.to_bytes(4, "little", signed=True) for number in numbers]))
+
+
+def take_current(path: str) -> tuple[int, ...] | None:
+    """Read numbers; None if they are not there, or not yet."""
+    try:
+        with Real.open(path, "rb") as file:
+            data = file.read()
+    except FileNotFoundError:
+        return None
+    return (
+        tuple(int.from_bytes(data[place : place + 4], "little", signed=True) for place in range(0, len(data), 4))
+        or None
+    )

@@ -1,0 +1,156 @@
+"""What a test gets as `benchmark`: the interface of pytest-benchmark and pytest-codspeed, over an engine that calls.
+
+Knows how suites use it; must not know how calls are measured.
+"""
+
+from __future__ import annotations
+
+import inspect
+from dataclasses import dataclass, field
+from typing import TYPE_CHECKING, Any, NoReturn, Protocol
+
+import pytest
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Mapping, Sequence
+
+
+def _no_arguments() -> tuple[Sequence[Any], Mapping[str, Any]]:
+    return (), {}
+
+
+def _nothing(*_args: Any, **_kwargs: Any) -> None:
+    return None
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Work:
+    """What to call: `arguments` is asked before each call, and `finish` gets them after it; neither is counted."""
+
+    call: Callable[..., Any]
+    arguments: Callable[[], tuple[Sequence[Any], Mapping[str, Any]]] = field(default=_no_arguments)
+    finish: Callable[..., object] = field(default=_nothing)
+
+
+class Engine(Protocol):
+    """Does the work, once or often, and returns what the last call returned."""
+
+    def __call__(self, work: Work) -> Any:
+        """Do it."""
+        ...
+
+
+_NAMES = frozenset({"benchmark", "codspeed_benchmark", "benchmark_weave"})
+
+
+def uses_fixture(item: pytest.Item) -> bool:
+    """Tell whether a test has the fixture; one without it is measured as a whole, if at all."""
+    return bool(_NAMES.intersection(getattr(item, "fixturenames", ())))
+
+
+ENGINE = pytest.StashKey[Engine]()
+
+
+def plainly(work: Work) -> Any:
+    """Call once, as a plain test does."""
+    args, kwargs = work.arguments()
+    result = work.call(*args, **kwargs)
+    work.finish(*args, **kwargs)
+    return result
+
+
+class FixtureAlreadyUsed(Exception):  # noqa: N818 - the name that pytest-benchmark has for it
+    """A test has one benchmark."""
+
+
+class BenchmarkFixture:
+    """Measures one function for a test. Rounds and iterations are accepted and do not matter: counts do not vary."""
+
+    def __init__(self, node: Any, engine: Engine) -> None:
+        marker = node.get_closest_marker("benchmark")
+        callspec = getattr(node, "callspec", None)
+        self.name: str = node.name
+        self.fullname: str = node.nodeid
+        self.group: str | None = marker.kwargs.get("group") if marker else None
+        self.param: str | None = callspec.id if callspec else None
+        self.params: dict[str, Any] | None = callspec.params if callspec else None
+        self.extra_info: dict[str, Any] = {}
+        self.stats = None
+        self.disabled = False
+        self.has_error = False
+        self.skipped = False
+        self._engine = engine
+        self._mode: str | None = None
+
+    @property
+    def enabled(self) -> bool:
+        """Whether functions are measured; as pytest-benchmark has it, the opposite of `disabled`."""
+        return not self.disabled
+
+    def __call__(self, function_to_benchmark: Callable[..., Any], /, *args: Any, **kwargs: Any) -> Any:
+        """Measure a call of this function with these arguments, and return what it returns."""
+        self._use("benchmark(...)", function_to_benchmark)
+        return self._run(Work(call=function_to_benchmark, arguments=lambda: (args, kwargs)))
+
+    def pedantic(  # noqa: PLR0917 - by position, too, as in pytest-benchmark
+        self,
+        target: Callable[..., Any],
+        args: Sequence[Any] = (),
+        kwargs: Mapping[str, Any] | None = None,
+        setup: Callable[[], Any] | None = None,
+        teardown: Callable[..., object] | None = None,
+        rounds: int = 1,
+        warmup_rounds: int = 0,
+        iterations: int = 1,
+    ) -> Any:
+        """Measure a call of `target`, before and after each of which `setup` and `teardown` run uncounted."""
+        self._use("benchmark.pedantic(...)", target)
+        for name, value, least in (
+            ("iterations", iterations, 1),
+            ("rounds", rounds, 1),
+            ("warmup_rounds", warmup_rounds, 0),
+        ):
+            if value < least:
+                raise ValueError(f"Must have positive int for `{name}`.")
+        if iterations > 1 and setup:
+            raise ValueError("Can't use more than 1 `iterations` with a `setup` function.")
+        given: tuple[Sequence[Any], Mapping[str, Any]] = tuple(args), {**(kwargs or {})}
+
+        def arguments() -> tuple[Sequence[Any], Mapping[str, Any]]:
+            made = setup() if setup else None
+            if not made:
+                return given
+            if given[0] or given[1]:
+                raise TypeError("Can't use `args` or `kwargs` if `setup` returns the arguments.")
+            own_args, own_kwargs = made
+            return own_args, own_kwargs or {}
+
+        return self._run(Work(call=target, arguments=arguments, finish=teardown or _nothing))
+
+    def weave(self, *_args: Any, **_kwargs: Any) -> NoReturn:
+        """Say that this is not supported."""
+        self._mode = self._mode or "benchmark.weave(...)"
+        raise NotImplementedError(
+            "cg-bench does not weave: call benchmark(function, *args), or mark the test with @pytest.mark.benchmark"
+        )
+
+    patch = weave
+
+    def _use(self, mode: str, target: Callable[..., Any]) -> None:
+        if self._mode:
+            self.has_error = True
+            raise FixtureAlreadyUsed(f"Fixture can only be used once. Previously it was used in {self._mode} mode.")
+        if inspect.iscoroutinefunction(target):
+            raise TypeError(
+                "benchmark() was given a coroutine function, and would measure only that a coroutine is made: mark the "
+                "async test itself with @pytest.mark.benchmark"
+            )
+        self._mode = mode
+
+    def _run(self, work: Work) -> Any:
+        __tracebackhide__ = True
+        try:
+            return self._engine(work)
+        except BaseException:
+            self.has_error = True
+            raise

@@ -1,0 +1,108 @@
+"""Does numbered work, each piece in a forked process of its own; the process that forks stays as it is.
+
+Runs inside of Valgrind. Whatever user code does there, a piece is known to have come to its end, or not to.
+"""
+
+from __future__ import annotations
+
+import mmap
+import sys
+import traceback
+from contextlib import suppress
+from typing import TYPE_CHECKING
+
+from cachegrind_bench.pytest_plugin.real import Real
+
+if TYPE_CHECKING:
+    from collections.abc import Callable
+
+# The first rounds of the loop leave the heap in another state than later ones; CPython 3.11 rewrites code at its 8th call.
+_REHEARSALS = 8
+# What a child says of itself. Not by its exit status: tests can end with any.
+_CUT_SHORT, _DONE, _NO_MORE = 0, 1, 2
+# Past the numbers whose objects CPython always has (up to 256, from 3.15 on 1024): all others take memory, so all do.
+FIRST = 10_000
+_NUMBER_BYTES, _LAST_BYTE = 4, 255
+
+
+class NoMoreError(Exception):
+    """There is no order with this number."""
+
+
+def fork_for_each(work: Callable[[int], None], bury: Callable[[int, int, int], None]) -> None:
+    """Do the work with FIRST and the numbers that follow it, each in a process of its own, until NoMoreError.
+
+    Of a piece that did not come to its end, `bury` tells, given its number and what waitpid says of its process, in
+    yet another one: this process must stay as it is.
+    """
+    word = mmap.mmap(-1, 1 + _NUMBER_BYTES)  # shared with the children
+    start = FIRST.to_bytes(_NUMBER_BYTES, "big")
+    word[1:] = start
+    for _ in range(_REHEARSALS):
+        _round(word, _nothing, bury)
+        _count(word)
+    word[1:] = start
+    while _round(word, work, bury):
+        _count(word)
+
+
+def _count(word: mmap.mmap) -> None:
+    """Add one to the number in the word, by its bytes: these are objects that are always there, and take no memory."""
+    place = _NUMBER_BYTES
+    while word[place] == _LAST_BYTE:
+        word[place] = 0
+        place -= 1
+    word[place] += 1
+
+
+def _round(word: mmap.mmap, work: Callable[[int], None], bury: Callable[[int, int, int], None]) -> bool:
+    """Do one piece, and return whether there may be more. A function, as nothing of it may be left at the next fork.
+
+    What is freed first is taken last: memory goes back in the opposite order, for the next fork to find it in the same.
+    """
+    word[0] = _CUT_SHORT
+    pid = Real.fork()
+    if not pid:
+        _in_child(word, work)
+    ended = Real.waitpid(pid, 0)
+    said = word[0]
+    if said == _CUT_SHORT:
+        burier = Real.fork()
+        if not burier:
+            _in_child(word, bury, *ended)
+        buried = Real.waitpid(burier, 0)
+        del buried
+        del burier
+        if word[0] != _DONE:
+            raise RuntimeError("processes that are forked here end before they begin: is the disk full?")
+    del ended
+    del pid
+    return said != _NO_MORE
+
+
+def _nothing(_index: int) -> None:
+    return None
+
+
+def _in_child(word: mmap.mmap, work: Callable[..., None], *arguments: int) -> None:
+    """Do this with the number in the word, say in the word what became of it, and end this process."""
+    own, said = Real.own_process(), _CUT_SHORT
+    try:
+        work(int.from_bytes(word[1:], "big"), *arguments)
+        said = _DONE
+    except NoMoreError:
+        said = _NO_MORE
+    except BaseException:  # noqa: BLE001 - the process ends here, whatever it is
+        with suppress(BaseException):
+            traceback.print_exc()
+    finally:
+        with suppress(BaseException):
+            _flush()
+        if Real.own_process() == own:  # and not a process that a test has forked and let return to here
+            word[0] = said
+        Real.leave(int(said == _CUT_SHORT))
+
+
+def _flush() -> None:
+    sys.stdout.flush()
+    sys.stderr.flush()

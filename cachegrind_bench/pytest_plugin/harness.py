@@ -1,0 +1,250 @@
+"""Calls what is measured: warm-ups, then single calls between client requests until their counts agree.
+
+Runs inside of Valgrind. What is on the stack while a call is counted, and every line around it, is in this file, and
+there is nothing here that depends on what was measured before.
+"""
+
+# ruff: noqa: PLR0917 - calls by position cost least, and none of it is to be seen in the counts
+
+from __future__ import annotations
+
+import functools
+import gc
+import os
+from typing import TYPE_CHECKING, Any
+
+from cachegrind_bench.pytest_plugin import written
+from cachegrind_bench.pytest_plugin.between import Between
+from cachegrind_bench.pytest_plugin.real import Real
+from cachegrind_bench.region.requests import (
+    DUMP_STATS_AT,
+    RUNNING_ON_VALGRIND,
+    START_INSTRUMENTATION,
+    STOP_INSTRUMENTATION,
+    Request,
+    Requests,
+)
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Generator, Mapping, Sequence
+
+    from cachegrind_bench.pytest_plugin.fixture import Work
+
+# CPython 3.11 and later specialise code while it warms up, and are done with it after ten calls.
+WARM_UP = 10
+# So many instructions may they take in all: what is long specialises its code within a call.
+_WARM_UP_IR = 500_000_000
+_MOST_WARM_UPS = 200
+# How a process ends that could not tell, and what is added to what another one tells: Valgrind itself may end in 1.
+_FAILED, _TOLD = 255, 2
+# Counted calls of each try; after the last one, counts that do not agree are taken all the same.
+BATCHES = (2, 4, 6)
+# One call says which functions took part in it; it is the kind of call that was counted before.
+PROFILED = (1,)
+_FILLS = 1
+
+
+_Request = tuple[bytes]  # its words; requests are made with *, which CPython does not try to specialise again and again
+
+
+def counted(
+    make: Any, before: _Request, after: _Request, call: Any, args: Sequence[Any], kwargs: Mapping[str, Any]
+) -> Any:
+    """Call between two requests."""
+    __tracebackhide__ = True
+    make(*before)
+    result = call(*args, **kwargs)
+    make(*after)
+    return result
+
+
+def nothing(
+    make: Any, before: _Request, after: _Request, _call: Any, _args: Sequence[Any], _kwargs: Mapping[str, Any]
+) -> Any:
+    """Do all that `counted` does but the call."""
+    __tracebackhide__ = True
+    make(*before)
+    result = None
+    make(*after)
+    return result
+
+
+async def counted_await(
+    make: Any, before: _Request, after: _Request, call: Any, args: Sequence[Any], kwargs: Mapping[str, Any]
+) -> Any:
+    """Await between two requests."""
+    __tracebackhide__ = True
+    make(*before)
+    result = await call(*args, **kwargs)
+    make(*after)
+    return result
+
+
+def deep(function: Callable[[], Any]) -> Any:
+    """Call a function from a frame so large that CPython begins a new piece of its stack for it.
+
+    Else its end could lie between a caller and a function that is called again and again: a piece of memory would be
+    taken and given back each time, in one test and not in another.
+    """
+    return function()
+
+
+deep.__code__ = deep.__code__.replace(co_stacksize=4200)  # more than a piece of 16 KiB, and room for 30 KiB after it
+
+
+class Meter:
+    """Measures the one benchmark of this process. `record` tells how, when it is done."""
+
+    def __init__(self, requests: Requests, out: str, warm_up: int, batches: Sequence[int]) -> None:
+        self._requests = requests
+        self._make = requests.make
+        self._out = out
+        self._warm_up = warm_up
+        self._batches = batches
+        self._start, self._stop = (Request(START_INSTRUMENTATION).block,), (Request(STOP_INSTRUMENTATION).block,)
+        self._begin, self._end = Request(DUMP_STATS_AT, written.BEGIN), Request(DUMP_STATS_AT, written.END)
+        self._idle = Request(RUNNING_ON_VALGRIND)
+        self._native = not requests.running_on_valgrind()
+        self.begun = False
+        self._own = b""
+        self.record: dict[str, Any] | None = None
+
+    @property
+    def out(self) -> str:
+        """The folder that Valgrind writes to."""
+        return self._out
+
+    def measure(self, work: Work, empty: Callable[..., Any] | None = None) -> Any:
+        """Measure, and return what the last call returned.
+
+        What is subtracted is a region without the call or, where it is given, one that calls `empty` with the same
+        arguments. It comes right before each call: first uncounted, so that both find its code in the caches.
+        """
+        __tracebackhide__ = True
+        make, idle, call = self._make, (self._idle.block,), work.call
+        hollow = nothing if empty is None else counted
+        result = None
+        for prepare, before, after in self._steps():
+            result = None
+            args, kwargs = work.arguments()
+            prepare()
+            hollow(make, idle, idle, empty, args, kwargs)
+            hollow(make, before, after, empty, args, kwargs)
+            result = counted(make, before, after, call, args, kwargs)
+            self._end_copy()
+            work.finish(*args, **kwargs)
+        return result
+
+    async def measure_await(self, work: Work, empty: Callable[..., Any]) -> Any:
+        """Measure what is awaited, inside of a running event loop; otherwise as `measure`."""
+        __tracebackhide__ = True
+        make, idle, call = self._make, (self._idle.block,), work.call
+        result = None
+        for prepare, before, after in self._steps():
+            result = None
+            args, kwargs = work.arguments()
+            prepare()
+            await counted_await(make, idle, idle, empty, args, kwargs)
+            await counted_await(make, before, after, empty, args, kwargs)
+            result = await counted_await(make, before, after, call, args, kwargs)
+            self._end_copy()
+        return result
+
+    def _steps(self) -> Generator[tuple[Callable[[], None], _Request, _Request]]:
+        """Yield what prepares each call, and the requests before and after it, which ask for nothing in a warm-up."""
+        idle, begin, end = (self._idle.block,), (self._begin.block,), (self._end.block,)
+        self.begun = True
+        self._own = Real.own_process()
+        between = Between()
+        enabled = gc.isenabled()
+        gc.disable()
+        try:
+            yield between.watch, idle, idle
+            if self._native:
+                self.record = {"native": True}
+                return
+            self._elsewhere(self._forget)
+            self._make(*self._start)
+            yield between.watch, begin, end  # how large is it? Time would not tell the same in every run
+            self._make(*self._stop)
+            warm_up = min(self._warm_up, self._elsewhere(self._affordable))
+            for _ in range(warm_up):
+                yield between.watch, idle, idle
+            between.watch()
+            gc.freeze()
+            count = 0
+            for count in self._batches:
+                self._make(*self._start)
+                for _ in range(_FILLS):  # they fill the caches, and have translated what was not yet
+                    yield between.prepare, idle, idle
+                for _ in range(count):
+                    yield between.prepare, begin, end
+                self._make(*self._stop)
+                if self._elsewhere(functools.partial(self._settled, count)):
+                    break
+                for _ in range(warm_up):
+                    yield between.watch, idle, idle
+                between.watch()
+            self._note(count)
+        finally:
+            gc.unfreeze()
+            if enabled:
+                gc.enable()
+
+    def _end_copy(self) -> None:
+        """End a process that the benchmark has forked and that came back from it too: it would call on, and fork again."""
+        if Real.own_process() != self._own:
+            Real.leave(0)
+
+    def _elsewhere(self, tell: Callable[[], int]) -> int:
+        """Return what this tells, asked in another process: a number below 250.
+
+        To read what Callgrind wrote takes and frees memory by the length of its text, which has numbers of blocks and the
+        like: read here, it would move what the next calls allocate.
+        """
+        pid = Real.fork()
+        if not pid:
+            code = _FAILED
+            try:
+                code = tell() + _TOLD
+            finally:
+                Real.leave(code)
+        ended = Real.waitpid(pid, 0)
+        code = os.waitstatus_to_exitcode(ended[1])
+        del ended, pid  # in this order, what was taken last is given back first
+        if not _TOLD <= code < _FAILED:
+            tell()  # again, but here: whatever it raises is why this benchmark fails
+            raise RuntimeError("what Callgrind wrote could not be read, but then it could")
+        return code - _TOLD
+
+    def _forget(self) -> int:
+        return written.forget(self._out, int.from_bytes(self._own, "little"))
+
+    def _affordable(self) -> int:
+        """Return how many calls like the one that was made take no longer than warming up should."""
+        executed, *_ = written.path(self._regions()[-1])
+        return min(_MOST_WARM_UPS, _WARM_UP_IR // (executed or 1))
+
+    def _settled(self, count: int) -> bool:
+        """Tell whether the last two calls of this batch took the same path through the code.
+
+        Misses may still differ a little: where memory is freed in another order than it was taken, objects change places.
+        """
+        return len({tuple(map(written.path, pair)) for pair in self._calls(count)[-2:]}) == 1
+
+    def _note(self, count: int) -> None:
+        """Note what the calls of the last batch cost."""
+        settled, pairs = self._settled(count), self._calls(count)
+        self.record = {
+            "pid": Real.getpid(),
+            "calls": [{"empty": empty, "body": body} for empty, body in (pairs[-2:] if settled else pairs)],
+            "settled": settled,
+        }
+
+    def _regions(self) -> list[written.Region]:
+        return written.regions(self._out, int.from_bytes(self._own, "little"))
+
+    def _calls(self, count: int) -> list[tuple[written.Region, written.Region]]:
+        """Return the last calls, so many, each with the empty one before it."""
+        regions = self._regions()[-2 * count :]
+        return list(zip(regions[::2], regions[1::2], strict=True))

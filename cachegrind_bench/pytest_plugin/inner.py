@@ -1,0 +1,226 @@
+"""pytest in the measured process: collects one file of tests, and forks for each of its benchmarks.
+
+Does as a worker of pytest-xdist does: options and import path come from the pytest that was called, and reports go back.
+"""
+
+from __future__ import annotations
+
+import functools
+import gc
+import json
+import os
+import pickle
+import shutil
+import sys
+import time
+import traceback
+from contextlib import suppress
+from typing import TYPE_CHECKING, Any
+
+import pytest
+from _pytest.config import Config
+
+from cachegrind_bench.pytest_plugin import fixtures, provide_fixtures
+from cachegrind_bench.pytest_plugin.between import seed_all
+from cachegrind_bench.pytest_plugin.exchange import put_report
+from cachegrind_bench.pytest_plugin.fixture import ENGINE, uses_fixture
+from cachegrind_bench.pytest_plugin.forking import fork_for_each
+from cachegrind_bench.pytest_plugin.harness import deep
+from cachegrind_bench.pytest_plugin.neutral import LEFT_BEHIND
+from cachegrind_bench.pytest_plugin.real import Real
+from cachegrind_bench.pytest_plugin.server import at_work, how_it_ended, order
+from cachegrind_bench.pytest_plugin.towards import look_only_towards
+from cachegrind_bench.pytest_plugin.whole import measure_whole_test
+from cachegrind_bench.pytest_plugin.written import keep
+
+if TYPE_CHECKING:
+    from collections.abc import Generator
+
+    from cachegrind_bench.pytest_plugin.exchange import Exchange
+    from cachegrind_bench.pytest_plugin.harness import Meter
+
+
+def run_file(exchange: Exchange, number: int, meter: Meter, orders: dict[str, Any]) -> str | None:
+    """Collect a file and measure its benchmarks; return why that was not possible, None if it was."""
+    tmp = os.environ["TMPDIR"]  # before any code of the project, which may name a folder of its own
+    look_only_towards(orders["file"])
+    own = [f"{before}{tmp}{after}" for before, after in orders["in_tmp"]]
+    config = Config.fromdictargs(orders["options"], [*own, *orders["args"]])
+    # By now conftest.py is there, and with it what types of its own there are.
+    left = _unpickle(orders["pickled"], config)
+    provide_fixtures(config)
+    # Those of plugins that are blocked here; a name that is not known is a warning, and that may be an error.
+    known = config._parser._inidict  # noqa: SLF001  # pyright: ignore[reportPrivateUsage]
+    for name in orders["settings"]:
+        if name not in known:
+            config._parser.addini(name, "for a plugin that is not loaded here")  # noqa: SLF001  # pyright: ignore[reportPrivateUsage]
+    for line in orders["markers"]:
+        config.addinivalue_line("markers", line)
+    inner = Inner(exchange, number, meter, tmp, orders["shown"], left)
+    config.pluginmanager.register(inner, "cg-bench-inner")
+    try:
+        status = config.hook.pytest_cmdline_main(config=config)
+    finally:
+        empty_folder(tmp)  # what pytest caches; the next file is to find nothing
+    if inner.served:
+        return None
+    return inner.trouble or f"pytest ended with status {status} inside of Valgrind before any test was run"
+
+
+def _unpickle(pickled: dict[str, bytes], config: Config) -> dict[str, str]:
+    """Set these options; return those for which that is not possible, with why."""
+    left: dict[str, str] = {}
+    for name, data in pickled.items():
+        try:
+            setattr(config.option, name, pickle.loads(data))  # noqa: S301 - both ends are ours, and one Python
+        except Exception as error:  # noqa: BLE001 - code of the project's own
+            left[name] = f"{type(error).__name__}: {error}"
+    return left
+
+
+def empty_folder(folder: str, keep: frozenset[str] = frozenset()) -> None:
+    """Remove what is in a folder, as far as that can be done: the next benchmark draws the same temporary names."""
+    with suppress(OSError):
+        for entry in list(os.scandir(folder)):
+            if entry.name in keep:
+                continue
+            if entry.is_dir(follow_symlinks=False):
+                shutil.rmtree(entry.path, ignore_errors=True)
+            else:
+                with suppress(OSError):
+                    os.unlink(entry.path)
+
+
+class Inner:
+    """The hooks of this process, and of those that it forks."""
+
+    def __init__(  # noqa: PLR0917 - all that holds for one file
+        self, exchange: Exchange, number: int, meter: Meter, tmp: str, shown: bytes, left: dict[str, str]
+    ) -> None:
+        self._tmp, self._shown, self._left = tmp, shown, left
+        self._kept: frozenset[str] = frozenset()
+        self.served = False
+        self.trouble = ""
+        self._exchange, self._number, self._meter = exchange, number, meter
+        self._reports: list[dict[str, Any]] = []
+
+    @pytest.hookimpl
+    def pytest_collectreport(self, report: pytest.CollectReport) -> None:
+        """Keep why something could not be collected."""
+        if report.failed:
+            self.trouble += f"{report.longreprtext}\n"
+
+    @pytest.hookimpl
+    def pytest_internalerror(self, excrepr: object) -> None:
+        """Keep what went wrong in pytest or a plugin."""
+        self.trouble += f"{excrepr}\n"
+
+    @pytest.hookimpl(tryfirst=True)
+    def pytest_runtestloop(self, session: pytest.Session) -> bool:
+        """Fork for each benchmark that was ordered."""
+        if self.trouble:
+            return True
+        self.served = True
+        self._kept = frozenset(os.listdir(self._tmp))  # a module may have made a folder when it was imported
+        gc.collect()
+        gc.freeze()
+        sys.stdout.flush()
+        sys.stderr.flush()
+        fork_for_each(
+            lambda index: self._benchmark(session, index),
+            self._bury,
+        )
+        at_work(self._exchange, self._number)
+        return True
+
+    def _bury(self, index: int, pid: int, status: int) -> None:
+        """Report for a benchmark whose process ended before it could."""
+        path = self._exchange.report(self._number, index)
+        if not os.path.exists(path):
+            put_report(path, {"reports": [], "text": self._captured(), **how_it_ended(pid, status, self._meter.out)})
+        empty_folder(self._tmp, self._kept)  # here and not in the next one's process, whose memory would tell of it
+
+    def _benchmark(self, session: pytest.Session, index: int) -> None:
+        """Run one benchmark, in a process of its own, and report."""
+        nodeid: str = order(self._exchange.benchmark(self._number, index))
+        if os.path.exists(self._exchange.stop):
+            return
+        at_work(self._exchange, self._number, index)
+        item = next((item for item in session.items if item.nodeid == nodeid), None)
+        if item is None:
+            why = "was not found when its file was collected inside of Valgrind: does its id vary?"
+            put_report(self._exchange.report(self._number, index), {"reports": [], "died": why})
+            return
+        own = Real.own_process()
+        try:
+            done = self._run(item)
+        except BaseException as error:  # noqa: BLE001 - the process ends here, and this is how it is told
+            done = self._death(item, error)
+        if Real.own_process() == own:  # and not one that the benchmark has forked
+            keep(self._meter.out, self._meter.record, f"{self._number}.{index}")
+            empty_folder(self._tmp, self._kept)
+            put_report(self._exchange.report(self._number, index), done)
+
+    def _run(self, item: pytest.Item) -> dict[str, Any]:
+        """Run this test, and return what became of it."""
+        seed_all()  # a fork leaves random bytes of the process in the generator
+        self._captured()  # what one that died before may have left
+        self._config.stash[ENGINE] = self._meter.measure
+        begun = time.monotonic_ns()
+        item.ihook.pytest_runtest_protocol(item=item, nextitem=None)
+        took = time.monotonic_ns() - begun
+        for report in self._reports:
+            if report["when"] == "call":
+                report["duration"] = took / 1e9
+        return {"reports": self._reports, "wall_ms": took // 1_000_000, "meter": self._meter.record}
+
+    def _death(self, item: pytest.Item, error: BaseException) -> dict[str, Any]:
+        """Return what is told of a test after which pytest itself ends, by this error."""
+        parts = ["".join(traceback.format_exception(error))]
+        parts += [f"Captured {name} {when}:\n{text}" for when, name, text in item._report_sections]  # noqa: SLF001  # pyright: ignore[reportPrivateUsage]
+        found: dict[str, Any] = {"reports": [], "text": "\n".join([*parts, self._captured()])}
+        if isinstance(error, pytest.exit.Exception):
+            return {**found, "died": f"called pytest.exit: {error}", "exit": str(error) or "pytest.exit"}
+        return {**found, "died": f"ended pytest inside of Valgrind by {type(error).__name__}"}
+
+    def _captured(self) -> str:
+        """Return, and forget, what was written since somebody asked last."""
+        capture: Any = self._config.pluginmanager.getplugin("capturemanager")
+        out, err = ("", "") if capture is None else capture.read_global_capture()
+        return "\n".join(f"Captured {name}:\n{text}" for name, text in (("stdout", out), ("stderr", err)) if text)
+
+    @pytest.hookimpl(wrapper=True)
+    def pytest_runtest_call(self, item: pytest.Item) -> Generator[None, None, None]:
+        """Measure the whole test if it is marked so; one that was not measured fails."""
+        if not uses_fixture(item):
+            measure_whole_test(item, self._meter)
+        item.runtest = functools.partial(deep, item.runtest)  # type: ignore[method-assign]
+        yield
+        if self._meter.record is None:
+            why = "what it measures raised an exception" if self._meter.begun else "its test never called the fixture"
+            pytest.fail(f"this benchmark measured nothing: {why}", pytrace=False)
+
+    @pytest.hookimpl(tryfirst=True)
+    def pytest_runtest_makereport(self, call: pytest.CallInfo[None]) -> None:
+        """Show a failure as it was asked for; nothing is counted any more."""
+        if call.excinfo is not None:
+            vars(self._config.option).update(json.loads(self._shown))
+
+    @pytest.hookimpl
+    def pytest_runtest_logreport(self, report: pytest.TestReport) -> None:
+        """Keep a report, as it goes over to the pytest that was called."""
+        self._reports.append(self._config_hook(report))
+
+    def _config_hook(self, report: pytest.TestReport) -> dict[str, Any]:
+        found: dict[str, Any] = self._config.hook.pytest_report_to_serializable(config=self._config, report=report)
+        if self._left:
+            found[LEFT_BEHIND] = self._left
+        return found
+
+    @pytest.hookimpl(tryfirst=True)
+    def pytest_configure(self, config: pytest.Config) -> None:
+        """Remember the configuration."""
+        self._config = config
+
+
+__all__ = ["Inner", "fixtures", "run_file"]

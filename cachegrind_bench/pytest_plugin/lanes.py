@@ -1,0 +1,180 @@
+"""Starts the measured processes, one for each lane, and keeps what each execution was like.
+
+Knows Valgrind's sessions; must not know pytest's items.
+"""
+
+from __future__ import annotations
+
+import os
+import sys
+from concurrent.futures import ThreadPoolExecutor
+from contextlib import nullcontext, suppress
+from dataclasses import dataclass
+from pathlib import Path
+from threading import Lock
+from typing import TYPE_CHECKING, Generic, Self, TypeAlias, TypeVar
+
+from cachegrind_bench.errors import CgBenchError, MeasurementError
+from cachegrind_bench.hermetic import environment
+from cachegrind_bench.interruption import Cancel
+from cachegrind_bench.measure.command import resolve
+from cachegrind_bench.measure.perfmaps import perf_maps
+from cachegrind_bench.measure.pythonprofile import with_perf
+from cachegrind_bench.valgrind.options import Collect, Scope, Tool
+from cachegrind_bench.valgrind.perfmap import NONE
+from cachegrind_bench.valgrind.runner import Target
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Mapping, Sequence
+    from concurrent.futures import Future
+    from contextlib import AbstractContextManager
+
+    from cachegrind_bench.hermetic.launch import Outcome
+    from cachegrind_bench.measure.command import Command
+    from cachegrind_bench.measure.session import Laboratory
+    from cachegrind_bench.pytest_plugin.exchange import Exchange
+    from cachegrind_bench.valgrind.perfmap import Trampolines
+    from cachegrind_bench.valgrind.runner import ValgrindRunner
+
+Found = TypeVar("Found")
+CALLS = Collect(scope=Scope.CALLS)
+_ROOT = str(Path(__file__).resolve().parent.parent.parent)
+# Not -m, and -P: the working directory may hold modules of any name, and must not even be listed, as CPython 3.13 imports
+# what shows tracebacks before it begins with -c. What is found first is put right by the orders.
+_CODE = f"import sys;sys.path.append({_ROOT!r});from cachegrind_bench.pytest_plugin.server import main;main()"
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Place:
+    """Where the measured processes run, and what they see."""
+
+    cwd: Path
+    environ: Mapping[str, str]
+    request: environment.Request
+
+    @property
+    def variables(self) -> dict[str, str]:
+        """The variables, not yet padded."""
+        return environment.compose(self.environ, self.request, {})
+
+    def command(self, exchange: str, out: str) -> Command:
+        """Return the command that serves this folder."""
+        return resolve((sys.executable, "-P", "-c", _CODE, exchange, out), self.environ, self.cwd)
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Served(Generic[Found]):
+    """What a lane's execution was like, and what was made of its out files while they were there."""
+
+    executable: str
+    outcome: Outcome
+    found: Found
+
+
+# What watches over a folder while a process serves it.
+Watch: TypeAlias = "Callable[[Exchange], AbstractContextManager[object]]"
+
+
+def warm_up(laboratory: Laboratory, place: Place, exchange: Exchange, watch: Watch) -> None:
+    """Serve this folder once without Valgrind, as each command that is measured runs once before: it fills __pycache__.
+
+    What fails will fail again, and is told then.
+    """
+    with laboratory.session(echo=lambda _chunk: None) as ready, suppress(MeasurementError):
+        target = _target(place, exchange, ready.runner, ready.cpu)
+        with watch(exchange):
+            ready.runner.warm_up(target)
+
+
+def _target(
+    place: Place,
+    exchange: Exchange,
+    runner: ValgrindRunner,
+    cpu: int | None,
+    collect: Collect = CALLS,
+) -> Target:
+    command = place.command(exchange.path, str(runner.scratch.out))
+    return Target(
+        argv=command.argv if collect.python_depth is None else with_perf(command),
+        executable=command.executable,
+        variables=place.variables,
+        cwd=str(place.cwd),
+        cpu=cpu,
+        held_back=tuple(environment.held_back(place.environ, place.request)),
+        collect=collect,
+        forks_alike=True,  # a benchmark draws the same bytes wherever it stands
+    )
+
+
+class Lanes(Generic[Found]):
+    """Measured processes, each in a thread of its own. As a context, it ends them where there was an error."""
+
+    def __init__(
+        self,
+        laboratory: Laboratory,
+        place: Place,
+        exchanges: Sequence[Exchange],
+        *,
+        echo: Callable[[bytes], None],
+        read: Callable[[int, Path, Callable[[int], Trampolines]], Found],
+        collect: Collect = CALLS,
+        watch: Watch = nullcontext,
+    ) -> None:
+        """`read` gets the number of a lane, the folder with its out files, and the trampolines of each of its processes."""
+        self._laboratory, self._place, self._echo, self._read = laboratory, place, echo, read
+        self._collect, self._watch = collect, watch
+        self._exchanges = exchanges
+        self._cancel = Cancel()
+        self._cpus: list[int] = []
+        self._choosing = Lock()
+        self._executor = ThreadPoolExecutor(len(exchanges), thread_name_prefix="cg-bench")
+        self.futures: list[Future[Served[Found]]] = []
+
+    def __enter__(self) -> Self:
+        return self
+
+    def __exit__(self, error: object, *_: object) -> None:
+        """Wait for all; after an error, end them first."""
+        if error is not None:
+            self._cancel.set()
+        self._executor.shutdown(wait=True)
+        self._cancel.close()
+
+    def raise_unforeseen(self) -> None:
+        """Raise, with its traceback, what ended a lane and is no error that a user can meet; all must be done."""
+        for future in self.futures:
+            if not isinstance(future.exception(), CgBenchError | None):
+                future.result()
+
+    def start(self) -> None:
+        """Start all. Inside of the context: whatever interrupts this finds them there to be ended."""
+        self.futures += [
+            self._executor.submit(self._serve, lane, exchange) for lane, exchange in enumerate(self._exchanges)
+        ]
+
+    def _serve(self, lane: int, exchange: Exchange) -> Served[Found]:
+        with self._cancel.under(), self._laboratory.session(echo=self._echo) as ready:
+            runner = ready.runner
+            target = _target(self._place, exchange, runner, self._cpu(ready.cpu), self._collect)
+            out = runner.scratch.out
+            if self._collect.python_depth is None:
+                outcome = self._execute(runner, target, exchange)
+                found = self._read(lane, out, lambda _pid: NONE)
+            else:
+                with perf_maps(out) as maps:
+                    outcome = self._execute(runner, target, exchange)
+                    found = self._read(lane, out, maps.read(outcome))
+            return Served(executable=target.executable, outcome=outcome, found=found)
+
+    def _execute(self, runner: ValgrindRunner, target: Target, exchange: Exchange) -> Outcome:
+        with self._watch(exchange):
+            outcome, _log = runner.execute(target, Tool.CALLGRIND)
+        return outcome
+
+    def _cpu(self, wanted: int | None) -> int:
+        """Return the CPU that is free beside other runs, unless another lane has it: then one that none has."""
+        allowed = sorted(os.sched_getaffinity(0), reverse=True)
+        with self._choosing:
+            chosen = min(allowed, key=lambda cpu: (self._cpus.count(cpu), cpu != wanted))
+            self._cpus.append(chosen)
+        return chosen

@@ -1,0 +1,163 @@
+"""Ends benchmarks that take too long: a thread of the pytest that was called watches the measured processes from outside.
+
+Only the process of that benchmark ends, with all that it has started; the others of its file are measured all the same.
+No process is sent a signal that is not at work, and below this one: the system gives numbers of processes out again.
+"""
+
+from __future__ import annotations
+
+import os
+import signal
+import threading
+import time
+from contextlib import contextmanager, suppress
+from dataclasses import dataclass, field
+from typing import TYPE_CHECKING, Self
+
+from cachegrind_bench.hermetic.tracee import descendants_of
+from cachegrind_bench.pytest_plugin.exchange import take_current
+
+if TYPE_CHECKING:
+    from collections.abc import Generator
+
+    from cachegrind_bench.pytest_plugin.exchange import Exchange
+
+_LOOK_S = 0.1
+# Starting Python, importing plugins and collecting a file may take so long in any case; so may ending.
+_LEAST_FOR_FILES_S = 60.0
+_NUMBERS = 3  # of a process, of its file and of its benchmark
+
+
+@dataclass(slots=True)
+class _Watched:
+    """A folder that is being served, what was seen there last, since when, and a hold on the process that it names."""
+
+    exchange: Exchange
+    now: tuple[int, ...] | None = None
+    since: float = 0.0
+    process: _Process | None = None
+
+    def see(self, now: tuple[int, ...] | None) -> None:
+        """Take what is there now."""
+        self.let_go()
+        self.now, self.since = now, time.monotonic()
+        self.process = _Process(now[0]) if now and now[0] > 0 else None
+
+    def let_go(self) -> None:
+        """Let go of the process."""
+        if self.process is not None:
+            self.process.close()
+        self.process = None
+
+
+class TimeLimit:
+    """How long a benchmark may take. As a context, it watches the folders that are being served."""
+
+    def __init__(self, limit_ms: int | None) -> None:
+        self._limit_s = None if limit_ms is None else limit_ms / 1000
+        self._watched: list[_Watched] = []
+        self._watching = threading.Lock()
+        self._ended: dict[tuple[str, int, int], float] = {}  # folder, file and benchmark, and the limit that held
+        self._over = threading.Event()
+        self._thread = threading.Thread(target=self._watch, name="cg-bench time limit", daemon=True)
+
+    def __enter__(self) -> Self:
+        if self._limit_s is not None:
+            self._thread.start()
+        return self
+
+    def __exit__(self, *_: object) -> None:
+        self._over.set()
+        if self._limit_s is not None:
+            self._thread.join()
+
+    @contextmanager
+    def watching(self, exchange: Exchange) -> Generator[None]:
+        """Watch this folder meanwhile, and no longer: its last word names a process that has ended."""
+        watched = _Watched(exchange)
+        with self._watching:
+            self._watched.append(watched)
+        try:
+            yield
+        finally:
+            with self._watching:
+                self._watched.remove(watched)
+                watched.let_go()
+
+    def why(self, exchange: Exchange, number: int, index: int = -1) -> str | None:
+        """Return in words that a benchmark, or the start of its file, took too long; None if it did not."""
+        limit = self._ended.get((exchange.path, number, index))
+        if limit is None:
+            return None
+        hint = "raise --cg-bench-timeout, or give it less work: Valgrind makes it about a hundred times slower"
+        return f"took longer than {limit:g} s under Valgrind, and was ended: {hint}"
+
+    def _watch(self) -> None:
+        while not self._over.wait(_LOOK_S):
+            with self._watching:
+                for watched in self._watched:
+                    with suppress(OSError):  # this thread is to look at the others, too
+                        self._look(watched)
+
+    def _look(self, watched: _Watched) -> None:
+        exchange = watched.exchange
+        now = take_current(exchange.current)
+        if now is None or len(now) != _NUMBERS or now != watched.now:
+            watched.see(now if now and len(now) == _NUMBERS else None)
+            return
+        _, number, index = now
+        key = exchange.path, number, index
+        limit = self._limit_s or 0.0
+        if index < 0:
+            limit = max(limit, _LEAST_FOR_FILES_S)
+        elif os.path.exists(exchange.report(number, index)):
+            limit += _LEAST_FOR_FILES_S
+        if watched.process is None or time.monotonic() - watched.since < limit or key in self._ended:
+            return
+        if watched.process.is_ours() and take_current(exchange.current) == now:
+            self._ended[key] = limit  # first: the one who is told of its end asks why
+            watched.process.end()
+
+
+@dataclass(slots=True)
+class _Process:
+    """A process, held so that another one of its number is not taken for it, where this system can do so."""
+
+    pid: int
+    _hold: int | None = field(init=False)
+
+    def __post_init__(self) -> None:
+        try:
+            self._hold = os.pidfd_open(self.pid)
+        except (OSError, AttributeError):  # not every Python and kernel has it
+            self._hold = None
+
+    def is_ours(self) -> bool:
+        """Tell whether it is alive, and below this one."""
+        return self.pid in descendants_of(os.getpid())
+
+    def end(self) -> None:
+        """Kill it, then all that descends from it, which would outlive it otherwise.
+
+        It comes first, and is stopped meanwhile: it is not to go on because one of the others has ended, or start more.
+        """
+        self.send(signal.SIGSTOP)
+        others = [_Process(pid) for pid in descendants_of(self.pid)]
+        self.send(signal.SIGKILL)
+        for other in others:
+            other.send(signal.SIGKILL)
+            other.close()
+
+    def send(self, number: signal.Signals) -> None:
+        """Send a signal, as far as the process is still there."""
+        with suppress(OSError):
+            if self._hold is None:
+                os.kill(self.pid, number)
+            else:
+                signal.pidfd_send_signal(self._hold, number)
+
+    def close(self) -> None:
+        """Let go of it."""
+        if self._hold is not None:
+            os.close(self._hold)
+        self._hold = None

@@ -1,0 +1,230 @@
+"""What became of benchmarks, as the result that is stored and compared."""
+
+from __future__ import annotations
+
+import os
+import platform
+from dataclasses import dataclass
+from fractions import Fraction
+from typing import TYPE_CHECKING, Any
+
+import pytest
+
+from cachegrind_bench._version import __version__
+from cachegrind_bench.errors import MeasurementError
+from cachegrind_bench.measure.identity import benchmark_key_fields, identify
+from cachegrind_bench.measure.seal import require_sealed, seal_parts
+from cachegrind_bench.model.result import (
+    PYTEST,
+    Benchmark,
+    Commit,
+    ProcessCost,
+    Result,
+    Run,
+    Score,
+    Status,
+    comparability_key,
+)
+from cachegrind_bench.pytest_plugin.counting import Cost, cost_of
+from cachegrind_bench.pytest_plugin.fixture import uses_fixture
+from cachegrind_bench.pytest_plugin.options import WARM_UP
+from cachegrind_bench.pytest_plugin.telling import failure_text
+from cachegrind_bench.valgrind.options import Tool
+from cachegrind_bench.vcs.commit import commit_info
+
+if TYPE_CHECKING:
+    from collections.abc import Mapping, Sequence
+    from pathlib import Path
+
+    from cachegrind_bench.measure.identity import Identity
+    from cachegrind_bench.measure.session import Laboratory
+    from cachegrind_bench.model.score import CostModel
+    from cachegrind_bench.pytest_plugin.lanes import Place, Served
+    from cachegrind_bench.pytest_plugin.options import Settings
+
+# Part of the key: counts of calls are not those of whole processes, and another way to count gets another number.
+MEASURED = "pytest/1"
+
+
+def read_costs(
+    reports: Mapping[str, dict[str, Any]], out: Path, model: CostModel
+) -> dict[str, Cost | MeasurementError]:
+    """Return what each benchmark cost that was measured, by the ids of their nodes, from the out files in this folder."""
+    found: dict[str, Cost | MeasurementError] = {}
+    for nodeid, report in reports.items():
+        meter = report.get("meter")
+        if not meter:
+            continue
+        try:
+            found[nodeid] = cost_of(out, meter, model)
+        except MeasurementError as error:
+            found[nodeid] = error
+    return found
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Ended:
+    """One benchmark that was begun: its item, its report, and the lane that ran it, or why that failed."""
+
+    item: pytest.Item
+    report: Mapping[str, Any]
+    served: Served[Mapping[str, Cost | MeasurementError]] | None
+    failure: str | None
+
+    @property
+    def skipped(self) -> bool:
+        """Whether the test was skipped, or failed as it was expected to."""
+        return not self.trouble and any(report["outcome"] == "skipped" for report in self.report["reports"])
+
+    @property
+    def trouble(self) -> str | None:
+        """Why it has no counts, in its last line: a failure of the test, of its process, or of the measurement."""
+        for report in self.report["reports"]:
+            if report["outcome"] == "failed":
+                return _last_words(report)
+        return failure_text(dict(self.report)) or self.failure
+
+
+_OWN_FOLDER = f"{os.path.dirname(os.path.abspath(__file__))}{os.sep}"
+
+
+def _last_words(report: Mapping[str, Any]) -> str:
+    longrepr: Any = report.get("longrepr")
+    try:
+        crash = longrepr["reprcrash"]
+        text = str(crash["message"])
+        if not str(crash["path"]).startswith(_OWN_FOLDER):
+            text = f"{crash['path']}:{crash['lineno']}: {text}"
+    except (TypeError, KeyError):
+        text = str(longrepr)
+    return f"{report['when']}: {text}"
+
+
+def result_of(
+    ended: Sequence[Ended], settings: Settings, laboratory: Laboratory, place: Place, created_at: str
+) -> Result:
+    """Return the result of these benchmarks; those that failed are in it with the reason."""
+    identity = identify(place.command("", "").executable, place.variables)
+    commit = commit_info(place.cwd, settings.environ)
+    return Result(
+        tool_version=__version__,
+        created_at=created_at,
+        commit=commit if isinstance(commit, Commit) else None,
+        env=laboratory.environment,
+        benchmarks=tuple(_benchmark(item, settings, laboratory, identity) for item in ended if not item.skipped),
+    )
+
+
+def _benchmark(ended: Ended, settings: Settings, laboratory: Laboratory, identity: Identity) -> Benchmark:
+    env, served, item = laboratory.environment, ended.served, ended.item
+    common: dict[str, Any] = {
+        "id": storable(item.nodeid),
+        "command": (*PYTEST, storable(item.nodeid)),
+        "parameters": _parameters(item),
+        "tags": tuple(sorted({mark.name for mark in item.iter_markers()} - _NO_TAGS)),
+        "tool": Tool.CALLGRIND.value,
+    }
+    cost = served.found.get(item.nodeid) if served is not None else None
+    trouble = ended.trouble or (str(cost) if isinstance(cost, MeasurementError) else None)
+    if trouble is not None or served is None or not isinstance(cost, Cost):
+        key = comparability_key(env.fields)
+        text = trouble or "it measured nothing"
+        return Benchmark(key=key, key_fields={}, status=Status.FAILED, error=storable(text), **common)
+    seal = seal_parts(
+        served.outcome.unsealed,
+        supervised=served.outcome.images is not None,
+        guest_chase_off=env.fields.get("guest_chase") == "off",
+        clock_pinned=False,
+    )
+    if settings.require_sealed:
+        require_sealed(seal)
+    key_fields = {
+        **benchmark_key_fields(identity, seal, Tool.CALLGRIND),
+        "measured": MEASURED if settings.warm_up == WARM_UP else f"{MEASURED} warmup={settings.warm_up}",
+        **_interpreting(item, settings),
+    }
+    counts = cost.profile.counts()
+    return Benchmark(
+        key=comparability_key({**env.fields, **key_fields}),
+        key_fields=key_fields,
+        exit_status=0,
+        warnings=_warnings(ended.report["meter"], cost),
+        counts=counts,
+        score=Score(model=settings.model.name, value=settings.model.score(counts)),
+        runs=(Run(layout=0, counts=counts),),
+        processes=(ProcessCost(executable=served.executable, counts=counts),),
+        processes_exact=not _starts_processes(ended.report["meter"]),
+        objects=identity.objects,
+        wall_ms=ended.report["wall_ms"],
+        seal=seal,
+        profile=cost.profile,
+        **common,
+    )
+
+
+# Markers that say how pytest treats a test, not what it is.
+_NO_TAGS = frozenset(
+    (
+        *("anyio", "asyncio", "benchmark", "codspeed_benchmark", "filterwarnings"),
+        *("parametrize", "skip", "skipif", "usefixtures", "xfail"),
+    )
+)
+
+
+def _interpreting(item: pytest.Item, settings: Settings) -> dict[str, str]:
+    """Return what made the code of tests what was executed: Python, and what pytest made of their asserts."""
+    fields = {"python": platform.python_version()}
+    if optimize := settings.request.values.get("PYTHONOPTIMIZE"):
+        fields["optimize"] = optimize
+    if (asserts := str(item.config.getoption("assertmode", "rewrite"))) != "rewrite":
+        fields["asserts"] = asserts
+    if not uses_fixture(item):
+        fields["pytest"] = pytest.__version__
+    return fields
+
+
+def _parameters(item: pytest.Item) -> dict[str, str]:
+    callspec = getattr(item, "callspec", None)
+    if callspec is None:
+        return {}
+    simple = {
+        name: value for name, value in callspec.params.items() if isinstance(value, str | int | float | bool | None)
+    }
+    return {storable(name): storable(_shown(value)) for name, value in sorted(simple.items())}
+
+
+def _shown(value: object) -> str:
+    try:
+        return str(value)[:_LONGEST_VALUE]
+    except ValueError:  # Python refuses thousands of digits
+        return "a very large number"
+
+
+_LONGEST_VALUE = 200
+
+# Of the instructions; less than that comes of the interpreter's attempts to specialise, and of lists that move.
+_WORTH_TELLING = Fraction(1, 1000)
+
+
+def _warnings(meter: Mapping[str, Any], cost: Cost) -> tuple[str, ...]:
+    found: list[str] = []
+    least, most = (choose(call.Ir for call in cost.calls) for choose in (min, max))
+    if not meter["settled"] and most - least > most * _WORTH_TELLING:
+        found.append(
+            f"did not settle: its last {len(cost.calls)} calls took {least:,} to {most:,} instructions, and the middle one "
+            "counts, as in each run; code that keeps something from call to call does so, and a setup of benchmark.pedantic "
+            "can undo that"
+        )
+    if _starts_processes(meter):
+        found.append("it starts processes, and what these do is not counted")
+    return tuple(found)
+
+
+def _starts_processes(meter: Mapping[str, Any]) -> bool:
+    """Tell whether Callgrind wrote a part in the middle of a call, as it does before a fork."""
+    return any(len(call["body"][0]) > 1 for call in meter["calls"])
+
+
+def storable(text: str) -> str:
+    """Return a text as result files have it: bytes of names that are no UTF-8 as escapes."""
+    return text.encode("utf-8", "backslashreplace").decode()

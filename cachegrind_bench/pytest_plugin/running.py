@@ -1,0 +1,212 @@
+"""Has benchmarks run in measured processes, and hands what becomes of them to pytest as it comes.
+
+One thread per lane waits for its process; the main thread looks at the lanes' folders, and it alone calls hooks.
+"""
+
+from __future__ import annotations
+
+import shutil
+import sys
+import time
+from collections import Counter
+from contextlib import ExitStack
+from datetime import UTC, datetime
+from itertools import pairwise
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+from cachegrind_bench.errors import MeasurementError
+from cachegrind_bench.hermetic.environment import held_back
+from cachegrind_bench.hermetic.scratch import scratch
+from cachegrind_bench.measure.session import SCRATCH_BASE
+from cachegrind_bench.pytest_plugin.exchange import Exchange, put_order, take_report
+from cachegrind_bench.pytest_plugin.forking import FIRST
+from cachegrind_bench.pytest_plugin.handover import file_orders, root_orders
+from cachegrind_bench.pytest_plugin.harness import BATCHES
+from cachegrind_bench.pytest_plugin.lanes import Lanes, Place, warm_up
+from cachegrind_bench.pytest_plugin.limits import TimeLimit
+from cachegrind_bench.pytest_plugin.results import Ended, read_costs, result_of
+from cachegrind_bench.pytest_plugin.showing import show_bytes
+from cachegrind_bench.pytest_plugin.telling import ending, failure_text, tell
+
+if TYPE_CHECKING:
+    from collections.abc import Sequence
+
+    import pytest
+
+    from cachegrind_bench.measure.session import Laboratory
+    from cachegrind_bench.model.result import Result
+    from cachegrind_bench.pytest_plugin.options import Settings
+
+_LOOK_S = 0.05
+FIRST_SLOT = 500  # of the folder in which orders and reports are
+_KEPT_BYTES = 1 << 16
+
+
+def run(session: pytest.Session, settings: Settings, laboratory: Laboratory) -> Result:
+    """Measure the session's items, in as many lanes as wanted. MeasurementError where nothing can be measured."""
+    items = list(session.items)
+    twice = [name for name, count in Counter(item.nodeid for item in items).items() if count > 1]
+    if twice:
+        raise MeasurementError(
+            f"two benchmarks have one id: {twice[0]}", hint="give them names of their own, or name each file once"
+        )
+    created_at = datetime.now(UTC).strftime("%Y-%m-%dT%H:%M:%SZ")
+    said = bytearray()
+
+    def echo(chunk: bytes) -> None:
+        said.extend(chunk)
+        del said[: max(0, len(said) - _KEPT_BYTES)]
+        if session.config.option.capture == "no":
+            show_bytes(sys.stderr, chunk)
+            sys.stderr.flush()
+
+    with ExitStack() as stack:
+        folder = stack.enter_context(scratch(SCRATCH_BASE, first=FIRST_SLOT)).path
+        limit = TimeLimit(settings.timeout_ms)
+        lanes = lanes_of(session, items, settings, folder, limit)
+        rehearsal = Lane(session, Exchange(str(folder / "all")), items, limit)
+        for lane in (rehearsal, *lanes):
+            lane.order(settings.warm_up, BATCHES)
+            lane.held_back = held_back(settings.environ, settings.request)
+        stack.enter_context(limit)
+        place = Place(cwd=session.config.invocation_params.dir, environ=settings.environ, request=settings.request)
+        warm_up(laboratory, place, rehearsal.exchange, limit.watching)
+        at_work = Lanes(
+            laboratory,
+            place,
+            [lane.exchange for lane in lanes],
+            echo=echo,
+            read=lambda number, out, _trampolines: read_costs(lanes[number].all_reports(), out, settings.model),
+            watch=limit.watching,
+        )
+        with at_work:
+            at_work.start()
+            _watch(session, lanes, at_work, said)
+        at_work.raise_unforeseen()
+        ended = [ended for lane, future in zip(lanes, at_work.futures, strict=True) for ended in lane.ended(future)]
+        by_id = {one.item.nodeid: one for one in ended}
+        ordered = [by_id[item.nodeid] for item in items if item.nodeid in by_id]
+        return result_of(ordered, settings, laboratory, place, created_at)
+
+
+def lanes_of(
+    session: pytest.Session, items: Sequence[pytest.Item], settings: Settings, folder: Path, limit: TimeLimit
+) -> list[Lane]:
+    """Split the items into lanes of about the same length: those of a file stay together as far as that goes."""
+    count = max(1, min(settings.jobs, len(items)))
+    edges = [len(items) * number // count for number in range(count + 1)]
+    return [
+        Lane(session, Exchange(str(folder / f"{number:03}")), items[start:end], limit)
+        for number, (start, end) in enumerate(pairwise(edges))
+    ]
+
+
+def _watch(session: pytest.Session, lanes: Sequence[Lane], at_work: Lanes[Any], said: bytearray) -> None:
+    while True:
+        done = [future.done() for future in at_work.futures]  # before the look: what comes after it is seen then
+        for lane, over in zip(lanes, done, strict=True):
+            lane.look(at_work.futures[lanes.index(lane)] if over else None, said)
+        if session.shouldfail or session.shouldstop:
+            for lane in lanes:
+                Path(lane.exchange.stop).touch()
+        if all(done):
+            return
+        time.sleep(_LOOK_S)
+
+
+class Lane:
+    """The items of one measured process, by files, and what became of them so far."""
+
+    def __init__(
+        self, session: pytest.Session, exchange: Exchange, items: Sequence[pytest.Item], limit: TimeLimit
+    ) -> None:
+        self._session, self.exchange, self.items, self._limit = session, exchange, items, limit
+        self.held_back: Sequence[str] = ()
+        files: dict[Path, list[pytest.Item]] = {}
+        for item in items:
+            files.setdefault(item.path, []).append(item)
+        self._files = files
+        self._items = {
+            (number, index): item
+            for number, own in enumerate(files.values(), FIRST)
+            for index, item in enumerate(own, FIRST)
+        }
+        self._waiting = dict(self._items)
+        self.reports: dict[str, Any] = {}
+
+    def order(self, warm_up: int, batches: tuple[int, ...]) -> None:
+        """Write the orders."""
+        config, exchange = self._session.config, self.exchange
+        shutil.rmtree(exchange.path, ignore_errors=True)
+        Path(exchange.path).mkdir()
+        put_order(exchange.root, root_orders(config, warm_up, batches))
+        for number, path in enumerate(self._files, FIRST):
+            put_order(exchange.file(number), file_orders(config, str(path)))
+        for (number, index), item in self._waiting.items():
+            put_order(exchange.benchmark(number, index), item.nodeid)
+
+    def look(self, future: Any, said: bytearray) -> None:
+        """Tell pytest what has come since the last time; with a `future`, that is all that comes."""
+        for (number, index), item in list(self._waiting.items()):
+            if self._session.shouldfail or self._session.shouldstop:
+                return  # what ended since the failure that stopped the run is as if it had not begun
+            found = take_report(self.exchange.report(number, index))
+            if found is None and not Path(self.exchange.trouble(number)).exists() and future is None:
+                return  # they come in their order
+            if found is None:  # or did it come just before what says that nothing more comes?
+                found = take_report(self.exchange.report(number, index)) or self._lost(number, future, said)
+            del self._waiting[number, index]
+            if found is None:
+                continue
+            self._add_why(found, number, index)
+            self.reports[item.nodeid] = found
+            tell(item, found, self.held_back)
+
+    def _add_why(self, found: dict[str, Any], number: int, index: int) -> None:
+        if "status" in found and (why := self._limit.why(self.exchange, number, index)):
+            found["died"] = why
+
+    def why_nothing(self, item: pytest.Item, future: Any) -> str:
+        """Return in words why there is nothing of a benchmark that nobody was told of."""
+        place = next(place for place, own in self._items.items() if own is item)
+        found = take_report(self.exchange.report(*place)) or self._lost(place[0], future, bytearray())
+        if found is not None:
+            self._add_why(found, *place)
+        text = failure_text(found) if found is not None else None
+        return text.removeprefix("cg-bench: ") if text else "its test failed in the run that is for it"
+
+    def _lost(self, number: int, future: Any, said: bytearray) -> dict[str, Any] | None:
+        """Return what is told of a benchmark that nothing came of; None if it was not to begin any more."""
+        if Path(self.exchange.stop).exists():
+            return None
+        trouble = take_report(self.exchange.trouble(number))
+        late = self._limit.why(self.exchange, number) or self._limit.why(self.exchange, -1)
+        if late is not None:
+            text = f"what comes before the benchmarks {late}"
+        elif trouble is not None:
+            text = trouble.get("text") or f"the process of its file {ending(trouble)}"
+        else:
+            error = future.exception() if future is not None else None
+            text = "\n".join(str(part) for part in (error, getattr(error, "hint", None)) if part)
+            text = text or f"the measured process ended early; it said:\n{said.decode('utf-8', 'backslashreplace')}"
+        return {"reports": [], "died": None, "trouble": text}
+
+    def all_reports(self) -> dict[str, Any]:
+        """Return all reports that there are, whether or not they were told of yet; any thread may ask."""
+        found = {
+            item.nodeid: take_report(self.exchange.report(number, index))
+            for (number, index), item in self._items.items()
+        }
+        return {nodeid: report for nodeid, report in found.items() if report is not None}
+
+    def ended(self, future: Any) -> list[Ended]:
+        """Return what became of the benchmarks that were begun."""
+        error = future.exception()
+        served = None if error is not None else future.result()
+        failure = None if error is None else f"the measured process failed: {error}"
+        return [
+            Ended(item=item, report=self.reports[item.nodeid], served=served, failure=failure)
+            for item in self._items.values()
+            if item.nodeid in self.reports
+        ]

@@ -1,0 +1,117 @@
+"""The measured process: imports what all tests need, then forks for each file of tests, and there for each benchmark.
+
+Runs inside of Valgrind, uncounted for the most part. Before a fork nothing is done that depends on which files and
+benchmarks were chosen, nor on what became of those before: so counts do not depend on it either.
+"""
+
+from __future__ import annotations
+
+import importlib.metadata
+import os
+import sys
+import traceback
+from contextlib import suppress
+from typing import Any
+
+import pytest
+from _pytest.assertion import install_importhook
+from _pytest.config import (
+    _iter_rewritable_modules,  # pyright: ignore[reportPrivateUsage]
+    get_config,
+)
+
+import cachegrind_bench
+from cachegrind_bench.pytest_plugin.exchange import Exchange, put_current, put_report, take_order
+from cachegrind_bench.pytest_plugin.forking import NoMoreError, fork_for_each
+from cachegrind_bench.pytest_plugin.harness import Meter
+from cachegrind_bench.pytest_plugin.real import Real
+from cachegrind_bench.pytest_plugin.towards import import_without_listing
+from cachegrind_bench.pytest_plugin.written import last_log
+from cachegrind_bench.region.requests import Requests
+
+
+def main() -> None:
+    """Serve the orders in the folder argv[1]; out files are in argv[2]."""
+    exchange, out = Exchange(sys.argv[1]), sys.argv[2]
+    orders: dict[str, Any] = take_order(exchange.root)
+    import_without_listing()  # before anything is imported along the project's path
+    sys.path[:] = orders["sys_path"]
+    _import_plugins(orders["blocked"], autoload=orders["autoload"])
+    _stop_pytests_clock()
+    meter = Meter(Requests(), out, orders["warm_up"], orders["batches"])
+    at_work(exchange)
+    sys.stdout.flush()
+    sys.stderr.flush()
+    fork_for_each(
+        lambda number: _file(exchange, number, meter),
+        lambda number, pid, status: _bury(exchange.trouble(number), how_it_ended(pid, status, out)),
+    )
+    put_current(exchange.current, 0, -1, -1)  # nobody is at work any more
+
+
+def at_work(exchange: Exchange, number: int = -1, index: int = -1) -> None:
+    """Let it be known which process begins with which file, or benchmark: somebody may watch how long that takes."""
+    put_current(exchange.current, Real.getpid(), number, index)
+
+
+def how_it_ended(pid: int, status: int, out: str) -> dict[str, Any]:
+    """Return what waitpid says of a process, and where a signal killed it, what Valgrind said last."""
+    return {"status": status, "log": last_log(out, pid) if os.WIFSIGNALED(status) else ""}
+
+
+def order(path: str) -> Any:
+    """Read an order. NoMoreError if there is none."""
+    try:
+        return take_order(path)
+    except FileNotFoundError:
+        raise NoMoreError from None
+
+
+def _file(exchange: Exchange, number: int, meter: Meter) -> None:
+    from cachegrind_bench.pytest_plugin.inner import run_file
+
+    orders = order(exchange.file(number))
+    at_work(exchange, number)
+    try:
+        text = run_file(exchange, number, meter, orders)
+    except BaseException as error:  # noqa: BLE001 - the process ends here, and this is how its file of tests is told
+        text = str(error) if isinstance(error, pytest.UsageError) else traceback.format_exc()
+    if text is not None:
+        put_report(exchange.trouble(number), {"text": text})
+
+
+def _bury(path: str, report: dict[str, Any]) -> None:
+    """Tell of a file whose process ended before it could, and remove what it made."""
+    from cachegrind_bench.pytest_plugin.inner import empty_folder
+
+    put_report(path, report)
+    empty_folder(os.environ["TMPDIR"])
+
+
+def _stop_pytests_clock() -> None:
+    """Let pytest's own timers read 0: what they read is on the heap, and would move what comes after it."""
+    import _pytest.timing
+
+    for name in ("time", "perf_counter"):
+        setattr(_pytest.timing, name, lambda: 0.0)
+
+
+def _import_plugins(blocked: list[str], *, autoload: bool) -> None:
+    """Import pytest and its plugins once, rewritten as pytest itself will want them."""
+    # Ours is here already, and pytest would warn that it comes too late to rewrite it.
+    cachegrind_bench.__doc__ = f"{cachegrind_bench.__doc__}\nPYTEST_DONT_REWRITE"
+    config = get_config()
+    importlib.import_module("cachegrind_bench.pytest_plugin.inner")
+    if not autoload:
+        return
+    hook = install_importhook(config)
+    try:
+        for found in importlib.metadata.distributions():
+            names = [point for point in found.entry_points if point.group == "pytest11" and point.name not in blocked]
+            if names:
+                hook.mark_rewrite(*_iter_rewritable_modules(str(file) for file in found.files or []))
+            for point in names:
+                with suppress(Exception):  # it is told again, and better, where the tests are collected
+                    point.load()
+    finally:
+        sys.meta_path.remove(hook)

@@ -1,0 +1,164 @@
+"""Lets pytest and Python see of folders only what they need: a new file beside the tests must not move counts.
+
+Both list folders, which executes code and takes memory for each entry. Replaces private functions of the two, until a
+benchmark is called; where a version has them no more, counts move with the entries of folders, and nothing else changes.
+"""
+
+from __future__ import annotations
+
+import importlib.metadata
+import mmap
+import os
+import stat
+import sys
+import threading
+from importlib.machinery import FileFinder
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+import _pytest.main
+import _pytest.python
+
+from cachegrind_bench.pytest_plugin.real import Real
+
+if TYPE_CHECKING:
+    from collections.abc import Callable
+
+
+# What was replaced: where, its name, and what it was.
+_REPLACED: list[tuple[Any, str, Any]] = []
+
+
+def look_only_towards(file: str) -> None:
+    """From now on, pytest sees of each folder above this file only what leads to it."""
+    path = Path(os.path.abspath(file))
+    ways = {str(parent): child.name for child, parent in zip((path, *path.parents), path.parents, strict=False)}
+    for module in (_pytest.main, _pytest.python):  # they have it since pytest 8.0
+        _replace(module, "scandir", lambda whole: _narrow(whole, ways))
+
+
+def import_without_listing() -> None:
+    """From now on, Python looks for each module that it imports, instead of once listing a folder with all that is in it."""
+    _replace(FileFinder, "_fill_cache", lambda _whole: _list_nothing)
+    _replace(getattr(importlib.metadata, "FastPath", None), "children", _distributions)
+
+
+def give_back() -> None:
+    """Let all be as it was: what is measured may import, and look for distributions, and that is to cost what it costs.
+
+    Nothing is listed here: who imports from a folder lists it then.
+    """
+    if not _REPLACED:
+        return
+    while _REPLACED:
+        owner, name, whole = _REPLACED.pop()
+        setattr(owner, name, whole)
+    for finder in list(sys.path_importer_cache.values()):
+        if isinstance(finder, FileFinder):
+            own: Any = finder
+            own._path_cache = set()  # noqa: SLF001
+            own._path_mtime = -1  # noqa: SLF001 - as after importlib.invalidate_caches
+
+
+def _replace(owner: Any, name: str, made: Callable[[Any], Any]) -> None:
+    whole = getattr(owner, name, None)
+    if whole is not None:
+        _REPLACED.append((owner, name, whole))
+        setattr(owner, name, made(whole))
+
+
+def _distributions(whole: Callable[[Any], Any]) -> Callable[[Any], Any]:
+    """Let importlib.metadata get those entries of a folder only that may be distributions, read by a process of its own."""
+
+    def children(path: Any) -> Any:
+        folder = path.root or "."
+        # A file system that a test has put in the place of the real one has no other processes; nor are threads for forks.
+        if os.listdir is not Real.listdir or threading.active_count() > 1 or not os.path.isdir(folder):
+            return whole(path)
+        try:
+            return _listed_elsewhere(folder)
+        except OSError:
+            return whole(path)
+
+    return children
+
+
+def _listed_elsewhere(folder: str) -> list[str]:
+    """Return the names of what may be distributions in this folder, in their order; OSError if they cannot be had."""
+    with mmap.mmap(-1, _MOST_BYTES) as shared:
+        pid = Real.fork()
+        if not pid:
+            status = 1
+            try:
+                names = sorted(name for name in Real.listdir(folder) if name.lower().endswith(_DISTRIBUTIONS))
+                data = b"\0".join(map(os.fsencode, names))
+                shared[_LENGTH : _LENGTH + len(data)] = data
+                shared[:_LENGTH] = len(data).to_bytes(_LENGTH, "little")
+                status = 0
+            finally:
+                Real.leave(status)
+        if Real.waitpid(pid, 0)[1]:
+            raise OSError(f"{folder} could not be listed")
+        # In one piece: a heap knows in which ones something came.
+        data = shared[_LENGTH : _LENGTH + int.from_bytes(shared[:_LENGTH], "little")]
+    return [os.fsdecode(name) for name in data.split(b"\0") if name]
+
+
+_MOST_BYTES, _LENGTH = 1 << 20, 4
+_DISTRIBUTIONS = (".dist-info", "egg-info", ".egg")
+
+
+def _list_nothing(finder: Any) -> None:
+    finder._path_cache = _Everything()  # noqa: SLF001
+
+
+class _Everything(frozenset[str]):
+    """Names of a folder's entries: each may be there, and a look at the file itself tells."""
+
+    __slots__ = ()
+
+    def __contains__(self, name: object) -> bool:
+        return True
+
+
+def _narrow(whole: Callable[..., Any], ways: dict[str, str]) -> Callable[..., Any]:
+    def scandir(path: Any, sort_key: Callable[[Any], Any] = _by_name) -> Any:
+        name = ways.get(str(path))
+        if name is None:
+            return whole(path, sort_key)
+        found = (_Entry(str(path), name) for name in {name, "__init__.py"})
+        return sorted((entry for entry in found if os.path.lexists(entry.path)), key=sort_key)
+
+    return scandir
+
+
+class _Entry:
+    """An entry of a folder as os.scandir has it, without looking at the others."""
+
+    def __init__(self, folder: str, name: str) -> None:
+        self.name, self.path = name, os.path.join(folder, name)
+
+    def __fspath__(self) -> str:
+        return self.path
+
+    def is_dir(self, *, follow_symlinks: bool = True) -> bool:
+        return stat.S_ISDIR(self._mode(follow_symlinks=follow_symlinks))
+
+    def is_file(self, *, follow_symlinks: bool = True) -> bool:
+        return stat.S_ISREG(self._mode(follow_symlinks=follow_symlinks))
+
+    def is_symlink(self) -> bool:
+        return stat.S_ISLNK(self._mode(follow_symlinks=False))
+
+    def stat(self, *, follow_symlinks: bool = True) -> os.stat_result:
+        return os.stat(self.path, follow_symlinks=follow_symlinks)
+
+    def _mode(self, *, follow_symlinks: bool) -> int:
+        try:
+            return os.stat(self.path, follow_symlinks=follow_symlinks).st_mode
+        except FileNotFoundError:  # a link that leads nowhere
+            return 0
+
+
+def _by_name(entry: Any) -> Any:
+    return entry.name

@@ -1,0 +1,124 @@
+"""How the pytest that was called looks after its measured processes; none is started here."""
+
+from __future__ import annotations
+
+import os
+from concurrent.futures import Future
+from threading import Event
+from typing import TYPE_CHECKING, Any, cast
+
+import pytest
+
+from cachegrind_bench.hermetic.scratch import scratch
+from cachegrind_bench.measure.session import default_cpu
+from cachegrind_bench.pytest_plugin import running, written
+from cachegrind_bench.pytest_plugin.exchange import Exchange, put_report, take_report
+from cachegrind_bench.pytest_plugin.forking import FIRST
+from cachegrind_bench.pytest_plugin.lanes import Lanes
+from cachegrind_bench.pytest_plugin.limits import TimeLimit
+from cachegrind_bench.pytest_plugin.running import Lane
+
+if TYPE_CHECKING:
+    from pathlib import Path
+
+
+@pytest.fixture
+def lanes(monkeypatch: pytest.MonkeyPatch) -> Lanes[Any]:
+    monkeypatch.setattr(os, "sched_getaffinity", lambda _pid: {0, 1, 2, 3})
+    return Lanes(
+        cast("Any", None),
+        cast("Any", None),
+        [Exchange("/none")],
+        echo=lambda _: None,
+        read=lambda _number, _out, _maps: {},
+    )
+
+
+def test_lanes_take_the_cpu_that_is_free_beside_other_runs_and_never_one_cpu_twice(lanes: Lanes[Any]) -> None:
+    with lanes:
+        assert [lanes._cpu(wanted) for wanted in (2, 2, 1, 3)] == [2, 3, 1, 0]
+
+
+def test_what_interrupts_the_start_of_lanes_ends_those_that_have_begun(
+    lanes: Lanes[Any], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    begun, ended = Event(), Event()
+
+    def serve(*_: object) -> Any:
+        begun.set()
+        while True:
+            try:
+                lanes._cancel.check()
+            except KeyboardInterrupt:
+                ended.set()
+                raise
+
+    monkeypatch.setattr(lanes, "_serve", serve)
+    with pytest.raises(KeyboardInterrupt), lanes:  # noqa: PT012 - what comes while they start
+        lanes.start()
+        begun.wait()
+        raise KeyboardInterrupt
+    assert ended.is_set()
+
+
+def test_two_runs_of_one_lane_each_measure_on_different_cpus(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
+    monkeypatch.setattr(os, "sched_getaffinity", lambda _pid: {0, 1})
+    with (
+        scratch(tmp_path, first=running.FIRST_SLOT),
+        scratch(tmp_path) as first,
+        scratch(tmp_path, first=running.FIRST_SLOT),
+        scratch(tmp_path) as second,
+    ):
+        cpus = {default_cpu(first.slot), default_cpu(second.slot)}
+    assert cpus == {0, 1}
+
+
+def test_a_report_that_comes_while_its_lane_ends_is_not_lost(
+    pytester: pytest.Pytester, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    item = pytester.getitem("def test_late(): pass", "test_late")
+    item.session.shouldstop = False
+    lane = Lane(item.session, Exchange(str(pytester.path / "000")), [item], TimeLimit(None))
+    lane.order(10, (2,))
+    report = {"reports": [], "died": "came late"}
+    told: list[Any] = []
+
+    def take_late(path: str) -> Any:
+        found = take_report(path)
+        if path == lane.exchange.report(FIRST, FIRST) and found is None:
+            put_report(path, report)
+        return found
+
+    monkeypatch.setattr(running, "take_report", take_late)
+    monkeypatch.setattr(running, "tell", lambda _item, found, _held_back: told.append(found))
+    done: Future[None] = Future()
+    done.set_result(None)
+    lane.look(done, bytearray())
+    assert told == [report]
+
+
+def test_a_profile_that_is_missing_says_why(pytester: pytest.Pytester) -> None:
+    items = pytester.getitems("def test_failed(): pass\ndef test_killed(): pass\ndef test_late(): pass")
+    limit = TimeLimit(1000)
+    lane = Lane(items[0].session, Exchange(str(pytester.path / "000")), items, limit)
+    lane.order(10, (2,))
+    put_report(lane.exchange.report(FIRST, FIRST), {"reports": []})
+    for index in (FIRST + 1, FIRST + 2):
+        put_report(lane.exchange.report(FIRST, index), {"reports": [], "status": 9, "log": ""})
+    limit._ended[lane.exchange.path, FIRST, FIRST + 2] = 1.0
+    done: Future[None] = Future()
+    done.set_result(None)
+    failed, killed, late = [lane.why_nothing(item, done) for item in items]
+    assert failed == "its test failed in the run that is for it"
+    assert killed == "the process of this benchmark was killed by SIGKILL"
+    assert late.startswith("this benchmark took longer than 1 s under Valgrind, and was ended: raise")
+
+
+def test_what_is_kept_of_a_process_is_not_lost_to_the_next_one_of_its_number(tmp_path: Path) -> None:
+    for name in ("out.7.1", "out.7.2", "out.77.1"):
+        (tmp_path / name).write_text(name)
+    record = {"pid": 7, "calls": [{"empty": ([2], [1]), "body": ([3, 4], [1])}]}
+    written.keep(str(tmp_path), record, "10000.10000")
+    assert record["name"] == "10000.10000"
+    written.forget(str(tmp_path), 7)
+    assert sorted(path.name for path in tmp_path.iterdir()) == ["kept.out.10000.10000.2", "out.77.1"]

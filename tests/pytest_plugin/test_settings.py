@@ -1,0 +1,107 @@
+"""Options go before the environment, which goes before the project's configuration."""
+
+from __future__ import annotations
+
+import os
+import subprocess
+import sys
+from typing import TYPE_CHECKING
+
+import pytest
+
+from cachegrind_bench.errors import UsageError
+from cachegrind_bench.pytest_plugin.comparing import gates_of
+from cachegrind_bench.pytest_plugin.options import settings
+
+if TYPE_CHECKING:
+    from cachegrind_bench.pytest_plugin.options import Settings
+
+_TOML = """
+model = "ir"
+I1 = "65536,8,64"
+threshold = "3%"
+env = ["CONFIGURED=1"]
+"""
+
+
+@pytest.fixture
+def project(pytester: pytest.Pytester) -> pytest.Pytester:
+    """Return a project with a configuration of its own."""
+    pytester.makeini("[pytest]\n")
+    (pytester.path / "cg-bench.toml").write_text(_TOML)
+    return pytester
+
+
+def _settings(project: pytest.Pytester, *options: str) -> Settings:
+    return settings(project.parseconfig(*options))
+
+
+def test_the_environment_beats_the_configuration(project: pytest.Pytester, monkeypatch: pytest.MonkeyPatch) -> None:
+    configured = _settings(project)
+    assert (configured.model.name, configured.valgrind) == ("ir", None)
+    for name, value in {
+        "MODEL": "l1+5ll+35ram",
+        "VALGRIND": "/said",
+        "I1": "16384,4,64",
+        "D1": "8192,2,64",
+        "LL": "1048576,16,64",
+        "THRESHOLD": "0.5% json*=2%",
+        "ENV": "NAME=1 OTHER",
+    }.items():
+        monkeypatch.setenv(f"CG_BENCH_{name}", value)
+    said = _settings(project)
+    assert (said.model.name, said.valgrind) == ("l1+5ll+35ram", "/said")
+    assert str(said.geometry) == "I1=16384,4,64 D1=8192,2,64 LL=1048576,16,64"
+    assert said.request.values == {"CONFIGURED": "1", "NAME": "1"}
+    assert said.request.passed == ("OTHER",)
+    assert gates_of(said.defaults) != gates_of(configured.defaults)
+
+
+def test_an_option_beats_the_environment(project: pytest.Pytester, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("CG_BENCH_MODEL", "l1+5ll+35ram")
+    monkeypatch.setenv("CG_BENCH_VALGRIND", "/said")
+    monkeypatch.setenv("CG_BENCH_ENV", "SAID=1")
+    given = _settings(project, "--cg-bench-model=ir", "--cg-bench-valgrind=/given", "--cg-bench-env=GIVEN=1")
+    assert (given.model.name, given.valgrind) == ("ir", "/given")
+    assert given.request.values == {"CONFIGURED": "1", "GIVEN": "1"}
+
+
+@pytest.mark.parametrize("word", ["1", "true", "Yes", "ON"])
+def test_a_seal_is_required_in_any_of_the_usual_words(
+    word: str, project: pytest.Pytester, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    assert not _settings(project).require_sealed
+    monkeypatch.setenv("CG_BENCH_REQUIRE_SEALED", word)
+    assert _settings(project).require_sealed
+
+
+def test_a_word_that_is_no_truth_value_is_refused(project: pytest.Pytester, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("CG_BENCH_REQUIRE_SEALED", "maybe")
+    with pytest.raises(UsageError, match="CG_BENCH_REQUIRE_SEALED"):
+        _settings(project)
+
+
+def test_what_pytest_reads_of_the_environment_is_passed_on(
+    project: pytest.Pytester, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setenv("PYTEST_PLUGINS", "")
+    assert _settings(project).request.passed == ("PYTEST_PLUGINS",)
+
+
+def test_python_is_as_optimised_as_here(project: pytest.Pytester) -> None:
+    code = (
+        "import pytest\n"
+        "from cachegrind_bench.pytest_plugin.options import settings\n"
+        "class Shown:\n"
+        "    def pytest_configure(self, config): print(settings(config).request.values)\n"
+        "pytest.main(['--collect-only', '-p', 'no:cacheprovider'], plugins=[Shown()])\n"
+    )
+    done = subprocess.run(
+        [sys.executable, "-OO", "-c", code],
+        cwd=project.path,
+        env={**os.environ, "PYTEST_PLUGINS": ""},
+        capture_output=True,
+        text=True,
+        check=False,
+    )
+    assert "'PYTHONOPTIMIZE': '2'" in done.stdout, done.stdout + done.stderr

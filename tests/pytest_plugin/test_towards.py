@@ -1,0 +1,123 @@
+"""What lies in the folders that Python imports from moves nothing on the heap, and what is measured has Python as it is."""
+
+from __future__ import annotations
+
+import subprocess
+import sys
+from typing import TYPE_CHECKING
+
+import pytest
+
+from tests.conftest import ROOT
+from tests.suites import VERSIONS, suite_python
+
+if TYPE_CHECKING:
+    from pathlib import Path
+
+# Where new objects of many sizes lie, after imports from the folder argv[1] and a look for distributions there.
+_ADDRESSES = """
+import importlib.metadata, importlib.util, sys
+from cachegrind_bench.pytest_plugin import towards
+if sys.argv[2] == "narrow":
+    towards.import_without_listing()
+sys.path.insert(0, sys.argv[1])
+import one
+assert importlib.util.find_spec("nowhere") is None
+assert importlib.metadata.version("Thing") == "1.5"
+if sys.argv[2] == "narrow":
+    towards.give_back()
+made = [bytes(size) for size in range(1, 1500, 9) for _ in range(4)]
+print([id(item) for item in made], id(object()), id([]), id({}))
+"""
+
+
+def _project(base: Path) -> Path:
+    folder = base / "folder"
+    (folder / "thing-1.5.dist-info").mkdir(parents=True)
+    (folder / "thing-1.5.dist-info" / "METADATA").write_text("Metadata-Version: 2.1\nName: thing\nVersion: 1.5\n")
+    (folder / "one.py").write_text("")
+    return folder
+
+
+def _addresses(python: Path, folder: Path, how: str) -> str:
+    # Without what the kernel places at random, and with one hash seed, one Python is like the other.
+    argv = ["setarch", "-R", str(python), "-c", _ADDRESSES, str(folder), how]
+    env = {"PYTHONHASHSEED": "0", "PYTHONDONTWRITEBYTECODE": "1", "PYTHONPATH": str(ROOT), "PATH": "/usr/bin:/bin"}
+    done = subprocess.run(argv, cwd=folder.parent, env=env, capture_output=True, text=True, check=False)
+    assert done.returncode == 0, done.stderr
+    return done.stdout
+
+
+@pytest.mark.parametrize("version", VERSIONS)
+def test_a_new_file_in_a_folder_that_python_imports_from_moves_nothing(version: str, tmp_path: Path) -> None:
+    python, folder = suite_python(version), _project(tmp_path)
+    before, as_ever = (_addresses(python, folder, how) for how in ("narrow", "plain"))
+    assert _addresses(python, folder, "narrow") == before
+    for number in range(40):
+        (folder / f"a_file_of_another_length_{number}.txt").write_text("")
+    assert _addresses(python, folder, "narrow") == before
+    assert _addresses(python, folder, "plain") != as_ever  # it is told where something moves
+
+
+_MEASURED = """
+import importlib, importlib.metadata, os, sys, threading
+from importlib.machinery import FileFinder
+import _pytest.main, _pytest.python
+def now():
+    return FileFinder._fill_cache, importlib.metadata.FastPath.children, _pytest.main.scandir, _pytest.python.scandir
+before = now()
+from cachegrind_bench.pytest_plugin import towards
+from cachegrind_bench.pytest_plugin.between import Between
+towards.import_without_listing()
+towards.look_only_towards(sys.argv[1] + "/one.py")
+assert not set(before) & set(now())
+sys.path.insert(0, sys.argv[1])
+import one
+finder = sys.path_importer_cache[sys.argv[1]]
+assert "anything" in finder._path_cache
+Between()
+assert now() == before
+assert not finder._path_cache
+def forbidden(): raise AssertionError
+os.fork = towards.Real.fork = forbidden
+importlib.metadata.FastPath.__new__.cache_clear()
+assert importlib.metadata.version("thing") == "1.5"
+open(sys.argv[1] + "/two.py", "w").close()
+import two
+assert {"one.py", "two.py"} <= finder._path_cache
+"""
+
+
+def test_what_is_measured_has_python_as_it_is(tmp_path: Path) -> None:
+    folder = _project(tmp_path)
+    env = {"PYTHONPATH": str(ROOT), "PYTHONDONTWRITEBYTECODE": "1"}
+    argv = [sys.executable, "-c", _MEASURED, str(folder)]
+    done = subprocess.run(argv, env=env, capture_output=True, text=True, check=False)
+    assert done.returncode == 0, done.stderr
+
+
+_LISTED = """
+import importlib.metadata, os, sys
+from cachegrind_bench.pytest_plugin import towards
+towards.import_without_listing()
+towards.{broken}
+def forbidden(*_): raise AssertionError
+os.fork = os.pipe = os.waitpid = forbidden
+sys.path.insert(0, sys.argv[1])
+print(importlib.metadata.version("thing"))
+"""
+
+
+@pytest.mark.parametrize(
+    "broken",
+    [
+        pytest.param("_LENGTH", id="whole"),
+        pytest.param("_MOST_BYTES = 5", id="too long"),
+        pytest.param("Real.fork = lambda: towards.os.kill(0, 99)", id="no process"),
+        pytest.param("Real.listdir = len", id="replaced"),
+    ],
+)
+def test_distributions_are_found_whatever_comes_of_the_other_process(broken: str, tmp_path: Path) -> None:
+    argv = [sys.executable, "-c", _LISTED.format(broken=broken), str(_project(tmp_path))]
+    done = subprocess.run(argv, env={"PYTHONPATH": str(ROOT)}, capture_output=True, text=True, check=False)
+    assert (done.returncode, done.stdout) == (0, "1.5\n"), done.stderr

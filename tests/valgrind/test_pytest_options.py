@@ -1,0 +1,91 @@
+"""Options that were given, those that cannot be handed over, -s, and files that are new, each measured."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+import pytest
+
+from tests.suites import VERSIONS, suite_python
+from tests.valgrind.measuring import measure
+
+if TYPE_CHECKING:
+    from pathlib import Path
+
+_CONFTEST = """
+import enum
+
+class Size(enum.Enum):
+    SMALL = 1
+    LARGE = 100
+
+def pytest_addoption(parser):
+    parser.addoption("--size", type=lambda text: Size[text], default=Size.SMALL)
+"""
+_SUITE = """
+import logging
+
+def test_size(benchmark, request):
+    print("h\\u00e9llo from inside")
+    size = request.config.getoption("size", None)
+    assert size is None or size.name == "SMALL"
+    benchmark(int)
+
+def test_logs(benchmark):
+    logging.getLogger().warning("kept in a log")
+    benchmark(int)
+    print("said once")
+    assert not "this"
+"""
+
+
+@pytest.mark.slow
+def test_an_option_of_another_folder_does_no_harm_and_s_shows_output_on_any_terminal(tmp_path: Path) -> None:
+    folder = tmp_path / "{tmp}"
+    for name, text in (("a/conftest.py", _CONFTEST), ("a/test_a.py", _SUITE), ("b/test_b.py", _SUITE)):
+        (folder / name).parent.mkdir(parents=True, exist_ok=True)
+        (folder / name).write_text(text)
+    (folder / "pytest.ini").write_text("[pytest]\n")
+    ascii_only = {"PYTHONIOENCODING": "ascii"}
+    plain = measure(folder, "a", "b", "-s", env=ascii_only)
+    assert "2 failed, 2 passed" in plain.said
+    assert plain.said.count("h\\xe9llo from inside") == 2
+    assert plain.said.count("said once\n") == 2
+    assert "kept in a log" in plain.said
+    assert "could not be handed over" not in plain.said
+    given = measure(folder, "a", "b", "--size=LARGE", "-k", "size")
+    assert "1 failed, 1 passed" in given.said  # which is a's, as it got what was given
+    assert (
+        "the value of --size could not be handed over to the benchmarks of b/test_b.py, which see its default "
+        "(ModuleNotFoundError: No module named 'conftest')"
+    ) in given.said
+    assert given.said.count("could not be handed over") == 1
+
+
+_IMPORTS = """
+import importlib.metadata
+
+def test_print(benchmark): benchmark(print, "hello")
+
+def test_after_imports(benchmark):
+    import other
+    importlib.metadata.version("pytest")
+    benchmark(lambda: [str(number) * 20 for number in range(300)])
+"""
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("version", VERSIONS)
+def test_a_new_file_where_python_imports_from_moves_no_count(version: str, tmp_path: Path) -> None:
+    folder = tmp_path / "project"
+    folder.mkdir()
+    for name, text in (("pytest.ini", "[pytest]\n"), ("other.py", ""), ("test_it.py", _IMPORTS)):
+        (folder / name).write_text(text)
+    first = measure(folder, python=suite_python(version))
+    assert first.status == 0, first.said
+    for number in range(3):
+        (folder / f"new_file_{number}").touch()
+    again = measure(folder, python=suite_python(version))
+    assert {name: item["counts"] for name, item in again.found.items()} == {
+        name: item["counts"] for name, item in first.found.items()
+    }

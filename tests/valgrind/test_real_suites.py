@@ -1,0 +1,57 @@
+"""Twenty functions of real suites, unmodified: the same counts in every run, order, selection and number of jobs."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Any
+
+import pytest
+
+from tests.suites import TWENTY, VERSIONS, Suites, suite_python
+
+if TYPE_CHECKING:
+    from collections.abc import Mapping
+    from pathlib import Path
+
+ALONE = (TWENTY[4], TWENTY[11], TWENTY[19])
+
+
+def counts(found: Mapping[str, Any]) -> dict[str, dict[str, int]]:
+    return {name: benchmark["counts"] for name, benchmark in found.items()}
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("version", VERSIONS)
+def test_counts_are_the_same_in_any_order_together_and_alone(version: str, tmp_path: Path) -> None:
+    suites = Suites.copy(suite_python(version), tmp_path)
+    first = suites.measure()
+    assert set(first) == set(TWENTY)
+    assert min(benchmark["counts"]["Ir"] for benchmark in first.values()) > 10_000
+    assert {benchmark["key_fields"]["measured"] for benchmark in first.values()} == {"pytest/1"}
+    keys = {name: benchmark["key"] for name, benchmark in first.items()}
+    reversed_by_two = suites.measure("--cg-bench-jobs=2", names=TWENTY[::-1])
+    assert counts(reversed_by_two) == counts(first)
+    again = suites.measure("--cg-bench-jobs=2")
+    assert counts(again) == counts(first)
+    assert {name: benchmark["key"] for name, benchmark in again.items()} == keys
+    for name in ALONE:
+        assert counts(suites.measure(names=[name])) == {name: first[name]["counts"]}
+
+
+@pytest.mark.slow
+def test_every_valgrind_counts_the_same_instructions(valgrind_versions: Mapping[str, Path], tmp_path: Path) -> None:
+    suites = Suites.copy(suite_python("3.11"), tmp_path)
+    found = {
+        version: counts(suites.measure("--cg-bench-jobs=2", f"--cg-bench-valgrind={path}"))
+        for version, path in valgrind_versions.items()
+    }
+    assert found["installed"] == found["3.24"]
+    for name in TWENTY:
+        # 3.16 shows programs another processor, for which libc chooses other functions.
+        assert found["3.16"][name]["Ir"] == pytest.approx(found["installed"][name]["Ir"], rel=5e-3)
+
+
+def test_without_the_flag_they_run_as_plain_tests(tmp_path: Path) -> None:
+    suites = Suites.copy(suite_python("3.11"), tmp_path)
+    done = suites.pytest("-p", "no:benchmark", "-p", "no:codspeed", "-q", names=TWENTY[7:16])
+    assert done.returncode == 0, done.stdout + done.stderr
+    assert "9 passed" in done.stdout
