@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING
 from cachegrind_bench._version import __version__
 from cachegrind_bench.ci.event import SHA
 from cachegrind_bench.cli.ci_job import command_words
-from cachegrind_bench.model.result import SealState
+from cachegrind_bench.model.result import SealState, is_pytests
 from cachegrind_bench.render.comparison.markdown import fold
 from cachegrind_bench.render.markdown import escape
 from cachegrind_bench.render.names import plain, shortened
@@ -44,7 +44,10 @@ def again(event: Event, comparison: Comparison, text: str | None, identity: str 
     Of a suite that `builds`, the commands are known that do. Else the job has built it, or installed it, and who does it again
     has to do so, too.
     """
-    words = _words(text, identity)
+    if is_pytests(comparison.candidate):
+        builds, words, tool, into, beside = False, "", "pytest --cg-bench", "--cg-bench-output=", "../"
+    else:
+        words, tool, into, beside = _words(text, identity), "cg-bench run", "-o ", ""
     base, commit = comparison.base.commit, comparison.candidate.commit
     head = (
         event.pull.head_sha if event.pull else event.run.head_sha if event.run else commit.sha if commit else event.sha
@@ -59,14 +62,14 @@ def again(event: Event, comparison: Comparison, text: str | None, identity: str 
         lines.append(f"cg-bench ab {base.sha[:12]} {head[:12]}")
     elif base is not None and known:
         lines.append(f"git checkout {base.sha[:12]}  # then build or install it, and:")
-        lines.append(f"cg-bench run -o base.json{words}")
+        lines.append(f"{tool} {into}{beside}base.json{words}")
         lines.append(f"git checkout {head[:12]}  # then build or install it, and:")
-        lines.append(f"cg-bench run -o candidate.json{words}")
-        lines.append("cg-bench diff base.json candidate.json")
+        lines.append(f"{tool} {into}{beside}candidate.json{words}")
+        lines.append(f"cg-bench diff {beside}base.json {beside}candidate.json")
     else:
         if SHA.fullmatch(head):
             lines.append(f"git checkout {head[:12]}{'' if builds else '  # then build or install it, and:'}")
-        lines.append(f"cg-bench run{words}")
+        lines.append(f"{tool}{words}")
     if any(len(line) > _LONGEST_COMMAND for line in lines):  # cut short, a command would be another one
         lines = ["# the command is too long to be shown: see the workflow"]
     code = "\n".join(line.replace("`", "'").replace("\n", " ") for line in lines)

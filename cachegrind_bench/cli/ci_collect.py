@@ -89,6 +89,7 @@ def _merged(files: Mapping[str, bytes]) -> tuple[bytes, int]:
     for file in opened:
         for benchmark in file.result.benchmarks:
             file.profile(benchmark.id)  # now, as an error of who sent it; later it would be ours
+            file.python(benchmark.id)
     if not any(file.result.benchmarks for file in opened):  # of many parts, some may be empty
         raise FileFormatError("a result without benchmarks", path=opened[0].name)
     whole = b"".join(merged_bytes(opened)) if len(files) > 1 else next(iter(files.values()))

@@ -181,7 +181,11 @@ def _base(event: Event, result: Result, place: Path, stack: ExitStack, *, baseli
 def _bytes(file: ResultFile, wanted: Callable[[str], bool]) -> bytes:
     from cachegrind_bench.model.codec import encode
 
-    whole = (replace(item, profile=file.profile(item.id)) for item in file.result.benchmarks if wanted(item.id))
+    whole = (
+        replace(item, profile=file.profile(item.id), python=file.python(item.id))
+        for item in file.result.benchmarks
+        if wanted(item.id)
+    )
     return encode(replace(file.result, benchmarks=tuple(whole)))
 
 

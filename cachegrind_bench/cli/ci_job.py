@@ -42,7 +42,8 @@ _TOKENS = ("CG_BENCH_TOKEN", "GITHUB_TOKEN", "GH_TOKEN")
 _INPUTS = frozenset(
     f"CG_BENCH_{name}"
     for name in (
-        *("MODE", "COMMAND", "CONFIG", "ID", "SHARD", "JOBS", "INDEX", "FOLDER", "BASE", "HOLD", "RUN", "ARTIFACT"),
+        *("MODE", "COMMAND", "RESULT", "CONFIG", "ID", "SHARD", "JOBS"),
+        *("INDEX", "FOLDER", "BASE", "HOLD", "RUN", "ARTIFACT"),
         *("THRESHOLD", "METRIC", "BASELINE", "REQUIRE_BASELINE", "FAIL_ON", "COMMENT", "STORE", "ISSUES"),
     )
 )

@@ -4,15 +4,18 @@ from __future__ import annotations
 
 import os
 import shlex
+import shutil
 from pathlib import Path
 
 import click
 
 from cachegrind_bench.ci.artifact import BASE, RESULT
 from cachegrind_bench.cli import output
-from cachegrind_bench.cli.ci_job import command_words, data, folder_option, own_command, unheard
+from cachegrind_bench.cli.ci_job import command_words, data, folder_option, own_command, say, unheard
+from cachegrind_bench.cli.inputs import open_result_file
 from cachegrind_bench.config.command import shell_sign
 from cachegrind_bench.errors import MeasurementError, UsageError
+from cachegrind_bench.vcs.revisions import Repository
 
 _ENDED_WELL = (0, MeasurementError.exit_code)  # 4: some benchmarks failed, which the result tells
 _COMPARED = (0, 1, 3, MeasurementError.exit_code)
@@ -24,12 +27,18 @@ _COMPARED = (0, 1, 3, MeasurementError.exit_code)
 Examples:
   cg-bench ci measure --folder "$FOLDER"
   cg-bench ci measure --folder "$FOLDER" --command './build/parser data.txt' --id parser
+  cg-bench ci measure --folder "$FOLDER" --result "$RUNNER_TEMP/cg-bench.json"
 """,
 )
 @click.option(
     "--command", "text", metavar="TEXT", help="The command to measure. [default: the suite of the configuration]"
 )
 @click.option("--id", "identity", metavar="TEXT", help="Name of the command's benchmark.")
+@click.option(
+    "--result",
+    metavar="FILE",
+    help="Measure nothing: take this result, as 'pytest --cg-bench --cg-bench-output' makes it.",
+)
 @click.option("--shard", metavar="K/N", help="Measure the K-th of N parts of the suite.")
 @click.option("-j", "--jobs", metavar="N", help="Measured at once. [default: all CPUs]")
 @click.option("--base", metavar="COMMIT", help="Measure this commit too, and compare with it.")
@@ -39,8 +48,13 @@ def command(text: str | None, folder: str, **options: str | None) -> None:
 
     Benchmarks that fail are in the result, and do not end the job here: they are reported first.
     """
-    words = _words(text, options["identity"], options["shard"], options["jobs"])
     place, base = data(folder), options["base"]
+    if options["result"]:
+        others = {"command": text, "id": options["identity"], "shard": options["shard"], "jobs": options["jobs"]}
+        others["baseline: ab"] = base
+        _take(options["result"], place / RESULT, [name for name, value in others.items() if value])
+        return
+    words = _words(text, options["identity"], options["shard"], options["jobs"])
     if not base:
         _run(["run", "-o", str(place / RESULT), *words], _ENDED_WELL, [place / RESULT])
         return
@@ -51,6 +65,25 @@ def command(text: str | None, folder: str, **options: str | None) -> None:
     _run(["ab", "--keep", str(kept), base, *words], _COMPARED, list(sides))
     for side, name in zip(sides, (RESULT, BASE), strict=True):
         os.replace(side, place / name)
+
+
+def _take(path: str, place: Path, others: list[str]) -> None:
+    """Copy a result that an earlier step made. UsageError if it cannot be read, or there are inputs for measuring."""
+    if others:
+        raise UsageError(
+            f"result and {others[0]} exclude each other",
+            hint="what made the result has measured; leave out one of the two",
+        )
+    with open_result_file(path) as opened:
+        count, commit = len(opened.result.benchmarks), opened.result.commit
+    head = Repository(cwd=Path.cwd(), environ=dict(os.environ)).commit("HEAD")
+    if commit is not None and head is not None and commit.sha != head:
+        raise UsageError(
+            f"{path} is of commit {commit.sha[:12]}, and {head[:12]} is checked out",
+            hint="measure in this job, after checkout",
+        )
+    shutil.copyfile(path, place)
+    say(f"taken from {path}: {count} benchmark(s)")
 
 
 def _words(text: str | None, identity: str | None, shard: str | None, jobs: str | None) -> list[str]:

@@ -55,10 +55,11 @@ def _told(base: Side, why: str) -> Side:
 
 
 def _joined(stored: Benchmark, base: ResultFile, source: ResultFile) -> Benchmark:
-    """Return a benchmark of the base with its profile; from the source only if that is the very same measurement."""
-    profile = base.profile(stored.id)
+    """Return a benchmark of the base with its profiles; from the source only if that is the very same measurement."""
+    profile, python = base.profile(stored.id), base.python(stored.id)
     same = (item for item in source.result.benchmarks if item.id == stored.id)
     other = next(same, None)
-    if profile is None and other is not None and (other.key, other.counts) == (stored.key, stored.counts):
-        profile = source.profile(stored.id)
-    return replace(stored, profile=profile)
+    if other is not None and (other.key, other.counts) == (stored.key, stored.counts):
+        profile = profile or source.profile(stored.id)
+        python = python or source.python(stored.id)
+    return replace(stored, profile=profile, python=python)

@@ -9,6 +9,7 @@ import pytest
 
 from cachegrind_bench.model.codec import decode, encode
 from tests.cli.ci.job import BASE, SLOWER, Job, base_run, noted, one, run, unescaped
+from tests.unit.pythons import python_profile
 from tests.unit.samples import failed_benchmark
 
 if TYPE_CHECKING:
@@ -189,6 +190,14 @@ def test_a_base_may_be_a_file(job: Job) -> None:
     (job.root / "kept.json").write_bytes(encode(base_run()))
     job.pull_request().has(SLOWER).compared("--baseline", "file:kept.json")
     assert (job.outputs["verdict"], job.outputs["baseline-sha"]) == ("regression", BASE)
+
+
+def test_the_base_is_left_with_the_python_functions_it_has(job: Job) -> None:
+    python = python_profile({"parse:3": (1, 900_000)})
+    (job.root / "kept.json").write_bytes(encode(base_run(one(python=python))))
+    job.pull_request().has(SLOWER).compared("--baseline", "file:kept.json")
+    (kept,) = decode((job.folder / "artifact" / "base.json").read_bytes(), "x").benchmarks
+    assert (kept.python, kept.profile) == (python, one().profile)
 
 
 @pytest.mark.parametrize("name", ["result.json", "base.json"])

@@ -139,6 +139,8 @@ def altered(**changes: object) -> bytes:
         altered(benchmarks__0__counts__Ir=True),
         altered(benchmarks__0__counts__Ir=None),
         altered(benchmarks__0__profile__functions__0__2=1_100_000.0),
+        altered(benchmarks__0__python={"total": 1, "cut": False, "functions": [[0, 0, 1]], "paths": [[0, 0, 1, 2]]}),
+        altered(benchmarks__0__python={"total": 1, "cut": False, "functions": [[99, 0, 1]], "paths": []}),
         altered(benchmarks__0__id=7),
         altered(benchmarks__0__id="\udc80"),
         altered(commit__sha=None),
