@@ -1,7 +1,8 @@
 """Lets pytest and Python see of folders only what they need: a new file beside the tests must not move counts.
 
-Both list folders, which executes code and takes memory for each entry. Replaces private functions of the two, until a
-benchmark is called; where a version has them no more, counts move with the entries of folders, and nothing else changes.
+Both list folders, which executes code and takes memory for each entry; and Python lists one again when it was changed
+meanwhile, if only for a moment. Replaces private functions of the two, until a benchmark is called; where a version has
+them no more, counts move with the entries of folders, and nothing else changes.
 """
 
 from __future__ import annotations
@@ -40,7 +41,8 @@ def look_only_towards(file: str) -> None:
 def import_without_listing() -> None:
     """From now on, Python looks for each module that it imports, instead of once listing a folder with all that is in it."""
     _replace(FileFinder, "_fill_cache", lambda _whole: _list_nothing)
-    _replace(getattr(importlib.metadata, "FastPath", None), "children", _distributions)
+    for name, made in {"children": _distributions, "mtime": lambda _whole: property(_at_no_time)}.items():
+        _replace(getattr(importlib.metadata, "FastPath", None), name, made)
 
 
 def give_back() -> None:
@@ -56,6 +58,7 @@ def give_back() -> None:
     for finder in list(sys.path_importer_cache.values()):
         if isinstance(finder, FileFinder):
             own: Any = finder
+            own.__class__ = FileFinder
             own._path_cache = set()  # noqa: SLF001
             own._path_mtime = -1  # noqa: SLF001 - as after importlib.invalidate_caches
 
@@ -108,8 +111,36 @@ _MOST_BYTES, _LENGTH = 1 << 20, 4
 _DISTRIBUTIONS = (".dist-info", "egg-info", ".egg")
 
 
+def _at_no_time(_path: Any) -> float:
+    """Return when a folder was changed last, as far as this matters here: what was found in it is not looked for again."""
+    return 0.0
+
+
 def _list_nothing(finder: Any) -> None:
     finder._path_cache = _Everything()  # noqa: SLF001
+    finder.__class__ = _Unlisted
+
+
+class _Unlisted(FileFinder):
+    """Looks for modules in a folder without having listed it, so that it is nothing to it when the folder changes."""
+
+    @property
+    def _path_mtime(self) -> Any:
+        return _WHENEVER
+
+    @_path_mtime.setter
+    def _path_mtime(self, when: object) -> None:
+        pass
+
+
+class _Whenever:
+    """When a folder was changed last: there is no other time."""
+
+    def __ne__(self, other: object) -> bool:
+        return False
+
+
+_WHENEVER = _Whenever()
 
 
 class _Everything(frozenset[str]):

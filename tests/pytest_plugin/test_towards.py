@@ -12,18 +12,21 @@ from tests.conftest import ROOT
 from tests.suites import VERSIONS, suite_python
 
 if TYPE_CHECKING:
+    from collections.abc import Sequence
     from pathlib import Path
 
 # Where new objects of many sizes lie, after imports from the folder argv[1] and a look for distributions there.
 _ADDRESSES = """
-import importlib.metadata, importlib.util, sys
+import importlib.metadata, importlib.util, os, sys
 from cachegrind_bench.pytest_plugin import towards
 if sys.argv[2] == "narrow":
     towards.import_without_listing()
 sys.path.insert(0, sys.argv[1])
 import one
-assert importlib.util.find_spec("nowhere") is None
-assert importlib.metadata.version("Thing") == "1.5"
+for day in map(int, sys.argv[3:]):
+    os.utime(sys.argv[1], (day * 86400, day * 86400))
+    assert importlib.util.find_spec("nowhere") is None
+    assert importlib.metadata.version("Thing") == "1.5"
 if sys.argv[2] == "narrow":
     towards.give_back()
 made = [bytes(size) for size in range(1, 1500, 9) for _ in range(4)]
@@ -39,9 +42,9 @@ def _project(base: Path) -> Path:
     return folder
 
 
-def _addresses(python: Path, folder: Path, how: str) -> str:
+def _addresses(python: Path, folder: Path, how: str, days: Sequence[int] = (20000, 20000, 20000)) -> str:
     # Without what the kernel places at random, and with one hash seed, one Python is like the other.
-    argv = ["setarch", "-R", str(python), "-c", _ADDRESSES, str(folder), how]
+    argv = ["setarch", "-R", str(python), "-c", _ADDRESSES, str(folder), how, *map(str, days)]
     env = {"PYTHONHASHSEED": "0", "PYTHONDONTWRITEBYTECODE": "1", "PYTHONPATH": str(ROOT), "PATH": "/usr/bin:/bin"}
     done = subprocess.run(argv, cwd=folder.parent, env=env, capture_output=True, text=True, check=False)
     assert done.returncode == 0, done.stderr
@@ -57,6 +60,15 @@ def test_a_new_file_in_a_folder_that_python_imports_from_moves_nothing(version: 
         (folder / f"a_file_of_another_length_{number}.txt").write_text("")
     assert _addresses(python, folder, "narrow") == before
     assert _addresses(python, folder, "plain") != as_ever  # it is told where something moves
+
+
+@pytest.mark.parametrize("version", VERSIONS)
+def test_a_folder_that_changes_meanwhile_moves_nothing(version: str, tmp_path: Path) -> None:
+    python, folder = suite_python(version), _project(tmp_path)
+    before, as_ever = (_addresses(python, folder, how) for how in ("narrow", "plain"))
+    for days in ((20000, 20001, 20001), (20000, 20000, 20001), (20000, 20001, 20000)):
+        assert _addresses(python, folder, "narrow", days) == before
+    assert _addresses(python, folder, "plain", days) != as_ever  # it is told where something moves
 
 
 _MEASURED = """
