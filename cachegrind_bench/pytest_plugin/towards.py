@@ -41,8 +41,11 @@ def look_only_towards(file: str) -> None:
 def import_without_listing() -> None:
     """From now on, Python looks for each module that it imports, instead of once listing a folder with all that is in it."""
     _replace(FileFinder, "_fill_cache", lambda _whole: _list_nothing)
-    for name, made in {"children": _distributions, "mtime": lambda _whole: property(_at_no_time)}.items():
-        _replace(getattr(importlib.metadata, "FastPath", None), name, made)
+    for finder in _finders():
+        _list_nothing(finder)
+    searched = getattr(importlib.metadata, "FastPath", None)
+    _replace(searched, "children", _distributions)
+    _replace(searched, "mtime", _never_changed)
 
 
 def give_back() -> None:
@@ -55,15 +58,17 @@ def give_back() -> None:
     while _REPLACED:
         owner, name, whole = _REPLACED.pop()
         setattr(owner, name, whole)
-    for finder in list(sys.path_importer_cache.values()):
-        if isinstance(finder, FileFinder):
-            own: Any = finder
-            own.__class__ = FileFinder
-            own._path_cache = set()  # noqa: SLF001
-            own._path_mtime = -1  # noqa: SLF001 - as after importlib.invalidate_caches
+    for finder in _finders():
+        finder.__class__ = FileFinder
+        finder._path_cache = set()  # noqa: SLF001
+        finder._path_mtime = -1  # noqa: SLF001 - as after importlib.invalidate_caches
 
 
-def _replace(owner: Any, name: str, made: Callable[[Any], Any]) -> None:
+def _finders() -> list[Any]:
+    return [finder for finder in sys.path_importer_cache.values() if isinstance(finder, FileFinder)]
+
+
+def _replace(owner: Any, name: str, made: Callable[[Any], object]) -> None:
     whole = getattr(owner, name, None)
     if whole is not None:
         _REPLACED.append((owner, name, whole))
@@ -111,9 +116,9 @@ _MOST_BYTES, _LENGTH = 1 << 20, 4
 _DISTRIBUTIONS = (".dist-info", "egg-info", ".egg")
 
 
-def _at_no_time(_path: Any) -> float:
+def _never_changed(_whole: Any) -> property:
     """Return when a folder was changed last, as far as this matters here: what was found in it is not looked for again."""
-    return 0.0
+    return property(lambda _path: 0.0)
 
 
 def _list_nothing(finder: Any) -> None:
