@@ -21,6 +21,7 @@ from cachegrind_bench import process
 from cachegrind_bench.errors import MeasurementError
 from cachegrind_bench.hermetic.images import Image
 from cachegrind_bench.hermetic.opened import Recording, recording
+from cachegrind_bench.hermetic.pids import steady_numbers
 from cachegrind_bench.hermetic.supervisor import Clock
 from cachegrind_bench.interruption import Cancel, cancellation, held
 
@@ -98,6 +99,7 @@ def launch(invocation: Invocation, scratch: Scratch, *, echo: Callable[[bytes], 
         report_in, report_out = os.pipe()
         stack.callback(os.close, report_in)
         argv = [sys.executable, "-I", "-S", "-X", "utf8", "-c", _CODE, str(report_out), str(scratch.lock)]
+        steady_numbers()
         with held():
             child = stack.enter_context(process.start(argv, env=None, pass_fds=(report_out, scratch.lock)))
         os.close(report_out)
