@@ -26,7 +26,7 @@ space := $(empty) $(empty)
 PURE_LIST := $(subst $(space),$(comma),$(strip $(PURE)))
 
 .DEFAULT_GOAL := help
-.PHONY: help demo test coverage lint format clean
+.PHONY: help demo test coverage covered lint format clean
 
 help: ## show this list
 	@sed -n 's/^\([a-z]*\):.*## /\1\t/p' Makefile | expand -t 12
@@ -41,8 +41,10 @@ test: ## install what is missing, then run every test
 
 coverage: ## the tests without Valgrind; fails where the pure layers are not covered
 	@scripts/setup.sh test
-	$(PYTHON) -m coverage erase
 	$(PYTHON) -m pytest -n auto -m "not valgrind" --cov --cov-report= $(PYTEST_ARGS)
+	@$(MAKE) --no-print-directory covered
+
+covered: ## what the last tests with --cov covered of the pure layers; fails where that is too little
 	$(PYTHON) -m coverage report --include='$(PURE_LIST)' --fail-under=$(PURE_PERCENT)
 	$(PYTHON) -m coverage json --quiet --include='$(PURE_LIST)' -o .coverage.json
 	$(PYTHON) scripts/branch_coverage.py .coverage.json $(PURE_PERCENT)
