@@ -95,11 +95,11 @@ def launch(invocation: Invocation, scratch: Scratch, *, echo: Callable[[bytes], 
 
     When this process is interrupted or killed, the launcher ends the program with all its descendants.
     """
+    steady_numbers()
     with ExitStack() as stack:
         report_in, report_out = os.pipe()
         stack.callback(os.close, report_in)
         argv = [sys.executable, "-I", "-S", "-X", "utf8", "-c", _CODE, str(report_out), str(scratch.lock)]
-        steady_numbers()
         with held():
             child = stack.enter_context(process.start(argv, env=None, pass_fds=(report_out, scratch.lock)))
         os.close(report_out)

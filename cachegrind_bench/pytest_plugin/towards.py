@@ -8,11 +8,9 @@ them no more, counts move with the entries of folders, and nothing else changes.
 from __future__ import annotations
 
 import importlib.metadata
-import mmap
 import os
 import stat
 import sys
-import threading
 from importlib.machinery import FileFinder
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -20,7 +18,7 @@ from typing import TYPE_CHECKING, Any
 import _pytest.main
 import _pytest.python
 
-from cachegrind_bench.pytest_plugin.real import Real
+from cachegrind_bench.pytest_plugin import distributions
 
 if TYPE_CHECKING:
     from collections.abc import Callable
@@ -44,8 +42,8 @@ def import_without_listing() -> None:
     for finder in _finders():
         _list_nothing(finder)
     searched = getattr(importlib.metadata, "FastPath", None)
-    _replace(searched, "children", _distributions)
-    _replace(searched, "mtime", _never_changed)
+    _replace(searched, "children", distributions.children)
+    _replace(searched, "mtime", distributions.mtime)
 
 
 def give_back() -> None:
@@ -59,13 +57,13 @@ def give_back() -> None:
         owner, name, whole = _REPLACED.pop()
         setattr(owner, name, whole)
     for finder in _finders():
-        finder.__class__ = FileFinder
-        finder._path_cache = set()  # noqa: SLF001
+        if type(finder) is _Unlisted:
+            finder.__class__ = FileFinder
         finder._path_mtime = -1  # noqa: SLF001 - as after importlib.invalidate_caches
 
 
 def _finders() -> list[Any]:
-    return [finder for finder in sys.path_importer_cache.values() if isinstance(finder, FileFinder)]
+    return [finder for finder in list(sys.path_importer_cache.values()) if isinstance(finder, FileFinder)]
 
 
 def _replace(owner: Any, name: str, made: Callable[[Any], object]) -> None:
@@ -75,55 +73,10 @@ def _replace(owner: Any, name: str, made: Callable[[Any], object]) -> None:
         setattr(owner, name, made(whole))
 
 
-def _distributions(whole: Callable[[Any], Any]) -> Callable[[Any], Any]:
-    """Let importlib.metadata get those entries of a folder only that may be distributions, read by a process of its own."""
-
-    def children(path: Any) -> Any:
-        folder = path.root or "."
-        # A file system that a test has put in the place of the real one has no other processes; nor are threads for forks.
-        if os.listdir is not Real.listdir or threading.active_count() > 1 or not os.path.isdir(folder):
-            return whole(path)
-        try:
-            return _listed_elsewhere(folder)
-        except OSError:
-            return whole(path)
-
-    return children
-
-
-def _listed_elsewhere(folder: str) -> list[str]:
-    """Return the names of what may be distributions in this folder, in their order; OSError if they cannot be had."""
-    with mmap.mmap(-1, _MOST_BYTES) as shared:
-        pid = Real.fork()
-        if not pid:
-            status = 1
-            try:
-                names = sorted(name for name in Real.listdir(folder) if name.lower().endswith(_DISTRIBUTIONS))
-                data = b"\0".join(map(os.fsencode, names))
-                shared[_LENGTH : _LENGTH + len(data)] = data
-                shared[:_LENGTH] = len(data).to_bytes(_LENGTH, "little")
-                status = 0
-            finally:
-                Real.leave(status)
-        if Real.waitpid(pid, 0)[1]:
-            raise OSError(f"{folder} could not be listed")
-        # In one piece: a heap knows in which ones something came.
-        data = shared[_LENGTH : _LENGTH + int.from_bytes(shared[:_LENGTH], "little")]
-    return [os.fsdecode(name) for name in data.split(b"\0") if name]
-
-
-_MOST_BYTES, _LENGTH = 1 << 20, 4
-_DISTRIBUTIONS = (".dist-info", "egg-info", ".egg")
-
-
-def _never_changed(_whole: Any) -> property:
-    """Return when a folder was changed last, as far as this matters here: what was found in it is not looked for again."""
-    return property(lambda _path: 0.0)
-
-
 def _list_nothing(finder: Any) -> None:
     finder._path_cache = _Everything()  # noqa: SLF001
-    finder.__class__ = _Unlisted
+    if type(finder) is FileFinder:  # what is derived from it has ways of its own
+        finder.__class__ = _Unlisted
 
 
 class _Unlisted(FileFinder):

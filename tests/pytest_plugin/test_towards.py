@@ -78,7 +78,8 @@ import _pytest.main, _pytest.python
 def now():
     return FileFinder._fill_cache, importlib.metadata.FastPath.children, _pytest.main.scandir, _pytest.python.scandir
 before = now()
-from cachegrind_bench.pytest_plugin import towards
+from zipimport import zipimporter
+from cachegrind_bench.pytest_plugin import distributions, towards
 from cachegrind_bench.pytest_plugin.between import Between
 towards.import_without_listing()
 towards.look_only_towards(sys.argv[1] + "/one.py")
@@ -89,9 +90,9 @@ finder = sys.path_importer_cache[sys.argv[1]]
 assert "anything" in finder._path_cache
 Between()
 assert now() == before
-assert not finder._path_cache
+assert {type(finder) for finder in sys.path_importer_cache.values()} <= {FileFinder, type(None), zipimporter}
 def forbidden(): raise AssertionError
-os.fork = towards.Real.fork = forbidden
+os.fork = distributions.Real.fork = forbidden
 importlib.metadata.FastPath.__new__.cache_clear()
 assert importlib.metadata.version("thing") == "1.5"
 open(sys.argv[1] + "/two.py", "w").close()
@@ -108,11 +109,58 @@ def test_what_is_measured_has_python_as_it_is(tmp_path: Path) -> None:
     assert done.returncode == 0, done.stderr
 
 
-_LISTED = """
+_DERIVED = """
+import sys
+from importlib.machinery import FileFinder, SourceFileLoader
+from cachegrind_bench.pytest_plugin import towards
+class Derived(FileFinder):
+    __slots__ = ("asked",)
+    def find_spec(self, name, target=None):
+        self.asked = name
+        return super().find_spec(name, target)
+finder = sys.path_importer_cache[sys.argv[1]] = Derived(sys.argv[1], (SourceFileLoader, [".py"]))
+sys.path.insert(0, sys.argv[1])
+towards.import_without_listing()
+import one
+assert finder.asked == "one"
+open(sys.argv[1] + "/two.py", "w").close()
+import two
+towards.give_back()
+open(sys.argv[1] + "/three.py", "w").close()
+import three
+assert (type(finder), finder.asked) == (Derived, "three")
+"""
+
+
+def test_a_finder_of_the_projects_own_stays_what_it_is(tmp_path: Path) -> None:
+    env = {"PYTHONPATH": str(ROOT), "PYTHONDONTWRITEBYTECODE": "1"}
+    argv = [sys.executable, "-c", _DERIVED, str(_project(tmp_path))]
+    done = subprocess.run(argv, env=env, capture_output=True, text=True, check=False)
+    assert done.returncode == 0, done.stderr
+
+
+_MEANWHILE = """
 import importlib.metadata, os, sys
 from cachegrind_bench.pytest_plugin import towards
+sys.path.insert(0, sys.argv[1])
 towards.import_without_listing()
-towards.{broken}
+assert importlib.metadata.version("thing") == "1.5"
+os.rename(sys.argv[1] + "/thing-1.5.dist-info", sys.argv[1] + "/other-1.5.dist-info")
+print(importlib.metadata.version("other"))
+"""
+
+
+def test_a_distribution_that_comes_meanwhile_is_found(tmp_path: Path) -> None:
+    argv = [sys.executable, "-c", _MEANWHILE, str(_project(tmp_path))]
+    done = subprocess.run(argv, env={"PYTHONPATH": str(ROOT)}, capture_output=True, text=True, check=False)
+    assert (done.returncode, done.stdout) == (0, "1.5\n"), done.stderr
+
+
+_LISTED = """
+import importlib.metadata, os, sys
+from cachegrind_bench.pytest_plugin import distributions, towards
+towards.import_without_listing()
+distributions.{broken}
 def forbidden(*_): raise AssertionError
 os.fork = os.pipe = os.waitpid = forbidden
 sys.path.insert(0, sys.argv[1])
@@ -125,7 +173,7 @@ print(importlib.metadata.version("thing"))
     [
         pytest.param("_LENGTH", id="whole"),
         pytest.param("_MOST_BYTES = 5", id="too long"),
-        pytest.param("Real.fork = lambda: towards.os.kill(0, 99)", id="no process"),
+        pytest.param("Real.fork = lambda: os.kill(0, 99)", id="no process"),
         pytest.param("Real.listdir = len", id="replaced"),
     ],
 )

@@ -2,9 +2,12 @@
 
 from __future__ import annotations
 
+import threading
+
 import pytest
 
 from cachegrind_bench.hermetic import pids
+from cachegrind_bench.interruption import Cancel
 
 SMALL, USUAL = 32_768, 4_194_304
 
@@ -30,28 +33,42 @@ def test_numbers_are_steady_where_digits_stay_as_many(number: int, limit: int, *
 
 @pytest.mark.parametrize(
     ("first", "limit", "last"),
-    [(500, "32768", 10_000), (20_000, "32768", 20_000), (31_500, "32768", 10_000), (98_001, "4194304", 100_000)],
+    [(500, SMALL, 10_000), (20_000, SMALL, 20_000), (31_500, SMALL, 10_000), (98_001, USUAL, 100_000)],
 )
 def test_numbers_that_are_not_steady_are_used_up(
-    monkeypatch: pytest.MonkeyPatch, first: int, limit: str, last: int
+    monkeypatch: pytest.MonkeyPatch, first: int, limit: int, last: int
 ) -> None:
     given = [first - 1]
 
-    def next_number() -> int:
-        given[0] = given[0] + 1 if given[0] + 1 < int(limit) else 300
+    def use_up(count: int) -> int:
+        for _ in range(count):
+            given[0] = given[0] + 1 if given[0] + 1 < limit else 300
         return given[0]
 
-    monkeypatch.setattr(pids, "_next_number", next_number)
-    monkeypatch.setattr(pids, "_limit", lambda: int(limit))
+    monkeypatch.setattr(pids, "_use_up", use_up)
+    monkeypatch.setattr(pids, "_limit", lambda: limit)
     pids.steady_numbers()
-    assert given == [last]
+    assert last <= given[0] < last + 50
+    before = given[0]
+    pids.steady_numbers()
+    assert given == [before + 1]
 
 
-def _fail() -> int:
+def test_an_interrupt_ends_it(monkeypatch: pytest.MonkeyPatch) -> None:
+    cancel = Cancel()
+    cancel.set()
+    monkeypatch.setattr(pids, "_use_up", lambda _count: 5)
+    monkeypatch.setattr(pids, "_limit", lambda: SMALL)
+    with cancel.under(), pytest.raises(KeyboardInterrupt):
+        pids.steady_numbers()
+    cancel.close()
+
+
+def _fail(*_: int) -> int:
     raise RuntimeError("can't start new thread")
 
 
-@pytest.mark.parametrize("name", ["_next_number", "_limit"])
+@pytest.mark.parametrize("name", ["_use_up", "_limit"])
 def test_where_that_is_not_possible_numbers_stay_as_they_are(monkeypatch: pytest.MonkeyPatch, name: str) -> None:
     monkeypatch.setattr(pids, name, _fail)
     pids.steady_numbers()
@@ -59,10 +76,24 @@ def test_where_that_is_not_possible_numbers_stay_as_they_are(monkeypatch: pytest
 
 def test_where_all_numbers_are_short_none_is_used_up(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(pids, "_limit", lambda: 10_000)
-    monkeypatch.setattr(pids, "_next_number", pytest.fail)
+    monkeypatch.setattr(pids, "_use_up", pytest.fail)
     pids.steady_numbers()
 
 
-def test_a_thread_takes_a_number() -> None:
-    one, other = pids._next_number(), pids._next_number()
+def test_threads_take_numbers() -> None:
+    one, other = pids._use_up(1), pids._use_up(3)
     assert 0 < one != other > 0
+
+
+def test_where_few_threads_may_be_started_these_take_numbers(monkeypatch: pytest.MonkeyPatch) -> None:
+    start, left = threading.Thread.start, iter(range(2))
+
+    def start_two(thread: threading.Thread) -> None:
+        if next(left, None) is None:
+            _fail()
+        start(thread)
+
+    monkeypatch.setattr(threading.Thread, "start", start_two)
+    assert pids._use_up(50) > 0
+    with pytest.raises(RuntimeError):
+        pids._use_up(50)
