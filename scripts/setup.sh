@@ -243,7 +243,7 @@ newer_python() {
 
 actions_tools() {
     if ! got=$(tests/tools/fetch-actions-tools .tools/actions 2>&1); then
-        say "no act and no actionlint, the tests of the action are skipped (${got:-fetch-actions-tools failed})"
+        say "not all of act and actionlint, tests of the action are skipped (${got:-fetch-actions-tools failed})"
     elif [ -n "$got" ]; then
         say "$got"
     fi

@@ -24,11 +24,11 @@ from typing import TYPE_CHECKING, Any
 if TYPE_CHECKING:
     from collections.abc import Iterator, Mapping, Sequence
 
-__all__ = ["Ran", "Step", "find_act", "problems", "run"]
+__all__ = ["Ran", "Step", "find", "problems", "run"]
 
 ROOT = Path(__file__).resolve().parent.parent
 STAND_INS = Path(__file__).resolve().parent / "actions"
-PROGRAM = ROOT / ".tools" / "actions" / "bin" / "act"
+TOOLS = ROOT / ".tools" / "actions"
 
 _RUNNERS = ("ubuntu-latest", "ubuntu-24.04", "ubuntu-22.04")
 # Nobody listens there: what does not lead to this machine fails at once.
@@ -91,13 +91,22 @@ class Ran:
     steps: tuple[Step, ...]
 
 
-def find_act() -> Path:
-    """Return the program, or end the test."""
-    if not PROGRAM.exists():
+def find(name: str) -> Path:
+    """Return act or actionlint, or end the test.
+
+    What those who hand it out refuse is no fault of this project: without it, its tests are skipped in CI as well.
+    """
+    program = TOOLS / "bin" / name
+    if not program.exists():
+        import pytest
+
         from tests.conftest import without
 
-        without("no act in .tools/actions (`tests/tools/fetch-actions-tools .tools/actions` says why)")
-    return PROGRAM
+        refused = TOOLS / f"{name}.refused"
+        if refused.exists():
+            pytest.skip(f"no {name}: {refused.read_text('utf-8').strip()}")
+        without(f"no {name} in .tools/actions (`tests/tools/fetch-actions-tools .tools/actions` says why)")
+    return program
 
 
 def run(
@@ -126,7 +135,7 @@ def run(
     `variables` are those of the repository (`vars`).
     What runs after `timeout` seconds is killed, and that is an error.
     """
-    act = find_act()
+    act = find("act")
     known = {f"{path.parent.parent.name}/{path.parent.name}": path.parent for path in STAND_INS.glob("*/*/action.yml")}
     known |= actions or {}
     if found := problems(workflow, known, repository):

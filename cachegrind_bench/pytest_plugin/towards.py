@@ -57,9 +57,10 @@ def give_back() -> None:
         owner, name, whole = _REPLACED.pop()
         setattr(owner, name, whole)
     for finder in _finders():
-        if type(finder) is _Unlisted:
+        kind: object = type(finder)
+        if kind is _Unlisted:
             finder.__class__ = FileFinder
-        finder._path_mtime = -1  # noqa: SLF001 - as after importlib.invalidate_caches
+        finder.invalidate_caches()
 
 
 def _finders() -> list[Any]:
@@ -75,7 +76,7 @@ def _replace(owner: Any, name: str, made: Callable[[Any], object]) -> None:
 
 def _list_nothing(finder: Any) -> None:
     finder._path_cache = _Everything()  # noqa: SLF001
-    if type(finder) is FileFinder:  # what is derived from it has ways of its own
+    if finder.__class__ is FileFinder:  # what is derived from it has ways of its own
         finder.__class__ = _Unlisted
 
 

@@ -54,7 +54,7 @@ def _python_of_jobs() -> tuple[int, int]:
 
 @pytest.fixture
 def project(tmp_path: Path, wheels: Path) -> Iterator[Project]:
-    act.find_act()
+    act.find("act")
     with github_stub.serve() as stub:
         stub.repository(NAME)
         made = Project(tmp_path, stub, wheels)

@@ -101,7 +101,7 @@ class Place:
 
 @pytest.fixture
 def place(tmp_path: Path) -> Place:
-    act.find_act()
+    act.find("act")
 
     def git(folder: Path, *words: str) -> str:
         identity = ["-c", "user.name=Tester", "-c", "user.email=tester@example.org", "-c", "commit.gpgSign=false"]

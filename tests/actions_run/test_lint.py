@@ -9,10 +9,9 @@ from pathlib import Path
 
 import pytest
 
-from tests.conftest import without
+from tests import act
 
 ROOT = Path(__file__).resolve().parents[2]
-ACTIONLINT = ROOT / ".tools" / "actions" / "bin" / "actionlint"
 ZIZMOR = Path(sys.executable).parent / "zizmor"
 GITHUB = sorted(
     path
@@ -28,9 +27,8 @@ def name(path: Path) -> str:
 
 @pytest.mark.parametrize("path", GITHUB, ids=name)
 def test_actionlint_has_nothing_to_say(path: Path) -> None:
-    if not ACTIONLINT.exists():
-        without("no actionlint in .tools/actions (scripts/setup.sh test says why)")
-    done = subprocess.run([str(ACTIONLINT), "-no-color", str(path)], capture_output=True, text=True, check=False)
+    actionlint = act.find("actionlint")
+    done = subprocess.run([str(actionlint), "-no-color", str(path)], capture_output=True, text=True, check=False)
     assert (done.returncode, done.stdout) == (0, "")
 
 
@@ -60,12 +58,11 @@ def test_a_workflow_begins_without_any_permission_and_tells_what_each_is_for(pat
 
 @pytest.mark.parametrize("page", ["README.md", "docs/ci-guide.md"])
 def test_the_workflow_in_the_text_is_one(page: str, tmp_path: Path) -> None:
-    if not ACTIONLINT.exists():
-        without("no actionlint in .tools/actions (scripts/setup.sh test says why)")
+    actionlint = act.find("actionlint")
     (block,) = re.findall(r"```yaml\n(on: .*?)```", (ROOT / page).read_text("utf-8"), re.DOTALL)
     workflow = tmp_path / "benchmarks.yml"
     workflow.write_text(block, encoding="utf-8")
-    done = subprocess.run([str(ACTIONLINT), "-no-color", str(workflow)], capture_output=True, text=True, check=False)
+    done = subprocess.run([str(actionlint), "-no-color", str(workflow)], capture_output=True, text=True, check=False)
     assert (done.returncode, done.stdout) == (0, "")
     # And does what the example does.
     example = (ROOT / "examples" / "workflows" / "pull-request.yml").read_text("utf-8")

@@ -90,7 +90,7 @@ def release(tree: Path, tag: str) -> tuple[act.Ran, list[str], list[str]]:
 
 
 def test_a_tag_is_built_checked_published_and_followed_by_the_actions_tag(tree: Path) -> None:
-    act.find_act()
+    act.find("act")
     ran, published, asked = release(tree, "v1.2.0")
     assert ran.jobs == {"build": "success", "publish": "success", "release": "success"}, ran.log[-4000:]
     assert published == ["cachegrind_bench-1.2.0-py3-none-any.whl", "cachegrind_bench-1.2.0.tar.gz"]
@@ -101,7 +101,7 @@ def test_a_tag_is_built_checked_published_and_followed_by_the_actions_tag(tree: 
 
 
 def test_a_tag_of_another_version_publishes_nothing(tree: Path) -> None:
-    act.find_act()
+    act.find("act")
     ran, published, asked = release(tree, "v1.3.0")
     assert ran.status != 0
     assert ran.jobs == {"build": "failure"}
