@@ -57,9 +57,9 @@ def give_back() -> None:
         owner, name, whole = _REPLACED.pop()
         setattr(owner, name, whole)
     for finder in _finders():
-        kind: object = type(finder)
-        if kind is _Unlisted:
-            finder.__class__ = FileFinder
+        if isinstance(finder, _Unlisted):
+            own: Any = finder
+            own.__class__ = FileFinder
         finder.invalidate_caches()
 
 
