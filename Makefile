@@ -4,7 +4,8 @@ PYTHON := .venv/bin/python
 # More for pytest: make test PYTEST_ARGS="tests/unit -x"
 PYTEST_ARGS ?=
 
-# The pure layers: values and text, no side effects. Their tests need no Valgrind and cover (nearly) every branch.
+# The pure layers: values and text, no side effects. Their tests need no Valgrind and cover (nearly) every branch: `make
+# coverage` tells from these alone, CI from all tests, which it runs once.
 PURE := \
   cachegrind_bench/model/*.py \
   cachegrind_bench/valgrind/outfile.py \

@@ -15,20 +15,23 @@ if TYPE_CHECKING:
     from collections.abc import Sequence
     from pathlib import Path
 
-# Where new objects of many sizes lie, after imports from the folder argv[1] and a look for distributions there.
+# Where new objects of many sizes lie, after imports from the folder argv[1] and a look for distributions there. It is
+# changed on the days argv[3:]; with "listed" Python has listed it before, as it has some folders when it starts.
 _ADDRESSES = """
 import importlib.metadata, importlib.util, os, sys
 from cachegrind_bench.pytest_plugin import towards
 if sys.argv[2] == "narrow":
     towards.import_without_listing()
 sys.path.insert(0, sys.argv[1])
+if sys.argv[2] == "listed":
+    assert importlib.util.find_spec("nowhere") is None
+    towards.import_without_listing()
 import one
 for day in map(int, sys.argv[3:]):
     os.utime(sys.argv[1], (day * 86400, day * 86400))
     assert importlib.util.find_spec("nowhere") is None
     assert importlib.metadata.version("Thing") == "1.5"
-if sys.argv[2] == "narrow":
-    towards.give_back()
+towards.give_back()
 made = [bytes(size) for size in range(1, 1500, 9) for _ in range(4)]
 print([id(item) for item in made], id(object()), id([]), id({}))
 """
@@ -65,9 +68,10 @@ def test_a_new_file_in_a_folder_that_python_imports_from_moves_nothing(version: 
 @pytest.mark.parametrize("version", VERSIONS)
 def test_a_folder_that_changes_meanwhile_moves_nothing(version: str, tmp_path: Path) -> None:
     python, folder = suite_python(version), _project(tmp_path)
-    before, as_ever = (_addresses(python, folder, how) for how in ("narrow", "plain"))
+    before, listed, as_ever = (_addresses(python, folder, how) for how in ("narrow", "listed", "plain"))
     for days in ((20000, 20001, 20001), (20000, 20000, 20001), (20000, 20001, 20000)):
         assert _addresses(python, folder, "narrow", days) == before
+        assert _addresses(python, folder, "listed", days) == listed
     assert _addresses(python, folder, "plain", days) != as_ever  # it is told where something moves
 
 
