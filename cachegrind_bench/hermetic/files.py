@@ -48,6 +48,20 @@ def settled(mark: Stamp, now_ns: int) -> bool:
     return now_ns - latest > (_TICK_NS if latest % _SECOND_NS else _COARSE_TICK_NS)
 
 
+def opened(path: Path, flags: int = 0) -> int:
+    """Open for reading, as far as possible without a trace, and return the descriptor. OSError if that cannot be.
+
+    To read a file sets its access time, once a day; a program that asks for a file's times, as Python does for each module,
+    executes other instructions afterwards, if only because of the digits. Only a file's owner may leave it as it is.
+    A pipe may have come in place of the file: opening it does not wait for a writer.
+    """
+    flags |= os.O_RDONLY | os.O_CLOEXEC | os.O_NONBLOCK | os.O_NOCTTY
+    try:
+        return os.open(path, flags | os.O_NOATIME)
+    except PermissionError:
+        return os.open(path, flags)
+
+
 def look(path: Path, *, follow: bool = True) -> str:
     """Return what a program can learn of a path without opening it: kind, permissions, and a file's size and date.
 
@@ -67,7 +81,11 @@ def look(path: Path, *, follow: bool = True) -> str:
 def names(path: Path) -> str:
     """Return a hash of the names in a folder."""
     try:
-        found = sorted(os.listdir(os.fsencode(path)))
+        descriptor = opened(path, os.O_DIRECTORY)
+        try:
+            found = sorted(map(os.fsencode, os.listdir(descriptor)))
+        finally:
+            os.close(descriptor)
     except OSError as error:
         return reason(error)
     return hashlib.sha256(b"\0".join(found)).hexdigest()
@@ -76,8 +94,7 @@ def names(path: Path) -> str:
 def content(path: Path) -> str:
     """Return permissions and a hash of the bytes of a file."""
     try:
-        # A pipe may have come in place of the file: opening it must not wait for a writer.
-        descriptor = os.open(path, os.O_RDONLY | os.O_CLOEXEC | os.O_NONBLOCK | os.O_NOCTTY)
+        descriptor = opened(path)
         try:
             mode = os.fstat(descriptor).st_mode
             if not stat.S_ISREG(mode):

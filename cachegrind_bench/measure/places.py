@@ -10,6 +10,7 @@ import stat
 from pathlib import Path
 from typing import TYPE_CHECKING
 
+from cachegrind_bench.hermetic import files
 from cachegrind_bench.measure.definitions import first_lines
 from cachegrind_bench.model.pythonprofile import PythonFunction, PythonProfile, PythonRow, profile_of
 from cachegrind_bench.vcs.checkout import top_folder
@@ -68,9 +69,8 @@ def _is_below(path: str, folder: str) -> bool:
 def _source(path: str) -> bytes | None:
     """Return a source file; None if it cannot be read, or is too long to be one."""
     try:
-        descriptor = os.open(path, os.O_RDONLY | os.O_CLOEXEC | os.O_NONBLOCK | os.O_NOCTTY)
-        with open(descriptor, "rb") as stream:
-            if not stat.S_ISREG(os.fstat(descriptor).st_mode):
+        with open(files.opened(path), "rb") as stream:
+            if not stat.S_ISREG(os.fstat(stream.fileno()).st_mode):
                 return None
             data = stream.read(_LONGEST_SOURCE + 1)
     except (OSError, ValueError):

@@ -42,6 +42,31 @@ def one(path: Path, kind: str = FILE) -> Input:
     return item
 
 
+def test_nobody_sees_that_a_file_or_a_folder_was_read(tmp_path: Path) -> None:
+    """A program that asks for a file's times executes other instructions once somebody has read it."""
+    (tmp_path / "data").write_text("one")
+    for read, path in ((files.content, tmp_path / "data"), (files.names, tmp_path)):
+        os.utime(path, ns=(LONG_AGO, LONG_AGO))
+        assert len(read(str(path))) > 60
+        assert path.stat().st_atime_ns == LONG_AGO
+        with open(files.opened(str(tmp_path / "data")), "rb") as plain:
+            assert plain.read() == b"one"
+
+
+def test_what_belongs_to_somebody_else_is_read_all_the_same(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    path, real = tmp_path / "data", os.open
+
+    def refuse(name: str, flags: int) -> int:
+        if flags & os.O_NOATIME:
+            raise PermissionError(1, "Operation not permitted")
+        return real(name, flags)
+
+    path.write_text("one")
+    expected = files.content(str(path))
+    monkeypatch.setattr(os, "open", refuse)
+    assert files.content(str(path)) == expected
+
+
 def test_a_file_is_known_by_its_bytes_whatever_its_date(tmp_path: Path) -> None:
     path = tmp_path / "data"
     path.write_text("one")

@@ -15,6 +15,8 @@ from dataclasses import dataclass
 from functools import lru_cache
 from typing import TYPE_CHECKING, Any
 
+from cachegrind_bench.hermetic import files
+
 if TYPE_CHECKING:
     from collections.abc import Generator
 
@@ -49,8 +51,7 @@ def opened(path: str) -> Generator[int]:
     """Open a regular file for reading. OSError or UnusableError if that cannot be."""
     if "\0" in path:
         raise UnusableError("its path has a NUL byte")
-    # Without O_NONBLOCK, opening a named pipe would wait for a writer.
-    file = os.open(path, os.O_RDONLY | os.O_NONBLOCK | os.O_NOCTTY)
+    file = files.opened(path)
     try:
         mode = os.fstat(file).st_mode
         if not stat.S_ISREG(mode):
