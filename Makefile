@@ -38,7 +38,7 @@ demo: ## install what is missing, then measure a small Python program
 
 test: ## install what is missing, then run every test
 	@scripts/setup.sh test
-	$(PYTHON) -m pytest -n auto $(PYTEST_ARGS)
+	$(PYTHON) -m pytest -n auto --dist worksteal $(PYTEST_ARGS)
 
 coverage: ## the tests without Valgrind; fails where the pure layers are not covered
 	@scripts/setup.sh test
