@@ -8,6 +8,7 @@ from __future__ import annotations
 import mmap
 import os
 import threading
+from contextlib import suppress
 from typing import TYPE_CHECKING, Any
 
 from cachegrind_bench.pytest_plugin.real import Real
@@ -47,8 +48,9 @@ def mtime(whole: property) -> property:
         if folder in _LISTED and _may_fork():
             # Another process looks each time: one that looked only at a changed folder would leave traces in this one.
             changed, names = _LISTED[folder]
-            if _are_still_there(folder, names):
-                return changed
+            with suppress(OSError):  # no more processes; or it was somebody else who waited for this one
+                if _are_still_there(folder, names):
+                    return changed
         return whole.fget(path) if whole.fget is not None else None
 
     return property(mtime)

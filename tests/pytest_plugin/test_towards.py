@@ -145,17 +145,20 @@ def test_a_finder_of_the_projects_own_stays_what_it_is(tmp_path: Path) -> None:
 
 _MEANWHILE = """
 import importlib.metadata, os, sys
-from cachegrind_bench.pytest_plugin import towards
+from cachegrind_bench.pytest_plugin import distributions, towards
 sys.path.insert(0, sys.argv[1])
 towards.import_without_listing()
 assert importlib.metadata.version("thing") == "1.5"
+if sys.argv[2] == "no process":
+    distributions.Real.fork = lambda: os.kill(0, 99)
 os.rename(sys.argv[1] + "/thing-1.5.dist-info", sys.argv[1] + "/other-1.5.dist-info")
 print(importlib.metadata.version("other"))
 """
 
 
-def test_a_distribution_that_comes_meanwhile_is_found(tmp_path: Path) -> None:
-    argv = [sys.executable, "-c", _MEANWHILE, str(_project(tmp_path))]
+@pytest.mark.parametrize("how", ["as ever", "no process"])
+def test_a_distribution_that_comes_meanwhile_is_found(how: str, tmp_path: Path) -> None:
+    argv = [sys.executable, "-c", _MEANWHILE, str(_project(tmp_path)), how]
     done = subprocess.run(argv, env={"PYTHONPATH": str(ROOT)}, capture_output=True, text=True, check=False)
     assert (done.returncode, done.stdout) == (0, "1.5\n"), done.stderr
 
