@@ -6,7 +6,7 @@ import gc
 import pickle
 import sys
 
-from cachegrind_bench.pytest_plugin.towards import give_back
+from cachegrind_bench.startup.unlisted import give_back
 
 # Global generators of random numbers, and what returns their state.
 _GENERATORS = {"random": "getstate", "numpy.random": "get_state"}

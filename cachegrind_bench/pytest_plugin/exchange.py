@@ -11,7 +11,7 @@ import marshal
 from dataclasses import dataclass
 from typing import Any
 
-from cachegrind_bench.pytest_plugin.real import Real
+from cachegrind_bench.startup.real import Real
 
 
 @dataclass(frozen=True, slots=True)

@@ -11,7 +11,7 @@ import traceback
 from contextlib import suppress
 from typing import TYPE_CHECKING
 
-from cachegrind_bench.pytest_plugin.real import Real
+from cachegrind_bench.startup.real import Real
 
 if TYPE_CHECKING:
     from collections.abc import Callable

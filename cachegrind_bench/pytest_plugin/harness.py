@@ -15,7 +15,6 @@ from typing import TYPE_CHECKING, Any
 
 from cachegrind_bench.pytest_plugin import written
 from cachegrind_bench.pytest_plugin.between import Between
-from cachegrind_bench.pytest_plugin.real import Real
 from cachegrind_bench.region.requests import (
     DUMP_STATS_AT,
     RUNNING_ON_VALGRIND,
@@ -24,6 +23,7 @@ from cachegrind_bench.region.requests import (
     Request,
     Requests,
 )
+from cachegrind_bench.startup.real import Real
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Generator, Mapping, Sequence

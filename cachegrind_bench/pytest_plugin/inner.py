@@ -27,11 +27,11 @@ from cachegrind_bench.pytest_plugin.fixture import ENGINE, uses_fixture
 from cachegrind_bench.pytest_plugin.forking import fork_for_each
 from cachegrind_bench.pytest_plugin.harness import deep
 from cachegrind_bench.pytest_plugin.neutral import LEFT_BEHIND
-from cachegrind_bench.pytest_plugin.real import Real
 from cachegrind_bench.pytest_plugin.server import at_work, how_it_ended, order
 from cachegrind_bench.pytest_plugin.towards import look_only_towards
 from cachegrind_bench.pytest_plugin.whole import measure_whole_test
 from cachegrind_bench.pytest_plugin.written import keep
+from cachegrind_bench.startup.real import Real
 
 if TYPE_CHECKING:
     from collections.abc import Generator

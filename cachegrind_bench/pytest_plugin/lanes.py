@@ -10,7 +10,6 @@ import sys
 from concurrent.futures import ThreadPoolExecutor
 from contextlib import nullcontext, suppress
 from dataclasses import dataclass
-from pathlib import Path
 from threading import Lock
 from typing import TYPE_CHECKING, Generic, Self, TypeAlias, TypeVar
 
@@ -20,6 +19,7 @@ from cachegrind_bench.interruption import Cancel
 from cachegrind_bench.measure.command import resolve
 from cachegrind_bench.measure.perfmaps import perf_maps
 from cachegrind_bench.measure.pythonprofile import with_perf
+from cachegrind_bench.startup.command import CODE, OPTIONS
 from cachegrind_bench.valgrind.options import Collect, Scope, Tool
 from cachegrind_bench.valgrind.perfmap import NONE
 from cachegrind_bench.valgrind.runner import Target
@@ -28,6 +28,7 @@ if TYPE_CHECKING:
     from collections.abc import Callable, Mapping, Sequence
     from concurrent.futures import Future
     from contextlib import AbstractContextManager
+    from pathlib import Path
 
     from cachegrind_bench.hermetic.launch import Outcome
     from cachegrind_bench.measure.command import Command
@@ -38,10 +39,8 @@ if TYPE_CHECKING:
 
 Found = TypeVar("Found")
 CALLS = Collect(scope=Scope.CALLS)
-_ROOT = str(Path(__file__).resolve().parent.parent.parent)
-# Not -m, and -P: the working directory may hold modules of any name, and must not even be listed, as CPython 3.13 imports
-# what shows tracebacks before it begins with -c. What is found first is put right by the orders.
-_CODE = f"import sys;sys.path.append({_ROOT!r});from cachegrind_bench.pytest_plugin.server import main;main()"
+_SERVE = f"{CODE}from cachegrind_bench.pytest_plugin.server import main\nmain()\n"
+_PYTHON_PATH = "PYTHONPATH"
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -59,7 +58,8 @@ class Place:
 
     def command(self, exchange: str, out: str) -> Command:
         """Return the command that serves this folder."""
-        return resolve((sys.executable, "-P", "-c", _CODE, exchange, out), self.environ, self.cwd)
+        path = self.variables.get(_PYTHON_PATH, "")
+        return resolve((sys.executable, *OPTIONS, "-c", _SERVE, exchange, out, path), self.environ, self.cwd)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -97,7 +97,7 @@ def _target(
     return Target(
         argv=command.argv if collect.python_depth is None else with_perf(command),
         executable=command.executable,
-        variables=place.variables,
+        variables={name: value for name, value in place.variables.items() if name != _PYTHON_PATH},
         cwd=str(place.cwd),
         cpu=cpu,
         held_back=tuple(environment.held_back(place.environ, place.request)),

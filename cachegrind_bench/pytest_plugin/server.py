@@ -24,17 +24,17 @@ import cachegrind_bench
 from cachegrind_bench.pytest_plugin.exchange import Exchange, put_current, put_report, take_order
 from cachegrind_bench.pytest_plugin.forking import NoMoreError, fork_for_each
 from cachegrind_bench.pytest_plugin.harness import Meter
-from cachegrind_bench.pytest_plugin.real import Real
-from cachegrind_bench.pytest_plugin.towards import import_without_listing
 from cachegrind_bench.pytest_plugin.written import last_log
 from cachegrind_bench.region.requests import Requests
+from cachegrind_bench.startup.distributions import look_elsewhere
+from cachegrind_bench.startup.real import Real
 
 
 def main() -> None:
     """Serve the orders in the folder argv[1]; out files are in argv[2]."""
     exchange, out = Exchange(sys.argv[1]), sys.argv[2]
     orders: dict[str, Any] = take_order(exchange.root)
-    import_without_listing()  # before anything is imported along the project's path
+    look_elsewhere()
     sys.path[:] = orders["sys_path"]
     _import_plugins(orders["blocked"], autoload=orders["autoload"])
     _stop_pytests_clock()

@@ -2,10 +2,12 @@
 
 from __future__ import annotations
 
+import subprocess
 from typing import TYPE_CHECKING
 
 import pytest
 
+from tests.conftest import ROOT
 from tests.suites import VERSIONS, suite_python
 from tests.valgrind.measuring import measure
 
@@ -77,15 +79,26 @@ def test_after_imports(benchmark):
 @pytest.mark.slow
 @pytest.mark.parametrize("version", VERSIONS)
 def test_a_new_file_where_python_imports_from_moves_no_count(version: str, tmp_path: Path) -> None:
-    folder = tmp_path / "project"
-    folder.mkdir()
+    # An environment with a package that is installed editable, and a folder on PYTHONPATH.
+    suites = suite_python(version)
+    subprocess.run([str(suites), "-m", "venv", "--without-pip", str(tmp_path / "env")], check=True)
+    packages = next((tmp_path / "env").glob("lib/python*/site-packages"))
+    paths = (*suites.parent.parent.glob("lib/python*/site-packages"), ROOT, tmp_path / "editable")
+    (packages / "paths.pth").write_text("".join(f"{path}\n" for path in paths))
+    folders = [packages, *(tmp_path / name for name in ("editable", "src", "project"))]
+    for folder in folders[1:]:
+        folder.mkdir()
     for name, text in (("pytest.ini", "[pytest]\n"), ("other.py", ""), ("test_it.py", _IMPORTS)):
-        (folder / name).write_text(text)
-    first = measure(folder, python=suite_python(version))
-    assert first.status == 0, first.said
-    for number in range(3):
-        (folder / f"new_file_{number}").touch()
-    again = measure(folder, python=suite_python(version))
-    assert {name: item["counts"] for name, item in again.found.items()} == {
-        name: item["counts"] for name, item in first.found.items()
-    }
+        (tmp_path / "project" / name).write_text(text)
+
+    def counts() -> dict[str, dict[str, int]]:
+        env = {"PYTHONPATH": str(tmp_path / "src")}
+        done = measure(tmp_path / "project", python=tmp_path / "env" / "bin" / "python", env=env)
+        assert done.status == 0, done.said
+        return {name: item["counts"] for name, item in done.found.items()}
+
+    first = counts()
+    for folder in folders:
+        for number in range(3):
+            (folder / f"new_file_{number}").touch()
+    assert counts() == first

@@ -2,12 +2,14 @@
 
 from __future__ import annotations
 
+import json
 import subprocess
 import sys
 from typing import TYPE_CHECKING
 
 import pytest
 
+from cachegrind_bench.startup.command import CODE, OPTIONS
 from tests.conftest import ROOT
 from tests.suites import VERSIONS, suite_python
 
@@ -19,19 +21,22 @@ if TYPE_CHECKING:
 # changed on the days argv[3:]; with "listed" Python has listed it before, as it has some folders when it starts.
 _ADDRESSES = """
 import importlib.metadata, importlib.util, os, sys
-from cachegrind_bench.pytest_plugin import towards
+from cachegrind_bench.startup import distributions, unlisted
+def begin():
+    unlisted.import_without_listing()
+    distributions.look_elsewhere()
 if sys.argv[2] == "narrow":
-    towards.import_without_listing()
+    begin()
 sys.path.insert(0, sys.argv[1])
 if sys.argv[2] == "listed":
     assert importlib.util.find_spec("nowhere") is None
-    towards.import_without_listing()
+    begin()
 import one
 for day in map(int, sys.argv[3:]):
     os.utime(sys.argv[1], (day * 86400, day * 86400))
     assert importlib.util.find_spec("nowhere") is None
     assert importlib.metadata.version("Thing") == "1.5"
-towards.give_back()
+unlisted.give_back()
 made = [bytes(size) for size in range(1, 1500, 9) for _ in range(4)]
 print([id(item) for item in made], id(object()), id([]), id({}))
 """
@@ -75,6 +80,70 @@ def test_a_folder_that_changes_meanwhile_moves_nothing(version: str, tmp_path: P
     assert _addresses(python, folder, "plain", days) != as_ever  # it is told where something moves
 
 
+# What Python is like, apart from where it finds our package and that -S is among its flags.
+_LIKE = """
+import builtins, json, os, pkgutil, site, subprocess, sys
+import of_pth, of_python_path
+print(json.dumps([
+    [folder for folder in sys.path if folder != ROOT], sys.prefix, sys.exec_prefix, sys.argv, os.environ.get("PYTHONPATH"),
+    site.ENABLE_USER_SITE, hasattr(builtins, "exit"), hasattr(sys, "__interactivehook__"), sys.executed, site.os is os,
+    sorted(name for name in sys.modules if "custom" in name), subprocess._args_from_interpreter_flags(),
+]))
+"""
+
+
+def _environment(base: Path, python: Path, executed: str = "0") -> tuple[Path, dict[str, str]]:
+    """Make an environment with a .pth file that executes this, and customizations along PYTHONPATH; return its Python and variables."""
+    subprocess.run([str(python), "-m", "venv", "--without-pip", str(base / "env")], check=True)
+    packages = next((base / "env").glob("lib/python*/site-packages"))
+    (base / "of_pth").mkdir()
+    (base / "of_pth" / "of_pth.py").write_text("")
+    (packages / "some.pth").write_text(f"{base / 'of_pth'}\nimport sys, os; sys.executed = {executed}\n")
+    (base / "src").mkdir()
+    for name in ("of_python_path", "sitecustomize", "usercustomize"):
+        (base / "src" / f"{name}.py").write_text("")
+    variables = {"PYTHONHASHSEED": "0", "PYTHONDONTWRITEBYTECODE": "1", "HOME": str(base), "PATH": "/usr/bin:/bin"}
+    return base / "env" / "bin" / "python", {**variables, "PYTHONPATH": f"{base / 'src'}:relative:{base / 'src'}"}
+
+
+def _start(python: Path, env: dict[str, str], code: str, *, ours: bool) -> str:
+    """Start Python without the kernel's randomness, ours or as ever, and return what this code prints."""
+    options, words = ([*OPTIONS], [env.pop("PYTHONPATH")]) if ours else (["-P"], [])
+    argv = [
+        "setarch",
+        "-R",
+        str(python),
+        *options,
+        "-c",
+        (CODE if ours else "") + f"ROOT = {str(ROOT)!r}\n{code}",
+        *words,
+    ]
+    done = subprocess.run(argv, cwd=python.parent, env=env, capture_output=True, text=True, check=False)
+    assert (done.returncode, done.stderr) == (0, ""), done.stderr
+    return done.stdout
+
+
+@pytest.mark.parametrize("version", VERSIONS)
+def test_python_starts_as_ever(version: str, tmp_path: Path) -> None:
+    python, env = _environment(tmp_path, suite_python(version), "sorted(os.listdir())")
+    as_ever, ours = (json.loads(_start(python, {**env}, _LIKE, ours=ours)) for ours in (False, True))
+    assert ours == as_ever
+    assert ours[-2] == ["sitecustomize"]  # a virtual environment has no usercustomize
+
+
+@pytest.mark.parametrize("version", VERSIONS)
+def test_a_new_file_that_is_there_when_python_starts_moves_nothing(version: str, tmp_path: Path) -> None:
+    code = "print([id(bytes(size)) for size in range(1, 1500, 9)], id(object()), id([]), id({}))"
+    python, env = _environment(tmp_path, suite_python(version))
+    as_ever, before = (_start(python, {**env}, code, ours=ours) for ours in (False, True))
+    packages = next((tmp_path / "env").glob("lib/python*/site-packages"))
+    for folder in (packages, tmp_path / "src", tmp_path / "of_pth"):
+        for number in range(40):
+            (folder / f"a_file_of_another_length_{number}.txt").write_text("")
+        assert _start(python, {**env}, code, ours=True) == before, folder
+    assert _start(python, {**env}, code, ours=False) != as_ever  # it is told where something moves
+
+
 _MEASURED = """
 import importlib, importlib.metadata, os, sys, threading
 from importlib.machinery import FileFinder
@@ -83,9 +152,11 @@ def now():
     return FileFinder._fill_cache, importlib.metadata.FastPath.children, _pytest.main.scandir, _pytest.python.scandir
 before = now()
 from zipimport import zipimporter
-from cachegrind_bench.pytest_plugin import distributions, towards
+from cachegrind_bench.pytest_plugin import towards
 from cachegrind_bench.pytest_plugin.between import Between
-towards.import_without_listing()
+from cachegrind_bench.startup import distributions, unlisted
+unlisted.import_without_listing()
+distributions.look_elsewhere()
 towards.look_only_towards(sys.argv[1] + "/one.py")
 assert not set(before) & set(now())
 sys.path.insert(0, sys.argv[1])
@@ -116,7 +187,7 @@ def test_what_is_measured_has_python_as_it_is(tmp_path: Path) -> None:
 _DERIVED = """
 import sys
 from importlib.machinery import FileFinder, SourceFileLoader
-from cachegrind_bench.pytest_plugin import towards
+from cachegrind_bench.startup import unlisted
 class Derived(FileFinder):
     __slots__ = ("asked",)
     def find_spec(self, name, target=None):
@@ -124,12 +195,12 @@ class Derived(FileFinder):
         return super().find_spec(name, target)
 finder = sys.path_importer_cache[sys.argv[1]] = Derived(sys.argv[1], (SourceFileLoader, [".py"]))
 sys.path.insert(0, sys.argv[1])
-towards.import_without_listing()
+unlisted.import_without_listing()
 import one
 assert finder.asked == "one"
 open(sys.argv[1] + "/two.py", "w").close()
 import two
-towards.give_back()
+unlisted.give_back()
 open(sys.argv[1] + "/three.py", "w").close()
 import three
 assert (type(finder), finder.asked) == (Derived, "three")
@@ -145,12 +216,13 @@ def test_a_finder_of_the_projects_own_stays_what_it_is(tmp_path: Path) -> None:
 
 _MEANWHILE = """
 import importlib.metadata, os, sys
-from cachegrind_bench.pytest_plugin import distributions, towards
+from cachegrind_bench.startup import distributions, elsewhere, unlisted
 sys.path.insert(0, sys.argv[1])
-towards.import_without_listing()
+unlisted.import_without_listing()
+distributions.look_elsewhere()
 assert importlib.metadata.version("thing") == "1.5"
 if sys.argv[2] == "no process":
-    distributions.Real.fork = lambda: os.kill(0, 99)
+    elsewhere.Real.fork = lambda: os.kill(0, 99)
 os.rename(sys.argv[1] + "/thing-1.5.dist-info", sys.argv[1] + "/other-1.5.dist-info")
 print(importlib.metadata.version("other"))
 """
@@ -165,9 +237,10 @@ def test_a_distribution_that_comes_meanwhile_is_found(how: str, tmp_path: Path) 
 
 _LISTED = """
 import importlib.metadata, os, sys
-from cachegrind_bench.pytest_plugin import distributions, towards
-towards.import_without_listing()
-distributions.{broken}
+from cachegrind_bench.startup import distributions, elsewhere, unlisted
+unlisted.import_without_listing()
+distributions.look_elsewhere()
+elsewhere.{broken}
 def forbidden(*_): raise AssertionError
 os.fork = os.pipe = os.waitpid = forbidden
 sys.path.insert(0, sys.argv[1])
