@@ -88,12 +88,17 @@ def pytest_generate_tests(metafunc: pytest.Metafunc) -> None:
         metafunc.parametrize("each_valgrind", VALGRIND_VERSIONS, indirect=True, scope="session")
 
 
-def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
+def pytest_collection_modifyitems(config: pytest.Config, items: list[pytest.Item]) -> None:
     here = Path(__file__).resolve().parent / "valgrind"
     for item in items:
         wanted = VALGRIND_FIXTURES.intersection(getattr(item, "fixturenames", ()))
         if wanted or here in item.path.parents:
             item.add_marker("valgrind")
+    if hasattr(
+        config, "workerinput"
+    ):  # with pytest-xdist, files with long tests first: none is to be left alone at the end
+        long = {item.path for item in items if item.get_closest_marker("slow") is not None}
+        items.sort(key=lambda item: item.path not in long)
 
 
 def pytest_runtest_setup(item: pytest.Item) -> None:
