@@ -100,9 +100,11 @@ def launch(invocation: Invocation, scratch: Scratch, *, echo: Callable[[bytes], 
         report_in, report_out = os.pipe()
         stack.callback(os.close, report_in)
         argv = [sys.executable, "-I", "-S", "-X", "utf8", "-c", _CODE, str(report_out), str(scratch.lock)]
-        with held():
-            child = stack.enter_context(process.start(argv, env=None, pass_fds=(report_out, scratch.lock)))
-        os.close(report_out)
+        try:
+            with held():
+                child = stack.enter_context(process.start(argv, env=None, pass_fds=(report_out, scratch.lock)))
+        finally:
+            os.close(report_out)  # the launcher has one of its own
         sinks = {child.stdout: True, child.stderr: True, report_in: False}
         redirect = _redirect(invocation.output, scratch, stack, sinks)
         _send(child.stdin, _orders(invocation, scratch, redirect))

@@ -13,9 +13,7 @@ from pathlib import Path
 from cachegrind_bench.interruption import cancellation
 
 _LEAST = 10_000  # five digits: many systems have no more than 32,768 numbers
-_SPARE = (
-    2_000  # numbers that may be taken, by a run and beside it, until there come those with another number of digits
-)
+_SPARE = 2_000  # numbers that a run, and what is beside it, may take before those with another number of digits
 _AT_ONCE = 50  # to wait for each thread takes longer than to start it
 _MOST_TRIES = 1000
 

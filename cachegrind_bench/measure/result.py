@@ -10,7 +10,7 @@ from cachegrind_bench.hermetic import environment
 from cachegrind_bench.measure.identity import identify
 from cachegrind_bench.measure.pythonresults import profilable, with_profiles
 from cachegrind_bench.measure.regions import measure_regions
-from cachegrind_bench.measure.run import measure
+from cachegrind_bench.measure.run import Executions, measure
 from cachegrind_bench.measure.session import session
 from cachegrind_bench.model.result import Commit, Result
 from cachegrind_bench.valgrind.options import Scope
@@ -55,10 +55,9 @@ def measured_result(
         def identity() -> Callable[[], Identity]:
             return beside.submit(identify, plan.command.executable, plan.variables).result
 
-        if plan.collect.scope is Scope.REGIONS:
-            benchmarks = measure_regions(plan, ready.runner, ready.environment, identity, progress)
-        else:
-            benchmarks = (measure(plan, ready.runner, ready.environment, identity, progress),)
+        executions = Executions(plan, ready.runner, ready.environment, identity, progress)
+        regions = plan.collect.scope is Scope.REGIONS
+        benchmarks = measure_regions(executions) if regions else (measure(executions),)
         return Result(
             tool_version=version,
             created_at=now.strftime("%Y-%m-%dT%H:%M:%SZ"),

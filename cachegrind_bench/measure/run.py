@@ -27,45 +27,31 @@ if TYPE_CHECKING:
     from cachegrind_bench.valgrind.runner import Measurement, Runner, Target
 
 
-def measure(
-    plan: Plan,
-    runner: Runner,
-    env: Environment,
-    identify: Callable[[], Callable[[], Identity]],
-    progress: Progress,
-) -> Benchmark:
-    """Measure as planned. MeasurementError if the command fails, times out or cannot be measured.
-
-    `identify` begins to read the executable's identity, and returns what waits for it. It is called once the first
-    preparation is done, since that may build the program, and runs beside the first execution.
-    """
-    executions = Executions(plan, runner, env, progress, identify)
+def measure(executions: Executions) -> Benchmark:
+    """Measure as planned. MeasurementError if the command fails, times out or cannot be measured."""
     executions.warm_up()
-    measurements = executions.whole()
-    return benchmark_of(plan, env, executions.identity, measurements)
+    return executions.benchmark(executions.whole())
 
 
 class Executions:
-    """The executions of one plan: natively, and under Valgrind. `identity` is known after the first of them."""
+    """The executions of one plan: natively, and under Valgrind."""
 
     def __init__(
         self,
         plan: Plan,
         runner: Runner,
         env: Environment,
-        progress: Progress,
         identify: Callable[[], Callable[[], Identity]],
+        progress: Progress,
     ) -> None:
+        """`identify` begins to read the executable's identity, and returns what waits for it.
+
+        It is called once the first preparation is done, since that may build the program, and runs beside the first execution.
+        """
         self.plan, self.runner, self.target = plan, runner, target_of(plan)
         self._env, self._progress, self._identify = env, progress, identify
         self._identity: Identity | None = None
         self._tool = Tool.CACHEGRIND if plan.collect.scope is Scope.PROCESS else Tool.CALLGRIND
-
-    @property
-    def identity(self) -> Identity:
-        """What was executed."""
-        assert self._identity is not None  # noqa: S101 - there was an execution
-        return self._identity
 
     def warm_up(self) -> None:
         """Execute natively, as often as planned."""
@@ -123,6 +109,12 @@ class Executions:
         """Return how this execution was sealed; MeasurementError if that is not enough."""
         return seal_of(self.plan, outcome, self._env)
 
+    def benchmark(self, measurements: Sequence[Measurement], *, id: str | None = None) -> Benchmark:  # noqa: A002 - its name
+        """Return what came of these measurements, one for each of the plan's schedule; `id` is the plan's unless given."""
+        assert self._identity is not None  # noqa: S101 - there was an execution
+        plan = self.plan if id is None else replace(self.plan, id=id)
+        return _benchmark_of(plan, self._env, self._identity, measurements)
+
 
 def seal_of(plan: Plan, outcome: Outcome, env: Environment) -> dict[str, SealPart]:
     """Return how this execution was sealed; MeasurementError if that is not enough."""
@@ -146,7 +138,7 @@ def starts_processes(outcome: Outcome) -> bool:
     return any(image.forked or image.forks or image.replaced for image in outcome.images or ())
 
 
-def benchmark_of(plan: Plan, env: Environment, identity: Identity, measurements: Sequence[Measurement]) -> Benchmark:
+def _benchmark_of(plan: Plan, env: Environment, identity: Identity, measurements: Sequence[Measurement]) -> Benchmark:
     """Return what came of these measurements, one for each of the plan's schedule."""
     chosen = lower_median(measurements, plan.model)
     accounts, outcome = chosen.accounts, chosen.outcome

@@ -1,4 +1,4 @@
-"""Does as Python itself when it starts, under -S and without PYTHONPATH: makes the import path, and carries out .pth files.
+"""Does as Python itself when it starts, under -S and without PYTHONPATH: makes the import path, carries out .pth files.
 
 Python would have listed each folder of the path before anybody could keep it from that.
 """
@@ -14,7 +14,7 @@ from typing import Any
 
 from cachegrind_bench.startup.elsewhere import listed
 
-_ENDINGS = (".pth",)
+_ENDINGS = (".pth", ".start")  # PEP 829: the latter since CPython 3.15
 
 
 def begin(python_path: str) -> None:
@@ -40,7 +40,7 @@ def _hide_option() -> None:
 
 
 class _Os(ModuleType):
-    """The module os as `site` sees it: of a folder there are .pth files only."""
+    """The module os as `site` sees it: of a folder there are only files that tell Python how to start."""
 
     def __getattr__(self, name: str) -> Any:
         return getattr(os, name)

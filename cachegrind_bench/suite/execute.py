@@ -12,7 +12,7 @@ from cachegrind_bench.errors import CgBenchError, CommandFailedError, CommandTim
 from cachegrind_bench.measure.identity import identify
 from cachegrind_bench.measure.pythonresults import profilable, with_profiles
 from cachegrind_bench.measure.regions import measure_region
-from cachegrind_bench.measure.run import measure
+from cachegrind_bench.measure.run import Executions, measure
 from cachegrind_bench.model.result import Benchmark, Status, comparability_key
 from cachegrind_bench.suite.inputs import RecordingRunner
 
@@ -138,7 +138,7 @@ def _measured(
         runner = ready.runner if reuse is None else RecordingRunner(runner=ready.runner)
         measured = measure if plan.collect.region is None else measure_region
         possible, phases = profilable(plan), _Phases(job.id, watcher)
-        found = measured(possible, runner, ready.environment, identity, phases)
+        found = measured(Executions(possible, runner, ready.environment, identity, phases))
         (found,) = with_profiles(possible, [found], ready.runner, ready.environment, phases)
         benchmark = replace(found, parameters=dict(job.parameters), tags=job.tags, output=output())
         if reuse is not None and isinstance(runner, RecordingRunner):

@@ -2,9 +2,12 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Any
+from contextlib import contextmanager
+from typing import TYPE_CHECKING, Any, Self
 
 if TYPE_CHECKING:
+    from collections.abc import Iterator
+
     from playwright.sync_api import Browser, Page
 
 
@@ -22,3 +25,13 @@ class Opened:
         self.page.on("pageerror", lambda error: self.complaints.append(str(error)))
         self.page.on("request", lambda request: self.requests.append(request.url))
         self.page.goto(address)
+
+    @classmethod
+    @contextmanager
+    def quietly(cls, browser: Browser, address: str) -> Iterator[Self]:
+        """Open it for a test, after which it must have complained of nothing and asked for nothing but itself."""
+        found = cls(browser, address)
+        yield found
+        assert found.complaints == []
+        assert {url.partition("#")[0] for url in found.requests if not url.startswith("data:")} == {address}
+        found.context.close()

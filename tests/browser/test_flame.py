@@ -35,12 +35,8 @@ def address(tmp_path_factory: pytest.TempPathFactory) -> str:
 
 @pytest.fixture
 def opened(browser: Browser, address: str) -> Iterator[Opened]:
-    """Return the page; after each test, it must have complained of nothing and asked for nothing but itself."""
-    found = Opened(browser, address)
-    yield found
-    assert found.complaints == []
-    assert {url.partition("#")[0] for url in found.requests if not url.startswith("data:")} == {address}
-    found.context.close()
+    with Opened.quietly(browser, address) as found:
+        yield found
 
 
 def frame(opened: Opened, name: str) -> Locator:

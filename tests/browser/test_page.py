@@ -51,12 +51,8 @@ class Opened(opening.Opened):
 
 @pytest.fixture
 def opened(browser: Browser, address: str) -> Iterator[Opened]:
-    """Return the page; after each test, it must have complained of nothing and asked for nothing but itself."""
-    found = Opened(browser, address)
-    yield found
-    assert found.complaints == []
-    assert {url.partition("#")[0] for url in found.requests if not url.startswith("data:")} == {address}
-    found.context.close()
+    with Opened.quietly(browser, address) as found:
+        yield found
 
 
 def numbers(opened: Opened) -> list[str]:

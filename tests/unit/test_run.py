@@ -15,7 +15,7 @@ from cachegrind_bench.hermetic.launch import PINNED_CLOCK
 from cachegrind_bench.measure.command import Command
 from cachegrind_bench.measure.identity import Identity
 from cachegrind_bench.measure.plan import Plan, target_of
-from cachegrind_bench.measure.run import lower_median, measure
+from cachegrind_bench.measure.run import Executions, lower_median, measure
 from cachegrind_bench.model.result import Environment, ProcessCost, SealState, Status, comparability_key
 from cachegrind_bench.model.score import DEFAULT, IR
 from cachegrind_bench.valgrind.options import Tool
@@ -88,7 +88,7 @@ def plan(**changes: Any) -> Plan:
 
 
 def run(runner: FakeRunner, **changes: Any) -> Benchmark:
-    return measure(plan(**changes), runner, ENV, lambda: lambda: IDENTITY, Phases(runner.log))
+    return measure(Executions(plan(**changes), runner, ENV, lambda: lambda: IDENTITY, Phases(runner.log)))
 
 
 def executions(runner: FakeRunner) -> list[str]:
@@ -231,7 +231,7 @@ def test_the_program_is_identified_once_after_it_was_prepared_and_before_it_is_c
         cwd=tmp_path, environ={"PATH": "/usr/bin:/bin"}, prepare="touch program", cleanup="rm program", repeat=2
     )
     runner = FakeRunner([])
-    measure(changed, runner, ENV, identify, Phases(runner.log))
+    measure(Executions(changed, runner, ENV, identify, Phases(runner.log)))
     assert seen == [True, True]
 
 

@@ -17,7 +17,7 @@ from cachegrind_bench.hermetic.scratch import scratch
 from cachegrind_bench.measure.command import resolve
 from cachegrind_bench.measure.identity import identify
 from cachegrind_bench.measure.plan import Plan, target_of
-from cachegrind_bench.measure.run import measure
+from cachegrind_bench.measure.run import Executions, measure
 from cachegrind_bench.measure.session import SCRATCH_BASE, session
 from cachegrind_bench.measure.surroundings import surrounded
 from cachegrind_bench.model.metrics import EVENTS
@@ -354,7 +354,7 @@ class Suite:
         runner = RecordingRunner(runner=ready.runner)
         identity = identify(plan.command.executable, plan.variables)
         env, placed = ready.environment, replace(plan, cpu=ready.cpu)
-        found = measure(placed, runner, env, lambda: lambda: identity, Silent())
+        found = measure(Executions(placed, runner, env, lambda: lambda: identity, Silent()))
         now = "2026-01-31T12:00:00Z"
         return found, self.cache.keep(key, runner.recording(), found, env, version="1", created_at=now)
 
