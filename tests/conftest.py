@@ -94,9 +94,8 @@ def pytest_collection_modifyitems(config: pytest.Config, items: list[pytest.Item
         wanted = VALGRIND_FIXTURES.intersection(getattr(item, "fixturenames", ()))
         if wanted or here in item.path.parents:
             item.add_marker("valgrind")
-    if hasattr(
-        config, "workerinput"
-    ):  # with pytest-xdist, files with long tests first: none is to be left alone at the end
+    # With pytest-xdist, files with long tests first: none is to be left alone at the end.
+    if hasattr(config, "workerinput"):
         long = {item.path for item in items if item.get_closest_marker("slow") is not None}
         items.sort(key=lambda item: item.path not in long)
 

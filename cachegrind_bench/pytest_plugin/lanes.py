@@ -40,7 +40,6 @@ if TYPE_CHECKING:
 Found = TypeVar("Found")
 CALLS = Collect(scope=Scope.CALLS)
 _SERVE = f"{CODE}from cachegrind_bench.pytest_plugin.server import main\nmain()\n"
-_PYTHON_PATH = "PYTHONPATH"
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -56,9 +55,15 @@ class Place:
         """The variables, not yet padded."""
         return environment.compose(self.environ, self.request, {})
 
+    @property
+    def at_start(self) -> tuple[dict[str, str], str]:
+        """The variables that Python sees when it starts, and PYTHONPATH, which it gets as an argument."""
+        variables = self.variables
+        return variables, variables.pop("PYTHONPATH", "")
+
     def command(self, exchange: str, out: str) -> Command:
         """Return the command that serves this folder."""
-        path = self.variables.get(_PYTHON_PATH, "")
+        _variables, path = self.at_start
         return resolve((sys.executable, *OPTIONS, "-c", _SERVE, exchange, out, path), self.environ, self.cwd)
 
 
@@ -94,10 +99,11 @@ def _target(
     collect: Collect = CALLS,
 ) -> Target:
     command = place.command(exchange.path, str(runner.scratch.out))
+    variables, _path = place.at_start
     return Target(
         argv=command.argv if collect.python_depth is None else with_perf(command),
         executable=command.executable,
-        variables={name: value for name, value in place.variables.items() if name != _PYTHON_PATH},
+        variables=variables,
         cwd=str(place.cwd),
         cpu=cpu,
         held_back=tuple(environment.held_back(place.environ, place.request)),

@@ -26,7 +26,6 @@ from cachegrind_bench.pytest_plugin.forking import NoMoreError, fork_for_each
 from cachegrind_bench.pytest_plugin.harness import Meter
 from cachegrind_bench.pytest_plugin.written import last_log
 from cachegrind_bench.region.requests import Requests
-from cachegrind_bench.startup.distributions import look_elsewhere
 from cachegrind_bench.startup.real import Real
 
 
@@ -34,7 +33,6 @@ def main() -> None:
     """Serve the orders in the folder argv[1]; out files are in argv[2]."""
     exchange, out = Exchange(sys.argv[1]), sys.argv[2]
     orders: dict[str, Any] = take_order(exchange.root)
-    look_elsewhere()
     sys.path[:] = orders["sys_path"]
     _import_plugins(orders["blocked"], autoload=orders["autoload"])
     _stop_pytests_clock()
@@ -96,6 +94,10 @@ def _stop_pytests_clock() -> None:
         setattr(_pytest.timing, name, lambda: 0.0)
 
 
+def _do_not_warn(_name: str) -> None:
+    """Say nothing of what was imported when Python started and cannot be rewritten: there is nobody to say it to yet."""
+
+
 def _import_plugins(blocked: list[str], *, autoload: bool) -> None:
     """Import pytest and its plugins once, rewritten as pytest itself will want them."""
     # Ours is here already, and pytest would warn that it comes too late to rewrite it.
@@ -104,7 +106,8 @@ def _import_plugins(blocked: list[str], *, autoload: bool) -> None:
     importlib.import_module("cachegrind_bench.pytest_plugin.inner")
     if not autoload:
         return
-    hook = install_importhook(config)
+    hook: Any = install_importhook(config)
+    hook._warn_already_imported = _do_not_warn  # noqa: SLF001
     try:
         for found in importlib.metadata.distributions():
             names = [point for point in found.entry_points if point.group == "pytest11" and point.name not in blocked]

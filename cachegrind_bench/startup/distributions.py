@@ -4,12 +4,10 @@ from __future__ import annotations
 
 import importlib.metadata
 import os
-import threading
 from contextlib import suppress
 from typing import TYPE_CHECKING, Any
 
 from cachegrind_bench.startup.elsewhere import are_still_there, listed
-from cachegrind_bench.startup.real import Real
 from cachegrind_bench.startup.unlisted import replace
 
 if TYPE_CHECKING:
@@ -32,7 +30,7 @@ def _children(whole: Callable[[Any], Any]) -> Callable[[Any], Any]:
 
     def children(path: Any) -> Any:
         folder = path.root or "."
-        if not _may_fork() or not os.path.isdir(folder):
+        if not os.path.isdir(folder):
             return whole(path)
         try:
             changed = os.stat(folder).st_mtime
@@ -50,17 +48,12 @@ def _mtime(whole: property) -> property:
 
     def mtime(path: Any) -> Any:
         folder = path.root or "."
-        if folder in _LISTED and _may_fork():
+        if folder in _LISTED:
             # Another process looks each time: one that looked only at a changed folder would leave traces in this one.
             changed, names = _LISTED[folder]
-            with suppress(OSError):  # no more processes; or it was somebody else who waited for this one
+            with suppress(OSError):  # no more processes, or somebody else waited for this one; or threads
                 if are_still_there(folder, _ENDINGS, names):
                     return changed
         return whole.fget(path) if whole.fget is not None else None
 
     return property(mtime)
-
-
-def _may_fork() -> bool:
-    """Tell whether other processes see what this one does: not a file system that a test has put in the place of the real."""
-    return os.listdir is Real.listdir and threading.active_count() == 1  # and a fork does not get along with threads

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import mmap
 import os
+import threading
 
 from cachegrind_bench.startup.real import Real
 
@@ -12,6 +13,7 @@ _MOST_BYTES, _LENGTH = 1 << 20, 4
 
 def listed(folder: str, endings: tuple[str, ...]) -> list[str]:
     """Return the entries of a folder with one of these (lower case) endings, sorted; OSError if they cannot be had."""
+    _check()
     with mmap.mmap(-1, _MOST_BYTES) as shared:
         pid = Real.fork()
         if not pid:
@@ -32,6 +34,7 @@ def listed(folder: str, endings: tuple[str, ...]) -> list[str]:
 
 def are_still_there(folder: str, endings: tuple[str, ...], names: list[str]) -> bool:
     """Tell whether these are the folder's entries with such endings now; OSError if that cannot be known."""
+    _check()
     pid = Real.fork()
     if not pid:
         status = 1
@@ -40,6 +43,14 @@ def are_still_there(folder: str, endings: tuple[str, ...], names: list[str]) -> 
         finally:
             Real.leave(status)
     return Real.waitpid(pid, 0)[1] == 0
+
+
+def _check() -> None:
+    """Raise OSError where another process would not see what this one does, or could not be had safely."""
+    if os.listdir is not Real.listdir:
+        raise OSError("a test has put another file system in the place of the real one")
+    if threading.active_count() > 1:
+        raise OSError("a fork does not get along with threads")
 
 
 def _names(folder: str, endings: tuple[str, ...]) -> list[str]:

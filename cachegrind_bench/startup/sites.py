@@ -8,20 +8,20 @@ from __future__ import annotations
 import os
 import site
 import subprocess  # noqa: TID251 - to mend it, not to run anything
-import sys
 from types import ModuleType
 from typing import Any
 
+from cachegrind_bench.startup.distributions import look_elsewhere
 from cachegrind_bench.startup.elsewhere import listed
 
 _ENDINGS = (".pth", ".start")  # PEP 829: the latter since CPython 3.15
 
 
 def begin(python_path: str) -> None:
-    """Make the import path, as if `python_path` were PYTHONPATH."""
+    """Make the rest of the import path, as if `python_path`, which is in it already, were PYTHONPATH."""
     if python_path:
         os.environ["PYTHONPATH"] = python_path  # noqa: TID251 - for programs that are started here
-        sys.path[:0] = python_path.split(os.pathsep)
+    look_elsewhere()
     _hide_option()
     whole: Any = site
     whole.os = _Os("os")
@@ -32,7 +32,10 @@ def begin(python_path: str) -> None:
 
 
 def _hide_option() -> None:
-    """Let programs that this one starts have site-packages, too: multiprocessing hands options on."""
+    """Let programs that this one starts have site-packages, too: multiprocessing hands options on.
+
+    For good: what is measured may start some.
+    """
     own: Any = subprocess
     whole = getattr(own, "_args_from_interpreter_flags", None)
     if whole is not None:
@@ -49,5 +52,5 @@ class _Os(ModuleType):
     def listdir(folder: str) -> list[str]:
         try:
             return listed(folder, _ENDINGS)
-        except OSError:  # no such folder, or no more processes
+        except OSError:  # no such folder, or it cannot be listed elsewhere
             return os.listdir(folder)

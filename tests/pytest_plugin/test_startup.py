@@ -133,7 +133,7 @@ def test_python_starts_as_ever(version: str, tmp_path: Path) -> None:
 
 @pytest.mark.parametrize("version", VERSIONS)
 def test_a_new_file_that_is_there_when_python_starts_moves_nothing(version: str, tmp_path: Path) -> None:
-    code = "print([id(bytes(size)) for size in range(1, 1500, 9)], id(object()), id([]), id({}))"
+    code = "import of_pth; print([id(bytes(size)) for size in range(1, 1500, 9)], id(object()), id([]), id({}))"
     python, env = _environment(tmp_path, suite_python(version))
     as_ever, before = (_start(python, {**env}, code, ours=ours) for ours in (False, True))
     packages = next((tmp_path / "env").glob("lib/python*/site-packages"))
@@ -141,7 +141,9 @@ def test_a_new_file_that_is_there_when_python_starts_moves_nothing(version: str,
         for number in range(40):
             (folder / f"a_file_of_another_length_{number}.txt").write_text("")
         assert _start(python, {**env}, code, ours=True) == before, folder
-    assert _start(python, {**env}, code, ours=False) != as_ever  # it is told where something moves
+        moved = _start(python, {**env}, code, ours=False)
+        assert moved != as_ever, folder  # it is told where something moves
+        as_ever = moved
 
 
 _MEASURED = """
@@ -154,7 +156,7 @@ before = now()
 from zipimport import zipimporter
 from cachegrind_bench.pytest_plugin import towards
 from cachegrind_bench.pytest_plugin.between import Between
-from cachegrind_bench.startup import distributions, unlisted
+from cachegrind_bench.startup import distributions, elsewhere, unlisted
 unlisted.import_without_listing()
 distributions.look_elsewhere()
 towards.look_only_towards(sys.argv[1] + "/one.py")
@@ -167,7 +169,7 @@ Between()
 assert now() == before
 assert {type(finder) for finder in sys.path_importer_cache.values()} <= {FileFinder, type(None), zipimporter}
 def forbidden(): raise AssertionError
-os.fork = distributions.Real.fork = forbidden
+os.fork = elsewhere.Real.fork = forbidden
 importlib.metadata.FastPath.__new__.cache_clear()
 assert importlib.metadata.version("thing") == "1.5"
 open(sys.argv[1] + "/two.py", "w").close()
@@ -261,3 +263,18 @@ def test_distributions_are_found_whatever_comes_of_the_other_process(broken: str
     argv = [sys.executable, "-c", _LISTED.format(broken=broken), str(_project(tmp_path))]
     done = subprocess.run(argv, env={"PYTHONPATH": str(ROOT)}, capture_output=True, text=True, check=False)
     assert (done.returncode, done.stdout) == (0, "1.5\n"), done.stderr
+
+
+_EARLY = """
+import xdist  # as sitecustomize may, and other plugins do
+from cachegrind_bench.pytest_plugin import server
+server._import_plugins([], autoload=True)
+import sys
+assert "pytest_cov.plugin" in sys.modules
+"""
+
+
+def test_plugins_may_be_imported_before_pytest_rewrites_them() -> None:
+    argv = [sys.executable, "-c", _EARLY]
+    done = subprocess.run(argv, env={"PYTHONPATH": str(ROOT)}, capture_output=True, text=True, check=False)
+    assert done.returncode == 0, done.stderr
