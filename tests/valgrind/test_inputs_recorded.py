@@ -498,4 +498,4 @@ def test_forty_unchanged_benchmarks_are_answered_in_less_than_a_second(
     spent = time.process_time() - started
     assert {type(answer) for answer in answers} == {Reused}
     assert found["one"].profile is not None
-    assert spent < 1
+    assert spent < (1 if sys.gettrace() is None else 10)  # the lines that it covers are noted
