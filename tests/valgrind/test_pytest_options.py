@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING
 import pytest
 
 from tests.conftest import ROOT
-from tests.suites import VERSIONS, suite_python
+from tests.suites import suite_python
 from tests.valgrind.measuring import measure
 
 if TYPE_CHECKING:
@@ -77,10 +77,9 @@ def test_after_imports(benchmark):
 
 
 @pytest.mark.slow
-@pytest.mark.parametrize("version", VERSIONS)
-def test_a_new_file_where_python_imports_from_moves_no_count(version: str, tmp_path: Path) -> None:
+def test_a_new_file_where_python_imports_from_moves_no_count(tmp_path: Path) -> None:
     # An environment with a package that is installed editable, and a folder on PYTHONPATH.
-    suites = suite_python(version)
+    suites = suite_python("3.12")
     subprocess.run([str(suites), "-m", "venv", "--without-pip", str(tmp_path / "env")], check=True)
     packages = next((tmp_path / "env").glob("lib/python*/site-packages"))
     paths = (*suites.parent.parent.glob("lib/python*/site-packages"), ROOT, tmp_path / "editable")
