@@ -82,7 +82,7 @@ def test_a_folder_that_changes_meanwhile_moves_nothing(version: str, tmp_path: P
 
 # What Python is like, apart from where it finds our package and that -S is among its flags.
 _LIKE = """
-import builtins, json, os, pkgutil, site, subprocess, sys
+import builtins, json, os, site, subprocess, sys
 import of_pth, of_python_path
 print(json.dumps([
     [folder for folder in sys.path if folder != ROOT], sys.prefix, sys.exec_prefix, sys.argv, os.environ.get("PYTHONPATH"),
@@ -109,15 +109,8 @@ def _environment(base: Path, python: Path, executed: str = "0") -> tuple[Path, d
 def _start(python: Path, env: dict[str, str], code: str, *, ours: bool) -> str:
     """Start Python without the kernel's randomness, ours or as ever, and return what this code prints."""
     options, words = ([*OPTIONS], [env.pop("PYTHONPATH")]) if ours else (["-P"], [])
-    argv = [
-        "setarch",
-        "-R",
-        str(python),
-        *options,
-        "-c",
-        (CODE if ours else "") + f"ROOT = {str(ROOT)!r}\n{code}",
-        *words,
-    ]
+    whole = (CODE if ours else "") + f"ROOT = {str(ROOT)!r}\n{code}"
+    argv = ["setarch", "-R", str(python), *options, "-c", whole, *words]
     done = subprocess.run(argv, cwd=python.parent, env=env, capture_output=True, text=True, check=False)
     assert (done.returncode, done.stderr) == (0, ""), done.stderr
     return done.stdout

@@ -123,9 +123,8 @@ def test_writers_killed_at_random_points_lose_nothing_that_was_acknowledged(
             time.sleep(chance.uniform(0, 0.6))
             assert process.poll() is None, writers.complaints()
             writers.end(process, children=whole_family)
-        if (
-            how == "whole" and whole_family
-        ):  # the remote's git was killed, too, as no client can: who keeps a server removes its locks
+        if how == "whole" and whole_family:
+            # The remote's git was killed, too, as no client can: who keeps a server removes its locks.
             for lock in place.bare.rglob("*.lock"):
                 lock.unlink()
         told = writers.acknowledged()

@@ -493,9 +493,14 @@ def test_forty_unchanged_benchmarks_are_answered_in_less_than_a_second(
     found, _ = ours.round()
     with session(valgrind=None, geometry=Geometry(), environ=os.environ, passed={}, echo=lambda _chunk: None) as ready:
         key = key_of(ours.plans["one"], ready.environment, version="1")
-    started = time.process_time()
-    answers = [ours.cache.lookup(key) for _ in range(40)]
-    spent = time.process_time() - started
+    noting = sys.gettrace()
+    sys.settrace(None)  # to note which lines are covered takes longer than to execute them
+    try:
+        started = time.process_time()
+        answers = [ours.cache.lookup(key) for _ in range(40)]
+        spent = time.process_time() - started
+    finally:
+        sys.settrace(noting)
     assert {type(answer) for answer in answers} == {Reused}
     assert found["one"].profile is not None
-    assert spent < (1 if sys.gettrace() is None else 10)  # the lines that it covers are noted
+    assert spent < 1
