@@ -44,6 +44,7 @@ def take_over(config: pytest.Config) -> None:
     from cachegrind_bench.hermetic.environment import fingerprint_values
     from cachegrind_bench.measure.session import laboratory
     from cachegrind_bench.pytest_plugin.comparing import check_base
+    from cachegrind_bench.pytest_plugin.neutral import remember_blocked
     from cachegrind_bench.store.atomic import check_replaceable, check_writable
 
     if not sys.platform.startswith("linux"):
@@ -71,6 +72,7 @@ def take_over(config: pytest.Config) -> None:
     if config.option.capture == "no":
         # Controller shows the rest.
         config.option.showcapture = "log" if config.option.showcapture in {"all", "log"} else "no"
+    remember_blocked(config)
     for name in ("randomly", "pytest_randomly", "random_order"):
         if config.pluginmanager.hasplugin(name):
             config.pluginmanager.unregister(name=name)

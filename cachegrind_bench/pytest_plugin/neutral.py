@@ -6,10 +6,9 @@ Counts must not depend on it, and an option is a string on the heap.
 from __future__ import annotations
 
 from contextlib import suppress
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
-if TYPE_CHECKING:
-    import pytest
+import pytest
 
 # As what a report says which options could not be unpickled, and why.
 LEFT_BEHIND = "cg_bench_left_behind"
@@ -124,9 +123,20 @@ _NEUTRAL: dict[str, Any] = {
 }
 
 
+_OF_BLOCKED = pytest.StashKey[dict[str, Any]]()
+
+
+def remember_blocked(config: pytest.Config) -> None:
+    """Note the options of blocked plugins, before one of these is unregistered: it may have set some by chance."""
+    config.stash[_OF_BLOCKED] = _options_of_blocked(config)
+
+
 def neutral(config: pytest.Config) -> dict[str, Any]:
     """Return such options with their values: the defaults of those that blocked plugins have, and of some others."""
-    return {**_options_of_blocked(config), **_NEUTRAL}
+    if _OF_BLOCKED not in config.stash:
+        remember_blocked(config)
+    of_blocked = config.stash[_OF_BLOCKED]
+    return {**of_blocked, **_NEUTRAL}
 
 
 def defaults(config: pytest.Config) -> dict[str, Any]:

@@ -121,18 +121,19 @@ def pytest_addoption(parser):
 """
 
 
+def _orders(project: pytest.Pytester, *words: str, seed: int = 0) -> dict[str, Any]:
+    """Return the orders that a pytest of its own would give, called with these words and this hash seed."""
+    argv = [str(suite_python("3.11")), "-c", _SHOWN, *words]
+    env = {**os.environ, "PYTHONHASHSEED": str(seed)}
+    done = subprocess.run(argv, cwd=project.path, env=env, capture_output=True, text=True, check=False)
+    assert "HERE" in done.stdout, done.stdout + done.stderr
+    found: dict[str, Any] = marshal.loads(bytes.fromhex(done.stdout.split("HERE")[1]))  # noqa: S302 - ours
+    return found
+
+
 def test_neither_options_of_plugins_that_stay_out_nor_the_hash_seed_move_anything(project: pytest.Pytester) -> None:
     project.makeconftest(_SETS)
-    python = suite_python("3.11")
-
-    def shown(*words: str, seed: int) -> dict[str, Any]:
-        argv = [str(python), "-c", _SHOWN, "--names=aa,bb,cc,dd,ee,ff", "--held=aa,bb,cc,dd,ee,ff", *words]
-        env = {**os.environ, "PYTHONHASHSEED": str(seed)}
-        done = subprocess.run(argv, cwd=project.path, env=env, capture_output=True, text=True, check=False)
-        assert "HERE" in done.stdout, done.stdout + done.stderr
-        found: dict[str, Any] = marshal.loads(bytes.fromhex(done.stdout.split("HERE")[1]))  # noqa: S302 - ours
-        return found
-
+    sets = ("--names=aa,bb,cc,dd,ee,ff", "--held=aa,bb,cc,dd,ee,ff")
     words = (
         "--reruns=1",
         "--timeout=3",
@@ -142,8 +143,16 @@ def test_neither_options_of_plugins_that_stay_out_nor_the_hash_seed_move_anythin
         "--cov=x",
         "-n0",
     )
-    plain, other, without = shown(seed=1), shown(*words, seed=2), shown("-p", "no:randomly", seed=3)
+    plain, other = _orders(project, *sets, seed=1), _orders(project, *sets, *words, seed=2)
+    without = _orders(project, *sets, "-p", "no:randomly", seed=3)
     assert plain == other
     assert marshal.dumps(plain, FORMAT) == marshal.dumps(other, FORMAT)
     assert plain["pickled"]["held"] == without["pickled"]["held"]
     assert plain["args"] == without["args"]
+
+
+@pytest.mark.usefixtures("valgrind_path")
+def test_a_seed_that_a_plugin_draws_in_each_run_stays_outside(project: pytest.Pytester) -> None:
+    drawn, given = (_orders(project, "--cg-bench", *words) for words in ([], ["--randomly-seed=5"]))
+    assert {name for name, value in drawn["options"].items() if value != given["options"][name]} == set()
+    assert drawn["options"]["randomly_seed"] == "default"
