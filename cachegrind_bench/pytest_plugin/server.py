@@ -34,6 +34,7 @@ def main() -> None:
     exchange, out = Exchange(sys.argv[1]), sys.argv[2]
     orders: dict[str, Any] = take_order(exchange.root)
     sys.path[:] = orders["sys_path"]
+    _start_no_readline()
     _import_plugins(orders["blocked"], autoload=orders["autoload"])
     _stop_pytests_clock()
     meter = Meter(Requests(), out, orders["warm_up"], orders["batches"])
@@ -84,6 +85,23 @@ def _bury(path: str, report: dict[str, Any]) -> None:
 
     put_report(path, report)
     empty_folder(os.environ["TMPDIR"])
+
+
+def _start_no_readline() -> None:
+    """Keep readline from being imported: by pytest, for the sake of terminals, and since CPython 3.13 by pdb.
+
+    When it starts, ncurses reads the time, and takes other memory where a second has begun meanwhile.
+    """
+    import _pytest.capture
+
+    capture: Any = _pytest.capture
+    if hasattr(capture, "_readline_workaround"):
+        capture._readline_workaround = lambda: None  # noqa: SLF001
+    modules: dict[str, Any] = sys.modules
+    if "readline" not in modules:
+        modules["readline"] = None  # cannot be imported
+        importlib.import_module("pdb")
+        del modules["readline"]
 
 
 def _stop_pytests_clock() -> None:

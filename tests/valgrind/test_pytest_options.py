@@ -64,6 +64,23 @@ def test_an_option_of_another_folder_does_no_harm_and_s_shows_output_on_any_term
     assert given.said.count("could not be handed over") == 1
 
 
+_READLINE = """
+import sys
+at_start = sorted({"pdb", "readline"} & set(sys.modules))
+
+def test_it(benchmark):
+    assert at_start == ["pdb"]
+    import readline  # which is there for those who want it
+    benchmark(readline.get_current_history_length)
+"""
+
+
+def test_pytest_starts_no_readline_as_that_looks_whether_a_second_has_begun(tmp_path: Path) -> None:
+    (tmp_path / "test_it.py").write_text(_READLINE)
+    done = measure(tmp_path, python=suite_python("3.13"))
+    assert done.status == 0, done.said
+
+
 _IMPORTS = """
 import importlib.metadata
 
