@@ -100,7 +100,8 @@ def _start_no_readline() -> None:
     modules: dict[str, Any] = sys.modules
     if "readline" not in modules:
         modules["readline"] = None  # cannot be imported
-        importlib.import_module("pdb")
+        with suppress(Exception):  # a project's own code.py in the place of the one below pdb: pytest will tell
+            importlib.import_module("pdb")
         del modules["readline"]
 
 
