@@ -136,7 +136,11 @@ system_packages() {
     if [ "$stage" = test ] && ! { rustc --version && cargo --version; } >/dev/null 2>&1; then
         install rustc cargo || say "no rustc and cargo: the tests with Rust programs are skipped"
     fi
-    # Likewise for the tests that build a module of the system's Python, and a benchmark with Google Benchmark.
+    # Likewise for the tests of the C header with another compiler than gcc, those that build a module of the system's Python,
+    # and a benchmark with Google Benchmark.
+    if [ "$stage" = test ] && ! have clang; then
+        install clang || say "no clang: the tests of the C header with it are skipped"
+    fi
     if [ "$stage" = test ] && ! [ -e "/usr/include/python$(of_system_python '%d.%d')/Python.h" ]; then
         install python3-dev || say "no python3-dev: the tests with a rebuilt _json are skipped"
     fi

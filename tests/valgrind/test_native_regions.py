@@ -29,7 +29,7 @@ PAGE = ROOT / "docs" / "regions.md"
 STRICT = ("-Wall", "-Wextra", "-Wpedantic", "-Werror", "-Wshadow", "-Wconversion", "-Wundef", "-Wcast-qual")
 STRICT_C = (*STRICT, "-Wmissing-prototypes", "-Wstrict-prototypes", "-Wredundant-decls")
 STRICT_CXX = (*STRICT, "-Wold-style-cast", "-Wzero-as-null-pointer-constant", "-Wmissing-declarations")
-C_COMPILERS = {"gcc": "g++", "clang": "clang++", "clang-14": "clang++-14"}
+C_COMPILERS = {"gcc": "g++", "clang": "clang++"}
 DWARF = "-gdwarf-4"  # what every Valgrind since 3.16 reads, whatever the compiler
 PERCENT = "100% é\n"  # as regions.c and main.rs have it
 
@@ -134,25 +134,18 @@ def test_every_valgrind_counts_the_same_regions(
 @pytest.mark.parametrize("compiler", list(C_COMPILERS))
 @pytest.mark.parametrize("standard", ["c99", "c11", "gnu17"])
 def test_the_header_compiles_without_a_warning_in_c(tmp_path: Path, compiler: str, standard: str) -> None:
-    if compiler != "gcc" and shutil.which(compiler) is None:
-        pytest.skip(f"no {compiler}")
     c_program(tmp_path, f"-std={standard}", "-D_POSIX_C_SOURCE=200809L", "-O2", compiler=compiler)
 
 
 @pytest.mark.parametrize("compiler", list(C_COMPILERS.values()))
 @pytest.mark.parametrize("standard", ["c++11", "c++14", "c++17", "c++20"])
 def test_the_header_compiles_without_a_warning_in_cxx(tmp_path: Path, compiler: str, standard: str) -> None:
-    if compiler != "g++" and shutil.which(compiler) is None:
-        pytest.skip(f"no {compiler}")
     flags = (*STRICT_CXX, f"-std={standard}", f"-I{INCLUDE}", "-O2", "-c")
     built(tmp_path / "object.o", compiler, *flags, DATA / "regions.cpp")
 
 
 def test_clang_counts_the_same_regions(cg_bench: CgBench, tmp_path: Path) -> None:
-    compiler = next((name for name in C_COMPILERS if name != "gcc" and shutil.which(name)), None)
-    if compiler is None:
-        pytest.skip("no clang")
-    program = c_program(tmp_path, "-O2", compiler=compiler)
+    program = c_program(tmp_path, "-O2", compiler="clang")
     # It unrolls the loop, and the turns that are left over are a larger share of 1,000.
     check(instructions(cg_bench.run(program, options=["--regions"])), calls=400)
 
