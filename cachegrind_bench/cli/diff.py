@@ -31,10 +31,10 @@ States, worst first:
   ≠ not comparable       measured under another Valgrind, cache geometry, libc, interpreter, ...
   – missing              the candidate lacks it
   ~ noisy                repeated runs differ too much to tell (three times the noise is the least threshold)
-  ≈ cache/layout shift   only misses moved: things lie elsewhere in memory; a regression beyond --threshold-cache,
-                         unless several layouts were measured and disagree
   ✓ improvement          would be a regression the other way round
   + new                  the base lacks it
+  ≈ unchanged (layout)   the same work at other addresses: Ir did not move, the score did; a regression beyond
+                         --threshold-cache, unless several layouts were measured and disagree
   = unchanged            within the threshold
 
 \b

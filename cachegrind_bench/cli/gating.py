@@ -24,20 +24,20 @@ _OPTIONS = (
         "--threshold",
         multiple=True,
         metavar="[PATTERN=]PERCENT",
-        help="A larger change of the score is a regression or improvement. Repeatable. [default: 0.5%]",
+        help="A larger change of the score, or of Ir in the same direction, is a regression or improvement. Repeatable. [default: 0.5%]",
     ),
     click.option(
         "--threshold-ir",
         multiple=True,
         metavar="[PATTERN=]PERCENT",
-        help="A larger growth of Ir is a regression as well. Repeatable.",
+        help="Use this threshold for growth of Ir instead. Repeatable.",
     ),
     click.option(
         "--threshold-cache",
         default="2%",
         show_default=True,
         metavar="PERCENT",
-        help="A larger change of the score is one even where Ir stands still.",
+        help="A score change above this counts even if Ir did not change.",
     ),
     click.option(
         "--max-drop",

@@ -20,7 +20,7 @@ if TYPE_CHECKING:
     from cachegrind_bench.compare.gates import Gates
     from cachegrind_bench.model.result import Benchmark, Result
 
-_CHANGES = frozenset(State) - {State.UNCHANGED, State.NOISY, State.FAILED, State.NOT_COMPARABLE}
+_CHANGES = frozenset(State) - {State.UNCHANGED, State.SHIFT, State.NOISY, State.FAILED, State.NOT_COMPARABLE}
 
 
 class Conclusion(StrEnum):

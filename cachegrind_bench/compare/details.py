@@ -6,6 +6,7 @@ Takes profiles one benchmark at a time, so that a comparison of a thousand never
 from __future__ import annotations
 
 from dataclasses import dataclass, replace
+from fractions import Fraction
 from typing import TYPE_CHECKING
 
 from cachegrind_bench.compare.explain import blamed, by_file, explain, top
@@ -51,12 +52,14 @@ class Details:
     """`top.rows` and `top.rest` add up to `total`, exactly. `moved` is cut, `moved_count` is not.
 
     The rows are functions, or (`by_file`) files. `lines` is None where they were not asked for, or a profile was
-    recorded without them (`lines_missing`). `python` is None unless both sides have a profile of Python functions.
+    recorded without them (`lines_missing`). `blamed_share` is how much of what decides the blamed function explains, 0 where
+    nothing moved; it is above 1 where others went the other way. `python` is None unless both sides have a profile of Python functions.
     """
 
     total: Counts
     top: Top
     blamed: FunctionDelta | None
+    blamed_share: Fraction
     moved: tuple[MovedFunction, ...]
     moved_count: int
     lines: tuple[FunctionLines, ...] | None
@@ -83,10 +86,12 @@ def details(
         whole = abs(weigh(found.total))
         groups = (_lines(base, candidate, row, weigh, whole) for row in functions.rows)
         lines = tuple(group for group in groups if group.lines)
+    most, moved = blamed(found, weigh), weigh(found.total)
     return Details(
         total=found.total,
         top=top(by_file(found), weigh, wanted.rows) if wanted.by_file else functions,
-        blamed=blamed(found, weigh),
+        blamed=most,
+        blamed_share=Fraction(weigh(most.delta), moved) if most is not None and moved else Fraction(0),
         moved=found.moved[:_MOST_MOVED],
         moved_count=len(found.moved),
         lines=lines,

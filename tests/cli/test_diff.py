@@ -132,7 +132,7 @@ def test_formats_go_to_stdout_and_to_files_at_once(cg_bench: CommandLine, base: 
     assert Path("a.md").read_text(encoding="utf-8").startswith("### ❌ regression")
     document = json.loads(Path("a.json").read_text(encoding="utf-8"))
     assert (document["schema"], document["verdict"]) == ("cg-bench.diff/1", "regression")
-    assert document["benchmarks"][0]["blamed"] == {"function": "hot", "file": "b.c"}
+    assert document["benchmarks"][0]["blamed"] == {"function": "hot", "file": "b.c", "share_ppm": 1_000_000}
     assert cg_bench("diff", base, worse, "--format", "json").out == Path("a.json").read_text(encoding="utf-8")
 
 

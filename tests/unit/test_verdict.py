@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
 from fractions import Fraction
 
 import pytest
@@ -26,6 +27,23 @@ def test_more_than_the_threshold_is_a_regression_and_exactly_the_threshold_is_no
 def test_an_improvement_is_what_would_be_a_regression_the_other_way_round() -> None:
     assert state(1_005_001, 1_000_000) is State.IMPROVEMENT
     assert state(1_005_000, 1_000_000) is State.UNCHANGED
+
+
+def test_instructions_that_grow_beyond_the_threshold_are_a_regression_although_the_score_is_within_it() -> None:
+    base = measured(value=replace(counts(1_000_000), Dr=600_000))
+    worse = measured(value=replace(counts(1_006_000), Dr=600_000))
+    found = difference(base, worse)
+    assert (found.state, found.causes) == (State.REGRESSION, (Cause.IR,))
+    assert difference(worse, base).state is State.IMPROVEMENT
+    assert difference(base, worse, threshold="0.6%").state is State.UNCHANGED
+    assert difference(base, worse, threshold_ir="1%").state is State.UNCHANGED
+
+
+def test_instructions_that_move_against_the_score_do_not_decide() -> None:
+    base = measured(value=replace(counts(1_000_000), Dr=600_000))
+    traded = measured(value=replace(counts(1_006_000), Dr=593_000))
+    assert difference(base, traded).state is State.UNCHANGED
+    assert difference(traded, base).state is State.UNCHANGED
 
 
 def test_losing_more_than_half_of_the_instructions_is_suspicious() -> None:

@@ -5,6 +5,7 @@ from __future__ import annotations
 import json
 from typing import TYPE_CHECKING
 
+from cachegrind_bench.compare.verdict import BLAMING
 from cachegrind_bench.render.comparison import pythons, words
 from cachegrind_bench.render.comparison.view import notices
 from cachegrind_bench.render.demangling import demangled
@@ -75,8 +76,12 @@ def _difference(item: Difference, comparison: Comparison, details: Details | Non
         ],
         "interpreter": words.interpreted(item),
         "blamed": None
-        if details is None or details.blamed is None
-        else {"function": demangled(details.blamed.name), "file": details.blamed.file},
+        if details is None or details.blamed is None or item.state not in BLAMING
+        else {
+            "function": demangled(details.blamed.name),
+            "file": details.blamed.file,
+            "share_ppm": _ppm(details.blamed_share),
+        },
         "python": pythons.document(details),
         "explanation": None if details is None else _explanation(details, comparison),
     }

@@ -10,13 +10,14 @@ from fractions import Fraction
 from typing import TYPE_CHECKING
 
 from cachegrind_bench.render.demangling import demangled
-from cachegrind_bench.render.numbers import change, counted, grouped, share, signed
+from cachegrind_bench.render.numbers import change, counted, grouped, percent, share, signed
 
 if TYPE_CHECKING:
     from cachegrind_bench.compare.details import Details
     from cachegrind_bench.compare.pythonblame import PythonDelta, PythonTop
     from cachegrind_bench.model.pythonprofile import PythonFunction
 
+_MOST = Fraction(1, 2)
 COLUMNS = ("blame", "of Δ", "own code", "calls", "Python function", "line")
 NATIVE = "native code under no Python function"
 
@@ -40,21 +41,35 @@ def annotated(function: PythonFunction) -> tuple[str, int] | None:
 
 
 def culprit(details: Details | None) -> str:
-    """Return the function that explains most, Python's before the program's; empty if none."""
-    row = chief(details)
-    if row is not None:
-        return row.function.name
-    return "" if details is None or details.blamed is None else demangled(details.blamed.name)
+    """Return the function that explains most, Python's before the program's, with its share where that is small; or nothing."""
+    found = _culprit(details)
+    if found is None:
+        return ""
+    name, _place, part = found
+    return name if part > _MOST else f"{name} ({percent(part)})"
 
 
 def verdict(details: Details | None) -> str:
-    """Say how much is in the culprit, and where a Python function stands; empty if there is none."""
+    """Say which function explains most, and whether it explains more than half of the difference; empty without one."""
+    found = _culprit(details)
+    if found is None:
+        return ""
+    name, where, part = found
+    at = f" ({where})" if where else ""
+    return f"most of it in {name}{at}" if part > _MOST else f"largest share: {name}{at}, {percent(part)}"
+
+
+def _culprit(details: Details | None) -> tuple[str, str, Fraction] | None:
+    """Return the name of the function that explains most, its place where it is Python's, and its share."""
+    if details is None:
+        return None
     row = chief(details)
-    if details is None or details.python is None or row is None:
-        name = culprit(details)
-        return f"most of it in {name}" if name else ""
-    most = abs(row.blame) * 2 > abs(details.python.whole.total)
-    return f"{'most of it' if most else 'the largest part'} in {row.function.name} ({place(row.function)})"
+    if row is not None and details.python is not None:
+        total = details.python.whole.total
+        return row.function.name, place(row.function), abs(Fraction(row.blame, total)) if total else Fraction(0)
+    if details.blamed is None:
+        return None
+    return demangled(details.blamed.name), "", details.blamed_share
 
 
 def remarks(details: Details | None) -> list[str]:

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING
 
 from cachegrind_bench.compare.details import weight
 from cachegrind_bench.compare.gates import Metric
-from cachegrind_bench.compare.verdict import State
+from cachegrind_bench.compare.verdict import BLAMING, State
 from cachegrind_bench.render.comparison import pythons, words
 from cachegrind_bench.render.comparison.explained import Explanation, explanation
 from cachegrind_bench.render.demangling import demangle
@@ -27,7 +27,7 @@ _CIRCUMSTANCES = frozenset({"container", "cpu_model", "kernel", "os", "virtualiz
 _LONELY = (State.MISSING, State.NEW)
 _VARIABLE = "env."  # one that was passed on to the program
 
-COLUMNS = ("", "benchmark", "base", "candidate", "Δ {metric}", "Δ {other}", "Δ LL hits", "Δ RAM hits", "mostly in")
+COLUMNS = ("", "benchmark", "base", "candidate", "Δ {metric}", "Δ {other}", "Δ LL hits", "Δ RAM hits", "where")
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -157,6 +157,7 @@ def notices(comparison: Comparison, details: Mapping[str, Details]) -> list[str]
 
 def _row(item: Difference, comparison: Comparison, details: Details | None) -> Row:
     moved = item.change
+    blamed = details if item.state in BLAMING else None
     if moved is None:
         sides = (item.base, item.candidate)
         numbers = [
@@ -171,13 +172,13 @@ def _row(item: Difference, comparison: Comparison, details: Details | None) -> R
             *(change(shift.relative) for shift in shifts),
             signed(moved.counts.ll_hits),
             signed(moved.counts.ram_hits),
-            pythons.culprit(details),
+            pythons.culprit(blamed),
         ]
-    chief = pythons.chief(details)
+    chief = pythons.chief(blamed)
     return Row(
         id=plain(item.id),
         state=item.state,
         cells=tuple(map(plain, numbers)),
-        remarks=tuple(map(plain, [*pythons.remarks(details), *words.remarks(item, comparison.gates)])),
+        remarks=tuple(map(plain, [*pythons.remarks(blamed), *words.remarks(item, comparison.gates)])),
         place=None if chief is None else pythons.annotated(chief.function),
     )

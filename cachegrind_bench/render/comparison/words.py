@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING
 from cachegrind_bench.compare.change import NOISE_FACTOR
 from cachegrind_bench.compare.gates import Metric
 from cachegrind_bench.compare.objects import changed_objects, is_library
-from cachegrind_bench.compare.verdict import STILL, Cause, State
+from cachegrind_bench.compare.verdict import BLAMING, STILL, Cause, State
 from cachegrind_bench.model.result import Status
 from cachegrind_bench.render.comparison import pythons
 from cachegrind_bench.render.numbers import change as change_text
@@ -47,7 +47,6 @@ MARKS = {
 _PLURALS = {
     State.REGRESSION: "regressions",
     State.SUSPICIOUS: "suspicious drops",
-    State.SHIFT: "cache/layout shifts",
     State.IMPROVEMENT: "improvements",
 }
 
@@ -91,11 +90,11 @@ def _change_remark(state: State, moved: Change, gates: Gates) -> str | None:
         share = percent(-moved.ir.relative)
         return f"{share} fewer instructions: does it still do its work? (--max-drop accepts more)"
     if state is State.SHIFT and moved.score.mixed:
-        return "up in some memory layouts and down in others: where things lie in memory matters more than the change"
+        return "up in some memory layouts and down in others: the memory layout matters more than the change"
     if state is State.SHIFT:
         return (
-            f"Ir moved by less than {exact_percent(STILL)}: things lie elsewhere in memory, the work is the same "
-            f"(a regression beyond --threshold-cache {exact_percent(gates.threshold_cache)})"
+            f"the same work (Ir moved by less than {exact_percent(STILL)}) at other addresses; "
+            f"a regression beyond --threshold-cache {exact_percent(gates.threshold_cache)}"
         )
     if state is State.NOISY:
         noise = _noise(moved, gates)
@@ -146,9 +145,12 @@ def _gate_remarks(difference: Difference, gates: Gates) -> list[str]:
         return found
     if Cause.IR in difference.causes:
         wanted = gates.threshold_ir.get(difference.id)
-        found.append(
-            f"Ir {change_text(moved.ir.relative)} exceeds --threshold-ir {exact_percent(wanted or moved.ir.relative)}"
+        option = (
+            f"--threshold {exact_percent(difference.threshold)}"
+            if wanted is None
+            else f"--threshold-ir {exact_percent(wanted)}"
         )
+        found.append(f"Ir {change_text(moved.ir.relative)} exceeds {option}")
     if Cause.CACHE in difference.causes:
         found.append(_cache_remark(moved, gates))
     return found
@@ -260,6 +262,6 @@ def _about(worst: Difference, comparison: Comparison, details: Mapping[str, Deta
     reasons = [*_state_remarks(worst, gates), *_gate_remarks(worst, gates)]
     text = ", ".join([text, *reasons])
     culprit = pythons.verdict(details.get(worst.id))
-    if culprit and worst.state in {State.REGRESSION, State.IMPROVEMENT}:
+    if culprit and worst.state in BLAMING:
         text += f", {culprit}"
     return "; ".join([text, *_object_remarks(worst)])
