@@ -15,6 +15,9 @@ from typing import TYPE_CHECKING, Any
 
 from cachegrind_bench.pytest_plugin import written
 from cachegrind_bench.pytest_plugin.between import Between
+from cachegrind_bench.pytest_plugin.fixture import plainly
+from cachegrind_bench.pytest_plugin.fresh_heap import take_free_memory
+from cachegrind_bench.pytest_plugin.type_versions import spread_look_ups
 from cachegrind_bench.region.requests import (
     DUMP_STATS_AT,
     RUNNING_ON_VALGRIND,
@@ -123,6 +126,7 @@ class Meter:
         __tracebackhide__ = True
         make, idle, call = self._make, (self._idle.block,), work.call
         hollow = nothing if empty is None else counted
+        self._arrange(work)
         result = None
         for prepare, before, after in self._steps():
             result = None
@@ -149,6 +153,12 @@ class Meter:
             result = await counted_await(make, before, after, call, args, kwargs)
             self._end_copy()
         return result
+
+    def _arrange(self, work: Work) -> None:
+        """Take from the memory of this process what depends on code that does not take part in the benchmark."""
+        if not self._native:
+            spread_look_ups(functools.partial(plainly, work))
+            take_free_memory()
 
     def _steps(self) -> Generator[tuple[Callable[[], None], _Request, _Request]]:
         """Yield what prepares each call, and the requests before and after it, which ask for nothing in a warm-up."""

@@ -25,6 +25,7 @@ from cachegrind_bench.pytest_plugin.between import seed_all
 from cachegrind_bench.pytest_plugin.exchange import put_report
 from cachegrind_bench.pytest_plugin.fixture import ENGINE, uses_fixture
 from cachegrind_bench.pytest_plugin.forking import fork_for_each
+from cachegrind_bench.pytest_plugin.fresh_heap import take_free_memory
 from cachegrind_bench.pytest_plugin.harness import deep
 from cachegrind_bench.pytest_plugin.neutral import LEFT_BEHIND
 from cachegrind_bench.pytest_plugin.server import at_work, how_it_ended, order
@@ -122,7 +123,7 @@ class Inner:
             return True
         self.served = True
         self._kept = frozenset(os.listdir(self._tmp))  # a module may have made a folder when it was imported
-        gc.collect()
+        take_free_memory()
         gc.freeze()
         sys.stdout.flush()
         sys.stderr.flush()

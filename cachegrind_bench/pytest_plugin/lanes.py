@@ -108,6 +108,7 @@ def _target(
         cpu=cpu,
         held_back=tuple(environment.held_back(place.environ, place.request)),
         collect=collect,
+        keep_place="what pytest measures is where it is",
         forks_alike=True,  # a benchmark draws the same bytes wherever it stands
     )
 

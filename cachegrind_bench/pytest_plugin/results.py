@@ -43,7 +43,7 @@ if TYPE_CHECKING:
     from cachegrind_bench.pytest_plugin.options import Settings
 
 # Part of the key: counts of calls are not those of whole processes, and another way to count gets another number.
-MEASURED = "pytest/1"
+MEASURED = "pytest/2"
 
 
 def read_costs(
@@ -135,6 +135,8 @@ def _benchmark(ended: Ended, settings: Settings, laboratory: Laboratory, identit
         supervised=served.outcome.images is not None,
         guest_chase_off=env.fields.get("guest_chase") == "off",
         clock_pinned=False,
+        # Of the processes that pytest forks, the others wait while one is measured.
+        one_thread=served.outcome.images is not None and not any(image.threads for image in served.outcome.images),
     )
     if settings.require_sealed:
         require_sealed(seal)

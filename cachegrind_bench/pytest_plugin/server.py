@@ -122,6 +122,8 @@ def _import_plugins(blocked: list[str], *, autoload: bool) -> None:
     # Ours is here already, and pytest would warn that it comes too late to rewrite it.
     cachegrind_bench.__doc__ = f"{cachegrind_bench.__doc__}\nPYTEST_DONT_REWRITE"
     config = get_config()
+    for name in ("inicfg", "_inicfg"):  # pytest before 9.1 looks into a configuration that was never read
+        vars(config).setdefault(name, {})
     importlib.import_module("cachegrind_bench.pytest_plugin.inner")
     if not autoload:
         return

@@ -1,0 +1,179 @@
+"""Gives types new versions such that no two look-ups of a benchmark share an entry of CPython's method cache.
+
+The cache has 4,096 entries, indexed by the type's version and the address of the attribute's name. Two look-ups of one
+entry evict each other in each call, which cost benchmarks up to 8 %. Versions count how many types came before, and
+addresses depend on all that was allocated: one unused class or renamed variable in any module decides who collides.
+"""
+
+from __future__ import annotations
+
+import ctypes
+import mmap
+import os
+import struct
+import sys
+from contextlib import suppress
+from typing import TYPE_CHECKING, Any, Final
+
+from cachegrind_bench.startup.real import Real
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Iterator
+
+# Objects/typeobject.c, CPython 3.11 to 3.14 (MCACHE_SIZE_EXP, struct type_cache_entry: version, padding, name, value).
+_ENTRIES: Final = 1 << 12
+_ENTRY = struct.Struct("=IIQQ")
+# `tp_version_tag` of PyTypeObject on 64-bit machines (Include/cpython/object.h).
+_VERSION_OFFSET: Final = 384
+# A class may have 1,000 versions, and all static types together 65,535, since CPython 3.13 and 3.12.
+_MOST_VERSIONS, _MOST_STATIC_VERSIONS = 300, 30
+_PATIENCE = 6  # so many steps from wanting no shared entry to accepting some
+_HEAP_TYPE = 1 << 9  # Py_TPFLAGS_HEAPTYPE
+_LOOKS = 3  # calls under other versions: of two look-ups that share an entry, only the last one is seen in it
+_MOST_BYTES = 1 << 20
+_MOST_STATE_BYTES = 4 << 20  # of the interpreter's state, in which the cache is
+
+_modified: Any = ctypes.pythonapi.PyType_Modified
+_modified.argtypes, _modified.restype = [ctypes.py_object], None
+_look_up: Any = ctypes.pythonapi._PyType_Lookup  # noqa: SLF001
+_look_up.argtypes, _look_up.restype = [ctypes.py_object, ctypes.py_object], ctypes.c_void_p
+
+
+def spread_look_ups(call: Callable[[], object]) -> None:
+    """Find out which look-ups this call makes, in another process, and give their types versions that keep them apart."""
+    if sys.implementation.name != "cpython" or not getattr(sys, "_is_gil_enabled", lambda: True)():
+        return
+    with mmap.mmap(-1, _MOST_BYTES) as shared:
+        pid = Real.fork()
+        if not pid:
+            try:
+                _silence()
+                _write(shared, _observed(call))
+            finally:
+                Real.leave(0)
+        Real.waitpid(pid, 0)
+        _assign(dict(_read(shared)))
+
+
+def _silence() -> None:
+    """Let nobody read what the call writes: it is made once more than was asked for."""
+    null = os.open(os.devnull, os.O_RDWR)
+    for descriptor in (1, 2):
+        os.dup2(null, descriptor)
+
+
+def _observed(call: Callable[[], object]) -> dict[int, set[int]]:
+    """Return the addresses of the names that are looked up in each type, by its address."""
+    found: dict[int, set[int]] = {}
+    cache = _find_cache()
+    for number in range(_LOOKS if cache else 0):
+        _modified(object)
+        _burn(number * _ENTRIES // _LOOKS + number)
+        with suppress(Exception):
+            call()
+        types = {_version(kind): id(kind) for kind in _all_types()}
+        for version, _, name, _ in _ENTRY.iter_unpack(ctypes.string_at(cache, _ENTRIES * _ENTRY.size)):
+            if name and version in types:
+                found.setdefault(types[version], set()).add(name)
+    return found
+
+
+def _assign(wanted: dict[int, set[int]]) -> None:
+    """Give these types versions that keep their look-ups apart; bases first, as a type gets its version after them."""
+    _modified(object)
+    types = [kind for kind in _all_types() if id(kind) in wanted]
+    types.sort(
+        key=lambda kind: (len(kind.__mro__), -len(wanted[id(kind)]), str(kind.__module__), kind.__qualname__)
+    )  # a module may be anything
+    taken: set[int] = set()
+    for kind in types:
+        names = wanted[id(kind)]
+        most = _MOST_VERSIONS if kind.__flags__ & _HEAP_TYPE else _MOST_STATIC_VERSIONS
+        entries = {_entry(_new_version(kind), name) for name in names}
+        for attempt in range(most):
+            if len(entries & taken) <= attempt * _PATIENCE // most:
+                break
+            _modified(kind)
+            entries = {_entry(_new_version(kind), name) for name in names}
+        taken |= entries
+    _burn_to_multiple()
+
+
+def _entry(version: int, name: int) -> int:
+    return (version ^ name >> 3) % _ENTRIES
+
+
+def _new_version(kind: type) -> int:
+    _look_up(kind, "__doc__")
+    return _version(kind)
+
+
+def _version(kind: type) -> int:
+    return ctypes.c_uint32.from_address(id(kind) + _VERSION_OFFSET).value
+
+
+def _all_types() -> Iterator[type[Any]]:
+    seen: set[type[Any]] = {object}
+    waiting: list[type[Any]] = [object]
+    while waiting:
+        kind = waiting.pop()
+        yield kind
+        new: list[type[Any]] = [child for child in type.__subclasses__(kind) if child not in seen]
+        seen.update(new)
+        waiting += new
+
+
+def _spare() -> type:
+    return type("Spare", (), {})
+
+
+def _burn(count: int) -> int:
+    """Use up so many versions, and return the last one."""
+    version = 0
+    while count > 0:
+        spare = _spare()
+        for _ in range(min(count, _MOST_VERSIONS)):
+            version = _new_version(spare)
+            _modified(spare)
+        count -= _MOST_VERSIONS
+    return version
+
+
+def _burn_to_multiple() -> None:
+    """Let the next version be the same modulo the cache's size wherever it was: a benchmark may make types in each call."""
+    _burn(_ENTRIES - _burn(1) % _ENTRIES - 1)
+
+
+def _find_cache() -> int:
+    """Return where the method cache is, 0 if it is not found: it is a part of the interpreter's state."""
+    name = "cg_bench_looks_this_up"
+    kind = _spare()
+    _look_up(kind, name)
+    interpreter: Any = ctypes.pythonapi.PyInterpreterState_Get
+    interpreter.restype = ctypes.c_size_t
+    begin = int(interpreter())
+    # Read through /proc: where there is no memory, or only the end of a file, it ends early instead of by a signal.
+    with open("/proc/self/mem", "rb", buffering=0) as memory:
+        memory.seek(begin)
+        state = memory.read(_MOST_STATE_BYTES)
+    at = state.find(_ENTRY.pack(_version(kind), 0, id(name), 0)[:16])
+    return begin + at - _entry(_version(kind), id(name)) * _ENTRY.size if at >= 0 else 0
+
+
+def _write(shared: mmap.mmap, found: dict[int, set[int]]) -> None:
+    """Write each type's address, the number of its names, and these; zero is the end."""
+    for kind, names in found.items():
+        data = struct.pack(f"={len(names) + 2}Q", kind, len(names), *names)
+        if shared.tell() + len(data) + 8 > _MOST_BYTES:
+            return
+        shared.write(data)
+
+
+def _read(shared: mmap.mmap) -> Iterator[tuple[int, set[int]]]:
+    words = memoryview(shared).cast("Q")
+    at = 0
+    while words[at]:
+        end = at + 2 + words[at + 1]
+        yield words[at], set(words[at + 2 : end])
+        at = end
+    words.release()

@@ -1,0 +1,65 @@
+"""What is measured starts with a heap and a method cache that code beside it does not decide about."""
+
+from __future__ import annotations
+
+import subprocess
+import sys
+from subprocess import PIPE
+
+# Makes holes of all sizes in both heaps first. Prints how far apart are what is allocated afterwards.
+FRESH = """
+import random
+random.seed(SEED)
+holes = [bytes(random.randrange(4000)) for _ in range(20_000)]
+for place in random.sample(range(20_000), 9_000):
+    holes[place] = None
+from cachegrind_bench.pytest_plugin.fresh_heap import take_free_memory
+take_free_memory()
+made = [bytes(1000) for _ in range(20)], [bytes(100) for _ in range(20)]
+steps = [[id(after) - id(before) for before, after in zip(row, row[1:])] for row in made]
+print(id(made[0][1]) % 4096, steps)
+"""
+
+# Prints how many hot look-ups of different types share an entry of the cache, before and after their versions are changed.
+LOOK_UPS = """
+from cachegrind_bench.pytest_plugin import type_versions as own
+own._burn(SEED)
+kinds = [type(f"K{number}", (), {f"name{number}{part}": part for part in range(8)}) for number in range(120)]
+names = {kind: [f"name{number}{part}" for part in range(8)] for number, kind in enumerate(kinds)}
+names = {kind: [next(key for key in vars(kind) if key == name) for name in own] for kind, own in names.items()}
+def call():
+    for kind, own in names.items():
+        for name in own:
+            getattr(kind, name)
+def shared():
+    # By different types: two names of one type whose addresses collide cannot be kept apart.
+    call()
+    found = {}
+    for kind, row in names.items():
+        for name in row:
+            found.setdefault(own._entry(own._version(kind), id(name)), set()).add(kind)
+    return sum(len(kinds) - 1 for kinds in found.values())
+before = shared()
+own.spread_look_ups(call)
+print(before, shared())
+"""
+
+
+def said(code: str, seed: int) -> str:
+    # As in the seal, addresses are not randomised.
+    done = subprocess.run(
+        ["setarch", "-R", sys.executable, "-c", code.replace("SEED", str(seed))], stdout=PIPE, text=True, check=True
+    )
+    return done.stdout
+
+
+def test_memory_comes_in_the_same_steps_whatever_was_freed_before() -> None:
+    assert len({said(FRESH, seed) for seed in (1, 2, 3)}) == 1
+
+
+def test_look_ups_of_a_benchmark_do_not_share_entries_of_the_method_cache() -> None:
+    # How many share one by chance differs much from one arrangement to another (2 to 94 were seen), so that it is a sum.
+    counts = [tuple(map(int, said(LOOK_UPS, seed).split())) for seed in (1, 500, 1000, 1500)]
+    before, after = map(sum, zip(*counts, strict=True))
+    assert before > 20
+    assert after * 8 < before
