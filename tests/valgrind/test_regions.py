@@ -105,7 +105,8 @@ once()
     beside = measured(
         cg_bench, program.replace("once()\n", "once()\nwork(100_000)\n").replace("def", "work(77)\ndef", 1)
     )
-    assert beside["inside"]["counts"][IR] == alone["inside"]["counts"][IR]
+    # But for the few instructions that the interpreter's allocator takes more or less (9 were seen), as above.
+    assert beside["inside"]["counts"][IR] == pytest.approx(alone["inside"]["counts"][IR], abs=60)
 
 
 def test_processes_that_fork_add_up_and_nothing_counts_twice(cg_bench: CgBench) -> None:
