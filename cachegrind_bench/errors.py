@@ -52,7 +52,10 @@ class NoValgrindError(MeasurementError):
 
 
 class CommandFailedError(MeasurementError):
-    """The measured command itself failed: with an exit status, or by a signal."""
+    """The measured command itself failed: with an exit status, or by a signal.
+
+    `elsewhere` if it saw its files at constant paths, which it may not be able to bear.
+    """
 
     def __init__(
         self, message: str, *, hint: str | None = None, exit_status: int | None = None, signal: int | None = None
@@ -60,6 +63,7 @@ class CommandFailedError(MeasurementError):
         super().__init__(message, hint=hint)
         self.exit_status = exit_status
         self.signal = signal
+        self.elsewhere = False
 
 
 class CommandTimeoutError(MeasurementError):

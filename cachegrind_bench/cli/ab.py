@@ -68,7 +68,7 @@ _FOR_RUN = (
         "model",
         "env",
     ),
-    *("stdin", "prepare", "cleanup", "timeout", "ignore_exit_status", "pin_clock", "valgrind", "lines"),
+    *("stdin", "prepare", "cleanup", "timeout", "ignore_exit_status", "pin_clock", "keep_place", "valgrind", "lines"),
 )
 
 

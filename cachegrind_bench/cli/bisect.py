@@ -43,7 +43,7 @@ Examples:
 # What is typed of these is for those who measure.
 _FOR_RUN = (
     *("jobs", "repeat", "layouts", "warmup", "require_sealed", "i1", "d1", "ll", "env", "stdin", "prepare", "cleanup"),
-    *("timeout", "ignore_exit_status", "pin_clock", "valgrind"),
+    *("timeout", "ignore_exit_status", "pin_clock", "keep_place", "valgrind"),
 )
 _UNDECIDED = 3
 

@@ -87,7 +87,16 @@ def execution_options(function: Function) -> Function:
                 "--timeout", type=Duration(), help="End an execution that takes longer (each one, warm-up too)."
             ),
             click.option("--ignore-exit-status", is_flag=True, help="Measure the command even if it fails."),
-            click.option("--pin-clock", is_flag=True, help="Answer clock readings: each is 1 ms after the one before."),
+            click.option(
+                "--pin-clock",
+                is_flag=True,
+                help="Answer clock readings, each 1 ms after the one before; waits take no time.",
+            ),
+            click.option(
+                "--keep-place",
+                is_flag=True,
+                help="Let the program see its project where it is, not at a constant path.",
+            ),
             click.option("--valgrind", metavar="PATH", help="The Valgrind to use. [default: the one on PATH]"),
         )
     ):
@@ -138,6 +147,7 @@ def execution_plan(options: Mapping[str, Any], cwd: Path | None = None, passed: 
         cleanup=options["cleanup"],
         ignore_exit_status=options["ignore_exit_status"],
         clock=PINNED_CLOCK if options["pin_clock"] else None,
+        keep_place=options["keep_place"],
     )
 
 

@@ -65,7 +65,7 @@ _CACHE = Key(
 _THRESHOLD = Key(
     name="threshold",
     kind=Kind.TEXTS,
-    meaning="A larger change of the score is a regression or improvement: `PERCENT` for all benchmarks, "
+    meaning="A larger change of the score, or of Ir in the same direction, is a regression or improvement: `PERCENT` for all benchmarks, "
     "`PATTERN=PERCENT` for some.",
     default="0.5%",
     example='"0.5%"',
@@ -95,11 +95,11 @@ DEFAULTS: tuple[Key, ...] = (
         check=checks.model,
     ),
     _THRESHOLD,
-    replace(_THRESHOLD, name="threshold-ir", meaning="A larger growth of Ir is a regression as well.", default="none"),
+    replace(_THRESHOLD, name="threshold-ir", meaning="Use this threshold for growth of Ir instead.", default="none"),
     Key(
         name="threshold-cache",
         kind=Kind.TEXT,
-        meaning="A larger change of the score is one even where Ir stands still.",
+        meaning="A score change above this counts even if Ir did not change.",
         default="2%",
         example='"2%"',
         check=checks.percentage,

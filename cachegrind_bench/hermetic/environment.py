@@ -17,7 +17,7 @@ from cachegrind_bench.errors import UsageError
 from cachegrind_bench.hermetic.layouts import PAGE
 
 if TYPE_CHECKING:
-    from collections.abc import Mapping, Sequence
+    from collections.abc import Callable, Mapping, Sequence
 
 # What programs need to find themselves and their libraries.
 PASSED = ("HOME", "LD_LIBRARY_PATH", "PATH", "PYTHONPATH", "VIRTUAL_ENV")
@@ -113,6 +113,21 @@ def _widened(path: str, step: int, *, used: int = 0) -> str:
         return path
     length = used + len(os.fsencode(path))
     return "/" * (-(length + 2) % step + 2) + path
+
+
+def translated(variables: Mapping[str, str], translate: Callable[[str], str]) -> dict[str, str]:
+    """Return the variables with their values translated; those that were widened are widened again."""
+    found: dict[str, str] = {}
+    for name, value in variables.items():
+        before, last = value.rpartition(":")[::2] if name == "PATH" else ("", value)
+        before += ":" if before else ""
+        if name in ("HOME", "PATH") and last.startswith("///"):
+            before, last = translate(before), translate("/" + last.lstrip("/"))
+            used, step = (0, _HOME_STEP) if name == "HOME" else (len(os.fsencode(before)), _PATH_STEP)
+            found[name] = before + _widened(last, step, used=used)
+        else:
+            found[name] = translate(value)
+    return found
 
 
 def held_back(caller: Mapping[str, str], request: Request) -> list[str]:

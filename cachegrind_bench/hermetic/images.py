@@ -60,16 +60,17 @@ class Image:
 class Process:
     """What is known of one process id; `drawn`, `ticks` and `asked` count its random draws, and what it asks of clock and machine.
 
-    `ended` is when it started, once it was about to end: its number may come again.
+    `ticks` goes on from that of the parent, `born`, as there is one time for both; `forked_at` is what its next child
+    goes on from. `ended` is when it started, once it was about to end: its number may come again.
     """
 
-    __slots__ = ("asked", "drawn", "ended", "forks", "image", "pending", "stream", "ticks")
+    __slots__ = ("asked", "born", "drawn", "ended", "forked_at", "forks", "image", "pending", "stream", "ticks")
 
-    def __init__(self, stream: bytes, image: Image) -> None:
+    def __init__(self, stream: bytes, image: Image, born: int) -> None:
         self.stream = stream
         self.image = image
         self.drawn = 0
-        self.ticks = 0
+        self.ticks = self.born = self.forked_at = born
         self.asked = 0
         self.ended = ""
         self.forks = 0
@@ -107,16 +108,17 @@ class ProcessTable:
         parent = 0 if pid == self._root else parent_of(pid)
         origin = self._processes.get(parent)
         if origin is None:
-            stream, path, argv = self._seed, "", []
+            stream, path, argv, born = self._seed, "", [], 0
             if pid != self._root:  # its parent has ended already
                 stream += b"/orphan"
         else:
             # The how manieth child it is makes its random bytes its own, and the same in every run.
             number = 0 if self._forks_alike else origin.forks
             stream, path, argv = origin.stream + b"/%d" % number, origin.image.path, origin.image.argv
+            born = 0 if self._forks_alike else origin.forked_at
         image = Image(pid, path, argv, parent, forked=pid != self._root)
         self.images.append(image)
-        process = Process(stream, image)
+        process = Process(stream, image, born)
         self._processes[pid] = process
         return process
 
@@ -124,6 +126,7 @@ class ProcessTable:
         """Count a fork; first meet the earlier children, while it is still known which is which."""
         process = self._meet_family(group_of(thread))
         process.forks += 1
+        process.forked_at = process.ticks
         process.image.forks += 1
 
     def start_thread(self, thread: int) -> None:

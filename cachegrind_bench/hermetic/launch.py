@@ -19,10 +19,11 @@ from typing import TYPE_CHECKING, Any
 
 from cachegrind_bench import process
 from cachegrind_bench.errors import MeasurementError
+from cachegrind_bench.hermetic.clock import Clock
 from cachegrind_bench.hermetic.images import Image
 from cachegrind_bench.hermetic.opened import Recording, recording
 from cachegrind_bench.hermetic.pids import steady_numbers
-from cachegrind_bench.hermetic.supervisor import Clock
+from cachegrind_bench.hermetic.place import NOWHERE, Restored, Translation
 from cachegrind_bench.interruption import Cancel, cancellation, held
 
 if TYPE_CHECKING:
@@ -52,6 +53,16 @@ class Output(StrEnum):
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
+class Placed:
+    """Folders to be seen at constant paths, and what an execution is like where that succeeds."""
+
+    places: Translation
+    argv: tuple[str, ...]
+    env: Mapping[str, str]
+    cwd: str
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
 class Invocation:
     """One execution, down to the last detail. `argv[0]` is an absolute path; `tool` is Valgrind's image or None."""
 
@@ -62,19 +73,25 @@ class Invocation:
     cpu: int | None = None
     aslr_off: bool = True
     pin_randomness: bool = True
+    pin_scheduling: bool = False
     seed: bytes = DEFAULT_SEED
     clock: Clock | None = None
     output: Output = Output.PIPE
     tool: str | None = None
     timeout_ms: int | None = None
     record_files: bool = False
+    placed: Placed | None = None
+    keep_place: str = ""  # why it is None
     forks_alike: bool = False  # the random bytes of a process do not depend on how many its parent forked before
+    libraries: tuple[bytes, ...] | None = None  # the names of those it needs, as another execution has told
+    spare_bytes: int = 0  # that the list of libraries is longer; runs have none, the noise hunter tries it
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Outcome:
     """How an execution ended. `unsealed` gives the reason for each part of the seal that was refused.
 
+    `libraries` are the names of the shared libraries it found by the loader's cache, if the invocation named none.
     `images` lists every program that ran, as far as system calls were supervised (else None); `leftover` counts the
     processes that had to be killed after the program itself had ended. `recording` is there if it was asked for.
     """
@@ -88,6 +105,8 @@ class Outcome:
     unsealed: Mapping[str, str]
     images: tuple[Image, ...] | None
     recording: Recording | None = None
+    libraries: tuple[bytes, ...] = ()
+    places: Translation = NOWHERE  # in force: what the program says of its files has these paths
 
 
 def launch(invocation: Invocation, scratch: Scratch, *, echo: Callable[[bytes], None]) -> Outcome:
@@ -96,6 +115,8 @@ def launch(invocation: Invocation, scratch: Scratch, *, echo: Callable[[bytes], 
     When this process is interrupted or killed, the launcher ends the program with all its descendants.
     """
     steady_numbers()
+    if invocation.placed is not None:
+        echo = Restored(invocation.placed.places, echo)
     with ExitStack() as stack:
         report_in, report_out = os.pipe()
         stack.callback(os.close, report_in)
@@ -109,6 +130,9 @@ def launch(invocation: Invocation, scratch: Scratch, *, echo: Callable[[bytes], 
         redirect = _redirect(invocation.output, scratch, stack, sinks)
         _send(child.stdin, _orders(invocation, scratch, redirect))
         tail, report = _pump(sinks, report_in, echo)
+        if isinstance(echo, Restored):
+            echo.finish()
+            tail = echo.places.real_bytes(tail)
     if len(report) < 4 or len(report) != 4 + struct.unpack("=I", report[:4])[0]:
         text = tail.decode("utf-8", "backslashreplace").strip()
         raise MeasurementError(f"the launcher process ended without a report{': ' + text if text else ''}")
@@ -116,8 +140,12 @@ def launch(invocation: Invocation, scratch: Scratch, *, echo: Callable[[bytes], 
 
 
 def _orders(invocation: Invocation, scratch: Scratch, redirect: str | None) -> dict[str, Any]:
-    clock = invocation.clock
+    clock, placed = invocation.clock, invocation.placed
+    there = {} if placed is None else {"argv": list(placed.argv), "env": dict(placed.env), "cwd": placed.cwd}
     return {
+        "places": [] if placed is None else list(placed.places.pairs),
+        "placed": there,
+        "keep_place": invocation.keep_place,
         "argv": list(invocation.argv),
         "env": dict(invocation.env),
         "cwd": invocation.cwd,
@@ -126,6 +154,7 @@ def _orders(invocation: Invocation, scratch: Scratch, redirect: str | None) -> d
         "cpu": invocation.cpu,
         "aslr": invocation.aslr_off,
         "randomness": invocation.pin_randomness,
+        "scheduling": invocation.pin_scheduling,
         "seed": invocation.seed.hex(),
         "clock": None if clock is None else [clock.epoch_ns, clock.step_ns],
         "tool": invocation.tool,
@@ -133,6 +162,8 @@ def _orders(invocation: Invocation, scratch: Scratch, redirect: str | None) -> d
         "grace_ns": GRACE_MS * 1_000_000,
         "record": invocation.record_files,
         "forks_alike": invocation.forks_alike,
+        "libraries": invocation.libraries,
+        "spare": invocation.spare_bytes,
         "scratch": str(scratch.path),
         "out": str(scratch.out),
     }
@@ -204,6 +235,7 @@ def _outcome(report: dict[str, Any], invocation: Invocation, tail: bytes) -> Out
     status: int | None = report["status"]
     images = report["images"]
     unsealed: dict[str, str] = {**report["unanswered"], **report["seal"]}
+    places = invocation.placed.places if invocation.placed is not None and report["placed"] else NOWHERE
     return Outcome(
         exit_status=os.WEXITSTATUS(status) if status is not None and os.WIFEXITED(status) else None,
         signal=os.WTERMSIG(status) if status is not None and os.WIFSIGNALED(status) else None,
@@ -212,6 +244,12 @@ def _outcome(report: dict[str, Any], invocation: Invocation, tail: bytes) -> Out
         wall_ms=report["wall_ns"] // 1_000_000,
         tail=tail,
         unsealed=unsealed,
-        images=None if images is None else tuple(Image(**image) for image in images),
+        images=None if images is None else tuple(Image(**_real(image, places)) for image in images),
+        places=places,
         recording=None if report["files"] is None else recording(*report["files"]),
+        libraries=tuple(report["libraries"]),
     )
+
+
+def _real(image: dict[str, Any], places: Translation) -> dict[str, Any]:
+    return image | {"path": places.real(image["path"]), "argv": [places.real(word) for word in image["argv"]]}

@@ -16,14 +16,20 @@ import socket
 import struct
 import sys
 import time
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from cachegrind_bench.hermetic import calls, kernel
+from cachegrind_bench.hermetic.clock import Clock
 from cachegrind_bench.hermetic.notes import FILE
+from cachegrind_bench.hermetic.place import Translation
 from cachegrind_bench.hermetic.program import become
 from cachegrind_bench.hermetic.recorder import Recorder
-from cachegrind_bench.hermetic.supervisor import Clock, Supervisor
+from cachegrind_bench.hermetic.scheduling import Scheduling
+from cachegrind_bench.hermetic.supervisor import Supervisor
 from cachegrind_bench.hermetic.tracee import descendants_of
+
+if TYPE_CHECKING:
+    from cachegrind_bench.hermetic.waits import Waits
 
 _LENGTH = struct.Struct("=I")
 _LONGEST_WAIT_MS = 3_600_000  # poll takes 31 bits
@@ -73,9 +79,11 @@ class _Launch:
         self.child = 0
         self.status: int | None = None
         self.ended_ns = 0
+        self.unplaced: str = orders["keep_place"]  # why files are seen at their real paths alone
         self.supervisor: Supervisor | None = None
-        self.recorder = Recorder(orders["scratch"]) if orders["record"] else None
+        self.recorder = Recorder(orders["scratch"], Translation(tuple(orders["places"]))) if orders["record"] else None
         self.poll = select.poll()
+        self.scheduling = Scheduling(orders["cpu"], wanted=orders["scheduling"])
 
     def run(self) -> dict[str, Any]:
         kernel.become_subreaper()
@@ -87,24 +95,26 @@ class _Launch:
         # Receiving a notification blocks for good if its sender was killed meanwhile (kernels up to 6.10): the alarm
         # interrupts that.
         signal.signal(signal.SIGALRM, _wake_up)
+        signal.pthread_sigmask(
+            signal.SIG_UNBLOCK, {signal.SIGCHLD, signal.SIGALRM}
+        )  # whoever started cg-bench may block them
         signal.setitimer(signal.ITIMER_REAL, 1, 1)
-        ours, theirs = socket.socketpair()
         if self.recorder is not None and self.orders["stdin"]:
             self.recorder.notes.read(FILE, os.path.abspath(os.fsencode(self.orders["stdin"])), os.getpid())
         started_ns = time.monotonic_ns()
-        self.child = os.fork()
-        if self.child == 0:
-            ours.close()
-            become(self.orders, theirs)
-        theirs.close()
-        seal, failure = self._attach(ours)
+        ours, message, descriptors = self._start()
+        seal, failure = self._attach(ours, message, descriptors)
         timed_out, leftover = False, 0
         if failure is None:
             self.poll.register(0, select.POLLIN)
             self.poll.register(wakeup, select.POLLIN)
+            if self.scheduling.claim is not None:
+                self.poll.register(self.scheduling.claim, select.POLLIN)
             timed_out, leftover = self._wait(started_ns, wakeup)
         else:
             self.end_tree()
+        if self.scheduling.why is not None:
+            seal["scheduling"] = self.scheduling.why
         images = None if self.supervisor is None else [image.as_dict() for image in self.supervisor.finish()]
         return {
             "seal": seal,
@@ -114,23 +124,48 @@ class _Launch:
             "leftover": leftover,
             "wall_ns": (self.ended_ns or time.monotonic_ns()) - started_ns,
             "images": images,
+            "placed": bool(self.orders["places"]),
             "files": None if self.recorder is None else self._files(self.recorder),
+            "libraries": [] if self.supervisor is None else sorted(self.supervisor.libraries),
             "unanswered": {} if self.supervisor is None else self.supervisor.failures,
         }
 
-    def _attach(self, ours: socket.socket) -> tuple[dict[str, str], list[Any] | None]:
-        """Receive the listener and how sealing went; then serve until the exec has succeeded or failed.
+    def _start(self) -> tuple[socket.socket, Any, list[int]]:
+        """Fork the child that seals itself; return our end of the link to it, what it said first, and the listener.
+
+        Where it cannot have a mount namespace of its own, another one does without.
+        """
+        while True:
+            ours, theirs = socket.socketpair()
+            self.child = os.fork()
+            if self.child == 0:
+                ours.close()
+                become(self.orders, theirs, pinned=self.scheduling.pinned)
+            theirs.close()
+            data, descriptors, _, _ = socket.recv_fds(ours, 1 << 16, 1)
+            message = marshal.loads(data) if data else None
+            if not isinstance(message, str):
+                return ours, message, descriptors
+            self._reap(block=True)
+            self.unplaced, self.orders["places"], self.status = message, [], None
+            ours.close()
+
+    def _attach(
+        self, ours: socket.socket, message: Any, descriptors: list[int]
+    ) -> tuple[dict[str, str], list[Any] | None]:
+        """Serve until the exec has succeeded or failed.
 
         Returns the reasons of the parts that could not be pinned, and the error of a failed exec.
         """
-        message, descriptors, _, _ = socket.recv_fds(ours, 1 << 16, 1)
-        if not message:
+        if message is None:
             self._reap(block=True)
             return {}, [errno.ECHILD, "the launcher's child ended before it could start the program"]
-        first: dict[str, str] | list[Any] = marshal.loads(message)
+        first: dict[str, str] | list[Any] = message
         if isinstance(first, list):  # it failed before it was sealed: no such input file or working directory
             return {}, first
         seal = first
+        if not self.orders["places"]:
+            seal["place"] = self.unplaced
         if descriptors:
             table = calls.architecture()
             assert table is not None  # noqa: S101 - the child could not have made a listener without one
@@ -146,12 +181,16 @@ class _Launch:
                 forks_alike=self.orders["forks_alike"],
                 clock=None if clock is None else Clock(*clock),
                 recorder=self.recorder,
+                needed=self.orders["libraries"],
+                spare=self.orders["spare"],
+                places=Translation(tuple(self.orders["places"])),
+                scheduling=self.scheduling,
             )
             self.poll.register(descriptors[0], select.POLLIN)
             self._join_cpu()
         ours_open = True
         self.poll.register(ours, select.POLLIN)
-        failure: list[Any] | None = None
+        error: list[Any] | None = None
         while ours_open:
             for descriptor, _event in self.poll.poll():
                 if self.supervisor is not None and descriptor == self.supervisor.listener:
@@ -159,10 +198,10 @@ class _Launch:
                 else:
                     data = ours.recv(1 << 12)
                     ours_open = False
-                    failure = marshal.loads(data) if data else None
+                    error = marshal.loads(data) if data else None
         self.poll.unregister(ours)
         ours.close()
-        return seal, failure
+        return seal, error
 
     def _files(self, recorder: Recorder) -> list[Any]:
         """Return why not all that was read is known, if so, and what was read."""
@@ -182,17 +221,24 @@ class _Launch:
         """Serve until all descendants have ended; return (timed out, how many outlived the grace and were killed)."""
         timeout, grace = self.orders["timeout_ns"], self.orders["grace_ns"]
         deadline = None if timeout is None else started_ns + timeout
+        running = True
         while True:
             left_ms = None if deadline is None else (deadline - time.monotonic_ns()) // 1_000_000 + 1
             wait = None if left_ms is None else min(max(0, left_ms), _LONGEST_WAIT_MS)
+            if self.supervisor is not None and self.supervisor.waits:
+                self._settle(self.supervisor, self.supervisor.waits, wakeup)
+                wait = 0
             for descriptor, event in self.poll.poll(wait):
                 if self.supervisor is not None and descriptor == self.supervisor.listener:
-                    self._serve(event)
+                    if not self._serve(event):
+                        running = self._reap()
                 elif descriptor == wakeup:
-                    os.read(wakeup, 4096)
+                    running = running and (signal.SIGCHLD not in os.read(wakeup, 4096) or self._reap())
+                elif self.scheduling.claim is not None and descriptor == self.scheduling.claim.fileno():
+                    self.scheduling.meet()
                 elif not os.read(0, 1):
                     self._parent_is_gone()
-            running = self._reap()
+            self.scheduling.look()
             if not running:
                 return False, 0
             now = time.monotonic_ns()
@@ -203,28 +249,43 @@ class _Launch:
             if deadline is not None and now >= deadline:
                 return self.status is None, self.end_tree()
 
-    def _serve(self, event: int) -> None:
+    def _settle(self, supervisor: Supervisor, waits: Waits, wakeup: int) -> None:
+        """End the waits that are to end, and wait for a call for as long as there is nothing to do."""
+        self.scheduling.lower()  # it looks for threads in /proc, some of which may be gone
+        pause = waits.settle()
+        self.scheduling.rise()
+        if pause:
+            select.select([supervisor.listener, 0, wakeup], [], [], pause)
+
+    def _serve(self, event: int) -> bool:
+        """Answer a notification; return whether any process may still send one."""
         if self.supervisor is None:
-            return
+            return True
         if event & select.POLLIN:
             self.supervisor.serve_one()
         if event & (select.POLLHUP | select.POLLERR | select.POLLNVAL):
-            self.poll.unregister(self.supervisor.listener)  # no process is left under the filter
+            self.poll.unregister(self.supervisor.listener)
+            return False
+        return True
 
     def _reap(self, *, block: bool = False) -> bool:
         """Collect every ended child; return whether any is left."""
-        while True:
-            try:
+        self.scheduling.lower()
+        try:
+            while True:
                 pid, status = os.waitpid(-1, 0 if block else os.WNOHANG)
-            except ChildProcessError:
-                return False
-            if pid == 0:
-                return True
-            if pid == self.child:
-                self.status = status
+                if pid == 0:
+                    return True
+                if pid == self.child:
+                    self.status = status
+        except ChildProcessError:
+            return False
+        finally:
+            self.scheduling.rise()
 
     def end_tree(self) -> int:
         """Kill every descendant, repeatedly, as the dying may still fork; return how many there were."""
+        self.scheduling.end()
         killed: set[int] = set()
         while True:
             for pid in descendants_of(os.getpid()):

@@ -10,6 +10,7 @@ import stat
 import time
 
 from cachegrind_bench.hermetic import files
+from cachegrind_bench.hermetic.place import NOWHERE, Translation
 
 # What was asked of a path. FILE: its bytes. LOOK: what stat tells. LINK: the same of a link itself. A folder that was
 # opened is noted as LIST: the names in it.
@@ -30,8 +31,9 @@ Note = tuple[str, str, files.Stamp]  # kind, value (of a file only if it was rea
 class Notes:
     """Collects notes until it has to give up: `incomplete` then says why."""
 
-    def __init__(self, scratch: str) -> None:
+    def __init__(self, scratch: str, places: Translation = NOWHERE) -> None:
         self.incomplete: str | None = None
+        self._places = places
         self._found: dict[tuple[str, bytes], Note] = {}
         raw = os.fsencode(scratch)
         self._scratch = tuple({raw + b"/", os.path.realpath(raw) + b"/"})
@@ -127,7 +129,7 @@ class Notes:
             if path.startswith(own):
                 path = b"/proc/%d/" % thread + path[len(own) :]
         if path.startswith(b"/proc/"):
-            real = os.path.realpath(path)
+            real = self._places.real_bytes(os.path.realpath(path))
             return None if real.startswith(b"/proc/") else real
         if path.split(b"/")[1] in (b"proc", b"sys"):
             return None

@@ -13,6 +13,8 @@ import socket
 from typing import TYPE_CHECKING, Any
 
 from cachegrind_bench.hermetic import calls, kernel
+from cachegrind_bench.hermetic.mounts import mount_at
+from cachegrind_bench.hermetic.scheduling import become_program
 from cachegrind_bench.hermetic.traps import traps
 
 if TYPE_CHECKING:
@@ -21,7 +23,7 @@ if TYPE_CHECKING:
 _STACK_BYTES, _OPEN_FILES = 8 << 20, 1024
 
 
-def become(orders: dict[str, Any], link: socket.socket) -> None:
+def become(orders: dict[str, Any], link: socket.socket, *, pinned: bool) -> None:
     """Seal this process and execute the program; never returns. Failures go back over the link."""
     seal: dict[str, str] = {}
     try:
@@ -30,6 +32,8 @@ def become(orders: dict[str, Any], link: socket.socket) -> None:
         for number in signal.valid_signals() - {signal.SIGKILL, signal.SIGSTOP}:
             signal.signal(number, signal.SIG_DFL)
         signal.pthread_sigmask(signal.SIG_SETMASK, [])
+        if orders["places"]:
+            _take_place(orders, link)
         kernel.die_with_parent(signal.SIGKILL)
         os.setsid()
         stdin = os.open(orders["stdin"] or os.devnull, os.O_RDONLY)
@@ -39,6 +43,7 @@ def become(orders: dict[str, Any], link: socket.socket) -> None:
             os.dup2(os.open(orders["stdout"], os.O_WRONLY | os.O_NOCTTY), 1)
         os.chdir(orders["cwd"])
         _seal("cpu", seal, lambda: os.sched_setaffinity(0, {orders["cpu"]}), wanted=orders["cpu"] is not None)
+        _seal("scheduling", seal, lambda: become_program(pinned=pinned and "cpu" not in seal), wanted=True)
         _seal("aslr", seal, kernel.disable_aslr, wanted=orders["aslr"])
         _seal("limits", seal, _set_limits, wanted=True)
         listener = _install(orders, seal)
@@ -56,6 +61,16 @@ def become(orders: dict[str, Any], link: socket.socket) -> None:
             link.sendall(marshal.dumps([0, repr(error)]))
         finally:
             os._exit(127)
+
+
+def _take_place(orders: dict[str, Any], link: socket.socket) -> None:
+    """Have the program see its files at constant paths; or say why not and end, as this process is of no more use."""
+    try:
+        mount_at(orders["places"])
+    except OSError as error:
+        link.sendall(marshal.dumps(error.strerror or str(error)))
+        os._exit(127)
+    orders |= orders["placed"]
 
 
 def _reason(error: OSError, orders: dict[str, Any]) -> str:

@@ -9,6 +9,7 @@ from __future__ import annotations
 import errno
 import os
 import struct
+from typing import TYPE_CHECKING
 
 from cachegrind_bench.hermetic.followed import (
     CALLS,
@@ -22,7 +23,11 @@ from cachegrind_bench.hermetic.followed import (
     UNKNOWABLE,
 )
 from cachegrind_bench.hermetic.notes import FILE, LINK, LOOK, Notes
+from cachegrind_bench.hermetic.place import NOWHERE
 from cachegrind_bench.hermetic.tracee import peek, peek_string
+
+if TYPE_CHECKING:
+    from cachegrind_bench.hermetic.place import Translation
 
 _AT_FDCWD, _AT_SYMLINK_NOFOLLOW, _RENAME_EXCHANGE = -100, 0x100, 2
 _NEW_NAMESPACES = 0x7E020000  # CLONE_NEWNS, NEWCGROUP, NEWUTS, NEWIPC, NEWUSER, NEWPID, NEWNET
@@ -34,8 +39,10 @@ _KIND, _DATAGRAM = 0xF, 2  # of a socket: SOCK_TYPE_MASK, SOCK_DGRAM
 class Recorder:
     """Turns calls into notes."""
 
-    def __init__(self, scratch: str) -> None:
-        self.notes = Notes(scratch)
+    def __init__(self, scratch: str, places: Translation = NOWHERE) -> None:
+        """What the program sees in one of these `places` is noted by its real path."""
+        self.notes = Notes(scratch, places)
+        self._places = places
 
     def take(self, name: str, thread: int, args: list[int]) -> bool:
         """Note what this call reads or changes; return whether the call is nobody else's concern."""
@@ -77,7 +84,7 @@ class Recorder:
         if flags is not None and args[flags] & _AT_SYMLINK_NOFOLLOW:
             kind = LINK
         if path is None and name == "execveat":  # of a file that is open
-            path = os.readlink(b"/proc/%d/fd/%d" % (thread, _signed(args[0])))
+            path = self._places.real_bytes(os.readlink(b"/proc/%d/fd/%d" % (thread, _signed(args[0]))))
         if path is not None:
             self.notes.read(kind, path, thread)
 
@@ -170,7 +177,7 @@ class Recorder:
 
     def _meet(self, call: str, name: bytes, thread: int) -> None:
         """Give up where it connects to others, or others can connect to it."""
-        path = name.partition(b"\0")[0]
+        path = self._places.real_bytes(name.partition(b"\0")[0])
         if not path.startswith(b"/"):
             self.notes.give_up("it talks to another process")
         elif not self.notes.is_ours(path):
@@ -189,12 +196,12 @@ class Recorder:
         if not text.startswith(b"/"):
             number = _AT_FDCWD if folder is None else _signed(args[folder])
             base = b"cwd" if number == _AT_FDCWD else b"fd/%d" % number
-            start = os.readlink(b"/proc/%d/%s" % (thread, base))
+            start = self._places.real_bytes(os.readlink(b"/proc/%d/%s" % (thread, base)))
             if start.endswith(b" (deleted)") and not self.notes.is_ours(start):
                 self.notes.give_up("it works in a folder that was removed")
             text = start + b"/" + text
         parts = [part for part in text.split(b"/") if part not in (b"", b".")]
-        plain = b"/" + b"/".join(parts)
+        plain = self._places.real_bytes(b"/" + b"/".join(parts))
         return plain + b"/." if text.endswith((b"/", b"/.")) and parts else plain
 
 

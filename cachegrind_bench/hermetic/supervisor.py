@@ -11,18 +11,30 @@ import fcntl
 import hashlib
 import os
 import struct
-from typing import TYPE_CHECKING, NamedTuple
+from typing import TYPE_CHECKING
 
+from cachegrind_bench.hermetic.clock import CALLS, PinnedTime, uptime
+from cachegrind_bench.hermetic.files import stamp_of
 from cachegrind_bench.hermetic.images import ProcessTable
 from cachegrind_bench.hermetic.kernel import CLONE_THREAD
-from cachegrind_bench.hermetic.substitutes import NAMES, part_of, substitute, sysinfo
-from cachegrind_bench.hermetic.tracee import executing, peek
+from cachegrind_bench.hermetic.libraries import CACHE, LibraryCache
+from cachegrind_bench.hermetic.listings import Listings
+from cachegrind_bench.hermetic.place import NOWHERE
+from cachegrind_bench.hermetic.rewritten import rewritten
+from cachegrind_bench.hermetic.substitutes import NAMES, UPTIME, mapped_or_searched, part_of, substitute, sysinfo
+from cachegrind_bench.hermetic.tracee import executing, peak_memory_kb, peek
 from cachegrind_bench.hermetic.traps import PLAIN_READING_MASK
+from cachegrind_bench.hermetic.waits import TIMEOUTS, TIMERS, Waits
 
 if TYPE_CHECKING:
+    from collections.abc import Collection
+
     from cachegrind_bench.hermetic.calls import Architecture
+    from cachegrind_bench.hermetic.clock import Clock
     from cachegrind_bench.hermetic.images import Image
+    from cachegrind_bench.hermetic.place import Translation
     from cachegrind_bench.hermetic.recorder import Recorder
+    from cachegrind_bench.hermetic.scheduling import Scheduling
 
 # linux/include/uapi/linux/seccomp.h: struct seccomp_notif, seccomp_notif_resp, seccomp_notif_addfd
 _NOTIFICATION, _RESPONSE, _ADD_FD = struct.Struct("=QIIiIQ6Q"), struct.Struct("=QqiI"), struct.Struct("=QIIII")
@@ -30,16 +42,10 @@ _RECV, _SEND, _ID_VALID, _ADDFD = 0xC0502100, 0xC0182101, 0x40082102, 0x40182103
 _CONTINUE = 1
 _AT_RANDOM = 25
 _O_CLOEXEC = 0o2000000
-_LONGEST_NAME = max(map(len, NAMES))
+_CACHE = CACHE.encode() + b"\0"
+_LONGEST_NAME = max(map(len, (*NAMES, _CACHE)))
+_LONGEST_PATH = 4096
 _LONGEST_ANSWER = 1 << 20
-_SINCE_BOOT_NS = 1_000_000_000  # where pinned clocks other than the wall's start
-
-
-class Clock(NamedTuple):
-    """A clock that starts at `epoch_ns` and moves by `step_ns` with every reading."""
-
-    epoch_ns: int
-    step_ns: int
 
 
 class Supervisor:
@@ -58,20 +64,35 @@ class Supervisor:
         clock: Clock | None,
         recorder: Recorder | None = None,
         forks_alike: bool = False,
+        needed: Collection[bytes] | None = None,
+        spare: int = 0,
+        places: Translation = NOWHERE,
+        scheduling: Scheduling | None = None,
     ) -> None:
         self.listener = listener
+        self._places = places
         # Reasons, by part of the seal that turned out not to hold.
         self.failures: dict[str, str] = {}
         self._seed = seed
         self._tool = tool
         self._randomness = randomness
         self._at_random_pinned = False
-        self._clock = clock
+        self._time = None if clock is None else PinnedTime(clock)
+        self.waits: Waits | None = None
         self._recorder = recorder
+        self._scheduling = scheduling
         self._files: dict[bytes, int] = {}
         self._failed: set[bytes] = set()
+        self._stamps: dict[bytes, tuple[int, ...]] = {}
+        self._needed, self._spare = needed, spare
+        # The names that libraries were found by, and by their paths those of all that there are, once these are known.
+        self.libraries: set[bytes] = set()
+        self._libraries_by_path: dict[bytes, bytes] = {}
         self._names = {number: name for name, number in table.calls.items()}
         self._buffer = bytearray(_NOTIFICATION.size)
+        self._listings = Listings(table, os.path.dirname(out))
+        if self._time is not None:
+            self.waits = Waits(listener, self._time, numbers=self._names, poke=self._poke, send=self._reply)
         self._processes = ProcessTable(root, seed=seed, tool=tool, out=out, forks_alike=forks_alike)
 
     def serve_one(self) -> None:
@@ -93,9 +114,13 @@ class Supervisor:
             answered, error_number = True, refusal.number
         except (OSError, struct.error):
             answered = False  # an address that cannot be read, or not far enough: the kernel says what it says
-        flags = 0 if answered else _CONTINUE
+        self._reply(ident, value=value, error=error_number, go_on=not answered)
+
+    def _reply(self, ident: int, *, value: int = 0, error: int = 0, go_on: bool = False) -> None:
+        """Answer, or have the kernel `go_on`."""
         try:
-            fcntl.ioctl(self.listener, _SEND, _RESPONSE.pack(ident, value, -error_number, flags))
+            flags = _CONTINUE if go_on else 0
+            _ioctl(self.listener, _SEND, _RESPONSE.pack(ident, value, -error, flags))
         except OSError:
             pass  # the caller was killed, or interrupted and will ask again
 
@@ -109,21 +134,41 @@ class Supervisor:
             path, flags = args[1:3] if name == "openat" else args[:2]
             if self._randomness and not flags & PLAIN_READING_MASK:  # while files are recorded, others come here, too
                 self._open(ident, thread, path, flags)
+        elif name == "getdents64":
+            return self._list(ident, thread, *args[:3])
         elif name == "sysinfo":
             process = self._processes.of_thread(thread)
-            process.asked += 1
-            self._poke(ident, thread, args[0], sysinfo(process.asked))
+            process.asked += 1  # each asking takes a second, as some wait for it
+            seconds = process.asked if self._time is None else self._time.uptime_ns(process) // 1_000_000_000
+            self._poke(ident, thread, args[0], sysinfo(seconds))
             return True, 0
         elif name in ("getrlimit", "prlimit64"):
             self._pin_at_random(ident, thread)
-        elif self._clock is not None and name in ("clock_gettime", "gettimeofday", "time"):
-            return True, self._tell_time(ident, thread, name, args, self._clock)
+        elif self._time is not None and name in CALLS:
+            return self._tell_time(ident, thread, name, args, self._time)
+        elif self.waits is not None and name in TIMERS:
+            self.waits.note_timer(name, thread, args, self._processes.of_thread(thread))
+        elif self.waits is not None and name in TIMEOUTS:
+            if self.waits.hold(ident, thread, name, args, self._processes.of_thread(thread)):
+                raise _AlreadySentError  # or will be
         else:
             self._follow(name, thread, args)
         return False, 0
 
     def _follow(self, name: str, thread: int, args: list[int]) -> None:
         """Note what the program becomes and starts."""
+        if name == "clone" and args[0] & CLONE_THREAD:
+            self._processes.start_thread(thread)
+            return
+        if self._scheduling is not None:
+            self._scheduling.lower()  # this looks at other processes in /proc, some of which may be gone
+        try:
+            self._follow_process(name, thread, args)
+        finally:
+            if self._scheduling is not None:
+                self._scheduling.rise()
+
+    def _follow_process(self, name: str, thread: int, args: list[int]) -> None:
         if name in ("execve", "execveat"):
             path, arguments = args[:2] if name == "execve" else args[1:3]
             self._processes.execute(thread, path, arguments)
@@ -165,50 +210,121 @@ class Supervisor:
 
     def _open(self, ident: int, thread: int, address: int, flags: int) -> None:
         """Hand out a file of fixed bytes when a random device is opened, or one that tells of the machine's state."""
-        name = b"".join(peek(thread, address, _LONGEST_NAME).partition(b"\0")[:2])
-        if name not in NAMES or name in self._failed:
+        longest = _LONGEST_PATH if self._libraries_by_path or self._places.pairs else _LONGEST_NAME
+        name = b"".join(peek(thread, address, longest).partition(b"\0")[:2])
+        if name in self._libraries_by_path:
+            self.libraries.add(self._libraries_by_path[name])
+        if self._places.pairs:
+            self._open_copy(ident, thread, name[:-1], flags)
+        wanted = name in NAMES or name == _CACHE
+        if name == _CACHE or mapped_or_searched(name):
+            # Only the C library closes it on exec; ldconfig, which prints one of them, does not.
+            wanted = bool(flags & _O_CLOEXEC) and _has_our_root(thread, os.fsdecode(name[:-1]))
+            if (
+                wanted and self._stamps.setdefault(name, found := stamp_of(name[:-1])) != found
+            ):  # the program changed it
+                self._stamps[name] = found
+                if name in self._files:
+                    os.close(self._files.pop(name))
+        if not wanted or name in self._failed:
             return
         try:
-            if name not in self._files:
-                self._files[name] = substitute(name, self._seed)
-            # Opened anew, so that every opener reads from the beginning.
-            ours = os.open(f"/proc/self/fd/{self._files[name]}", os.O_RDONLY)
-            try:
-                target = _O_CLOEXEC if flags & _O_CLOEXEC else 0
-                request = bytearray(_ADD_FD.pack(ident, 0, ours, 0, target))  # mutable: else ioctl returns a copy
-                number = fcntl.ioctl(self.listener, _ADDFD, request)
-            finally:
-                os.close(ours)
+            if name not in self._files or name == UPTIME:
+                self._files[name] = self._make(thread, name)
+            number = self._add_file(ident, self._files[name], flags)
         except OSError as error:
             if error.errno != errno.ENOENT:
                 self._failed.add(name)
                 self.failures[part_of(name)] = f"{os.fsdecode(name[:-1])}: {error.strerror or error}"
             return
+        self._send(ident, number)
+
+    def _add_file(self, ident: int, file: int, flags: int) -> int:
+        """Put a file into the caller, opened anew, so that every opener reads from the beginning; return its descriptor there."""
+        ours = os.open(f"/proc/self/fd/{file}", os.O_RDONLY)
         try:
-            fcntl.ioctl(self.listener, _SEND, _RESPONSE.pack(ident, number, 0, 0))
-        except OSError:
-            pass
+            target = _O_CLOEXEC if flags & _O_CLOEXEC else 0
+            return _ioctl(self.listener, _ADDFD, _ADD_FD.pack(ident, 0, ours, 0, target))
+        finally:
+            os.close(ours)
+
+    def _send(self, ident: int, value: int) -> None:
+        self._reply(ident, value=value)
         raise _AlreadySentError
+
+    def _make(self, thread: int, name: bytes) -> int:
+        """Make the file that is handed out; that of the uptime anew each time, as it goes with the clocks."""
+        if name == _CACHE:
+            return self._library_cache()
+        if self._time is None:
+            return self._files[name] if name in self._files else substitute(name, self._seed)
+        if name != UPTIME:
+            return substitute(name, self._seed, self._time.boot_s())
+        if name in self._files:
+            os.close(self._files.pop(name))
+        descriptor = os.memfd_create("substitute", os.MFD_CLOEXEC)
+        os.write(descriptor, uptime(self._time.uptime_ns(self._processes.of_thread(thread))))
+        return descriptor
+
+    def _open_copy(self, ident: int, thread: int, path: bytes, flags: int) -> None:
+        """Hand out a copy of a file that tells of the project's constant path, if this one tells of its real one."""
+        if not path.startswith(b"/"):
+            path = os.readlink(b"/proc/%d/cwd" % thread) + b"/" + path
+        data = rewritten(path, self._places)
+        if data is None:
+            return
+        copy = os.memfd_create("copy", os.MFD_CLOEXEC)
+        try:
+            os.write(copy, data)
+            number = self._add_file(ident, copy, flags)
+        finally:
+            os.close(copy)
+        self._send(ident, number)
+
+    def _library_cache(self) -> int:
+        with open(CACHE, "rb") as file:
+            data = file.read()
+        try:
+            cache = LibraryCache(data)
+        except ValueError as error:
+            raise OSError(errno.EBADMSG, str(error)) from error
+        descriptor = os.memfd_create("libraries", os.MFD_CLOEXEC)
+        cache.write(descriptor, self._needed or (), spare=self._spare)
+        if self._needed is None:
+            self._libraries_by_path = cache.names_by_path()
+        return descriptor
+
+    def _list(self, ident: int, thread: int, number: int, address: int, length: int) -> tuple[bool, int]:
+        try:
+            found = self._listings.read(thread, number, length)
+        except BufferError:
+            raise _RefuseError(errno.EINVAL) from None
+        except OSError as error:
+            if error.errno in (errno.EPERM, errno.ENOSYS):
+                self.failures.setdefault(
+                    "files", f"directories cannot be read in place of the program: {error.strerror}"
+                )
+            return False, 0
+        if found is None:
+            return False, 0
+        data, shared, position = found
+        try:
+            os.lseek(shared, position, os.SEEK_SET)
+        finally:
+            os.close(shared)
+        self._poke(ident, thread, address, data)
+        return True, len(data)
 
     # The clock
 
-    def _tell_time(self, ident: int, thread: int, name: str, args: list[int], clock: Clock) -> int:
-        process = self._processes.of_thread(thread)
-        process.ticks += 1
-        since_start = process.ticks * clock.step_ns
-        # Both kinds of clocks lag behind the kernel's own, which judges deadlines: a wait for a time that was computed
-        # from ours ends at once, on every machine, where one ahead of the kernel would last until that catches up.
-        wall = name != "clock_gettime" or args[0] in (0, 5, 11)
-        seconds, nanoseconds = divmod((clock.epoch_ns if wall else _SINCE_BOOT_NS) + since_start, 1_000_000_000)
-        if name == "time":
-            if args[0]:
-                self._poke(ident, thread, args[0], struct.pack("=q", seconds))
-            return seconds
-        address = args[1] if name == "clock_gettime" else args[0]
-        if address:
-            fraction = nanoseconds if name == "clock_gettime" else nanoseconds // 1000
-            self._poke(ident, thread, address, struct.pack("=qq", seconds, fraction))
-        return 0
+    def _tell_time(self, ident: int, thread: int, name: str, args: list[int], pinned: PinnedTime) -> tuple[bool, int]:
+        peak = peak_memory_kb(thread) if name == "getrusage" else 0
+        told = pinned.answer(name, args, self._processes.of_thread(thread), peak)
+        if told is None:
+            return False, 0
+        if told.address:
+            self._poke(ident, thread, told.address, told.data)
+        return True, told.value
 
     def finish(self) -> list[Image]:
         """Return the programs that ran, and bring `failures` up to date, when all processes have ended."""
@@ -229,11 +345,11 @@ class Supervisor:
         try:
             memory = os.open(f"/proc/{thread}/mem", os.O_WRONLY)
         except PermissionError as error:
-            for part in ("randomness", *(("clock",) if self._clock else ())):
+            for part in ("randomness", *(("clock",) if self._time else ())):
                 self.failures.setdefault(part, f"the program's memory cannot be written: {error.strerror}")
             raise
         try:
-            fcntl.ioctl(self.listener, _ID_VALID, struct.pack("=Q", ident))
+            _ioctl(self.listener, _ID_VALID, struct.pack("=Q", ident))
             try:
                 written = os.pwrite(memory, data, address)
             except (OSError, OverflowError) as error:  # nothing is there; nor beyond what an offset holds
@@ -242,6 +358,25 @@ class Supervisor:
                 raise _RefuseError(errno.EFAULT)
         finally:
             os.close(memory)
+
+
+def _ioctl(listener: int, request: int, argument: bytes) -> int:
+    """Make this call, again where a signal interrupts it: the kernel takes it back then."""
+    while True:
+        try:
+            value: int = fcntl.ioctl(listener, request, bytearray(argument))  # mutable, as else it returns a copy
+        except InterruptedError:
+            continue
+        else:
+            return value
+
+
+def _has_our_root(thread: int, path: str) -> bool:
+    """Tell whether a process sees our file at this path: it may be in a container, or have another root."""
+    try:
+        return os.path.samefile(path, f"/proc/{thread}/root{path}")
+    except OSError:
+        return False
 
 
 class _AlreadySentError(Exception):

@@ -87,6 +87,11 @@ def parent_of(pid: int) -> int:
         return 0
 
 
+def peak_memory_kb(pid: int) -> int:
+    """Return the most memory that a process has had in use."""
+    return _status_field(pid, b"VmHWM:")
+
+
 def started(pid: int) -> str:
     """Return when a process started, in the kernel's words; empty if it has gone."""
     try:

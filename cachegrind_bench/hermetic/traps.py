@@ -8,8 +8,10 @@ from __future__ import annotations
 import os
 from typing import TYPE_CHECKING
 
+from cachegrind_bench.hermetic.clock import CALLS as TELLING
 from cachegrind_bench.hermetic.followed import CALLS
 from cachegrind_bench.hermetic.kernel import Trap
+from cachegrind_bench.hermetic.waits import FUTEX_COMMAND, FUTEX_WAIT, FUTEX_WAIT_BITSET, TIMEOUTS, TIMERS
 
 if TYPE_CHECKING:
     from cachegrind_bench.hermetic.calls import Architecture
@@ -24,10 +26,15 @@ def traps(table: Architecture, *, randomness: bool, clock: bool, files: bool = F
     recorded = CALLS if files else ()
     wanted = [Trap(table.calls[name]) for name in dict.fromkeys((*followed, *recorded)) if name in table.calls]
     if randomness:
-        wanted += [Trap(table.calls[name]) for name in ("getrandom", "sysinfo", "getrlimit", "prlimit64")]
+        wanted += [Trap(table.calls[name]) for name in ("getrandom", "sysinfo", "getdents64", "getrlimit", "prlimit64")]
         if "open" in table.calls:
             wanted.append(Trap(table.calls["open"], 1, PLAIN_READING_MASK, os.O_RDONLY))
         wanted.append(Trap(table.calls["openat"], 2, PLAIN_READING_MASK, os.O_RDONLY))
     if clock:
-        wanted += [Trap(table.calls[name]) for name in ("clock_gettime", "gettimeofday", "time") if name in table.calls]
+        wanted += [Trap(table.calls[name]) for name in TELLING if name in table.calls]
+        wanted += [Trap(table.calls[name]) for name in TIMERS if name in table.calls]
+        waiting = {name: place for name, place in TIMEOUTS.items() if name in table.calls}
+        number, place = table.calls["futex"], waiting.pop("futex")
+        wanted += [Trap(number, 1, FUTEX_COMMAND, command, place) for command in (FUTEX_WAIT, FUTEX_WAIT_BITSET)]
+        wanted += [Trap(table.calls[name], present=place) for name, place in waiting.items()]
     return wanted

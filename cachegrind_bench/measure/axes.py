@@ -9,9 +9,9 @@ import os
 from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING
 
+from cachegrind_bench.hermetic.clock import Clock
 from cachegrind_bench.hermetic.launch import Output
-from cachegrind_bench.hermetic.layouts import layout
-from cachegrind_bench.hermetic.supervisor import Clock
+from cachegrind_bench.hermetic.layouts import PAGE, layout
 from cachegrind_bench.measure.disturb import busy_cpus, deep_directory
 from cachegrind_bench.measure.plan import target_of
 
@@ -86,6 +86,15 @@ AXES: tuple[Axis, ...] = (
         change=f"stack {layout(_LAYOUT).stack} bytes lower, heap and libraries {layout(_LAYOUT).pages} pages higher",
         advice="every run has the same layout; --layouts tells what a change amounts to whatever lies where",
         pinned=True,
+        common=True,
+    ),
+    Axis(
+        key="libraries",
+        title="installed libraries",
+        change="the loader's list of libraries one page longer, as a package more may make it",
+        advice="every run sees a list of the same size, which moves what is mapped after it; --layouts tells what that is worth",
+        pinned=True,
+        part="files",
         common=True,
     ),
     Axis(
@@ -169,6 +178,11 @@ def _layout(plan: Plan, target: Target, stack: ExitStack) -> Trial:
     return Trial(targets=(replace(target, layout=_LAYOUT),))
 
 
+def _libraries(plan: Plan, target: Target, stack: ExitStack) -> Trial:
+    del plan, stack
+    return Trial(targets=(replace(target, spare_bytes=PAGE),))
+
+
 def _cwd(plan: Plan, target: Target, stack: ExitStack) -> Trial | str:
     mirrors = deep_directory(plan.cwd, stack)
     if isinstance(mirrors, str):
@@ -225,6 +239,7 @@ def _stdout(plan: Plan, target: Target, stack: ExitStack) -> Trial:
 _TRIALS: Mapping[str, Callable[[Plan, Target, ExitStack], Trial | str]] = {
     "environment": _environment,
     "layout": _layout,
+    "libraries": _libraries,
     CWD: _cwd,
     "load": _load,
     "cpu": _cpu,

@@ -137,9 +137,9 @@ def _part(part: str, reason: str | None) -> Check:
 def _fixes(part: str) -> tuple[str, ...]:
     """Return what usually stands in the way of this part, and how to move it."""
     scope = yama_scope()
-    if part in ("randomness", "random_devices", "clock") and scope is not None and scope >= 2:
+    if part in ("randomness", "random_devices", "files", "clock") and scope is not None and scope >= 2:
         return ("sudo sysctl -w kernel.yama.ptrace_scope=1",)
-    if part in ("aslr", "randomness", "random_devices", "clock"):
+    if part in ("aslr", "randomness", "random_devices", "files", "clock"):
         elsewhere = (
             ()
             if container_kind()
@@ -147,10 +147,27 @@ def _fixes(part: str) -> tuple[str, ...]:
         )
         return (*UNCONFINED, *elsewhere)
     return {
+        "scheduling": (
+            "sudo prlimit --pid $$ --rtprio=2:2, in the shell that then starts cg-bench (Docker: --ulimit rtprio=2)",
+            'for every login: echo "$USER - rtprio 2" | sudo tee /etc/security/limits.d/cg-bench.conf',
+        ),
         "cpu": ("let the process choose its CPU: no sched_setaffinity filter in the container's profile",),
         "limits": ("raise the hard limits: ulimit -Hs 8192; ulimit -Hn 1024 (Docker: --ulimit stack=8388608)",),
         _CHASE: ("install a newer Valgrind",),
+        "place": _place_fixes(),
     }.get(part, ())
+
+
+def _place_fixes() -> tuple[str, ...]:
+    if container_kind():
+        return (
+            "allow mount namespaces: --cap-add SYS_ADMIN --security-opt seccomp=unconfined --security-opt apparmor=unconfined",
+        )
+    return (
+        "sudo sysctl -w kernel.apparmor_restrict_unprivileged_userns=0  # Ubuntu",
+        "sudo sysctl -w kernel.unprivileged_userns_clone=1  # Debian before 11",
+        "or measure always in the same directory",
+    )
 
 
 def _measuring(directory: Scratch, environ: Mapping[str, str], found: Valgrind, path: str) -> Check:

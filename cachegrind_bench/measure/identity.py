@@ -7,7 +7,7 @@ from shlex import quote
 from typing import TYPE_CHECKING
 
 from cachegrind_bench.hermetic.machine import machine_fields, machine_info
-from cachegrind_bench.model.result import Environment, comparability_key
+from cachegrind_bench.model.result import Environment, SealState, comparability_key
 from cachegrind_bench.valgrind.options import WHOLE, Collect, Scope
 
 if TYPE_CHECKING:
@@ -19,6 +19,8 @@ if TYPE_CHECKING:
 
 # The parts of the seal that change what is counted; the others only make it noisy or quick.
 _COUNTED_PARTS = ("environment", "randomness", "cpu", "clock")
+# The second meaning: /proc/stat, CPU times and waits go with the clock, too.
+_PINNED_CLOCK = "pinned/2"
 
 
 def environment_of(
@@ -59,6 +61,8 @@ def benchmark_key_fields(
 ) -> dict[str, str]:
     """Return the benchmark's own share of its key: what interprets it, what was pinned, what counted, and which part."""
     states = {f"seal.{part}": seal[part].state.value for part in _COUNTED_PARTS}
+    if seal["clock"].state is SealState.PINNED:
+        states["seal.clock"] = _PINNED_CLOCK
     measured = " ".join((collect.scope.value, *map(quote, sorted(set(collect.toggles)))))
     part = {} if collect.scope is Scope.PROCESS else {"measured": measured}
     return {**identity.key_fields, **states, "tool": tool.value, **part}

@@ -39,7 +39,7 @@ class PerfMaps:
         maps: dict[int, Trampolines] = {}
         for pid in self._pids():
             path = perfmap.map_of(pid)
-            found = perfmap.read_map(path, start=self._before.get(path.name, 0))
+            found = perfmap.read_map(path, start=self._before.get(path.name, 0), places=outcome.places)
             if found is not None:
                 maps[pid] = found
         if not maps:

@@ -16,7 +16,7 @@ if TYPE_CHECKING:
     from collections.abc import Mapping
     from pathlib import Path
 
-    from cachegrind_bench.hermetic.supervisor import Clock
+    from cachegrind_bench.hermetic.clock import Clock
     from cachegrind_bench.measure.command import Command
     from cachegrind_bench.model.score import CostModel
 
@@ -53,6 +53,7 @@ class Plan:
     require_sealed: bool = False
     cpu: int | None = None
     clock: Clock | None = None
+    keep_place: bool = False
     lines: bool = False
     collect: Collect = WHOLE
     python_profile: bool = False
@@ -87,6 +88,7 @@ def target_of(plan: Plan) -> Target:
         cpu=plan.cpu,
         timeout_ms=plan.timeout_ms,
         clock=plan.clock,
+        keep_place="as --keep-place asks for" if plan.keep_place else "",
         ignore_status=plan.ignore_exit_status,
         held_back=tuple(environment.held_back(plan.environ, plan.request)),
         lines=plan.lines,

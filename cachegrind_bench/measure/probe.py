@@ -12,7 +12,8 @@ from typing import TYPE_CHECKING, Any
 from cachegrind_bench.errors import MeasurementError
 from cachegrind_bench.hermetic import environment
 from cachegrind_bench.hermetic.calls import architecture
-from cachegrind_bench.hermetic.launch import PINNED_CLOCK, Invocation, launch
+from cachegrind_bench.hermetic.launch import PINNED_CLOCK, Invocation, Placed, launch
+from cachegrind_bench.hermetic.place import RUN, Translation
 from cachegrind_bench.measure.seal import PARTS
 
 if TYPE_CHECKING:
@@ -37,6 +38,7 @@ print({
     "randomness": os.getrandom(8).hex(),
     "random_devices": (device("/dev/urandom"), device("/dev/random")),
     "cpu": sorted(os.sched_getaffinity(0)),
+    "scheduling": os.sched_getscheduler(0) == os.SCHED_FIFO,
     "limits": (resource.getrlimit(resource.RLIMIT_STACK)[0], resource.getrlimit(resource.RLIMIT_NOFILE)[0]),
     "output": stat.S_ISFIFO(os.fstat(1).st_mode),
     "tmpdir": (os.environ["TMPDIR"], os.listdir(os.environ["TMPDIR"])),
@@ -54,10 +56,11 @@ def probe(scratch: Scratch, environ: Mapping[str, str], cpu: int | None) -> dict
     if outcome.images is None:
         reasons.setdefault("randomness", "no seccomp")
     if "randomness" in reasons:
-        reasons["random_devices"] = reasons["clock"] = reasons["randomness"]
+        reasons["random_devices"] = reasons["files"] = reasons["clock"] = reasons["randomness"]
     wrong = {
         "aslr": seen["aslr"] is not True,
         "cpu": cpu is not None and seen["cpu"] != [cpu],
+        "scheduling": seen["scheduling"] is not True,
         "output": seen["output"] is not True,
         "clock": seen["clock"] != PINNED_CLOCK.epoch_ns // 10**9,
         "tmpdir": bool(seen["tmpdir"][1]),
@@ -75,8 +78,19 @@ def _sealed(scratch: Scratch, environ: Mapping[str, str], cpu: int | None) -> tu
     own = {"TMPDIR": str(scratch.tmp)}
     variables = environment.compose(environ, environment.Request(values={}), own)
     padded = environment.pad(variables, argv, sys.executable)
+    places = Translation(((str(scratch.path), RUN),))
+    there = environment.pad(environment.translated(variables, places.seen), argv, sys.executable)
     heard = bytearray()
-    invocation = Invocation(argv=argv, env=padded, cwd="/", cpu=cpu, clock=PINNED_CLOCK, timeout_ms=_TIMEOUT_MS)
+    invocation = Invocation(
+        argv=argv,
+        env=padded,
+        cwd="/",
+        cpu=cpu,
+        pin_scheduling=True,
+        clock=PINNED_CLOCK,
+        timeout_ms=_TIMEOUT_MS,
+        placed=Placed(places=places, argv=argv, env=there, cwd="/"),
+    )
     outcome = launch(invocation, scratch, echo=heard.extend)
     text = heard.decode("utf-8", "backslashreplace").strip()
     if outcome.exit_status != 0:

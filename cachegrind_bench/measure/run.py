@@ -7,7 +7,7 @@ import os
 from dataclasses import replace
 from typing import TYPE_CHECKING
 
-from cachegrind_bench.errors import MeasurementError
+from cachegrind_bench.errors import CommandFailedError, MeasurementError
 from cachegrind_bench.measure.identity import benchmark_key_fields
 from cachegrind_bench.measure.plan import target_of
 from cachegrind_bench.measure.seal import require_sealed, seal_parts
@@ -57,11 +57,29 @@ class Executions:
         """Execute natively, as often as planned."""
         for number in range(self.plan.warmup):
             self._progress.phase(f"warm-up{_of(number, self.plan.warmup)}, without Valgrind")
-            with self._surrounded():
-                outcome = self.runner.warm_up(self.target)
+            outcome = self._warm_up()
             self.sealed(outcome)
+            self.target = replace(self.target, libraries=outcome.libraries)
             if starts_processes(outcome):
                 self._tool = Tool.CALLGRIND
+            # Of one thread nobody chooses who runs next. And processes that wait for each other may do so actively: a pool of
+            # Python's once executed 200 million instructions more under SCHED_FIFO.
+            elif any(image.threads for image in outcome.images or ()):
+                self.target = replace(self.target, pin_scheduling=True)
+
+    def _warm_up(self) -> Outcome:
+        try:
+            with self._surrounded():
+                return self.runner.warm_up(self.target)
+        except CommandFailedError as error:
+            if not error.elsewhere:
+                raise
+            kept = replace(self.target, keep_place="the command fails at another path")
+            with contextlib.suppress(CommandFailedError), self._surrounded():
+                outcome = self.runner.warm_up(replace(kept, quiet=True))  # if it fails again, it has said why
+                self.target = kept
+                return outcome
+            raise
 
     def whole(self) -> list[Measurement]:
         """Measure as scheduled, all of what the plan collects as one."""
@@ -123,6 +141,8 @@ def seal_of(plan: Plan, outcome: Outcome, env: Environment) -> dict[str, SealPar
         supervised=outcome.images is not None,
         guest_chase_off=env.fields.get("guest_chase") == "off",
         clock_pinned=plan.clock is not None,
+        one_thread=outcome.images is not None
+        and not any(image.threads or image.forks or image.forked for image in outcome.images),
     )
     if plan.require_sealed:
         require_sealed(seal)

@@ -5,6 +5,7 @@ from __future__ import annotations
 from typing import TYPE_CHECKING
 
 from cachegrind_bench.errors import MeasurementError
+from cachegrind_bench.hermetic.scheduling import BY_CHOICE
 from cachegrind_bench.model.result import SealPart, SealState
 
 if TYPE_CHECKING:
@@ -16,9 +17,12 @@ PARTS: Mapping[str, str] = {
     "environment": "allow-listed variables, padded to a constant size",
     "randomness": "getrandom, AT_RANDOM, free memory and load never change",
     "random_devices": "/dev/urandom and /dev/random give fixed bytes",
+    "files": "the loader's list of libraries has one size, and directories are listed by name",
     "cpu": "all threads on one CPU",
+    "scheduling": "a thread runs until it waits, whatever else the machine does",
     "limits": "stack and open files",
     "output": "stdout and stderr are pipes",
+    "place": "the project is seen at a constant path",
     "tmpdir": "an empty TMPDIR of its own, always of the same name",
     "guest_chase": "only instructions that ran are counted",
     "clock": "programs read the real time",
@@ -26,16 +30,30 @@ PARTS: Mapping[str, str] = {
 
 
 def seal_parts(
-    unsealed: Mapping[str, str], *, supervised: bool, guest_chase_off: bool, clock_pinned: bool
+    unsealed: Mapping[str, str],
+    *,
+    supervised: bool,
+    guest_chase_off: bool,
+    clock_pinned: bool,
+    one_thread: bool = False,
 ) -> dict[str, SealPart]:
-    """Return the state of every part, given the reasons of those that the launcher could not pin."""
+    """Return the state of every part, given the reasons of those that the launcher could not pin.
+
+    Of `one_thread` nobody chooses who runs next.
+    """
     reasons = dict(unsealed)
+    if one_thread:
+        reasons.pop("scheduling", None)
     if not supervised:
         reasons.setdefault("randomness", "no seccomp")
-        reasons["random_devices"] = reasons["clock"] = reasons["randomness"]
+        reasons["random_devices"] = reasons["files"] = reasons["clock"] = reasons["randomness"]
     if not guest_chase_off:
         reasons["guest_chase"] = "this Valgrind does not know --vex-guest-chase=no"
     parts = {part: _part(reasons.get(part)) for part in PARTS}
+    if reasons.get("scheduling") in BY_CHOICE:
+        parts["scheduling"] = SealPart(state=SealState.KEPT, why=reasons["scheduling"])
+    if "place" in reasons:  # nothing is wrong with such a run, as long as the project stays where it is
+        parts["place"] = SealPart(state=SealState.KEPT, why=reasons["place"])
     if not clock_pinned:
         parts["clock"] = SealPart(state=SealState.KEPT, why="the real clock; --pin-clock replaces it")
     return parts

@@ -94,6 +94,7 @@ class _Hunt:
     def warm_up(self) -> None:
         with surrounded(self.plan):
             outcome = self.runner.warm_up(self.target)
+        self.target = replace(self.target, libraries=outcome.libraries)
         if starts_processes(outcome):
             self.tool = Tool.CALLGRIND
 

@@ -17,6 +17,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 from cachegrind_bench.errors import FileFormatError
+from cachegrind_bench.hermetic.place import NOWHERE, Translation
 from cachegrind_bench.model.pythonprofile import PythonFunction
 from cachegrind_bench.valgrind.outformat import decode, shown
 
@@ -68,7 +69,7 @@ def merged(maps: Iterable[Trampolines]) -> Trampolines:
     return Trampolines(functions, sizes)
 
 
-def read_map(path: Path, *, start: int = 0) -> Trampolines | None:
+def read_map(path: Path, *, start: int = 0, places: Translation = NOWHERE) -> Trampolines | None:
     """Read a map from this byte on; None where there is none that we have written ourselves.
 
     The folder is everybody's, so links and files of other users are none. Functions have files as the program named
@@ -90,7 +91,7 @@ def read_map(path: Path, *, start: int = 0) -> Trampolines | None:
         raise FileFormatError(f"the perf map cannot be read: {error.strerror}", path=shown(path)) from error
     if len(data) > _MOST:
         raise FileFormatError(f"the perf map is longer than {_MOST:,} bytes", path=shown(path))
-    return parse_map(data)
+    return parse_map(places.real_bytes(data))
 
 
 def parse_map(data: bytes) -> Trampolines:

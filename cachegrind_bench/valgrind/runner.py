@@ -7,10 +7,11 @@ from contextlib import contextmanager, suppress
 from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, Protocol
 
-from cachegrind_bench.errors import FileFormatError, MeasurementError, UsageError
+from cachegrind_bench.errors import CommandFailedError, FileFormatError, MeasurementError, UsageError
 from cachegrind_bench.hermetic import environment
-from cachegrind_bench.hermetic.launch import Invocation, Outcome, Output, launch
+from cachegrind_bench.hermetic.launch import Invocation, Outcome, Output, Placed, launch
 from cachegrind_bench.hermetic.layouts import layout
+from cachegrind_bench.hermetic.place import NOWHERE, Translation, pairs_of
 from cachegrind_bench.valgrind.failures import check_outcome, refused_programs
 from cachegrind_bench.valgrind.marks import region_accounts
 from cachegrind_bench.valgrind.options import WHOLE, Collect, Geometry, Tool, arguments
@@ -20,8 +21,8 @@ if TYPE_CHECKING:
     from collections.abc import Callable, Generator, Mapping
     from pathlib import Path
 
+    from cachegrind_bench.hermetic.clock import Clock
     from cachegrind_bench.hermetic.scratch import Scratch
-    from cachegrind_bench.hermetic.supervisor import Clock
     from cachegrind_bench.valgrind.processes import Accounts
     from cachegrind_bench.valgrind.tool import Valgrind
 
@@ -40,17 +41,22 @@ class Target:
     cpu: int | None = None
     layout: int = 0  # see hermetic.layouts
     padding: bool = True
+    keep_place: str = ""  # why the program is to see its files where they are; else see hermetic.place
     timeout_ms: int | None = None
     clock: Clock | None = None
     seed: bytes | None = None
     aslr_off: bool = True
+    pin_scheduling: bool = False
     output: Output = Output.PIPE
+    quiet: bool = False  # what it writes is not shown
     ignore_status: bool = False
     held_back: tuple[str, ...] = ()
     lines: bool = False  # keep the counts of source lines, too; it concerns reading only
     record_files: bool = False  # note what a measured execution reads
     collect: Collect = WHOLE
     forks_alike: bool = False  # see Invocation
+    libraries: tuple[bytes, ...] | None = None  # those of the warm-up
+    spare_bytes: int = 0  # see Invocation
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -91,7 +97,8 @@ class ValgrindRunner:
     def warm_up(self, target: Target) -> Outcome:
         """Execute once, sealed, without Valgrind."""
         self.scratch.renew()
-        outcome = launch(self._invocation(target, target.argv, tool=None), self.scratch, echo=self.echo)
+        echo = _show_nothing if target.quiet else self.echo
+        outcome = launch(self._invocation(target, target.argv, tool=None), self.scratch, echo=echo)
         self._check(target, outcome, "", native=True)
         return outcome
 
@@ -129,6 +136,8 @@ class ValgrindRunner:
         )
         argv = (self.valgrind.launcher, *options, *target.argv)
         outcome = launch(self._invocation(target, argv, tool=tool), self.scratch, echo=self.echo)
+        with reading_out_files():
+            _restore(self.scratch.out, outcome.places)
         if self.keep is not None:
             self._keep_out_files(self.keep, tool)
         log = self._log()
@@ -136,37 +145,61 @@ class ValgrindRunner:
         return outcome, log
 
     def _invocation(self, target: Target, argv: tuple[str, ...], *, tool: Tool | None) -> Invocation:
-        variables = {**target.variables, "TMPDIR": str(self.scratch.tmp), "VALGRIND_LIB": str(self.scratch.lib)}
-        if target.padding:
-            extra = _preload_bytes(variables, self.scratch.lib)
-            shift = layout(target.layout).stack
-            variables = environment.pad(variables, target.argv, target.executable, extra=extra, shift=shift)
+        home = target.variables.get("HOME")
+        places = Translation(pairs_of(target.cwd, target.executable, str(self.scratch.path), home))
         invocation = Invocation(
             argv=argv,
-            env=variables,
+            env=self._variables(target, NOWHERE),
+            keep_place=target.keep_place,
+            placed=None
+            if target.keep_place
+            else Placed(
+                places=places,
+                argv=tuple(map(places.seen, argv)),
+                env=self._variables(target, places),
+                cwd=places.seen(target.cwd),
+            ),
             cwd=target.cwd,
             stdin=target.stdin,
             cpu=target.cpu,
             aslr_off=target.aslr_off,
-            clock=target.clock,
+            # Natively a C library reads the real clock without a call, so the rest of the time has to be real, too.
+            clock=target.clock if tool is not None else None,
+            pin_scheduling=target.pin_scheduling and tool is not None,  # natively, what spins for others must end, too
             output=target.output,
             tool=None if tool is None else self.valgrind.image(tool.value),
             timeout_ms=target.timeout_ms,
             # Natively the loader looks elsewhere: it knows the real CPU. So only what is measured tells.
             record_files=target.record_files and tool is not None,
             forks_alike=target.forks_alike,
+            libraries=target.libraries,
+            spare_bytes=target.spare_bytes,
         )
         return invocation if target.seed is None else replace(invocation, seed=target.seed)
 
+    def _variables(self, target: Target, places: Translation) -> dict[str, str]:
+        lib = places.seen(str(self.scratch.lib))
+        variables = environment.translated(target.variables, places.seen)
+        variables |= {"TMPDIR": places.seen(str(self.scratch.tmp)), "VALGRIND_LIB": lib}
+        if not target.padding:
+            return variables
+        extra, shift = _preload_bytes(variables, lib), layout(target.layout).stack
+        argv = tuple(map(places.seen, target.argv))
+        return environment.pad(variables, argv, places.seen(target.executable), extra=extra, shift=shift)
+
     def _check(self, target: Target, outcome: Outcome, log: str, *, native: bool) -> None:
-        check_outcome(
-            outcome,
-            log,
-            timeout_ms=target.timeout_ms,
-            held_back=target.held_back,
-            ignore_status=target.ignore_status,
-            native=native,
-        )
+        try:
+            check_outcome(
+                outcome,
+                log,
+                timeout_ms=target.timeout_ms,
+                held_back=target.held_back,
+                ignore_status=target.ignore_status,
+                native=native,
+            )
+        except CommandFailedError as error:
+            error.elsewhere = bool(outcome.places.pairs)
+            raise
 
     def _log(self) -> str:
         """Return the ends of Valgrind's logs (3.16 can write half a megabyte of warnings)."""
@@ -197,7 +230,20 @@ def reading_out_files() -> Generator[None]:
         raise MeasurementError(f"Valgrind's out file cannot be read: {error.filename}: {error.strerror}") from error
 
 
-def _preload_bytes(variables: Mapping[str, str], lib: Path) -> int:
+def _show_nothing(_chunk: bytes) -> None:
+    """Do nothing with a part of the output."""
+
+
+def _restore(out: Path, places: Translation) -> None:
+    """Have out files tell of real paths."""
+    for path in out.iterdir() if places.pairs else ():
+        data = path.read_bytes()
+        real = places.real_bytes(data)
+        if real != data:
+            path.write_bytes(real)
+
+
+def _preload_bytes(variables: Mapping[str, str], lib: str) -> int:
     """Return how many bytes Valgrind adds to the environment: LD_PRELOAD with its own library in front.
 
     Cachegrind and Callgrind have only the core's. The native warm-up is padded alike, which does it no harm.

@@ -210,7 +210,7 @@ def test_a_compiled_program_without_a_suite(project: Project, kind: str) -> None
     second = project.pull("slow", example=f"{kind}.yml")
     assert outputs(second)["verdict"] == "regression"
     (comment,) = project.comments()
-    assert "| mostly in |" in comment
+    assert "| where |" in comment
     assert re.match(r"### ❌ regression.*most of it in \S", comment)
 
 
@@ -262,7 +262,7 @@ def test_without_a_history_both_commits_are_measured(project: Project, tmp_path:
     assert outputs(ran)["baseline-sha"] == project.git("rev-parse", "main")
     assert project.stored() == []
     (comment,) = project.comments()
-    assert "| mostly in |" in comment
+    assert "| where |" in comment
 
 
 def test_a_benchmark_that_fails_is_told_and_fails_the_job(project: Project) -> None:

@@ -114,4 +114,4 @@ def test_a_suite_for_pytest_benchmark_gates_pull_requests_and_names_the_function
     growth = [float(each["max-regression"].rstrip("%")) for each in (found, outputs(other))]
     assert abs(growth[0] - growth[1]) < 0.05
     assert project.comments(3) == []
-    assert "most of it in" in other.summary or "mostly in" in other.summary
+    assert "most of it in" in other.summary or "largest share" in other.summary

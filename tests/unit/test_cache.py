@@ -275,6 +275,7 @@ OTHERS: dict[str, Any] = {
     "collect": Collect.inside(region="parse"),
     "python_profile": True,
     "python_optional": True,
+    "keep_place": True,
 }
 WITHOUT_EFFECT: dict[str, Any] = {"cpu": 1, "timeout_ms": 5}
 

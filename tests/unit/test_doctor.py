@@ -119,7 +119,9 @@ def test_a_scratch_directory_that_cannot_be_made_is_told(tmp_path: Path, monkeyp
 def test_each_part_that_does_not_hold_has_its_fix(
     monkeypatch: pytest.MonkeyPatch, programs: Callable[..., str], tmp_path: Path
 ) -> None:
-    reasons = dict.fromkeys(("aslr", "randomness", "random_devices", "cpu", "limits", "clock"), "EPERM")
+    reasons = dict.fromkeys(
+        ("aslr", "randomness", "random_devices", "files", "cpu", "scheduling", "limits", "clock"), "EPERM"
+    )
     monkeypatch.setattr(doctor, "probe", lambda *_: reasons)
     monkeypatch.setattr(doctor, "yama_scope", lambda: None)
     found = examine({"PATH": programs()}, tmp_path, valgrind=None)
@@ -160,6 +162,7 @@ class Seen:
             "randomness": "00",
             "random_devices": ("00", "00"),
             "cpu": [1],
+            "scheduling": True,
             "limits": (1, 2),
             "output": True,
             "tmpdir": ("/tmp/x", []),
@@ -185,7 +188,14 @@ def test_random_bytes_that_differ_are_not_pinned_whatever_the_launcher_says(monk
 
 @pytest.mark.parametrize(
     ("part", "value"),
-    [("aslr", False), ("cpu", [0, 1]), ("output", False), ("clock", 0), ("tmpdir", ("/tmp/x", ["left"]))],
+    [
+        ("aslr", False),
+        ("cpu", [0, 1]),
+        ("scheduling", False),
+        ("output", False),
+        ("clock", 0),
+        ("tmpdir", ("/tmp/x", ["left"])),
+    ],
 )
 def test_a_part_that_looks_wrong_is_told(monkeypatch: pytest.MonkeyPatch, part: str, value: object) -> None:
     seen = Seen(monkeypatch)
@@ -195,7 +205,7 @@ def test_a_part_that_looks_wrong_is_told(monkeypatch: pytest.MonkeyPatch, part: 
 
 def test_without_a_supervisor_nothing_is_answered(monkeypatch: pytest.MonkeyPatch) -> None:
     reasons = Seen(monkeypatch, images=None).reasons()
-    assert set(reasons) == {"randomness", "random_devices", "clock"}
+    assert set(reasons) == {"randomness", "random_devices", "files", "clock"}
 
 
 def test_the_launchers_own_reason_comes_first(monkeypatch: pytest.MonkeyPatch) -> None:

@@ -30,15 +30,25 @@ def test_a_refused_part_says_why() -> None:
 
 
 @pytest.mark.parametrize(("reasons", "why"), [({}, "no seccomp"), ({"randomness": "EBUSY"}, "EBUSY")])
-def test_without_a_supervisor_neither_randomness_nor_its_devices_are_pinned(reasons: dict[str, str], why: str) -> None:
+def test_without_a_supervisor_neither_randomness_nor_files_are_pinned(reasons: dict[str, str], why: str) -> None:
     seal = seal_parts(reasons, supervised=False, guest_chase_off=True, clock_pinned=False)
-    for part in ("randomness", "random_devices"):
+    for part in ("randomness", "random_devices", "files"):
         assert seal[part] == SealPart(state=SealState.UNAVAILABLE, why=why)
 
 
 def test_without_a_supervisor_a_pinned_clock_is_not_pinned_either() -> None:
     seal = seal_parts({}, supervised=False, guest_chase_off=True, clock_pinned=True)
     assert seal["clock"].state is SealState.UNAVAILABLE
+
+
+@pytest.mark.parametrize(("one_thread", "state"), [(True, SealState.PINNED), (False, SealState.UNAVAILABLE)])
+def test_scheduling_is_missing_only_where_there_is_a_choice_of_who_runs_next(
+    one_thread: bool, state: SealState
+) -> None:
+    seal = seal_parts(
+        {"scheduling": "no right"}, supervised=True, guest_chase_off=True, clock_pinned=True, one_thread=one_thread
+    )
+    assert seal["scheduling"].state is state
 
 
 def test_an_old_valgrind_leaves_guest_chasing_on() -> None:

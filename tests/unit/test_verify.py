@@ -206,7 +206,7 @@ def test_every_axis_changes_one_thing(plan: Plan) -> None:
     changed = {
         key for target in fake.targets for key, value in dataclasses.asdict(target).items() if value != plain[key]
     }
-    assert changed >= {"layout", "cwd", "aslr_off", "seed", "variables", "clock", "output"}
+    assert changed >= {"layout", "cwd", "aslr_off", "seed", "variables", "clock", "output", "spare_bytes"}
     for target in fake.targets:
         assert sum(value != plain[key] for key, value in dataclasses.asdict(target).items()) <= 1
 

@@ -12,6 +12,8 @@ from typing import TYPE_CHECKING
 
 import pytest
 
+from cachegrind_bench.measure.session import SCRATCH_BASE
+
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator
     from subprocess import Popen
@@ -58,16 +60,19 @@ def marker() -> str:
     return f"marker-{uuid.uuid4().hex}"
 
 
-def processes(marker: str) -> dict[int, str]:
-    """Return the processes with this word among their arguments, and their TMPDIR."""
-    found: dict[int, str] = {}
+def processes(marker: str) -> list[int]:
+    """Return the processes with this word among their arguments."""
+    found: list[int] = []
     for folder in Path("/proc").glob("[0-9]*"):
         with suppress(OSError):
             if marker.encode() in (folder / "cmdline").read_bytes() and int(folder.name) != os.getpid():
-                variables = (folder / "environ").read_bytes().split(b"\0")
-                temporary = [entry[7:].decode() for entry in variables if entry.startswith(b"TMPDIR=")]
-                found[int(folder.name)] = temporary[0] if temporary else ""
+                found.append(int(folder.name))
     return found
+
+
+def written(marker: str) -> list[Path]:
+    """Return the files of the family in the scratch directory, which the program itself sees at another path."""
+    return list(SCRATCH_BASE.glob(f"cg-bench.*/tmp/{marker}-*"))
 
 
 def wait_for(condition: Callable[[], object], what: str) -> None:
@@ -91,14 +96,10 @@ def running(
 
         def complete() -> bool:
             assert run.poll() is None, run.communicate()
-            folders = [
-                Path(temporary) for temporary in processes(marker).values() if temporary.startswith("/tmp/cg-bench")
-            ]
-            return any(len(list(folder.glob(f"{marker}-*"))) == 3 for folder in folders)
+            return len(written(marker)) == 3
 
         wait_for(complete, "the program did not get going")
-        temporary = next(name for name in processes(marker).values() if name.startswith("/tmp/cg-bench"))
-        return run, Path(temporary)
+        return run, written(marker)[0].parent
 
     yield running
     for run in started:
@@ -134,7 +135,7 @@ def test_a_run_ended_by_a_signal_leaves_nothing_behind(
     warmup: str,
 ) -> None:
     run, temporary = running(warmup)
-    assert len([folder for folder in processes(marker).values() if folder]) >= 3
+    assert len(processes(marker)) >= 4  # cg-bench itself is one of them
     run.send_signal(signal.Signals[name])
     assert run.wait(PATIENCE_S) in CODES[name]
     assert_nothing_left(cg_bench, marker, temporary)
@@ -191,7 +192,7 @@ def test_a_timeout_ends_the_whole_tree(cg_bench: CgBench, compile_c: CompileC, m
     assert "--timeout" in finished.stderr
     assert "Traceback" not in finished.stderr
     assert finished.result is None
-    assert processes(marker) == {}
+    assert processes(marker) == []
     assert os.listdir(cg_bench.cwd) == []
 
 

@@ -72,14 +72,18 @@ def refusing(number: int, argument: int = 0, error: int = EPERM) -> list[str]:
 
 CASES = {
     "personality": (refusing(PERSONALITY), {"aslr"}, "Operation not permitted"),
-    "seccomp": (refusing(SECCOMP), {"randomness", "random_devices"}, "Operation not permitted"),
+    "seccomp": (refusing(SECCOMP), {"randomness", "random_devices", "files"}, "Operation not permitted"),
     "an old kernel without seccomp": (
         refusing(SECCOMP, error=ENOSYS),
-        {"randomness", "random_devices"},
+        {"randomness", "random_devices", "files"},
         "Function not implemented",
     ),
-    "another supervisor's listener": (refusing(-1), {"randomness", "random_devices"}, "Device or resource busy"),
-    "handing out descriptors": (refusing(IOCTL, ADDFD, EINVAL), {"random_devices"}, "Invalid argument"),
+    "another supervisor's listener": (
+        refusing(-1),
+        {"randomness", "random_devices", "files"},
+        "Device or resource busy",
+    ),
+    "handing out descriptors": (refusing(IOCTL, ADDFD, EINVAL), {"random_devices", "files"}, "Invalid argument"),
 }
 
 

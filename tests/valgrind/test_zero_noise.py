@@ -155,7 +155,7 @@ def test_repeated_runs_agree_in_everything(
 
 @pytest.mark.parametrize("language", ["c", "python"])
 def test_executions_within_one_run_agree_too(cg_bench: CgBench, base: Finished, command: list[str]) -> None:
-    finished = cg_bench.run(*command, options=["--repeat", "2", "--warmup", "0"])
+    finished = cg_bench.run(*command, options=["--repeat", "2"])
     assert [run["counts"] for run in finished.benchmark["runs"]] == [base.counts, base.counts]
 
 

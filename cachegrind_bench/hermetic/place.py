@@ -1,0 +1,109 @@
+"""Where the program sees its files: the project, a virtual environment and the run's directory at paths of constant text.
+
+Paths are data: Python hashes and copies them. Knows paths and their translation; how they are mounted is in `mounts`.
+Runs in cg-bench and inside the launcher: only the standard library, and little of it.
+"""
+
+from __future__ import annotations
+
+import os
+import re
+from typing import TYPE_CHECKING
+
+if TYPE_CHECKING:
+    from collections.abc import Callable
+
+# Every Linux has /mnt (Filesystem Hierarchy Standard). It is covered in the program's mount namespace alone.
+BASE = "/mnt"
+NAME = "cg-bench"
+ROOT = f"{BASE}/{NAME}"
+BESIDE = f"{ROOT}/checkout"  # has links to what lies beside the project
+PROJECT, VENV, RUN = f"{BESIDE}/project", f"{ROOT}/venv", f"{ROOT}/run"
+
+Pair = tuple[str, str]  # the real path of a folder, and where the program sees it
+
+# Where a path may begin within a word, and what may follow it: --file=/here/x, -I/here/x, a:/here/x; never /else/here.
+_BEFORE, _AFTER = r"(^(?:-[A-Za-z])?|[=:,;\s\"'(])", r"(?=/|$|[:,;\s\"')])"
+
+
+def pairs_of(cwd: str, executable: str, scratch: str, home: str | None) -> tuple[Pair, ...]:
+    """Return the folders to be seen at constant paths by this program, the innermost first."""
+    found = {scratch: RUN}
+    project = project_of(cwd, home)
+    if project is not None:
+        found[project] = PROJECT
+    venv = os.path.dirname(os.path.dirname(executable))
+    if os.path.isfile(f"{venv}/pyvenv.cfg") and not (project is not None and is_below(venv, project)):
+        found.setdefault(venv, VENV)
+    return tuple(sorted(found.items(), key=lambda pair: (-len(pair[0]), pair)))
+
+
+def project_of(cwd: str, home: str | None) -> str | None:
+    """Return the top of the checkout that holds this directory, else the directory; None if that holds much more."""
+    top = cwd
+    while not os.path.lexists(f"{top}/.git") and top != os.sep:
+        top = os.path.dirname(top)
+    needed = (ROOT, "/tmp")  # noqa: S108 - never written to
+    for folder, more in ((top, (home or os.sep,)), (cwd, ())):
+        if not any(is_below(place, folder) for place in (*needed, *more)):
+            return folder
+    return None
+
+
+def is_below(path: str, folder: str) -> bool:
+    """Tell whether a path is this folder or in it."""
+    return path == folder or path.startswith(folder.rstrip(os.sep) + os.sep)
+
+
+class Translation:
+    """Translates text with paths: `seen` into what the program gets, `real` back."""
+
+    def __init__(self, pairs: tuple[Pair, ...]) -> None:
+        self.pairs = pairs
+        self._real = [(os.fsencode(seen), os.fsencode(real)) for real, seen in pairs]
+        self._real += [
+            (BESIDE.encode(), os.path.dirname(real).rstrip(b"/"))
+            for seen, real in self._real
+            if seen == PROJECT.encode()
+        ]
+
+    def seen(self, text: str) -> str:
+        """Return a word of the command, or a variable's value, as the program gets it."""
+        for real, seen in self.pairs:
+            if real in text:
+                text = re.sub(_BEFORE + re.escape(real) + _AFTER, rf"\1{seen}", text)
+        return text
+
+    def real(self, text: str) -> str:
+        """Return text of the program with the real paths."""
+        return os.fsdecode(self.real_bytes(os.fsencode(text))) if ROOT in text else text
+
+    def real_bytes(self, data: bytes) -> bytes:
+        """Return bytes of the program with the real paths."""
+        for seen, real in self._real:
+            data = data.replace(seen, real)
+        return data
+
+
+NOWHERE = Translation(())
+
+
+class Restored:
+    """Passes a program's output on with the real paths; a part that may be the beginning of one waits for the rest."""
+
+    def __init__(self, places: Translation, echo: Callable[[bytes], None]) -> None:
+        self.places, self._echo, self._waiting = places, echo, b""
+        self._seen = [os.fsencode(seen) for _real, seen in places.pairs]
+
+    def __call__(self, chunk: bytes) -> None:
+        """Take the next part."""
+        data = self._waiting + chunk
+        room = max((n for seen in self._seen for n in range(1, len(seen)) if data.endswith(seen[:n])), default=0)
+        self._waiting = data[len(data) - room :]
+        if data := data[: len(data) - room]:
+            self._echo(self.places.real_bytes(data))
+
+    def finish(self) -> None:
+        """Pass on what waits, as nothing follows."""
+        if self._waiting:
+            self._echo(self._waiting)

@@ -1,0 +1,232 @@
+"""Decides who runs next: the program under SCHED_FIFO on its one CPU, and the launcher above it.
+
+Then a thread or process of the program runs until it waits, whatever else the machine does. Because others could starve
+beside it, a run that meets another one on its CPU gives this up, and so does one that starves itself. Runs inside the
+launcher: only the standard library, and little of it.
+"""
+
+from __future__ import annotations
+
+import os
+import select
+import socket
+import time
+from typing import TYPE_CHECKING
+
+from cachegrind_bench.hermetic.tracee import descendants_of, parent_of
+
+if TYPE_CHECKING:
+    from collections.abc import Sequence
+
+# The lowest there are: above every ordinary process, and below whatever else on the machine is real-time.
+_PROGRAM_PRIORITY, _LAUNCHER_PRIORITY = 1, 2
+_REAL_TIME = (os.SCHED_FIFO, os.SCHED_RR)
+_THROTTLE = "/proc/sys/kernel/sched_rt_runtime_us"
+_NAME = "\0cg-bench/cpu{cpu}/{number}"
+_RUNS = 64  # launchers on one CPU that can know of each other
+_WAIT_S = 10.0
+_LOOK_S, _LOOKS = 5.0, 12
+_ROUNDS = 100
+
+NOT_ASKED = "the usual scheduling, as no warm-up showed that it is one process with threads"
+NO_RIGHT = "no right to real-time scheduling"
+SHARED = "another run of cg-bench is on this CPU"
+STARVED = "a thread or process waited for a minute while others ran, perhaps for it"
+# Reasons that are a choice, and no lack of rights.
+BY_CHOICE = frozenset({NOT_ASKED, SHARED, STARVED})
+
+
+class Scheduling:
+    """The launcher's own priority, and its claim on the CPU. `why` tells why the program is scheduled as any other."""
+
+    def __init__(self, cpu: int | None, *, wanted: bool) -> None:
+        """Take our own priority, and claim the CPU. What we fork has that priority, too, until it lowers it."""
+        self.claim: socket.socket | None = None
+        refusal = "the program may use any CPU" if cpu is None else _refusal() if wanted else NOT_ASKED
+        self.why: str | None = refusal
+        self._waiting: dict[int, tuple[object, int]] = {}
+        self._next_look = 0.0
+        if cpu is not None and not self._claim(cpu, patient=self.why is None):
+            self.why = self.why or SHARED
+        self.pinned = self.why is None
+        self._raised = refusal is None
+        if not self.pinned:
+            self.lower()
+
+    def _claim(self, cpu: int, *, patient: bool) -> bool:
+        """Be known as a run on this CPU, and make those that are there known of us; return whether there are none.
+
+        Names of sockets need neither files nor rights, and end with us. To wait costs none of the program's time.
+        """
+        claim = socket.socket(socket.AF_UNIX, socket.SOCK_DGRAM | socket.SOCK_NONBLOCK)
+        names = [_NAME.format(cpu=cpu, number=number) for number in range(_RUNS)]
+        end = time.monotonic() + _WAIT_S
+        while not (own := _bind(claim, names[:1])):
+            if _inside_another_run():  # that one has claimed the CPU for us, too
+                claim.close()
+                return False
+            if not patient or time.monotonic() >= end or select.select([0], [], [], 0.02)[0]:
+                own = _bind(claim, names)
+                break
+        self.claim = claim
+        return not [name for name in names if name != own and _tell(claim, name)]
+
+    def lower(self) -> None:
+        """Give our priority up, for what may have to wait in the kernel for a process of the program.
+
+        To reap a process, or to look up one that is gone, the kernel takes its directory out of /proc, and tries again and again
+        while another thread is at that. If we had preempted that thread, for ever: it is the program's, and below us.
+        """
+        if self._raised:
+            self._raised = False
+            _set(0, os.SCHED_OTHER, 0)
+
+    def rise(self) -> None:
+        """Take our priority again, so that the program is answered at once and can always be stopped."""
+        if self.pinned and not self._raised:
+            self._raised = True
+            _set(0, os.SCHED_FIFO, _LAUNCHER_PRIORITY)
+
+    def end(self) -> None:
+        """Give our priority up for good: the program is about to be killed."""
+        self.lower()
+        self.pinned = False
+
+    def meet(self) -> None:
+        """Share the CPU: another run has come to it."""
+        if self.claim is not None:
+            try:
+                self.claim.recv(16)
+            except OSError:
+                pass
+            if self.pinned:
+                self._give_up(SHARED, os.SCHED_OTHER)
+
+    def look(self) -> None:
+        """Let all take turns where one has been ready to run for a long time, and has not run: others may spin for it.
+
+        Valgrind's threads do hand over to each other, but only to those that have asked for it; none of them yields.
+        """
+        now = time.monotonic()
+        if not self.pinned or self.why is not None or now < self._next_look:
+            return
+        self._next_look = now + _LOOK_S
+        self.lower()
+        waiting: dict[int, tuple[object, int]] = {}
+        for thread in _threads():
+            mark = _standing(thread)
+            if mark is not None:
+                before, looks = self._waiting.get(thread, (None, 0))
+                waiting[thread] = mark, looks + 1 if mark == before else 0
+        self._waiting = waiting
+        if any(looks >= _LOOKS for _mark, looks in waiting.values()):
+            self._give_up(STARVED, os.SCHED_RR)
+        self.rise()
+
+    def _give_up(self, why: str, policy: int) -> None:
+        """Have the program scheduled by another policy from now on."""
+        self.why = self.why or why
+        self.lower()
+        self.pinned = policy == os.SCHED_RR
+        for _round in range(_ROUNDS):  # until none is left that was started meanwhile
+            found = False
+            for thread in _threads():
+                try:
+                    if _policy(thread) not in (os.SCHED_OTHER, policy):
+                        _set(thread, policy, _PROGRAM_PRIORITY if self.pinned else 0)
+                        found = True
+                except OSError:
+                    pass  # it has ended
+            if not found:
+                break
+        self.rise()
+
+
+def become_program(*, pinned: bool) -> None:
+    """Lower this process, which the launcher has forked, to what the program is to have. OSError where refused."""
+    if pinned:
+        _set(0, os.SCHED_FIFO, _PROGRAM_PRIORITY)
+    elif _policy(0) in _REAL_TIME:
+        _set(0, os.SCHED_OTHER, 0)
+
+
+def _refusal() -> str | None:
+    """Take the launcher's priority; return why not."""
+    if _policy(0) in _REAL_TIME:
+        return "cg-bench itself was started under real-time scheduling"
+    try:
+        with open(_THROTTLE, "rb") as file:
+            if int(file.read()) < 0:
+                return "kernel.sched_rt_runtime_us is -1: a program that never waits would stop the whole CPU"
+        _set(0, os.SCHED_FIFO, _LAUNCHER_PRIORITY)
+    except PermissionError:
+        return NO_RIGHT
+    except (OSError, ValueError) as error:
+        return str(error)
+    return None
+
+
+def _set(thread: int, policy: int, priority: int) -> None:
+    os.sched_setscheduler(thread, policy, os.sched_param(priority))
+
+
+def _policy(thread: int) -> int:
+    return os.sched_getscheduler(thread) & ~os.SCHED_RESET_ON_FORK
+
+
+def _bind(claim: socket.socket, names: Sequence[str]) -> str | None:
+    """Take the first of these names that is free."""
+    for name in names:
+        try:
+            claim.bind(name)
+        except OSError:
+            continue
+        return name
+    return None
+
+
+def _tell(claim: socket.socket, name: str) -> bool:
+    """Tell the run of this name that we are here; return whether there is one."""
+    try:
+        claim.sendto(b".", name)
+    except BlockingIOError:  # it has been told often enough
+        return True
+    except OSError:
+        return False
+    return True
+
+
+def _inside_another_run() -> bool:
+    """Tell whether a launcher is among our ancestors."""
+    pid = parent_of(os.getpid())
+    while pid > 1:
+        try:
+            with open(f"/proc/{pid}/cmdline", "rb") as file:
+                if b"cachegrind_bench.hermetic.launcher" in file.read():
+                    return True
+        except OSError:
+            return False
+        pid = parent_of(pid)
+    return False
+
+
+def _threads() -> list[int]:
+    found: list[int] = []
+    for pid in descendants_of(os.getpid()):
+        try:
+            found += map(int, os.listdir(f"/proc/{pid}/task"))
+        except OSError:
+            pass
+    return found
+
+
+def _standing(thread: int) -> object:
+    """Return how long this thread has run so far, if it is ready to; None if it waits for something."""
+    try:
+        with open(f"/proc/{thread}/stat", "rb") as file:
+            fields = file.read().rpartition(b")")[2].split()
+        with open(f"/proc/{thread}/schedstat", "rb") as file:
+            ran, _waited, turns = file.read().split()
+    except (OSError, ValueError):
+        return None
+    return (ran, turns) if fields[0] == b"R" else None

@@ -1,0 +1,72 @@
+"""What the pinned clocks show: one time, whichever way a program asks for it."""
+
+from __future__ import annotations
+
+import os
+import struct
+
+from cachegrind_bench.hermetic.clock import Clock, PinnedTime, statistics, uptime
+from cachegrind_bench.hermetic.images import Process, ProcessTable
+from cachegrind_bench.hermetic.substitutes import substitute
+from tests.unit.test_supervisor import BUFFER, SECOND, Watched
+
+EPOCH = 1_735_689_600
+STEP = SECOND // 100
+
+
+def test_now_less_the_uptime_is_when_the_machine_booted() -> None:
+    supervisor = Watched(Clock(EPOCH * SECOND, SECOND))
+    supervisor.ask("clock_gettime", 0, BUFFER)
+    supervisor.ask("clock_gettime", 7, BUFFER)
+    supervisor.ask("sysinfo", BUFFER)
+    (wall, _), (since_boot, _) = (struct.unpack("=qq", data) for _address, data in supervisor.written[:2])
+    (up,) = struct.unpack_from("=q", supervisor.written[2][1])
+    descriptor = substitute(b"/proc/stat\0", b"seed", PinnedTime(Clock(EPOCH * SECOND, SECOND)).boot_s())
+    try:
+        text = os.pread(descriptor, 1 << 16, 0).decode()
+    finally:
+        os.close(descriptor)
+    (boot,) = (int(line.split()[1]) for line in text.splitlines() if line.startswith("btime"))
+    # Each reading is a second after the one before.
+    assert (wall, since_boot, up) == (boot + 2, 3, 4)
+    assert uptime(3 * SECOND + 219_999_999) == b"3.21 3.21\n"
+
+
+def test_the_cpus_are_as_many_as_this_machine_has() -> None:
+    with open("/proc/stat") as file:
+        here = [line.split()[0] for line in file if line.startswith("cpu")]
+    assert [line.split()[0] for line in statistics(5).decode().splitlines() if line.startswith("cpu")] == here
+
+
+def test_cpu_time_is_what_the_readings_took_and_no_waiting() -> None:
+    supervisor = Watched(Clock(0, STEP))
+    assert supervisor._time is not None
+    supervisor._time.waited_ns = 50 * SECOND
+    thread_of_another = (~os.getpid() << 3 | 6) & (1 << 32) - 1
+    for clock in (2, 3, thread_of_another):
+        supervisor.ask("clock_gettime", clock, BUFFER)
+    assert [struct.unpack("=qq", data)[1] for _address, data in supervisor.written] == [STEP, 2 * STEP, 3 * STEP]
+    assert supervisor.ask("times", BUFFER) == (True, 5104), "in hundredths, since the machine's start"
+    assert struct.unpack("=4q", supervisor.written[-1][1]) == (4, 0, 0, 0)
+    assert supervisor.ask("getrusage", 0, BUFFER) == (True, 0)
+    user, fraction, system, _, memory, *rest = struct.unpack("=18q", supervisor.written[-1][1])
+    assert (user, fraction, system, set(rest)) == (0, 5 * STEP // 1000, 0, {0})
+    assert (memory > 0, memory % 65536) == (True, 0), "in steps of 64 MiB"
+    assert supervisor.ask("getrusage", (1 << 32) - 1, BUFFER) == (True, 0)
+    assert set(struct.unpack("=18q", supervisor.written[-1][1])) == {0}
+
+
+def test_clocks_of_devices_and_those_that_there_are_not_are_left_to_the_kernel() -> None:
+    supervisor = Watched(Clock(0, STEP))
+    for clock in (12, 99, (~3 << 3 | 3) & (1 << 32) - 1):
+        assert supervisor.ask("clock_gettime", clock, BUFFER) == (False, 0)
+    assert supervisor.written == []
+
+
+def test_a_child_goes_on_where_its_parent_forked() -> None:
+    table = ProcessTable(os.getppid(), seed=b"", tool=None, out="/nowhere")
+    parent = table._meet(os.getppid())
+    parent.ticks = parent.forked_at = 7
+    parent.ticks = 9
+    child: Process = table._meet(os.getpid())
+    assert (child.ticks, child.born) == (7, 7)

@@ -1,0 +1,115 @@
+"""A project that is moved: seen at a constant path, it costs the same, and what is told of it has its real paths."""
+
+from __future__ import annotations
+
+import subprocess
+import sys
+from typing import TYPE_CHECKING, Any
+
+import pytest
+
+from cachegrind_bench.hermetic.place import ROOT
+
+if TYPE_CHECKING:
+    from pathlib import Path
+
+    from tests.conftest import CompileC
+    from tests.valgrind.conftest import CgBench, Finished
+
+pytestmark = pytest.mark.valgrind
+
+PLACES = ("a", "a-path/that-is-much/longer")
+C = """
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+int main(int count, char **words) {
+    char path[4096];
+    unsigned long sum = 0;
+    if (!realpath(words[0], path)) return 1;
+    for (char *at = path; *at; at++) for (int turn = 0; turn < 100; turn++) sum = sum * 31 + *at;
+    return printf("%s %lu\\n", path, sum) < 0;
+}
+"""
+SCRIPT = "import os, words\nprint({os.getcwd(): hash(__file__)}, words.__file__)\nwords.count('a b a')\n"
+MODULE = "from collections import Counter\ndef count(text):\n    return Counter(text.split())\n"
+
+
+@pytest.fixture
+def checkouts(tmp_path: Path) -> list[Path]:
+    made = [tmp_path / place / "checkout" for place in PLACES]
+    for folder in made:
+        (folder / "src" / "words").mkdir(parents=True)
+        (folder / "src" / "words" / "__init__.py").write_text(MODULE)
+        (folder / "main.py").write_text(SCRIPT)
+    return made
+
+
+def pinned(finished: Finished) -> Finished:
+    place = finished.benchmark["seal"]["place"]
+    if place["state"] != "pinned":
+        pytest.skip(f"no mount namespace can be made here: {place['why']}")
+    return finished
+
+
+def measured(cg_bench: CgBench, checkouts: list[Path], *command: str, **how: Any) -> list[dict[str, int]]:
+    found: list[dict[str, int]] = []
+    for folder in checkouts:
+        finished = pinned(cg_bench.run(*command, cwd=folder, **how))
+        assert ROOT not in finished.stderr
+        assert str(folder) in finished.stderr
+        found.append(finished.counts)
+    return found
+
+
+def test_a_c_program_costs_the_same_in_another_checkout(
+    cg_bench: CgBench, checkouts: list[Path], compile_c: CompileC
+) -> None:
+    program = compile_c(C)
+    for folder in checkouts:
+        (folder / "program").write_bytes(program.read_bytes())
+        (folder / "program").chmod(0o755)
+    one, other = measured(cg_bench, checkouts, "./program")
+    assert one == other
+    kept = [cg_bench.run("./program", cwd=folder, options=["--keep-place"]).counts for folder in checkouts]
+    assert kept[0] != kept[1]
+
+
+def test_a_python_program_of_an_editable_install_costs_the_same_in_another_checkout(
+    cg_bench: CgBench, checkouts: list[Path]
+) -> None:
+    for folder in checkouts:
+        subprocess.run([sys.executable, "-m", "venv", "--without-pip", folder / "venv"], check=True)
+        (site,) = (folder / "venv" / "lib").glob("python*/site-packages")
+        (site / "__editable__.words-1.pth").write_text(f"{folder}/src\n")
+    # Compiled where it really is, as by whoever has run it before.
+    subprocess.run(["venv/bin/python", "main.py"], cwd=checkouts[0], check=True, env={}, stdout=subprocess.DEVNULL)
+    assert str(checkouts[0]).encode() in next(checkouts[0].rglob("words/__pycache__/*.pyc")).read_bytes()
+    one, other = measured(cg_bench, checkouts, "venv/bin/python", "main.py")
+    assert one == other
+
+
+def test_a_virtual_environment_outside_of_the_project_is_seen_at_a_constant_path_too(
+    cg_bench: CgBench, checkouts: list[Path], tmp_path: Path
+) -> None:
+    code = "import os, sys; print({sys.prefix: 1}, os.getcwd())"
+    found: list[dict[str, int]] = []
+    for name, folder in zip(("v", "another-environment"), checkouts, strict=True):
+        subprocess.run([sys.executable, "-m", "venv", "--without-pip", tmp_path / name], check=True)
+        found += measured(cg_bench, [folder], str(tmp_path / name / "bin" / "python"), "-c", code)
+    assert found[0] == found[1]
+
+
+def test_what_lies_beside_the_project_is_found_by_a_relative_path(cg_bench: CgBench, checkouts: list[Path]) -> None:
+    (checkouts[0].parent / "beside").write_text("beside")
+    finished = pinned(cg_bench.run("/bin/cat", "../beside", cwd=checkouts[0]))
+    assert "beside" in finished.stderr
+
+
+def test_a_program_that_cannot_bear_another_path_is_measured_where_it_is(
+    cg_bench: CgBench, checkouts: list[Path]
+) -> None:
+    pinned(cg_bench.run("/bin/true", cwd=checkouts[0]))
+    code = "import os, sys; sys.exit('mnt' in os.getcwd())"
+    finished = cg_bench.run(sys.executable, "-S", "-c", code, cwd=checkouts[0])
+    assert finished.benchmark["seal"]["place"] == {"state": "kept", "why": "the command fails at another path"}
