@@ -22,35 +22,8 @@ if TYPE_CHECKING:
     from benchmarks.robustness.packages import Package
 
 PYTEST = "pytest==9.2.0"
-FEWEST = 5  # rounds: with less a slowdown of a percent is anything but that
-_CALIBRATION = '''"""What a round of the planted loop costs."""
-
-
-def no_rounds():
-    pass
-
-
-def rounds_1000():
-    for _planted in [None] * 1000:
-        pass
-
-
-def rounds_2000():
-    for _planted in [None] * 2000:
-        pass
-
-
-def test_0(benchmark):
-    benchmark(no_rounds)
-
-
-def test_1000(benchmark):
-    benchmark(rounds_1000)
-
-
-def test_2000(benchmark):
-    benchmark(rounds_2000)
-'''
+FEWEST = 10  # rounds: with less a slowdown of a percent is anything but that
+_TRIED, _GUESS = 2, 12  # percent that are planted to find out what a round costs there, and instructions it may cost
 
 
 class PythonProject:
@@ -62,7 +35,6 @@ class PythonProject:
         self.name = package.name
         self._package = package
         self._meter = meter
-        self._shared = work
         self._home = work / package.name
         self._venv = self._home / "venv"
         self._original = self._home / "original"
@@ -70,6 +42,7 @@ class PythonProject:
         self._environ = {"PATH": os.environ["PATH"], "HOME": str(work), "PIP_DISABLE_PIP_VERSION_CHECK": "1"}
         self._digests: dict[str, str] = {}
         self._targets: dict[str, tuple[str, str, int]] = {}
+        self._costs: dict[str, float] = {}
         self._added: tuple[str, ...] = ()
         self.source = Source(root=self._original, executed={})
 
@@ -170,27 +143,21 @@ class PythonProject:
         return self._meter.counts(output)
 
     def rounds(self, counts: Mapping[str, int], percent: int) -> dict[str, int]:
-        """Return the rounds that each benchmark's loop needs, from what a round costs in this Python."""
-        each, once = self._cost()
-        found = {
-            benchmark: round((counts[benchmark] * percent / 100 / calls - once) / each)
-            for benchmark, (_name, _qualname, calls) in self._targets.items()
-        }
+        """Return the rounds that each benchmark's loop needs."""
+        if not self._costs:
+            self._costs = self._calibrate(counts)
+        found = {name: round(counts[name] * percent / 100 / cost) for name, cost in self._costs.items() if cost > 1}
         return {benchmark: rounds for benchmark, rounds in found.items() if rounds >= FEWEST}
 
-    def _cost(self) -> tuple[float, float]:
-        noted = self._shared / "cost-of-a-loop.json"
-        if not noted.exists():
-            folder = self._home / "calibration"
-            folder.mkdir(exist_ok=True)
-            (folder / "bench_rounds.py").write_text(_CALIBRATION)
-            output = self._home / "calibration.json"
-            self._meter.suite(self._venv, folder, "bench_rounds.py", self._environ, output)
-            none, one, two = sorted(self._meter.counts(output).values())
-            each = (two - one) / 1000
-            noted.write_text(json.dumps([each, one - none - 1000 * each]))
-        each, once = json.loads(noted.read_text())
-        return each, once
+    def _calibrate(self, counts: Mapping[str, int]) -> dict[str, float]:
+        """Return the instructions that a round adds to each benchmark: in its place, all calls together."""
+        guessed = {
+            benchmark: max(FEWEST, round(counts[benchmark] * _TRIED / 100 / calls / _GUESS))
+            for benchmark, (_name, _qualname, calls) in self._targets.items()
+        }
+        self.apply(None, guessed)
+        after = self.measure(self._home / "calibration.json")
+        return {benchmark: (after[benchmark] - counts[benchmark]) / tried for benchmark, tried in guessed.items()}
 
     def compare(self, base: Path, candidate: Path) -> list[dict[str, Any]]:
         """Say what changed, per benchmark."""

@@ -26,9 +26,9 @@ Pair = tuple[str, str]  # the real path of a folder, and where the program sees 
 _BEFORE, _AFTER = r"(^(?:-[A-Za-z])?|[=:,;\s\"'(])", r"(?=/|$|[:,;\s\"')])"
 
 
-def pairs_of(cwd: str, executable: str, scratch: str, home: str | None) -> tuple[Pair, ...]:
+def pairs_of(cwd: str, executable: str, home: str | None, scratch: str | None = None) -> tuple[Pair, ...]:
     """Return the folders to be seen at constant paths by this program, the innermost first."""
-    found = {scratch: RUN}
+    found = {} if scratch is None else {scratch: RUN}
     project = project_of(cwd, home)
     if project is not None:
         found[project] = PROJECT

@@ -9,9 +9,12 @@ from __future__ import annotations
 import json
 import marshal
 from dataclasses import dataclass
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from cachegrind_bench.startup.real import Real
+
+if TYPE_CHECKING:
+    from collections.abc import Callable
 
 
 @dataclass(frozen=True, slots=True)
@@ -60,6 +63,17 @@ def put_order(path: str, order: Any) -> None:
     """Write an order; ValueError for what is no plain value."""
     with open(path, "wb") as file:
         marshal.dump(order, file, FORMAT)
+
+
+def translated(value: Any, translate: Callable[[str], str]) -> Any:
+    """Return an order or a report with all text in it translated but the keys of dictionaries."""
+    if isinstance(value, str):
+        return translate(value)
+    if isinstance(value, list | tuple):
+        return type(value)(translated(item, translate) for item in value)
+    if isinstance(value, dict):
+        return {key: translated(item, translate) for key, item in value.items()}
+    return value
 
 
 def take_order(path: str) -> Any:

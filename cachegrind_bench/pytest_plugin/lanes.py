@@ -15,6 +15,7 @@ from typing import TYPE_CHECKING, Generic, Self, TypeAlias, TypeVar
 
 from cachegrind_bench.errors import CgBenchError, MeasurementError
 from cachegrind_bench.hermetic import environment
+from cachegrind_bench.hermetic.place import NOWHERE, Translation, pairs_of
 from cachegrind_bench.interruption import Cancel
 from cachegrind_bench.measure.command import resolve
 from cachegrind_bench.measure.perfmaps import perf_maps
@@ -49,6 +50,13 @@ class Place:
     cwd: Path
     environ: Mapping[str, str]
     request: environment.Request
+    keep: str = ""  # why they see the project where it is
+
+    @property
+    def places(self) -> Translation:
+        """What is where they see the project; of the folder for temporary files they are told at their start."""
+        executable = self.command("", "").executable
+        return NOWHERE if self.keep else Translation(pairs_of(str(self.cwd), executable, self.variables.get("HOME")))
 
     @property
     def variables(self) -> dict[str, str]:
@@ -80,15 +88,16 @@ class Served(Generic[Found]):
 Watch: TypeAlias = "Callable[[Exchange], AbstractContextManager[object]]"
 
 
-def warm_up(laboratory: Laboratory, place: Place, exchange: Exchange, watch: Watch) -> None:
+def warm_up(laboratory: Laboratory, place: Place, exchange: Exchange, watch: Watch) -> str:
     """Serve this folder once without Valgrind, as each command that is measured runs once before: it fills __pycache__.
 
-    What fails will fail again, and is told then.
+    What fails will fail again, and is told then. Returns why the project is not where it was to be seen, if so.
     """
     with laboratory.session(echo=lambda _chunk: None) as ready, suppress(MeasurementError):
         target = _target(place, exchange, ready.runner, ready.cpu)
         with watch(exchange):
-            ready.runner.warm_up(target)
+            return ready.runner.warm_up(target).unsealed.get("place", "")
+    return ""
 
 
 def _target(
@@ -108,7 +117,7 @@ def _target(
         cpu=cpu,
         held_back=tuple(environment.held_back(place.environ, place.request)),
         collect=collect,
-        keep_place="what pytest measures is where it is",
+        keep_place=place.keep,
         forks_alike=True,  # a benchmark draws the same bytes wherever it stands
     )
 

@@ -22,10 +22,10 @@ from cachegrind_bench.model.pythonprofile import TOP, PythonRow, profile_of
 from cachegrind_bench.model.result import Status
 from cachegrind_bench.pytest_plugin.counting import kept
 from cachegrind_bench.pytest_plugin.harness import PROFILED
-from cachegrind_bench.pytest_plugin.lanes import Lanes, Place
+from cachegrind_bench.pytest_plugin.lanes import Lanes
 from cachegrind_bench.pytest_plugin.limits import TimeLimit
 from cachegrind_bench.pytest_plugin.results import storable
-from cachegrind_bench.pytest_plugin.running import FIRST_SLOT, lanes_of
+from cachegrind_bench.pytest_plugin.running import FIRST_SLOT, PLACE, lanes_of
 from cachegrind_bench.valgrind.options import Collect, Scope
 from cachegrind_bench.valgrind.pythonpaths import PathReader
 from cachegrind_bench.valgrind.pythonregions import is_harness
@@ -41,6 +41,7 @@ if TYPE_CHECKING:
     from cachegrind_bench.measure.session import Laboratory
     from cachegrind_bench.model.pythonprofile import PythonFunction, PythonProfile
     from cachegrind_bench.model.result import Benchmark, Result
+    from cachegrind_bench.pytest_plugin.lanes import Place
     from cachegrind_bench.pytest_plugin.options import Settings
     from cachegrind_bench.valgrind.perfmap import Trampolines
 
@@ -73,7 +74,7 @@ def with_python_profiles(
     items = [item for item in session.items if storable(item.nodeid) in counted]
     if not items:
         return result
-    place = Place(cwd=session.config.invocation_params.dir, environ=settings.environ, request=settings.request)
+    place = session.config.stash[PLACE]
 
     def look(some: Sequence[pytest.Item], depth: int, stubs: Sequence[str]) -> _Found:
         collect = Collect(scope=Scope.CALLS, python_depth=depth, stubs=tuple(stubs))
@@ -116,7 +117,7 @@ def _look(  # noqa: PLR0917 - what `run` has, and how to collect
     with scratch(SCRATCH_BASE, first=FIRST_SLOT) as directory, ExitStack() as stack:
         lanes = lanes_of(session, items, settings, directory.path, limit)
         for lane in lanes:
-            lane.order(settings.warm_up, PROFILED)
+            lane.order(settings.warm_up, PROFILED, place.places)
         stack.enter_context(limit)
         at_work = Lanes(
             laboratory,

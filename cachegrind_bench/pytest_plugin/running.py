@@ -10,16 +10,20 @@ import sys
 import time
 from collections import Counter
 from contextlib import ExitStack
+from dataclasses import replace
 from datetime import UTC, datetime
 from itertools import pairwise
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
+import pytest
+
 from cachegrind_bench.errors import MeasurementError
 from cachegrind_bench.hermetic.environment import held_back
+from cachegrind_bench.hermetic.place import NOWHERE, Translation
 from cachegrind_bench.hermetic.scratch import scratch
 from cachegrind_bench.measure.session import SCRATCH_BASE
-from cachegrind_bench.pytest_plugin.exchange import Exchange, put_order, take_report
+from cachegrind_bench.pytest_plugin.exchange import Exchange, put_order, take_report, translated
 from cachegrind_bench.pytest_plugin.forking import FIRST
 from cachegrind_bench.pytest_plugin.handover import file_orders, root_orders
 from cachegrind_bench.pytest_plugin.harness import BATCHES
@@ -32,12 +36,11 @@ from cachegrind_bench.pytest_plugin.telling import ending, failure_text, tell
 if TYPE_CHECKING:
     from collections.abc import Sequence
 
-    import pytest
-
     from cachegrind_bench.measure.session import Laboratory
     from cachegrind_bench.model.result import Result
     from cachegrind_bench.pytest_plugin.options import Settings
 
+PLACE = pytest.StashKey[Place]()  # of the measured processes, once it is known
 _LOOK_S = 0.05
 FIRST_SLOT = 500  # of the folder in which orders and reports are
 _KEPT_BYTES = 1 << 16
@@ -65,13 +68,24 @@ def run(session: pytest.Session, settings: Settings, laboratory: Laboratory) -> 
         folder = stack.enter_context(scratch(SCRATCH_BASE, first=FIRST_SLOT)).path
         limit = TimeLimit(settings.timeout_ms)
         lanes = lanes_of(session, items, settings, folder, limit)
-        rehearsal = Lane(session, Exchange(str(folder / "all")), items, limit)
-        for lane in (rehearsal, *lanes):
-            lane.order(settings.warm_up, BATCHES)
-            lane.held_back = held_back(settings.environ, settings.request)
         stack.enter_context(limit)
         place = Place(cwd=session.config.invocation_params.dir, environ=settings.environ, request=settings.request)
-        warm_up(laboratory, place, rehearsal.exchange, limit.watching)
+
+        def rehearse(place: Place, name: str) -> tuple[set[str], str]:
+            rehearsal = Lane(session, Exchange(str(folder / name)), items, limit)
+            rehearsal.order(settings.warm_up, BATCHES, place.places)
+            why = warm_up(laboratory, place, rehearsal.exchange, limit.watching)
+            return rehearsal.passed(), why
+
+        passed, refused = rehearse(place, "all")
+        if len(passed) < len(items):
+            kept = replace(place, keep=refused or "benchmarks fail at another path")
+            if rehearse(kept, "anew")[0] > passed or refused:
+                place = kept
+        session.config.stash[PLACE] = place
+        for lane in lanes:
+            lane.order(settings.warm_up, BATCHES, place.places)
+            lane.held_back = held_back(settings.environ, settings.request)
         at_work = Lanes(
             laboratory,
             place,
@@ -133,29 +147,42 @@ class Lane:
             for index, item in enumerate(own, FIRST)
         }
         self._waiting = dict(self._items)
+        self._places = NOWHERE
         self.reports: dict[str, Any] = {}
 
-    def order(self, warm_up: int, batches: tuple[int, ...]) -> None:
-        """Write the orders."""
+    def order(self, warm_up: int, batches: tuple[int, ...], places: Translation = NOWHERE) -> None:
+        """Write the orders, with the paths that the measured process sees."""
         config, exchange = self._session.config, self.exchange
+        self._places = places
         shutil.rmtree(exchange.path, ignore_errors=True)
         Path(exchange.path).mkdir()
-        put_order(exchange.root, root_orders(config, warm_up, batches))
+        put_order(exchange.root, translated(root_orders(config, warm_up, batches), places.seen))
         for number, path in enumerate(self._files, FIRST):
-            put_order(exchange.file(number), file_orders(config, str(path)))
+            put_order(exchange.file(number), translated(file_orders(config, str(path)), places.seen))
         for (number, index), item in self._waiting.items():
             put_order(exchange.benchmark(number, index), item.nodeid)
+
+    def passed(self) -> set[str]:
+        """Return the benchmarks that did not fail so far."""
+        return {
+            nodeid
+            for nodeid, report in self.all_reports().items()
+            if failure_text(report) is None and all(part["outcome"] != "failed" for part in report["reports"])
+        }
+
+    def _take(self, path: str) -> Any | None:
+        return translated(take_report(path), self._places.real)
 
     def look(self, future: Any, said: bytearray) -> None:
         """Tell pytest what has come since the last time; with a `future`, that is all that comes."""
         for (number, index), item in list(self._waiting.items()):
             if self._session.shouldfail or self._session.shouldstop:
                 return  # what ended since the failure that stopped the run is as if it had not begun
-            found = take_report(self.exchange.report(number, index))
+            found = self._take(self.exchange.report(number, index))
             if found is None and not Path(self.exchange.trouble(number)).exists() and future is None:
                 return  # they come in their order
             if found is None:  # or did it come just before what says that nothing more comes?
-                found = take_report(self.exchange.report(number, index)) or self._lost(number, future, said)
+                found = self._take(self.exchange.report(number, index)) or self._lost(number, future, said)
             del self._waiting[number, index]
             if found is None:
                 continue
@@ -170,7 +197,7 @@ class Lane:
     def why_nothing(self, item: pytest.Item, future: Any) -> str:
         """Return in words why there is nothing of a benchmark that nobody was told of."""
         place = next(place for place, own in self._items.items() if own is item)
-        found = take_report(self.exchange.report(*place)) or self._lost(place[0], future, bytearray())
+        found = self._take(self.exchange.report(*place)) or self._lost(place[0], future, bytearray())
         if found is not None:
             self._add_why(found, *place)
         text = failure_text(found) if found is not None else None
@@ -180,7 +207,7 @@ class Lane:
         """Return what is told of a benchmark that nothing came of; None if it was not to begin any more."""
         if Path(self.exchange.stop).exists():
             return None
-        trouble = take_report(self.exchange.trouble(number))
+        trouble = self._take(self.exchange.trouble(number))
         late = self._limit.why(self.exchange, number) or self._limit.why(self.exchange, -1)
         if late is not None:
             text = f"what comes before the benchmarks {late}"
@@ -195,7 +222,7 @@ class Lane:
     def all_reports(self) -> dict[str, Any]:
         """Return all reports that there are, whether or not they were told of yet; any thread may ask."""
         found = {
-            item.nodeid: take_report(self.exchange.report(number, index))
+            item.nodeid: self._take(self.exchange.report(number, index))
             for (number, index), item in self._items.items()
         }
         return {nodeid: report for nodeid, report in found.items() if report is not None}

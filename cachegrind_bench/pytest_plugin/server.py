@@ -37,6 +37,7 @@ def main() -> None:
     _start_no_readline()
     _import_plugins(orders["blocked"], autoload=orders["autoload"])
     _stop_pytests_clock()
+    _leave_no_paths()
     meter = Meter(Requests(), out, orders["warm_up"], orders["batches"])
     at_work(exchange)
     sys.stdout.flush()
@@ -111,6 +112,15 @@ def _stop_pytests_clock() -> None:
 
     for name in ("time", "perf_counter"):
         setattr(_pytest.timing, name, lambda: 0.0)
+
+
+def _leave_no_paths() -> None:
+    """Write no rewritten modules where pytest (before 9.2) would believe the path in them: it is that of this process alone."""
+    import _pytest.assertion.rewrite
+
+    rewrite: Any = _pytest.assertion.rewrite
+    if not hasattr(rewrite, "_fix_code_filename"):
+        rewrite._write_pyc = lambda *_: False  # noqa: SLF001
 
 
 def _do_not_warn(_name: str) -> None:

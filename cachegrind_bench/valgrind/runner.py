@@ -146,7 +146,7 @@ class ValgrindRunner:
 
     def _invocation(self, target: Target, argv: tuple[str, ...], *, tool: Tool | None) -> Invocation:
         home = target.variables.get("HOME")
-        places = Translation(pairs_of(target.cwd, target.executable, str(self.scratch.path), home))
+        places = Translation(pairs_of(target.cwd, target.executable, home, str(self.scratch.path)))
         invocation = Invocation(
             argv=argv,
             env=self._variables(target, NOWHERE),

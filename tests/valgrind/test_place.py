@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING, Any
 import pytest
 
 from cachegrind_bench.hermetic.place import ROOT
+from tests.valgrind.measuring import measure
 
 if TYPE_CHECKING:
     from pathlib import Path
@@ -32,6 +33,21 @@ int main(int count, char **words) {
 }
 """
 SCRIPT = "import os, words\nprint({os.getcwd(): hash(__file__)}, words.__file__)\nwords.count('a b a')\n"
+BENCHMARKS = """
+import os, words
+def paths():
+    return {hash(__file__), hash(words.__file__), hash(os.getcwd())}
+def test_count(benchmark):
+    assert benchmark(words.count, "a b a" * 20)["a"] > 1
+def test_paths(benchmark):
+    assert len(benchmark(paths)) == 3
+"""
+FAILS = """
+import os
+def test_fails(benchmark):
+    benchmark(len, ())
+    assert not os.getcwd()
+"""
 MODULE = "from collections import Counter\ndef count(text):\n    return Counter(text.split())\n"
 
 
@@ -113,3 +129,36 @@ def test_a_program_that_cannot_bear_another_path_is_measured_where_it_is(
     code = "import os, sys; sys.exit('mnt' in os.getcwd())"
     finished = cg_bench.run(sys.executable, "-S", "-c", code, cwd=checkouts[0])
     assert finished.benchmark["seal"]["place"] == {"state": "kept", "why": "the command fails at another path"}
+
+
+def test_benchmarks_of_pytest_cost_the_same_in_another_checkout(checkouts: list[Path]) -> None:
+    for folder in checkouts:
+        (folder / "tests").mkdir()
+        (folder / "tests" / "test_words.py").write_text(BENCHMARKS)
+        (folder / "pyproject.toml").write_text("[tool.pytest.ini_options]\npythonpath = ['src']\n")
+    found = [measure(folder) for folder in checkouts]
+    assert [done.status for done in found] == [0, 0], found[0].said
+    one, other = (done.found for done in found)
+    place = one["test_count"]["seal"]["place"]
+    if place["state"] != "pinned":
+        pytest.skip(f"no mount namespace can be made here: {place['why']}")
+    assert {name: item["counts"] for name, item in one.items()} == {
+        name: item["counts"] for name, item in other.items()
+    }
+    # What fails is told with its real path, and the others are where they were.
+    (checkouts[0] / "tests" / "test_fails.py").write_text(FAILS)
+    failed = measure(checkouts[0])
+    assert failed.status == 1
+    assert str(checkouts[0]) in failed.said
+    assert ROOT not in failed.said
+    assert failed.found["test_count"]["counts"] == one["test_count"]["counts"]
+
+
+def test_benchmarks_that_cannot_bear_another_path_are_measured_where_they_are(checkouts: list[Path]) -> None:
+    code = "import os\ndef test_here(benchmark): assert 'mnt' not in benchmark(os.getcwd)\n"
+    (checkouts[0] / "test_here.py").write_text(code)
+    (checkouts[0] / "pyproject.toml").write_text("[tool.pytest.ini_options]\n")
+    done = measure(checkouts[0])
+    assert done.status == 0, done.said
+    place = done.found["test_here"]["seal"]["place"]
+    assert place["state"] != "pinned"
