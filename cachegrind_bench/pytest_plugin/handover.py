@@ -5,6 +5,7 @@ All but what selects tests or shows results: counts must not depend on these, an
 
 from __future__ import annotations
 
+import importlib.metadata
 import io
 import json
 import os
@@ -31,9 +32,21 @@ def root_orders(config: pytest.Config, warm_up: int, batches: tuple[int, ...]) -
         "sys_path": list(IMPORT_PATH),
         "blocked": [*BLOCKED, *_blocked_by_user(config)],
         "autoload": autoload,
+        "distributions": _with_plugins(config),
         "warm_up": warm_up,
         "batches": batches,
     }
+
+
+def _with_plugins(config: pytest.Config) -> list[str]:
+    """Return where the metadata of the distributions is that have plugins for pytest, in the order in which it finds them."""
+    path = [*map(str, config.getini("pythonpath")), *IMPORT_PATH]
+    return [
+        str(found._path)  # noqa: SLF001  # pyright: ignore[reportPrivateUsage]
+        for found in importlib.metadata.distributions(path=path)
+        if isinstance(found, importlib.metadata.PathDistribution)
+        if any(point.group == "pytest11" for point in found.entry_points)
+    ]
 
 
 def file_orders(config: pytest.Config, path: str) -> dict[str, Any]:

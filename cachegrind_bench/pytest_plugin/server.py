@@ -27,6 +27,7 @@ from cachegrind_bench.pytest_plugin.harness import Meter
 from cachegrind_bench.pytest_plugin.written import last_log
 from cachegrind_bench.region.requests import Requests
 from cachegrind_bench.startup.real import Real
+from cachegrind_bench.startup.unlisted import replace
 
 
 def main() -> None:
@@ -35,6 +36,7 @@ def main() -> None:
     orders: dict[str, Any] = take_order(exchange.root)
     sys.path[:] = orders["sys_path"]
     _start_no_readline()
+    _see_plugins_alone(orders["distributions"])
     _import_plugins(orders["blocked"], autoload=orders["autoload"])
     _stop_pytests_clock()
     _leave_no_paths()
@@ -121,6 +123,24 @@ def _leave_no_paths() -> None:
     rewrite: Any = _pytest.assertion.rewrite
     if not hasattr(rewrite, "_fix_code_filename"):
         rewrite._write_pyc = lambda *_: False  # noqa: SLF001
+
+
+# They look through all distributions for plugins.
+_LOOK_FOR_PLUGINS = frozenset({"_pytest.config", "pluggy._manager", __name__})
+
+
+def _see_plugins_alone(paths: list[str]) -> None:
+    """Let pytest look for plugins only where some are: to read another distribution's metadata takes memory."""
+    found = [importlib.metadata.Distribution.at(path) for path in paths]
+
+    def made(whole: Any) -> Any:
+        def distributions(**given: Any) -> Any:
+            caller = sys._getframe(1).f_globals.get("__name__")  # noqa: SLF001
+            return whole(**given) if given or caller not in _LOOK_FOR_PLUGINS else iter(found)
+
+        return distributions
+
+    replace(importlib.metadata, "distributions", made)
 
 
 def _do_not_warn(_name: str) -> None:

@@ -103,6 +103,24 @@ def test_a_file_that_comes_where_python_imports_nothing_from_moves_no_instructio
     assert found[0] == found[1]
 
 
+def test_a_distribution_that_is_installed_moves_no_count(
+    project: Project, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    project.write(_SUITE)
+    site = tmp_path / "site"
+    site.mkdir()
+    monkeypatch.setenv("PYTHONPATH", str(site))
+    found: list[dict[str, dict[str, int]]] = []
+    for number in range(2):
+        measured = project.measure("-k", "dumps or random")
+        found.append({name: item["counts"] for name, item in measured.items()})
+        metadata = site / f"anything-{number}.dist-info"
+        metadata.mkdir()
+        (metadata / "METADATA").write_text(f"Metadata-Version: 2.1\nName: anything\nVersion: {number}\n")
+        (metadata / "entry_points.txt").write_text("[console_scripts]\nanything = anything:main\n")
+    assert found[0] == found[1]
+
+
 def test_other_warm_ups_are_another_kind_of_measurement(project: Project) -> None:
     project.write("def test_int(benchmark): benchmark(int, '7')\n")
     usual, cold = project.measure()["test_int"], project.measure("--cg-bench-warmup=0")["test_int"]
