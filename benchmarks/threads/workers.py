@@ -1,16 +1,16 @@
 """Threads that share a queue, an executor, or tasks of asyncio, by the first argument."""
 
-import asyncio
 import queue
 import sys
 import threading
 from collections.abc import Callable
-from concurrent.futures import ThreadPoolExecutor
+
+NUMBERS = 60
 
 
 def work(number: int) -> int:
     """Compute something for a while."""
-    return sum(i * number % 7 for i in range(2000))
+    return sum(i * number % 7 for i in range(1000))
 
 
 def threads() -> int:
@@ -25,21 +25,24 @@ def threads() -> int:
     pool = [threading.Thread(target=take) for _ in range(4)]
     for thread in pool:
         thread.start()
-    for number in [*range(200), *[None] * 4]:
+    for number in [*range(NUMBERS), *[None] * 4]:
         numbers.put(number)
     for thread in pool:
         thread.join()
-    return sum(results.get() for _ in range(200))
+    return sum(results.get() for _ in range(NUMBERS))
 
 
 def executor() -> int:
     """Map over a pool of four."""
+    from concurrent.futures import ThreadPoolExecutor
+
     with ThreadPoolExecutor(4) as pool:
-        return sum(pool.map(work, range(200)))
+        return sum(pool.map(work, range(NUMBERS)))
 
 
-async def tasks() -> int:
+def tasks() -> int:
     """Await sleeps of no time, a thread, and a short time-out."""
+    import asyncio
 
     async def task(number: int) -> int:
         await asyncio.sleep(0)
@@ -47,13 +50,16 @@ async def tasks() -> int:
         await asyncio.sleep(0.001)
         return value
 
-    found = await asyncio.gather(*(task(number) for number in range(100)))
-    return sum(found) + await asyncio.to_thread(work, 3)
+    async def gather() -> int:
+        found = await asyncio.gather(*(task(number) for number in range(NUMBERS)))
+        return sum(found) + await asyncio.to_thread(work, 3)
+
+    return asyncio.run(gather())
 
 
 MODES: dict[str, Callable[[], int]] = {
     "threads": threads,
     "executor": executor,
-    "asyncio": lambda: asyncio.run(tasks()),
+    "asyncio": tasks,
 }
 print(MODES[sys.argv[1]]())
