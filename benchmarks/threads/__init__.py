@@ -1,0 +1,1 @@
+"""Programs with threads, and how far their counts vary: `python -m benchmarks.threads`."""
