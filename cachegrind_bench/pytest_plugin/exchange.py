@@ -67,13 +67,14 @@ def put_order(path: str, order: Any) -> None:
 
 def translated(value: Any, translate: Callable[[str], str]) -> Any:
     """Return an order or a report with all text in it translated but the keys of dictionaries."""
+    plain: Any = value
     if isinstance(value, str):
         return translate(value)
     if isinstance(value, list | tuple):
-        return type(value)(translated(item, translate) for item in value)
+        return type(plain)(translated(item, translate) for item in plain)
     if isinstance(value, dict):
-        return {key: translated(item, translate) for key, item in value.items()}
-    return value
+        return {key: translated(item, translate) for key, item in plain.items()}
+    return plain
 
 
 def take_order(path: str) -> Any:

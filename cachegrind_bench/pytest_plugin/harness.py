@@ -184,6 +184,7 @@ class Meter:
             gc.freeze()
             count = 0
             for count in self._batches:
+                take_free_memory()
                 self._make(*self._start)
                 for _ in range(_FILLS):  # they fill the caches, and have translated what was not yet
                     yield between.prepare, idle, idle

@@ -122,7 +122,11 @@ def _leave_no_paths() -> None:
 
     rewrite: Any = _pytest.assertion.rewrite
     if not hasattr(rewrite, "_fix_code_filename"):
-        rewrite._write_pyc = lambda *_: False  # noqa: SLF001
+        rewrite._write_pyc = _write_nothing  # noqa: SLF001
+
+
+def _write_nothing(*_: object) -> bool:
+    return False
 
 
 # They look through all distributions for plugins.
@@ -135,7 +139,7 @@ def _see_plugins_alone(paths: list[str]) -> None:
 
     def made(whole: Any) -> Any:
         def distributions(**given: Any) -> Any:
-            caller = sys._getframe(1).f_globals.get("__name__")  # noqa: SLF001
+            caller = sys._getframe(1).f_globals.get("__name__")  # noqa: SLF001  # pyright: ignore[reportPrivateUsage]
             return whole(**given) if given or caller not in _LOOK_FOR_PLUGINS else iter(found)
 
         return distributions
