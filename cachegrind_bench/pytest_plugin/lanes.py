@@ -13,7 +13,7 @@ from dataclasses import dataclass
 from threading import Lock
 from typing import TYPE_CHECKING, Generic, Self, TypeAlias, TypeVar
 
-from cachegrind_bench.errors import CgBenchError, MeasurementError
+from cachegrind_bench.errors import CgBenchError, CommandFailedError, MeasurementError
 from cachegrind_bench.hermetic import environment
 from cachegrind_bench.hermetic.place import NOWHERE, Translation, pairs_of
 from cachegrind_bench.interruption import Cancel
@@ -95,8 +95,11 @@ def warm_up(laboratory: Laboratory, place: Place, exchange: Exchange, watch: Wat
     """
     with laboratory.session(echo=lambda _chunk: None) as ready, suppress(MeasurementError):
         target = _target(place, exchange, ready.runner, ready.cpu)
-        with watch(exchange):
-            return ready.runner.warm_up(target).unsealed.get("place", "")
+        try:
+            with watch(exchange):
+                return ready.runner.warm_up(target).unsealed.get("place", "")
+        except CommandFailedError as error:
+            return "" if error.elsewhere else "no mount namespace could be made"
     return ""
 
 

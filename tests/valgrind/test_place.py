@@ -162,3 +162,20 @@ def test_benchmarks_that_cannot_bear_another_path_are_measured_where_they_are(ch
     assert done.status == 0, done.said
     place = done.found["test_here"]["seal"]["place"]
     assert place["state"] != "pinned"
+
+
+def test_benchmarks_fail_for_their_own_reasons_where_no_namespace_can_be_made(checkouts: list[Path]) -> None:
+    # With the folder there already, in a namespace of this test's own.
+    script = f'mount -t tmpfs none /mnt && mkdir {ROOT} && exec "$@"'
+    before = ("unshare", "--mount", "--map-root-user", "sh", "-c", script, "sh")
+    if subprocess.run([*before, "true"], capture_output=True, check=False).returncode != 0:
+        pytest.skip("needs a mount namespace of its own (unshare)")
+    folder = checkouts[0]
+    (folder / "pyproject.toml").write_text("[tool.pytest.ini_options]\npythonpath = ['src']\n")
+    (folder / "test_words.py").write_text("import words\ndef test_it(benchmark): benchmark(words.count, 3)\n")
+    failed = measure(folder, before=before)
+    assert "AttributeError: 'int' object has no attribute 'split'" in failed.said
+    (folder / "test_words.py").write_text("import words\ndef test_it(benchmark): benchmark(words.count, 'a')\n")
+    done = measure(folder, before=before)
+    assert done.status == 0, done.said
+    assert done.found["test_it"]["seal"]["place"]["state"] != "pinned"
