@@ -126,7 +126,8 @@ class Meter:
         __tracebackhide__ = True
         make, idle, call = self._make, (self._idle.block,), work.call
         hollow = nothing if empty is None else counted
-        self._arrange(work)
+        if not self._native:
+            spread_look_ups(functools.partial(plainly, work))
         result = None
         for prepare, before, after in self._steps():
             result = None
@@ -153,12 +154,6 @@ class Meter:
             result = await counted_await(make, before, after, call, args, kwargs)
             self._end_copy()
         return result
-
-    def _arrange(self, work: Work) -> None:
-        """Take from the memory of this process what depends on code that does not take part in the benchmark."""
-        if not self._native:
-            spread_look_ups(functools.partial(plainly, work))
-            take_free_memory()
 
     def _steps(self) -> Generator[tuple[Callable[[], None], _Request, _Request]]:
         """Yield what prepares each call, and the requests before and after it, which ask for nothing in a warm-up."""
