@@ -54,7 +54,7 @@ class Place:
 
     @property
     def places(self) -> Translation:
-        """What is where they see the project; of the folder for temporary files they are told at their start."""
+        """The folders that they see at constant paths; TMPDIR names the one for temporary files."""
         executable = self.command("", "").executable
         return NOWHERE if self.keep else Translation(pairs_of(str(self.cwd), executable, self.variables.get("HOME")))
 
@@ -91,7 +91,7 @@ Watch: TypeAlias = "Callable[[Exchange], AbstractContextManager[object]]"
 def warm_up(laboratory: Laboratory, place: Place, exchange: Exchange, watch: Watch) -> str:
     """Serve this folder once without Valgrind, as each command that is measured runs once before: it fills __pycache__.
 
-    What fails will fail again, and is told then. Returns why the project is not where it was to be seen, if so.
+    What fails will fail again, and is told then. Returns why the project could not be seen at its constant path, empty if it could.
     """
     with laboratory.session(echo=lambda _chunk: None) as ready, suppress(MeasurementError):
         target = _target(place, exchange, ready.runner, ready.cpu)

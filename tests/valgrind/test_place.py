@@ -1,4 +1,4 @@
-"""A project that is moved: seen at a constant path, it costs the same, and what is told of it has its real paths."""
+"""A project that is moved: seen at a constant path, it costs the same, and reports name its real paths."""
 
 from __future__ import annotations
 
