@@ -162,10 +162,10 @@ def test_last(benchmark): benchmark(int)
 """
     )
     if configured:
-        (project.folder / "cg-bench.toml").write_text("timeout = 3\n")
-    found = project.measure(*([] if configured else ["--cg-bench-timeout=3s"]), status=1)
+        (project.folder / "cg-bench.toml").write_text("timeout = 8\n")
+    found = project.measure(*([] if configured else ["--cg-bench-timeout=8s"]), status=1)
     for name in ("test_lock", "test_program"):
-        assert "took longer than 3 s under Valgrind" in found[name]["error"]
+        assert "took longer than 8 s under Valgrind" in found[name]["error"]
     assert [found[name]["status"] for name in ("test_first", "test_last")] == ["ok", "ok"]
 
 
