@@ -64,11 +64,12 @@ def compared(settings: Settings, candidate: Result) -> Compared:
             names=(settings.compare.name, "this run"),
         )
         text = made.text("table")
-    if comparison.conclusion() is Conclusion.REGRESSION and not settings.python_profile:
+    conclusion = made.comparison.conclusion()
+    if conclusion is Conclusion.REGRESSION and not settings.python_profile:
         text += (
             "--cg-bench-python-profile in both runs names the Python function that did it (CPython 3.12 and newer)\n"
         )
-    return Compared(text=text, failing=comparison.conclusion() in _FAILING)
+    return Compared(text=text, failing=conclusion in _FAILING)
 
 
 def gates_of(defaults: dict[str, Any]) -> gates.Gates:

@@ -29,7 +29,9 @@ _VERSION_OFFSET: Final = 384
 _MOST_VERSIONS, _MOST_STATIC_VERSIONS = 300, 30
 _PATIENCE = 6  # so many steps from wanting no shared entry to accepting some
 _HEAP_TYPE = 1 << 9  # Py_TPFLAGS_HEAPTYPE
-_LOOKS = 3  # calls under other versions: of two look-ups that share an entry, only the last one is seen in it
+# The versions from which calls are observed: of two look-ups that share an entry, only the last one is seen in it. All
+# bits differ from one to the next, or two types with neighbouring versions would share entries in each of these calls.
+_STARTS = (0, 0b010101010101, 0b101010101010)
 _MOST_BYTES = 1 << 20
 _MOST_STATE_BYTES = 4 << 20  # of the interpreter's state, in which the cache is
 
@@ -66,9 +68,9 @@ def _observed(call: Callable[[], object]) -> dict[int, set[int]]:
     """Return the addresses of the names that are looked up in each type, by its address."""
     found: dict[int, set[int]] = {}
     cache = _find_cache()
-    for number in range(_LOOKS if cache else 0):
+    for start in _STARTS if cache else ():
         _modified(object)
-        _burn(number * _ENTRIES // _LOOKS + number)
+        _burn_to(start)
         with suppress(Exception):
             call()
         types = {_version(kind): id(kind) for kind in _all_types()}
@@ -96,7 +98,7 @@ def _assign(wanted: dict[int, set[int]]) -> None:
             _modified(kind)
             entries = {_entry(_new_version(kind), name) for name in names}
         taken |= entries
-    _burn_to_multiple()
+    _burn_to(0)  # a benchmark may make types in each call
 
 
 def _entry(version: int, name: int) -> int:
@@ -139,9 +141,9 @@ def _burn(count: int) -> int:
     return version
 
 
-def _burn_to_multiple() -> None:
-    """Let the next version be the same modulo the cache's size wherever it was: a benchmark may make types in each call."""
-    _burn(_ENTRIES - _burn(1) % _ENTRIES - 1)
+def _burn_to(start: int) -> None:
+    """Let the next version be this one, modulo the size of the cache."""
+    _burn((start - _burn(1) - 1) % _ENTRIES)
 
 
 def _find_cache() -> int:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 import subprocess
 import sys
 from subprocess import PIPE
@@ -44,6 +45,17 @@ own.spread_look_ups(call)
 print(before, shared())
 """
 
+# Prints the versions modulo the cache's size from which calls are observed, and those that a new type really gets there.
+STARTS = """
+from cachegrind_bench.pytest_plugin import type_versions as own
+own._burn(SEED)
+found = []
+for start in own._STARTS:
+    own._burn_to(start)
+    found.append(own._new_version(type("New", (), {})) % own._ENTRIES)
+print(list(own._STARTS), found)
+"""
+
 
 def said(code: str, seed: int) -> str:
     # As in the seal, addresses are not randomised.
@@ -63,3 +75,14 @@ def test_look_ups_of_a_benchmark_do_not_share_entries_of_the_method_cache() -> N
     before, after = map(sum, zip(*counts, strict=True))
     assert before > 20
     assert after * 8 < before
+
+
+def test_no_two_types_share_entries_in_all_calls_that_are_observed() -> None:
+    starts, found = (json.loads(f"[{part}]") for part in said(STARTS, 77).strip(" []\n").split("] ["))
+    assert found == starts
+    distances = {
+        (first, second): {(start + first) ^ (start + second) for start in starts}
+        for second in range(200)
+        for first in range(second)
+    }
+    assert [pair for pair, seen in distances.items() if len({distance % 4096 for distance in seen}) == 1] == []
