@@ -145,13 +145,15 @@ def report(
     names: tuple[str, str],
     pythons: tuple[Pythons, Pythons] | None = None,
 ) -> Report:
-    """Explain what will be shown, and only that: profiles are read for benchmarks in the table whose counts moved.
+    """Recognise what layout alone did, and explain what will be shown: profiles are read for these benchmarks only.
 
     `pythons` are those of Python functions, of base and candidate.
     """
+    from cachegrind_bench.compare.comparison import recognise_layout
     from cachegrind_bench.compare.details import details
     from cachegrind_bench.compare.verdict import State
 
+    comparison = recognise_layout(comparison, base, candidate)
     found: dict[str, Details] = {}
     for item in comparison.differences[:rows] if rows else comparison.differences:
         if item.change is None or item.change.base == item.change.candidate:

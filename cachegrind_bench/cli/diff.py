@@ -33,8 +33,8 @@ States, worst first:
   ~ noisy                repeated runs differ too much to tell (three times the noise is the least threshold)
   ✓ improvement          would be a regression the other way round
   + new                  the base lacks it
-  ≈ unchanged (layout)   the same work at other addresses: Ir did not move, the score did; a regression beyond
-                         --threshold-cache, unless several layouts were measured and disagree
+  ≈ unchanged (layout)   the same work at other addresses: Ir did not move, the score did (a regression beyond
+                         --threshold-cache, unless layouts disagree), or CPython's method cache moved both
   = unchanged            within the threshold
 
 \b

@@ -3,13 +3,23 @@
 from __future__ import annotations
 
 from collections import Counter
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from enum import StrEnum
 from fractions import Fraction
 from typing import TYPE_CHECKING
 
 from cachegrind_bench.compare.gates import FailOn, Metric
-from cachegrind_bench.compare.verdict import SEVERITY, Difference, FieldDifference, State, field_differences, judge
+from cachegrind_bench.compare.methodcache import but_for_misses
+from cachegrind_bench.compare.verdict import (
+    BLAMING,
+    SEVERITY,
+    Difference,
+    FieldDifference,
+    State,
+    but_for_layout,
+    field_differences,
+    judge,
+)
 from cachegrind_bench.model.patterns import matches
 from cachegrind_bench.model.result import Status
 from cachegrind_bench.model.score import DEFAULT, CostModel
@@ -18,6 +28,7 @@ if TYPE_CHECKING:
     from collections.abc import Callable, Mapping
 
     from cachegrind_bench.compare.gates import Gates
+    from cachegrind_bench.model.metrics import Profile
     from cachegrind_bench.model.result import Benchmark, Result
 
 _CHANGES = frozenset(State) - {State.UNCHANGED, State.SHIFT, State.NOISY, State.FAILED, State.NOT_COMPARABLE}
@@ -114,6 +125,18 @@ def compare(
             if not any(matches(item.id, pattern) for side in (base, candidate) for item in side.benchmarks)
         ),
     )
+
+
+def recognise_layout(
+    comparison: Comparison, base: Callable[[str], Profile | None], candidate: Callable[[str], Profile | None]
+) -> Comparison:
+    """Return the comparison without the changes that come from where things lie in memory, as the profiles by id show."""
+    found: list[Difference] = []
+    for item in comparison.differences:
+        before, after = (base(item.id), candidate(item.id)) if item.state in BLAMING else (None, None)
+        counts = but_for_misses(before, after) if before is not None and after is not None else None
+        found.append(but_for_layout(item, counts, comparison.gates, comparison.model))
+    return replace(comparison, differences=tuple(sorted(found, key=lambda item: _worst_first(item, comparison.gates))))
 
 
 def _model(benchmarks: list[Benchmark]) -> CostModel:

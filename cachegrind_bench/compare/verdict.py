@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from enum import StrEnum
 from fractions import Fraction
 from typing import TYPE_CHECKING
@@ -16,6 +16,7 @@ if TYPE_CHECKING:
 
     from cachegrind_bench.compare.change import Change, Shift
     from cachegrind_bench.compare.gates import Gates, Limit
+    from cachegrind_bench.model.metrics import Counts
     from cachegrind_bench.model.result import Benchmark
     from cachegrind_bench.model.score import CostModel
 
@@ -128,6 +129,17 @@ def judge(
         fields=fields,
         forced=moved is not None and not same,
     )
+
+
+def but_for_layout(item: Difference, counts: Counts | None, gates: Gates, model: CostModel) -> Difference:
+    """Return this difference as `SHIFT` if it is no change with these counts, which are the candidate's but for layout."""
+    base, candidate = item.base, item.candidate
+    if counts is None or item.state not in BLAMING or item.broken or base is None or candidate is None:
+        return item
+    rest = change(replace(base, runs=()), replace(candidate, counts=counts, runs=()), model)
+    if rest is None or _state(rest, item.id, gates)[0] in BLAMING:
+        return item
+    return replace(item, state=State.SHIFT, causes=())
 
 
 def field_differences(base: Mapping[str, str], candidate: Mapping[str, str]) -> tuple[FieldDifference, ...]:

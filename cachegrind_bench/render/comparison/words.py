@@ -91,6 +91,11 @@ def _change_remark(state: State, moved: Change, gates: Gates) -> str | None:
         return f"{share} fewer instructions: does it still do its work? (--max-drop accepts more)"
     if state is State.SHIFT and moved.score.mixed:
         return "up in some memory layouts and down in others: the memory layout matters more than the change"
+    if state is State.SHIFT and abs(moved.ir.signed) >= STILL:
+        return (
+            "the same work, but CPython's method cache, whose entries depend on addresses, "
+            f"missed {'more' if moved.ir.signed > 0 else 'less'} often"
+        )
     if state is State.SHIFT:
         return (
             f"the same work (Ir moved by less than {exact_percent(STILL)}) at other addresses; "
