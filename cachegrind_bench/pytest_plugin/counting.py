@@ -3,9 +3,9 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
-from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
+from cachegrind_bench.errors import MeasurementError
 from cachegrind_bench.model.metrics import merge_profiles
 from cachegrind_bench.model.subtraction import without
 from cachegrind_bench.pytest_plugin import written
@@ -15,6 +15,7 @@ from cachegrind_bench.valgrind.runner import reading_out_files
 
 if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence
+    from pathlib import Path
 
     from cachegrind_bench.model.metrics import Counts, Profile
     from cachegrind_bench.model.score import CostModel
@@ -22,29 +23,40 @@ if TYPE_CHECKING:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Cost:
-    """What a benchmark cost: each of its last calls, and the profile of the one in the middle."""
+    """What a benchmark cost: each of its last calls, and the profile of the one in the middle.
+
+    `starts_processes` tells whether Callgrind wrote a part in the middle of a call, as it does before a fork.
+    """
 
     calls: tuple[Counts, ...]
     profile: Profile
+    starts_processes: bool
 
 
 def cost_of(out: Path, meter: Mapping[str, Any], model: CostModel) -> Cost:
     """Return what the calls of a meter's record cost beyond empty ones. MeasurementError if they cannot be read."""
     with reading_out_files():
-        calls = [
-            without(_profile(out, meter, call["body"][0]), _profile(out, meter, call["empty"][0]))
-            for call in meter["calls"]
-        ]
+        pairs = parts_of(out, meter)
+        calls = [without(_profile(body), _profile(empty)) for empty, body in pairs]
     counts = [call.counts() for call in calls]
     order = sorted(range(len(calls)), key=lambda place: (model.score(counts[place]), counts[place].Ir, place))
-    return Cost(calls=tuple(counts), profile=calls[order[(len(calls) - 1) // 2]])
+    return Cost(
+        calls=tuple(counts),
+        profile=calls[order[(len(calls) - 1) // 2]],
+        starts_processes=any(len(body) > 1 for _, body in pairs),
+    )
 
 
-def kept(out: Path, meter: Mapping[str, Any], number: int) -> Path:
-    """Return the file with this part of a meter's process."""
-    return Path(written.kept(str(out), meter["name"], number))
+def parts_of(out: Path, meter: Mapping[str, Any]) -> list[tuple[list[Path], list[Path]]]:
+    """Return the files of each call in a meter's record: of the empty one before it, and its own."""
+    prefix = written.kept_as(meter["name"])
+    pairs = written.calls(str(out), prefix, meter["calls"])
+    if len(pairs) < meter["calls"]:
+        raise MeasurementError("some of what Callgrind wrote is missing: is the disk full?")
+    files = [tuple([out / f"{prefix}{number}" for number in numbers] for numbers, _ in pair) for pair in pairs]
+    return [(empty, body) for empty, body in files]
 
 
-def _profile(out: Path, meter: Mapping[str, Any], numbers: Sequence[int]) -> Profile:
-    parts = [part for number in numbers for part in parse_callgrind(kept(out, meter, number))]
+def _profile(files: Sequence[Path]) -> Profile:
+    parts = [part for file in files for part in parse_callgrind(file)]
     return merge_profiles([in_order(named(part)) for part in parts])

@@ -13,6 +13,8 @@ import sys
 from itertools import pairwise, repeat
 from typing import Any, Final
 
+from cachegrind_bench.startup.real import Real
+
 # CPython's Objects/obmalloc.c on 64-bit machines, 3.10 and later: blocks in pools of 16 KiB with a header.
 _POOL, _POOL_HEADER = 1 << 14, 48
 _STEP, _LARGEST_BLOCK = 16, 512
@@ -23,9 +25,11 @@ _LARGEST_CACHED = 1040  # chunks of each size up to here are kept for their thre
 _LARGEST: Final = 1 << 16  # below what glibc maps on its own
 _LEFT: Final = 1 << 16  # what the heap's end has left before the heap grows
 _MOST_ROUNDS = 1000
-_MOST_POOLS = 640
-_ARENA_POOLS = 64
+# Of the 64 pools of an arena: so many are left, to begin at the same place of one. Beginning takes one or two.
+_POOLS_LEFT = 60
 _FEW = 4
+_STATISTICS_BYTES = 1 << 16
+_STDERR = 2
 
 _kept: list[Any] = []
 
@@ -38,20 +42,31 @@ def take_free_memory() -> None:
 
 
 def _take_blocks() -> None:
-    """Take the blocks that CPython's allocator has free, and end where a new arena begins."""
+    """Take the blocks that CPython's allocator has free, and end near the beginning of an arena."""
     if not all(_take_blocks_of(size) for size in range(_LARGEST_BLOCK, 0, -_STEP)):
         return
-    last, untouched = 0, False
-    for _ in range(_MOST_POOLS):
-        _kept.append(first := _blocks(_LARGEST_BLOCK, 1))
-        place, offset = divmod(id(first[0]), _POOL)
-        # Memory fresh from the system is zero, and an arena has 64 pools, which are used one after the other.
-        before = untouched
-        untouched = not ctypes.string_at(id(first[0]) + _LARGEST_BLOCK, _POOL - offset - _LARGEST_BLOCK).strip(b"\0")
-        if before and untouched and abs(place - last) > _ARENA_POOLS // 2:
-            return
-        last = place
-        _kept.append(_blocks(_LARGEST_BLOCK, (_POOL - offset) // _LARGEST_BLOCK - 1))
+    if (unused := _unused_pools()) < _POOLS_LEFT:
+        _take_pools(unused + 1)
+        unused = _unused_pools()
+    _take_pools(unused - _POOLS_LEFT)
+
+
+def _take_pools(count: int) -> None:
+    _kept.append(_blocks(_LARGEST_BLOCK, count * ((_POOL - _POOL_HEADER) // _LARGEST_BLOCK)))
+
+
+def _unused_pools() -> int:
+    """Return how many pools the arenas have left, as CPython writes it to the standard error."""
+    file, saved = Real.memfd_create("cg-bench"), Real.dup(_STDERR)
+    try:
+        Real.dup2(file, _STDERR)
+        sys._debugmallocstats()  # noqa: SLF001  # pyright: ignore[reportPrivateUsage]
+        Real.dup2(saved, _STDERR)
+        before, found, _ = Real.pread(file, _STATISTICS_BYTES, 0).partition(b" unused pools")
+        return int(before.rpartition(b"\n")[2]) if found else _POOLS_LEFT
+    finally:
+        Real.close(saved)
+        Real.close(file)
 
 
 def _take_blocks_of(size: int) -> bool:

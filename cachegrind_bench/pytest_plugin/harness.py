@@ -35,13 +35,11 @@ if TYPE_CHECKING:
 
 # CPython 3.11 and later specialise code while it warms up, and are done with it after ten calls.
 WARM_UP = 10
-# So many instructions may they take in all: what is long specialises its code within a call.
-_WARM_UP_IR = 500_000_000
-_MOST_WARM_UPS = 200
 # How a process ends that could not tell, and what is added to what another one tells: Valgrind itself may end in 1.
 _FAILED, _TOLD = 255, 2
 # Counted calls of each try; after the last one, counts that do not agree are taken all the same.
 BATCHES = (2, 4, 6)
+_AGREEING = 2
 # One call says which functions took part in it; it is the kind of call that was counted before.
 PROFILED = (1,)
 _FILLS = 1
@@ -109,6 +107,7 @@ class Meter:
         self._idle = Request(RUNNING_ON_VALGRIND)
         self._native = not requests.running_on_valgrind()
         self.begun = False
+        self._result: Any = None
         self._own = b""
         self.record: dict[str, Any] | None = None
 
@@ -128,32 +127,32 @@ class Meter:
         hollow = nothing if empty is None else counted
         if not self._native:
             spread_look_ups(functools.partial(plainly, work))
-        result = None
         for prepare, before, after in self._steps():
-            result = None
+            self._result = None
             args, kwargs = work.arguments()
             prepare()
             hollow(make, idle, idle, empty, args, kwargs)
             hollow(make, before, after, empty, args, kwargs)
-            result = counted(make, before, after, call, args, kwargs)
+            self._result = counted(make, before, after, call, args, kwargs)
             self._end_copy()
             work.finish(*args, **kwargs)
-        return result
+            del args, kwargs
+        return self._result
 
     async def measure_await(self, work: Work, empty: Callable[..., Any]) -> Any:
         """Measure what is awaited, inside of a running event loop; otherwise as `measure`."""
         __tracebackhide__ = True
         make, idle, call = self._make, (self._idle.block,), work.call
-        result = None
         for prepare, before, after in self._steps():
-            result = None
+            self._result = None
             args, kwargs = work.arguments()
             prepare()
             await counted_await(make, idle, idle, empty, args, kwargs)
             await counted_await(make, before, after, empty, args, kwargs)
-            result = await counted_await(make, before, after, call, args, kwargs)
+            self._result = await counted_await(make, before, after, call, args, kwargs)
             self._end_copy()
-        return result
+            del args, kwargs
+        return self._result
 
     def _steps(self) -> Generator[tuple[Callable[[], None], _Request, _Request]]:
         """Yield what prepares each call, and the requests before and after it, which ask for nothing in a warm-up."""
@@ -169,16 +168,13 @@ class Meter:
                 self.record = {"native": True}
                 return
             self._elsewhere(self._forget)
-            self._make(*self._start)
-            yield between.watch, begin, end  # how large is it? Time would not tell the same in every run
-            self._make(*self._stop)
-            warm_up = min(self._warm_up, self._elsewhere(self._affordable))
-            for _ in range(warm_up):
+            for _ in range(self._warm_up):
                 yield between.watch, idle, idle
             between.watch()
             gc.freeze()
-            count = 0
+            count = settled = 0
             for count in self._batches:
+                self._result = None  # what it takes is not to be free later
                 take_free_memory()
                 self._make(*self._start)
                 for _ in range(_FILLS):  # they fill the caches, and have translated what was not yet
@@ -186,12 +182,13 @@ class Meter:
                 for _ in range(count):
                     yield between.prepare, begin, end
                 self._make(*self._stop)
-                if self._elsewhere(functools.partial(self._settled, count)):
+                if settled := self._elsewhere(self._settled):
                     break
-                for _ in range(warm_up):
+                for _ in range(self._warm_up):
                     yield between.watch, idle, idle
                 between.watch()
-            self._note(count)
+            count = min(count, _AGREEING) if settled else count
+            self.record = {"pid": Real.getpid(), "calls": count, "settled": bool(settled)}
         finally:
             gc.unfreeze()
             if enabled:
@@ -226,31 +223,10 @@ class Meter:
     def _forget(self) -> int:
         return written.forget(self._out, int.from_bytes(self._own, "little"))
 
-    def _affordable(self) -> int:
-        """Return how many calls like the one that was made take no longer than warming up should."""
-        executed, *_ = written.path(self._regions()[-1])
-        return min(_MOST_WARM_UPS, _WARM_UP_IR // (executed or 1))
-
-    def _settled(self, count: int) -> bool:
-        """Tell whether the last two calls of this batch took the same path through the code.
+    def _settled(self) -> bool:
+        """Tell whether the last two calls took the same path through the code.
 
         Misses may still differ a little: where memory is freed in another order than it was taken, objects change places.
         """
-        return len({tuple(map(written.path, pair)) for pair in self._calls(count)[-2:]}) == 1
-
-    def _note(self, count: int) -> None:
-        """Note what the calls of the last batch cost."""
-        settled, pairs = self._settled(count), self._calls(count)
-        self.record = {
-            "pid": Real.getpid(),
-            "calls": [{"empty": empty, "body": body} for empty, body in (pairs[-2:] if settled else pairs)],
-            "settled": settled,
-        }
-
-    def _regions(self) -> list[written.Region]:
-        return written.regions(self._out, int.from_bytes(self._own, "little"))
-
-    def _calls(self, count: int) -> list[tuple[written.Region, written.Region]]:
-        """Return the last calls, so many, each with the empty one before it."""
-        regions = self._regions()[-2 * count :]
-        return list(zip(regions[::2], regions[1::2], strict=True))
+        prefix = written.of_process(int.from_bytes(self._own, "little"))
+        return len({tuple(map(written.path, pair)) for pair in written.calls(self._out, prefix, _AGREEING)}) == 1

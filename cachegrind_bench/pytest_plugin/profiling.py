@@ -20,7 +20,7 @@ from cachegrind_bench.measure.pythonprofile import DEPTH_OF_STUBS, DEPTHS, check
 from cachegrind_bench.measure.session import SCRATCH_BASE
 from cachegrind_bench.model.pythonprofile import TOP, PythonRow, profile_of
 from cachegrind_bench.model.result import Status
-from cachegrind_bench.pytest_plugin.counting import kept
+from cachegrind_bench.pytest_plugin.counting import parts_of
 from cachegrind_bench.pytest_plugin.harness import PROFILED
 from cachegrind_bench.pytest_plugin.lanes import Lanes
 from cachegrind_bench.pytest_plugin.limits import TimeLimit
@@ -157,11 +157,11 @@ def _read(
 
 
 def _seen(meter: Mapping[str, Any], out: Path, trampolines: Callable[[int], Trampolines], depth: int | None) -> _Seen:
-    (call,) = meter["calls"]
-    body, empty = (PathReader(depth=depth, hide=_is_harness) for _ in range(2))
-    for reader, region in ((body, call["body"]), (empty, call["empty"])):
-        for number in region[0]:
-            reader.read(kept(out, meter, number), trampolines(meter["pid"]))
+    (pair,) = parts_of(out, meter)
+    empty, body = (PathReader(depth=depth, hide=_is_harness) for _ in range(2))
+    for reader, files in zip((empty, body), pair, strict=True):
+        for file in files:
+            reader.read(file, trampolines(meter["pid"]))
     return _Seen(_without(body.profile(), empty.profile()), body.stubs)
 
 

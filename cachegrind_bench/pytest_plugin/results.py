@@ -145,7 +145,7 @@ def _benchmark(ended: Ended, settings: Settings, laboratory: Laboratory, identit
         "measured": MEASURED if settings.warm_up == WARM_UP else f"{MEASURED} warmup={settings.warm_up}",
         **_interpreting(item, settings),
     }
-    counts = cost.profile.counts()
+    counts, settled = cost.profile.counts(), ended.report["meter"]["settled"]
     return Benchmark(
         key=comparability_key({**env.fields, **key_fields}),
         key_fields=key_fields,
@@ -153,9 +153,9 @@ def _benchmark(ended: Ended, settings: Settings, laboratory: Laboratory, identit
         warnings=_warnings(ended.report["meter"], cost),
         counts=counts,
         score=Score(model=settings.model.name, value=settings.model.score(counts)),
-        runs=(Run(layout=0, counts=counts),),
+        runs=tuple(Run(layout=0, counts=call) for call in ([counts] if settled else cost.calls)),
         processes=(ProcessCost(executable=served.executable, counts=counts),),
-        processes_exact=not _starts_processes(ended.report["meter"]),
+        processes_exact=not cost.starts_processes,
         objects=identity.objects,
         wall_ms=ended.report["wall_ms"],
         seal=seal,
@@ -217,14 +217,9 @@ def _warnings(meter: Mapping[str, Any], cost: Cost) -> tuple[str, ...]:
             "counts, as in each run; code that keeps something from call to call does so, and a setup of benchmark.pedantic "
             "can undo that"
         )
-    if _starts_processes(meter):
+    if cost.starts_processes:
         found.append("it starts processes, and what these do is not counted")
     return tuple(found)
-
-
-def _starts_processes(meter: Mapping[str, Any]) -> bool:
-    """Tell whether Callgrind wrote a part in the middle of a call, as it does before a fork."""
-    return any(len(call["body"][0]) > 1 for call in meter["calls"])
 
 
 def storable(text: str) -> str:

@@ -27,6 +27,7 @@ _ENTRY = struct.Struct("=IIQQ")
 _VERSION_OFFSET: Final = 384
 # A class may have 1,000 versions, and all static types together 65,535, since CPython 3.13 and 3.12.
 _MOST_VERSIONS, _MOST_STATIC_VERSIONS = 300, 30
+_WIDTH, _ROOT_AND_LAST = 64, 2
 _PATIENCE = 6  # so many steps from wanting no shared entry to accepting some
 _HEAP_TYPE = 1 << 9  # Py_TPFLAGS_HEAPTYPE
 # The versions from which calls are observed: of two look-ups that share an entry, only the last one is seen in it. All
@@ -67,12 +68,15 @@ def _silence() -> None:
 def _observed(call: Callable[[], object]) -> dict[int, set[int]]:
     """Return the addresses of the names that are looked up in each type, by its address."""
     found: dict[int, set[int]] = {}
+    own = Real.own_process()
     cache = _find_cache()
     for start in _STARTS if cache else ():
         _modified(object)
         _burn_to(start)
         with suppress(Exception):
             call()
+        if Real.own_process() != own:  # it forked, and this is the copy
+            Real.leave(0)
         types = {_version(kind): id(kind) for kind in _all_types()}
         for version, _, name, _ in _ENTRY.iter_unpack(ctypes.string_at(cache, _ENTRIES * _ENTRY.size)):
             if name and version in types:
@@ -125,25 +129,27 @@ def _all_types() -> Iterator[type[Any]]:
         waiting += new
 
 
-def _spare() -> type:
-    return type("Spare", (), {})
+def _spare(*bases: type) -> type:
+    return type("Spare", bases, {})
 
 
-def _burn(count: int) -> int:
-    """Use up so many versions, and return the last one."""
-    version = 0
+def _burn(count: int) -> None:
+    """Use up so many versions."""
     while count > 0:
-        spare = _spare()
-        for _ in range(min(count, _MOST_VERSIONS)):
-            version = _new_version(spare)
-            _modified(spare)
-        count -= _MOST_VERSIONS
-    return version
+        root = _spare()
+        # A type and its bases get versions at once: many at a time come cheaper.
+        width = min(max(count - _ROOT_AND_LAST, 0), _WIDTH)
+        last = _spare(*[_spare(root) for _ in range(width)]) if width else root
+        step = width + _ROOT_AND_LAST if width else 1
+        for _ in range(min(count // step, _MOST_VERSIONS)):
+            _new_version(last)
+            _modified(root)
+            count -= step
 
 
 def _burn_to(start: int) -> None:
     """Let the next version be this one, modulo the size of the cache."""
-    _burn((start - _burn(1) - 1) % _ENTRIES)
+    _burn((start - _new_version(_spare()) - 1) % _ENTRIES)
 
 
 def _find_cache() -> int:

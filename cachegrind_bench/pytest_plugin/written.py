@@ -20,9 +20,14 @@ _TAIL_BYTES, _HEAD_BYTES = 1 << 10, 1 << 14
 Region = tuple[list[int], list[int]]  # the numbers of its parts, and the sum of their totals: Ir, Dr, Dw, then misses
 
 
-def regions(out: str, pid: int) -> list[Region]:
+def calls(out: str, prefix: str, count: int) -> list[tuple[Region, Region]]:
+    """Return the last calls, so many, whose parts have names with this prefix; with each the empty one before it."""
+    regions = _regions(out, prefix)[-2 * count :]
+    return list(zip(regions[::2], regions[1::2], strict=True))
+
+
+def _regions(out: str, prefix: str) -> list[Region]:
     """Return all regions in their order. Usually one is one part; before a process starts, Callgrind writes one as well."""
-    prefix = _prefix(pid)
     numbers = (int(name.removeprefix(prefix)) for name in Real.listdir(out) if name.startswith(prefix))
     found: list[Region] = []
     parts: list[int] = []
@@ -45,24 +50,31 @@ def regions(out: str, pid: int) -> list[Region]:
 def forget(out: str, pid: int) -> int:
     """Remove what an earlier process of this number has left. Returns 0."""
     for name in Real.listdir(out):
-        if name.startswith(_prefix(pid)):
+        if name.startswith(of_process(pid)):
             Real.unlink(f"{out}/{name}")
     return 0
 
 
 def keep(out: str, record: dict[str, Any] | None, name: str) -> None:
-    """Give the parts in a meter's record a name of their own: the system may give the process' number to another one."""
+    """Give the parts of a meter's process a name of their own: the system may give its number to another one."""
     if not record or "calls" not in record:
         return
     record["name"] = name
-    for number in [number for call in record["calls"] for numbers, _ in call.values() for number in numbers]:
-        with suppress(OSError):  # who reads them tells that they are not there
-            Real.rename(f"{out}/{_prefix(record['pid'])}{number}", kept(out, name, number))
+    own = of_process(record["pid"])
+    for old in Real.listdir(out):
+        if old.startswith(own):
+            with suppress(OSError):  # who reads them tells that they are not there
+                Real.rename(f"{out}/{old}", f"{out}/{kept_as(name)}{old.removeprefix(own)}")
 
 
-def kept(out: str, name: str, number: int) -> str:
-    """Return the file with this part of what was kept by this name."""
-    return f"{out}/kept.out.{name}.{number}"
+def kept_as(name: str) -> str:
+    """Return the prefix of the parts that were kept by this name."""
+    return f"kept.out.{name}."
+
+
+def of_process(pid: int) -> str:
+    """Return the prefix of the parts that Callgrind writes of this process."""
+    return f"out.{pid}."
 
 
 def path(region: Region) -> tuple[int, ...]:
@@ -78,7 +90,3 @@ def last_log(out: str, pid: int) -> str:
             return file.read().decode("utf-8", "backslashreplace")
     except OSError:
         return ""
-
-
-def _prefix(pid: int) -> str:
-    return f"out.{pid}."

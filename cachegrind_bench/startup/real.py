@@ -23,6 +23,11 @@ class Real:
     rename = staticmethod(os.rename)
     listdir = staticmethod(os.listdir)
     unlink = staticmethod(os.unlink)
+    dup = staticmethod(os.dup)
+    dup2 = staticmethod(os.dup2)
+    close = staticmethod(os.close)
+    pread = staticmethod(os.pread)
+    memfd_create = staticmethod(os.memfd_create)
 
     @classmethod
     def own_process(cls) -> bytes:
