@@ -15,6 +15,8 @@ if TYPE_CHECKING:
 
 # A difference has to stand out from the noise by this factor.
 NOISE_FACTOR = 3
+# The range of so many runs is wide enough by itself: of six normal ones it is 2.5 standard deviations, of two 1.1.
+MANY_RUNS = 6
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -23,17 +25,19 @@ class Shift:
 
     `relative` is (candidate - base) / base. `signed` divides by the smaller of the two instead, so that it only changes
     its sign when base and candidate change places: an improvement is what would be a regression the other way round.
-    Both are the median over the layouts, pair by pair. `noise` is the largest (max - min) / min within one layout.
+    Both are the median over the layouts, pair by pair. `noise` is the largest (max - min) / min of a few runs of one layout,
+    `spread` that of many, such as the calls of a benchmark that does not settle.
     """
 
     relative: Fraction
     signed: Fraction
     noise: Fraction
+    spread: Fraction
     mixed: bool  # up in one layout, down in another
 
     def floor(self, threshold: Fraction) -> Fraction:
-        """Return what the number must move by to count: the threshold, but never less than three times the noise."""
-        return max(threshold, NOISE_FACTOR * self.noise)
+        """Return what the number must move by to count: the threshold, but never less than three times the noise or the spread."""
+        return max(threshold, NOISE_FACTOR * self.noise, self.spread)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -65,13 +69,18 @@ def change(base: Benchmark, candidate: Benchmark, model: CostModel) -> Change | 
     if not common:
         return None
 
+    def widest(weigh: Callable[[Counts], int], *, many: bool) -> Fraction:
+        groups = [side[layout] for side in (before, after) for layout in common]
+        return max((_range(runs, weigh) for runs in groups if (len(runs) >= MANY_RUNS) is many), default=Fraction(0))
+
     def shift(weigh: Callable[[Counts], int]) -> Shift:
         pairs = [(_middle(before[layout], weigh), _middle(after[layout], weigh)) for layout in common]
         signs = {(new > old) - (new < old) for old, new in pairs}
         return Shift(
             relative=_median([Fraction(new - old, max(old, 1)) for old, new in pairs]),
             signed=_median([Fraction(new - old, max(min(old, new), 1)) for old, new in pairs]),
-            noise=max(_noise(side[layout], weigh) for side in (before, after) for layout in common),
+            noise=widest(weigh, many=False),
+            spread=widest(weigh, many=True),
             mixed=signs >= {1, -1},
         )
 
@@ -103,7 +112,7 @@ def _middle(runs: Sequence[Counts], weigh: Callable[[Counts], int]) -> int:
     return sorted(map(weigh, runs))[(len(runs) - 1) // 2]
 
 
-def _noise(runs: Sequence[Counts], weigh: Callable[[Counts], int]) -> Fraction:
+def _range(runs: Sequence[Counts], weigh: Callable[[Counts], int]) -> Fraction:
     weights = [weigh(run) for run in runs]
     return Fraction(max(weights) - min(weights), max(min(weights), 1))
 

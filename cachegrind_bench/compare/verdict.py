@@ -7,7 +7,7 @@ from enum import StrEnum
 from fractions import Fraction
 from typing import TYPE_CHECKING
 
-from cachegrind_bench.compare.change import change
+from cachegrind_bench.compare.change import NOISE_FACTOR, change
 from cachegrind_bench.compare.gates import Metric
 from cachegrind_bench.model.result import Status
 
@@ -191,7 +191,7 @@ def _by_metric(moved: Change, threshold: Fraction, gates: Gates) -> tuple[State,
     if gates.metric is Metric.IR and still:
         shift = moved.score  # what the caches do is no matter of Ir, and told all the same
     if abs(shift.signed) <= shift.floor(threshold):
-        return (State.NOISY if shift.floor(threshold) > threshold else State.UNCHANGED), ()
+        return (State.NOISY if NOISE_FACTOR * shift.noise > threshold else State.UNCHANGED), ()
     cause = Cause.THRESHOLD
     if still or shift.mixed:
         # The same work, better served in one layout and worse in another, is a matter of place however far it moved.

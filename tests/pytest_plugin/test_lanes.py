@@ -117,7 +117,7 @@ def test_a_profile_that_is_missing_says_why(pytester: pytest.Pytester) -> None:
 def test_what_is_kept_of_a_process_is_not_lost_to_the_next_one_of_its_number(tmp_path: Path) -> None:
     for name in ("out.7.1", "out.7.2", "out.77.1"):
         (tmp_path / name).write_text(name)
-    record = {"pid": 7, "calls": 2}
+    record: dict[str, Any] = {"pid": 7, "calls": 2}
     written.keep(str(tmp_path), record, "10000.10000")
     assert record["name"] == "10000.10000"
     written.forget(str(tmp_path), 7)

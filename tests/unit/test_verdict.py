@@ -97,6 +97,15 @@ def test_noise_of_the_candidate_counts_as_well() -> None:
     assert difference(measured(), noisy).state is State.NOISY
 
 
+def test_the_range_of_many_calls_is_the_least_threshold_and_no_noise() -> None:
+    base = measured(runs=[(0, counts(1_000_000 + 2_000 * number)) for number in range(-3, 4)])
+    found = difference(base, measured(value=counts(1_011_000)))
+    assert found.change is not None
+    assert (found.state, found.threshold) == (State.UNCHANGED, found.change.score.spread)
+    assert found.change.score.spread == Fraction(12_000, 994_000)
+    assert difference(base, measured(value=counts(1_013_000))).state is State.REGRESSION
+
+
 def test_other_layouts_are_no_noise() -> None:
     layouts = [(0, counts()), (1, counts(ram=1000))]
     found = difference(measured(runs=layouts), measured(runs=layouts))

@@ -20,7 +20,7 @@ if TYPE_CHECKING:
     from collections.abc import Mapping
     from fractions import Fraction
 
-    from cachegrind_bench.compare.change import Change
+    from cachegrind_bench.compare.change import Change, Shift
     from cachegrind_bench.compare.comparison import Comparison
     from cachegrind_bench.compare.details import Details
     from cachegrind_bench.compare.gates import Gates
@@ -177,6 +177,9 @@ def _measured_remarks(difference: Difference, gates: Gates) -> list[str]:
     noise = _noise(moved, gates)
     if noise and difference.state is not State.NOISY:
         found.append(f"repeated runs differ by {percent(noise)}")
+    spread = _deciding(moved, gates).spread
+    if spread and spread >= difference.threshold:
+        found.append(f"its calls differ by {percent(spread)}: smaller changes cannot be told from that")
     if moved.layouts > 1:
         found.append(f"median of {moved.layouts} memory layouts, pair by pair")
     if moved.layouts_left_out:
@@ -198,8 +201,12 @@ def _words(side: Benchmark) -> list[str]:
     return [os.path.basename(word) for word in side.command]
 
 
+def _deciding(moved: Change, gates: Gates) -> Shift:
+    return moved.ir if gates.metric is Metric.IR else moved.score
+
+
 def _noise(moved: Change, gates: Gates) -> Fraction:
-    return (moved.ir if gates.metric is Metric.IR else moved.score).noise
+    return _deciding(moved, gates).noise
 
 
 def _object_remarks(difference: Difference) -> list[str]:
