@@ -9,9 +9,11 @@ from typing import TYPE_CHECKING, Any, cast
 
 import pytest
 
+from cachegrind_bench.errors import MeasurementError
 from cachegrind_bench.hermetic.scratch import scratch
 from cachegrind_bench.measure.session import default_cpu
 from cachegrind_bench.pytest_plugin import running, written
+from cachegrind_bench.pytest_plugin.counting import parts_of
 from cachegrind_bench.pytest_plugin.exchange import Exchange, put_report, take_report
 from cachegrind_bench.pytest_plugin.forking import FIRST
 from cachegrind_bench.pytest_plugin.lanes import Lanes
@@ -126,3 +128,13 @@ def test_what_is_kept_of_a_process_is_not_lost_to_the_next_one_of_its_number(tmp
         "kept.out.10000.10000.2",
         "out.77.1",
     ]
+
+
+def test_a_call_of_which_a_part_is_missing_cannot_be_read(tmp_path: Path) -> None:
+    meter = {"name": "1.2", "calls": 2}
+    for number, word in enumerate([written.BEGIN, written.END] * 4, 1):
+        (tmp_path / f"kept.out.1.2.{number}").write_bytes(b"desc: " + word + b"\n\ntotals: 5 1 1\n")
+    assert len(parts_of(tmp_path, meter)) == 2
+    (tmp_path / "kept.out.1.2.8").unlink()
+    with pytest.raises(MeasurementError, match="is the disk full"):
+        parts_of(tmp_path, meter)
