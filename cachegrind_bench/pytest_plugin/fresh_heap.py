@@ -43,8 +43,11 @@ def take_free_memory() -> None:
 
 def _take_blocks() -> None:
     """Take the blocks that CPython's allocator has free, and end near the beginning of an arena."""
-    if not all(_take_blocks_of(size) for size in range(_LARGEST_BLOCK, 0, -_STEP)):
+    sizes = range(_LARGEST_BLOCK, 0, -_STEP)
+    if not all(_take_blocks_of(size) for size in sizes):
         return
+    # One block of each size holds its next pool: else a call that needs one would take a pool and give it back each time.
+    _kept.append([_blocks(size, 1) for size in sizes])
     if (unused := _unused_pools()) < _POOLS_LEFT:
         _take_pools(unused + 1)
         unused = _unused_pools()

@@ -11,7 +11,8 @@ from __future__ import annotations
 import functools
 import gc
 import os
-from typing import TYPE_CHECKING, Any
+import signal
+from typing import TYPE_CHECKING, Any, Self
 
 from cachegrind_bench.pytest_plugin import written
 from cachegrind_bench.pytest_plugin.between import Between
@@ -38,11 +39,13 @@ WARM_UP = 10
 # How a process ends that could not tell, and what is added to what another one tells: Valgrind itself may end in 1.
 _FAILED, _TOLD = 255, 2
 # Counted calls of each try; after the last one, counts that do not agree are taken all the same.
-BATCHES = (2, 4, 6)
+BATCHES = (2, 6)
 _AGREEING = 2
 # One call says which functions took part in it; it is the kind of call that was counted before.
 PROFILED = (1,)
 _FILLS = 1
+# So many calls on a fresh heap take and free other pieces of it than later ones; glibc caches seven of each size.
+_FIRST_ON_HEAP = 3
 
 
 _Request = tuple[bytes]  # its words; requests are made with *, which CPython does not try to specialise again and again
@@ -91,6 +94,49 @@ def deep(function: Callable[[], Any]) -> Any:
 
 
 deep.__code__ = deep.__code__.replace(co_stacksize=4200)  # more than a piece of 16 KiB, and room for 30 KiB after it
+
+
+class _Elsewhere:
+    """Another process that tells a number below 250 when it is asked. Leaving this context ends it.
+
+    To read what Callgrind wrote takes and frees memory by the length of its text, which has numbers of blocks and the
+    like: read here, it would move what the next calls allocate. The process is forked beforehand: when instrumentation is
+    switched, Valgrind forgets what it has translated, but not there.
+    """
+
+    def __init__(self, tell: Callable[[], int]) -> None:
+        self._tell = tell
+        asked, self._ask = Real.pipe()
+        self._pid = Real.fork()
+        if not self._pid:
+            code = _FAILED
+            try:
+                Real.close(self._ask)
+                if Real.read(asked, 1):
+                    code = tell() + _TOLD
+            finally:
+                Real.leave(code)
+        Real.close(asked)
+
+    def __enter__(self) -> Self:
+        return self
+
+    def __exit__(self, *_: object) -> None:
+        if self._pid:
+            Real.kill(self._pid, signal.SIGKILL)
+            Real.waitpid(self._pid, 0)
+        Real.close(self._ask)
+
+    def answer(self) -> int:
+        """Return what it tells."""
+        Real.write(self._ask, b"?")
+        _, status = Real.waitpid(self._pid, 0)
+        self._pid = 0
+        code = os.waitstatus_to_exitcode(status)
+        if not _TOLD <= code < _FAILED:
+            self._tell()  # again, but here: whatever it raises is why this benchmark fails
+            raise RuntimeError("what Callgrind wrote could not be read, but then it could")
+        return code - _TOLD
 
 
 class Meter:
@@ -167,7 +213,8 @@ class Meter:
             if self._native:
                 self.record = {"native": True}
                 return
-            self._elsewhere(self._forget)
+            with _Elsewhere(self._forget) as forgetting:
+                forgetting.answer()
             for _ in range(self._warm_up):
                 yield between.watch, idle, idle
             between.watch()
@@ -175,14 +222,18 @@ class Meter:
             count = settled = 0
             for count in self._batches:
                 self._result = None  # what it takes is not to be free later
-                take_free_memory()
-                self._make(*self._start)
-                for _ in range(_FILLS):  # they fill the caches, and have translated what was not yet
-                    yield between.prepare, idle, idle
-                for _ in range(count):
-                    yield between.prepare, begin, end
-                self._make(*self._stop)
-                if settled := self._elsewhere(self._settled):
+                with _Elsewhere(self._settled) as settling:
+                    take_free_memory()
+                    for _ in range(_FIRST_ON_HEAP):
+                        yield between.prepare, idle, idle
+                    self._make(*self._start)
+                    for _ in range(_FILLS):  # they fill the caches, and have translated what was not yet
+                        yield between.prepare, idle, idle
+                    for _ in range(count):
+                        yield between.prepare, begin, end
+                    self._make(*self._stop)
+                    settled = settling.answer()
+                if settled:
                     break
                 for _ in range(self._warm_up):
                     yield between.watch, idle, idle
@@ -198,27 +249,6 @@ class Meter:
         """End a process that the benchmark has forked and that came back from it too: it would call on, and fork again."""
         if Real.own_process() != self._own:
             Real.leave(0)
-
-    def _elsewhere(self, tell: Callable[[], int]) -> int:
-        """Return what this tells, asked in another process: a number below 250.
-
-        To read what Callgrind wrote takes and frees memory by the length of its text, which has numbers of blocks and the
-        like: read here, it would move what the next calls allocate.
-        """
-        pid = Real.fork()
-        if not pid:
-            code = _FAILED
-            try:
-                code = tell() + _TOLD
-            finally:
-                Real.leave(code)
-        ended = Real.waitpid(pid, 0)
-        code = os.waitstatus_to_exitcode(ended[1])
-        del ended, pid  # in this order, what was taken last is given back first
-        if not _TOLD <= code < _FAILED:
-            tell()  # again, but here: whatever it raises is why this benchmark fails
-            raise RuntimeError("what Callgrind wrote could not be read, but then it could")
-        return code - _TOLD
 
     def _forget(self) -> int:
         return written.forget(self._out, int.from_bytes(self._own, "little"))

@@ -8,6 +8,7 @@ addresses depend on all that was allocated: one unused class or renamed variable
 from __future__ import annotations
 
 import ctypes
+import functools
 import mmap
 import os
 import struct
@@ -30,8 +31,8 @@ _MOST_VERSIONS, _MOST_STATIC_VERSIONS = 300, 30
 _WIDTH, _ROOT_AND_LAST = 64, 2
 _PATIENCE = 6  # so many steps from wanting no shared entry to accepting some
 _HEAP_TYPE = 1 << 9  # Py_TPFLAGS_HEAPTYPE
-# The versions from which calls are observed: of two look-ups that share an entry, only the last one is seen in it. All
-# bits differ from one to the next, or two types with neighbouring versions would share entries in each of these calls.
+# Calls are observed from versions so far apart: of two look-ups that share an entry, only the last one is seen in it. Every
+# bit differs from one call to the next, or two types with neighbouring versions would share entries in each of them.
 _STARTS = (0, 0b010101010101, 0b101010101010)
 _MOST_BYTES = 1 << 20
 _MOST_STATE_BYTES = 4 << 20  # of the interpreter's state, in which the cache is
@@ -69,25 +70,29 @@ def _observed(call: Callable[[], object]) -> dict[int, set[int]]:
     """Return the addresses of the names that are looked up in each type, by its address."""
     found: dict[int, set[int]] = {}
     own = Real.own_process()
-    cache = _find_cache()
+    cache = find_cache()
+    kinds = list(_all_types())  # and none that the call makes: the process that is told of them has these
+    first = _new_version(_spare())
     for start in _STARTS if cache else ():
         _modified(object)
-        _burn_to(start)
+        _burn_to(first + start)
         with suppress(Exception):
             call()
         if Real.own_process() != own:  # it forked, and this is the copy
             Real.leave(0)
-        types = {_version(kind): id(kind) for kind in _all_types()}
-        for version, _, name, _ in _ENTRY.iter_unpack(ctypes.string_at(cache, _ENTRIES * _ENTRY.size)):
-            if name and version in types:
-                found.setdefault(types[version], set()).add(name)
+        types = {_version(kind): id(kind) for kind in kinds}
+        types.pop(0, None)  # has none
+        words = memoryview(ctypes.string_at(cache, _ENTRIES * _ENTRY.size)).cast("Q")
+        looked_up = zip(words[::3].tolist(), words[1::3].tolist(), strict=True)
+        for version, name in [pair for pair in looked_up if pair[0] in types]:
+            found.setdefault(types[version], set()).add(name)
     return found
 
 
 def _assign(wanted: dict[int, set[int]]) -> None:
     """Give these types versions that keep their look-ups apart; bases first, as a type gets its version after them."""
     _modified(object)
-    types = [kind for kind in _all_types() if id(kind) in wanted]
+    types: list[type[Any]] = [ctypes.cast(address, ctypes.py_object).value for address in wanted]
     types.sort(
         key=lambda kind: (len(kind.__mro__), -len(wanted[id(kind)]), str(kind.__module__), kind.__qualname__)
     )  # a module may be anything
@@ -152,7 +157,8 @@ def _burn_to(start: int) -> None:
     _burn((start - _new_version(_spare()) - 1) % _ENTRIES)
 
 
-def _find_cache() -> int:
+@functools.cache
+def find_cache() -> int:
     """Return where the method cache is, 0 if it is not found: it is a part of the interpreter's state."""
     name = "cg_bench_looks_this_up"
     kind = _spare()
