@@ -1,0 +1,156 @@
+"""How long suites of small benchmarks take, and what is counted: `pytest --cg-bench`, and pytest-codspeed's simulation mode.
+
+    python benchmarks/small_suites.py [--sizes 1 6 24 100] [--rounds 3]
+
+Both run under the same Valgrind, pytest-codspeed under its Callgrind with cache simulation, without ASLR and with a
+fixed hash seed, as its own runner does it. Prints seconds (medians) and ratios of one run on this machine, then how far the
+count of one benchmark moves with its company. Installs both into a virtual environment of its own; needs Valgrind and pip.
+"""
+
+from __future__ import annotations
+
+import argparse
+import json
+import os
+import re
+import statistics
+import subprocess
+import sys
+import tempfile
+import time
+import venv
+from dataclasses import dataclass
+from pathlib import Path
+
+ROOT = Path(__file__).resolve().parent.parent
+REQUIREMENTS = ("pytest==9.2.0", "pytest-codspeed==5.0.4", str(ROOT))
+_TOTAL = re.compile(r"^desc: Trigger: Client Request: .*::(\S+)\n(?:.*\n)*?totals: (\d+)", re.MULTILINE)
+
+HEAD = """
+import hashlib, json, random, re, textwrap
+
+WORDS = [f"word{number % 97}" for number in range(600)]
+TEXT = " ".join(WORDS)
+DATA = {word: [number, word, None] for number, word in enumerate(WORDS * 3)}
+JSON = json.dumps([DATA] * 4)
+NUMBERS = random.Random(1).sample(range(100_000), 4_000)
+"""
+CALLS = {
+    "dumps": "benchmark(json.dumps, [DATA] * 8)",
+    "loads": "benchmark(json.loads, JSON)",
+    "sub": 'benchmark(re.sub, r"word(\\d+)", r"\\1", TEXT)',
+    "wrap": "benchmark(textwrap.wrap, TEXT, 70)",
+    "sorted": "benchmark(sorted, NUMBERS)",
+    "sha256": "benchmark(lambda: hashlib.sha256(TEXT.encode() * 20).hexdigest())",
+}
+
+
+def suite(size: int) -> str:
+    """Return a file of so many tests: an empty one, or the six again and again."""
+    if size == 1:
+        return "def test_empty(benchmark): benchmark(lambda: None)\n"
+    kinds = list(CALLS.items())
+    named = [kinds[number % len(kinds)] + (number // len(kinds),) for number in range(size)]
+    return HEAD + "".join(f"\ndef test_{name}_{turn}(benchmark): {call}\n" for name, call, turn in named)
+
+
+@dataclass(frozen=True, slots=True)
+class Tool:
+    """One way to measure a file of benchmarks: words before and after `python -m pytest`, and variables."""
+
+    name: str
+    before: tuple[str, ...]
+    after: tuple[str, ...]
+    environ: dict[str, str]
+
+    def measure(self, python: Path, folder: Path, *only: str) -> tuple[float, dict[str, int]]:
+        """Return the seconds that it took, and the instructions of each test."""
+        out = folder / "out"
+        words = [word.format(out=out) for word in (*self.before, str(python), "-m", "pytest", "-q", *self.after)]
+        environ = {"PATH": os.environ["PATH"], "HOME": os.environ.get("HOME", "/")} | self.environ
+        begun = time.monotonic()
+        done = subprocess.run(
+            [*words, "-p", "no:cacheprovider", "test_it.py", *only],
+            cwd=folder,
+            env=environ,
+            stdout=subprocess.PIPE,
+            stderr=subprocess.STDOUT,
+            text=True,
+            check=False,
+        )
+        took = time.monotonic() - begun
+        if done.returncode != 0:
+            sys.exit(f"{' '.join(words)} failed:\n{done.stdout[-3000:]}")
+        text = out.read_text()
+        if text.startswith("{"):
+            found = {item["id"].rpartition("::")[2]: item["counts"]["Ir"] for item in json.loads(text)["benchmarks"]}
+        else:
+            found = {name: int(total) for name, total in _TOTAL.findall(text)}
+        out.unlink()
+        return took, found
+
+
+CALLGRIND = (
+    "setarch", "-R", "valgrind", "--tool=callgrind", "-q", "--instr-atstart=no", "--cache-sim=yes", "--combine-dumps=yes",
+    "--callgrind-out-file={out}",
+)  # fmt: skip
+OURS = ("-p", "no:codspeed", "--cg-bench", "--cg-bench-output={out}")
+TOOLS = (
+    Tool(
+        "pytest-codspeed, simulation",
+        CALLGRIND,
+        ("-p", "no:cg_bench", "--codspeed"),
+        {"CODSPEED_ENV": "local", "CODSPEED_RUNNER_MODE": "simulation", "PYTHONHASHSEED": "0"},
+    ),
+    Tool("pytest --cg-bench", (), OURS, {}),
+    Tool("pytest --cg-bench --cg-bench-jobs=auto", (), (*OURS, "--cg-bench-jobs=auto"), {}),
+)
+
+
+def times(python: Path, folder: Path, sizes: list[int], rounds: int) -> None:
+    """Print how long each tool takes for suites of these sizes."""
+    print(f"{'seconds, and parts of the first row':42}" + "".join(f"{size:>16}" for size in sizes))
+    firsts: list[float] = []
+    for tool in TOOLS:
+        cells: list[str] = []
+        for place, size in enumerate(sizes):
+            (folder / "test_it.py").write_text(suite(size))
+            took = statistics.median(tool.measure(python, folder)[0] for _ in range(rounds))
+            if tool is TOOLS[0]:
+                firsts.append(took)
+            cells.append(f"{took:9.1f} {took / firsts[place]:6.2f}")
+        print(f"{tool.name:42}{''.join(cells)}", flush=True)
+
+
+def company(python: Path, folder: Path) -> None:
+    """Print what each tool counts for the same call alone, and in four places of a file."""
+    (folder / "test_it.py").write_text(suite(24))
+    for tool in TOOLS[:2]:
+        together = tool.measure(python, folder)[1]
+        print(f"\n{tool.name}: instructions alone, and in four places of a file")
+        for name in CALLS:
+            alone = tool.measure(python, folder, "-k", f"test_{name}_0")[1][f"test_{name}_0"]
+            counts = [alone, *(together[f"test_{name}_{turn}"] for turn in range(4))]
+            spread = (max(counts) - min(counts)) / min(counts)
+            print(f"  {name:8}" + "".join(f"{count:>12,}" for count in counts) + f"  {spread:8.3%}", flush=True)
+
+
+def main() -> None:
+    """Install, measure and print."""
+    parser = argparse.ArgumentParser(description=(__doc__ or "").partition("\n")[0])
+    parser.add_argument("--sizes", type=int, nargs="*", default=[1, 6, 24, 100], help="tests in a suite")
+    parser.add_argument("--rounds", type=int, default=3, help="measurements of each, of which the median counts")
+    asked = parser.parse_args()
+    with tempfile.TemporaryDirectory() as name:
+        home = Path(name)
+        venv.create(home / "venv", with_pip=True)
+        python = home / "venv/bin/python"
+        subprocess.run([python, "-m", "pip", "-q", "install", *REQUIREMENTS], check=True)
+        folder = home / "suite"
+        folder.mkdir()
+        times(python, folder, asked.sizes, asked.rounds)
+        company(python, folder)
+
+
+if __name__ == "__main__":
+    main()
