@@ -198,16 +198,12 @@ def _changed(comparison: Comparison) -> bool:
 
 def _outputs(made: Report, base: Side, folder: str) -> dict[str, str]:
     """Return the outputs of the action."""
-    from cachegrind_bench.compare.gates import Metric
-    from cachegrind_bench.compare.verdict import State
+    from cachegrind_bench.compare.verdict import State, deciding
 
     comparison = made.comparison
     counts = comparison.count()
     moved = [item.change for item in comparison.differences if item.change is not None]
-    worst = max(
-        (float(item.ir.relative if comparison.gates.metric is Metric.IR else item.score.relative) for item in moved),
-        default=0.0,
-    )
+    worst = max((float(deciding(item, comparison.gates).relative) for item in moved), default=0.0)
     scores = [
         comparison.model.score(item.counts) for item in comparison.candidate.benchmarks if item.counts is not None
     ]

@@ -8,7 +8,7 @@ from enum import StrEnum
 from fractions import Fraction
 from typing import TYPE_CHECKING
 
-from cachegrind_bench.compare.gates import FailOn, Metric
+from cachegrind_bench.compare.gates import FailOn
 from cachegrind_bench.compare.methodcache import but_for_misses
 from cachegrind_bench.compare.verdict import (
     BLAMING,
@@ -17,6 +17,7 @@ from cachegrind_bench.compare.verdict import (
     FieldDifference,
     State,
     but_for_layout,
+    deciding,
     field_differences,
     judge,
 )
@@ -133,7 +134,8 @@ def recognise_layout(
     """Return the comparison without the changes that come from where things lie in memory, as the profiles by id show."""
     found: list[Difference] = []
     for item in comparison.differences:
-        before, after = (base(item.id), candidate(item.id)) if item.state in BLAMING else (None, None)
+        blames = item.state in BLAMING and not item.broken
+        before, after = (base(item.id), candidate(item.id)) if blames else (None, None)
         counts = but_for_misses(before, after) if before is not None and after is not None else None
         found.append(but_for_layout(item, counts, comparison.gates, comparison.model))
     return replace(comparison, differences=tuple(sorted(found, key=lambda item: _worst_first(item, comparison.gates))))
@@ -150,6 +152,6 @@ def _worst_first(item: Difference, gates: Gates) -> tuple[int, Fraction, str]:
     moved = item.change
     if moved is None:
         return SEVERITY[item.state], Fraction(0), item.id
-    shift = moved.ir if gates.metric is Metric.IR else moved.score
+    shift = deciding(moved, gates)
     weight = abs(shift.signed) if item.state is State.IMPROVEMENT else shift.signed
     return SEVERITY[item.state], -weight, item.id

@@ -112,7 +112,7 @@ def judge(
         if moved is None:
             state = State.NOT_COMPARABLE
         else:
-            threshold = _metric(moved, gates).floor(_wanted(benchmark_id, gates))
+            threshold = deciding(moved, gates).floor(_wanted(benchmark_id, gates))
             state, causes = _state(moved, benchmark_id, gates)
     broken = _broken(candidate, gates, model)
     if broken:
@@ -134,7 +134,7 @@ def judge(
 def but_for_layout(item: Difference, counts: Counts | None, gates: Gates, model: CostModel) -> Difference:
     """Return this difference as `SHIFT` if it is no change with these counts, which are the candidate's but for layout."""
     base, candidate = item.base, item.candidate
-    if counts is None or item.state not in BLAMING or item.broken or base is None or candidate is None:
+    if counts is None or base is None or candidate is None:
         return item
     rest = change(replace(base, runs=()), replace(candidate, counts=counts, runs=()), model)
     if rest is None or _state(rest, item.id, gates)[0] in BLAMING:
@@ -186,7 +186,7 @@ def _by_instructions(moved: Change, benchmark_id: str, gates: Gates) -> tuple[St
 
 
 def _by_metric(moved: Change, threshold: Fraction, gates: Gates) -> tuple[State, tuple[Cause, ...]]:
-    shift = _metric(moved, gates)
+    shift = deciding(moved, gates)
     still = is_still(moved, threshold)
     if gates.metric is Metric.IR and still:
         shift = moved.score  # what the caches do is no matter of Ir, and told all the same
@@ -206,7 +206,8 @@ def is_still(moved: Change, threshold: Fraction) -> bool:
     return not moved.ir.signed or abs(moved.ir.signed) < min(STILL, threshold)
 
 
-def _metric(moved: Change, gates: Gates) -> Shift:
+def deciding(moved: Change, gates: Gates) -> Shift:
+    """Return how the number moved that the gates hold to the threshold."""
     return moved.ir if gates.metric is Metric.IR else moved.score
 
 

@@ -53,8 +53,11 @@ def parts_of(out: Path, meter: Mapping[str, Any]) -> list[tuple[list[Path], list
     pairs = written.calls(str(out), prefix, meter["calls"])
     if len(pairs) < meter["calls"]:
         raise MeasurementError("some of what Callgrind wrote is missing: is the disk full?")
-    files = [tuple([out / f"{prefix}{number}" for number in numbers] for numbers, _ in pair) for pair in pairs]
-    return [(empty, body) for empty, body in files]
+
+    def files(region: written.Region) -> list[Path]:
+        return [out / f"{prefix}{number}" for number in region[0]]
+
+    return [(files(empty), files(body)) for empty, body in pairs]
 
 
 def _profile(files: Sequence[Path]) -> Profile:

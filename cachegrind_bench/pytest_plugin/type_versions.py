@@ -8,7 +8,6 @@ addresses depend on all that was allocated: one unused class or renamed variable
 from __future__ import annotations
 
 import ctypes
-import functools
 import mmap
 import os
 import struct
@@ -70,8 +69,8 @@ def _observed(call: Callable[[], object]) -> dict[int, set[int]]:
     """Return the addresses of the names that are looked up in each type, by its address."""
     found: dict[int, set[int]] = {}
     own = Real.own_process()
-    cache = find_cache()
-    kinds = list(_all_types())  # and none that the call makes: the process that is told of them has these
+    cache = _find_cache()
+    kinds = list(_all_types())  # without those that the call makes, which the caller's process does not have
     first = _new_version(_spare())
     for start in _STARTS if cache else ():
         _modified(object)
@@ -157,8 +156,7 @@ def _burn_to(start: int) -> None:
     _burn((start - _new_version(_spare()) - 1) % _ENTRIES)
 
 
-@functools.cache
-def find_cache() -> int:
+def _find_cache() -> int:
     """Return where the method cache is, 0 if it is not found: it is a part of the interpreter's state."""
     name = "cg_bench_looks_this_up"
     kind = _spare()

@@ -8,9 +8,8 @@ import shlex
 from typing import TYPE_CHECKING
 
 from cachegrind_bench.compare.change import NOISE_FACTOR
-from cachegrind_bench.compare.gates import Metric
 from cachegrind_bench.compare.objects import changed_objects, is_library
-from cachegrind_bench.compare.verdict import BLAMING, STILL, Cause, State
+from cachegrind_bench.compare.verdict import BLAMING, STILL, Cause, State, deciding
 from cachegrind_bench.model.result import Status
 from cachegrind_bench.render.comparison import pythons
 from cachegrind_bench.render.numbers import change as change_text
@@ -20,7 +19,7 @@ if TYPE_CHECKING:
     from collections.abc import Mapping
     from fractions import Fraction
 
-    from cachegrind_bench.compare.change import Change, Shift
+    from cachegrind_bench.compare.change import Change
     from cachegrind_bench.compare.comparison import Comparison
     from cachegrind_bench.compare.details import Details
     from cachegrind_bench.compare.gates import Gates
@@ -177,7 +176,7 @@ def _measured_remarks(difference: Difference, gates: Gates) -> list[str]:
     noise = _noise(moved, gates)
     if noise and difference.state is not State.NOISY:
         found.append(f"repeated runs differ by {percent(noise)}")
-    spread = _deciding(moved, gates).spread
+    spread = deciding(moved, gates).spread
     if spread and spread >= difference.threshold:
         found.append(f"its calls differ by {percent(spread)}: smaller changes cannot be told from that")
     if moved.layouts > 1:
@@ -201,12 +200,8 @@ def _words(side: Benchmark) -> list[str]:
     return [os.path.basename(word) for word in side.command]
 
 
-def _deciding(moved: Change, gates: Gates) -> Shift:
-    return moved.ir if gates.metric is Metric.IR else moved.score
-
-
 def _noise(moved: Change, gates: Gates) -> Fraction:
-    return _deciding(moved, gates).noise
+    return deciding(moved, gates).noise
 
 
 def _object_remarks(difference: Difference) -> list[str]:
@@ -265,7 +260,7 @@ def _about(worst: Difference, comparison: Comparison, details: Mapping[str, Deta
         return "every benchmark is within its threshold"
     if moved is None:
         return f"{worst.id} ({remarks(worst, gates)[0]})"
-    shift = moved.ir if gates.metric is Metric.IR else moved.score
+    shift = deciding(moved, gates)
     if moved.base == moved.candidate and worst.state is State.UNCHANGED:
         return f"all nine counts of {worst.id} are the same"
     text = f"{worst.id} {gates.metric.value} {change_text(shift.relative)}"
