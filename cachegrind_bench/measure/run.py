@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING
 from cachegrind_bench.errors import CommandFailedError, MeasurementError
 from cachegrind_bench.measure.identity import benchmark_key_fields
 from cachegrind_bench.measure.plan import target_of
-from cachegrind_bench.measure.seal import require_sealed, seal_parts
+from cachegrind_bench.measure.seal import require_sealed, seal_parts, weakest
 from cachegrind_bench.measure.surroundings import surrounded
 from cachegrind_bench.model.result import Benchmark, Run, Score, comparability_key
 from cachegrind_bench.valgrind.options import Scope, Tool
@@ -162,7 +162,7 @@ def _benchmark_of(plan: Plan, env: Environment, identity: Identity, measurements
     """Return what came of these measurements, one for each of the plan's schedule."""
     chosen = lower_median(measurements, plan.model)
     accounts, outcome = chosen.accounts, chosen.outcome
-    seal = seal_of(plan, outcome, env)
+    seal = weakest([seal_of(plan, measurement.outcome, env) for measurement in measurements])
     key_fields = benchmark_key_fields(identity, seal, chosen.tool, plan.collect)
     counts = accounts.profile.counts()
     warnings = [*plan.command.notes, *accounts.doubts, *_launcher_notes(chosen, counts, plan.command.script)]

@@ -9,7 +9,7 @@ from cachegrind_bench.hermetic.scheduling import BY_CHOICE
 from cachegrind_bench.model.result import SealPart, SealState
 
 if TYPE_CHECKING:
-    from collections.abc import Mapping
+    from collections.abc import Mapping, Sequence
 
 # What each part means, for reports and the doctor.
 PARTS: Mapping[str, str] = {
@@ -57,6 +57,12 @@ def seal_parts(
     if not clock_pinned:
         parts["clock"] = SealPart(state=SealState.KEPT, why="the real clock; --pin-clock replaces it")
     return parts
+
+
+def weakest(seals: Sequence[Mapping[str, SealPart]]) -> dict[str, SealPart]:
+    """Return the worst state of each part in any of these executions, of which there is at least one."""
+    worse = list(SealState).index
+    return {part: max((seal[part] for seal in seals), key=lambda found: worse(found.state)) for part in seals[0]}
 
 
 def _part(reason: str | None) -> SealPart:

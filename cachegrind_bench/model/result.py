@@ -32,7 +32,7 @@ class Status(StrEnum):
 
 
 class SealState(StrEnum):
-    """What became of one part of the seal."""
+    """What became of one part of the seal, the best first."""
 
     PINNED = "pinned"
     KEPT = "kept"

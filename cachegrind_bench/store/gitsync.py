@@ -138,6 +138,8 @@ class Sync:
                     pushed.pop()
                 with telling():
                     path = lock.look()
+                if lock.removed:  # what was in the way is gone, however long that took
+                    continue
                 if path is not None:
                     hint = f"if no git runs in that repository, remove {path}"
                 attempts.failed(error, hint)

@@ -220,16 +220,18 @@ class LockWatch:
     """Watches the lock of a branch here, which git holds for an instant, and which stays if git is killed in it.
 
     Only one that does not change for `patience` seconds of our own waiting is removed: the clock may have been set, and a
-    machine that slept has old locks that are in use.
+    machine that slept has old locks that are in use. `removed` tells whether the last look did.
     """
 
     branch: Branch
     patience: float = 60.0
+    removed: bool = False
     _seen: tuple[int, int] | None = None
     _since: float = 0.0
 
     def look(self) -> Path | None:
         """Return the lock if there is one, after it was removed if it was there long enough."""
+        self.removed = False
         text = git(("rev-parse", "--git-path", f"{self.branch.ref}.lock"), self.branch.repository, self.branch.environ)
         path = self.branch.repository / text.removesuffix("\n")
         try:
@@ -243,4 +245,5 @@ class LockWatch:
         elif now - self._since >= self.patience:
             with suppress(OSError):
                 path.unlink()
+                self.removed = True
         return path

@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING
 
 import pytest
 
+from cachegrind_bench.hermetic.scheduling import SHARED
 from cachegrind_bench.measure.disturb import busy_cpus
 
 if TYPE_CHECKING:
@@ -115,9 +116,14 @@ def without_right() -> list[str]:
 
 @pytest.mark.usefixtures("pinned")
 def test_threads_that_share_a_queue_take_turns_alike_under_load(cg_bench: CgBench, compile_c: CompileC) -> None:
-    with busy_cpus():
-        finished = cg_bench.run(compile_c(QUEUE, "-pthread"), options=["--repeat", "4"])
-    assert finished.benchmark["seal"]["scheduling"]["state"] == "pinned"
+    program = compile_c(QUEUE, "-pthread")
+    for _ in range(10):  # another worker of pytest may measure on this CPU, in which case they share it
+        with busy_cpus():
+            finished = cg_bench.run(program, options=["--repeat", "4"])
+        part = finished.benchmark["seal"]["scheduling"]
+        if part.get("why") != SHARED:
+            break
+    assert part == {"state": "pinned", "why": None}
     first, *others = (run["counts"] for run in finished.benchmark["runs"])
     assert all(other == first for other in others)
 
