@@ -16,8 +16,9 @@ from cachegrind_bench.startup.real import Real
 if TYPE_CHECKING:
     from collections.abc import Callable
 
-# The first rounds of the loop leave the heap in another state than later ones; CPython 3.11 rewrites code at its 8th call.
-_REHEARSALS = 8
+# The first rounds of the loop leave the heap in another state than later ones, and so do those that bury a process; CPython
+# 3.11 rewrites code at its 8th call. So many of both.
+_REHEARSALS = 4
 # What a child says of itself. Not by its exit status: tests can end with any.
 _CUT_SHORT, _DONE, _NO_MORE = 0, 1, 2
 # Past the numbers whose objects CPython always has (up to 256, from 3.15 on 1024): all others take memory, so all do.
@@ -38,8 +39,8 @@ def fork_for_each(work: Callable[[int], None], bury: Callable[[int, int, int], N
     word = mmap.mmap(-1, 1 + _NUMBER_BYTES)  # shared with the children
     start = FIRST.to_bytes(_NUMBER_BYTES, "big")
     word[1:] = start
-    for _ in range(_REHEARSALS):
-        _round(word, _nothing, bury)
+    for rehearsed in (_nothing, _vanish) * _REHEARSALS:
+        _round(word, rehearsed, _nothing)
         _count(word)
     word[1:] = start
     while _round(word, work, bury):
@@ -80,8 +81,12 @@ def _round(word: mmap.mmap, work: Callable[[int], None], bury: Callable[[int, in
     return said != _NO_MORE
 
 
-def _nothing(_index: int) -> None:
+def _nothing(_index: int, _pid: int = 0, _status: int = 0) -> None:
     return None
+
+
+def _vanish(_index: int) -> None:
+    Real.leave(0)
 
 
 def _in_child(word: mmap.mmap, work: Callable[..., None], *arguments: int) -> None:
