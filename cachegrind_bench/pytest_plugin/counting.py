@@ -23,18 +23,27 @@ if TYPE_CHECKING:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Cost:
-    """What a benchmark cost: each of its last calls, and the profile of the one in the middle.
+    """What a benchmark cost in one memory layout: each of its last calls, and the profile of the one in the middle.
 
-    `starts_processes` tells whether Callgrind wrote a part in the middle of a call, as it does before a fork.
+    `settled` tells whether these agreed, `starts_processes` whether Callgrind wrote a part in the middle of a call, as it
+    does before a fork. `wall_ms` is what all of it took.
     """
 
     calls: tuple[Counts, ...]
+    settled: bool
     profile: Profile
     starts_processes: bool
+    wall_ms: int
+
+    @property
+    def runs(self) -> tuple[Counts, ...]:
+        """The calls that comparisons are told of: of a benchmark that settled, the one in the middle stands for all."""
+        return (self.profile.counts(),) if self.settled else self.calls
 
 
-def cost_of(out: Path, meter: Mapping[str, Any], model: CostModel) -> Cost:
-    """Return what the calls of a meter's record cost beyond empty ones. MeasurementError if they cannot be read."""
+def cost_of(out: Path, report: Mapping[str, Any], model: CostModel) -> Cost:
+    """Return what the calls of a reported benchmark cost beyond empty ones. MeasurementError if they cannot be read."""
+    meter = report["meter"]
     with reading_out_files():
         pairs = parts_of(out, meter)
         calls = [without(_profile(body), _profile(empty)) for empty, body in pairs]
@@ -42,8 +51,10 @@ def cost_of(out: Path, meter: Mapping[str, Any], model: CostModel) -> Cost:
     order = sorted(range(len(calls)), key=lambda place: (model.score(counts[place]), counts[place].Ir, place))
     return Cost(
         calls=tuple(counts),
+        settled=meter["settled"],
         profile=calls[order[(len(calls) - 1) // 2]],
         starts_processes=any(len(body) > 1 for _, body in pairs),
+        wall_ms=report["wall_ms"],
     )
 
 

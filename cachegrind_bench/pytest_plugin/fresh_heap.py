@@ -20,7 +20,7 @@ _POOL, _POOL_HEADER = 1 << 14, 48
 _STEP, _LARGEST_BLOCK = 16, 512
 _BYTES_HEADER: Final = sys.getsizeof(b"")
 # glibc's malloc/malloc.c: a chunk has 8 bytes more than was asked for, and is a multiple of 16 and at least 32 bytes long.
-_OVERHEAD, _SMALLEST, _PAGE = 8, 32, 4096
+_OVERHEAD, _SMALLEST, _PAGE, _LINE = 8, 32, 4096, 64
 _LARGEST_CACHED = 1040  # chunks of each size up to here are kept for their thread, up to seven of each
 _LARGEST: Final = 1 << 16  # below what glibc maps on its own
 _LEFT: Final = 1 << 16  # what the heap's end has left before the heap grows
@@ -31,6 +31,9 @@ _FEW = 4
 _STATISTICS_BYTES = 1 << 16
 _STDERR = 2
 
+# From one layout to the next: odd, so that all of the 64 lines of a page come, and the first ones lie far apart.
+_STRIDE = 27
+
 _kept: list[Any] = []
 
 
@@ -39,6 +42,18 @@ def take_free_memory() -> None:
     gc.collect()
     _take_blocks()
     _take_chunks()
+
+
+def move_heaps(layout: int) -> None:
+    """Let both heaps go on elsewhere within a page and within a pool; where, depends on the number alone, and 0 is here."""
+    if not layout:
+        return
+    sizes = range(_LARGEST_BLOCK, 0, -_STEP)
+    # In its first half: a call that comes to the end of a pool takes another one, and gives it back, each time.
+    _kept.append([_blocks(size, layout * _STRIDE % (_POOL // size // 2)) for size in sizes])
+    malloc = ctypes.PyDLL(None).malloc
+    malloc.argtypes, malloc.restype = [ctypes.c_size_t], ctypes.c_size_t
+    malloc(_LARGEST_CACHED + layout * _STRIDE * _LINE % _PAGE)
 
 
 def _take_blocks() -> None:

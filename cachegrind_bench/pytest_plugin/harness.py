@@ -17,7 +17,7 @@ from typing import TYPE_CHECKING, Any, Self
 from cachegrind_bench.pytest_plugin import written
 from cachegrind_bench.pytest_plugin.between import Between
 from cachegrind_bench.pytest_plugin.fixture import plainly
-from cachegrind_bench.pytest_plugin.fresh_heap import take_free_memory
+from cachegrind_bench.pytest_plugin.fresh_heap import move_heaps, take_free_memory
 from cachegrind_bench.pytest_plugin.type_versions import spread_look_ups
 from cachegrind_bench.region.requests import (
     DUMP_STATS_AT,
@@ -140,13 +140,14 @@ class _Elsewhere:
 
 
 class Meter:
-    """Measures the one benchmark of this process. `record` tells how, when it is done."""
+    """Measures the one benchmark of this process, in one memory layout. `record` tells how, when it is done."""
 
     def __init__(self, requests: Requests, out: str, warm_up: int, batches: Sequence[int]) -> None:
         self._requests = requests
         self._make = requests.make
         self._out = out
         self._warm_up = warm_up
+        self.layout = 0
         self._batches = batches
         self._start, self._stop = (Request(START_INSTRUMENTATION).block,), (Request(STOP_INSTRUMENTATION).block,)
         self._begin, self._end = Request(DUMP_STATS_AT, written.BEGIN), Request(DUMP_STATS_AT, written.END)
@@ -172,7 +173,7 @@ class Meter:
         make, idle, call = self._make, (self._idle.block,), work.call
         hollow = nothing if empty is None else counted
         if not self._native:
-            spread_look_ups(functools.partial(plainly, work))
+            spread_look_ups(functools.partial(plainly, work), self.layout)
         for prepare, before, after in self._steps():
             self._result = None
             args, kwargs = work.arguments()
@@ -224,6 +225,7 @@ class Meter:
                 self._result = None  # what it takes is not to be free later
                 with _Elsewhere(self._settled) as settling:
                     take_free_memory()
+                    move_heaps(self.layout)
                     for _ in range(_FIRST_ON_HEAP):
                         yield between.prepare, idle, idle
                     self._make(*self._start)

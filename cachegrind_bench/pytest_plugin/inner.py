@@ -25,7 +25,7 @@ from cachegrind_bench.pytest_plugin.between import seed_all
 from cachegrind_bench.pytest_plugin.exchange import put_report
 from cachegrind_bench.pytest_plugin.fixture import ENGINE, uses_fixture
 from cachegrind_bench.pytest_plugin.forking import fork_for_each
-from cachegrind_bench.pytest_plugin.fresh_heap import take_free_memory
+from cachegrind_bench.pytest_plugin.fresh_heap import move_heaps, take_free_memory
 from cachegrind_bench.pytest_plugin.harness import deep
 from cachegrind_bench.pytest_plugin.neutral import LEFT_BEHIND
 from cachegrind_bench.pytest_plugin.server import at_work, how_it_ended, order
@@ -143,9 +143,11 @@ class Inner:
 
     def _benchmark(self, session: pytest.Session, index: int) -> None:
         """Run one benchmark, in a process of its own, and report."""
-        nodeid: str = order(self._exchange.benchmark(self._number, index))
+        nodeid, layout = order(self._exchange.benchmark(self._number, index))
         if os.path.exists(self._exchange.stop):
             return
+        self._meter.layout = layout
+        move_heaps(layout)
         at_work(self._exchange, self._number, index)
         item = next((item for item in session.items if item.nodeid == nodeid), None)
         if item is None:

@@ -52,6 +52,11 @@ def add_options(parser: pytest.Parser) -> None:
     add("--cg-bench-model", metavar="NAME", help="Weights of the score; 'ir' is plain instructions. [l1+5ll+30ram]")
     add("--cg-bench-valgrind", metavar="PATH", help="The Valgrind to use. [the one on PATH]")
     add(
+        "--cg-bench-layouts",
+        metavar="N",
+        help="Measure each benchmark in N memory layouts, in a process for each; comparisons go by their median. [1]",
+    )
+    add(
         "--cg-bench-warmup",
         metavar="N",
         type=int,
@@ -73,6 +78,7 @@ class Settings:
     geometry: Geometry
     valgrind: str | None
     warm_up: int
+    layouts: int
     timeout_ms: int | None
     require_sealed: bool
     python_profile: bool
@@ -115,6 +121,7 @@ def settings(config: pytest.Config) -> Settings:
         geometry=Geometry(**caches),
         valgrind=chosen("cg_bench_valgrind") or defaults.get("valgrind"),
         warm_up=chosen("cg_bench_warmup"),
+        layouts=_layouts(chosen("cg_bench_layouts") or defaults.get("layouts") or 1),
         timeout_ms=_milliseconds(chosen("cg_bench_timeout") or defaults.get("timeout")),
         require_sealed=_truth("CG_BENCH_REQUIRE_SEALED"),
         python_profile=chosen("cg_bench_python_profile"),
@@ -124,7 +131,7 @@ def settings(config: pytest.Config) -> Settings:
 
 _CACHES = (("I1", "i1"), ("D1", "d1"), ("LL", "ll"))
 # Options of `cg-bench run` and `diff` that mean the same here, by their names in the configuration; of some, several.
-_VARIABLES = ("i1", "d1", "ll", "model", "valgrind", "threshold_cache", "metric")
+_VARIABLES = ("i1", "d1", "ll", "model", "valgrind", "layouts", "threshold_cache", "metric")
 _LISTS = ("threshold", "threshold_ir", "max_drop", "limit")
 # As click reads them.
 _TRUE, _FALSE = {"1", "true", "t", "yes", "y", "on"}, {"", "0", "false", "f", "no", "n", "off"}
@@ -185,6 +192,16 @@ def _jobs(text: str | None) -> int:
     if not (text.isascii() and text.isdigit()):
         raise UsageError(f"--cg-bench-jobs {text!r} is not a number", hint="write a number, or 'auto' for one per CPU")
     return min(int(text), cpus)
+
+
+def _layouts(text: object) -> int:
+    from cachegrind_bench.errors import UsageError
+    from cachegrind_bench.hermetic.layouts import COUNT
+
+    word = str(text)
+    if not (word.isascii() and word.isdigit() and 1 <= int(word) <= COUNT):
+        raise UsageError(f"--cg-bench-layouts {word!r} is not a number from 1 to {COUNT}")
+    return int(word)
 
 
 def listed(value: Any) -> tuple[str, ...]:

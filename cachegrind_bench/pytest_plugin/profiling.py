@@ -115,7 +115,7 @@ def _look(  # noqa: PLR0917 - what `run` has, and how to collect
     """Execute these benchmarks once more, and read one call of each."""
     limit = TimeLimit(settings.timeout_ms)
     with scratch(SCRATCH_BASE, first=FIRST_SLOT) as directory, ExitStack() as stack:
-        lanes = lanes_of(session, items, settings, directory.path, limit)
+        lanes = lanes_of(session, items, replace(settings, layouts=1), directory.path, limit)
         for lane in lanes:
             lane.order(settings.warm_up, PROFILED, place.places)
         stack.enter_context(limit)

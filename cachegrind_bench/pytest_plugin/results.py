@@ -52,11 +52,10 @@ def read_costs(
     """Return what each benchmark cost that was measured, by the ids of their nodes, from the out files in this folder."""
     found: dict[str, Cost | MeasurementError] = {}
     for nodeid, report in reports.items():
-        meter = report.get("meter")
-        if not meter:
+        if not report.get("meter"):
             continue
         try:
-            found[nodeid] = cost_of(out, meter, model)
+            found[nodeid] = cost_of(out, report, model)
         except MeasurementError as error:
             found[nodeid] = error
     return found
@@ -68,7 +67,7 @@ class Ended:
 
     item: pytest.Item
     report: Mapping[str, Any]
-    served: Served[Mapping[str, Cost | MeasurementError]] | None
+    served: Served[Sequence[Mapping[str, Cost | MeasurementError]]] | None
     failure: str | None
 
     @property
@@ -124,9 +123,10 @@ def _benchmark(ended: Ended, settings: Settings, laboratory: Laboratory, identit
         "tags": tuple(sorted({mark.name for mark in item.iter_markers()} - _NO_TAGS)),
         "tool": Tool.CALLGRIND.value,
     }
-    cost = served.found.get(item.nodeid) if served is not None else None
-    trouble = ended.trouble or (str(cost) if isinstance(cost, MeasurementError) else None)
-    if trouble is not None or served is None or not isinstance(cost, Cost):
+    by_layout = [found.get(item.nodeid) for found in served.found] if served is not None else [None]
+    costs = {layout: cost for layout, cost in enumerate(by_layout) if isinstance(cost, Cost)}
+    trouble = ended.trouble or (str(by_layout[0]) if isinstance(by_layout[0], MeasurementError) else None)
+    if trouble is not None or served is None or 0 not in costs:
         key = comparability_key(env.fields)
         text = trouble or "it measured nothing"
         return Benchmark(key=key, key_fields={}, status=Status.FAILED, error=storable(text), **common)
@@ -145,19 +145,23 @@ def _benchmark(ended: Ended, settings: Settings, laboratory: Laboratory, identit
         "measured": MEASURED if settings.warm_up == WARM_UP else f"{MEASURED} warmup={settings.warm_up}",
         **_interpreting(item, settings),
     }
-    counts, settled = cost.profile.counts(), ended.report["meter"]["settled"]
+    model = settings.model
+    ordered = sorted(costs.values(), key=lambda cost: model.score(cost.profile.counts()))
+    cost = ordered[(len(ordered) - 1) // 2]
+    counts = cost.profile.counts()
+    runs = [Run(layout=layout, counts=call) for layout, found in costs.items() for call in found.runs]
     return Benchmark(
         key=comparability_key({**env.fields, **key_fields}),
         key_fields=key_fields,
         exit_status=0,
-        warnings=_warnings(ended.report["meter"], cost),
+        warnings=_warnings(cost, len(by_layout) - len(costs)),
         counts=counts,
-        score=Score(model=settings.model.name, value=settings.model.score(counts)),
-        runs=tuple(Run(layout=0, counts=call) for call in ([counts] if settled else cost.calls)),
+        score=Score(model=model.name, value=model.score(counts)),
+        runs=tuple(runs),
         processes=(ProcessCost(executable=served.executable, counts=counts),),
         processes_exact=not cost.starts_processes,
         objects=identity.objects,
-        wall_ms=ended.report["wall_ms"],
+        wall_ms=sum(cost.wall_ms for cost in costs.values()),
         seal=seal,
         profile=cost.profile,
         **common,
@@ -208,10 +212,14 @@ _LONGEST_VALUE = 200
 _WORTH_TELLING = Fraction(1, 1000)
 
 
-def _warnings(meter: Mapping[str, Any], cost: Cost) -> tuple[str, ...]:
+def _warnings(cost: Cost, unmeasured: int) -> tuple[str, ...]:
     found: list[str] = []
+    if unmeasured:
+        found.append(
+            f"{unmeasured} of its memory layouts could not be measured: the test failed there, or its process ended"
+        )
     least, most = (choose(call.Ir for call in cost.calls) for choose in (min, max))
-    if not meter["settled"] and most - least > most * _WORTH_TELLING:
+    if not cost.settled and most - least > most * _WORTH_TELLING:
         found.append(
             f"did not settle: its last {len(cost.calls)} calls took {least:,} to {most:,} instructions, and the middle one "
             "counts, as in each run; code that keeps something from call to call does so, and a setup of benchmark.pedantic "

@@ -90,7 +90,9 @@ def run(session: pytest.Session, settings: Settings, laboratory: Laboratory) -> 
             place,
             [lane.exchange for lane in lanes],
             echo=echo,
-            read=lambda number, out, _trampolines: read_costs(lanes[number].all_reports(), out, settings.model),
+            read=lambda number, out, _trampolines: [
+                read_costs(lanes[number].all_reports(layout), out, settings.model) for layout in range(settings.layouts)
+            ],
             watch=limit.watching,
         )
         with at_work:
@@ -110,7 +112,7 @@ def lanes_of(
     count = max(1, min(settings.jobs, len(items)))
     edges = [len(items) * number // count for number in range(count + 1)]
     return [
-        Lane(session, Exchange(str(folder / f"{number:03}")), items[start:end], limit)
+        Lane(session, Exchange(str(folder / f"{number:03}")), items[start:end], limit, settings.layouts)
         for number, (start, end) in enumerate(pairwise(edges))
     ]
 
@@ -132,7 +134,12 @@ class Lane:
     """The items of one measured process, by files, and what became of them so far."""
 
     def __init__(
-        self, session: pytest.Session, exchange: Exchange, items: Sequence[pytest.Item], limit: TimeLimit
+        self,
+        session: pytest.Session,
+        exchange: Exchange,
+        items: Sequence[pytest.Item],
+        limit: TimeLimit,
+        layouts: int = 1,
     ) -> None:
         self._session, self.exchange, self.items, self._limit = session, exchange, items, limit
         self.held_back: Sequence[str] = ()
@@ -140,11 +147,16 @@ class Lane:
         for item in items:
             files.setdefault(item.path, []).append(item)
         self._files = files
-        self._items = {
-            (number, index): item
-            for number, own in enumerate(files.values(), FIRST)
-            for index, item in enumerate(own, FIRST)
-        }
+        # The first layout's numbers do not depend on whether there are more.
+        self._by_layout = [
+            {
+                (number, index): item
+                for number, own in enumerate(files.values(), FIRST)
+                for index, item in enumerate(own, FIRST + layout * len(own))
+            }
+            for layout in range(layouts)
+        ]
+        self._items = self._by_layout[0]
         self._waiting = dict(self._items)
         self._places = NOWHERE
         self.reports: dict[str, Any] = {}
@@ -158,8 +170,9 @@ class Lane:
         put_order(exchange.root, translated(root_orders(config, warm_up, batches), places.seen))
         for number, path in enumerate(self._files, FIRST):
             put_order(exchange.file(number), translated(file_orders(config, str(path)), places.seen))
-        for (number, index), item in self._waiting.items():
-            put_order(exchange.benchmark(number, index), item.nodeid)
+        for layout, items in enumerate(self._by_layout):
+            for (number, index), item in items.items():
+                put_order(exchange.benchmark(number, index), (item.nodeid, layout))
 
     def passed(self) -> set[str]:
         """Return the benchmarks that did not fail so far."""
@@ -222,11 +235,11 @@ class Lane:
             text = text or f"the measured process ended early; it said:\n{said.decode('utf-8', 'backslashreplace')}"
         return {"reports": [], "died": None, "trouble": text}
 
-    def all_reports(self) -> dict[str, Any]:
-        """Return all reports that there are, whether or not they were told of yet; any thread may ask."""
+    def all_reports(self, layout: int = 0) -> dict[str, Any]:
+        """Return all reports of a layout that there are, whether or not they were told of yet; any thread may ask."""
         found = {
             item.nodeid: self._take(self.exchange.report(number, index))
-            for (number, index), item in self._items.items()
+            for (number, index), item in self._by_layout[layout].items()
         }
         return {nodeid: report for nodeid, report in found.items() if report is not None}
 

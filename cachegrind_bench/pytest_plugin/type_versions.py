@@ -33,6 +33,7 @@ _HEAP_TYPE = 1 << 9  # Py_TPFLAGS_HEAPTYPE
 # Calls are observed from versions so far apart: of two look-ups that share an entry, only the last one is seen in it. Every
 # bit differs from one call to the next, or two types with neighbouring versions would share entries in each of them.
 _STARTS = (0, 0b010101010101, 0b101010101010)
+_LAYOUT_STRIDE = 1619  # odd, and far from all parts of the cache's size
 _MOST_BYTES = 1 << 20
 _MOST_STATE_BYTES = 4 << 20  # of the interpreter's state, in which the cache is
 
@@ -42,8 +43,11 @@ _look_up: Any = ctypes.pythonapi._PyType_Lookup  # noqa: SLF001
 _look_up.argtypes, _look_up.restype = [ctypes.py_object, ctypes.py_object], ctypes.c_void_p
 
 
-def spread_look_ups(call: Callable[[], object]) -> None:
-    """Find out which look-ups this call makes, in another process, and give their types versions that keep them apart."""
+def spread_look_ups(call: Callable[[], object], layout: int = 0) -> None:
+    """Find out which look-ups this call makes, in another process, and give their types versions that keep them apart.
+
+    These are others in each memory layout: what collides all the same, as look-ups of one type, then does so elsewhere.
+    """
     if sys.implementation.name != "cpython" or not getattr(sys, "_is_gil_enabled", lambda: True)():
         return
     with mmap.mmap(-1, _MOST_BYTES) as shared:
@@ -55,7 +59,8 @@ def spread_look_ups(call: Callable[[], object]) -> None:
             finally:
                 Real.leave(0)
         Real.waitpid(pid, 0)
-        _assign(dict(_read(shared)))
+        _burn(layout * _LAYOUT_STRIDE % _ENTRIES)
+        _assign(dict(_read(shared)), layout * _LAYOUT_STRIDE % _ENTRIES)
 
 
 def _silence() -> None:
@@ -88,8 +93,11 @@ def _observed(call: Callable[[], object]) -> dict[int, set[int]]:
     return found
 
 
-def _assign(wanted: dict[int, set[int]]) -> None:
-    """Give these types versions that keep their look-ups apart; bases first, as a type gets its version after them."""
+def _assign(wanted: dict[int, set[int]], end: int = 0) -> None:
+    """Give these types versions that keep their look-ups apart; bases first, as a type gets its version after them.
+
+    The next version is `end` afterwards: a benchmark may make types in each call.
+    """
     _modified(object)
     types: list[type[Any]] = [ctypes.cast(address, ctypes.py_object).value for address in wanted]
     types.sort(
@@ -106,7 +114,7 @@ def _assign(wanted: dict[int, set[int]]) -> None:
             _modified(kind)
             entries = {_entry(_new_version(kind), name) for name in names}
         taken |= entries
-    _burn_to(0)  # a benchmark may make types in each call
+    _burn_to(end)
 
 
 def _entry(version: int, name: int) -> int:
