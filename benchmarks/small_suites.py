@@ -94,7 +94,7 @@ CALLGRIND = (
     "setarch", "-R", "valgrind", "--tool=callgrind", "-q", "--instr-atstart=no", "--cache-sim=yes", "--combine-dumps=yes",
     "--callgrind-out-file={out}",
 )  # fmt: skip
-OURS = ("-p", "no:codspeed", "--cg-bench", "--cg-bench-output={out}")
+OURS = ("-p", "no:codspeed", "--cg-bench", "--cg-bench-jobs=1", "--cg-bench-output={out}")
 TOOLS = (
     Tool(
         "pytest-codspeed, simulation",
@@ -102,8 +102,8 @@ TOOLS = (
         ("-p", "no:cg_bench", "--codspeed"),
         {"CODSPEED_ENV": "local", "CODSPEED_RUNNER_MODE": "simulation", "PYTHONHASHSEED": "0"},
     ),
-    Tool("pytest --cg-bench", (), OURS, {}),
-    Tool("pytest --cg-bench --cg-bench-jobs=auto", (), (*OURS, "--cg-bench-jobs=auto"), {}),
+    Tool("pytest --cg-bench --cg-bench-jobs=1", (), OURS, {}),
+    Tool("pytest --cg-bench", (), (*OURS, "--cg-bench-jobs=auto"), {}),
 )
 
 

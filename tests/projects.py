@@ -25,7 +25,7 @@ class Project:
         (self.folder / name).write_text(text)
 
     def run(self, *options: str) -> subprocess.CompletedProcess[str]:
-        argv = [sys.executable, "-m", "pytest", "-p", "no:cacheprovider", "--cg-bench", *options]
+        argv = [sys.executable, "-m", "pytest", "-p", "no:cacheprovider", "--cg-bench", "--cg-bench-jobs=1", *options]
         return subprocess.run(argv, cwd=self.folder, capture_output=True, text=True, check=False)
 
     def measure(self, *options: str, status: int = 0) -> dict[str, Any]:

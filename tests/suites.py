@@ -78,6 +78,6 @@ class Suites:
         """Measure these, and return the benchmarks of the result by their ids; beside them is the Valgrind's version."""
         output = self.folder.parent / "result.json"
         output.unlink(missing_ok=True)
-        done = self.pytest("--cg-bench", f"--cg-bench-output={output}", *options, names=names)
+        done = self.pytest("--cg-bench", "--cg-bench-jobs=1", f"--cg-bench-output={output}", *options, names=names)
         assert done.returncode == 0, done.stdout + done.stderr
         return {item["id"]: item for item in json.loads(output.read_bytes())["benchmarks"]}

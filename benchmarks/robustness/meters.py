@@ -62,6 +62,7 @@ class CgBench:
             "-q",
             bench,
             "--cg-bench",
+            "--cg-bench-jobs=1",
             f"--cg-bench-output={output}",
         ]
         run(command, cwd=folder, environ=environ)

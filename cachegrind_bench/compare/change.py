@@ -26,14 +26,21 @@ class Shift:
     `relative` is (candidate - base) / base. `signed` divides by the smaller of the two instead, so that it only changes
     its sign when base and candidate change places: an improvement is what would be a regression the other way round.
     Both are the median over the layouts, pair by pair. `noise` is the largest (max - min) / min of a few runs of one layout,
-    `spread` that of many, such as the calls of a benchmark that does not settle.
+    `spread` that of many, such as the calls of a benchmark that does not settle. `sway` is how far, from one layout to
+    another, `relative` differs.
     """
 
     relative: Fraction
     signed: Fraction
     noise: Fraction
     spread: Fraction
+    sway: Fraction
     mixed: bool  # up in one layout, down in another
+
+    @property
+    def margin(self) -> Fraction:
+        """Half of what layouts, repeated runs or calls differ by, whichever is most: `relative` is known up to that."""
+        return max(self.sway, self.noise, self.spread) / 2
 
     def floor(self, threshold: Fraction) -> Fraction:
         """Return what the number must move by to count: the threshold, but never less than three times the noise or the spread."""
@@ -76,11 +83,13 @@ def change(base: Benchmark, candidate: Benchmark, model: CostModel) -> Change | 
     def shift(weigh: Callable[[Counts], int]) -> Shift:
         pairs = [(_middle(before[layout], weigh), _middle(after[layout], weigh)) for layout in common]
         signs = {(new > old) - (new < old) for old, new in pairs}
+        shares = [Fraction(new - old, max(old, 1)) for old, new in pairs]
         return Shift(
-            relative=_median([Fraction(new - old, max(old, 1)) for old, new in pairs]),
+            relative=_median(shares),
             signed=_median([Fraction(new - old, max(min(old, new), 1)) for old, new in pairs]),
             noise=widest(weigh, many=False),
             spread=widest(weigh, many=True),
+            sway=max(shares) - min(shares),
             mixed=signs >= {1, -1},
         )
 

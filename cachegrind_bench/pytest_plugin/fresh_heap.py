@@ -49,8 +49,8 @@ def move_heaps(layout: int) -> None:
     if not layout:
         return
     sizes = range(_LARGEST_BLOCK, 0, -_STEP)
-    # In its first half: a call that comes to the end of a pool takes another one, and gives it back, each time.
-    _kept.append([_blocks(size, layout * _STRIDE % (_POOL // size // 2)) for size in sizes])
+    # Near its beginning: a call that comes to the end of a pool takes another one, and gives it back, each time.
+    _kept.append([_blocks(size, layout * _STRIDE % (_POOL // size // 8)) for size in sizes])
     malloc = ctypes.PyDLL(None).malloc
     malloc.argtypes, malloc.restype = [ctypes.c_size_t], ctypes.c_size_t
     malloc(_LARGEST_CACHED + layout * _STRIDE * _LINE % _PAGE)

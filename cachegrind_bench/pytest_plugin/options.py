@@ -31,7 +31,12 @@ def add_options(parser: pytest.Parser) -> None:
     )
     add("--cg-bench-output", metavar="FILE", help="Write the result file here.")
     add("--cg-bench-compare", metavar="FILE", help="Compare with this result; a regression ends in exit status 1.")
-    add("--cg-bench-jobs", metavar="N", default=None, help="Benchmarks measured at a time; 0 or auto: one per CPU. [1]")
+    add(
+        "--cg-bench-jobs",
+        metavar="N",
+        default="auto",
+        help="Benchmarks measured at a time; 0 or auto: one per CPU. [auto]",
+    )
     add(
         "--cg-bench-env",
         metavar="NAME[=VALUE]",
@@ -181,12 +186,10 @@ def _milliseconds(text: str | None) -> int | None:
     return None if text is None else milliseconds(str(text))
 
 
-def _jobs(text: str | None) -> int:
+def _jobs(text: str) -> int:
     from cachegrind_bench.errors import UsageError
 
     cpus = len(os.sched_getaffinity(0))
-    if text is None:
-        return 1
     if text in {"0", "auto"}:
         return cpus
     if not (text.isascii() and text.isdigit()):

@@ -67,15 +67,15 @@ def change(share: Fraction) -> str:
     return f"{'+' if share > 0 else ''}{percent(share)}"
 
 
-def percent(share: Fraction) -> str:
-    """Return a share in percent with three significant digits, as 0.5 %, 12.3 % or 1,234 %."""
+def percent(share: Fraction, digits: int = 3) -> str:
+    """Return a share in percent with so many significant digits, as 0.5 %, 12.3 % or 1,234 %."""
     value = 100 * float(share)
     if abs(value) >= 999.5:
         return f"{value:,.0f} %"
-    digits = f"{value:.3g}"
-    if "e" in digits:
-        digits = f"{value:.{1 - int(digits.partition('e')[2])}f}"
-    return f"{digits} %"
+    text = f"{value:.{digits}g}"
+    if "e" in text:
+        text = f"{value:.{max(1 - int(text.partition('e')[2]), 0)}f}"
+    return f"{text} %"
 
 
 def exact_percent(share: Fraction) -> str:

@@ -48,6 +48,7 @@ class Project:
     folder: Path
     stub: Stub
     wheels: Path
+    action: Path
     run_id: int = 100
     lock: Lock = field(default_factory=Lock)
     taken: set[str] = field(default_factory=set)
@@ -156,7 +157,7 @@ class Project:
             artifacts=artifacts,
             api_url=self.stub.url,
             token=TOKEN,
-            actions={"cachegrind-bench/cachegrind-bench": ROOT},
+            actions={"cachegrind-bench/cachegrind-bench": self.action},
             environ={"PIP_NO_INDEX": "1", "PIP_FIND_LINKS": str(self.wheels), **RUST},
             run_id=run_id,
             **more,

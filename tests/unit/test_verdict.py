@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from dataclasses import replace
 from fractions import Fraction
+from typing import TYPE_CHECKING
 
 import pytest
 
@@ -11,6 +12,9 @@ from cachegrind_bench.compare.gates import Limit, Metric
 from cachegrind_bench.compare.verdict import Cause, State
 from tests.unit.comparing import counts, difference, measured
 from tests.unit.samples import failed_benchmark
+
+if TYPE_CHECKING:
+    from cachegrind_bench.model.metrics import Counts
 
 
 def state(base: int, candidate: int, **changes: object) -> State:
@@ -123,6 +127,22 @@ def test_the_median_of_the_pairwise_deltas_decides() -> None:
     assert found.state is State.REGRESSION
     assert found.change is not None
     assert found.change.score.relative == Fraction(11_000, 1_005_800)
+
+
+def test_the_margin_is_half_of_what_layouts_runs_or_calls_differ_by() -> None:
+    def margin(base: list[tuple[int, Counts]], candidate: list[tuple[int, Counts]]) -> Fraction:
+        moved = difference(measured(runs=base), measured(runs=candidate)).change
+        assert moved is not None
+        return moved.ir.margin
+
+    still = [(0, counts()), (1, counts(1_100_000))]
+    assert margin(still, still) == 0
+    assert margin(still, [(0, counts(1_004_000)), (1, counts(1_100_000))]) == Fraction(2, 1000)
+    repeated = [(0, counts()), (0, counts(1_006_000))]
+    assert margin(repeated, [(0, counts())]) == Fraction(3, 1000)
+    assert margin([(0, counts(1_000_000 + 1_000 * number)) for number in range(9)], [(0, counts())]) == Fraction(
+        4, 1000
+    )
 
 
 def test_mixed_signs_mean_a_shift() -> None:

@@ -44,7 +44,17 @@ def measure(
     """Measure what is in this folder; `flags` are Python's, and `before` is a program in front."""
     output = folder.parent / "result.json"
     output.unlink(missing_ok=True)
-    argv = [*before, str(python), *flags, "-m", "pytest", "--cg-bench", f"--cg-bench-output={output}", *options]
+    argv = [
+        *before,
+        str(python),
+        *flags,
+        "-m",
+        "pytest",
+        "--cg-bench",
+        "--cg-bench-jobs=1",
+        f"--cg-bench-output={output}",
+        *options,
+    ]
     variables = {**os.environ, "PYTHONDONTWRITEBYTECODE": "", **(env or {})}
     done = subprocess.run(argv, cwd=folder, env=variables, capture_output=True, check=False)
     said = (done.stdout + done.stderr).decode(errors="backslashreplace")

@@ -93,6 +93,7 @@ def test_a_file_that_comes_where_python_imports_nothing_from_moves_no_instructio
             "-p",
             "no:cacheprovider",
             "--cg-bench",
+            "--cg-bench-jobs=1",
             f"--cg-bench-output={output}",
             "-k",
             "dumps or random",

@@ -66,7 +66,18 @@ class Project:
         (self.folder / "test_it.py").write_text(_TESTS)
 
     def run(self, *options: str) -> subprocess.CompletedProcess[str]:
-        argv = [str(self.python), "-W", "ignore", "-m", "pytest", "-p", "no:cacheprovider", "--cg-bench", *options]
+        argv = [
+            str(self.python),
+            "-W",
+            "ignore",
+            "-m",
+            "pytest",
+            "-p",
+            "no:cacheprovider",
+            "--cg-bench",
+            "--cg-bench-jobs=1",
+            *options,
+        ]
         kept = {name: os.environ[name] for name in ("PATH", "HOME") if name in os.environ}
         return subprocess.run(argv, cwd=self.folder, env=kept, capture_output=True, text=True, check=False)
 

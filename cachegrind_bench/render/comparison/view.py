@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections import Counter
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING
 
 from cachegrind_bench.compare.details import weight
@@ -13,7 +13,7 @@ from cachegrind_bench.render.comparison import pythons, words
 from cachegrind_bench.render.comparison.explained import Explanation, explanation
 from cachegrind_bench.render.demangling import demangle
 from cachegrind_bench.render.names import plain
-from cachegrind_bench.render.numbers import change, grouped, signed
+from cachegrind_bench.render.numbers import change, grouped, percent, signed
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Mapping, Sequence
@@ -27,7 +27,9 @@ _CIRCUMSTANCES = frozenset({"container", "cpu_model", "kernel", "os", "virtualiz
 _LONELY = (State.MISSING, State.NEW)
 _VARIABLE = "env."  # one that was passed on to the program
 
-COLUMNS = ("", "benchmark", "base", "candidate", "Δ {metric}", "Δ {other}", "Δ LL hits", "Δ RAM hits", "where")
+COLUMNS = ("", "benchmark", "base", "candidate", "Δ {metric}", "±", "Δ {other}", "Δ LL hits", "Δ RAM hits", "where")
+# Among the cells of a row, that of half of what layouts, repeated runs or calls differ by; shown where any do.
+_MARGIN = COLUMNS.index("±") - 2
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -74,13 +76,18 @@ def view(
     by_id = {item.id: item for item in comparison.differences}
     sides = (("base", names[0], comparison.base), ("candidate", names[1], comparison.candidate))
     demangle(_names(details))
+    columns = _columns(comparison)
+    table = tuple(_row(item, comparison, details.get(item.id)) for item in shown)
+    if not any(row.cells[_MARGIN] for row in table):
+        columns = tuple(name for name in columns if name != "±")
+        table = tuple(replace(row, cells=(*row.cells[:_MARGIN], *row.cells[_MARGIN + 1 :])) for row in table)
     return View(
         headline=plain(words.headline(comparison, details)),
         verdict=comparison.verdict,
         origin=(*((label, plain(_origin(name, result))) for label, name, result in sides), *_differing(comparison)),
         notices=tuple(map(plain, notices(comparison, details))),
-        columns=_columns(comparison),
-        rows=tuple(_row(item, comparison, details.get(item.id)) for item in shown),
+        columns=columns,
+        rows=table,
         left_out=words.numbered(Counter(item.state for item in comparison.differences[len(shown) :])),
         explanations=tuple(
             explanation(by_id[name], comparison, details[name]) for name in explained if name in details
@@ -162,14 +169,16 @@ def _row(item: Difference, comparison: Comparison, details: Details | None) -> R
         sides = (item.base, item.candidate)
         numbers = [
             "" if side is None or side.counts is None else grouped(weight(comparison)(side.counts)) for side in sides
-        ] + [""] * 5
+        ] + [""] * (len(COLUMNS) - 4)
     else:
         by_ir = comparison.gates.metric is Metric.IR
         shifts = (moved.ir, moved.score) if by_ir else (moved.score, moved.ir)
         numbers = [
             grouped(weight(comparison)(moved.base)),
             grouped(weight(comparison)(moved.candidate)),
-            *(change(shift.relative) for shift in shifts),
+            change(shifts[0].relative),
+            percent(shifts[0].margin, 2) if shifts[0].margin else "",
+            change(shifts[1].relative),
             signed(moved.counts.ll_hits),
             signed(moved.counts.ram_hits),
             pythons.culprit(blamed),

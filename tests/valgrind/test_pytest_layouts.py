@@ -1,0 +1,53 @@
+"""Memory layouts of benchmarks in pytest, measured for real."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+import pytest
+
+from tests.projects import Project
+
+if TYPE_CHECKING:
+    from pathlib import Path
+
+SUITE = """
+import json, pytest
+@pytest.fixture
+def data(): return {str(i): [i / 3] * 20 for i in range(60)}
+def test_dumps(benchmark, data): benchmark(json.dumps, data)
+@pytest.mark.benchmark
+def test_whole(data): assert json.loads(json.dumps(data)) == data
+def test_fails(benchmark): benchmark(lambda: 1 / 0)
+"""
+
+
+def test_each_layout_repeats_exactly_and_the_first_is_the_one_without_the_option(tmp_path: Path) -> None:
+    project = Project(tmp_path)
+    project.write(SUITE)
+    plain = project.measure(status=1)
+    moved = project.measure("--cg-bench-layouts=3", status=1)
+    project.write("[tool.cg-bench]\nlayouts = 3\n", "pyproject.toml")
+    assert {name: item["runs"] for name, item in project.measure("--cg-bench-jobs=2", status=1).items()} == {
+        name: item["runs"] for name, item in moved.items()
+    }
+    assert moved["test_fails"]["runs"] == []
+    for name in ("test_dumps", "test_whole"):
+        runs = moved[name]["runs"]
+        assert [run for run in runs if run["layout"] == 0] == plain[name]["runs"]
+        assert {run["layout"] for run in runs} == {0, 1, 2}
+        assert moved[name]["counts"] in [run["counts"] for run in runs]
+        assert moved[name]["warnings"] == []
+        instructions = {run["counts"]["Ir"] for run in runs}
+        assert len(instructions) > 1  # the layouts do move something
+        assert max(instructions) < 1.05 * min(instructions)
+        assert moved[name]["wall_ms"] > plain[name]["wall_ms"]
+
+
+@pytest.mark.parametrize("number", ["0", "65", "many"])
+def test_a_number_of_layouts_that_cannot_be_is_refused(tmp_path: Path, number: str) -> None:
+    project = Project(tmp_path)
+    project.write(SUITE)
+    done = project.run(f"--cg-bench-layouts={number}")
+    assert done.returncode == 4
+    assert f"--cg-bench-layouts '{number}' is not a number from 1 to 64" in done.stdout + done.stderr
