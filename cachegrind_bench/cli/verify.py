@@ -25,8 +25,10 @@ AXES = (
     "layout",
     "libraries",
     "cwd",
+    "place",
     "load",
     "cpu",
+    "scheduling",
     "aslr",
     "random",
     "hash-seed",
@@ -38,8 +40,8 @@ _EPILOG = """\b
 Marks:
   ✓  all nine counts and every function's row stayed identical
   ✗  counts moved, and would between two runs of 'cg-bench run': functions and advice below
-  ~  counts depend on it, but every run has the same: the memory layout, installed libraries, addresses, random bytes,
-     hash seeds and kind of stdout are pinned by the seal; another path of the working directory may move counts by up
+  ~  counts depend on it, but every run has the same: the memory layout, installed libraries, place, scheduling,
+     addresses, random bytes, hash seeds and kind of stdout are pinned by the seal; another path of the working directory may move counts by up
      to 0.01 %, those of a short program by up to 0.1 % and 10,000 instructions
   –  skipped, or not to be told apart from the noise of plain repeats
 
@@ -47,7 +49,7 @@ Marks:
 Exit code: 0 if nothing is marked ✗, 1 if anything is, 4 if the command could not be measured.
 
 \b
-The command is executed up to 22 times under Valgrind and once without. Where plain repeats differ, the clock is pinned
+The command is executed up to 24 times under Valgrind and once without. Where plain repeats differ, the clock is pinned
 to see whether it is the cause; if so, the other axes are tried with the clock pinned.
 
 \b
@@ -69,9 +71,9 @@ def command(**options: Any) -> int:
     """Hunt noise: measure a command again and again, changing one thing at a time.
 
     Changed are: nothing (plain repeats), the size of the caller's environment, the memory layout, the number of
-    installed libraries, the depth of the working directory, CPU load, the CPU, ASLR, random bytes, hash seeds, the
-    clock, and the kind of stdout. For each it says whether the counts stayed identical, and if not, which functions
-    moved and what to do. The program's output is shown only where it fails.
+    installed libraries, the depth of the working directory, its place, CPU load, the CPU, who runs next, ASLR, random
+    bytes, hash seeds, the clock, and the kind of stdout. For each it says whether the counts stayed identical, and if
+    not, which functions moved and what to do. The program's output is shown only where it fails.
     """
     from cachegrind_bench.measure.verify import verified
     from cachegrind_bench.render.progress import progress

@@ -104,6 +104,15 @@ AXES: tuple[Axis, ...] = (
         advice="always measure from the same path, or keep the current directory's name out of the work",
     ),
     Axis(
+        key="place",
+        title="place",
+        change="the project seen where it is, not at its constant path",
+        advice="every run sees it at a constant path; --keep-place lets the program see the real one",
+        pinned=True,
+        part="place",
+        common=True,
+    ),
+    Axis(
         key="load",
         title="CPU load",
         change="busy loops on all CPUs beside it",
@@ -115,6 +124,14 @@ AXES: tuple[Axis, ...] = (
         change="another CPU",
         advice="it asks for the CPU it runs on; keep that out of the work",
         part="cpu",
+    ),
+    Axis(
+        key="scheduling",
+        title="scheduling",
+        change="threads that take turns as the kernel likes",
+        advice="every run lets a thread run until it waits; less depends on it with one thread",
+        pinned=True,
+        part="scheduling",
     ),
     Axis(
         key="aslr",
@@ -194,6 +211,20 @@ def _cwd(plan: Plan, target: Target, stack: ExitStack) -> Trial | str:
     )
 
 
+def _place(plan: Plan, target: Target, stack: ExitStack) -> Trial | str:
+    del plan, stack
+    if target.keep_place:
+        return "it sees its project where it is, anyway"
+    return Trial(targets=(replace(target, keep_place="verify tries it"),))
+
+
+def _scheduling(plan: Plan, target: Target, stack: ExitStack) -> Trial | str:
+    del plan, stack
+    if not target.pin_scheduling:
+        return "it is one thread, or several processes, of which nobody chooses who runs next"
+    return Trial(targets=(replace(target, pin_scheduling=False),))
+
+
 def _load(plan: Plan, target: Target, stack: ExitStack) -> Trial:
     del plan
     stack.enter_context(busy_cpus())
@@ -241,8 +272,10 @@ _TRIALS: Mapping[str, Callable[[Plan, Target, ExitStack], Trial | str]] = {
     "layout": _layout,
     "libraries": _libraries,
     CWD: _cwd,
+    "place": _place,
     "load": _load,
     "cpu": _cpu,
+    "scheduling": _scheduling,
     "aslr": _aslr,
     RANDOM: _random,
     HASH_SEED: _hash_seed,

@@ -59,13 +59,9 @@ class Executions:
             self._progress.phase(f"warm-up{_of(number, self.plan.warmup)}, without Valgrind")
             outcome = self._warm_up()
             self.sealed(outcome)
-            self.target = replace(self.target, libraries=outcome.libraries)
+            self.target = warmed_up(self.target, outcome)
             if starts_processes(outcome):
                 self._tool = Tool.CALLGRIND
-            # Of one thread nobody chooses who runs next. And processes that wait for each other may do so actively: a pool of
-            # Python's once executed 200 million instructions more under SCHED_FIFO.
-            elif any(image.threads for image in outcome.images or ()):
-                self.target = replace(self.target, pin_scheduling=True)
 
     def _warm_up(self) -> Outcome:
         try:
@@ -151,6 +147,14 @@ def seal_of(plan: Plan, outcome: Outcome, env: Environment) -> dict[str, SealPar
 
 def _of(number: int, count: int) -> str:
     return f" {number + 1} of {count}" if count > 1 else ""
+
+
+def warmed_up(target: Target, outcome: Outcome) -> Target:
+    """Return a target with what its native execution has shown."""
+    # Of one thread nobody chooses who runs next. And processes that wait for each other may do so actively: a pool of
+    # Python's once executed 200 million instructions more under SCHED_FIFO.
+    threads = not starts_processes(outcome) and any(image.threads for image in outcome.images or ())
+    return replace(target, libraries=outcome.libraries, pin_scheduling=target.pin_scheduling or threads)
 
 
 def starts_processes(outcome: Outcome) -> bool:

@@ -17,7 +17,7 @@ from cachegrind_bench.measure.command import option_ignoring_seed
 from cachegrind_bench.measure.difference import Difference, difference
 from cachegrind_bench.measure.findings import Finding, Verdict, Verification
 from cachegrind_bench.measure.plan import target_of
-from cachegrind_bench.measure.run import starts_processes
+from cachegrind_bench.measure.run import starts_processes, warmed_up
 from cachegrind_bench.measure.session import session
 from cachegrind_bench.measure.surroundings import surrounded
 from cachegrind_bench.valgrind.options import Tool
@@ -94,7 +94,7 @@ class _Hunt:
     def warm_up(self) -> None:
         with surrounded(self.plan):
             outcome = self.runner.warm_up(self.target)
-        self.target = replace(self.target, libraries=outcome.libraries)
+        self.target = warmed_up(self.target, outcome)
         if starts_processes(outcome):
             self.tool = Tool.CALLGRIND
 

@@ -60,6 +60,7 @@ class Fake:
         unsealed: dict[str, str] | None = None,
         supervised: bool = True,
         forks: bool = False,
+        threads: bool = True,
         doubts: tuple[str, ...] = (),
         split_at_first: bool = False,
     ) -> None:
@@ -67,6 +68,7 @@ class Fake:
         self.unsealed = unsealed or {}
         self.supervised = supervised
         self.forks = forks
+        self.threads = threads
         self.doubts = doubts
         self.split_at_first = split_at_first
         self.tools: list[Tool] = []
@@ -75,6 +77,7 @@ class Fake:
     def _outcome(self) -> Outcome:
         image = Image(1, "/bin/x", ["/bin/x"], 0, forked=False)
         image.forks = int(self.forks)
+        image.threads = int(self.threads)
         return Outcome(
             exit_status=0,
             signal=None,
@@ -283,14 +286,26 @@ def test_what_the_seal_pins_is_no_failure(plan: Plan) -> None:
                 100 if target.seed else 0,
                 1000 * int(target.variables["PYTHONHASHSEED"]),
                 0 if target.output is Output.PIPE else 10_000,
+                100_000 if target.keep_place else 0,
+                0 if target.pin_scheduling else 1_000_000,
             )
         )
 
     found = hunt(plan, Fake(cost))
     depends = {key for key, verdict in verdicts(found).items() if verdict == "depends"}
-    assert depends == {"layout", "aslr", "random", "hash-seed", "stdout"}
+    assert depends == {"layout", "place", "scheduling", "aslr", "random", "hash-seed", "stdout"}
     assert found.held
     assert "which the seal keeps the same" in verification.conclusion(found)
+
+
+def test_axes_that_change_nothing_are_skipped(plan: Plan) -> None:
+    kept = dataclasses.replace(plan, keep_place=True)
+    for fake in (Fake(lambda _target: BASE, threads=False), Fake(lambda _target: BASE, forks=True)):
+        assert verdicts(hunt(kept, fake, "place", "scheduling")) == {
+            "repeat": "held",
+            "place": "skipped",
+            "scheduling": "skipped",
+        }
 
 
 @pytest.mark.parametrize(("option", "instead"), [("-I", "-s -P"), ("-E", "leave -E out")])
