@@ -18,15 +18,18 @@ from cachegrind_bench.startup.real import Real
 # CPython's Objects/obmalloc.c on 64-bit machines, 3.10 and later: blocks in pools of 16 KiB with a header.
 _POOL, _POOL_HEADER = 1 << 14, 48
 _STEP, _LARGEST_BLOCK = 16, 512
+_ONE_DIGIT = 1 << 20  # of an int's digits, which have 30 bits; small ones are always there
 _BYTES_HEADER: Final = sys.getsizeof(b"")
 # glibc's malloc/malloc.c: a chunk has 8 bytes more than was asked for, and is a multiple of 16 and at least 32 bytes long.
 _OVERHEAD, _SMALLEST, _PAGE, _LINE = 8, 32, 4096, 64
-_LARGEST_CACHED = 1040  # chunks of each size up to here are kept for their thread, up to seven of each
+_LARGEST_CACHED = 1040  # chunks up to here are kept for their thread, by their size
 _LARGEST: Final = 1 << 16  # below what glibc maps on its own
 _LEFT: Final = 1 << 16  # what the heap's end has left before the heap grows
 _MOST_ROUNDS = 1000
+_ALL = 1 << 20
 # Of the 64 pools of an arena: so many are left, to begin at the same place of one. Beginning takes one or two.
 _POOLS_LEFT = 60
+_POOLS_HELD = 4
 _FEW = 4
 _STATISTICS_BYTES = 1 << 16
 _STDERR = 2
@@ -41,7 +44,7 @@ def take_free_memory() -> None:
     """Take all memory that is free in both allocators; ends early where they are not the usual ones."""
     gc.collect()
     _take_blocks()
-    _take_chunks()
+    take_chunks(_ALL)
 
 
 def move_heaps(layout: int) -> None:
@@ -51,9 +54,11 @@ def move_heaps(layout: int) -> None:
     sizes = range(_LARGEST_BLOCK, 0, -_STEP)
     # Near its beginning: a call that comes to the end of a pool takes another one, and gives it back, each time.
     _kept.append([_blocks(size, layout * _STRIDE % (_POOL // size // 8)) for size in sizes])
-    malloc = ctypes.PyDLL(None).malloc
-    malloc.argtypes, malloc.restype = [ctypes.c_size_t], ctypes.c_size_t
-    malloc(_LARGEST_CACHED + layout * _STRIDE * _LINE % _PAGE)
+    ctypes.PyDLL(None).malloc(ctypes.c_size_t(_moved_bytes(layout)))
+
+
+def _moved_bytes(layout: int) -> int:
+    return _LARGEST_CACHED + layout * _STRIDE * _LINE % _PAGE
 
 
 def _take_blocks() -> None:
@@ -61,12 +66,19 @@ def _take_blocks() -> None:
     sizes = range(_LARGEST_BLOCK, 0, -_STEP)
     if not all(_take_blocks_of(size) for size in sizes):
         return
-    # One block of each size holds its next pool: else a call that needs one would take a pool and give it back each time.
-    _kept.append([_blocks(size, 1) for size in sizes])
+    for size in sizes:
+        _hold_pools(size)
     if (unused := _unused_pools()) < _POOLS_LEFT:
         _take_pools(unused + 1)
         unused = _unused_pools()
     _take_pools(unused - _POOLS_LEFT)
+
+
+def _hold_pools(size: int) -> None:
+    """Keep one block in each of the next pools: else a call would take pools and give them back, by where it begins in one."""
+    each = (_POOL - _POOL_HEADER) // size
+    blocks = _blocks(size, each * _POOLS_HELD)
+    _kept.append(blocks[::each])  # the others are freed, the last one first, and so are taken again in their order
 
 
 def _take_pools(count: int) -> None:
@@ -106,7 +118,7 @@ def _blocks(size: int, count: int) -> list[Any]:
     if size == _STEP:
         return [object() for _ in repeat(None, count)]
     if size == 2 * _STEP:
-        return list(map(float, repeat("1", count)))
+        return list(range(_ONE_DIGIT, _ONE_DIGIT + count))
     return list(map(bytes, repeat(size - _BYTES_HEADER, count)))
 
 
@@ -114,8 +126,11 @@ class _Mallinfo2(ctypes.Structure):
     _fields_ = (("others", ctypes.c_size_t * 9), ("keepcost", ctypes.c_size_t))
 
 
-def _take_chunks() -> None:
-    """Take the chunks that glibc has free, and end at the beginning of a page, with as much before the heap's end."""
+def take_chunks(most: int, layout: int = 0) -> None:
+    """Take so many of the chunks that glibc has free, and end at the beginning of a page, or elsewhere in another layout.
+
+    What comes after it has always as much room before the heap's end, and is in the caches, as memory that is used again is.
+    """
     libc = ctypes.PyDLL(None)
     if not hasattr(libc, "mallinfo2"):  # glibc 2.33 and later
         return
@@ -127,14 +142,11 @@ def _take_chunks() -> None:
     def end_bytes() -> int:
         return int(mallinfo2().keepcost)
 
-    size = _LARGEST
+    end, size = sbrk(0) - end_bytes(), _LARGEST
     while size >= _SMALLEST:
-        cached = size <= _LARGEST_CACHED
-        for _ in range(_MOST_ROUNDS):
-            end = sbrk(0) - end_bytes()
-            if all(place > end for place in list(map(malloc, repeat(size - _OVERHEAD, 16 if cached else 1)))):
-                break
-        size = size - 16 if cached else max(size // 2, _LARGEST_CACHED)
+        while malloc(size - _OVERHEAD) < end and most:
+            most -= 1
+        size = size - _STEP if size <= _LARGEST_CACHED else max(size // 2, _LARGEST_CACHED)
     while end_bytes() < _LEFT + 2 * _PAGE:
         malloc(_LARGEST - _OVERHEAD)
     spare = end_bytes() - _LEFT
@@ -142,3 +154,8 @@ def _take_chunks() -> None:
         malloc(_LARGEST // 2 - _OVERHEAD)
         spare = end_bytes() - _LEFT
     malloc(spare - _OVERHEAD)
+    if layout:
+        malloc(_moved_bytes(layout))
+    rest = ctypes.c_void_p(malloc(_LEFT // 2))
+    libc.memset(rest, 0, ctypes.c_size_t(_LEFT // 2))
+    libc.free(rest)

@@ -10,6 +10,7 @@ from __future__ import annotations
 
 import functools
 import gc
+import itertools
 import os
 import signal
 from typing import TYPE_CHECKING, Any, Self
@@ -17,7 +18,7 @@ from typing import TYPE_CHECKING, Any, Self
 from cachegrind_bench.pytest_plugin import written
 from cachegrind_bench.pytest_plugin.between import Between
 from cachegrind_bench.pytest_plugin.fixture import plainly
-from cachegrind_bench.pytest_plugin.fresh_heap import move_heaps, take_free_memory
+from cachegrind_bench.pytest_plugin.fresh_heap import move_heaps, take_chunks, take_free_memory
 from cachegrind_bench.pytest_plugin.type_versions import spread_look_ups
 from cachegrind_bench.region.requests import (
     DUMP_STATS_AT,
@@ -38,14 +39,19 @@ if TYPE_CHECKING:
 WARM_UP = 10
 # How a process ends that could not tell, and what is added to what another one tells: Valgrind itself may end in 1.
 _FAILED, _TOLD = 255, 2
-# Counted calls of each try; after the last one, counts that do not agree are taken all the same.
-BATCHES = (2, 6)
+# Simulated calls of each try; after the last one, counts that do not agree are taken all the same. The first call fills the
+# caches: only the path that it took through the code counts.
+BATCHES = (2, 3, 7)
 _AGREEING = 2
+# By no more than one part of so many: as comparisons take instructions that moved by less for standing still.
+_ALIKE = 2000
 # One call says which functions took part in it; it is the kind of call that was counted before.
-PROFILED = (1,)
-_FILLS = 1
-# So many calls on a fresh heap take and free other pieces of it than later ones; glibc caches seven of each size.
-_FIRST_ON_HEAP = 3
+PROFILED = (2,)
+# So many calls on a fresh heap take and free other pieces of it than later ones.
+_FIRST_ON_HEAP = 2
+# A call leaves free chunks of glibc's heap, and the next one would search them: textwrap.wrap took up to 3 % more or less from
+# call to call. So many are taken at most: each costs some 2,500 simulated instructions.
+_LEFT_BEHIND = 2000
 
 
 _Request = tuple[bytes]  # its words; requests are made with *, which CPython does not try to specialise again and again
@@ -229,9 +235,8 @@ class Meter:
                     for _ in range(_FIRST_ON_HEAP):
                         yield between.prepare, idle, idle
                     self._make(*self._start)
-                    for _ in range(_FILLS):  # they fill the caches, and have translated what was not yet
-                        yield between.prepare, idle, idle
                     for _ in range(count):
+                        take_chunks(_LEFT_BEHIND, self.layout)
                         yield between.prepare, begin, end
                     self._make(*self._stop)
                     settled = settling.answer()
@@ -240,8 +245,7 @@ class Meter:
                 for _ in range(self._warm_up):
                     yield between.watch, idle, idle
                 between.watch()
-            count = min(count, _AGREEING) if settled else count
-            self.record = {"pid": Real.getpid(), "calls": count, "settled": bool(settled)}
+            self.record = {"pid": Real.getpid(), "calls": 1 if settled else count - 1, "settled": bool(settled)}
         finally:
             gc.unfreeze()
             if enabled:
@@ -256,9 +260,11 @@ class Meter:
         return written.forget(self._out, int.from_bytes(self._own, "little"))
 
     def _settled(self) -> bool:
-        """Tell whether the last two calls took the same path through the code.
+        """Tell whether the last two calls took about the same path through the code.
 
-        Misses may still differ a little: where memory is freed in another order than it was taken, objects change places.
+        Misses may differ more: where memory is freed in another order than it was taken, objects change places.
         """
         prefix = written.of_process(int.from_bytes(self._own, "little"))
-        return len({tuple(map(written.path, pair)) for pair in written.calls(self._out, prefix, _AGREEING)}) == 1
+        calls = [map(written.path, pair) for pair in written.calls(self._out, prefix, _AGREEING)]
+        counts = zip(*map(itertools.chain.from_iterable, calls), strict=True)
+        return all((max(count) - min(count)) * _ALIKE <= min(count) for count in counts)
