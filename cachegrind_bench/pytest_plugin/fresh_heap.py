@@ -8,6 +8,7 @@ allocators begin on fresh memory, at the same place within a page. Takes about a
 from __future__ import annotations
 
 import ctypes
+import functools
 import gc
 import sys
 from itertools import pairwise, repeat
@@ -29,7 +30,7 @@ _MOST_ROUNDS = 1000
 _ALL = 1 << 20
 # Of the 64 pools of an arena: so many are left, to begin at the same place of one. Beginning takes one or two.
 _POOLS_LEFT = 60
-_POOLS_HELD = 4
+_SMALL, _POOLS_OF_SMALL, _POOLS_OF_OTHERS = 128, 8, 4  # so many are held; of small blocks, most objects are
 _FEW = 4
 _STATISTICS_BYTES = 1 << 16
 _STDERR = 2
@@ -54,7 +55,7 @@ def move_heaps(layout: int) -> None:
     sizes = range(_LARGEST_BLOCK, 0, -_STEP)
     # Near its beginning: a call that comes to the end of a pool takes another one, and gives it back, each time.
     _kept.append([_blocks(size, layout * _STRIDE % (_POOL // size // 8)) for size in sizes])
-    ctypes.PyDLL(None).malloc(ctypes.c_size_t(_moved_bytes(layout)))
+    _libc().malloc(_moved_bytes(layout))
 
 
 def _moved_bytes(layout: int) -> int:
@@ -77,7 +78,7 @@ def _take_blocks() -> None:
 def _hold_pools(size: int) -> None:
     """Keep one block in each of the next pools: else a call would take pools and give them back, by where it begins in one."""
     each = (_POOL - _POOL_HEADER) // size
-    blocks = _blocks(size, each * _POOLS_HELD)
+    blocks = _blocks(size, each * (_POOLS_OF_SMALL if size <= _SMALL else _POOLS_OF_OTHERS))
     _kept.append(blocks[::each])  # the others are freed, the last one first, and so are taken again in their order
 
 
@@ -126,18 +127,28 @@ class _Mallinfo2(ctypes.Structure):
     _fields_ = (("others", ctypes.c_size_t * 9), ("keepcost", ctypes.c_size_t))
 
 
+@functools.cache
+def _libc() -> Any:
+    """Return the C library, once: to load it makes a type."""
+    libc: Any = ctypes.PyDLL(None)
+    libc.malloc.argtypes, libc.malloc.restype = [ctypes.c_size_t], ctypes.c_size_t
+    libc.memset.argtypes = [ctypes.c_void_p, ctypes.c_int, ctypes.c_size_t]
+    libc.free.argtypes = [ctypes.c_void_p]
+    libc.sbrk.argtypes, libc.sbrk.restype = [ctypes.c_ssize_t], ctypes.c_size_t
+    if hasattr(libc, "mallinfo2"):
+        libc.mallinfo2.argtypes, libc.mallinfo2.restype = [], _Mallinfo2
+    return libc
+
+
 def take_chunks(most: int, layout: int = 0) -> None:
     """Take so many of the chunks that glibc has free, and end at the beginning of a page, or elsewhere in another layout.
 
     What comes after it has always as much room before the heap's end, and is in the caches, as memory that is used again is.
     """
-    libc = ctypes.PyDLL(None)
+    libc = _libc()
     if not hasattr(libc, "mallinfo2"):  # glibc 2.33 and later
         return
     malloc, sbrk, mallinfo2 = libc.malloc, libc.sbrk, libc.mallinfo2
-    malloc.argtypes, malloc.restype = [ctypes.c_size_t], ctypes.c_size_t
-    sbrk.argtypes, sbrk.restype = [ctypes.c_ssize_t], ctypes.c_size_t
-    mallinfo2.argtypes, mallinfo2.restype = [], _Mallinfo2
 
     def end_bytes() -> int:
         return int(mallinfo2().keepcost)
@@ -156,6 +167,6 @@ def take_chunks(most: int, layout: int = 0) -> None:
     malloc(spare - _OVERHEAD)
     if layout:
         malloc(_moved_bytes(layout))
-    rest = ctypes.c_void_p(malloc(_LEFT // 2))
-    libc.memset(rest, 0, ctypes.c_size_t(_LEFT // 2))
+    rest = malloc(_LEFT // 2)
+    libc.memset(rest, 0, _LEFT // 2)
     libc.free(rest)

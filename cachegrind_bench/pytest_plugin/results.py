@@ -43,7 +43,7 @@ if TYPE_CHECKING:
     from cachegrind_bench.pytest_plugin.options import Settings
 
 # Part of the key: counts of calls are not those of whole processes, and another way to count gets another number.
-MEASURED = "pytest/2"
+MEASURED = "pytest/3"
 
 
 def read_costs(
