@@ -41,8 +41,8 @@ Marks:
   ✓  all nine counts and every function's row stayed identical
   ✗  counts moved, and would between two runs of 'cg-bench run': functions and advice below
   ~  counts depend on it, but every run has the same: the memory layout, installed libraries, place, scheduling,
-     addresses, random bytes, hash seeds and kind of stdout are pinned by the seal; another path of the working directory may move counts by up
-     to 0.01 %, those of a short program by up to 0.1 % and 10,000 instructions
+     addresses, random bytes, hash seeds and kind of stdout are pinned by the seal; another path of the working
+     directory may move counts by up to 0.01 %, those of a short program by up to 0.1 % and 10,000 instructions
   –  skipped, or not to be told apart from the noise of plain repeats
 
 \b

@@ -37,7 +37,7 @@ class Cost:
 
     @property
     def runs(self) -> tuple[Counts, ...]:
-        """The calls that comparisons are told of: of a benchmark that settled, the one in the middle stands for all."""
+        """The calls that are stored for comparisons: all, or only the middle one if the benchmark settled."""
         return (self.profile.counts(),) if self.settled else self.calls
 
 

@@ -19,6 +19,7 @@ from cachegrind_bench.startup.real import Real
 # CPython's Objects/obmalloc.c on 64-bit machines, 3.10 and later: blocks in pools of 16 KiB with a header.
 _POOL, _POOL_HEADER = 1 << 14, 48
 _STEP, _LARGEST_BLOCK = 16, 512
+_SIZES: Final = range(_LARGEST_BLOCK, 0, -_STEP)
 _ONE_DIGIT = 1 << 20  # of an int's digits, which have 30 bits; small ones are always there
 _BYTES_HEADER: Final = sys.getsizeof(b"")
 # glibc's malloc/malloc.c: a chunk has 8 bytes more than was asked for, and is a multiple of 16 and at least 32 bytes long.
@@ -52,9 +53,8 @@ def move_heaps(layout: int) -> None:
     """Let both heaps go on elsewhere within a page and within a pool; where, depends on the number alone, and 0 is here."""
     if not layout:
         return
-    sizes = range(_LARGEST_BLOCK, 0, -_STEP)
     # Near its beginning: a call that comes to the end of a pool takes another one, and gives it back, each time.
-    _kept.append([_blocks(size, layout * _STRIDE % (_POOL // size // 8)) for size in sizes])
+    _kept.append([_blocks(size, layout * _STRIDE % (_POOL // size // 8)) for size in _SIZES])
     _libc().malloc(_moved_bytes(layout))
 
 
@@ -64,10 +64,9 @@ def _moved_bytes(layout: int) -> int:
 
 def _take_blocks() -> None:
     """Take the blocks that CPython's allocator has free, and end near the beginning of an arena."""
-    sizes = range(_LARGEST_BLOCK, 0, -_STEP)
-    if not all(_take_blocks_of(size) for size in sizes):
+    if not all(_take_blocks_of(size) for size in _SIZES):
         return
-    for size in sizes:
+    for size in _SIZES:
         _hold_pools(size)
     if (unused := _unused_pools()) < _POOLS_LEFT:
         _take_pools(unused + 1)

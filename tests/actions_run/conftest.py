@@ -38,10 +38,15 @@ def wheels() -> Path:
     return folder
 
 
-def _python_of_jobs() -> tuple[int, int]:
-    """Return the version of the Python that the action finds: the jobs' PATH is ours without the virtual environment."""
+def _path_of_jobs() -> str:
+    """Return the jobs' PATH, which is ours without the virtual environment."""
     here = str(Path(sys.executable).parent)
-    path = ":".join(entry for entry in os.environ["PATH"].split(":") if entry != here)
+    return ":".join(entry for entry in os.environ["PATH"].split(":") if entry != here)
+
+
+def _python_of_jobs() -> tuple[int, int]:
+    """Return the version of the Python that the action finds."""
+    path = _path_of_jobs()
     code = "import sys; print(*sys.version_info[:2])"
     for name in ("python3", "python3.14", "python3.13", "python3.12", "python3.11"):
         found = shutil.which(name, path=path)
@@ -56,9 +61,9 @@ def _python_of_jobs() -> tuple[int, int]:
 def action(wheels: Path, tmp_path_factory: pytest.TempPathFactory) -> Path:
     """Return the action with its own set-up done once for all jobs: each takes ten seconds for it otherwise."""
     folder = tmp_path_factory.mktemp("action")
-    outputs, here = folder / "outputs", str(Path(sys.executable).parent)
+    outputs = folder / "outputs"
     environ = {
-        "PATH": ":".join(entry for entry in os.environ["PATH"].split(":") if entry != here),
+        "PATH": _path_of_jobs(),
         "HOME": str(folder),
         "RUNNER_TEMP": str(folder),
         "GITHUB_OUTPUT": str(outputs),
