@@ -24,6 +24,9 @@ AXES = (
     "environment",
     "layout",
     "libraries",
+    "locales",
+    "users",
+    "directories",
     "cwd",
     "place",
     "load",
@@ -40,16 +43,17 @@ _EPILOG = """\b
 Marks:
   ✓  all nine counts and every function's row stayed identical
   ✗  counts moved, and would between two runs of 'cg-bench run': functions and advice below
-  ~  counts depend on it, but every run has the same: the memory layout, installed libraries, place, scheduling,
-     addresses, random bytes, hash seeds and kind of stdout are pinned by the seal; another path of the working
-     directory may move counts by up to 0.01 %, those of a short program by up to 0.1 % and 10,000 instructions
+  ~  counts depend on it, but every run has the same: the memory layout, installed libraries and locales, users, order of
+     directories, place, scheduling, addresses, random bytes, hash seeds and kind of stdout are pinned by the seal;
+     another path of the working directory may move counts by up to 0.01 %, those of a short program by up to 0.1 % and
+     10,000 instructions
   –  skipped, or not to be told apart from the noise of plain repeats
 
 \b
 Exit code: 0 if nothing is marked ✗, 1 if anything is, 4 if the command could not be measured.
 
 \b
-The command is executed up to 24 times under Valgrind and once without. Where plain repeats differ, the clock is pinned
+The command is executed up to 27 times under Valgrind and once without. Where plain repeats differ, the clock is pinned
 to see whether it is the cause; if so, the other axes are tried with the clock pinned.
 
 \b
@@ -70,9 +74,9 @@ Examples:
 def command(**options: Any) -> int:
     """Hunt noise: measure a command again and again, changing one thing at a time.
 
-    Changed are: nothing (plain repeats), the size of the caller's environment, the memory layout, the number of
-    installed libraries, the depth of the working directory, its place, CPU load, the CPU, who runs next, ASLR, random
-    bytes, hash seeds, the clock, and the kind of stdout. For each it says whether the counts stayed identical, and if
+    Changed are: nothing (plain repeats), the size of the caller's environment, the memory layout, the installed
+    libraries, locales and users, the order of directories, the depth of the working directory, its place, CPU load, the
+    CPU, who runs next, ASLR, random bytes, hash seeds, the clock, and the kind of stdout. For each it says whether the counts stayed identical, and if
     not, which functions moved and what to do. The program's output is shown only where it fails.
     """
     from cachegrind_bench.measure.verify import verified

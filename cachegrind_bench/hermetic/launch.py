@@ -84,7 +84,7 @@ class Invocation:
     keep_place: str = ""  # why it is None
     forks_alike: bool = False  # the random bytes of a process do not depend on how many its parent forked before
     libraries: tuple[bytes, ...] | None = None  # the names of those it needs, as another execution has told
-    spare_bytes: int = 0  # that the list of libraries is longer; runs have none, the noise hunter tries it
+    elsewhere: str = ""  # what is as on another machine, see substitutes: nothing in a run, the noise hunter tries it
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -163,7 +163,7 @@ def _orders(invocation: Invocation, scratch: Scratch, redirect: str | None) -> d
         "record": invocation.record_files,
         "forks_alike": invocation.forks_alike,
         "libraries": invocation.libraries,
-        "spare": invocation.spare_bytes,
+        "elsewhere": invocation.elsewhere,
         "scratch": str(scratch.path),
         "out": str(scratch.out),
     }

@@ -182,7 +182,7 @@ class _Launch:
                 clock=None if clock is None else Clock(*clock),
                 recorder=self.recorder,
                 needed=self.orders["libraries"],
-                spare=self.orders["spare"],
+                elsewhere=self.orders["elsewhere"],
                 places=Translation(tuple(self.orders["places"])),
                 scheduling=self.scheduling,
             )

@@ -36,9 +36,10 @@ class Listings:
     open directory, and rewinding and seeking work as ever.
     """
 
-    def __init__(self, table: Architecture, scratch: str) -> None:
+    def __init__(self, table: Architecture, scratch: str, *, backwards: bool = False) -> None:
         self._table = table
         self._scratch = scratch
+        self._backwards = backwards
         self._taken: dict[int, list[Entry]] = {}
         self._count = 0
 
@@ -101,7 +102,7 @@ class Listings:
                     name = block[at + _RECORD.size : at + size].partition(b"\0")[0]
                     found.append((inode, kind, name))
                     at += size
-            found.sort(key=lambda entry: (entry[2] not in _DOTS, entry[2]))
+            found.sort(key=lambda entry: (entry[2] not in _DOTS, entry[2]), reverse=self._backwards)
             if os.readlink(path).startswith(self._scratch):
                 return found
             return [entry for entry in found if not _is_own(folder, entry)]

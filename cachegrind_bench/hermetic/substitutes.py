@@ -17,6 +17,11 @@ _DEVICE_BYTES, _DEVICE_SIZE = 4 << 20, 1 << 44
 
 _GIB = 1 << 30
 
+# What another machine may have otherwise, and the seal keeps the same. The noise hunter tries one of these at a time.
+LIBRARIES, LOCALES, USERS, DIRECTORIES = "libraries", "locales", "users", "directories"
+PAGE = 4096  # that a list or an archive is longer there
+_STRANGERS = [b"user%d:x:%d:%d::/:/bin/sh\n" % (number, number, number) for number in range(1 << 20, (1 << 20) + 40)]
+
 
 def sysinfo(uptime_s: int) -> bytes:
     """Return what the system call of this name tells.
@@ -91,20 +96,20 @@ UPTIME, _STAT = b"/proc/uptime\0", b"/proc/stat\0"
 _FILES = {b"/proc/loadavg\0": b"0.00 0.00 0.00 1/1 1\n", b"/proc/meminfo\0": b"", UPTIME: b"1.00 1.00\n", _STAT: b""}
 # Which modules are loaded and how fast a CPU goes at this moment differ from run to run. The archive of locales is mapped,
 # so that its size moves what is mapped later, and users are looked for line by line.
-_CPUS, _KINDS, _LOCALES = b"/proc/cpuinfo\0", b"/proc/filesystems\0", b"/usr/lib/locale/locale-archive\0"
-_USERS, _GROUPS = b"/etc/passwd\0", b"/etc/group\0"
+_CPUS, _KINDS, _ARCHIVE = b"/proc/cpuinfo\0", b"/proc/filesystems\0", b"/usr/lib/locale/locale-archive\0"
+_PASSWD, _GROUPS = b"/etc/passwd\0", b"/etc/group\0"
 _VIRTUAL = (
     "sysfs tmpfs bdev proc cgroup cgroup2 devtmpfs debugfs tracefs securityfs sockfs bpf pipefs ramfs hugetlbfs devpts"
 )
 _LONGEST_ARCHIVE, _ARCHIVE_STEP = 32 << 20, 64 << 20
-_SYSTEM_FILES = (_CPUS, _KINDS, _LOCALES, _USERS, _GROUPS)
+_SYSTEM_FILES = (_CPUS, _KINDS, _ARCHIVE, _PASSWD, _GROUPS)
 # The files that others stand for, as C strings: a longer name is another file's.
 NAMES = frozenset((*_DEVICES, *_FILES, *_SYSTEM_FILES))
 
 
 def mapped_or_searched(name: bytes) -> bool:
     """Tell whether this file is one of a root of its own, and only what its C library makes of it matters."""
-    return name in (_LOCALES, _USERS, _GROUPS)
+    return name in (_ARCHIVE, _PASSWD, _GROUPS)
 
 
 def part_of(name: bytes) -> str:
@@ -112,10 +117,10 @@ def part_of(name: bytes) -> str:
     return "random_devices" if name in _DEVICES else "randomness" if name in _FILES else "files"
 
 
-def substitute(name: bytes, seed: bytes, boot_s: int | None = None) -> int:
+def substitute(name: bytes, seed: bytes, boot_s: int | None = None, *, elsewhere: str = "") -> int:
     """Make the file that stands for one of NAMES, and return its descriptor. OSError where that is not possible.
 
-    `boot_s` is when the machine is said to have booted: by default when it did.
+    `boot_s` is when the machine is said to have booted: by default when it did. `elsewhere` is what is as on another one.
     """
     descriptor = os.memfd_create("substitute", os.MFD_CLOEXEC)
     if name in _DEVICES:
@@ -124,31 +129,34 @@ def substitute(name: bytes, seed: bytes, boot_s: int | None = None) -> int:
     elif name == _STAT:
         os.write(descriptor, statistics(real_boot_s() if boot_s is None else boot_s))
     elif name in _SYSTEM_FILES:
-        _write_system_file(descriptor, name)
+        _write_system_file(descriptor, name, elsewhere)
     else:
         os.write(descriptor, _FILES[name] or _meminfo())
     return descriptor
 
 
-def _write_system_file(descriptor: int, name: bytes) -> None:
+def _write_system_file(descriptor: int, name: bytes, elsewhere: str) -> None:
     if name == _KINDS:
         kinds = "".join(f"nodev\t{kind}\n" for kind in _VIRTUAL.split())
         os.write(descriptor, f"{kinds}\text3\n\text2\n\text4\nnodev\tautofs\nnodev\tmqueue\nnodev\toverlay\n".encode())
         return
     with open(name[:-1], "rb") as file:
-        if name == _LOCALES:
+        if name == _ARCHIVE:
             # One with all languages is the same on every machine with its package, and long: it stays as it is.
             size = os.fstat(file.fileno()).st_size
             while os.sendfile(descriptor, file.fileno(), None, _ARCHIVE_STEP):
                 pass
-            os.ftruncate(descriptor, _ARCHIVE_STEP if size <= _LONGEST_ARCHIVE else size)
+            longer = PAGE if elsewhere == LOCALES else 0
+            os.ftruncate(descriptor, (_ARCHIVE_STEP if size <= _LONGEST_ARCHIVE else size) + longer)
             return
         lines = [line.rstrip(b"\n") + b"\n" for line in file]
     if name == _CPUS:
         lines = [b"cpu MHz\t\t: 1000.000\n" if line.startswith(b"cpu MHz") else line for line in lines]
     else:  # who runs the program, and root, come first: whom else there is does not matter to who looks for these
-        own = os.getuid() if name == _USERS else os.getgid()
+        own = os.getuid() if name == _PASSWD else os.getgid()
         first = [b"%d" % number for number in dict.fromkeys((0, own))]
         found = [line for number in first for line in lines if line.split(b":")[2:3] == [number]]
         lines = found + [line for line in lines if line not in found]
+        if elsewhere == USERS:
+            lines = _STRANGERS + lines
     os.write(descriptor, b"".join(lines))

@@ -21,7 +21,17 @@ from cachegrind_bench.hermetic.libraries import CACHE, LibraryCache
 from cachegrind_bench.hermetic.listings import Listings
 from cachegrind_bench.hermetic.place import NOWHERE
 from cachegrind_bench.hermetic.rewritten import rewritten
-from cachegrind_bench.hermetic.substitutes import NAMES, UPTIME, mapped_or_searched, part_of, substitute, sysinfo
+from cachegrind_bench.hermetic.substitutes import (
+    DIRECTORIES,
+    LIBRARIES,
+    NAMES,
+    PAGE,
+    UPTIME,
+    mapped_or_searched,
+    part_of,
+    substitute,
+    sysinfo,
+)
 from cachegrind_bench.hermetic.tracee import executing, peak_memory_kb, peek
 from cachegrind_bench.hermetic.traps import PLAIN_READING_MASK
 from cachegrind_bench.hermetic.waits import TIMEOUTS, TIMERS, Waits
@@ -65,7 +75,7 @@ class Supervisor:
         recorder: Recorder | None = None,
         forks_alike: bool = False,
         needed: Collection[bytes] | None = None,
-        spare: int = 0,
+        elsewhere: str = "",
         places: Translation = NOWHERE,
         scheduling: Scheduling | None = None,
     ) -> None:
@@ -84,13 +94,13 @@ class Supervisor:
         self._files: dict[bytes, int] = {}
         self._failed: set[bytes] = set()
         self._stamps: dict[bytes, tuple[int, ...]] = {}
-        self._needed, self._spare = needed, spare
+        self._needed, self._elsewhere = needed, elsewhere
         # The names that libraries were found by, and by their paths those of all that there are, once these are known.
         self.libraries: set[bytes] = set()
         self._libraries_by_path: dict[bytes, bytes] = {}
         self._names = {number: name for name, number in table.calls.items()}
         self._buffer = bytearray(_NOTIFICATION.size)
-        self._listings = Listings(table, os.path.dirname(out))
+        self._listings = Listings(table, os.path.dirname(out), backwards=elsewhere == DIRECTORIES)
         if self._time is not None:
             self.waits = Waits(listener, self._time, numbers=self._names, poke=self._poke, send=self._reply)
         self._processes = ProcessTable(root, seed=seed, tool=tool, out=out, forks_alike=forks_alike)
@@ -257,9 +267,9 @@ class Supervisor:
         if name == _CACHE:
             return self._library_cache()
         if self._time is None:
-            return self._files[name] if name in self._files else substitute(name, self._seed)
+            return self._files[name] if name in self._files else substitute(name, self._seed, elsewhere=self._elsewhere)
         if name != UPTIME:
-            return substitute(name, self._seed, self._time.boot_s())
+            return substitute(name, self._seed, self._time.boot_s(), elsewhere=self._elsewhere)
         if name in self._files:
             os.close(self._files.pop(name))
         descriptor = os.memfd_create("substitute", os.MFD_CLOEXEC)
@@ -289,7 +299,7 @@ class Supervisor:
         except ValueError as error:
             raise OSError(errno.EBADMSG, str(error)) from error
         descriptor = os.memfd_create("libraries", os.MFD_CLOEXEC)
-        cache.write(descriptor, self._needed or (), spare=self._spare)
+        cache.write(descriptor, self._needed or (), spare=PAGE if self._elsewhere == LIBRARIES else 0)
         if self._needed is None:
             self._libraries_by_path = cache.names_by_path()
         return descriptor

@@ -11,7 +11,8 @@ from typing import TYPE_CHECKING
 
 from cachegrind_bench.hermetic.clock import Clock
 from cachegrind_bench.hermetic.launch import Output
-from cachegrind_bench.hermetic.layouts import PAGE, layout
+from cachegrind_bench.hermetic.layouts import layout
+from cachegrind_bench.hermetic.substitutes import DIRECTORIES, LIBRARIES, LOCALES, USERS
 from cachegrind_bench.measure.disturb import busy_cpus, deep_directory
 from cachegrind_bench.measure.plan import target_of
 
@@ -89,13 +90,38 @@ AXES: tuple[Axis, ...] = (
         common=True,
     ),
     Axis(
-        key="libraries",
+        key=LIBRARIES,
         title="installed libraries",
         change="the loader's list of libraries one page longer, as a package more may make it",
         advice="every run sees a list of the same size, which moves what is mapped after it; --layouts tells what that is worth",
         pinned=True,
         part="files",
         common=True,
+    ),
+    Axis(
+        key=LOCALES,
+        title="installed locales",
+        change="the archive of locales one page longer, as a language more may make it",
+        advice="every run sees an archive of the same size, which moves what is mapped after it; --layouts tells what that is worth",
+        pinned=True,
+        part="files",
+        common=True,
+    ),
+    Axis(
+        key=USERS,
+        title="users",
+        change="40 users and groups more, before one's own",
+        advice="every run sees root and its own user first; numbers instead of names need no list",
+        pinned=True,
+        part="files",
+    ),
+    Axis(
+        key=DIRECTORIES,
+        title="order of directories",
+        change="their entries listed backwards, as another file system may",
+        advice="every run sees them in the order of their names; a list that is sorted has that order everywhere",
+        pinned=True,
+        part="files",
     ),
     Axis(
         key=CWD,
@@ -195,9 +221,12 @@ def _layout(plan: Plan, target: Target, stack: ExitStack) -> Trial:
     return Trial(targets=(replace(target, layout=_LAYOUT),))
 
 
-def _libraries(plan: Plan, target: Target, stack: ExitStack) -> Trial:
-    del plan, stack
-    return Trial(targets=(replace(target, spare_bytes=PAGE),))
+def _elsewhere(what: str) -> Callable[[Plan, Target, ExitStack], Trial]:
+    def trial(plan: Plan, target: Target, stack: ExitStack) -> Trial:
+        del plan, stack
+        return Trial(targets=(replace(target, elsewhere=what),))
+
+    return trial
 
 
 def _cwd(plan: Plan, target: Target, stack: ExitStack) -> Trial | str:
@@ -270,7 +299,7 @@ def _stdout(plan: Plan, target: Target, stack: ExitStack) -> Trial:
 _TRIALS: Mapping[str, Callable[[Plan, Target, ExitStack], Trial | str]] = {
     "environment": _environment,
     "layout": _layout,
-    "libraries": _libraries,
+    **{what: _elsewhere(what) for what in (LIBRARIES, LOCALES, USERS, DIRECTORIES)},
     CWD: _cwd,
     "place": _place,
     "load": _load,

@@ -126,17 +126,23 @@ class _Hunt:
         if why is not None:
             return Finding(axis=axis, verdict=Verdict.SKIPPED, note=f"cannot be controlled here: {why}")
         with ExitStack() as stack:
-            trial = all_axes.prepare(axis, self.plan, self.target, stack)
-            if isinstance(trial, str):
-                return Finding(axis=axis, verdict=Verdict.SKIPPED, note=trial)
-            try:
-                found = self._try(trial)
-            except MeasurementError as error:
-                return _failed(axis, error)
+            found: Trial | Difference | str = all_axes.prepare(axis, self.plan, self.target, stack)
+            if isinstance(found, Trial):
+                try:
+                    found = self._try(found)
+                except MeasurementError as error:
+                    return _failed(axis, error)
+        if isinstance(found, str):
+            return Finding(axis=axis, verdict=Verdict.SKIPPED, note=found)
         return self._finding(axis, found)
 
-    def _try(self, trial: Trial) -> Difference:
+    def _try(self, trial: Trial) -> Difference | str:
+        """Return what comes of a trial, or why it tells nothing: threads that took other turns change more than one thing."""
         measured = [self._measure(target) for target in trial.targets]
+        for target, one in zip(trial.targets, measured, strict=True):
+            why = one.outcome.unsealed.get("scheduling")
+            if target.pin_scheduling and why is not None and self._unsealed("scheduling") is None:
+                return f"threads took turns as the kernel likes: {why}"
         if trial.reference is None:
             return self._differ(self.plain, measured)
         if trial.unless_plain and (found := self._differ(self.plain, measured)).identical:

@@ -56,7 +56,7 @@ class Target:
     collect: Collect = WHOLE
     forks_alike: bool = False  # see Invocation
     libraries: tuple[bytes, ...] | None = None  # those of the warm-up
-    spare_bytes: int = 0  # see Invocation
+    elsewhere: str = ""  # see Invocation
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -173,7 +173,7 @@ class ValgrindRunner:
             record_files=target.record_files and tool is not None,
             forks_alike=target.forks_alike,
             libraries=target.libraries,
-            spare_bytes=target.spare_bytes,
+            elsewhere=target.elsewhere,
         )
         return invocation if target.seed is None else replace(invocation, seed=target.seed)
 

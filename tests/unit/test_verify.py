@@ -209,7 +209,7 @@ def test_every_axis_changes_one_thing(plan: Plan) -> None:
     changed = {
         key for target in fake.targets for key, value in dataclasses.asdict(target).items() if value != plain[key]
     }
-    assert changed >= {"layout", "cwd", "aslr_off", "seed", "variables", "clock", "output", "spare_bytes"}
+    assert changed >= {"layout", "cwd", "aslr_off", "seed", "variables", "clock", "output", "elsewhere"}
     for target in fake.targets:
         assert sum(value != plain[key] for key, value in dataclasses.asdict(target).items()) <= 1
 
@@ -296,6 +296,20 @@ def test_what_the_seal_pins_is_no_failure(plan: Plan) -> None:
     assert depends == {"layout", "place", "scheduling", "aslr", "random", "hash-seed", "stdout"}
     assert found.held
     assert "which the seal keeps the same" in verification.conclusion(found)
+
+
+def test_threads_that_took_turns_as_the_kernel_likes_tell_nothing_of_a_cpu(plan: Plan) -> None:
+    class Shared(Fake):
+        def measure(self, target: Target, tool: Tool) -> Measurement:
+            self.unsealed = {} if target.cpu == plan.cpu else {"scheduling": "another run of cg-bench is on this CPU"}
+            return super().measure(target, tool)
+
+    if len(os.sched_getaffinity(0)) == 1:
+        pytest.skip("needs two CPUs")
+    found = hunt(plan, Shared(lambda target: BASE if target.cpu == plan.cpu else BASE + 1000), "cpu")
+    assert of(found, "cpu").verdict is Verdict.SKIPPED
+    assert "another run of cg-bench" in str(of(found, "cpu").note)
+    assert found.held
 
 
 def test_axes_that_change_nothing_are_skipped(plan: Plan) -> None:

@@ -27,6 +27,13 @@ places = {}
 for name in names:
     places[name] = len(places)
 """
+LISTS = """
+import os, pwd
+pwd.getpwuid(os.getuid())
+for name in os.listdir("/usr/lib"):
+    if name == "os-release":
+        break
+"""
 CLOCK = """
 import time
 n = int(time.time() * 1000) % 1000
@@ -87,6 +94,17 @@ def test_the_same_script_with_its_hash_seed_depends_on_that_instead(cg_bench: Cg
     _document, axes = verify(cg_bench, *words, code=0)
     assert axes["random"]["verdict"] == "held"
     assert axes["hash-seed"]["verdict"] == "depends"
+
+
+def test_the_users_of_a_machine_and_the_order_of_its_directories_are_tried(cg_bench: CgBench) -> None:
+    only = ("--only", "users", "--only", "directories", "--only", "locales")
+    _document, axes = verify(cg_bench, *only, "--", PYTHON, "-S", script(cg_bench, LISTS), code=0)
+    assert {key: axis["verdict"] for key, axis in axes.items()} == {
+        "repeat": "held",
+        "locales": "held",
+        "users": "depends",
+        "directories": "depends",
+    }
 
 
 @pytest.mark.parametrize("text", [CLOCK, STOPWATCH], ids=["time", "perf_counter"])
