@@ -61,7 +61,7 @@ PROGRAMS = (
         folder=".",
         driver="regex_lite.rs",
         compiled=("src/lib.rs",),
-        plant=("src/string.rs", "captures_at"),
+        plant=("src/string.rs", "captures_iter"),
         flags=("--cfg", 'feature="std"', "--cfg", 'feature="string"'),
     ),
 )

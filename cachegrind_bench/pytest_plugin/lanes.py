@@ -40,7 +40,14 @@ if TYPE_CHECKING:
 
 Found = TypeVar("Found")
 CALLS = Collect(scope=Scope.CALLS)
-_SERVE = f"{CODE}from cachegrind_bench.pytest_plugin.server import main\nmain()\n"
+# Along the import path of the pytest that was called, from pytest itself on: it imports packages that may be the ones to measure.
+_SERVE = f"""{CODE}
+from marshal import load
+with open(sys.argv[1] + "/root", "rb") as file:
+    sys.path[:] = load(file)["sys_path"]
+from cachegrind_bench.pytest_plugin.server import main
+main()
+"""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

@@ -34,7 +34,6 @@ def main() -> None:
     """Serve the orders in the folder argv[1]; out files are in argv[2]."""
     exchange, out = Exchange(sys.argv[1]), sys.argv[2]
     orders: dict[str, Any] = take_order(exchange.root)
-    sys.path[:] = orders["sys_path"]
     _start_no_readline()
     _see_plugins_alone(orders["distributions"])
     _import_plugins(orders["blocked"], autoload=orders["autoload"])

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+import shutil
 import signal
 import subprocess
 import sys
@@ -11,6 +12,7 @@ from contextlib import suppress
 from pathlib import Path
 from typing import TYPE_CHECKING
 
+import iniconfig
 import pytest
 
 from tests.valgrind.measuring import measure
@@ -53,6 +55,17 @@ def test_the_rootdir_may_have_any_name(tmp_path: Path) -> None:
     done = measure(folder)
     assert done.status == 0, done.said
     assert done.found["test_it"]["status"] == "ok"
+
+
+def test_a_package_that_pytest_itself_needs_is_measured_from_the_working_directory(folder: Path) -> None:
+    shutil.copytree(Path(iniconfig.__file__).parent, folder / "iniconfig")
+    with (folder / "iniconfig" / "__init__.py").open("a") as file:
+        file.write("\nDEVELOPED = True\n")
+    (folder / "test_it.py").write_text(
+        "import iniconfig\ndef test_it(benchmark): assert benchmark(lambda: iniconfig.DEVELOPED)\n"
+    )
+    done = measure(folder)
+    assert done.status == 0, done.said
 
 
 def test_the_rootdir_may_be_read_only(folder: Path) -> None:
