@@ -130,11 +130,11 @@ def _copy(project: Path, to: Path) -> Path:
 
 
 def _library_lists(work: Path) -> Iterator[Path]:
+    library = work / "library.so"
+    subprocess.run(["gcc", "-shared", "-nostdlib", "-xc", "-", "-o", library], input=b"int nothing;", check=True)
     for size in LIBRARIES:
         folder, made = work / f"libraries-{size}", work / f"{size}.cache"
         folder.mkdir()
-        library = folder / "library.so"
-        subprocess.run(["gcc", "-shared", "-nostdlib", "-xc", "-", "-o", library], input=b"int nothing;", check=True)
         for number in range(size):
             shutil.copyfile(library, folder / f"lib{number * 7919 % 997}c.so.{number}")
         configuration = work / f"{size}.conf"

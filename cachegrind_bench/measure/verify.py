@@ -137,7 +137,7 @@ class _Hunt:
         return self._finding(axis, found)
 
     def _try(self, trial: Trial) -> Difference | str:
-        """Return what comes of a trial, or why it tells nothing: threads that took other turns change more than one thing."""
+        """Return what a trial showed, or why it shows nothing: where threads took other turns, more than the axis changed."""
         measured = [self._measure(target) for target in trial.targets]
         for target, one in zip(trial.targets, measured, strict=True):
             why = one.outcome.unsealed.get("scheduling")

@@ -44,9 +44,10 @@ CALLS = Collect(scope=Scope.CALLS)
 _SERVE = f"""{CODE}
 from marshal import load
 with open(sys.argv[1] + "/root", "rb") as file:
-    sys.path[:] = load(file)["sys_path"]
+    orders = load(file)
+sys.path[:] = orders["sys_path"]
 from cachegrind_bench.pytest_plugin.server import main
-main()
+main(orders)
 """
 
 

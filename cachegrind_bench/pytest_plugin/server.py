@@ -30,10 +30,9 @@ from cachegrind_bench.startup.real import Real
 from cachegrind_bench.startup.unlisted import replace
 
 
-def main() -> None:
-    """Serve the orders in the folder argv[1]; out files are in argv[2]."""
+def main(orders: dict[str, Any]) -> None:
+    """Serve the folder argv[1], with its orders for all files; out files are in argv[2]."""
     exchange, out = Exchange(sys.argv[1]), sys.argv[2]
-    orders: dict[str, Any] = take_order(exchange.root)
     _start_no_readline()
     _see_plugins_alone(orders["distributions"])
     _import_plugins(orders["blocked"], autoload=orders["autoload"])
