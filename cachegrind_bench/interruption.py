@@ -2,14 +2,23 @@
 
 from __future__ import annotations
 
+import _thread
 import os
+import signal
 import threading
+import time
 from contextlib import contextmanager
 from contextvars import ContextVar
 from typing import TYPE_CHECKING
 
 if TYPE_CHECKING:
     from collections.abc import Generator
+    from types import FrameType
+
+# Whose frames are on the stack as long as anything is imported, and when to look again: no more often than what takes a second.
+_IMPORTING = "<frozen importlib._bootstrap>"
+_MOST_POSTPONED = 1000
+_SOON_S = 0.001
 
 
 class Cancel:
@@ -78,11 +87,15 @@ def uninterrupted() -> Generator[None]:
 
 
 class _Held:
-    """How deep the main thread is in what must not be cut short, whether an interrupt waits for its end, and their number."""
+    """How deep the main thread is in what must not be cut short, whether an interrupt waits for its end, and their number.
+
+    `postponed` says how often in succession one came amid an import.
+    """
 
     depth = 0
     waiting = False
     interrupts = 0
+    postponed = 0
 
 
 def interrupt() -> None:
@@ -92,6 +105,27 @@ def interrupt() -> None:
         _Held.waiting = True
     else:
         raise KeyboardInterrupt
+
+
+def is_postponed(number: int, frame: FrameType | None) -> bool:
+    """Tell a signal handler whether it came amid an import; if so, it is called again a moment later.
+
+    An exception there can leave a lock taken for ever, and other threads that import anything wait for it.
+    """
+    while frame is not None and frame.f_code.co_filename != _IMPORTING:
+        frame = frame.f_back
+    if frame is None or _Held.postponed == _MOST_POSTPONED:
+        _Held.postponed = 0
+        return False
+    _Held.postponed += 1
+    # Not by `threading`, whose own locks may be those that another signal found it amid.
+    _thread.start_new_thread(_signal_again, (number, _thread.get_ident()))
+    return True
+
+
+def _signal_again(number: int, thread: int) -> None:
+    time.sleep(_SOON_S)
+    signal.pthread_kill(thread, number)
 
 
 @contextmanager

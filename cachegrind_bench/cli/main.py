@@ -19,11 +19,12 @@ from cachegrind_bench._version import __version__
 from cachegrind_bench.cli.configured import read_configured
 from cachegrind_bench.cli.output import flush, forget, occupy_standard_descriptors, write_error
 from cachegrind_bench.errors import CgBenchError, MeasurementError, NotComparableError
-from cachegrind_bench.interruption import Cancel
+from cachegrind_bench.interruption import Cancel, is_postponed
 from cachegrind_bench.interruption import interrupt as interrupt_now
 
 if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence
+    from types import FrameType
 
 # Each command is one module with a click command `command`; imported only when it is used, for a quick start.
 COMMANDS = {
@@ -164,10 +165,9 @@ def _interruptions(cancel: Cancel) -> list[int]:
     received: list[int] = []
     deaf_until = 0.0
 
-    def interrupt(number: int, frame: object) -> None:
+    def interrupt(number: int, frame: FrameType | None) -> None:
         nonlocal deaf_until
-        del frame
-        if time.monotonic() >= deaf_until:
+        if time.monotonic() >= deaf_until and not is_postponed(number, frame):
             deaf_until = time.monotonic() + _DEAF_S
             received.append(number)
             cancel.set()

@@ -9,10 +9,11 @@ import threading
 from contextlib import contextmanager, suppress
 from typing import TYPE_CHECKING, Any
 
-from cachegrind_bench.interruption import interrupt
+from cachegrind_bench.interruption import interrupt, is_postponed
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Generator
+    from types import FrameType
 
 # Handlers that are pytest's own doing, or nobody's: those of a plugin stay.
 _REPLACED = {
@@ -30,9 +31,10 @@ def tidied_up() -> Generator[Callable[[], None]]:
     """
     received: list[int] = []
 
-    def handler(number: int, _frame: object) -> None:
-        received.append(number)
-        interrupt()
+    def handler(number: int, frame: FrameType | None) -> None:
+        if not is_postponed(number, frame):
+            received.append(number)
+            interrupt()
 
     def check() -> None:
         if received:

@@ -3,6 +3,9 @@
 from __future__ import annotations
 
 import os
+import subprocess
+import sys
+import textwrap
 import threading
 import time
 from pathlib import Path
@@ -106,3 +109,43 @@ def test_other_threads_hold_nothing_back_from_the_main_thread() -> None:
     finally:
         end.set()
         thread.join()
+
+
+def test_an_interrupt_amid_an_import_leaves_no_lock_taken(tmp_path: Path) -> None:
+    for number in range(1000):
+        (tmp_path / f"module{number}.py").touch()
+    program = """
+        import importlib, signal, threading
+        from cachegrind_bench.interruption import interrupt, is_postponed
+
+        importing, interrupted = False, 0
+
+        def handler(*signal):
+            global importing
+            if importing and not is_postponed(*signal):
+                importing = False
+                interrupt()
+
+        signal.signal(signal.SIGALRM, handler)
+        signal.setitimer(signal.ITIMER_REAL, 0.0003, 0.0003)
+        for number in range(1000):
+            try:
+                importing = True
+                importlib.import_module(f"module{number}")
+                importing = False
+            except KeyboardInterrupt:
+                interrupted += 1
+        signal.setitimer(signal.ITIMER_REAL, 0)
+        assert interrupted, "it was too quick"
+        thread = threading.Thread(target=importlib.import_module, args=("this",), daemon=True)
+        thread.start()
+        thread.join(10)
+        assert not thread.is_alive()
+    """
+    subprocess.run(
+        [sys.executable, "-c", textwrap.dedent(program)],
+        check=True,
+        env={**os.environ, "PYTHONPATH": f"{Path(process.__file__).parent.parent}:{tmp_path}"},
+        timeout=60,
+        stdout=subprocess.DEVNULL,
+    )
