@@ -1,6 +1,7 @@
 """How long suites of small benchmarks take, and what is counted: `pytest --cg-bench`, and pytest-codspeed's simulation mode.
 
     python benchmarks/small_suites.py [--sizes 1 6 24 100] [--rounds 3]
+    python benchmarks/small_suites.py --suite FOLDER --with yarl    the benchmarks of a real package that lie there
 
 Both run under the same Valgrind, pytest-codspeed under its Callgrind with cache simulation, without ASLR and with a
 fixed hash seed, as its own runner does it. Prints seconds (medians) and ratios of one run on this machine, then how far the
@@ -13,6 +14,7 @@ import argparse
 import json
 import os
 import re
+import shutil
 import statistics
 import subprocess
 import sys
@@ -63,14 +65,14 @@ class Tool:
     after: tuple[str, ...]
     environ: dict[str, str]
 
-    def measure(self, python: Path, folder: Path, *only: str) -> tuple[float, dict[str, int]]:
-        """Return the seconds that it took, and the instructions of each test."""
+    def measure(self, python: Path, folder: Path, *tests: str) -> tuple[float, dict[str, int]]:
+        """Return the seconds that these (words for pytest; else all) took, and the instructions of each."""
         out = folder / "out"
         words = [word.format(out=out) for word in (*self.before, str(python), "-m", "pytest", "-q", *self.after)]
         environ = {"PATH": os.environ["PATH"], "HOME": os.environ.get("HOME", "/")} | self.environ
         begun = time.monotonic()
         done = subprocess.run(
-            [*words, "-p", "no:cacheprovider", "test_it.py", *only],
+            [*words, "-p", "no:cacheprovider", *tests],
             cwd=folder,
             env=environ,
             stdout=subprocess.PIPE,
@@ -104,22 +106,38 @@ TOOLS = (
     ),
     Tool("pytest --cg-bench --cg-bench-jobs=1", (), OURS, {}),
     Tool("pytest --cg-bench", (), (*OURS, "--cg-bench-jobs=auto"), {}),
+    Tool("pytest --cg-bench --cg-bench-layouts=5", (), (*OURS, "--cg-bench-jobs=auto", "--cg-bench-layouts=5"), {}),
 )
+
+
+def rounds_of(python: Path, folder: Path, rounds: int) -> tuple[list[float], int]:
+    """Return the seconds that each tool takes (medians), in turns as machines have moods, and how many tests there are."""
+    done = [[tool.measure(python, folder) for tool in TOOLS] for _ in range(rounds)]
+    medians = [statistics.median(seconds for seconds, _ in column) for column in zip(*done, strict=True)]
+    return medians, len(done[0][0][1])
+
+
+def table(heads: list[str], columns: list[list[float]]) -> None:
+    """Print a row of seconds for each tool, and parts of those of the first one."""
+    print(f"{'seconds, and parts of the first row':42}" + "".join(f"{head:>16}" for head in heads))
+    for number, tool in enumerate(TOOLS):
+        cells = "".join(f"{column[number]:9.1f} {column[number] / column[0]:6.2f}" for column in columns)
+        print(f"{tool.name:42}{cells}", flush=True)
 
 
 def times(python: Path, folder: Path, sizes: list[int], rounds: int) -> None:
     """Print how long each tool takes for suites of these sizes."""
-    print(f"{'seconds, and parts of the first row':42}" + "".join(f"{size:>16}" for size in sizes))
-    firsts: list[float] = []
-    for tool in TOOLS:
-        cells: list[str] = []
-        for place, size in enumerate(sizes):
-            (folder / "test_it.py").write_text(suite(size))
-            took = statistics.median(tool.measure(python, folder)[0] for _ in range(rounds))
-            if tool is TOOLS[0]:
-                firsts.append(took)
-            cells.append(f"{took:9.1f} {took / firsts[place]:6.2f}")
-        print(f"{tool.name:42}{''.join(cells)}", flush=True)
+    columns: list[list[float]] = []
+    for size in sizes:
+        (folder / "test_it.py").write_text(suite(size))
+        columns.append(rounds_of(python, folder, rounds)[0])
+    table([str(size) for size in sizes], columns)
+
+
+def real(python: Path, folder: Path, rounds: int) -> None:
+    """Print how long each tool takes for the benchmarks in a folder."""
+    column, count = rounds_of(python, folder, rounds)
+    table([f"{count} tests"], [column])
 
 
 def company(python: Path, folder: Path) -> None:
@@ -129,7 +147,7 @@ def company(python: Path, folder: Path) -> None:
         together = tool.measure(python, folder)[1]
         print(f"\n{tool.name}: instructions alone, and in four places of a file")
         for name in CALLS:
-            alone = tool.measure(python, folder, "-k", f"test_{name}_0")[1][f"test_{name}_0"]
+            alone = tool.measure(python, folder, f"test_it.py::test_{name}_0")[1][f"test_{name}_0"]
             counts = [alone, *(together[f"test_{name}_{turn}"] for turn in range(4))]
             spread = (max(counts) - min(counts)) / min(counts)
             print(f"  {name:8}" + "".join(f"{count:>12,}" for count in counts) + f"  {spread:8.3%}", flush=True)
@@ -140,13 +158,19 @@ def main() -> None:
     parser = argparse.ArgumentParser(description=(__doc__ or "").partition("\n")[0])
     parser.add_argument("--sizes", type=int, nargs="*", default=[1, 6, 24, 100], help="tests in a suite")
     parser.add_argument("--rounds", type=int, default=3, help="measurements of each, of which the median counts")
+    parser.add_argument("--suite", type=Path, metavar="FOLDER", help="benchmarks of a real package, instead")
+    parser.add_argument("--with", nargs="*", default=[], dest="needed", help="what pip is to install for them")
     asked = parser.parse_args()
     with tempfile.TemporaryDirectory() as name:
         home = Path(name)
         venv.create(home / "venv", with_pip=True)
         python = home / "venv/bin/python"
-        subprocess.run([python, "-m", "pip", "-q", "install", *REQUIREMENTS], check=True)
+        subprocess.run([python, "-m", "pip", "-q", "install", *REQUIREMENTS, *asked.needed], check=True)
         folder = home / "suite"
+        if asked.suite is not None:
+            shutil.copytree(asked.suite, folder)
+            real(python, folder, asked.rounds)
+            return
         folder.mkdir()
         times(python, folder, asked.sizes, asked.rounds)
         company(python, folder)

@@ -6,10 +6,11 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
 from cachegrind_bench.errors import MeasurementError
+from cachegrind_bench.hermetic.place import NOWHERE
 from cachegrind_bench.model.metrics import merge_profiles
 from cachegrind_bench.model.subtraction import without
 from cachegrind_bench.pytest_plugin import written
-from cachegrind_bench.valgrind.callgrindfile import parse_callgrind
+from cachegrind_bench.valgrind.callgrindfile import parse_callgrind_bytes
 from cachegrind_bench.valgrind.processes import in_order, named
 from cachegrind_bench.valgrind.runner import reading_out_files
 
@@ -17,6 +18,7 @@ if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence
     from pathlib import Path
 
+    from cachegrind_bench.hermetic.place import Translation
     from cachegrind_bench.model.metrics import Counts, Profile
     from cachegrind_bench.model.score import CostModel
 
@@ -41,12 +43,15 @@ class Cost:
         return (self.profile.counts(),) if self.settled else self.calls
 
 
-def cost_of(out: Path, report: Mapping[str, Any], model: CostModel) -> Cost:
-    """Return what the calls of a reported benchmark cost beyond empty ones. MeasurementError if they cannot be read."""
+def cost_of(out: Path, report: Mapping[str, Any], model: CostModel, places: Translation = NOWHERE) -> Cost:
+    """Return what the calls of a reported benchmark cost beyond empty ones. MeasurementError if they cannot be read.
+
+    `places` are the paths that the measured process saw; when it has ended, its files have the real ones.
+    """
     meter = report["meter"]
     with reading_out_files():
         pairs = parts_of(out, meter)
-        calls = [without(_profile(body), _profile(empty)) for empty, body in pairs]
+        calls = [without(_profile(body, places), _profile(empty, places)) for empty, body in pairs]
     counts = [call.counts() for call in calls]
     order = sorted(range(len(calls)), key=lambda place: (model.score(counts[place]), counts[place].Ir, place))
     return Cost(
@@ -71,6 +76,7 @@ def parts_of(out: Path, meter: Mapping[str, Any]) -> list[tuple[list[Path], list
     return [(files(empty), files(body)) for empty, body in pairs]
 
 
-def _profile(files: Sequence[Path]) -> Profile:
-    parts = [part for file in files for part in parse_callgrind(file)]
+def _profile(files: Sequence[Path], places: Translation) -> Profile:
+    texts = [(places.real_bytes(file.read_bytes()), str(file)) for file in files]
+    parts = [part for text in texts for part in parse_callgrind_bytes(*text)]
     return merge_profiles([in_order(named(part)) for part in parts])

@@ -50,6 +50,10 @@ class Exchange:
         """The orders for a benchmark: the id of its node."""
         return f"{self.path}/test.{number:06}.{index:06}"
 
+    def look_ups(self, number: int, index: int) -> str:
+        """What a benchmark looks up in types; read when it comes to that, as it may take more memory or less."""
+        return f"{self.path}/look.{number:06}.{index:06}"
+
     def report(self, number: int, index: int) -> str:
         """What became of a benchmark."""
         return f"{self.path}/done.{number:06}.{index:06}"

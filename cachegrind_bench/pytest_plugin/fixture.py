@@ -25,11 +25,15 @@ def _nothing(*_args: Any, **_kwargs: Any) -> None:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Work:
-    """What to call: `arguments` is asked before each call, and `finish` gets them after it; neither is counted."""
+    """What to call: `arguments` is asked before each call, and `finish` gets them after it; neither is counted.
+
+    `surrounded` tells whether these may be code of the project's own.
+    """
 
     call: Callable[..., Any]
     arguments: Callable[[], tuple[Sequence[Any], Mapping[str, Any]]] = field(default=_no_arguments)
     finish: Callable[..., object] = field(default=_nothing)
+    surrounded: bool = False
 
 
 class Engine(Protocol):
@@ -125,7 +129,8 @@ class BenchmarkFixture:
             own_args, own_kwargs = made
             return own_args, own_kwargs or {}
 
-        return self._run(Work(call=target, arguments=arguments, finish=teardown or _nothing))
+        surrounded = setup is not None or teardown is not None
+        return self._run(Work(call=target, arguments=arguments, finish=teardown or _nothing, surrounded=surrounded))
 
     def weave(self, *_args: Any, **_kwargs: Any) -> NoReturn:
         """Say that this is not supported."""

@@ -102,12 +102,13 @@ def _in_child(word: mmap.mmap, work: Callable[..., None], *arguments: int) -> No
             traceback.print_exc()
     finally:
         with suppress(BaseException):
-            _flush()
+            flush()
         if Real.own_process() == own:  # and not a process that a test has forked and let return to here
             word[0] = said
         Real.leave(int(said == _CUT_SHORT))
 
 
-def _flush() -> None:
+def flush() -> None:
+    """Write out what standard output and error hold back."""
     sys.stdout.flush()
     sys.stderr.flush()

@@ -8,24 +8,24 @@ there is nothing here that depends on what was measured before.
 
 from __future__ import annotations
 
-import contextlib
 import functools
 import gc
 import itertools
 import os
 import signal
-from typing import TYPE_CHECKING, Any, Self
+from typing import TYPE_CHECKING, Any, NamedTuple, Self, TypeAlias
 
 from cachegrind_bench.pytest_plugin import written
-from cachegrind_bench.pytest_plugin.between import Between
+from cachegrind_bench.pytest_plugin.between import Between, seed_all
 from cachegrind_bench.pytest_plugin.fixture import plainly
 from cachegrind_bench.pytest_plugin.fresh_heap import move_heaps, take_chunks, take_free_memory
-from cachegrind_bench.pytest_plugin.type_versions import spread_look_ups
+from cachegrind_bench.pytest_plugin.type_versions import observe_look_ups, spread_look_ups
 from cachegrind_bench.region.requests import (
     DUMP_STATS_AT,
     RUNNING_ON_VALGRIND,
     START_INSTRUMENTATION,
     STOP_INSTRUMENTATION,
+    ZERO_STATS,
     Request,
     Requests,
 )
@@ -35,6 +35,7 @@ if TYPE_CHECKING:
     from collections.abc import Callable, Generator, Mapping, Sequence
 
     from cachegrind_bench.pytest_plugin.fixture import Work
+    from cachegrind_bench.pytest_plugin.type_versions import LookUps
 
 # CPython 3.11 and later specialise code while it warms up, and are done with it after ten calls.
 WARM_UP = 10
@@ -44,8 +45,14 @@ _FAILED, _TOLD = 255, 2
 # caches: only the path that it took through the code counts.
 BATCHES = (2, 3, 7)
 _AGREEING = 2
+# So many more, in a copy of the process: that is quicker than to warm up once more.
+_MORE = 2
 # By no more than one part of so many: as comparisons take instructions that moved by less for standing still.
 _ALIKE = 2000
+# What is known of some calls: nothing yet, that the last ones agree, or that they go up and down, and will do so for ever: where
+# so many after the first differ by no more than one part of so many, and neither each nor none took more than the one before.
+_OPEN, _AGREE, _SWING = range(3)
+_SWINGING, _NEAR = 3, 300
 # One call says which functions took part in it; it is the kind of call that was counted before.
 PROFILED = (2,)
 # So many calls on a fresh heap take and free other pieces of it than later ones.
@@ -56,6 +63,9 @@ _LEFT_BEHIND = 2000
 
 
 _Request = tuple[bytes]  # its words; requests are made with *, which CPython does not try to specialise again and again
+# What prepares a call, and the requests before and after the empty region and the call.
+_Step: TypeAlias = "tuple[Callable[[], None], _Request, _Request, _Request, _Request]"
+_LINKS_OF_ONE_TASK = 3  # of the folder that has one for each thread
 
 
 def counted(
@@ -103,52 +113,79 @@ def deep(function: Callable[[], Any]) -> Any:
 deep.__code__ = deep.__code__.replace(co_stacksize=4200)  # more than a piece of 16 KiB, and room for 30 KiB after it
 
 
-class _Elsewhere:
-    """Another process that tells a number below 250 when it is asked. Leaving this context ends it.
+def _elsewhere(tell: Callable[[], int]) -> int | None:
+    """Call this in another process, and return the small number that it returned; None if it could not return one.
 
     To read what Callgrind wrote takes and frees memory by the length of its text, which has numbers of blocks and the
-    like: read here, it would move what the next calls allocate. The process is forked beforehand: when instrumentation is
-    switched, Valgrind forgets what it has translated, but not there.
+    like: read here, it would move what the next calls allocate.
     """
+    pid = Real.fork()
+    if not pid:
+        code = _FAILED
+        try:
+            code = tell() + _TOLD
+        finally:
+            Real.leave(code)
+    code = os.waitstatus_to_exitcode(Real.waitpid(pid, 0)[1])
+    return code - _TOLD if _TOLD <= code < _FAILED else None
 
-    def __init__(self, tell: Callable[[], int]) -> None:
-        self._tell = tell
+
+def _has_threads() -> bool:
+    """Tell whether this process has other threads, Python's or not: a copy of it would wait for them for ever."""
+    return Real.stat("/proc/self/task").st_nlink > _LINKS_OF_ONE_TASK
+
+
+class _Tried(NamedTuple):
+    """The process that counted so many calls, and what is known of them; None if nobody knows."""
+
+    pid: int
+    calls: int
+    settled: int | None
+
+
+class _Copy:
+    """A copy of this process, which says that it is ready, and waits to be told to go on; leaving this context kills it."""
+
+    def __init__(self) -> None:
+        told, self._tell = Real.pipe()
         asked, self._ask = Real.pipe()
-        self._pid = Real.fork()
-        if not self._pid:
-            code = _FAILED
-            try:
-                Real.close(self._ask)
-                if Real.read(asked, 1):
-                    code = tell() + _TOLD
-            finally:
-                Real.leave(code)
-        Real.close(asked)
+        self.pid = Real.fork()
+        self._hear = asked if self.pid else told
+        for end in (told, self._ask) if self.pid else (asked, self._tell):
+            Real.close(end)
 
     def __enter__(self) -> Self:
         return self
 
     def __exit__(self, *_: object) -> None:
-        if self._pid:
-            Real.kill(self._pid, signal.SIGKILL)
-            Real.waitpid(self._pid, 0)
-        Real.close(self._ask)
+        # By itself, it would write out once more what it counted.
+        Real.kill(self.pid, signal.SIGKILL)
+        Real.waitpid(self.pid, 0)
+        Real.close(self._hear)
+        Real.close(self._tell)
 
-    def answer(self) -> int:
-        """Return what it tells."""
-        with contextlib.suppress(BrokenPipeError):  # it has ended: Valgrind ends a forked process that it cannot log
-            Real.write(self._ask, b"?")
-        _, status = Real.waitpid(self._pid, 0)
-        self._pid = 0
-        code = os.waitstatus_to_exitcode(status)
-        if not _TOLD <= code < _FAILED:
-            self._tell()  # again, but here: whatever it raises is why this benchmark fails
-            raise RuntimeError("what Callgrind wrote could not be read, but then it could")
-        return code - _TOLD
+    def is_ready(self) -> bool:
+        """Wait until the copy is ready, or has ended."""
+        return bool(Real.read(self._hear, 1))
+
+    def go_on(self) -> None:
+        """Let the copy go on."""
+        Real.write(self._tell, b"?")
+
+    def wait(self) -> None:
+        """In the copy: say that it is ready, and wait."""
+        Real.write(self._ask, b"!")
+        if not Real.read(self._hear, 1):
+            Real.leave(_FAILED)
 
 
 class Meter:
-    """Measures the one benchmark of this process, in one memory layout. `record` tells how, when it is done."""
+    """Measures the one benchmark of this process, in one memory layout. `record` tells how, when it is done.
+
+    Calls are counted in a copy of the process: when instrumentation is switched on, Valgrind forgets what it has translated,
+    and this process still has a test to finish. If anything ends the copy early, the calls are counted in this process: what
+    goes wrong then goes wrong here, and is reported.
+    """
 
     def __init__(self, requests: Requests, out: str, warm_up: int, batches: Sequence[int]) -> None:
         self._requests = requests
@@ -156,14 +193,16 @@ class Meter:
         self._out = out
         self._warm_up = warm_up
         self.layout = 0
+        self.take_look_ups: Callable[[], LookUps] = dict
         self._batches = batches
         self._start, self._stop = (Request(START_INSTRUMENTATION).block,), (Request(STOP_INSTRUMENTATION).block,)
         self._begin, self._end = Request(DUMP_STATS_AT, written.BEGIN), Request(DUMP_STATS_AT, written.END)
-        self._idle = Request(RUNNING_ON_VALGRIND)
+        self._zero, self._idle = Request(ZERO_STATS), Request(RUNNING_ON_VALGRIND)
         self._native = not requests.running_on_valgrind()
         self.begun = False
         self._result: Any = None
         self._own = b""
+        self._is_copy = False
         self.record: dict[str, Any] | None = None
 
     @property
@@ -180,93 +219,153 @@ class Meter:
         __tracebackhide__ = True
         make, idle, call = self._make, (self._idle.block,), work.call
         hollow = nothing if empty is None else counted
-        if not self._native:
-            spread_look_ups(functools.partial(plainly, work), self.layout)
-        for prepare, before, after in self._steps():
-            self._result = None
-            args, kwargs = work.arguments()
-            prepare()
-            hollow(make, idle, idle, empty, args, kwargs)
-            hollow(make, before, after, empty, args, kwargs)
-            self._result = counted(make, before, after, call, args, kwargs)
-            self._end_copy()
-            work.finish(*args, **kwargs)
-            del args, kwargs
+        try:
+            for prepare, opening, closing, before, after in self._steps(work, copies=True):
+                self._result = None
+                args, kwargs = work.arguments()
+                prepare()
+                hollow(make, idle, idle, empty, args, kwargs)
+                hollow(make, opening, closing, empty, args, kwargs)
+                self._result = counted(make, before, after, call, args, kwargs)
+                self._end_foreign()
+                work.finish(*args, **kwargs)
+                del args, kwargs
+        finally:
+            if self._is_copy:
+                Real.leave(_FAILED)
         return self._result
 
     async def measure_await(self, work: Work, empty: Callable[..., Any]) -> Any:
-        """Measure what is awaited, inside of a running event loop; otherwise as `measure`."""
+        """Measure what is awaited, inside of a running event loop, which cannot be copied; otherwise as `measure`."""
         __tracebackhide__ = True
         make, idle, call = self._make, (self._idle.block,), work.call
-        for prepare, before, after in self._steps():
+        for prepare, opening, closing, before, after in self._steps(work, copies=False):
             self._result = None
             args, kwargs = work.arguments()
             prepare()
             await counted_await(make, idle, idle, empty, args, kwargs)
-            await counted_await(make, before, after, empty, args, kwargs)
+            await counted_await(make, opening, closing, empty, args, kwargs)
             self._result = await counted_await(make, before, after, call, args, kwargs)
-            self._end_copy()
+            self._end_foreign()
             del args, kwargs
         return self._result
 
-    def _steps(self) -> Generator[tuple[Callable[[], None], _Request, _Request]]:
-        """Yield what prepares each call, and the requests before and after it, which ask for nothing in a warm-up."""
-        idle, begin, end = (self._idle.block,), (self._begin.block,), (self._end.block,)
+    def _steps(self, work: Work, *, copies: bool) -> Generator[_Step]:
+        """Yield what prepares each call, and the requests around the empty region and the call: none in a warm-up."""
         self.begun = True
         self._own = Real.own_process()
         between = Between()
         enabled = gc.isenabled()
         gc.disable()
         try:
-            yield between.watch, idle, idle
+            yield self._uncounted(between.watch)
             if self._native:
-                self.record = {"native": True}
+                alone = copies and not _has_threads()
+                look_ups = observe_look_ups(functools.partial(plainly, work)) if alone else {}
+                self.record = {"native": True, "look_ups": look_ups}
                 return
-            with _Elsewhere(self._forget) as forgetting:
-                forgetting.answer()
-            for _ in range(self._warm_up):
-                yield between.watch, idle, idle
-            between.watch()
-            gc.freeze()
-            count = settled = 0
-            for count in self._batches:
-                self._result = None  # what it takes is not to be free later
-                with _Elsewhere(self._settled) as settling:
-                    take_free_memory()
-                    move_heaps(self.layout)
-                    for _ in range(_FIRST_ON_HEAP):
-                        yield between.prepare, idle, idle
-                    self._make(*self._start)
-                    for _ in range(count):
-                        take_chunks(_LEFT_BEHIND, self.layout)
-                        yield between.prepare, begin, end
-                    self._make(*self._stop)
-                    settled = settling.answer()
-                if settled:
-                    break
+            spread_look_ups(self.take_look_ups(), self.layout)
+            done = _Tried(0, 0, None)
+            for least in self._batches:
+                done = _Tried(0, 0, None)
                 for _ in range(self._warm_up):
-                    yield between.watch, idle, idle
+                    yield self._uncounted(between.watch)
                 between.watch()
-            self.record = {"pid": Real.getpid(), "calls": 1 if settled else count - 1, "settled": bool(settled)}
+                gc.freeze()
+                if copies and not _has_threads():
+                    done = yield from self._count_in_copy(least, between, work)
+                    copies = done.settled is not None
+                if done.settled is None:
+                    done = yield from self._count_here(least, between, work)
+                if done.settled:
+                    break
+            agree = done.settled == _AGREE
+            self.record = {"pid": done.pid, "calls": 1 if agree else done.calls - 1, "settled": agree}
         finally:
             gc.unfreeze()
             if enabled:
                 gc.enable()
 
-    def _end_copy(self) -> None:
+    def _uncounted(self, prepare: Callable[[], None]) -> _Step:
+        idle = (self._idle.block,)
+        return prepare, idle, idle, idle, idle
+
+    def _count_in_copy(self, least: int, between: Between, work: Work) -> Generator[_Step, None, _Tried]:
+        """Yield what `_steps` does for simulated calls in a copy of this process, which is killed in the end."""
+        copy = _Copy()
+        if not copy.pid:
+            self._own, self._is_copy = Real.own_process(), True
+            seed_all()
+            yield from self._simulated(least, between, work, copy)
+            Real.leave(_FAILED)  # where nobody has killed it
+        count, settled = least, None
+        most = least + (0 if least == self._batches[-1] else _MORE)
+        with copy:
+            while copy.is_ready():
+                settled = self._settled(copy.pid, count)
+                if settled != _OPEN or count == most:
+                    break
+                count += 1
+                copy.go_on()
+        return _Tried(copy.pid, count, settled)
+
+    def _count_here(self, count: int, between: Between, work: Work) -> Generator[_Step, None, _Tried]:
+        """Yield what `_steps` does for so many simulated calls."""
+        pid = int.from_bytes(self._own, "little")
+        yield from self._simulated(count, between, work)
+        self._make(*self._stop)
+        settled = self._settled(pid, count)
+        if settled is None:
+            self._calls(pid, count)  # whatever it raises is why this benchmark fails
+            raise RuntimeError("what Callgrind wrote could not be read, but then it could")
+        return _Tried(pid, count, settled)
+
+    def _simulated(self, count: int, between: Between, work: Work, copy: _Copy | None = None) -> Generator[_Step]:
+        """Yield what `_steps` does for some calls on a fresh heap, and then for so many simulated ones; for more in a copy."""
+        self._result = None  # what it takes is not to be free later
+        take_free_memory()
+        move_heaps(self.layout)
+        for _ in range(_FIRST_ON_HEAP):
+            yield self._uncounted(between.prepare)
+        zero, end = (self._zero.block,), (self._end.block,)
+        # A process that is started there is a part of its own, which no zero can undo.
+        opening = (self._begin.block,) if work.surrounded else zero
+        take_chunks(_LEFT_BEHIND, self.layout)
+        self._make(*self._start)
+        for number in range(1, count + 1 + (0 if copy is None else _MORE)):
+            if number > 1:
+                take_chunks(_LEFT_BEHIND, self.layout)
+            yield between.prepare, opening, end, zero, end
+            if copy is not None and number >= count:
+                copy.wait()
+
+    def _end_foreign(self) -> None:
         """End a process that the benchmark has forked and that came back from it too: it would call on, and fork again."""
         if Real.own_process() != self._own:
             Real.leave(0)
 
-    def _forget(self) -> int:
-        return written.forget(self._out, int.from_bytes(self._own, "little"))
-
-    def _settled(self) -> bool:
-        """Tell whether the last two calls took about the same path through the code.
+    def _settled(self, pid: int, count: int) -> int | None:
+        """Tell whether the last of so many calls took about the same path through the code; None if nobody knows.
 
         Misses may differ more: where memory is freed in another order than it was taken, objects change places.
         """
-        prefix = written.of_process(int.from_bytes(self._own, "little"))
-        calls = [map(written.path, pair) for pair in written.calls(self._out, prefix, _AGREEING)]
-        counts = zip(*map(itertools.chain.from_iterable, calls), strict=True)
-        return all((max(count) - min(count)) * _ALIKE <= min(count) for count in counts)
+
+        def compared() -> int:
+            calls = self._calls(pid, count)
+            pair = zip(*(itertools.chain(*map(written.path, call)) for call in calls[-_AGREEING:]), strict=True)
+            if all((max(counts) - min(counts)) * _ALIKE <= min(counts) for counts in pair):
+                return _AGREE
+            later = [written.path(region)[0] for _, region in calls[1:]]
+            last = later[-_SWINGING:]
+            rises = {one < other for one, other in itertools.pairwise(last)}
+            near = (max(last) - min(last)) * _NEAR <= min(last)
+            return _SWING if near and len(later) >= _SWINGING and len(rises) > 1 else _OPEN
+
+        return _elsewhere(compared)
+
+    def _calls(self, pid: int, count: int) -> list[tuple[written.Region, written.Region]]:
+        """Return so many calls, each after the empty one before it. RuntimeError if some are missing."""
+        calls = written.calls(self._out, written.of_process(pid), count)
+        if len(calls) < count:
+            raise RuntimeError("some of what Callgrind wrote is missing: is the disk full?")
+        return calls

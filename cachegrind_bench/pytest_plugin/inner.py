@@ -22,7 +22,7 @@ from _pytest.config import Config
 
 from cachegrind_bench.pytest_plugin import fixtures, provide_fixtures
 from cachegrind_bench.pytest_plugin.between import seed_all
-from cachegrind_bench.pytest_plugin.exchange import put_report
+from cachegrind_bench.pytest_plugin.exchange import put_report, take_order
 from cachegrind_bench.pytest_plugin.fixture import ENGINE, uses_fixture
 from cachegrind_bench.pytest_plugin.forking import fork_for_each
 from cachegrind_bench.pytest_plugin.fresh_heap import move_heaps, take_free_memory
@@ -147,6 +147,7 @@ class Inner:
         if os.path.exists(self._exchange.stop):
             return
         self._meter.layout = layout
+        self._meter.take_look_ups = functools.partial(take_order, self._exchange.look_ups(self._number, index))
         move_heaps(layout)
         at_work(self._exchange, self._number, index)
         item = next((item for item in session.items if item.nodeid == nodeid), None)

@@ -156,6 +156,7 @@ class Lanes(Generic[Found]):
         self._choosing = Lock()
         self._executor = ThreadPoolExecutor(len(exchanges), thread_name_prefix="cg-bench")
         self.futures: list[Future[Served[Found]]] = []
+        self.outs: dict[int, Path] = {}  # the folders with out files, by lanes; each once its lane is served
 
     def __enter__(self) -> Self:
         return self
@@ -183,7 +184,7 @@ class Lanes(Generic[Found]):
         with self._cancel.under(), self._laboratory.session(echo=self._echo) as ready:
             runner = ready.runner
             target = _target(self._place, exchange, runner, self._cpu(ready.cpu), self._collect)
-            out = runner.scratch.out
+            out = self.outs[lane] = runner.scratch.out
             if self._collect.python_depth is None:
                 outcome = self._execute(runner, target, exchange)
                 found = self._read(lane, out, lambda _pid: NONE)

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import os
 import platform
+from contextlib import suppress
 from dataclasses import dataclass
 from fractions import Fraction
 from typing import TYPE_CHECKING, Any
@@ -36,6 +37,7 @@ if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence
     from pathlib import Path
 
+    from cachegrind_bench.hermetic.place import Translation
     from cachegrind_bench.measure.identity import Identity
     from cachegrind_bench.measure.session import Laboratory
     from cachegrind_bench.model.score import CostModel
@@ -43,16 +45,36 @@ if TYPE_CHECKING:
     from cachegrind_bench.pytest_plugin.options import Settings
 
 # Part of the key: counts of calls are not those of whole processes, and another way to count gets another number.
-MEASURED = "pytest/3"
+MEASURED = "pytest/4"
+
+
+class EarlyCosts:
+    """What benchmarks cost, read as they come, beside those that are still measured."""
+
+    def __init__(self, model: CostModel, places: Translation) -> None:
+        self._model, self._places = model, places
+        self._tried: set[str] = set()
+        self.found: dict[str, Cost] = {}
+
+    def look(self, reports: Mapping[str, dict[str, Any]], out: Path) -> None:
+        """Read those of which there are new reports. What cannot be read is tried again when all have ended, and told then."""
+        for nodeid, report in reports.items():
+            if nodeid not in self._tried and report.get("meter"):
+                self._tried.add(nodeid)
+                with suppress(MeasurementError):
+                    self.found[nodeid] = cost_of(out, report, self._model, self._places)
 
 
 def read_costs(
-    reports: Mapping[str, dict[str, Any]], out: Path, model: CostModel
+    reports: Mapping[str, dict[str, Any]], out: Path, model: CostModel, early: Mapping[str, Cost]
 ) -> dict[str, Cost | MeasurementError]:
     """Return what each benchmark cost that was measured, by the ids of their nodes, from the out files in this folder."""
     found: dict[str, Cost | MeasurementError] = {}
     for nodeid, report in reports.items():
         if not report.get("meter"):
+            continue
+        if nodeid in early:
+            found[nodeid] = early[nodeid]
             continue
         try:
             found[nodeid] = cost_of(out, report, model)

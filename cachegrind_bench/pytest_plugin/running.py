@@ -29,7 +29,7 @@ from cachegrind_bench.pytest_plugin.handover import file_orders, root_orders
 from cachegrind_bench.pytest_plugin.harness import BATCHES
 from cachegrind_bench.pytest_plugin.lanes import Lanes, Place, warm_up
 from cachegrind_bench.pytest_plugin.limits import TimeLimit
-from cachegrind_bench.pytest_plugin.results import Ended, read_costs, result_of
+from cachegrind_bench.pytest_plugin.results import EarlyCosts, Ended, read_costs, result_of
 from cachegrind_bench.pytest_plugin.showing import show_bytes
 from cachegrind_bench.pytest_plugin.telling import ending, failure_text, tell
 
@@ -39,8 +39,10 @@ if TYPE_CHECKING:
     from cachegrind_bench.measure.session import Laboratory
     from cachegrind_bench.model.result import Result
     from cachegrind_bench.pytest_plugin.options import Settings
+    from cachegrind_bench.pytest_plugin.type_versions import LookUps
 
 PLACE = pytest.StashKey[Place]()  # of the measured processes, once it is known
+LOOK_UPS = pytest.StashKey["dict[str, LookUps]"]()  # of benchmarks by their ids, as seen without Valgrind
 _LOOK_S = 0.05
 FIRST_SLOT = 500  # of the folder in which orders and reports are
 _KEPT_BYTES = 1 << 16
@@ -79,25 +81,30 @@ def run(session: pytest.Session, settings: Settings, laboratory: Laboratory) -> 
         first, refused = rehearse(place, "all")
         if len(first.passed() | first.late()) < len(items):
             kept = replace(place, keep=refused or "benchmarks fail at another path")
-            if rehearse(kept, "anew")[0].passed() > first.passed() or refused:
-                place = kept
-        session.config.stash[PLACE] = place
+            second = rehearse(kept, "anew")[0]
+            if second.passed() > first.passed() or refused:
+                first, place = second, kept
+        session.config.stash[PLACE], session.config.stash[LOOK_UPS] = place, first.look_ups()
         for lane in lanes:
             lane.order(settings.warm_up, BATCHES, place.places)
             lane.held_back = held_back(settings.environ, settings.request)
+        early = [EarlyCosts(settings.model, place.places) for _ in lanes]
         at_work = Lanes(
             laboratory,
             place,
             [lane.exchange for lane in lanes],
             echo=echo,
             read=lambda number, out, _trampolines: [
-                read_costs(lanes[number].all_reports(layout), out, settings.model) for layout in range(settings.layouts)
+                read_costs(
+                    lanes[number].all_reports(layout), out, settings.model, {} if layout else early[number].found
+                )
+                for layout in range(settings.layouts)
             ],
             watch=limit.watching,
         )
         with at_work:
             at_work.start()
-            _watch(session, lanes, at_work, said)
+            _watch(session, lanes, at_work, early, said)
         at_work.raise_unforeseen()
         ended = [ended for lane, future in zip(lanes, at_work.futures, strict=True) for ended in lane.ended(future)]
         by_id = {one.item.nodeid: one for one in ended}
@@ -117,11 +124,19 @@ def lanes_of(
     ]
 
 
-def _watch(session: pytest.Session, lanes: Sequence[Lane], at_work: Lanes[Any], said: bytearray) -> None:
+def _watch(
+    session: pytest.Session,
+    lanes: Sequence[Lane],
+    at_work: Lanes[Any],
+    early: Sequence[EarlyCosts],
+    said: bytearray,
+) -> None:
     while True:
         done = [future.done() for future in at_work.futures]  # before the look: what comes after it is seen then
-        for lane, over in zip(lanes, done, strict=True):
-            lane.look(at_work.futures[lanes.index(lane)] if over else None, said)
+        for number, (lane, over) in enumerate(zip(lanes, done, strict=True)):
+            lane.look(at_work.futures[number] if over else None, said)
+            if not over and number in at_work.outs:
+                early[number].look(lane.reports, at_work.outs[number])
         if session.shouldfail or session.shouldstop:
             for lane in lanes:
                 Path(lane.exchange.stop).touch()
@@ -164,6 +179,8 @@ class Lane:
     def order(self, warm_up: int, batches: tuple[int, ...], places: Translation = NOWHERE) -> None:
         """Write the orders, with the paths that the measured process sees."""
         config, exchange = self._session.config, self.exchange
+        none: dict[str, LookUps] = {}
+        look_ups = config.stash.get(LOOK_UPS, none)
         self._places = places
         shutil.rmtree(exchange.path, ignore_errors=True)
         Path(exchange.path).mkdir()
@@ -173,6 +190,7 @@ class Lane:
         for layout, items in enumerate(self._by_layout):
             for (number, index), item in items.items():
                 put_order(exchange.benchmark(number, index), (item.nodeid, layout))
+                put_order(exchange.look_ups(number, index), look_ups.get(item.nodeid, {}))
 
     def passed(self) -> set[str]:
         """Return the benchmarks that did not fail so far."""
@@ -181,6 +199,11 @@ class Lane:
             for nodeid, report in self.all_reports().items()
             if failure_text(report) is None and all(part["outcome"] != "failed" for part in report["reports"])
         }
+
+    def look_ups(self) -> dict[str, LookUps]:
+        """Return what benchmarks look up in types, where they were run without Valgrind."""
+        reports = self.all_reports().items()
+        return {nodeid: report["meter"]["look_ups"] for nodeid, report in reports if report.get("meter")}
 
     def late(self) -> set[str]:
         """Return the benchmarks that took too long: they would do so wherever the project is."""

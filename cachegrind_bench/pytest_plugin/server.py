@@ -22,7 +22,7 @@ from _pytest.config import (
 
 import cachegrind_bench
 from cachegrind_bench.pytest_plugin.exchange import Exchange, put_current, put_report, take_order
-from cachegrind_bench.pytest_plugin.forking import NoMoreError, fork_for_each
+from cachegrind_bench.pytest_plugin.forking import NoMoreError, flush, fork_for_each
 from cachegrind_bench.pytest_plugin.harness import Meter
 from cachegrind_bench.pytest_plugin.written import last_log
 from cachegrind_bench.region.requests import Requests
@@ -47,6 +47,8 @@ def main(orders: dict[str, Any]) -> None:
         lambda number, pid, status: _bury(exchange.trouble(number), how_it_ended(pid, status, out)),
     )
     put_current(exchange.current, 0, -1, -1)  # nobody is at work any more
+    flush()
+    Real.leave(0)  # what Python does at its end takes time, and nobody waits for it
 
 
 def at_work(exchange: Exchange, number: int = -1, index: int = -1) -> None:

@@ -8,12 +8,12 @@ addresses depend on all that was allocated: one unused class or renamed variable
 from __future__ import annotations
 
 import ctypes
-import mmap
+import marshal
 import os
 import struct
 import sys
 from contextlib import suppress
-from typing import TYPE_CHECKING, Any, Final
+from typing import TYPE_CHECKING, Any, Final, TypeAlias
 
 from cachegrind_bench.startup.real import Real
 
@@ -39,43 +39,71 @@ _MOST_STATE_BYTES = 4 << 20  # of the interpreter's state, in which the cache is
 
 _modified: Any = ctypes.pythonapi.PyType_Modified
 _modified.argtypes, _modified.restype = [ctypes.py_object], None
+# A type's name as it was defined: its metaclass may have another idea of it.
+_name: Any = vars(type)["__qualname__"].__get__
 _look_up: Any = ctypes.pythonapi._PyType_Lookup  # noqa: SLF001
 _look_up.argtypes, _look_up.restype = [ctypes.py_object, ctypes.py_object], ctypes.c_void_p
 
 
-def spread_look_ups(call: Callable[[], object], layout: int = 0) -> None:
-    """Find out which look-ups this call makes, in another process, and give their types versions that keep them apart.
+# By the names of types, the names that are looked up in them. Not by their places: these depend on what was imported, and
+# where tests are compiled that is more.
+LookUps: TypeAlias = "dict[str, list[str]]"
+
+
+def observe_look_ups(call: Callable[[], object]) -> LookUps:
+    """Return which look-ups this call makes, three times in another process; nothing where that cannot be known."""
+    if not _can_be_spread():
+        return {}
+    asked, told = Real.pipe()
+    pid = Real.fork()
+    if not pid:
+        try:
+            Real.close(asked)
+            _silence(told)
+            with os.fdopen(told, "wb") as file:
+                file.write(marshal.dumps(_observed(call)))
+        finally:
+            Real.leave(0)
+    Real.close(told)
+    data = b""
+    while piece := Real.read(asked, _MOST_BYTES):
+        data += piece
+    Real.close(asked)
+    Real.waitpid(pid, 0)
+    return marshal.loads(data) if data else {}  # noqa: S302 - of our own copy
+
+
+def spread_look_ups(look_ups: LookUps, layout: int = 0) -> None:
+    """Give types versions that keep these look-ups apart.
 
     These are others in each memory layout: what collides all the same, as look-ups of one type, then does so elsewhere.
     """
-    if sys.implementation.name != "cpython" or not getattr(sys, "_is_gil_enabled", lambda: True)():
+    if not _can_be_spread():
         return
-    with mmap.mmap(-1, _MOST_BYTES) as shared:
-        pid = Real.fork()
-        if not pid:
-            try:
-                _silence()
-                _write(shared, _observed(call))
-            finally:
-                Real.leave(0)
-        Real.waitpid(pid, 0)
-        _burn(layout * _LAYOUT_STRIDE % _ENTRIES)
-        _assign(dict(_read(shared)), layout * _LAYOUT_STRIDE % _ENTRIES)
+    names = {name: {id(sys.intern(one)) for one in found} for name, found in look_ups.items()}
+    wanted = {id(kind): names[name] for kind in _all_types() if (name := _name(kind)) in names}
+    start = layout * _LAYOUT_STRIDE % _ENTRIES
+    _burn(start)
+    _assign(wanted, start)
 
 
-def _silence() -> None:
-    """Let nobody read what the call writes: it is made once more than was asked for."""
+def _can_be_spread() -> bool:
+    return sys.implementation.name == "cpython" and getattr(sys, "_is_gil_enabled", lambda: True)()
+
+
+def _silence(kept: int) -> None:
+    """Let nobody read what the call writes: it is made more often than was asked for."""
     null = os.open(os.devnull, os.O_RDWR)
-    for descriptor in (1, 2):
+    for descriptor in {1, 2} - {kept}:
         os.dup2(null, descriptor)
 
 
-def _observed(call: Callable[[], object]) -> dict[int, set[int]]:
-    """Return the addresses of the names that are looked up in each type, by its address."""
-    found: dict[int, set[int]] = {}
+def _observed(call: Callable[[], object]) -> LookUps:
+    """Return what is looked up in each type that there is now: those that the call makes are not there elsewhere."""
+    found: dict[str, set[str]] = {}
     own = Real.own_process()
     cache = _find_cache()
-    kinds = list(_all_types())  # without those that the call makes, which the caller's process does not have
+    kinds = list(_all_types())
     first = _new_version(_spare())
     for start in _STARTS if cache else ():
         _modified(object)
@@ -84,13 +112,13 @@ def _observed(call: Callable[[], object]) -> dict[int, set[int]]:
             call()
         if Real.own_process() != own:  # it forked, and this is the copy
             Real.leave(0)
-        types = {_version(kind): id(kind) for kind in kinds}
+        types = {_version(kind): _name(kind) for kind in kinds}
         types.pop(0, None)  # has none
         words = memoryview(ctypes.string_at(cache, _ENTRIES * _ENTRY.size)).cast("Q")
         looked_up = zip(words[::3].tolist(), words[1::3].tolist(), strict=True)
         for version, name in [pair for pair in looked_up if pair[0] in types]:
-            found.setdefault(types[version], set()).add(name)
-    return found
+            found.setdefault(types[version], set()).add(ctypes.cast(name, ctypes.py_object).value)
+    return {kind: sorted(names) for kind, names in sorted(found.items())}
 
 
 def _assign(wanted: dict[int, set[int]], end: int = 0) -> None:
@@ -178,22 +206,3 @@ def _find_cache() -> int:
         state = memory.read(_MOST_STATE_BYTES)
     at = state.find(_ENTRY.pack(_version(kind), 0, id(name), 0)[:16])
     return begin + at - _entry(_version(kind), id(name)) * _ENTRY.size if at >= 0 else 0
-
-
-def _write(shared: mmap.mmap, found: dict[int, set[int]]) -> None:
-    """Write each type's address, the number of its names, and these; zero is the end."""
-    for kind, names in found.items():
-        data = struct.pack(f"={len(names) + 2}Q", kind, len(names), *names)
-        if shared.tell() + len(data) + 8 > _MOST_BYTES:
-            return
-        shared.write(data)
-
-
-def _read(shared: mmap.mmap) -> Iterator[tuple[int, set[int]]]:
-    words = memoryview(shared).cast("Q")
-    at = 0
-    while words[at]:
-        end = at + 2 + words[at + 1]
-        yield words[at], set(words[at + 2 : end])
-        at = end
-    words.release()

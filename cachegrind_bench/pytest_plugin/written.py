@@ -15,6 +15,8 @@ from cachegrind_bench.startup.real import Real
 # The texts of the requests around a call.
 BEGIN: Final = b"cg-bench begin"
 END: Final = b"cg-bench end"
+# `out.PID` is written when a process ends, and `out.PID.NUMBER` before.
+_PARTS, _DOTS_OF_WHOLE = "out.", 1
 _TAIL_BYTES, _HEAD_BYTES = 1 << 10, 1 << 14
 
 Region = tuple[list[int], list[int]]  # the numbers of its parts, and the sum of their totals: Ir, Dr, Dw, then misses
@@ -47,27 +49,30 @@ def _regions(out: str, prefix: str) -> list[Region]:
         sums = [a + b for a, b in zip_longest(sums, totals, fillvalue=0)]
         if END in head:
             found.append((parts, sums))
+            parts, sums = [], []
     return found
 
 
-def forget(out: str, pid: int) -> int:
-    """Remove what an earlier process of this number has left. Returns 0."""
-    for name in Real.listdir(out):
-        if name.startswith(of_process(pid)):
-            Real.unlink(f"{out}/{name}")
-    return 0
-
-
 def keep(out: str, record: dict[str, Any] | None, name: str) -> None:
-    """Give the parts of a meter's process a name of their own: the system may give its number to another one."""
-    if not record or "calls" not in record:
-        return
-    record["name"] = name
-    own = of_process(record["pid"])
-    for old in Real.listdir(out):
-        if old.startswith(own):
-            with suppress(OSError):  # who reads them tells that they are not there
-                Real.rename(f"{out}/{old}", f"{out}/{kept_as(name)}{old.removeprefix(own)}")
+    """Give the parts of a meter's process a name of their own, and remove all others: a later process may get their number."""
+    own = ""
+    if record and "calls" in record:
+        record["name"] = name
+        own = of_process(record["pid"])
+    parts = [name for name in _listed(out) if name.startswith(_PARTS) and name.count(".") > _DOTS_OF_WHOLE]
+    for part in parts:
+        with suppress(OSError):  # who reads them tells that they are not there
+            if own and part.startswith(own):
+                Real.rename(f"{out}/{part}", f"{out}/{kept_as(name)}{part.removeprefix(own)}")
+            else:
+                Real.unlink(f"{out}/{part}")
+
+
+def _listed(folder: str) -> list[str]:
+    try:
+        return Real.listdir(folder)
+    except OSError:
+        return []
 
 
 def kept_as(name: str) -> str:

@@ -17,6 +17,7 @@ _TOOL: Final = ord("C") << 24 | ord("T") << 16  # VG_USERREQ_TOOL_BASE('C', 'T')
 
 # Requests of callgrind.h, and one of valgrind.h that only answers.
 RUNNING_ON_VALGRIND: Final = 0x1001
+ZERO_STATS: Final = _TOOL + 1
 TOGGLE_COLLECT: Final = _TOOL + 2
 DUMP_STATS_AT: Final = _TOOL + 3
 START_INSTRUMENTATION: Final = _TOOL + 4

@@ -31,6 +31,7 @@ class Real:
     dup2 = staticmethod(os.dup2)
     close = staticmethod(os.close)
     pread = staticmethod(os.pread)
+    stat = staticmethod(os.stat)
     memfd_create = staticmethod(os.memfd_create)
 
     @classmethod

@@ -240,6 +240,7 @@ def _restore(out: Path, places: Translation) -> None:
         data = path.read_bytes()
         real = places.real_bytes(data)
         if real != data:
+            path.unlink()  # and not cut and written again: ext4 brings that to the disk at once
             path.write_bytes(real)
 
 

@@ -23,9 +23,10 @@ print(id(made[0][1]) % 4096, steps)
 
 # Prints how many hot look-ups of different types share an entry of the cache, before and after their versions are changed.
 LOOK_UPS = """
+from sys import intern
 from cachegrind_bench.pytest_plugin import type_versions as own
 own._burn(SEED)
-kinds = [type(f"K{number}", (), {f"name{number}{part}": part for part in range(8)}) for number in range(120)]
+kinds = [type(f"K{number}", (), {intern(f"name{number}{part}"): part for part in range(8)}) for number in range(120)]
 names = {kind: [f"name{number}{part}" for part in range(8)] for number, kind in enumerate(kinds)}
 names = {kind: [next(key for key in vars(kind) if key == name) for name in own] for kind, own in names.items()}
 def call():
@@ -41,7 +42,7 @@ def shared():
             found.setdefault(own._entry(own._version(kind), id(name)), set()).add(kind)
     return sum(len(kinds) - 1 for kinds in found.values())
 before = shared()
-own.spread_look_ups(call)
+own.spread_look_ups(own.observe_look_ups(call))
 print(before, shared())
 """
 

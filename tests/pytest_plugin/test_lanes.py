@@ -117,16 +117,17 @@ def test_a_profile_that_is_missing_says_why(pytester: pytest.Pytester) -> None:
 
 
 def test_what_is_kept_of_a_process_is_not_lost_to_the_next_one_of_its_number(tmp_path: Path) -> None:
-    for name in ("out.7.1", "out.7.2", "out.77.1"):
+    for name in ("out.7.1", "out.7.2", "out.77.1", "out.7", "log.7"):
         (tmp_path / name).write_text(name)
     record: dict[str, Any] = {"pid": 7, "calls": 2}
     written.keep(str(tmp_path), record, "10000.10000")
     assert record["name"] == "10000.10000"
-    written.forget(str(tmp_path), 7)
+    written.keep(str(tmp_path), None, "10000.10001")  # of a benchmark that measured nothing
     assert sorted(path.name for path in tmp_path.iterdir()) == [
         "kept.out.10000.10000.1",
         "kept.out.10000.10000.2",
-        "out.77.1",
+        "log.7",
+        "out.7",
     ]
 
 

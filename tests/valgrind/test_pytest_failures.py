@@ -220,7 +220,7 @@ def test_without(benchmark): benchmark(shutil.rmtree, out, ignore_errors=True)
     )
     done = project.run()
     assert done.returncode == 1
-    assert "FileNotFoundError" in done.stdout
+    assert "No such file or directory" in done.stdout
     assert "disk full" not in done.stdout
 
 
@@ -249,3 +249,49 @@ def test_good(benchmark): benchmark(int)
     )
     # Once natively, and once under Valgrind; what was forked in the test itself ends its own fixtures.
     assert ends.read_text().count("ended") == 2 * (1 + 2)
+
+
+def test_a_benchmark_whose_process_cannot_be_copied_is_measured_in_it(project: Project) -> None:
+    project.write(
+        """
+import os, subprocess
+from concurrent.futures import ThreadPoolExecutor
+def test_pool(benchmark):
+    with ThreadPoolExecutor(2) as pool:
+        list(pool.map(abs, range(10)))
+        assert benchmark(lambda: pool.submit(sum, range(1000)).result()) == 499500
+def test_own_process(benchmark):
+    own = os.getpid()
+    def call():
+        assert os.getpid() == own
+        return sum(range(1000))
+    assert benchmark(call) == 499500
+def test_tenth_plus_five(benchmark):
+    calls = []
+    def call():
+        calls.append(None)
+        assert len(calls) < 15
+    benchmark(call)
+"""
+    )
+    found = project.measure(status=1)
+    assert {name: item["status"] for name, item in found.items()} == {
+        "test_pool": "ok",
+        "test_own_process": "ok",
+        "test_tenth_plus_five": "failed",
+    }
+    assert "assert 15 < 15" in found["test_tenth_plus_five"]["error"]
+    assert found["test_own_process"]["counts"]["Ir"] < found["test_pool"]["counts"]["Ir"]
+
+
+def test_a_process_that_a_setup_starts_is_not_counted(project: Project) -> None:
+    project.write(
+        """
+import subprocess
+def test_plain(benchmark): benchmark.pedantic(sorted, ([3, 1, 2] * 100,), setup=lambda: None)
+def test_starts(benchmark): benchmark.pedantic(sorted, ([3, 1, 2] * 100,), setup=lambda: subprocess.run(["true"]) and None)
+"""
+    )
+    plain, starts = project.measure().values()
+    assert abs(starts["counts"]["Ir"] - plain["counts"]["Ir"]) < 100
+    assert not starts["warnings"]
