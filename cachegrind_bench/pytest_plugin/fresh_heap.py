@@ -10,14 +10,15 @@ from __future__ import annotations
 import ctypes
 import functools
 import gc
+import mmap
 import sys
 from itertools import pairwise, repeat
 from typing import Any, Final
 
 from cachegrind_bench.startup.real import Real
 
-# CPython's Objects/obmalloc.c on 64-bit machines, 3.10 and later: blocks in pools of 16 KiB with a header.
-_POOL, _POOL_HEADER = 1 << 14, 48
+# CPython's Objects/obmalloc.c on 64-bit machines, 3.10 and later: blocks in pools of 16 KiB with a header, in arenas.
+_POOL, _POOL_HEADER, _ARENA = 1 << 14, 48, 1 << 20
 _STEP, _LARGEST_BLOCK = 16, 512
 _SIZES: Final = range(_LARGEST_BLOCK, 0, -_STEP)
 _ONE_DIGIT = 1 << 20  # of an int's digits, which have 30 bits; small ones are always there
@@ -66,12 +67,33 @@ def _take_blocks() -> None:
     """Take the blocks that CPython's allocator has free, and end near the beginning of an arena."""
     if not all(_take_blocks_of(size) for size in _SIZES):
         return
+    _align_arenas()
+    _take_pools(_unused_pools() + 1)
     for size in _SIZES:
         _hold_pools(size)
     if (unused := _unused_pools()) < _POOLS_LEFT:
         _take_pools(unused + 1)
         unused = _unused_pools()
     _take_pools(unused - _POOLS_LEFT)
+
+
+def _align_arenas() -> None:
+    """Let the next arenas begin at multiples of their size, where memory is mapped into the first hole, as Valgrind does.
+
+    Of an arena that does not, all blocks up to such a multiple take four instructions more to be freed than those beyond
+    (`arena_map_is_used`): a loop over 30,000 ints moved by 1.5 % with whether imported modules had been compiled before.
+    """
+    libc = _libc()
+    for _ in range(_MOST_ROUNDS):
+        place = _map(_ARENA)
+        libc.munmap(place, _ARENA)
+        if not place % _ARENA:
+            return
+        _map(-place % _ARENA)
+
+
+def _map(size: int) -> int:
+    return int(_libc().mmap(None, size, 0, mmap.MAP_PRIVATE | mmap.MAP_ANONYMOUS, -1, 0))
 
 
 def _hold_pools(size: int) -> None:
@@ -133,6 +155,8 @@ def _libc() -> Any:
     libc.malloc.argtypes, libc.malloc.restype = [ctypes.c_size_t], ctypes.c_size_t
     libc.memset.argtypes = [ctypes.c_void_p, ctypes.c_int, ctypes.c_size_t]
     libc.free.argtypes = [ctypes.c_void_p]
+    libc.mmap.argtypes = [ctypes.c_void_p, ctypes.c_size_t, *[ctypes.c_int] * 3, ctypes.c_long]
+    libc.mmap.restype, libc.munmap.argtypes = ctypes.c_size_t, [ctypes.c_void_p, ctypes.c_size_t]
     libc.sbrk.argtypes, libc.sbrk.restype = [ctypes.c_ssize_t], ctypes.c_size_t
     if hasattr(libc, "mallinfo2"):
         libc.mallinfo2.argtypes, libc.mallinfo2.restype = [], _Mallinfo2

@@ -21,10 +21,11 @@ def moved(one: Mapping[str, Any], other: Mapping[str, Any]) -> list[str]:
     """Return what differs between two results, each count with its name: a failure in CI has to say all of it."""
     assert one.keys() == other.keys()
     return [
-        f"{name}: {event} {count} and {other[name]['counts'][event]}"
+        f"{name}: {part} {key} {value} and {other[name][part][key]}"
         for name, benchmark in one.items()
-        for event, count in benchmark["counts"].items()
-        if count != other[name]["counts"][event]
+        for part in ("seal", "counts")
+        for key, value in benchmark[part].items()
+        if value != other[name][part][key]
     ]
 
 
