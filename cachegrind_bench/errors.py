@@ -27,6 +27,7 @@ class FileFormatError(UsageError):
     def __init__(self, message: str, *, path: str, line: int | None = None, hint: str | None = None) -> None:
         place = path if line is None else f"{path}:{line}"
         super().__init__(f"{place}: {message}", hint=hint)
+        self.what = message
         self.path = path
         self.line = line
 

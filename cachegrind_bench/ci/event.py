@@ -7,14 +7,15 @@ Format: https://docs.github.com/actions/reference/workflows-and-actions/events-t
 
 from __future__ import annotations
 
-import json
 import re
 from dataclasses import dataclass
 from pathlib import Path
-from typing import TYPE_CHECKING, cast
+from typing import TYPE_CHECKING, Annotated
 
-from cachegrind_bench.errors import UsageError
-from cachegrind_bench.model.json_reader import Node, SchemaError
+import msgspec
+
+from cachegrind_bench.errors import FileFormatError, UsageError
+from cachegrind_bench.model.parsing import parse
 
 if TYPE_CHECKING:
     from collections.abc import Mapping
@@ -91,92 +92,147 @@ class Event:
         return f"{self.server_url}/{self.repository}/actions/runs/{self.run_id if self.run is None else self.run.id}"
 
 
+_Sha = Annotated[str, msgspec.Meta(pattern=r"\A([0-9a-f]{40}|[0-9a-f]{64})\Z")]
+_Number = Annotated[int, msgspec.Meta(ge=0, le=(1 << 63) - 1)]
+
+
+# Of payloads, what matters here.
+class _Owner(msgspec.Struct):
+    login: str
+
+
+class _Home(msgspec.Struct):
+    full_name: str
+    owner: _Owner | None = None
+
+
+class _Head(msgspec.Struct):
+    sha: _Sha
+    repo: _Home | None  # null once the fork was deleted
+
+
+class _Base(msgspec.Struct):
+    ref: str
+    sha: _Sha
+
+
+class _PullRequest(msgspec.Struct):
+    number: _Number
+    head: _Head
+    base: _Base
+
+
+class _WorkflowRun(msgspec.Struct):
+    id: _Number
+    event: str
+    head_sha: _Sha
+    head_repository: _Home | None  # null once the fork was deleted
+    name: str | None = None
+    head_branch: str | None = None
+
+
+class _MergeGroup(msgspec.Struct):
+    base_sha: _Sha
+
+
+class _Repository(msgspec.Struct):
+    default_branch: str | None = None
+
+
+class _Payload(msgspec.Struct):
+    repository: _Repository | None = None
+
+
+class _PullPayload(_Payload, kw_only=True):
+    pull_request: _PullRequest
+
+
+class _RunPayload(_Payload, kw_only=True):
+    workflow_run: _WorkflowRun
+
+
+class _GroupPayload(_Payload, kw_only=True):
+    merge_group: _MergeGroup
+
+
+class _PushPayload(_Payload, kw_only=True):
+    before: _Sha | None = None
+
+
 def read_event(environ: Mapping[str, str]) -> Event:
     """Return the event of the job we are in. UsageError if we are in none, or its payload is not GitHub's."""
     name, repository = _needed(environ, "GITHUB_EVENT_NAME"), _needed(environ, "GITHUB_REPOSITORY")
     if not _REPOSITORY.fullmatch(repository):
         raise UsageError(f"GITHUB_REPOSITORY is {repository!r}, not OWNER/NAME", hint=_HINT)
-    payload = _payload(environ)
+    payload = _payload(environ, name)
     run_id = environ.get("GITHUB_RUN_ID", "")
-    try:
-        known = payload.get("repository") if payload.has("repository") else None
-        default = known.get("default_branch").text() if known is not None and known.has("default_branch") else None
-        return Event(
-            name=name,
-            repository=repository,
-            api_url=environ.get("GITHUB_API_URL") or "https://api.github.com",
-            server_url=environ.get("GITHUB_SERVER_URL") or "https://github.com",
-            run_id=int(run_id) if run_id.isascii() and run_id.isdigit() else 0,
-            workflow=environ.get("GITHUB_WORKFLOW", ""),
-            job=environ.get("GITHUB_JOB", ""),
-            sha=environ.get("GITHUB_SHA", ""),
-            ref=environ.get("GITHUB_REF", ""),
-            default_branch=default,
-            pull=_pull(payload, repository) if name.startswith("pull_request") else None,
-            run=_run(payload) if name == "workflow_run" else None,
-            group_base=_sha(payload.get("merge_group").get("base_sha")) if name == "merge_group" else None,
-            before=_before(payload) if name == "push" else None,
-        )
-    except SchemaError as error:
-        raise UsageError(f"the payload of the event {name!r} is not what GitHub sends: {error}", hint=_HINT) from None
+    return Event(
+        name=name,
+        repository=repository,
+        api_url=environ.get("GITHUB_API_URL") or "https://api.github.com",
+        server_url=environ.get("GITHUB_SERVER_URL") or "https://github.com",
+        run_id=int(run_id) if run_id.isascii() and run_id.isdigit() else 0,
+        workflow=environ.get("GITHUB_WORKFLOW", ""),
+        job=environ.get("GITHUB_JOB", ""),
+        sha=environ.get("GITHUB_SHA", ""),
+        ref=environ.get("GITHUB_REF", ""),
+        default_branch=None if payload.repository is None else payload.repository.default_branch,
+        pull=_pull(payload.pull_request, repository) if isinstance(payload, _PullPayload) else None,
+        run=_run(payload.workflow_run) if isinstance(payload, _RunPayload) else None,
+        group_base=payload.merge_group.base_sha if isinstance(payload, _GroupPayload) else None,
+        before=_before(payload) if isinstance(payload, _PushPayload) else None,
+    )
 
 
 def _needed(environ: Mapping[str, str], name: str) -> str:
     value = environ.get(name)
     if not value:
-        raise UsageError(f"{name} is not set: this is no job of GitHub Actions", hint=_HINT)
+        raise UsageError(f"{name} is not set: this is not a job of GitHub Actions", hint=_HINT)
     return value
 
 
-def _payload(environ: Mapping[str, str]) -> Node:
+def _payload(environ: Mapping[str, str], event: str) -> _Payload:
     path = _needed(environ, "GITHUB_EVENT_PATH")
+    kinds: dict[str, type[_Payload]] = {"workflow_run": _RunPayload, "merge_group": _GroupPayload, "push": _PushPayload}
+    kind = _PullPayload if event.startswith("pull_request") else kinds.get(event, _Payload)
     try:
         with Path(path).open("rb") as file:
             data = file.read(_PAYLOAD_LIMIT + 1)
-        value = json.loads(data) if len(data) <= _PAYLOAD_LIMIT else None
-    except (OSError, ValueError, RecursionError) as error:
+    except (OSError, ValueError) as error:
         raise UsageError(f"cannot read the event in {path}: {error}", hint=_HINT) from error
-    if not isinstance(value, dict):
-        raise UsageError(f"the event in {path} is no JSON object, or too large", hint=_HINT)
-    return Node(cast("object", value), "")
+    if len(data) > _PAYLOAD_LIMIT:
+        raise UsageError(f"the event in {path} is too large", hint=_HINT)
+    try:
+        return parse(data, kind, path)
+    except FileFormatError as error:
+        raise UsageError(
+            f"the payload of the event {event!r} is not what GitHub sends: {error.what}", hint=_HINT
+        ) from None
 
 
-def _pull(payload: Node, repository: str) -> Pull:
-    pull = payload.get("pull_request")
-    head, base = pull.get("head"), pull.get("base")
-    home = head.get("repo")  # null once the fork was deleted
-    same = not home.is_null() and home.get("full_name").text() == repository
+def _pull(pull: _PullRequest, repository: str) -> Pull:
+    home = pull.head.repo
     return Pull(
-        number=pull.get("number").count(),
-        head_sha=_sha(head.get("sha")),
-        base_ref=base.get("ref").text(),
-        base_sha=_sha(base.get("sha")),
-        fork=not same,
+        number=pull.number,
+        head_sha=pull.head.sha,
+        base_ref=pull.base.ref,
+        base_sha=pull.base.sha,
+        fork=home is None or home.full_name != repository,
     )
 
 
-def _run(payload: Node) -> MeasuringRun:
-    run = payload.get("workflow_run")
-    home = run.get("head_repository")  # null once the fork was deleted
-    gone = home.is_null()
+def _run(run: _WorkflowRun) -> MeasuringRun:
+    home = run.head_repository
     return MeasuringRun(
-        id=run.get("id").count(),
-        workflow=run.get("name").optional_text() or "",
-        event=run.get("event").text(),
-        head_sha=_sha(run.get("head_sha")),
-        head_branch=run.get("head_branch").optional_text() or "",
-        owner="" if gone else home.get("owner").get("login").text(),
-        repository="" if gone else home.get("full_name").text(),
+        id=run.id,
+        workflow=run.name or "",
+        event=run.event,
+        head_sha=run.head_sha,
+        head_branch=run.head_branch or "",
+        owner="" if home is None or home.owner is None else home.owner.login,
+        repository="" if home is None else home.full_name,
     )
 
 
-def _before(payload: Node) -> str | None:
-    sha = _sha(payload.get("before")) if payload.has("before") else ""
-    return sha if sha.strip("0") else None
-
-
-def _sha(node: Node) -> str:
-    text = node.text()
-    if not SHA.fullmatch(text):
-        node.fail("no id of a commit")
-    return text
+def _before(payload: _PushPayload) -> str | None:
+    return payload.before if (payload.before or "").strip("0") else None

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import os
 import sys
-from contextlib import ExitStack
 from dataclasses import replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -16,7 +15,7 @@ from cachegrind_bench.cli.comparing import check_files, deliver, detail_options,
 from cachegrind_bench.cli.configured import configured_benchmarks
 from cachegrind_bench.cli.differing import same_program
 from cachegrind_bench.cli.gating import gate_options, gates_of
-from cachegrind_bench.cli.inputs import open_result_file, size_limit_option
+from cachegrind_bench.cli.inputs import read_result, size_limit_option
 from cachegrind_bench.cli.measuring import id_option, repetition_options
 from cachegrind_bench.cli.options import working_directory
 from cachegrind_bench.cli.selection import benchmark_option, selection_option, tag_option
@@ -28,7 +27,7 @@ from cachegrind_bench.errors import UsageError
 if TYPE_CHECKING:
     from cachegrind_bench.cli.comparing import Report
     from cachegrind_bench.compare.gates import Gates
-    from cachegrind_bench.model.resultfile import ResultFile
+    from cachegrind_bench.model.codec import ResultFile
     from cachegrind_bench.vcs.revisions import Repository
 
 _EPILOG = """\b
@@ -108,14 +107,14 @@ def command(base: str, candidate: str | None, **options: Any) -> int:
             check_writable(keep / f"{side}.json")
     words = [*words_for_run(_FOR_RUN), *trailing_words()]
     names = base, candidate or "your work tree"
-    with bench(repository) as place, ExitStack() as stack:
+    with bench(repository) as place:
         files = [place.folder / f"{side}.json" for side in _SIDES]
         for file, name, sha in zip(files, names, shas, strict=True):
             output.write_error(f"cg-bench: measuring {name}, commit {sha[:12]}\n")
             place.measure(sha, words, file)
             if keep is not None:
                 write_atomic(keep / file.name, file.read_bytes())
-        sides = [stack.enter_context(open_result_file(str(file), limit=options["max_size"])) for file in files]
+        sides = [read_result(str(file), limit=options["max_size"]) for file in files]
         made = _compared(sides[0], sides[1], names, gates, options)
     try:
         deliver(made, options)

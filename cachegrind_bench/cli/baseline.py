@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Any
 import click
 
 from cachegrind_bench.cli import output, show
-from cachegrind_bench.cli.inputs import open_result_file, size_limit_option
+from cachegrind_bench.cli.inputs import read_result, size_limit_option
 from cachegrind_bench.cli.options import format_option, working_directory
 from cachegrind_bench.cli.references import resolve
 from cachegrind_bench.errors import FileFormatError, MeasurementError, UsageError
@@ -136,8 +136,7 @@ def _held(saved: Baselines, name: str) -> Result | str:
 
 
 def _read(saved: Baselines, name: str) -> Result:
-    with open_result_file(str(saved.path(name))) as found:
-        return found.result
+    return read_result(str(saved.path(name))).result
 
 
 def _existing(saved: Baselines, name: str) -> str:
@@ -176,12 +175,10 @@ def _bytes(source: str, limit: int) -> bytes:
 
 def _checked(data: bytes, name: str) -> Result:
     """Return the result without profiles, after each of them was looked at. FileFormatError if anything is wrong."""
-    from cachegrind_bench.model.resultfile import open_result
+    from cachegrind_bench.model.codec import ResultFile
 
-    found = open_result(io.BytesIO(data), name)
-    for item in found.result.benchmarks:
-        found.profile(item.id)
-        found.python(item.id)
+    found = ResultFile(data, name)
+    found.whole()
     return found.result
 
 

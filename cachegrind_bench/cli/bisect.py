@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Any
 import click
 
 from cachegrind_bench.cli import output
-from cachegrind_bench.cli.inputs import open_result_file
+from cachegrind_bench.cli.inputs import read_result
 from cachegrind_bench.cli.measuring import repetition_options
 from cachegrind_bench.cli.suite import jobs_option
 from cachegrind_bench.cli.trailing import TrailingCommand, trailing_words
@@ -63,8 +63,8 @@ class _Meter:
         target.unlink(missing_ok=True)
         output.write_error(f"cg-bench: measuring {sha[:12]}\n")
         self.place.measure(sha, ["-q", *self.words], target)
-        with open_result_file(str(target)) as file:
-            found = next((item for item in file.result.benchmarks if item.id in self.names), None)
+        result = read_result(str(target)).result
+        found = next((item for item in result.benchmarks if item.id in self.names), None)
         if found is None or found.counts is None:
             why = "it has no such benchmark" if found is None else (found.error or "it failed").partition("\n")[0]
             raise MeasurementError(f"{' or '.join(sorted(self.names))} could not be measured at {sha[:12]}: {why}")

@@ -20,7 +20,7 @@ from cachegrind_bench.cli.comparing import (
     write_files,
 )
 from cachegrind_bench.cli.gating import gate_options, gates_of
-from cachegrind_bench.cli.inputs import open_result_file, size_limit_option
+from cachegrind_bench.cli.inputs import read_result, size_limit_option
 from cachegrind_bench.cli.measuring import (
     check_output,
     measured,
@@ -40,8 +40,8 @@ if TYPE_CHECKING:
     from cachegrind_bench.cli.comparing import Report
     from cachegrind_bench.compare.gates import Gates
     from cachegrind_bench.measure.plan import Plan
+    from cachegrind_bench.model.codec import ResultFile
     from cachegrind_bench.model.result import Benchmark, Result
-    from cachegrind_bench.model.resultfile import ResultFile
 
 _SHOWN = 10
 
@@ -80,14 +80,14 @@ def command(**options: Any) -> int:
     check_output(options)
     check_files(options)
     cwd = working_directory()
-    with open_result_file(resolve(options["base"], cwd), limit=options["max_size"]) as base:
-        known, name = _benchmark_of(base.result, options, cwd)
-        plan = replace(_plan(options), id=name, lines=options["lines"])
-        try:
-            result = measured(plan, options)
-        except NoValgrindError as error:  # no commit could be measured here
-            raise UsageError(error.message, hint=error.hint) from error
-        made = _compared(base, known, result, gates, options)
+    base = read_result(resolve(options["base"], cwd), limit=options["max_size"])
+    known, name = _benchmark_of(base.result, options, cwd)
+    plan = replace(_plan(options), id=name, lines=options["lines"])
+    try:
+        result = measured(plan, options)
+    except NoValgrindError as error:  # no commit could be measured here
+        raise UsageError(error.message, hint=error.hint) from error
+    made = _compared(base, known, result, gates, options)
     code = exit_code(made.comparison)
     if code == NotComparableError.exit_code and (gates.force or base.result.env.key == result.env.key):
         code = MeasurementError.exit_code  # it lies with this commit; another may do

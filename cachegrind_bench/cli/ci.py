@@ -34,7 +34,7 @@ from cachegrind_bench.cli.ci_job import (
     use_token,
 )
 from cachegrind_bench.cli.configured import Configured
-from cachegrind_bench.cli.inputs import open_result_file
+from cachegrind_bench.cli.inputs import read_result
 from cachegrind_bench.cli.storedruns import Runs
 from cachegrind_bench.cli.storing import named_store
 from cachegrind_bench.errors import CgBenchError, MeasurementError, UsageError
@@ -153,9 +153,8 @@ def store_command(folder: str, store: str, token: str | None) -> None:
     """Add the result to the history, for the commit that the job is for."""
     event = read_event(os.environ)
     path = data(folder) / RESULT
-    with open_result_file(str(path)) as opened:
-        _check_commit(opened.result, event)
-        result = opened.result
+    result = read_result(str(path)).result
+    _check_commit(result, event)
     missing = read_missing(folder)
     if missing is not None:
         annotate("warning", f"stored, but {missing}")
@@ -181,8 +180,7 @@ def gate_command(hold: str, folder: str) -> int:
     if hold == Hold.NOTHING.value:
         return _FINE
     event = read_event(os.environ)
-    with open_result_file(str(data(folder) / RESULT)) as opened:
-        result = opened.result
+    result = read_result(str(data(folder) / RESULT)).result
     sha = None if result.commit is None else result.commit.sha
     compared = (Path(folder) / VERDICT).exists()
     # What the job was given may not be what it checked out.

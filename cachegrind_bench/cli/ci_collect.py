@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import io
 import os
 from typing import TYPE_CHECKING
 
@@ -82,15 +81,12 @@ def _merged(files: Mapping[str, bytes]) -> tuple[bytes, int]:
 
     FileFormatError for what is no result, NotComparableError if they do not belong together.
     """
-    from cachegrind_bench.model.resultfile import open_result
-    from cachegrind_bench.suite.merge import merged_bytes, missing_from
+    from cachegrind_bench.model.codec import decode, encode
+    from cachegrind_bench.suite.merge import merged, missing_from
 
-    opened = [open_result(io.BytesIO(data), name) for name, data in files.items()]
-    for file in opened:
-        for benchmark in file.result.benchmarks:
-            file.profile(benchmark.id)  # now, as an error of who sent it; later it would be ours
-            file.python(benchmark.id)
-    if not any(file.result.benchmarks for file in opened):  # of many parts, some may be empty
-        raise FileFormatError("a result without benchmarks", path=opened[0].name)
-    whole = b"".join(merged_bytes(opened)) if len(files) > 1 else next(iter(files.values()))
-    return whole, missing_from([file.result for file in opened])
+    # With their profiles: what is wrong in one is an error of who sent it; later it would be ours.
+    results = [(name, decode(data, name)) for name, data in files.items()]
+    if not any(result.benchmarks for _, result in results):  # of many parts, some may be empty
+        raise FileFormatError("a result without benchmarks", path=results[0][0])
+    whole = encode(merged(results)) if len(files) > 1 else next(iter(files.values()))
+    return whole, missing_from([result for _, result in results])

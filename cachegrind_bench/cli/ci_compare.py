@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import os
 import re
-from contextlib import ExitStack
 from dataclasses import replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -37,7 +36,7 @@ from cachegrind_bench.cli.ci_profiles import unexplained, with_profiles
 from cachegrind_bench.cli.configured import configured_benchmarks
 from cachegrind_bench.cli.differing import code_of, compared, same_program
 from cachegrind_bench.cli.gating import fail_on_option, gate_options, gates_of
-from cachegrind_bench.cli.inputs import DEFAULT_LIMIT, open_result_file
+from cachegrind_bench.cli.inputs import DEFAULT_LIMIT, read_result
 from cachegrind_bench.cli.sides import Side, Sides, no_side
 from cachegrind_bench.cli.storing import named_store
 from cachegrind_bench.errors import MeasurementError, UsageError
@@ -49,8 +48,8 @@ if TYPE_CHECKING:
     from cachegrind_bench.ci.event import Event
     from cachegrind_bench.cli.comparing import Report
     from cachegrind_bench.compare.comparison import Comparison
+    from cachegrind_bench.model.codec import ResultFile
     from cachegrind_bench.model.result import Result
-    from cachegrind_bench.model.resultfile import ResultFile
 
 # Room for a comment's mark.
 _ROOM = 200
@@ -86,20 +85,19 @@ def command(folder: str, baseline: str, store: str, token: str | None, **options
     use_token(event, token)
     gates = gates_of({**_DETAILS, **options}, configured_benchmarks())
     place = data(folder)
-    with ExitStack() as stack:
-        result = stack.enter_context(open_result_file(str(place / RESULT)))
-        missing = read_missing(folder)
-        candidate = Side(name=_called(event), file=result, remarks=() if missing is None else (missing,))
-        base = _base(event, result.result, place, stack, baseline=baseline, store=store)
-        wanted = _ids(result.result, options["text"])
+    result = read_result(str(place / RESULT))
+    missing = read_missing(folder)
+    candidate = Side(name=_called(event), file=result, remarks=() if missing is None else (missing,))
+    base = _base(event, result.result, place, baseline=baseline, store=store)
+    wanted = _ids(result.result, options["text"])
+    made = compared(base, candidate, gates, _DETAILS, wanted=wanted)
+    if token and options["artifact"] and unexplained(made):
+        base = with_profiles(base, client(event, token), options["artifact"])
         made = compared(base, candidate, gates, _DETAILS, wanted=wanted)
-        if token and options["artifact"] and unexplained(made):
-            base = with_profiles(base, client(event, token), options["artifact"])
-            made = compared(base, candidate, gates, _DETAILS, wanted=wanted)
-        twice = same_program(made.comparison) if event.run is None and baseline == "ab" else ()
-        made = made.with_remarks((*base.remarks, *twice, *candidate.remarks))
-        if not base.missing:
-            write_atomic(place / BASE, _bytes(base.file, wanted))
+    twice = same_program(made.comparison) if event.run is None and baseline == "ab" else ()
+    made = made.with_remarks((*base.remarks, *twice, *candidate.remarks))
+    if not base.missing:
+        write_atomic(place / BASE, _bytes(base.file, wanted))
     builds = any(spec.setup for spec in configured_benchmarks())
     end = failures(made.comparison) + again(event, made.comparison, options["text"], options["identity"], builds=builds)
     text = made.markdown(_MOST_CHARACTERS - _ROOM - len(end)) + end
@@ -145,13 +143,13 @@ def _called(event: Event) -> str:
     return "the pull request" if event.run is not None else "this job"
 
 
-def _base(event: Event, result: Result, place: Path, stack: ExitStack, *, baseline: str, store: str) -> Side:
+def _base(event: Event, result: Result, place: Path, *, baseline: str, store: str) -> Side:
     """Open the base: what was measured or sent with the candidate, else what the history or a file has."""
     from cachegrind_bench.vcs.revisions import Repository
 
     if (place / BASE).exists():
         name = (event.pull.base_ref if event.pull is not None else event.default_branch) or "the base"
-        return Side(name=name, file=stack.enter_context(open_result_file(str(place / BASE))))
+        return Side(name=name, file=read_result(str(place / BASE)))
     if event.run is not None:
         return no_side("base", result, ("no baseline: the measuring job found none",))
     if baseline == "ab":
@@ -160,7 +158,7 @@ def _base(event: Event, result: Result, place: Path, stack: ExitStack, *, baseli
     if store == NO_STORE and kind != "file":
         return no_side("base", result, ("no baseline: there is no store (store: none)",))
     repository = Repository(cwd=Path.cwd(), environ=dict(os.environ))
-    sides = Sides(repository, stack, lambda: named_store(history(store)), limit=DEFAULT_LIMIT)
+    sides = Sides(repository, lambda: named_store(history(store)), limit=DEFAULT_LIMIT)
     if kind == "file" and rest:
         return sides.base(baseline, result)
     if kind not in ("merge-base", "branch"):
@@ -181,12 +179,8 @@ def _base(event: Event, result: Result, place: Path, stack: ExitStack, *, baseli
 def _bytes(file: ResultFile, wanted: Callable[[str], bool]) -> bytes:
     from cachegrind_bench.model.codec import encode
 
-    whole = (
-        replace(item, profile=file.profile(item.id), python=file.python(item.id))
-        for item in file.result.benchmarks
-        if wanted(item.id)
-    )
-    return encode(replace(file.result, benchmarks=tuple(whole)))
+    whole = file.whole()
+    return encode(replace(whole, benchmarks=tuple(item for item in whole.benchmarks if wanted(item.id))))
 
 
 def _changed(comparison: Comparison) -> bool:

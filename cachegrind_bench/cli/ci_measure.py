@@ -12,7 +12,7 @@ import click
 from cachegrind_bench.ci.artifact import BASE, RESULT
 from cachegrind_bench.cli import output
 from cachegrind_bench.cli.ci_job import command_words, data, folder_option, own_command, say, unheard
-from cachegrind_bench.cli.inputs import open_result_file
+from cachegrind_bench.cli.inputs import read_result
 from cachegrind_bench.config.command import shell_sign
 from cachegrind_bench.errors import MeasurementError, UsageError
 from cachegrind_bench.vcs.revisions import Repository
@@ -74,8 +74,8 @@ def _take(path: str, place: Path, others: list[str]) -> None:
             f"result and {others[0]} exclude each other",
             hint="what made the result has measured; leave out one of the two",
         )
-    with open_result_file(path) as opened:
-        count, commit = len(opened.result.benchmarks), opened.result.commit
+    found = read_result(path).result
+    count, commit = len(found.benchmarks), found.commit
     head = Repository(cwd=Path.cwd(), environ=dict(os.environ)).commit("HEAD")
     if commit is not None and head is not None and commit.sha != head:
         raise UsageError(

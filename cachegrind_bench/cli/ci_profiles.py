@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import io
 from dataclasses import replace
 from typing import TYPE_CHECKING
 
@@ -14,8 +13,8 @@ if TYPE_CHECKING:
     from cachegrind_bench.ci.api import Client
     from cachegrind_bench.cli.comparing import Report
     from cachegrind_bench.cli.sides import Side
+    from cachegrind_bench.model.codec import ResultFile
     from cachegrind_bench.model.result import Benchmark
-    from cachegrind_bench.model.resultfile import ResultFile
 
 # Artifacts of the same name that are looked through: those of a few weeks of a busy repository.
 _MOST_LOOKED_AT = 500
@@ -31,8 +30,7 @@ def unexplained(made: Report) -> bool:
 
 def with_profiles(base: Side, api: Client, artifact: str) -> Side:
     """Return the base with the profiles of the run that measured it; as it is where they cannot be had, which is told."""
-    from cachegrind_bench.model.codec import encode
-    from cachegrind_bench.model.resultfile import open_result
+    from cachegrind_bench.model.codec import ResultFile, encode
 
     commit = base.file.result.commit
     if commit is None:
@@ -42,10 +40,10 @@ def with_profiles(base: Side, api: Client, artifact: str) -> Side:
         if found is None:
             return _told(base, f"no artifact {artifact} of its run is left")
         files = unpack(api.download(found, MOST_SENT), found.name, {RESULT: True, BASE: False})
-        source = open_result(io.BytesIO(files[RESULT]), found.name)
+        source = ResultFile(files[RESULT], found.name)
         benchmarks = tuple(_joined(item, base.file, source) for item in base.file.result.benchmarks)
         data = encode(replace(base.file.result, benchmarks=benchmarks))
-        return replace(base, file=open_result(io.BytesIO(data), base.file.name))
+        return replace(base, file=ResultFile(data, base.file.name))
     except CgBenchError as error:
         return _told(base, error.message)
 

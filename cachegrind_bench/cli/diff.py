@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import os
 import sys
-from contextlib import ExitStack
 from typing import Any
 
 import click
@@ -82,16 +81,15 @@ def command(base: str, candidate: str, **options: Any) -> int:
         raise UsageError("base and candidate cannot both be stdin", hint="save one of them to a file first")
     cwd = working_directory()
     check_files(options, [resolve(name, cwd) for name in (base, candidate) if is_known(name, cwd)])
-    with ExitStack() as stack:
-        repository = Repository(cwd=cwd, environ=dict(os.environ))
-        sides = Sides(repository, stack, lambda: opened_store(options), limit=options["max_size"])
-        after = sides.candidate(candidate)
-        before = sides.base(base, after.file.result)
-        pattern = options["pattern"]
-        made = compared(before, after, gates, options, wanted=lambda name: pattern is None or matches(name, pattern))
-        if pattern is not None and not made.comparison.differences:
-            known = ", ".join(item.id for item in after.file.result.benchmarks[:10]) or "no benchmarks at all"
-            raise UsageError(f"neither side has a benchmark {pattern!r}", hint=f"the candidate has {known}")
+    repository = Repository(cwd=cwd, environ=dict(os.environ))
+    sides = Sides(repository, lambda: opened_store(options), limit=options["max_size"])
+    after = sides.candidate(candidate)
+    before = sides.base(base, after.file.result)
+    pattern = options["pattern"]
+    made = compared(before, after, gates, options, wanted=lambda name: pattern is None or matches(name, pattern))
+    if pattern is not None and not made.comparison.differences:
+        known = ", ".join(item.id for item in after.file.result.benchmarks[:10]) or "no benchmarks at all"
+        raise UsageError(f"neither side has a benchmark {pattern!r}", hint=f"the candidate has {known}")
     if before.missing:
         output.write_error(f"cg-bench: warning: {before.remarks[0]}\n")
     try:

@@ -3,14 +3,13 @@
 from __future__ import annotations
 
 import io
-from dataclasses import replace
 from typing import TYPE_CHECKING, Any
 
 import click
 
 from cachegrind_bench.cli import history_exchange, history_upkeep, output, show
 from cachegrind_bench.cli.history_runs import find_run, since_option
-from cachegrind_bench.cli.inputs import open_result_file, size_limit_option
+from cachegrind_bench.cli.inputs import read_result, size_limit_option
 from cachegrind_bench.cli.options import format_option, working_directory
 from cachegrind_bench.cli.references import resolve
 from cachegrind_bench.cli.storedruns import kept_result
@@ -22,7 +21,6 @@ if TYPE_CHECKING:
     from collections.abc import Callable
 
     from cachegrind_bench.model.result import Result
-    from cachegrind_bench.model.resultfile import ResultFile
     from cachegrind_bench.store.record import Record
 
 _EPILOG = """\b
@@ -82,14 +80,14 @@ def add_command(files: tuple[str, ...], **options: Any) -> None:
     whole: list[Result] = []
     records: dict[str, Record] = {}
     for name in names:
-        with open_result_file(name, limit=options["max_size"]) as source:
-            record = run_record(source.result)
-            problem = wrong_with(record)
-            if problem is not None:
-                raise UsageError(f"{name} cannot be added: {problem}", hint="measure again to make a new one")
-            records[record.name] = record
-            if keeper is not None:
-                whole.append(_with_profiles(source))
+        source = read_result(name, limit=options["max_size"])
+        record = run_record(source.result)
+        problem = wrong_with(record)
+        if problem is not None:
+            raise UsageError(f"{name} cannot be added: {problem}", hint="measure again to make a new one")
+        records[record.name] = record
+        if keeper is not None:
+            whole.append(source.whole())
     with store:
         new = store.add(list(records.values()))
         if keeper is not None:
@@ -127,14 +125,14 @@ def list_command(*, last: int, since: str | None, pattern: str | None, form: str
 
 
 def _show(run: str | None, **options: Any) -> None:
-    from cachegrind_bench.model.resultfile import open_result
+    from cachegrind_bench.model.codec import ResultFile
     from cachegrind_bench.render.report import sort_name
 
     sort_name(options["sort"])
     with opened_store(options) as store:
         name = find_run(store, run)
         data = kept_result(store, name)
-        source = open_result(io.BytesIO(data), name, max(options["max_size"], len(data)))
+        source = ResultFile(data, name)
     view = {option: options[option] for option in ("top", "sort", "pattern", "form")}
     output.write(show.shown_text(source, name, **view))
 
@@ -186,9 +184,3 @@ def fsck_command(*, form: str, **options: Any) -> int:
 
 for _more in (*history_exchange.COMMANDS, *history_upkeep.COMMANDS):
     command.add_command(_more)
-
-
-def _with_profiles(source: ResultFile) -> Result:
-    found = source.result
-    whole = (replace(item, profile=source.profile(item.id), python=source.python(item.id)) for item in found.benchmarks)
-    return replace(found, benchmarks=tuple(whole))

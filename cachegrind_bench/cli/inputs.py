@@ -1,4 +1,4 @@
-"""Result files as a user names them: a file, a pipe, or '-' for stdin; opened, never read whole into memory."""
+"""Result files as a user names them: a file, a pipe, or '-' for stdin."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ if TYPE_CHECKING:
     from collections.abc import Callable, Generator
     from typing import BinaryIO
 
-    from cachegrind_bench.model.resultfile import ResultFile
+    from cachegrind_bench.model.codec import ResultFile
 
 if TYPE_CHECKING:
     _Bytes = click.ParamType[int]
@@ -28,9 +28,6 @@ else:
 Function = TypeVar("Function", bound="Callable[..., Any]")
 
 DEFAULT_LIMIT = 10**9
-# What is parsed in one piece (a profile, or all that is no profile) takes many times its size in memory, so it may be an
-# eighth of the limit; this much is always allowed.
-_PIECE, _LEAST_PIECE = 8, 16_000_000
 _CHUNK = 1 << 20
 _HINT = "result files are written by 'cg-bench run -o FILE'"
 _SIZE = re.compile(r"([0-9]{1,15})\s*(?:([kmgt])(i?)b|b)?", re.ASCII | re.IGNORECASE)
@@ -62,16 +59,19 @@ def size_limit_option(function: Function) -> Function:
     )(function)
 
 
-@contextmanager
-def open_result_file(name: str, *, limit: int = DEFAULT_LIMIT, hint: str = _HINT) -> Generator[ResultFile]:
-    """Open a result file of up to `limit` bytes, '-' being stdin; its profiles can be read inside the context.
+def read_result(name: str, *, limit: int = DEFAULT_LIMIT, hint: str = _HINT) -> ResultFile:
+    """Read a result file of up to `limit` bytes, '-' being stdin.
 
-    UsageError, with this hint, if it cannot be read, FileFormatError if it is no result.
+    UsageError, with this hint, if it cannot be read, FileFormatError if it is not a result.
     """
-    from cachegrind_bench.model.resultfile import open_result
+    from cachegrind_bench.model.codec import ResultFile
 
     with open_input(name, limit=limit, hint=hint) as stream:
-        yield open_result(stream, shown_name(name), max(limit // _PIECE, _LEAST_PIECE))
+        try:
+            data = stream.read()
+        except OSError as error:
+            raise UsageError(f"cannot read {name}: {error.strerror}", hint=hint) from error
+    return ResultFile(data, shown_name(name))
 
 
 @contextmanager

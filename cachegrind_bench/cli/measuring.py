@@ -119,13 +119,13 @@ def write_result(result: Result, options: dict[str, Any]) -> None:
 
 def refuse_to_drop(saved: Baselines, name: str, is_measured: Callable[[str], bool]) -> None:
     """Do not let some benchmarks take the place of others: UsageError if the baseline holds more than what is."""
-    from cachegrind_bench.cli.inputs import open_result_file
+    from cachegrind_bench.cli.inputs import read_result
 
     if not saved.exists(name):
         return
     try:
-        with open_result_file(str(saved.path(name))) as found:
-            others = [item.id for item in found.result.benchmarks if not is_measured(item.id)]
+        found = read_result(str(saved.path(name))).result
+        others = [item.id for item in found.benchmarks if not is_measured(item.id)]
     except FileFormatError:
         return  # nothing in it can be used
     if others:

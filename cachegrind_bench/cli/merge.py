@@ -2,15 +2,13 @@
 
 from __future__ import annotations
 
-import io
-from contextlib import ExitStack
 from pathlib import Path
 from typing import TYPE_CHECKING
 
 import click
 
 from cachegrind_bench.cli import output
-from cachegrind_bench.cli.inputs import open_result_file, size_limit_option
+from cachegrind_bench.cli.inputs import read_result, size_limit_option
 from cachegrind_bench.cli.options import working_directory
 from cachegrind_bench.cli.references import resolve
 from cachegrind_bench.errors import UsageError
@@ -18,7 +16,7 @@ from cachegrind_bench.errors import UsageError
 if TYPE_CHECKING:
     from collections.abc import Sequence
 
-    from cachegrind_bench.model.resultfile import ResultFile
+    from cachegrind_bench.model.codec import ResultFile
 
 _EPILOG = """\b
 The files must belong together: measured on the same commit, by the same version of cg-bench, on machines that compare.
@@ -47,7 +45,9 @@ def command(files: tuple[str, ...], target: str, max_size: int) -> None:
     Each is a result file, '-' for stdin, or a saved baseline. Benchmarks keep the order of the files. Says what each
     file holds: on stdout, or on stderr if the result goes to stdout.
     """
+    from cachegrind_bench.model.codec import encode
     from cachegrind_bench.store.atomic import check_replaceable, check_writable, write_atomic
+    from cachegrind_bench.suite.merge import merged
 
     if files.count("-") > 1:
         raise UsageError("only one file can be stdin", hint="save the others to files first")
@@ -55,24 +55,14 @@ def command(files: tuple[str, ...], target: str, max_size: int) -> None:
         check_replaceable(Path(target))
         check_writable(Path(target))
     cwd = working_directory()
-    with ExitStack() as stack:
-        opened = [stack.enter_context(open_result_file(resolve(name, cwd), limit=max_size)) for name in files]
-        data, report = _merged(opened), _report(opened)
+    opened = [read_result(resolve(name, cwd), limit=max_size) for name in files]
+    data, report = encode(merged([(file.name, file.whole()) for file in opened])), _report(opened)
     if target == "-":
         output.write(data)
         output.write_error(report)
     else:
         write_atomic(Path(target), data)
         output.write(report)
-
-
-def _merged(files: Sequence[ResultFile]) -> bytes:
-    from cachegrind_bench.suite.merge import merged_bytes
-
-    data = io.BytesIO()  # unlike a list of pieces, it need not be copied in the end
-    for piece in merged_bytes(files):
-        data.write(piece)
-    return data.getvalue()
 
 
 def _report(files: Sequence[ResultFile]) -> str:

@@ -14,9 +14,9 @@ from cachegrind_bench.errors import UsageError
 if TYPE_CHECKING:
     from collections.abc import Callable, Mapping, Sequence
 
+    from cachegrind_bench.model.codec import ResultFile
     from cachegrind_bench.model.pythonprofile import PythonProfile
     from cachegrind_bench.model.result import Benchmark
-    from cachegrind_bench.model.resultfile import ResultFile
 
 Function = TypeVar("Function", bound="Callable[..., Any]")
 

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Any
 import click
 
 from cachegrind_bench.cli import output
-from cachegrind_bench.cli.inputs import open_result_file, size_limit_option
+from cachegrind_bench.cli.inputs import read_result, size_limit_option
 from cachegrind_bench.cli.options import format_option, working_directory
 from cachegrind_bench.cli.pythonfiles import python_file_options, wants_files, write_files
 from cachegrind_bench.cli.references import resolve
@@ -17,8 +17,8 @@ from cachegrind_bench.errors import UsageError
 from cachegrind_bench.model.patterns import matches
 
 if TYPE_CHECKING:
+    from cachegrind_bench.model.codec import ResultFile
     from cachegrind_bench.model.result import Benchmark, Result
-    from cachegrind_bench.model.resultfile import ResultFile
     from cachegrind_bench.render.report import Report
 
 _EPILOG = """\b
@@ -50,11 +50,11 @@ def command(*, file: str, top: int, sort: str, pattern: str | None, form: str, m
     sort_name(sort)
     path = resolve(file, working_directory())
     files = wants_files(options, path)
-    with open_result_file(path, limit=max_size) as source:
-        if files:
-            write_files(source, file, chosen(source.result, file, pattern), options)
-            return
-        text = shown_text(source, file, top=top, sort=sort, pattern=pattern, form=form)
+    source = read_result(path, limit=max_size)
+    if files:
+        write_files(source, file, chosen(source.result, file, pattern), options)
+        return
+    text = shown_text(source, file, top=top, sort=sort, pattern=pattern, form=form)
     output.write(text)
 
 

@@ -2,11 +2,10 @@
 
 from __future__ import annotations
 
-import io
 from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING
 
-from cachegrind_bench.cli.inputs import open_result_file
+from cachegrind_bench.cli.inputs import read_result
 from cachegrind_bench.cli.references import is_known, resolve
 from cachegrind_bench.cli.storedruns import Runs
 from cachegrind_bench.errors import UsageError
@@ -15,11 +14,10 @@ from cachegrind_bench.store.baselines import Baselines
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator, Sequence
-    from contextlib import ExitStack
 
     from cachegrind_bench.history.baseline import Choice
+    from cachegrind_bench.model.codec import ResultFile
     from cachegrind_bench.model.result import Result
-    from cachegrind_bench.model.resultfile import ResultFile
     from cachegrind_bench.store.protocol import Store
     from cachegrind_bench.vcs.revisions import Repository
 
@@ -49,11 +47,9 @@ class _Wanted:
 class Sides:
     """Opens both sides of a comparison; the candidate first, since a baseline that is searched has to fit it."""
 
-    def __init__(
-        self, repository: Repository, stack: ExitStack, open_store: Callable[[], Store], *, limit: int
-    ) -> None:
+    def __init__(self, repository: Repository, open_store: Callable[[], Store], *, limit: int) -> None:
         self._repository, self._cwd = repository, repository.cwd
-        self._stack, self._open_store, self._limit = stack, open_store, limit
+        self._open_store, self._limit = open_store, limit
 
     def candidate(self, text: str) -> Side:
         """Open the candidate. UsageError if there is none."""
@@ -82,7 +78,7 @@ class Sides:
                 hint=Baselines.find(self._cwd).known(),
             )
         name = resolve(text, self._cwd)
-        return Side(name=text, file=self._stack.enter_context(open_result_file(name, limit=self._limit)))
+        return Side(name=text, file=read_result(name, limit=self._limit))
 
     def _wanted(self, text: str) -> _Wanted | None:
         """Return the commit that is meant, None for a file or a saved baseline."""
@@ -178,11 +174,10 @@ class Sides:
 
 def no_side(name: str, candidate: Result, remarks: tuple[str, ...]) -> Side:
     """Return what stands for a base that was searched in vain; the first of the remarks says so."""
-    from cachegrind_bench.model.codec import encode
-    from cachegrind_bench.model.resultfile import open_result
+    from cachegrind_bench.model.codec import ResultFile, encode
 
     empty = encode(replace(candidate, commit=None, benchmarks=()))
-    return Side(name=name, file=open_result(io.BytesIO(empty), name), remarks=remarks, missing=True)
+    return Side(name=name, file=ResultFile(empty, name), remarks=remarks, missing=True)
 
 
 def _far_back(choice: Choice, shas: Sequence[str], wanted: _Wanted, *, first: int) -> Iterator[str]:

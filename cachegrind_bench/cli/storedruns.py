@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import io
 from dataclasses import replace
 from typing import TYPE_CHECKING
 
@@ -15,9 +14,9 @@ if TYPE_CHECKING:
     from collections.abc import Iterable
 
     from cachegrind_bench.history.baseline import Choice
+    from cachegrind_bench.model.codec import ResultFile
     from cachegrind_bench.model.history import Snapshot
     from cachegrind_bench.model.result import Result
-    from cachegrind_bench.model.resultfile import ResultFile
     from cachegrind_bench.store.protocol import Store
 
 
@@ -61,13 +60,12 @@ class Runs:
 
     def opened(self, choice: Choice) -> ResultFile:
         """Open what was chosen, as one result, with profiles where the store keeps them."""
-        from cachegrind_bench.model.codec import decode, encode
-        from cachegrind_bench.model.resultfile import open_result
+        from cachegrind_bench.model.codec import ResultFile, decode, encode
 
         names = [name_of(run) for run in choice.runs]
         stored = {record.name: record.data for record in self._store.read(names)}
         data = {name: kept_result(self._store, name, stored[name]) for name in names}
-        whole = open_result(io.BytesIO(data[names[0]]), names[0])
+        whole = ResultFile(data[names[0]], names[0])
         if len(names) == 1 and {item.id for item in whole.result.benchmarks} == {*choice.pieces}:
             return whole
         known = {
@@ -78,7 +76,7 @@ class Runs:
             for called in (benchmark.id, now, self._called.get(now, now))
         }
         benchmarks = tuple(known[name_of(piece.run), called] for called, piece in sorted(choice.pieces.items()))
-        return open_result(io.BytesIO(encode(replace(whole.result, benchmarks=benchmarks))), names[0])
+        return ResultFile(encode(replace(whole.result, benchmarks=benchmarks)), names[0])
 
     def result(self, run: Snapshot) -> Result:
         """Return the result of a run, without profiles."""

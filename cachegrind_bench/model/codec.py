@@ -1,22 +1,57 @@
-"""The result file `cg-bench.run/1`: values to canonical JSON. The way back, `decode`, is in `resultfile`.
+"""The result file `cg-bench.run/1`: values to canonical JSON, and back.
 
-Knows JSON and the values of `result`; must not know files, folders or stores. The format's history is in `decoder`.
+Knows the format and the values of `result`; must not know files, folders or stores.
+
+Format history: `cg-bench.run/1` is the first. Within a schema number, readers ignore keys they do not know. A
+profile may have `lines`, rows of file, name, line and counts, which add up to its `functions`; a benchmark may have
+`output`, the last part of what its program wrote, and `python`, what its Python functions cost:
+
+    "profile": {"events": [NAME, ...], "functions": [[FILE, NAME, COUNT, ...], ...], "lines": [[FILE, NAME, LINE, COUNT, ...], ...]}
+    "python": {"total": IR, "cut": false, "functions": [[FILE, NAME, LINE], ...], "paths": [[CALLER, FUNCTION, CALLS, IR], ...]}
+
+FILE and NAME are places among the document's `strings`, FUNCTION one among the functions. CALLER is that of an earlier
+path counted from 1, and 0 where no Python function called.
 """
 
 from __future__ import annotations
 
-import json
-from typing import TYPE_CHECKING
+import re
+from dataclasses import replace
+from typing import TYPE_CHECKING, Annotated, NoReturn
 
-from cachegrind_bench.model.decoder import SCHEMA
-from cachegrind_bench.model.resultfile import decode
-from cachegrind_bench.model.storedpython import document_of
+import msgspec
+
+from cachegrind_bench.errors import FileFormatError, UsageError
+from cachegrind_bench.model.metrics import EVENTS, ZERO, Counts, FunctionCost, LineCost, Profile
+from cachegrind_bench.model.parsing import parse, refuse, without_mark
+from cachegrind_bench.model.pythonprofile import TOP, PythonFunction, PythonPath, PythonProfile
+from cachegrind_bench.model.result import (
+    Benchmark,
+    Commit,
+    Environment,
+    ObjectFile,
+    ProcessCost,
+    Result,
+    Run,
+    Score,
+    SealPart,
+    Status,
+)
+from cachegrind_bench.model.score import CostModel
 
 if TYPE_CHECKING:
-    from cachegrind_bench.model.metrics import Profile
-    from cachegrind_bench.model.result import Benchmark, Commit, Result
+    from collections.abc import Callable, Iterator
 
-__all__ = ["SCHEMA", "decode", "encode"]
+WRITTEN = "result files are written by 'cg-bench run -o FILE'"
+FAMILY = "cg-bench.run/"
+SCHEMA = FAMILY + "1"
+_NEWER = re.compile(re.escape(FAMILY) + r"[1-9][0-9]{0,8}")
+
+# Far above any count a simulated program can reach (a century of Cachegrind), far below what makes arithmetic slow.
+_LARGEST = (1 << 63) - 1
+_Count = Annotated[int, msgspec.Meta(ge=0, le=_LARGEST)]
+_Integer = Annotated[int, msgspec.Meta(ge=-_LARGEST, le=_LARGEST)]
+_Rows = list[list[_Count]]
 
 
 def encode(result: Result) -> bytes:
@@ -26,63 +61,316 @@ def encode(result: Result) -> bytes:
         "schema": SCHEMA,
         "tool": {"version": result.tool_version},
         "created_at": result.created_at,
-        "commit": None if result.commit is None else _commit(result.commit),
+        "commit": result.commit,
         "env": {"key": result.env.key, "fields": dict(result.env.fields), "info": dict(result.env.info)},
         "benchmarks": [_benchmark(benchmark, strings) for benchmark in result.benchmarks],
     }
     document["strings"] = list(strings)
-    return json.dumps(document, sort_keys=True, ensure_ascii=False, separators=(",", ":")).encode() + b"\n"
-
-
-def _commit(commit: Commit) -> dict[str, object]:
-    return {
-        "sha": commit.sha,
-        "parent": commit.parent,
-        "branch": commit.branch,
-        "dirty": commit.dirty,
-        "committed_at": commit.committed_at,
-    }
+    return msgspec.json.encode(document, order="sorted") + b"\n"
 
 
 def _benchmark(benchmark: Benchmark, strings: dict[str, int]) -> dict[str, object]:
-    score = benchmark.score
-    document: dict[str, object] = {
-        "id": benchmark.id,
-        "key": benchmark.key,
-        "key_fields": dict(benchmark.key_fields),
-        "command": list(benchmark.command),
-        "parameters": dict(benchmark.parameters),
-        "tags": list(benchmark.tags),
-        "status": benchmark.status.value,
-        "exit_status": benchmark.exit_status,
-        "error": benchmark.error,
-        "warnings": list(benchmark.warnings),
-        "tool": benchmark.tool,
-        "counts": None if benchmark.counts is None else benchmark.counts.as_dict(),
-        "score": None if score is None else {"model": score.model, "value": score.value},
-        "runs": [{"layout": run.layout, "counts": run.counts.as_dict()} for run in benchmark.runs],
-        "processes": [
-            {"executable": process.executable, "counts": process.counts.as_dict()} for process in benchmark.processes
-        ],
-        "processes_exact": benchmark.processes_exact,
-        "objects": [{"path": item.path, "build_id": item.build_id} for item in benchmark.objects],
-        "wall_ms": benchmark.wall_ms,
-        "seal": {part: {"state": state.state.value, "why": state.why} for part, state in benchmark.seal.items()},
-        "profile": None if benchmark.profile is None else _profile(benchmark.profile, strings),
-    }
+    def place(text: str) -> int:
+        return strings.setdefault(text, len(strings))
+
+    document = {name: getattr(benchmark, name) for name in _AS_THEY_ARE}
+    document |= {name: dict(getattr(benchmark, name)) for name in ("key_fields", "parameters", "seal")}
+    document["profile"] = None if benchmark.profile is None else _profile(benchmark.profile, place)
     if benchmark.output is not None:
         document["output"] = benchmark.output
     if benchmark.python is not None:
-        document["python"] = document_of(benchmark.python, lambda text: _place(text, strings))
+        document["python"] = _python(benchmark.python, place)
     return document
 
 
-def _profile(profile: Profile, strings: dict[str, int]) -> dict[str, object]:
-    functions = [[_place(row.file, strings), _place(row.name, strings), *row.counts] for row in profile.functions]
-    lines = [[_place(row.file, strings), _place(row.name, strings), row.line, *row.counts] for row in profile.lines]
-    document: dict[str, object] = {"events": list(profile.events), "functions": functions}
+def _profile(profile: Profile, place: Callable[[str], int]) -> dict[str, object]:
+    functions = [[place(row.file), place(row.name), *row.counts] for row in profile.functions]
+    lines = [[place(row.file), place(row.name), row.line, *row.counts] for row in profile.lines]
+    document: dict[str, object] = {"events": profile.events, "functions": functions}
     return document | {"lines": lines} if lines else document
 
 
-def _place(text: str, strings: dict[str, int]) -> int:
-    return strings.setdefault(text, len(strings))
+def _python(profile: PythonProfile, place: Callable[[str], int]) -> dict[str, object]:
+    return {
+        "total": profile.total,
+        "cut": profile.cut,
+        "functions": [[place(item.file), place(item.name), item.line] for item in profile.functions],
+        "paths": [[path.parent - TOP, path.function, path.calls, path.ir] for path in profile.paths],
+    }
+
+
+class _Head(msgspec.Struct):
+    schema: str = ""
+
+
+class _Tool(msgspec.Struct):
+    version: str
+
+
+class _Environment(msgspec.Struct):
+    key: str
+    fields: dict[str, str]
+    info: dict[str, str | _Integer]
+
+
+class _Profile(msgspec.Struct):
+    """Its rows are parsed when they are asked for."""
+
+    events: tuple[str, ...]
+    functions: msgspec.Raw
+    lines: msgspec.Raw = msgspec.Raw()
+
+
+class _Python(msgspec.Struct):
+    total: _Count
+    cut: bool
+    functions: msgspec.Raw
+    paths: msgspec.Raw
+
+
+class _Benchmark(msgspec.Struct):
+    id: str
+    key: str
+    key_fields: dict[str, str]
+    command: tuple[str, ...]
+    parameters: dict[str, str]
+    tags: tuple[str, ...]
+    status: Status
+    exit_status: _Integer | None
+    error: str | None
+    warnings: tuple[str, ...]
+    tool: str
+    counts: Counts | None
+    score: Score | None
+    runs: tuple[Run, ...]
+    processes: tuple[ProcessCost, ...]
+    processes_exact: bool
+    objects: tuple[ObjectFile, ...]
+    wall_ms: _Count
+    seal: dict[str, SealPart]
+    profile: _Profile | None
+    output: str | None = None
+    python: _Python | None = None
+
+
+class _Document(msgspec.Struct):
+    tool: _Tool
+    created_at: str
+    commit: Commit | None
+    env: _Environment
+    benchmarks: tuple[_Benchmark, ...]
+    strings: list[str]
+
+
+# What is stored as it is in `Benchmark`; the others differ.
+_DIFFERENT = {"key_fields", "parameters", "seal", "profile", "output", "python"}
+_AS_THEY_ARE = [name for name in _Benchmark.__struct_fields__ if name not in _DIFFERENT]
+
+
+class ResultFile:
+    """A result file that was read: `result` has no profiles. These are parsed and checked when they are asked for."""
+
+    def __init__(self, data: bytes, name: str) -> None:
+        """Read the bytes of a file; `name` is how errors call it. FileFormatError on anything but a valid result."""
+        data = without_mark(data)
+        if not data:
+            raise FileFormatError("the file is empty", path=name, hint=WRITTEN)
+        _check_schema(parse(data, _Head, name).schema, name)
+        document = parse(data, _Document, name)
+        self.name = name
+        self._strings = document.strings
+        self._stored: dict[str, tuple[str, _Benchmark]] = {}
+        for index, benchmark in enumerate(document.benchmarks):
+            path = f"benchmarks[{index}]"
+            if benchmark.id in self._stored:
+                refuse(name, f"{path}.id", f"a second benchmark {benchmark.id!r}")
+            _check_benchmark(benchmark, name, path)
+            self._stored[benchmark.id] = path, benchmark
+        self.result = Result(
+            tool_version=document.tool.version,
+            created_at=document.created_at,
+            commit=document.commit,
+            env=Environment(key=document.env.key, fields=document.env.fields, info=document.env.info),
+            benchmarks=tuple(map(_without_profiles, document.benchmarks)),
+        )
+
+    def whole(self) -> Result:
+        """Return the result with all its profiles. FileFormatError if one is not what it should be."""
+        benchmarks = (
+            replace(item, profile=self.profile(item.id), python=self.python(item.id)) for item in self.result.benchmarks
+        )
+        return replace(self.result, benchmarks=tuple(benchmarks))
+
+    def has_profile(self, identity: str) -> bool:
+        """Tell whether the benchmark of this id has a profile."""
+        return identity in self._stored and self._stored[identity][1].profile is not None
+
+    def profile(self, identity: str) -> Profile | None:
+        """Parse the profile of the benchmark of this id. FileFormatError if it is wrong."""
+        path, benchmark = self._stored.get(identity, ("", None))
+        if benchmark is None or benchmark.profile is None:
+            return None
+        stored, events, path = benchmark.profile, benchmark.profile.events, f"{path}.profile"
+        if len(set(events)) < len(events):
+            self._refuse(f"{path}.events", "it has an event twice")
+        missing = [name for name in EVENTS if name not in events]
+        if missing:
+            self._refuse(path, f"its events lack {missing[0]}")
+        functions: dict[tuple[int, int], tuple[int, ...]] = {}
+        for row, (file, name, *counts) in self._rows(stored.functions, f"{path}.functions", 2 + len(events)):
+            if (file, name) in functions:
+                self._refuse(row, f"a second row of {self._strings[name]!r} in {self._strings[file]!r}")
+            functions[file, name] = tuple(counts)
+        text = self._strings
+        profile = Profile(
+            events=events,
+            functions=tuple(FunctionCost(text[file], text[name], row) for (file, name), row in functions.items()),
+            lines=self._lines(stored.lines, f"{path}.lines", functions, len(events)) if bytes(stored.lines) else (),
+        )
+        if profile.counts() != benchmark.counts:
+            self._refuse(path, "its rows do not add up to the benchmark's counts")
+        return profile
+
+    def _lines(
+        self, raw: msgspec.Raw, path: str, functions: dict[tuple[int, int], tuple[int, ...]], events: int
+    ) -> tuple[LineCost, ...]:
+        found: list[LineCost] = []
+        known: set[tuple[int, int, int]] = set()
+        sums = dict.fromkeys(functions, (0,) * events)
+        for row, (file, name, line, *counts) in self._rows(raw, path, 3 + events):
+            where = f"{self._strings[name]!r} in {self._strings[file]!r}"
+            if (file, name) not in functions:
+                self._refuse(row, f"a line of {where}, which is not a function of this profile")
+            if (file, name, line) in known:
+                self._refuse(row, f"a second row of line {line} of {where}")
+            known.add((file, name, line))
+            sums[file, name] = tuple(map(int.__add__, sums[file, name], counts))
+            found.append(LineCost(self._strings[file], self._strings[name], line, tuple(counts)))
+        wrong = next((key for key in functions if found and sums[key] != functions[key]), None)
+        if wrong is not None:
+            function, file_name = self._strings[wrong[1]], self._strings[wrong[0]]
+            self._refuse(path, f"the lines of {function!r} in {file_name!r} do not add up to its row")
+        return tuple(found)
+
+    def python(self, identity: str) -> PythonProfile | None:
+        """Parse what the Python functions of the benchmark of this id cost. FileFormatError if it is wrong."""
+        path, benchmark = self._stored.get(identity, ("", None))
+        if benchmark is None or benchmark.python is None:
+            return None
+        stored, path = benchmark.python, f"{path}.python"
+        functions: dict[PythonFunction, None] = {}
+        for row, (file, name, line) in self._rows(stored.functions, f"{path}.functions", 3):
+            function = PythonFunction(self._strings[file], self._strings[name], line)
+            if function in functions:
+                self._refuse(row, f"a second row of {function.name!r} in {function.file!r}")
+            functions[function] = None
+        paths: dict[tuple[int, int], PythonPath] = {}
+        for row, (caller, place, calls, ir) in self._rows(stored.paths, f"{path}.paths", 4, strings=False):
+            if caller > len(paths):
+                self._refuse(row, f"its caller is path {caller} of {len(paths)} before it")
+            if place >= len(functions):
+                self._refuse(row, f"it points to function {place} of {len(functions)}")
+            if (caller, place) in paths:
+                self._refuse(row, "a second row of this path")
+            paths[caller, place] = PythonPath(caller + TOP, place, calls, ir)
+        profile = PythonProfile(
+            total=stored.total, functions=tuple(functions), paths=tuple(paths.values()), cut=stored.cut
+        )
+        if profile.native < 0:
+            self._refuse(path, "its paths cost more than its total")
+        return profile
+
+    def _rows(
+        self, raw: msgspec.Raw, path: str, width: int, *, strings: bool = True
+    ) -> Iterator[tuple[str, list[int]]]:
+        """Yield rows of the right width, each with its place; their first two numbers point to `strings`."""
+        for index, row in enumerate(parse(raw, _Rows, self.name, path=path)):
+            place = f"{path}[{index}]"
+            if len(row) != width:
+                self._refuse(place, f"it has {len(row)} numbers instead of {width}")
+            if strings and max(row[:2]) >= len(self._strings):
+                self._refuse(place, f"it points to string {max(row[:2])} of {len(self._strings)}")
+            yield place, row
+
+    def _refuse(self, path: str, message: str) -> NoReturn:
+        refuse(self.name, path, message)
+
+
+def decode(data: bytes, name: str) -> Result:
+    """Read a result file's bytes with all its profiles. FileFormatError, with this `name`, on anything but a valid result."""
+    return ResultFile(data, name).whole()
+
+
+def _check_schema(schema: str, name: str) -> None:
+    if schema == SCHEMA:
+        return
+    if _NEWER.fullmatch(schema):
+        raise FileFormatError(
+            f"schema {schema} is newer than this cg-bench can read ({SCHEMA})",
+            path=name,
+            hint="install a newer cachegrind-bench",
+        )
+    raise FileFormatError(
+        f"not a result file: its schema is {schema[:80] or 'missing'!r}, not {SCHEMA!r}",
+        path=name,
+        hint=WRITTEN,
+    )
+
+
+def _without_profiles(stored: _Benchmark) -> Benchmark:
+    values = {name: getattr(stored, name) for name in stored.__struct_fields__}
+    return Benchmark(**(values | {"profile": None, "python": None}))
+
+
+def _check_benchmark(benchmark: _Benchmark, name: str, path: str) -> None:
+    counts, score = benchmark.counts, benchmark.score
+    if (benchmark.status is Status.OK) != (counts is not None):
+        has = "no " if counts is None else ""
+        refuse(name, f"{path}.counts", f"a benchmark with status {benchmark.status.value!r} has {has}counts")
+    if (score is None) != (counts is None):
+        refuse(name, f"{path}.score", "counts and score go together")
+    if counts is None and benchmark.profile is not None:
+        refuse(name, f"{path}.profile", "a profile without counts")
+    for index, run in enumerate(benchmark.runs):
+        _check_counts(run.counts, name, f"{path}.runs[{index}].counts")
+        if not 0 <= run.layout <= _LARGEST:
+            refuse(name, f"{path}.runs[{index}].layout", f"{run.layout} is not the number of a layout")
+    for index, process in enumerate(benchmark.processes):
+        _check_counts(process.counts, name, f"{path}.processes[{index}].counts")
+    if counts is not None and score is not None:
+        _check_counts(counts, name, f"{path}.counts")
+        _check_possible(counts, name, f"{path}.counts", of_a_part="measured" in benchmark.key_fields)
+        _check_score(score, counts, name, f"{path}.score")
+        if all(run.counts != counts for run in benchmark.runs):
+            refuse(name, f"{path}.counts", "they are those of none of its runs")
+
+
+def _check_counts(counts: Counts, name: str, path: str) -> None:
+    for event, count in counts.as_dict().items():
+        if not 0 <= count <= _LARGEST:
+            refuse(name, f"{path}.{event}", f"{count} is negative" if count < 0 else "the number is absurdly large")
+
+
+def _check_possible(counts: Counts, name: str, path: str, *, of_a_part: bool) -> None:
+    """Refuse counts that no simulation can give: a verdict on them would be one on nothing.
+
+    A part of a program may be empty, and then has no counts at all.
+    """
+    pairs = ((counts.ILmr, counts.I1mr), (counts.DLmr, counts.D1mr), (counts.DLmw, counts.D1mw))
+    if not counts.Ir and not (of_a_part and counts == ZERO):
+        refuse(name, f"{path}.Ir", "a program that executed no instruction was not measured")
+    if any(last > first for last, first in pairs):
+        refuse(name, path, "more misses in the last level of the cache than in the first")
+    if counts.l1_hits < 0:
+        refuse(name, path, "more misses than accesses")
+
+
+def _check_score(score: Score, counts: Counts, name: str, path: str) -> None:
+    try:
+        model = CostModel.parse(score.model)
+    except UsageError as error:
+        refuse(name, f"{path}.model", error.message)
+    if model.name != score.model:
+        refuse(name, f"{path}.model", f"{score.model!r} is written {model.name!r}")
+    if model.score(counts) != score.value:
+        refuse(name, f"{path}.value", f"these counts give {model.score(counts)} under {model.name}, not {score.value}")

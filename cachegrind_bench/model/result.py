@@ -11,10 +11,12 @@ from dataclasses import dataclass, field
 from enum import StrEnum
 from typing import TYPE_CHECKING
 
+from cachegrind_bench.model.metrics import Counts  # noqa: TC001 - msgspec reads the annotations of what is stored
+
 if TYPE_CHECKING:
     from collections.abc import Mapping
 
-    from cachegrind_bench.model.metrics import Counts, Profile
+    from cachegrind_bench.model.metrics import Profile
     from cachegrind_bench.model.pythonprofile import PythonProfile
 
 

@@ -31,7 +31,7 @@ class Compared:
 
 def check_base(settings: Settings) -> None:
     """Find out before the work whether there is something to compare with, and that it stays. UsageError if not."""
-    from cachegrind_bench.cli.inputs import open_result_file
+    from cachegrind_bench.cli.inputs import read_result
 
     assert settings.compare is not None  # noqa: S101 - the caller looked
     if settings.output is not None and os.path.realpath(settings.output) == os.path.realpath(settings.compare):
@@ -39,31 +39,30 @@ def check_base(settings: Settings) -> None:
             f"--cg-bench-output would overwrite {settings.compare}, which --cg-bench-compare compares with",
             hint="write the new result to another file",
         )
-    with open_result_file(str(settings.compare), hint="'pytest --cg-bench --cg-bench-output=FILE' writes such files"):
-        pass
+    read_result(str(settings.compare), hint="'pytest --cg-bench --cg-bench-output=FILE' writes such files")
 
 
 def compared(settings: Settings, candidate: Result) -> Compared:
     """Compare with the result that the settings name. UsageError if it cannot be read."""
     from cachegrind_bench.cli.comparing import report
-    from cachegrind_bench.cli.inputs import open_result_file
+    from cachegrind_bench.cli.inputs import read_result
 
     assert settings.compare is not None  # noqa: S101 - the caller looked
     profiles = {item.id: item.profile for item in candidate.benchmarks}
     pythons = {item.id: item.python for item in candidate.benchmarks}
-    with open_result_file(str(settings.compare)) as base:
-        chosen = {item.id for item in candidate.benchmarks}
-        comparison = compare(base.result, candidate, gates_of(settings.defaults), wanted=lambda name: name in chosen)
-        made = report(
-            comparison,
-            base.profile,
-            profiles.get,
-            pythons=(base.python, pythons.get),
-            wanted=Wanted(rows=10, by_file=False, lines=False),
-            rows=50,
-            names=(settings.compare.name, "this run"),
-        )
-        text = made.text("table")
+    base = read_result(str(settings.compare))
+    chosen = {item.id for item in candidate.benchmarks}
+    comparison = compare(base.result, candidate, gates_of(settings.defaults), wanted=lambda name: name in chosen)
+    made = report(
+        comparison,
+        base.profile,
+        profiles.get,
+        pythons=(base.python, pythons.get),
+        wanted=Wanted(rows=10, by_file=False, lines=False),
+        rows=50,
+        names=(settings.compare.name, "this run"),
+    )
+    text = made.text("table")
     conclusion = made.comparison.conclusion()
     if conclusion is Conclusion.REGRESSION and not settings.python_profile:
         text += (

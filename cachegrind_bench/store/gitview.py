@@ -14,11 +14,10 @@ from itertools import chain
 from typing import TYPE_CHECKING
 
 from cachegrind_bench.errors import MeasurementError, StoreError
-from cachegrind_bench.model.resultfile import MOST
 from cachegrind_bench.store import segments
 from cachegrind_bench.store.checking import Inspection, intact
 from cachegrind_bench.store.protocol import Survey
-from cachegrind_bench.store.record import Record, is_record_name
+from cachegrind_bench.store.record import MOST_BYTES, Record, is_record_name
 
 if TYPE_CHECKING:
     from collections.abc import Collection, Iterator, Mapping, Sequence
@@ -111,7 +110,7 @@ class View:
         """Have what is at these places here: a partial clone would fetch it one by one. StoreError if that fails."""
         self._fetch([name for name, place in places.items() if place is None])
 
-    def data(self, names: Sequence[str], most: int = MOST) -> Iterator[bytes]:
+    def data(self, names: Sequence[str], most: int = MOST_BYTES) -> Iterator[bytes]:
         """Return the bytes of these files, in this order."""
         try:
             oids = [self.entries[name].oid for name in names]

@@ -12,8 +12,7 @@ from dataclasses import replace
 from typing import TYPE_CHECKING
 
 from cachegrind_bench.errors import FileFormatError, StoreError
-from cachegrind_bench.model.codec import encode
-from cachegrind_bench.model.resultfile import MOST, open_result
+from cachegrind_bench.model.codec import ResultFile, encode
 from cachegrind_bench.store.durable import read_file
 from cachegrind_bench.store.record import run_name, run_record
 
@@ -57,7 +56,7 @@ def unpacked(packed: bytes) -> bytes:
 
 def is_of(data: bytes, record: Record) -> bool:
     """Tell whether the result file with these bytes is of this record's run, as far as this version can read both."""
-    found, kept = (open_result(io.BytesIO(text), record.name, max(MOST, len(text))) for text in (data, record.data))
+    found, kept = (ResultFile(text, record.name) for text in (data, record.data))
     return run_record(found.result).data == run_record(kept.result).data
 
 
@@ -80,7 +79,7 @@ def unpack(path: Path, record: str) -> bytes | None:
     """
     try:
         data = unpacked(read_file(path, _MOST))
-        found = open_result(io.BytesIO(data), str(path), max(MOST, len(data))).result
+        found = ResultFile(data, str(path)).result
     except FileNotFoundError:
         return None
     except (EOFError, OSError, zlib.error, FileFormatError) as error:

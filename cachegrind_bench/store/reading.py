@@ -5,32 +5,29 @@ Knows the keys of a record that matter to a history; must not know where records
 
 from __future__ import annotations
 
-import gc
-import json
-import re
 import sys
 from dataclasses import dataclass, field, replace
 from datetime import datetime
-from typing import TYPE_CHECKING, Any, cast
+from typing import TYPE_CHECKING, Annotated, TypeVar
 
-from cachegrind_bench.errors import StoreError
-from cachegrind_bench.model.decoder import SCHEMA
+import msgspec
+
+from cachegrind_bench.errors import FileFormatError, StoreError
+from cachegrind_bench.model.codec import SCHEMA
 from cachegrind_bench.model.history import Point, Snapshot
-from cachegrind_bench.model.metrics import EVENTS, Counts
+from cachegrind_bench.model.metrics import Counts
+from cachegrind_bench.model.parsing import parse
 from cachegrind_bench.model.result import Commit, Score, Status
 from cachegrind_bench.store.record import RENAME_SCHEMA, run_name
 
 if TYPE_CHECKING:
-    from collections.abc import Iterable, Iterator, Mapping
+    from collections.abc import Iterable, Iterator, Mapping, Sequence
 
     from cachegrind_bench.store.protocol import Query, Store
     from cachegrind_bench.store.record import Record
 
 HINT = "'cg-bench history fsck' tells all that is wrong; 'cg-bench history prune' removes what is named"
 
-_TIME = re.compile(r"[0-9]{4}-[0-9]{2}-[0-9]{2}T[0-9]{2}:[0-9]{2}:[0-9]{2}Z", re.ASCII)
-_SHA = re.compile(r"[0-9a-f]{12,64}", re.ASCII)
-_KEY = re.compile(r"[0-9a-f]{8,64}", re.ASCII)
 _FAMILIES = ("cg-bench.run/", "cg-bench.rename/")
 
 
@@ -50,12 +47,12 @@ def snapshot(record: Record) -> Snapshot:
 
 def rename(record: Record) -> Rename:
     """Return what a rename's record says. StoreError on nonsense."""
+    found = _load(record, _Rename, RENAME_SCHEMA)
     try:
-        document = _load(record, RENAME_SCHEMA)
-        old, new, created_at = _text(document["old"]), _text(document["new"]), _time(document["created_at"])
-        return Rename(old=old, new=new, created_at=created_at)
-    except (KeyError, TypeError, ValueError, RecursionError) as error:
-        raise _damaged(record, error) from error
+        _check_time(found.created_at)
+    except ValueError as error:
+        raise _damaged(record, str(error)) from error
+    return Rename(old=found.old, new=found.new, created_at=found.created_at)
 
 
 def renames_of(records: Iterable[Record]) -> dict[str, str]:
@@ -134,123 +131,118 @@ def present(points: tuple[Point, ...], renames: Mapping[str, str], query: Query)
     return points if query.wanted is None else tuple(point for point in points if query.wanted(point.id))
 
 
+_Time = Annotated[str, msgspec.Meta(pattern=r"\A[0-9]{4}-[0-9]{2}-[0-9]{2}T[0-9]{2}:[0-9]{2}:[0-9]{2}Z\Z")]
+_Sha = Annotated[str, msgspec.Meta(pattern=r"\A[0-9a-f]{12,64}\Z")]
+_Key = Annotated[str, msgspec.Meta(pattern=r"\A[0-9a-f]{8,64}\Z")]
+
+
+# Of records, what matters to a history.
+class _Head(msgspec.Struct):
+    schema: str
+
+
+class _Tool(msgspec.Struct):
+    version: str
+
+
+class _Environment(msgspec.Struct):
+    key: _Key
+
+
+class _Commit(msgspec.Struct):
+    sha: _Sha
+    parent: _Sha | None
+    branch: str | None
+    dirty: bool
+    committed_at: _Time
+
+
+class _Benchmark(msgspec.Struct, gc=False):
+    id: str
+    key: str
+    status: Status
+    counts: Counts | None
+    score: Score | None
+
+
+class _Run(msgspec.Struct):
+    tool: _Tool
+    created_at: _Time
+    commit: _Commit | None
+    env: _Environment
+    benchmarks: list[_Benchmark]
+
+
+class _Rename(msgspec.Struct):
+    old: str
+    new: str
+    created_at: _Time
+
+
 @dataclass(frozen=True, slots=True)
 class _Reader:
     """Reads records one after the other; what is the same in many is kept once, as counts mostly are."""
 
-    _counts: dict[tuple[int, ...], Counts] = field(default_factory=dict[tuple[int, ...], Counts])
-    _scores: dict[tuple[str, int], Score] = field(default_factory=dict[tuple[str, int], Score])
+    _counts: dict[Counts, Counts] = field(default_factory=dict[Counts, Counts])
+    _scores: dict[Score, Score] = field(default_factory=dict[Score, Score])
 
     def read(self, record: Record) -> Snapshot:
+        run, commit = _load(record, _Run, SCHEMA), None
         try:
-            document = _load(record, SCHEMA)
+            _check_time(run.created_at)
+            if run.commit is not None:
+                _check_time(run.commit.committed_at)
+                commit = Commit(**{**msgspec.structs.asdict(run.commit), "sha": sys.intern(run.commit.sha)})
             return Snapshot(
                 uid=record.uid,
-                tool_version=_text(document["tool"]["version"]),
-                created_at=_time(document["created_at"]),
-                commit=_commit(document["commit"]),
-                env_key=_matching(_KEY, document["env"]["key"]),
-                points=self._points(document["benchmarks"]),
+                tool_version=run.tool.version,
+                created_at=run.created_at,
+                commit=commit,
+                env_key=run.env.key,
+                points=self._points(run.benchmarks),
             )
-        except (KeyError, TypeError, ValueError, AttributeError, RecursionError, MemoryError) as error:
-            raise _damaged(record, error) from error
+        except ValueError as error:
+            raise _damaged(record, str(error)) from error
 
-    def _points(self, items: Any) -> tuple[Point, ...]:
+    def _points(self, items: Sequence[_Benchmark]) -> tuple[Point, ...]:
         points = tuple([self._point(item) for item in items])
         if len({point.id for point in points}) < len(points):
             raise ValueError("two benchmarks have one id")
         return points
 
-    def _point(self, item: Any) -> Point:
-        status = Status(item["status"])
-        if (status is Status.OK) != (item["counts"] is not None):
-            raise ValueError("status and counts do not agree")
-        return Point(
-            id=sys.intern(_text(item["id"])),
-            key=sys.intern(_text(item["key"])),
-            status=status,
-            counts=None if item["counts"] is None else self._counts_of(item["counts"]),
-            score=None if item["counts"] is None else self._score_of(item["score"]),
-        )
-
-    def _counts_of(self, item: Any) -> Counts:
-        values: tuple[int, ...] = tuple(map(item.__getitem__, EVENTS))
-        if {*map(type, values)} != {int} or min(values) < 0:
-            raise ValueError("a count is no whole number")
-        found = self._counts.get(values)
-        if found is None:
-            found = self._counts[values] = Counts.of(values)
-        return found
-
-    def _score_of(self, item: Any) -> Score:
-        model, value = _text(item["model"]), item["value"]
-        if type(value) is not int or value < 0:
-            raise ValueError("a score is no whole number")
-        found = self._scores.get((model, value))
-        if found is None:
-            found = self._scores[model, value] = Score(model=sys.intern(model), value=value)
-        return found
+    def _point(self, item: _Benchmark) -> Point:
+        counts, score = item.counts, item.score
+        if (item.status is Status.OK) != (counts is not None) or (counts is None) != (score is None):
+            raise ValueError("status, counts and score do not agree")
+        if counts is not None and score is not None:
+            if counts not in self._counts and min(counts.as_tuple()) < 0:
+                raise ValueError("a count is negative")
+            if score.value < 0:
+                raise ValueError("a score is negative")
+            counts = self._counts.setdefault(counts, counts)
+            score = self._scores.setdefault(score, score)
+        return Point(id=sys.intern(item.id), key=sys.intern(item.key), status=item.status, counts=counts, score=score)
 
 
-def _load(record: Record, schema: str) -> dict[str, Any]:
-    document = parsed(record.data)
-    if not isinstance(document, dict):
-        raise TypeError("no object")
-    found = cast("dict[str, Any]", document)
-    said = found["schema"]
-    if said != schema:
-        text = str(said)[:80]
-        known = text.startswith(_FAMILIES)
-        advice = "install a newer cachegrind-bench" if known else HINT
-        raise StoreError(f"{record.name}: its schema is {text!r}, and this cg-bench reads {schema}", hint=advice)
-    return found
+_Document = TypeVar("_Document")
 
 
-def parsed(data: bytes) -> Any:
-    """Parse JSON. ValueError or RecursionError for anything else."""
-    enabled = gc.isenabled()
-    gc.disable()  # looking for circles among thousands of new objects doubles the time
+def _load(record: Record, kind: type[_Document], schema: str) -> _Document:
     try:
-        return json.loads(data)
-    finally:
-        if enabled:
-            gc.enable()
+        said = parse(record.data, _Head, record.name).schema
+        if said == schema:
+            return parse(record.data, kind, record.name)
+    except FileFormatError as error:
+        raise _damaged(record, error.what) from error
+    text = said[:80]
+    known = text.startswith(_FAMILIES)
+    advice = "install a newer cachegrind-bench" if known else HINT
+    raise StoreError(f"{record.name}: its schema is {text!r}, and this cg-bench reads {schema}", hint=advice)
 
 
-def _commit(item: Any) -> Commit | None:
-    if item is None:
-        return None
-    if type(item["dirty"]) is not bool:
-        raise TypeError("dirty is neither true nor false")
-    return Commit(
-        sha=sys.intern(_matching(_SHA, item["sha"])),
-        parent=None if item["parent"] is None else _matching(_SHA, item["parent"]),
-        branch=None if item["branch"] is None else _text(item["branch"]),
-        dirty=item["dirty"],
-        committed_at=_time(item["committed_at"]),
-    )
-
-
-def _text(value: Any) -> str:
-    if type(value) is not str:
-        raise TypeError("a text is none")
-    if not value.isascii():
-        value.encode()  # halves of surrogate pairs could not be written anywhere
-    return value
-
-
-def _matching(pattern: re.Pattern[str], value: Any) -> str:
-    if pattern.fullmatch(_text(value)) is None:
-        raise ValueError(f"{value[:80]!r} is not what should be there")
-    return str(value)
-
-
-def _time(value: Any) -> str:
-    text = _matching(_TIME, value)
+def _check_time(text: str) -> None:
     datetime.fromisoformat(text)  # ValueError for the 31st of February
-    return text
 
 
-def _damaged(record: Record, error: Exception) -> StoreError:
-    what = f"{error} is missing" if isinstance(error, KeyError) else str(error)[:200]
-    return StoreError(f"{record.name} is not what a history keeps: {what}", hint=HINT)
+def _damaged(record: Record, what: str) -> StoreError:
+    return StoreError(f"{record.name} is not what a history keeps: {what[:200]}", hint=HINT)

@@ -19,6 +19,8 @@ if TYPE_CHECKING:
 
 RENAME_SCHEMA = "cg-bench.rename/1"
 
+MOST_BYTES = 125_000_000  # of one document
+
 _UID = 16
 _RUN = re.compile(r"runs/([0-9]{4})/([0-9]{2})/([0-9a-f]{12}|nocommit)\.([0-9a-f]{8})\.([0-9a-f]{8})\.json", re.ASCII)
 _RENAME = re.compile(r"renames/([0-9a-f]{16})\.json", re.ASCII)

@@ -15,13 +15,12 @@ from itertools import groupby
 from typing import TYPE_CHECKING
 
 from cachegrind_bench.errors import StoreError, UsageError
-from cachegrind_bench.model.resultfile import MOST
 from cachegrind_bench.store import profiles, segments
 from cachegrind_bench.store.checking import Inspection, intact
 from cachegrind_bench.store.durable import accept_absence, is_temporary, read_file
 from cachegrind_bench.store.protocol import Survey
 from cachegrind_bench.store.reading import HINT
-from cachegrind_bench.store.record import Record, is_record_name, run_name
+from cachegrind_bench.store.record import MOST_BYTES, Record, is_record_name, run_name
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Collection, Iterable, Iterator, Mapping
@@ -174,7 +173,7 @@ class Tree:
 
     def raw(self, name: str) -> Record:
         """Read the file of one record, whatever is in it. FileNotFoundError if there is none."""
-        return Record(name=name, data=read_file(self.folder / name, MOST))
+        return Record(name=name, data=read_file(self.folder / name, MOST_BYTES))
 
     def _from_files(self, names: list[str], places: Mapping[str, str | None]) -> Iterator[Record]:
         for name in names:

@@ -1,6 +1,6 @@
-"""Several results as one, as of the shards of a suite: what must agree, what is kept, and the bytes of the whole.
+"""Several results as one, as of the shards of a suite: what must agree, and what is kept.
 
-Knows results and open result files; must not know where they come from or go to.
+Knows results; must not know where they come from or go to.
 
 A result states machine (`env`), commit and version of the tool once for all its benchmarks, so these must agree.
 `created_at` becomes the earliest, `env.info` what all agree in, and the branch that of the first result to know one.
@@ -8,20 +8,17 @@ A result states machine (`env`), commit and version of the tool once for all its
 
 from __future__ import annotations
 
-import json
 from collections.abc import Mapping
 from dataclasses import fields, is_dataclass, replace
-from typing import TYPE_CHECKING, Any, cast
+from typing import TYPE_CHECKING, cast
 
 from cachegrind_bench.compare.verdict import field_differences
 from cachegrind_bench.errors import NotComparableError
-from cachegrind_bench.model.codec import encode
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator, Sequence
+    from collections.abc import Sequence
 
     from cachegrind_bench.model.result import Benchmark, Commit, Environment, Result
-    from cachegrind_bench.model.resultfile import ResultFile
 
 # In `env.info` of a shard's result: how the suite was cut, and into how many benchmarks.
 SHARD_PLAN, SHARD_BENCHMARKS = "shard_plan", "shard_benchmarks"
@@ -30,7 +27,7 @@ _LONGEST = 200
 
 
 def merged(results: Sequence[tuple[str, Result]]) -> Result:
-    """Return all benchmarks in one result, in their order; those equal but for `wall_ms` are one. At least one is given.
+    """Return all benchmarks in one result, in their order; those equal but for `wall_ms` and `python` are one. At least one is given.
 
     NotComparableError, naming two of them, if results do not belong together or contradict each other.
     """
@@ -49,6 +46,8 @@ def merged(results: Sequence[tuple[str, Result]]) -> Result:
         for benchmark in result.benchmarks:
             earlier_name, earlier = known.setdefault(benchmark.id, (name, benchmark))
             _check_same(earlier_name, earlier, name, benchmark)
+            if earlier.python is None:  # it may have been asked for in one of them only
+                known[benchmark.id] = earlier_name, replace(earlier, python=benchmark.python)
     commits = [result.commit for _, result in results]
     return replace(
         first,
@@ -57,53 +56,6 @@ def merged(results: Sequence[tuple[str, Result]]) -> Result:
         env=_common([result.env for _, result in results]),
         benchmarks=tuple(benchmark for _, benchmark in known.values()),
     )
-
-
-def merged_bytes(files: Sequence[ResultFile]) -> Iterator[bytes]:
-    """Yield the pieces of a result file with all that these hold; at most two profiles are in memory at a time.
-
-    The bytes are those `encode` would give. Raises what `merged` does, or FileFormatError for a profile, at any piece.
-    """
-    whole = merged([(file.name, file.result) for file in files])
-    owners: dict[str, list[ResultFile]] = {}
-    for file in files:
-        for benchmark in file.result.benchmarks:
-            owners.setdefault(benchmark.id, []).append(file)
-    strings: dict[str, int] = {}
-    opening = b'{"benchmarks":['  # the first of the sorted keys; `strings`, which all profiles add to, comes after it
-    for benchmark in whole.benchmarks:
-        complete = _with_profile(benchmark, owners[benchmark.id])
-        yield opening + _canonical(_renumbered(json.loads(encode(replace(whole, benchmarks=(complete,)))), strings))
-        opening = b","
-    frame = json.loads(encode(replace(whole, benchmarks=())))
-    del frame["benchmarks"]
-    frame["strings"] = list(strings)
-    yield (b"" if whole.benchmarks else opening) + b"]," + _canonical(frame)[1:] + b"\n"
-
-
-def _with_profile(benchmark: Benchmark, files: Sequence[ResultFile]) -> Benchmark:
-    first, *others = files
-    complete = replace(benchmark, profile=first.profile(benchmark.id))
-    for other in others:
-        _check_same(first.name, complete, other.name, replace(benchmark, profile=other.profile(benchmark.id)))
-    # It is of another execution, which may have been asked for in one of them only.
-    pythons = (file.python(benchmark.id) for file in files)
-    return replace(complete, python=next((found for found in pythons if found is not None), None))
-
-
-def _renumbered(document: dict[str, Any], strings: dict[str, int]) -> dict[str, Any]:
-    """Return the only benchmark of a document, its profiles pointing into `strings`, which take in what they lack."""
-    places = [strings.setdefault(text, len(strings)) for text in document["strings"]]
-    benchmark: dict[str, Any] = document["benchmarks"][0]
-    profile: dict[str, list[Any]] = benchmark["profile"] or {}
-    python: dict[str, list[Any]] = benchmark.get("python", {})
-    for row in [*profile.get("functions", ()), *profile.get("lines", ()), *python.get("functions", ())]:
-        row[0], row[1] = places[row[0]], places[row[1]]
-    return benchmark
-
-
-def _canonical(value: dict[str, Any]) -> bytes:
-    return json.dumps(value, sort_keys=True, ensure_ascii=False, separators=(",", ":")).encode()
 
 
 def _common(environments: Sequence[Environment]) -> Environment:
@@ -165,9 +117,12 @@ def _check_same(name: str, benchmark: Benchmark, other_name: str, other: Benchma
 
 
 def _compared(benchmark: Benchmark) -> dict[str, object]:
-    """Return what must be equal, the key last: it is a hash of fields that tell more."""
+    """Return what must be equal, the key last: it is a hash of fields that tell more.
+
+    What Python functions cost is counted in another execution.
+    """
     values = {item.name: getattr(benchmark, item.name) for item in fields(benchmark)}
-    del values["wall_ms"]
+    del values["wall_ms"], values["python"]
     values["key"] = values.pop("key")
     return values
 

@@ -128,7 +128,7 @@ LIST = """\
   main     sieve       0123456789ab                           main    2026-01-31T12:00:00Z
   release  a, b        fefefefefefe with uncommitted changes          2026-02-01T12:34:56Z
 
-  warning: broken cannot be read: {store}/baselines/broken.json:1: not JSON: Expecting value (byte 1)
+  warning: broken cannot be read: {store}/baselines/broken.json:1: not JSON: invalid character (byte 1)
 """
 
 
@@ -155,7 +155,10 @@ def test_scripts_get_the_list_in_json(cg_bench: CommandLine, three: Path) -> Non
     found = json.loads(cg_bench("baseline", "list", "--format", "json").out)
     assert found["schema"] == "cg-bench.baselines/1"
     broken, main, release = found["baselines"]
-    assert broken == {"name": "broken", "error": f"{three}/baselines/broken.json:1: not JSON: Expecting value (byte 1)"}
+    assert broken == {
+        "name": "broken",
+        "error": f"{three}/baselines/broken.json:1: not JSON: invalid character (byte 1)",
+    }
     assert (main["name"], main["benchmarks"], main["branch"]) == ("main", ["sieve"], "main")
     assert release == {
         "name": "release",
@@ -322,7 +325,7 @@ def test_a_damaged_baseline_is_replaced_only_by_force(cg_bench: CommandLine) -> 
         (("main", "missing.json"), "'missing.json' is neither a result file nor a saved baseline"),
         (("main", "file:missing.json"), "cannot read missing.json: No such file or directory"),
         (("main", "file:."), "cannot read .: Is a directory"),
-        (("main", "oops.json"), "oops.json:1: not JSON: Expecting value (byte 1)"),
+        (("main", "oops.json"), "oops.json:1: not JSON: invalid character (byte 1)"),
     ],
 )
 def test_what_cannot_be_read_is_told_and_nothing_is_made(

@@ -12,10 +12,9 @@ from typing import TYPE_CHECKING, Any
 import pytest
 
 from cachegrind_bench.errors import CommandFailedError, CommandTimeoutError, MeasurementError, NoValgrindError
-from cachegrind_bench.model.codec import encode
+from cachegrind_bench.model.codec import decode, encode
 from cachegrind_bench.model.metrics import Counts
 from cachegrind_bench.model.result import Run, Score, Status
-from cachegrind_bench.model.resultfile import decode
 from cachegrind_bench.model.score import DEFAULT
 from cachegrind_bench.store.baselines import Baselines
 from tests.unit.samples import failed_benchmark

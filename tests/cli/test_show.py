@@ -98,7 +98,7 @@ def test_what_stdin_holds_may_be_no_result(cg_bench: CommandLine, monkeypatch: p
     told = cg_bench("show", "-")
     assert (told.code, told.err) == (
         2,
-        "cg-bench: error: <stdin>: the file is empty\n  the file was cut off, or is no result file\n",
+        "cg-bench: error: <stdin>: the file is empty\n  result files are written by 'cg-bench run -o FILE'\n",
     )
 
 
@@ -121,7 +121,7 @@ def test_a_damaged_file_is_told_with_the_place(cg_bench: CommandLine) -> None:
     told = cg_bench("show", "r.json")
     assert told.code == 2
     assert told.err == (
-        "cg-bench: error: r.json: commit.dirty: expected true or false, found a number\n"
+        "cg-bench: error: r.json: commit.dirty: expected true or false, got a whole number\n"
         "  the file was altered or cut off; measure again to make a new one\n"
     )
 

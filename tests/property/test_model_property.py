@@ -2,21 +2,16 @@
 
 from __future__ import annotations
 
-import io
 import json
 from collections import Counter
-from dataclasses import replace
 from typing import TYPE_CHECKING
 
-import pytest
 from hypothesis import example, given
 from hypothesis import strategies as st
 
 from cachegrind_bench.errors import FileFormatError
-from cachegrind_bench.model import skeleton
 from cachegrind_bench.model.codec import decode, encode
 from cachegrind_bench.model.metrics import EVENTS, ZERO, Counts, Profile, merge_profiles
-from cachegrind_bench.model.resultfile import open_result
 from cachegrind_bench.model.score import CostModel
 from tests.property.strategies import counts, models, profiles, results, sensible_models
 
@@ -41,34 +36,6 @@ def test_what_is_written_is_read_again_and_the_bytes_are_stable(result: Result) 
     again = decode(data, "r.json")
     assert again == result
     assert encode(again) == data
-
-
-@given(results(), st.integers(31, 2000), st.sampled_from([None, 1]), st.booleans())
-def test_profiles_are_found_wherever_the_windows_of_the_reader_end(
-    result: Result, window: int, indent: int | None, ascii_only: bool
-) -> None:
-    data = json.dumps(json.loads(encode(result)), indent=indent, ensure_ascii=ascii_only).encode()
-    with pytest.MonkeyPatch.context() as patch:
-        patch.setattr(skeleton, "_CHUNK", window)
-        source = open_result(io.BytesIO(data), "r.json")
-        assert [source.profile(item.id) for item in result.benchmarks] == [item.profile for item in result.benchmarks]
-        assert source.result == replace(
-            result, benchmarks=tuple(replace(item, profile=None) for item in result.benchmarks)
-        )
-
-
-@given(results(), st.data())
-def test_lists_left_in_the_file_and_lists_read_at_once_are_the_same(result: Result, data: st.DataObject) -> None:
-    """Damage inside a profile is found in both ways, or in neither."""
-    content = encode(result)
-    place = data.draw(st.integers(0, len(content)))
-    damaged = (
-        content[:place]
-        + data.draw(st.sampled_from([b"", b"[", b"]", b",", b"0", b"-", b" ", b'"']))
-        + content[place + 1 :]
-    )
-    at_once = damaged.replace(b'"functions":', b'"function\\u0073":').replace(b'"lines":', b'"line\\u0073":')
-    assert read_or_refused(damaged) == read_or_refused(at_once)
 
 
 @given(results(), st.data())

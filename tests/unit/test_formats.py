@@ -100,7 +100,7 @@ def test_a_record_has_no_profile_of_python_functions() -> None:
         (b"\xff\xfe", "no line of a history"),
         (b'{"schema":"other/1"}', "its schema is 'other/1', no record's"),
         (b'{"schema":"cg-bench.run/9"}', "is newer than this cg-bench can read"),
-        (b'{"schema":"cg-bench.run/1"}', "'commit' is missing"),
+        (b'{"schema":"cg-bench.run/1"}', "'tool' is missing"),
         (b'{"schema":"cg-bench.run/1","x":NaN}', "NaN is no number"),
         (b"[" * 100_000, "no line of a history"),
         (b'{"schema":"cg-bench.rename/1","old":1}', "is not what a history keeps"),

@@ -2,29 +2,21 @@
 
 from __future__ import annotations
 
-import io
 from dataclasses import replace
 from typing import TYPE_CHECKING, Any
 
 import pytest
 from hypothesis import given
 
-from cachegrind_bench.errors import FileFormatError, NotComparableError
-from cachegrind_bench.model.codec import decode, encode
-from cachegrind_bench.model.metrics import LineCost
+from cachegrind_bench.errors import NotComparableError
 from cachegrind_bench.model.result import Commit, Environment, ObjectFile, Run
-from cachegrind_bench.model.resultfile import open_result
-from cachegrind_bench.suite.merge import merged, merged_bytes
+from cachegrind_bench.suite.merge import merged
 from tests.property.strategies import results
 from tests.unit import flaming
-from tests.unit.pythons import python_profile
-from tests.unit.samples import VECTOR, benchmark, failed_benchmark, profile_of, result, rich_benchmark, times
+from tests.unit.samples import VECTOR, benchmark, failed_benchmark, profile_of, result, rich_benchmark
 
 if TYPE_CHECKING:
-    from collections.abc import Callable
-
     from cachegrind_bench.model.result import Result
-    from cachegrind_bench.model.resultfile import ResultFile
 
 COMMIT = Commit(sha="ab" * 20, parent=None, branch="main", dirty=False, committed_at="2026-01-30T12:00:00Z")
 ENV = Environment(key="ba9876543210", fields={"valgrind": "3.24.0", "geometry": "g"}, info={"kernel": "6.1"})
@@ -43,10 +35,6 @@ def refusal(*found: Result) -> str:
 def conflict(**changes: Any) -> str:
     """Return what is told of a benchmark that stands in two results, once with these changes."""
     return refusal(result(benchmark()), result(benchmark(**changes)))
-
-
-def opened(*found: Result) -> list[ResultFile]:
-    return [open_result(io.BytesIO(encode(item)), f"{name}.json") for name, item in zip("abcdef", found, strict=False)]
 
 
 # What comes together
@@ -178,85 +166,25 @@ def test_each_of_the_files_that_contradict_is_named() -> None:
     assert refusal(*map(result, found)) == "sieve: exit_status is 0 in b.json and 9 in e.json"
 
 
-# The bytes
-
-
-def test_a_merged_file_has_every_profile() -> None:
-    lines = (LineCost("main.c", "main", 1, VECTOR.as_tuple()), LineCost("main.c", "main", 2, VECTOR.as_tuple()))
-    whole = times(VECTOR, 2)
-    lined = benchmark(id="lined", counts=whole, profile=replace(profile_of(main=whole), lines=lines))
-    found = (
-        result(rich_benchmark(), failed_benchmark(id="failed")),
-        result(lined, benchmark(id="bare", profile=None)),
-        result(benchmark(), rich_benchmark(), benchmark(id="last", profile=profile_of(other=VECTOR))),
-    )
-    data = b"".join(merged_bytes(opened(*found)))
-    assert decode(data, "all.json") == together(*found)
-    assert data == encode(together(*found))
-
-
-@given(results())
-def test_the_bytes_are_those_of_the_codec(value: Result) -> None:
-    data = encode(value)
-    assert b"".join(merged_bytes([open_result(io.BytesIO(data), "a.json")])) == data
+# Profiles
 
 
 @given(results())
 def test_a_result_that_was_cut_in_two_becomes_whole_again(value: Result) -> None:
-    halves = [
-        open_result(io.BytesIO(encode(replace(value, benchmarks=some))), name)
-        for name, some in (("a.json", value.benchmarks[:1]), ("b.json", value.benchmarks[1:]))
-    ]
-    assert b"".join(merged_bytes(halves)) == encode(value)
-
-
-def test_python_profiles_keep_their_names_whatever_else_has_names() -> None:
-    found = (
-        result(benchmark(id="a", profile=profile_of(one=VECTOR, two=VECTOR), counts=times(VECTOR, 2))),
-        result(
-            benchmark(id="b", profile=profile_of(two=VECTOR), python=flaming.small()),
-            benchmark(id="c", profile=None, python=python_profile({"f@x.py:3": (1, 10, {"main@y.c:0": (2, 5)})})),
-        ),
+    assert (
+        together(*(replace(value, benchmarks=part) for part in (value.benchmarks[:1], value.benchmarks[1:]))) == value
     )
-    data = b"".join(merged_bytes(opened(*found)))
-    assert decode(data, "all.json") == together(*found)
-    assert data == encode(together(*found))
 
 
 def test_a_python_profile_comes_from_the_file_that_has_one() -> None:
     found = (result(benchmark()), result(benchmark(python=flaming.small())))
     for order in (found, found[::-1]):
-        (merged_one,) = decode(b"".join(merged_bytes(opened(*order))), "all.json").benchmarks
+        (merged_one,) = together(*order).benchmarks
         assert merged_one.python == flaming.small()
 
 
-def test_profiles_that_differ_are_refused_though_they_are_read_late() -> None:
-    files = opened(result(), result(benchmark(id="other")), result(benchmark(profile=profile_of(other=VECTOR))))
+def test_profiles_that_differ_are_refused() -> None:
     with pytest.raises(
         NotComparableError, match=r"^sieve: profile\.functions\[0\]\.name is main in a\.json and other in c"
     ):
-        list(merged_bytes(files))
-
-
-def test_a_damaged_profile_is_an_error_with_its_file() -> None:
-    data = encode(result()).replace(b"[[0,1,1353,", b"[[0,1,1354,")
-    files = [*opened(result(benchmark(id="other"))), open_result(io.BytesIO(data), "b.json")]
-    with pytest.raises(FileFormatError, match=r"^b\.json: benchmarks\[0\]\.profile: its rows do not add up"):
-        list(merged_bytes(files))
-
-
-def test_profiles_are_read_one_after_the_other(monkeypatch: pytest.MonkeyPatch) -> None:
-    read: list[str] = []
-    files = opened(result(benchmark(id="a"), benchmark(id="b")), result(benchmark(id="b"), benchmark(id="c")))
-    profile: Callable[[ResultFile, str], Any] = type(files[0]).profile
-
-    def noted(file: ResultFile, identity: str) -> Any:
-        read.append(f"{identity} of {file.name}")
-        return profile(file, identity)
-
-    monkeypatch.setattr(type(files[0]), "profile", noted)
-    pieces = merged_bytes(files)
-    assert b'"id":"a"' in next(pieces)
-    assert read == ["a of a.json"]
-    assert len(list(pieces)) == 3
-    assert read == ["a of a.json", "b of a.json", "b of b.json", "c of b.json"]
+        together(result(), result(benchmark(id="other")), result(benchmark(profile=profile_of(other=VECTOR))))

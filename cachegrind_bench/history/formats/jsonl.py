@@ -9,8 +9,7 @@ import json
 from typing import TYPE_CHECKING, Any, NoReturn
 
 from cachegrind_bench.errors import FileFormatError
-from cachegrind_bench.model.codec import decode
-from cachegrind_bench.model.decoder import FAMILY
+from cachegrind_bench.model.codec import FAMILY, decode
 from cachegrind_bench.store.checking import wrong_with
 from cachegrind_bench.store.record import RENAME_SCHEMA, Record, named_record, run_record, uid_of
 

@@ -8,9 +8,11 @@ from __future__ import annotations
 import json
 from typing import TYPE_CHECKING
 
-from cachegrind_bench.errors import UsageError
-from cachegrind_bench.history.values import Finding, Kind, State
-from cachegrind_bench.model.json_reader import Node, SchemaError
+import msgspec
+
+from cachegrind_bench.errors import FileFormatError, UsageError
+from cachegrind_bench.history.values import Finding
+from cachegrind_bench.model.parsing import parse
 
 if TYPE_CHECKING:
     from fractions import Fraction
@@ -70,16 +72,23 @@ def encode(view: Trend) -> bytes:
     return (json.dumps(document, indent=2, sort_keys=True, ensure_ascii=True) + "\n").encode()
 
 
+class _Head(msgspec.Struct):
+    schema: str
+
+
+class _Document(msgspec.Struct):
+    findings: tuple[Finding, ...]
+
+
 def findings(data: bytes, *, path: str) -> tuple[Finding, ...]:
-    """Return the findings of a report that was written before. UsageError if it is none; `path` is only named in it."""
+    """Return the findings of a report that was written before. UsageError if it is not one; `path` is only named in it."""
     try:
-        document = Node(json.loads(data), "")
-        schema = document.get("schema").text()
+        schema = parse(data, _Head, path).schema
         if schema != SCHEMA:
             raise UsageError(f"{path}: not a trend report, its schema is {schema[:100]!r}", hint=_HINT)
-        return tuple(_read(node) for node in document.get("findings").items())
-    except (SchemaError, ValueError, RecursionError) as error:
-        raise UsageError(f"{path}: not a trend report: {error}", hint=_HINT) from error
+        return parse(data, _Document, path).findings
+    except FileFormatError as error:
+        raise UsageError(f"{path}: not a trend report: {error.what}", hint=_HINT) from error
 
 
 def _row(row: Row) -> dict[str, object]:
@@ -138,25 +147,6 @@ def _finding(found: Finding) -> dict[str, object]:
         "reason": found.reason,
         "lone_base": found.lone_base,
     }
-
-
-def _read(node: Node) -> Finding:
-    return Finding(
-        id=node.get("id").text(),
-        kind=node.get("kind").choice(Kind),
-        state=node.get("state").choice(State),
-        benchmark=node.get("benchmark").text(),
-        key=node.get("key").text(),
-        before=node.get("before").integer(),
-        after=node.get("after").integer(),
-        suspects=tuple(item.text() for item in node.get("suspects").items()),
-        last_good_sha=node.get("last_good_sha").optional_text(),
-        index=node.get("index").integer(),
-        confirmed=node.get("confirmed").boolean(),
-        recovered_sha=node.get("recovered_sha").optional_text(),
-        reason=node.get("reason").optional_text(),
-        lone_base=node.get("lone_base").boolean(),
-    )
 
 
 def _ppm(share: Fraction) -> int:
