@@ -57,7 +57,10 @@ def pytest_configure(config: pytest.Config) -> None:
         config.addinivalue_line("markers", line)
     manager = config.pluginmanager
     measuring = bool(config.getoption("cg_bench"))
-    _check_words(config.invocation_params.args, measuring=measuring, rooted=config.inipath is not None)
+    if any(str(word).startswith("--cg-bench-") for word in config.invocation_params.args):
+        from cachegrind_bench.pytest_plugin.words import check_words
+
+        check_words(config, measuring=measuring)
     if manager.hasplugin(_FIXTURES) or (not measuring and any(map(_has_fixture, manager.get_plugins()))):
         return
     provide_fixtures(config)
@@ -65,21 +68,6 @@ def pytest_configure(config: pytest.Config) -> None:
         from cachegrind_bench.pytest_plugin.controller import take_over
 
         take_over(config)
-
-
-def _check_words(words: Sequence[object], *, measuring: bool, rooted: bool) -> None:
-    """Raise UsageError where options that name files would do nothing, or something else than is meant."""
-    for word in map(str, words):
-        option = word.partition("=")[0]
-        if option not in {"--cg-bench-output", "--cg-bench-compare"}:
-            continue
-        if not measuring:  # in a job, a gate that never shuts
-            raise pytest.UsageError(f"{option} does nothing without --cg-bench")
-        if word == option and not rooted:
-            raise pytest.UsageError(
-                f"write {option}=FILE: without an ini file, pytest takes a word of its own that is a file for one of the places "
-                "to find its root by, and the ids of tests would change"
-            )
 
 
 def _has_fixture(plugin: object) -> bool:

@@ -22,12 +22,17 @@ def test_in_a_configuration_they_may_stand_for_the_runs_that_measure(suite: pyte
     suite.runpytest().assert_outcomes(passed=1)
 
 
-def test_a_word_of_its_own_is_an_error_without_an_ini_file_as_it_moves_the_root(pytester: pytest.Pytester) -> None:
-    pytester.makepyfile("def test_it(benchmark): benchmark(int)")
+def test_a_file_as_a_word_of_its_own_does_not_move_the_root(
+    pytester: pytest.Pytester, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    project = pytester.mkdir("project")
+    project.joinpath("test_it.py").write_text("def test_it(): pass")
     pytester.makefile(".json", x="{}")
-    done = pytester.runpytest("--cg-bench", "--cg-bench-compare", "x.json")
-    assert done.ret == pytest.ExitCode.USAGE_ERROR
-    done.stderr.fnmatch_lines(["*write --cg-bench-compare=FILE: without an ini file*"])
+    monkeypatch.chdir(project)
+    moved = pytester.runpytest("--collect-only", "-p", "no:cg_bench", "../x.json")
+    moved.stdout.fnmatch_lines([f"rootdir: {pytester.path}"])
+    kept = pytester.runpytest("--collect-only", "--cg-bench", "--cg-bench-output", "../x.json")
+    kept.stdout.fnmatch_lines([f"rootdir: {project}"])
 
 
 def test_an_empty_name_and_a_base_that_is_missing_say_what_to_write(suite: pytest.Pytester) -> None:
