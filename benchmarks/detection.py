@@ -14,8 +14,10 @@ import random
 import statistics
 import time
 from concurrent.futures import ProcessPoolExecutor
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from typing import TYPE_CHECKING
+
+from msgspec.structs import replace
 
 from cachegrind_bench.history.findings import find
 from cachegrind_bench.history.values import CommitNote, Finding, Kind, Reading, Series, State

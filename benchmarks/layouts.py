@@ -15,10 +15,12 @@ import statistics
 import subprocess
 import sys
 import tempfile
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING
 from unittest import mock
+
+from msgspec.structs import replace
 
 from cachegrind_bench.hermetic import layouts
 from cachegrind_bench.measure.command import Command

@@ -14,9 +14,10 @@ import signal
 import subprocess
 import time
 from contextlib import ExitStack, suppress
-from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, Self
+
+import msgspec
 
 from cachegrind_bench.errors import MeasurementError
 from cachegrind_bench.interruption import cancellation, held
@@ -48,8 +49,7 @@ class NotExecutable(MeasurementError):  # noqa: N818 - reads as what happened
     """The program exists and the kernel refuses to run it."""
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Completed:
+class Completed(msgspec.Struct, frozen=True, kw_only=True):
     """How a program ended: `status` is its exit code, or None if `signal` ended it. Output is the last part of it."""
 
     status: int | None

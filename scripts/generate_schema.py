@@ -1,4 +1,4 @@
-"""Write what is made of the table of configuration keys: the JSON Schema, and the reference in docs/configuration.md.
+"""Write the JSON Schemas of the configuration and of result files, and the reference in docs/configuration.md.
 
 `python scripts/generate_schema.py`, or `--check` to compare only.
 """
@@ -12,16 +12,20 @@ import tomllib
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
+import msgspec
+
 ROOT = Path(__file__).resolve().parent.parent
 sys.path.insert(0, str(ROOT))
 
 from cachegrind_bench.config.key import Key, Kind  # noqa: E402 - the checkout, wherever this is started
 from cachegrind_bench.config.keys import BENCHMARK, DEFAULTS  # noqa: E402
+from cachegrind_bench.model import codec  # noqa: E402
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
 
 SCHEMA = ROOT / "schema" / "cg-bench.schema.json"
+RESULT_SCHEMA = ROOT / "schema" / "cg-bench.run.schema.json"
 PAGE = ROOT / "docs" / "configuration.md"
 _BEGIN, _END = "<!-- reference: made by scripts/generate_schema.py -->", "<!-- end of reference -->"
 
@@ -58,6 +62,21 @@ def schema() -> str:
         "definitions": {"benchmark": _table(BENCHMARK)},
     }
     return json.dumps(document, indent=2, ensure_ascii=False) + "\n"
+
+
+def result_schema() -> str:
+    """Return the JSON Schema of a result file, from the structs that read it."""
+    numbers = {"type": "array", "items": {"type": "array", "items": {"type": "integer", "minimum": 0}}}
+    (root,), found = msgspec.json.schema_components([codec._Document])  # noqa: SLF001 - private, as nobody else builds one
+    for name, rows in (("_Profile", ("functions", "lines")), ("_Python", ("functions", "paths"))):
+        properties = found[name]["properties"]  # which msgspec leaves open, since their rows are parsed later
+        properties |= dict.fromkeys(rows, numbers)
+    document = found.pop(root["$ref"].rpartition("/")[2])
+    document["properties"] = {"schema": {"const": codec.SCHEMA}, **document["properties"]}
+    document["required"] = ["schema", *document["required"]]
+    head = {"$schema": "https://json-schema.org/draft/2020-12/schema", "title": f"Result file {codec.SCHEMA}"}
+    whole = head | {key: value for key, value in document.items() if key != "title"} | {"$defs": found}
+    return json.dumps(whole, indent=2, sort_keys=True).replace("#/$defs/_", "#/$defs/").replace('"_', '"') + "\n"
 
 
 def reference() -> str:
@@ -104,9 +123,9 @@ def _rows(keys: Sequence[Key]) -> str:
 
 
 def main() -> int:
-    """Write both files, or with --check say whether they are current."""
+    """Write the files, or with --check say whether they are current."""
     status = 0
-    for path, text in ((SCHEMA, schema()), (PAGE, page())):
+    for path, text in ((SCHEMA, schema()), (RESULT_SCHEMA, result_schema()), (PAGE, page())):
         if sys.argv[1:] != ["--check"]:
             path.parent.mkdir(exist_ok=True)
             path.write_text(text, encoding="utf-8")

@@ -3,8 +3,9 @@
 from __future__ import annotations
 
 from contextlib import contextmanager
-from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any, cast
+
+import msgspec
 
 from cachegrind_bench.ci.values import ApiError
 
@@ -20,8 +21,7 @@ _STATUSES = [429, 500, 502, 503, 504]
 _METHODS = frozenset({"GET", "POST", "PATCH", "DELETE"})
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Patience:
+class Patience(msgspec.Struct, frozen=True, kw_only=True):
     """How long to wait when GitHub asks to, or fails: seconds after a secondary rate limit, and the first pause otherwise."""
 
     secondary_s: float = 30.0

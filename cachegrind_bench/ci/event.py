@@ -8,7 +8,6 @@ Format: https://docs.github.com/actions/reference/workflows-and-actions/events-t
 from __future__ import annotations
 
 import re
-from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated
 
@@ -26,8 +25,7 @@ _PAYLOAD_LIMIT = 30_000_000  # GitHub's own is 25 MB
 _HINT = "'cg-bench ci' is for jobs of GitHub Actions; elsewhere use 'cg-bench run' and 'cg-bench diff'"
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Pull:
+class Pull(msgspec.Struct, frozen=True, kw_only=True):
     """The pull request that the job is for. `fork` tells whether its commits are in another repository."""
 
     number: int
@@ -37,8 +35,7 @@ class Pull:
     fork: bool
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class MeasuringRun:
+class MeasuringRun(msgspec.Struct, frozen=True, kw_only=True):
     """The run of another workflow whose end started the job (`workflow_run`); `owner` is that of `repository`."""
 
     id: int
@@ -50,8 +47,7 @@ class MeasuringRun:
     repository: str
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Event:
+class Event(msgspec.Struct, frozen=True, kw_only=True):
     """One job. `repository` is OWNER/NAME, `ref` as refs/heads/main.
 
     `group_base` is the commit that a merge group builds on, `before` what the branch was before a push; None if it is new.

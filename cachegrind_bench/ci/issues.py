@@ -7,8 +7,9 @@ one that a person closed stays closed, as that is an answer too.
 from __future__ import annotations
 
 import re
-from dataclasses import dataclass
 from typing import TYPE_CHECKING
+
+import msgspec
 
 from cachegrind_bench.ci.api import LONGEST_BODY
 from cachegrind_bench.ci.sticky import author, is_by
@@ -34,8 +35,7 @@ _ALIVE = frozenset({State.NEW, State.OPEN})
 _MARK = re.compile(r"<!-- cg-bench:finding:([0-9a-f]{12})(:over)? -->")
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Update:
+class Update(msgspec.Struct, frozen=True, kw_only=True):
     """How many issues were opened, updated and closed, and how many findings wait for the next report."""
 
     opened: int = 0

@@ -4,9 +4,10 @@ from __future__ import annotations
 
 import hashlib
 import re
-from dataclasses import dataclass
 from enum import StrEnum
 from typing import TYPE_CHECKING
+
+import msgspec
 
 from cachegrind_bench.errors import UsageError
 
@@ -46,8 +47,7 @@ class Hold(StrEnum):
     VERDICT = "verdict"  # that, and what the comparison comes to
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Plan:
+class Plan(msgspec.Struct, frozen=True, kw_only=True):
     """The steps. A result is either measured, or collected from artifacts of the run `collect`.
 
     `notice` is what a user may be surprised at, and should be told.

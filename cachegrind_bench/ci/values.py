@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+import msgspec
 
 from cachegrind_bench.errors import UsageError
 
@@ -18,8 +18,7 @@ class ApiError(UsageError):
         self.status = status
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class OpenPull:
+class OpenPull(msgspec.Struct, frozen=True, kw_only=True):
     """An open pull request, as it is now."""
 
     number: int
@@ -27,8 +26,7 @@ class OpenPull:
     head_repository: str | None
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Comment:
+class Comment(msgspec.Struct, frozen=True, kw_only=True):
     """A comment under a pull request or issue."""
 
     id: int
@@ -36,8 +34,7 @@ class Comment:
     body: str
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Artifact:
+class Artifact(msgspec.Struct, frozen=True, kw_only=True):
     """An artifact that can still be fetched. `branch` and `sha` are those of its run; `own` tells whether that was of this repository."""
 
     id: int
@@ -54,8 +51,7 @@ class Artifact:
         return self.created_at, self.id
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Issue:
+class Issue(msgspec.Struct, frozen=True, kw_only=True):
     """An issue."""
 
     number: int

@@ -4,11 +4,11 @@ from __future__ import annotations
 
 import os
 import sys
-from dataclasses import replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 import click
+from msgspec.structs import replace
 
 from cachegrind_bench.cli import output
 from cachegrind_bench.cli.comparing import check_files, deliver, detail_options, exit_code, report, wanted_of

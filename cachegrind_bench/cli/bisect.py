@@ -2,10 +2,10 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
 import click
+import msgspec
 
 from cachegrind_bench.cli import output
 from cachegrind_bench.cli.inputs import read_result
@@ -48,8 +48,7 @@ _FOR_RUN = (
 _UNDECIDED = 3
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class _Meter:
+class _Meter(msgspec.Struct, frozen=True, kw_only=True):
     """Measures one benchmark at any commit."""
 
     place: Bench

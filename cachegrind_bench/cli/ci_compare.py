@@ -4,11 +4,11 @@ from __future__ import annotations
 
 import os
 import re
-from dataclasses import replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 import click
+from msgspec.structs import replace
 
 from cachegrind_bench.ci.artifact import BASE, RESULT
 from cachegrind_bench.ci.event import read_event

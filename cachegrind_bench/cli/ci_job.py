@@ -9,11 +9,11 @@ import secrets
 import shlex
 import sys
 from contextlib import contextmanager
-from dataclasses import asdict, dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, TypeVar
 
 import click
+import msgspec
 
 from cachegrind_bench.ci.credentials import add_setting, for_git
 from cachegrind_bench.cli import output
@@ -94,8 +94,7 @@ def token_option(function: Function) -> Function:
     return click.option("--token", metavar="TOKEN", help="GitHub's token, for its API and for git.")(function)
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Verdict:
+class Verdict(msgspec.Struct, frozen=True, kw_only=True):
     """What a comparison came to. `changed` tells whether there is anything to comment on."""
 
     headline: str
@@ -105,7 +104,7 @@ class Verdict:
 
 def write_verdict(folder: str, verdict: Verdict) -> None:
     """Hand the verdict to later steps."""
-    write_atomic(Path(folder) / VERDICT, json.dumps(asdict(verdict)).encode())
+    write_atomic(Path(folder) / VERDICT, msgspec.json.encode(verdict))
 
 
 def read_verdict(folder: str) -> Verdict:

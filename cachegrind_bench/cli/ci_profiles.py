@@ -2,8 +2,9 @@
 
 from __future__ import annotations
 
-from dataclasses import replace
 from typing import TYPE_CHECKING
+
+from msgspec.structs import replace
 
 from cachegrind_bench.ci.artifact import BASE, MOST_SENT, RESULT, unpack
 from cachegrind_bench.compare.verdict import State

@@ -4,11 +4,12 @@ from __future__ import annotations
 
 import io
 import os
-from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Self, TypeVar
 
 import click
+import msgspec
+from msgspec.structs import replace
 
 from cachegrind_bench.cli import output
 from cachegrind_bench.errors import MeasurementError, NotComparableError, UsageError
@@ -77,8 +78,7 @@ def wanted_of(options: Mapping[str, Any]) -> Wanted:
     return Wanted(rows=options["explain"], by_file=options["by"] == "file", lines=options["lines"])
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Report:
+class Report(msgspec.Struct, frozen=True, kw_only=True):
     """A comparison with its explanations, ready to be written in any format."""
 
     comparison: Comparison

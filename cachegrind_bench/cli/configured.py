@@ -6,11 +6,11 @@ Read once, when the command line is; commands ask the context of click for it.
 from __future__ import annotations
 
 import os
-from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, cast
 
 import click
+import msgspec
 
 from cachegrind_bench.errors import CgBenchError
 
@@ -27,8 +27,7 @@ _JUDGING = frozenset({"threshold", "threshold_ir", "threshold_cache", "max_drop"
 _ADDED = frozenset({"env"})
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Configured:
+class Configured(msgspec.Struct, frozen=True, kw_only=True):
     """The configuration as far as the command that was called may know it."""
 
     command: str

@@ -2,8 +2,9 @@
 
 from __future__ import annotations
 
-from dataclasses import replace
 from typing import TYPE_CHECKING, Any
+
+from msgspec.structs import replace
 
 from cachegrind_bench.cli.comparing import FINE, exit_code, report, wanted_of
 from cachegrind_bench.errors import NotComparableError

@@ -3,10 +3,10 @@
 from __future__ import annotations
 
 import re
-from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
 import click
+import msgspec
 
 from cachegrind_bench.errors import UsageError
 
@@ -55,8 +55,7 @@ def configuration(cwd: Path) -> Configuration:
     return found
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Selection:
+class Selection(msgspec.Struct, frozen=True, kw_only=True):
     """The benchmarks that were chosen, in their order, and whether that is fewer than there are.
 
     `info` goes into the result of a shard, so that `merge` can tell whether the parts are those of one whole.

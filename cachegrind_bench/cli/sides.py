@@ -2,8 +2,10 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING
+
+import msgspec
+from msgspec.structs import replace
 
 from cachegrind_bench.cli.inputs import read_result
 from cachegrind_bench.cli.references import is_known, resolve
@@ -25,8 +27,7 @@ _REVISION, _MERGE_BASE = "rev:", "merge-base:"
 _SHOWN = 5
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Side:
+class Side(msgspec.Struct, frozen=True, kw_only=True):
     """One side, opened. `remarks` say where it was found; `missing` is set for a baseline that was searched in vain."""
 
     name: str
@@ -35,8 +36,7 @@ class Side:
     missing: bool = False
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class _Wanted:
+class _Wanted(msgspec.Struct, frozen=True, kw_only=True):
     """A commit whose run is wanted; if `searched`, the nearest before it does as well."""
 
     text: str

@@ -5,12 +5,12 @@ from __future__ import annotations
 import os
 import shlex
 from contextlib import contextmanager
-from dataclasses import dataclass
 from datetime import UTC, datetime
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, TypeVar
 
 import click
+import msgspec
 from click.core import ParameterSource
 
 from cachegrind_bench.cli import output
@@ -80,8 +80,7 @@ def named_store(url: str | None) -> Store:
     return open_store(url, cwd=cwd, environ=dict(os.environ))
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Saving:
+class Saving(msgspec.Struct, frozen=True, kw_only=True):
     """A store that was found to work, for the result of what is measured now. `profiles` is it, where these are kept too.
 
     If it fails after all, the result is left in the folder `refuge`, for the command `again`.

@@ -5,13 +5,13 @@ from __future__ import annotations
 import os
 import sys
 from concurrent.futures import ThreadPoolExecutor
-from dataclasses import replace
 from datetime import UTC, datetime
 from functools import partial
 from queue import SimpleQueue
 from typing import TYPE_CHECKING, Any
 
 import click
+from msgspec.structs import replace
 
 from cachegrind_bench._version import __version__
 from cachegrind_bench.cli.measuring import measuring_plan

@@ -3,11 +3,11 @@
 from __future__ import annotations
 
 import os
-from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, TypeVar
 
 import click
+import msgspec
 
 from cachegrind_bench.cli import output
 from cachegrind_bench.cli.options import working_directory
@@ -50,8 +50,7 @@ _OPTIONS = (
 )
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Found:
+class Found(msgspec.Struct, frozen=True, kw_only=True):
     """All series along a line of commits, what was found in them, and the accepted changes that concern none of it.
 
     `compared` tells that there was a previous report; `notes` are names and values of what was judged by.

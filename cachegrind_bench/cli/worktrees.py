@@ -7,11 +7,11 @@ import os
 import sys
 import tempfile
 from contextlib import contextmanager
-from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, cast
 
 import click
+import msgspec
 from click.core import ParameterSource
 
 from cachegrind_bench.cli import output
@@ -33,8 +33,7 @@ _NOT_FOR_RUN = frozenset(
 )
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Bench:
+class Bench(msgspec.Struct, frozen=True, kw_only=True):
     """A place to measure commits of a repository, one after the other.
 
     All are checked out at the same path: a path of another length would be another cost. `within` is the folder below the

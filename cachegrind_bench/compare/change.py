@@ -2,9 +2,10 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
 from fractions import Fraction
 from typing import TYPE_CHECKING
+
+import msgspec
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Mapping, Sequence
@@ -19,8 +20,7 @@ NOISE_FACTOR = 3
 MANY_RUNS = 6
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Shift:
+class Shift(msgspec.Struct, frozen=True, kw_only=True):
     """How one number moved. Shares are fractions of one.
 
     `relative` is (candidate - base) / base. `signed` divides by the smaller of the two instead, so that it only changes
@@ -47,8 +47,7 @@ class Shift:
         return max(threshold, NOISE_FACTOR * self.noise, self.spread)
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Change:
+class Change(msgspec.Struct, frozen=True, kw_only=True):
     """Base and candidate of one benchmark, both measured. The counts are those of the run each side reports."""
 
     base: Counts

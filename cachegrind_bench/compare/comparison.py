@@ -3,10 +3,12 @@
 from __future__ import annotations
 
 from collections import Counter
-from dataclasses import dataclass, replace
 from enum import StrEnum
 from fractions import Fraction
 from typing import TYPE_CHECKING
+
+import msgspec
+from msgspec.structs import replace
 
 from cachegrind_bench.compare.gates import FailOn
 from cachegrind_bench.compare.methodcache import but_for_misses
@@ -44,8 +46,7 @@ class Conclusion(StrEnum):
     INCOMPLETE = "incomplete"  # something was missing, suspicious or not comparable, or nothing was compared
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Comparison:
+class Comparison(msgspec.Struct, frozen=True, kw_only=True):
     """Everything a comparison found, worst first.
 
     `rescored` names the cost models that were replaced by `model`, `unused` the gates whose pattern fits no benchmark;

@@ -5,9 +5,11 @@ Takes profiles one benchmark at a time, so that a comparison of a thousand never
 
 from __future__ import annotations
 
-from dataclasses import dataclass, replace
 from fractions import Fraction
 from typing import TYPE_CHECKING
+
+import msgspec
+from msgspec.structs import replace
 
 from cachegrind_bench.compare.explain import blamed, by_file, explain, top
 from cachegrind_bench.compare.gates import Metric
@@ -29,8 +31,7 @@ _MOST_MOVED = 20
 _MOST_LINES = 5
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Wanted:
+class Wanted(msgspec.Struct, frozen=True, kw_only=True):
     """How much to explain: rows of functions (or files), and whether source lines too."""
 
     rows: int = 10
@@ -38,8 +39,7 @@ class Wanted:
     lines: bool = False
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class FunctionLines:
+class FunctionLines(msgspec.Struct, frozen=True, kw_only=True):
     """The source lines that moved most within one function, and how many others of it moved."""
 
     function: str
@@ -47,8 +47,7 @@ class FunctionLines:
     more: int
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Details:
+class Details(msgspec.Struct, frozen=True, kw_only=True):
     """`top.rows` and `top.rest` add up to `total`, exactly. `moved` is cut, `moved_count` is not.
 
     The rows are functions, or (`by_file`) files. `lines` is None where they were not asked for, or a profile was

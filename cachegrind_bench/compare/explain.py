@@ -7,8 +7,11 @@ one function. Swapping base and candidate gives the same explanation, negated. M
 from __future__ import annotations
 
 from collections import defaultdict
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass, field
 from typing import TYPE_CHECKING
+
+import msgspec
+from msgspec.structs import replace
 
 from cachegrind_bench.compare.pieces import joined
 from cachegrind_bench.compare.sources import Source, pair_sources
@@ -21,8 +24,7 @@ if TYPE_CHECKING:
     from cachegrind_bench.model.metrics import Profile
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class FunctionDelta:
+class FunctionDelta(msgspec.Struct, frozen=True, kw_only=True):
     """What one function costs on either side; all zero where it is not there.
 
     `name` is raw and `file` the one to show, both the candidate's where it is there. The keys are the (file, name) pairs
@@ -43,8 +45,7 @@ class FunctionDelta:
         return self.candidate - self.base
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class MovedFunction:
+class MovedFunction(msgspec.Struct, frozen=True, kw_only=True):
     """A function that costs exactly the same, in another file."""
 
     name: str
@@ -53,8 +54,7 @@ class MovedFunction:
     counts: Counts
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Explanation:
+class Explanation(msgspec.Struct, frozen=True, kw_only=True):
     """All functions whose counts differ, and all files; the deltas of either add up to `total`, candidate minus base."""
 
     total: Counts
@@ -63,8 +63,7 @@ class Explanation:
     files: tuple[FunctionDelta, ...] = ()
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Top:
+class Top(msgspec.Struct, frozen=True, kw_only=True):
     """The rows that matter most, and the sum and number of all others."""
 
     rows: tuple[FunctionDelta, ...]

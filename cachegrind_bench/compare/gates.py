@@ -2,9 +2,10 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
 from enum import StrEnum
 from typing import TYPE_CHECKING
+
+import msgspec
 
 from cachegrind_bench.model.thresholds import Limit, Rules, limit, percentage, percentages
 
@@ -37,8 +38,7 @@ class FailOn(StrEnum):
     NEVER = "never"
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Gates:
+class Gates(msgspec.Struct, frozen=True, kw_only=True):
     """Everything that turns differences into verdicts. Thresholds are shares: 1/200 is 0.5 %."""
 
     threshold: Rules[Fraction]

@@ -9,10 +9,11 @@ same pairs, swapped.
 from __future__ import annotations
 
 from collections import Counter
-from dataclasses import dataclass
 from difflib import SequenceMatcher
 from itertools import repeat, takewhile
 from typing import TYPE_CHECKING
+
+import msgspec
 
 from cachegrind_bench.compare.sources import pair_sources
 from cachegrind_bench.model.metrics import ZERO, Counts
@@ -34,8 +35,7 @@ if TYPE_CHECKING:
 _MOST_STEPS = 20_000_000
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class LineDelta:
+class LineDelta(msgspec.Struct, frozen=True, kw_only=True):
     """One source line on both sides; file and line are None on a side that does not have it. Line 0 is "unknown".
 
     The files are as `Source.shown` has them: the same on both sides, unless the function moved.

@@ -7,8 +7,9 @@ from __future__ import annotations
 
 import re
 from collections import defaultdict
-from dataclasses import dataclass
 from typing import TYPE_CHECKING
+
+import msgspec
 
 from cachegrind_bench.model.result import ObjectFile
 
@@ -19,8 +20,7 @@ if TYPE_CHECKING:
 _LIBRARY = re.compile(r"(?P<stem>.+?)(?:-\d[\d.]*|-[0-9a-f]{8}|\.cpython-[^.]*|\.abi3)?\.so(?:\.[\d.]+)?")
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class ObjectChange:
+class ObjectChange(msgspec.Struct, frozen=True, kw_only=True):
     """An executable or library that differs: its build-ids, None on the side that does not have it.
 
     `path` is the candidate's where it is there.

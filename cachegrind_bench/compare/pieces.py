@@ -7,8 +7,9 @@ from __future__ import annotations
 
 import re
 from collections import defaultdict
-from dataclasses import replace
 from typing import TYPE_CHECKING
+
+from msgspec.structs import replace
 
 from cachegrind_bench.model.metrics import ZERO
 from cachegrind_bench.model.symbols import MANGLED, UNKNOWN, folded

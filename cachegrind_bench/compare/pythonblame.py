@@ -18,8 +18,10 @@ totals exactly: recursion is paths like others, so it counts once. Must not know
 
 from __future__ import annotations
 
-from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING
+
+import msgspec
+from msgspec.structs import replace
 
 from cachegrind_bench.compare.pythonpairs import pair_functions
 from cachegrind_bench.compare.pythonpaths import weigh
@@ -31,8 +33,7 @@ if TYPE_CHECKING:
     from cachegrind_bench.model.pythonprofile import PythonFunction, PythonProfile
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class PythonSide:
+class PythonSide(msgspec.Struct, frozen=True, kw_only=True):
     """What a function cost in one of the profiles; all zero where it is not there. Costs are in Ir."""
 
     calls: int = 0
@@ -40,8 +41,7 @@ class PythonSide:
     inclusive: int = 0
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class PythonDelta:
+class PythonDelta(msgspec.Struct, frozen=True, kw_only=True):
     """A function on both sides, named as in the candidate, or as in the base if it is gone. Costs are in Ir.
 
     `own` is what its own code costs more than the base predicts, `blame` that and what it calls more often.
@@ -64,8 +64,7 @@ class PythonDelta:
         return self.blame - self.own
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class PythonTop:
+class PythonTop(msgspec.Struct, frozen=True, kw_only=True):
     """The rows that matter most, the sums and the number of all others, and the function to name first, if any.
 
     The deltas of `rows`, `rest_delta` and `whole.native` add up to `whole.total`; so do the blames. `whole` has no rows.
@@ -80,8 +79,7 @@ class PythonTop:
     rest_functions: int
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class PythonBlame:
+class PythonBlame(msgspec.Struct, frozen=True, kw_only=True):
     """All functions that differ, the most to blame first. With `native`, their deltas add up to that of the totals.
 
     So do the blames, with `native_blame`: what native code under no function costs more, and calls more often. `cut` tells

@@ -6,9 +6,10 @@ Swapping base and candidate gives the same pairs, swapped. Must not know what th
 from __future__ import annotations
 
 from collections import defaultdict
-from dataclasses import dataclass
 from functools import partial
 from typing import TYPE_CHECKING
+
+import msgspec
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Sequence
@@ -20,8 +21,7 @@ if TYPE_CHECKING:
 _OF_A_FOLDER = frozenset({"__init__.py", "__main__.py"})  # names that tell nothing without the folder's
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Pairs:
+class Pairs(msgspec.Struct, frozen=True, kw_only=True):
     """A number for each function of either side, in their order; those that are one function have the same."""
 
     base: tuple[int, ...]

@@ -7,8 +7,10 @@ from __future__ import annotations
 
 import re
 from collections import Counter, defaultdict
-from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING
+
+import msgspec
+from msgspec.structs import replace
 
 from cachegrind_bench.model.symbols import UNKNOWN
 
@@ -31,8 +33,7 @@ _Builds = Counter[tuple[str, str]]  # for how many files this directory of the b
 _Rest = tuple[list[str], list[str]]
 
 
-@dataclass(frozen=True, slots=True)
-class Source:
+class Source(msgspec.Struct, frozen=True):
     """One source file of both builds, or of one: `base` and `candidate` are normalised, None where it is not there.
 
     `shown` has no build directory where the two sides tell what it is.
@@ -43,8 +44,7 @@ class Source:
     candidate: str | None
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Sources:
+class Sources(msgspec.Struct, frozen=True, kw_only=True):
     """The source of each file name, as it is spelled on either side."""
 
     base: Mapping[str, Source]
@@ -95,8 +95,7 @@ def normalised(path: str) -> str:
     return plain or path
 
 
-@dataclass(frozen=True, slots=True)
-class _Pair:
+class _Pair(msgspec.Struct, frozen=True):
     files: tuple[str, str]
     sure: bool  # no other file was as alike
 

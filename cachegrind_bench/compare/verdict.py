@@ -2,10 +2,12 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass, replace
 from enum import StrEnum
 from fractions import Fraction
 from typing import TYPE_CHECKING
+
+import msgspec
+from msgspec.structs import replace
 
 from cachegrind_bench.compare.change import NOISE_FACTOR, change
 from cachegrind_bench.compare.gates import Metric
@@ -53,16 +55,14 @@ class Cause(StrEnum):
     LIMIT = "limit"
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Broken:
+class Broken(msgspec.Struct, frozen=True, kw_only=True):
     """A limit that was exceeded."""
 
     limit: Limit
     value: int
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class FieldDifference:
+class FieldDifference(msgspec.Struct, frozen=True, kw_only=True):
     """A field of the comparability key with both values; None where a side has no such field."""
 
     name: str
@@ -70,8 +70,7 @@ class FieldDifference:
     candidate: str | None
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Difference:
+class Difference(msgspec.Struct, frozen=True, kw_only=True):
     """One benchmark of a comparison. `base` or `candidate` is None where the benchmark is new or missing.
 
     `threshold` is what the metric was held to, noise included; `fields` are those whose values differ, which makes the

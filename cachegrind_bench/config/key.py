@@ -2,9 +2,10 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
 from enum import StrEnum
 from typing import TYPE_CHECKING
+
+import msgspec
 
 from cachegrind_bench.config import checks
 
@@ -27,8 +28,7 @@ class Kind(StrEnum):
     BENCHMARKS = "list of tables, made by double brackets"
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Key:
+class Key(msgspec.Struct, frozen=True, kw_only=True):
     """One key. `example` is a value as it is written in TOML; `also` are words that people try first."""
 
     name: str

@@ -5,7 +5,7 @@ The one table that validation, the JSON Schema and the reference in docs/configu
 
 from __future__ import annotations
 
-from dataclasses import replace
+from msgspec.structs import replace
 
 from cachegrind_bench.config import checks
 from cachegrind_bench.config.key import Key, Kind

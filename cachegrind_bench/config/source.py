@@ -8,8 +8,9 @@ from __future__ import annotations
 import os
 import re
 import tomllib
-from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any, NoReturn, cast
+
+import msgspec
 
 from cachegrind_bench.config.places import places
 from cachegrind_bench.config.syntax import syntax_error
@@ -28,8 +29,7 @@ _NOT_TOOL = ("tools", "Tool", "Tools")
 _MENTIONED = re.compile(r"^[ \t]*\[+[ \t]*[Tt]ools?[ \t]*\.[ \t]*[\"']?cg[-_]?bench", re.MULTILINE)
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Source:
+class Source(msgspec.Struct, frozen=True, kw_only=True):
     """One file. Steps in `table` lead from the top of the file to ours; `shown` is the file's name in messages."""
 
     path: Path

@@ -8,8 +8,9 @@ from __future__ import annotations
 import itertools
 import os
 import tomllib
-from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any, cast
+
+import msgspec
 
 from cachegrind_bench.config import templates
 from cachegrind_bench.config.source import OWN_FILE, PYPROJECT, read
@@ -31,8 +32,7 @@ _C_SOURCES = (".c", ".cc", ".cpp", ".cxx")
 _CARGO = "Cargo.toml"
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class NewFile:
+class NewFile(msgspec.Struct, frozen=True, kw_only=True):
     """A file to write; `added` is what is new in it, the whole of it unless it is there already."""
 
     path: Path

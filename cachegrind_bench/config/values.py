@@ -2,16 +2,16 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
 from typing import TYPE_CHECKING
+
+import msgspec
 
 if TYPE_CHECKING:
     from collections.abc import Mapping
     from pathlib import Path
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class BenchmarkSpec:
+class BenchmarkSpec(msgspec.Struct, frozen=True, kw_only=True):
     """One benchmark of the suite, with one value for each of its parameters.
 
     None is what the file does not say. `env` holds `NAME` (passed on) and `NAME=VALUE`, `limits` hold `NAME=COUNT`;
@@ -40,8 +40,7 @@ class BenchmarkSpec:
     place: str
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Configuration:
+class Configuration(msgspec.Struct, frozen=True, kw_only=True):
     """What a configuration file says. `defaults` are by the names of options, with values as a user would type them."""
 
     path: Path

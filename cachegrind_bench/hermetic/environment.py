@@ -10,8 +10,9 @@ from __future__ import annotations
 
 import hashlib
 import os
-from dataclasses import dataclass
 from typing import TYPE_CHECKING
+
+import msgspec
 
 from cachegrind_bench.errors import UsageError
 from cachegrind_bench.hermetic.layouts import PAGE
@@ -57,8 +58,7 @@ _PAD = "CG_BENCH_PAD"
 _HOME_STEP, _PATH_STEP = 256, 2048  # rarely exceeded; a file found through the widened entry stays below PATH_MAX
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Request:
+class Request(msgspec.Struct, frozen=True, kw_only=True):
     """What the user asked for by `--env`: names to pass on, and values to set."""
 
     passed: tuple[str, ...] = ()

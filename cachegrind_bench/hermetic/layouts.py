@@ -9,7 +9,7 @@ Mytkowicz et al.: "Producing Wrong Data Without Doing Anything Obviously Wrong!"
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+import msgspec
 
 PAGE = 4096
 LINE = 64  # one cache line: bits 6 to 11 of an address choose the set of the default L1
@@ -21,8 +21,7 @@ _STACK_STRIDE = 27
 _PAGE_STRIDE = 37
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Layout:
+class Layout(msgspec.Struct, frozen=True, kw_only=True):
     """How far from its usual place something lies: the stack in bytes downwards, heap and libraries in pages upwards."""
 
     stack: int

@@ -7,9 +7,10 @@ from __future__ import annotations
 
 import os
 import time
-from dataclasses import dataclass
 from functools import lru_cache
 from typing import TYPE_CHECKING
+
+import msgspec
 
 from cachegrind_bench.hermetic import files
 from cachegrind_bench.hermetic.notes import FILE, LINK, LIST, LOOK
@@ -20,8 +21,7 @@ if TYPE_CHECKING:
 KINDS = (FILE, LOOK, LINK, LIST)
 
 
-@dataclass(frozen=True, slots=True, order=True)
-class Input:
+class Input(msgspec.Struct, frozen=True, order=True):
     """One path that was read, and what it was.
 
     `stamp` is that of a file or folder with this value, empty if a stamp would not tell of every change.
@@ -33,8 +33,7 @@ class Input:
     stamp: tuple[int, ...] = ()
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Recording:
+class Recording(msgspec.Struct, frozen=True, kw_only=True):
     """The inputs of an execution; `incomplete` says why it may depend on more than these."""
 
     inputs: tuple[Input, ...]

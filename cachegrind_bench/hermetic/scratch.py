@@ -10,8 +10,9 @@ import contextlib
 import fcntl
 import os
 import stat
-from dataclasses import dataclass
 from typing import TYPE_CHECKING
+
+import msgspec
 
 from cachegrind_bench.errors import MeasurementError
 
@@ -22,8 +23,7 @@ if TYPE_CHECKING:
 _SLOTS = 1000
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Scratch:
+class Scratch(msgspec.Struct, frozen=True, kw_only=True):
     """A directory that is ours alone while `lock` is open; `lock` may be inherited to hold it longer."""
 
     path: Path

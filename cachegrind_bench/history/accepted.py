@@ -7,8 +7,9 @@ from __future__ import annotations
 
 import re
 import tomllib
-from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any, cast
+
+import msgspec
 
 from cachegrind_bench.config.places import places
 from cachegrind_bench.config.words import named, nearest
@@ -29,8 +30,7 @@ _SHA = re.compile(r"[0-9a-f]{7,64}")
 _PLACE = re.compile(r" \(at (?:line (\d+), column \d+|end of document)\)$")
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Accepted:
+class Accepted(msgspec.Struct, frozen=True, kw_only=True):
     """A change of the benchmarks that match a pattern, meant by the commit whose sha begins so; `line` is that in the file."""
 
     benchmark: str

@@ -5,8 +5,9 @@ Knows runs of clean checkouts and the order of commits; must not know where runs
 
 from __future__ import annotations
 
-from dataclasses import dataclass
 from typing import TYPE_CHECKING
+
+import msgspec
 
 from cachegrind_bench.model.result import Status
 
@@ -20,8 +21,7 @@ if TYPE_CHECKING:
 MOST_ANCESTORS = 50
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Piece:
+class Piece(msgspec.Struct, frozen=True, kw_only=True):
     """One benchmark of a baseline, the run it is of, and how many commits that lies before the one that was wanted."""
 
     point: Point
@@ -29,8 +29,7 @@ class Piece:
     distance: int
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Choice:
+class Choice(msgspec.Struct, frozen=True, kw_only=True):
     """What to compare with, by benchmark; nothing if there is nothing.
 
     Shards and repeats of one commit are one baseline, and what the nearest commit lacks comes from one further back.

@@ -5,15 +5,15 @@ Knows commits and values; must not know how a commit is measured.
 
 from __future__ import annotations
 
-from dataclasses import dataclass
 from typing import TYPE_CHECKING
+
+import msgspec
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Sequence
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Narrowed:
+class Narrowed(msgspec.Struct, frozen=True, kw_only=True):
     """The commits that are left, oldest first, and those of them that could not be measured."""
 
     suspects: tuple[str, ...]

@@ -5,10 +5,11 @@ Knows numbers only; must not know commits, nor from where on the best level is l
 
 from __future__ import annotations
 
-from dataclasses import dataclass
 from fractions import Fraction
 from itertools import accumulate
 from typing import TYPE_CHECKING
+
+import msgspec
 
 from cachegrind_bench.history.noise import MILLION, typical_move
 from cachegrind_bench.history.partition import median
@@ -25,8 +26,7 @@ _CLEARLY = 4
 _MOST = Fraction(4, 5)
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Creep:
+class Creep(msgspec.Struct, frozen=True, kw_only=True):
     """From the reading at place `best` on, the level rose from `before` to `after`; from place `over` on, beyond the budget.
 
     `rises` are the readings that brought it, if few did, else none. Levels are as high as if all steps had come before.

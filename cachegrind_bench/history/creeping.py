@@ -5,8 +5,9 @@ Knows readings, commits and accepted changes; must not know how a level is told.
 
 from __future__ import annotations
 
-from dataclasses import dataclass
 from typing import TYPE_CHECKING
+
+import msgspec
 
 from cachegrind_bench.history.creep import find_creep, levelled, within_budget
 from cachegrind_bench.history.identity import identity
@@ -26,8 +27,7 @@ if TYPE_CHECKING:
 _STAYS = 75  # percent of the budget
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Epoch:
+class Epoch(msgspec.Struct, frozen=True, kw_only=True):
     """Readings that compare, of which those before place `start` cannot be judged, and what a best level begins with.
 
     `known` are the findings of the previous report. `released` is the place of the last release on the line of commits, or -1; those of `accepted` changes are in order.
@@ -43,8 +43,7 @@ class Epoch:
     known: Collection[str] = ()
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class _Part:
+class _Part(msgspec.Struct, frozen=True, kw_only=True):
     """Readings from `start` to before `stop`; `anchor` is the commit that begins them, `accepted` the change that ends them."""
 
     start: int

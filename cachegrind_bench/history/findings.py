@@ -5,8 +5,9 @@ Knows series, commits, releases and accepted changes; must not know where they c
 
 from __future__ import annotations
 
-from dataclasses import dataclass
 from typing import TYPE_CHECKING
+
+import msgspec
 
 from cachegrind_bench.errors import UsageError
 from cachegrind_bench.history.accepted import accepted_here
@@ -27,8 +28,7 @@ if TYPE_CHECKING:
     from cachegrind_bench.history.values import CommitNote, Reading, Release, Series
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Options:
+class Options(msgspec.Struct, frozen=True, kw_only=True):
     """What matters, in parts per million: the smallest step, and how far a level may creep above the best."""
 
     minimum_step: int = 2_000
@@ -39,8 +39,7 @@ class Options:
             raise UsageError("the smallest step and the budget for creep must be above zero")
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class _Row:
+class _Row(msgspec.Struct, frozen=True, kw_only=True):
     """The readings of one benchmark that compare with each other, and all that is needed to judge them."""
 
     benchmark: str

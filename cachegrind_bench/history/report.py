@@ -2,9 +2,10 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
 from fractions import Fraction
 from typing import TYPE_CHECKING
+
+import msgspec
 
 from cachegrind_bench.history.values import Kind, State
 
@@ -18,8 +19,7 @@ STANDING = (State.NEW, State.OPEN)
 WORSE = (Kind.REGRESSION, Kind.CREEP)
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Provenance:
+class Provenance(msgspec.Struct, frozen=True, kw_only=True):
     """Where a report comes from, as text: each of `notes` is a name and a value that a renderer lists as they are.
 
     `commit_url` is the address of a commit with `{sha}` in it, or None.
@@ -34,8 +34,7 @@ class Provenance:
     notes: tuple[tuple[str, str], ...] = ()
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Against:
+class Against(msgspec.Struct, frozen=True, kw_only=True):
     """The latest reading next to an earlier one; `base` is None if there was none, `comparable` False if keys differ."""
 
     base: Reading | None
@@ -54,8 +53,7 @@ class Against:
         return relative(self.base.value, self.latest.value)
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Row:
+class Row(msgspec.Struct, frozen=True, kw_only=True):
     """One benchmark: its readings within the window, what was found in it, and its latest reading next to earlier ones.
 
     `impact` is the largest relative increase that stands, 0 if none does. `key_changes` are the indices of readings
@@ -80,8 +78,7 @@ class Row:
     failing: bool
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Headline:
+class Headline(msgspec.Struct, frozen=True, kw_only=True):
     """How many findings of each sort there are; none is counted twice, but `new_creep` is a part of `creeping`.
 
     `new` and `open` are regressions that are confirmed, `possible` those of which there is one reading so far. `recovered`,
@@ -102,8 +99,7 @@ class Headline:
     compared: bool
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Health:
+class Health(msgspec.Struct, frozen=True, kw_only=True):
     """What weakens the report: the names of benchmarks, and counts of runs that are in no series."""
 
     failing: tuple[str, ...]
@@ -117,8 +113,7 @@ class Health:
     without_commit: int
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Trend:
+class Trend(msgspec.Struct, frozen=True, kw_only=True):
     """A trend report. `commits` are those of the window, the first of which has the index `first` on the line.
 
     `releases` are pairs of an index and a name within the window, `release` is what rows are compared with: the last one

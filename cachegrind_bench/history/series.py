@@ -5,8 +5,9 @@ Knows values only; must not know where runs are stored or where the line comes f
 
 from __future__ import annotations
 
-from dataclasses import dataclass
 from typing import TYPE_CHECKING
+
+import msgspec
 
 from cachegrind_bench.history.values import CommitNote, Reading, Series
 from cachegrind_bench.model.score import CostModel
@@ -17,8 +18,7 @@ if TYPE_CHECKING:
     from cachegrind_bench.model.history import Point, Snapshot
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class LeftOut:
+class LeftOut(msgspec.Struct, frozen=True, kw_only=True):
     """How many runs are in no series, and why; `differing` names benchmark and commit whose repeats do not agree."""
 
     dirty: int = 0
@@ -27,8 +27,7 @@ class LeftOut:
     differing: tuple[tuple[str, str], ...] = ()
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class SeriesSet:
+class SeriesSet(msgspec.Struct, frozen=True, kw_only=True):
     """All series, by the name of the benchmark, over one line of commits, oldest first."""
 
     line: tuple[CommitNote, ...]

@@ -2,9 +2,10 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
 from itertools import pairwise
 from typing import TYPE_CHECKING
+
+import msgspec
 
 from cachegrind_bench.history.noise import MILLION, typical_move
 from cachegrind_bench.history.partition import median
@@ -28,8 +29,7 @@ _WITHIN = 40
 _TOO_NOISY = 5
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Unsteady:
+class Unsteady(msgspec.Struct, frozen=True, kw_only=True):
     """The readings from `start` to before `stop` jump between about these two levels."""
 
     start: int

@@ -5,10 +5,11 @@ Knows numbers only; must not know commits, nor what becomes of a step later.
 
 from __future__ import annotations
 
-from dataclasses import dataclass
 from fractions import Fraction
 from itertools import pairwise
 from typing import TYPE_CHECKING
+
+import msgspec
 
 from cachegrind_bench.history.noise import MILLION, logarithm, margin, matters, penalty
 from cachegrind_bench.history.partition import median, partition
@@ -24,8 +25,7 @@ _AT_ONCE = 3
 _LONG = 20
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Step:
+class Step(msgspec.Struct, frozen=True, kw_only=True):
     """The level changed from `before` to `after`, whose first reading is the one `at` this place.
 
     `confirmed` is False while only one reading speaks for the new level, or for the old one.

@@ -2,9 +2,10 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
 from enum import StrEnum
 from typing import TYPE_CHECKING
+
+import msgspec
 
 from cachegrind_bench.model.history import CommitNote, Release
 
@@ -14,8 +15,7 @@ if TYPE_CHECKING:
 __all__ = ["CommitNote", "Finding", "Kind", "Reading", "Release", "Series", "State"]
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Reading:
+class Reading(msgspec.Struct, frozen=True, kw_only=True):
     """One benchmark at one commit. `index` counts the commits of the first-parent line from 0, the oldest.
 
     `value` is what is judged: the score under the series' model, or Ir. `uid` names the stored run.
@@ -30,8 +30,7 @@ class Reading:
     uid: str
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Series:
+class Series(msgspec.Struct, frozen=True, kw_only=True):
     """The readings of one benchmark, one for each commit that was measured and each key, oldest first, then by key.
 
     `failed` are the indices of commits at which it was run and did not succeed, on one machine at least. Readings of different keys do not
@@ -68,8 +67,7 @@ class State(StrEnum):
     OUTDATED = "outdated"
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Finding:
+class Finding(msgspec.Struct, frozen=True, kw_only=True):
     """A change of one benchmark's cost that a person should know of.
 
     `id` is 12 hex digits that stay the same from report to report. The change came with one of `suspects`, oldest first:

@@ -6,8 +6,10 @@ Knows targets, not results; what comes of the executions is judged in `verify`.
 from __future__ import annotations
 
 import os
-from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING
+
+import msgspec
+from msgspec.structs import replace
 
 from cachegrind_bench.hermetic.clock import Clock
 from cachegrind_bench.hermetic.launch import Output
@@ -39,8 +41,7 @@ _LAYOUT = 1
 _SEEDS = ("PYTHONHASHSEED", "PERL_HASH_SEED")
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Axis:
+class Axis(msgspec.Struct, frozen=True, kw_only=True):
     """One thing to change. `pinned` if the seal keeps it the same in every `run`, so that counts may depend on it.
 
     `part` is the part of the seal without which the axis cannot be tried; `common` is set where nearly every program's
@@ -56,8 +57,7 @@ class Axis:
     common: bool = False
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Trial:
+class Trial(msgspec.Struct, frozen=True, kw_only=True):
     """The executions that try an axis, and what to compare them with.
 
     That is the plain execution; or `reference`, and with `unless_plain` only where they differ from the plain one.

@@ -2,9 +2,10 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
 from enum import StrEnum
 from typing import TYPE_CHECKING
+
+import msgspec
 
 from cachegrind_bench import process
 from cachegrind_bench.valgrind.tool import INSTALL
@@ -21,8 +22,7 @@ class Level(StrEnum):
     BAD = "bad"
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Check:
+class Check(msgspec.Struct, frozen=True, kw_only=True):
     """One thing that was looked at: what was found, and the commands or hints that mend it."""
 
     name: str
@@ -31,8 +31,7 @@ class Check:
     fixes: tuple[str, ...] = ()
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Diagnosis:
+class Diagnosis(msgspec.Struct, frozen=True, kw_only=True):
     """All checks under their headings. `works` if a program could be measured."""
 
     sections: tuple[tuple[str, tuple[Check, ...]], ...]

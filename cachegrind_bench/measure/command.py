@@ -9,8 +9,10 @@ from __future__ import annotations
 import os
 import re
 import shlex
-from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING
+
+import msgspec
+from msgspec.structs import replace
 
 from cachegrind_bench import process
 from cachegrind_bench.errors import UsageError
@@ -30,8 +32,7 @@ _PYTHON = re.compile(r"(python|pypy)[\d.]*")
 _PYTHON_VALUE_OPTIONS = "WX"
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Command:
+class Command(msgspec.Struct, frozen=True, kw_only=True):
     """A command ready to be executed. `argv[0]` and `executable` are the absolute path of an ELF file where possible.
 
     `typed` is what the user wrote; `notes` are remarks for the report.

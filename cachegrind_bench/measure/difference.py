@@ -2,8 +2,9 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
 from typing import TYPE_CHECKING
+
+import msgspec
 
 from cachegrind_bench.model.metrics import EVENTS
 
@@ -16,8 +17,7 @@ if TYPE_CHECKING:
 MOST_MOVED = 5
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Moved:
+class Moved(msgspec.Struct, frozen=True, kw_only=True):
     """A function whose self cost moved: its range, over all executions, of the first event that moved."""
 
     file: str
@@ -27,8 +27,7 @@ class Moved:
     high: int
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Difference:
+class Difference(msgspec.Struct, frozen=True, kw_only=True):
     """How executions differ from a reference. `events` names the counts that moved, `rows` counts the profile's.
 
     `ir` and `score` are the largest deviations from the reference's values, with their sign.

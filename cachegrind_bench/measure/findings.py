@@ -2,9 +2,10 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
 from enum import StrEnum
 from typing import TYPE_CHECKING
+
+import msgspec
 
 if TYPE_CHECKING:
     from cachegrind_bench.measure.axes import Axis
@@ -23,8 +24,7 @@ class Verdict(StrEnum):
     SKIPPED = "skipped"
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Finding:
+class Finding(msgspec.Struct, frozen=True, kw_only=True):
     """One axis and how it came out. `cause` is what explains it, `note` why it was skipped, failed or is unclear."""
 
     axis: Axis
@@ -41,8 +41,7 @@ class Finding:
         return pinned or self.verdict not in (Verdict.MOVED, Verdict.FAILED)
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Verification:
+class Verification(msgspec.Struct, frozen=True, kw_only=True):
     """Everything found about one command. `clock_pinned` if the other axes were tried with the clock pinned."""
 
     command: str

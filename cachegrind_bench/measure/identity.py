@@ -2,9 +2,10 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
 from shlex import quote
 from typing import TYPE_CHECKING
+
+import msgspec
 
 from cachegrind_bench.hermetic.machine import machine_fields, machine_info
 from cachegrind_bench.model.result import Environment, SealState, comparability_key
@@ -37,8 +38,7 @@ def environment_of(
     return Environment(key=comparability_key(fields), fields=fields, info=info)
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Identity:
+class Identity(msgspec.Struct, frozen=True, kw_only=True):
     """What a command consists of: the files it loads, and its share of the key (ids of libc and interpreter)."""
 
     objects: tuple[ObjectFile, ...]

@@ -2,8 +2,9 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Protocol
+
+import msgspec
 
 from cachegrind_bench.hermetic import environment
 from cachegrind_bench.measure.command import default_id
@@ -29,8 +30,7 @@ class Progress(Protocol):
         ...
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Plan:
+class Plan(msgspec.Struct, frozen=True, kw_only=True):
     """What to measure and how; times in milliseconds.
 
     `python_optional` leaves the Python profile out, with a warning, where the program cannot have one.
@@ -40,7 +40,7 @@ class Plan:
     cwd: Path
     environ: Mapping[str, str]
     id: str | None = None
-    request: environment.Request = field(default_factory=lambda: environment.Request(values={}))
+    request: environment.Request = msgspec.field(default_factory=lambda: environment.Request(values={}))
     model: CostModel = cost_models.DEFAULT
     repeat: int = 1
     layouts: int = 1

@@ -8,8 +8,9 @@ from __future__ import annotations
 import os
 import re
 from contextlib import suppress
-from dataclasses import replace
 from typing import TYPE_CHECKING, Protocol, TypeVar
+
+from msgspec.structs import replace
 
 from cachegrind_bench import process
 from cachegrind_bench.errors import MeasurementError, UsageError

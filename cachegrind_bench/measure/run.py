@@ -4,8 +4,9 @@ from __future__ import annotations
 
 import contextlib
 import os
-from dataclasses import replace
 from typing import TYPE_CHECKING
+
+from msgspec.structs import replace
 
 from cachegrind_bench.errors import CommandFailedError, MeasurementError
 from cachegrind_bench.measure.identity import benchmark_key_fields

@@ -4,9 +4,10 @@ from __future__ import annotations
 
 import contextlib
 import os
-from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING
+
+import msgspec
 
 from cachegrind_bench.hermetic.scratch import scratch
 from cachegrind_bench.measure.identity import environment_of
@@ -24,8 +25,7 @@ if TYPE_CHECKING:
 SCRATCH_BASE = Path("/tmp")  # noqa: S108 - made with mode 0700, locked, and checked for its owner
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Session:
+class Session(msgspec.Struct, frozen=True, kw_only=True):
     """A runner that is ready, the environment it measures in, and the CPU that is free for it."""
 
     runner: ValgrindRunner
@@ -33,8 +33,7 @@ class Session:
     cpu: int | None = None
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Laboratory:
+class Laboratory(msgspec.Struct, frozen=True, kw_only=True):
     """What all executions of a run share: a Valgrind, the caches it simulates, and the machine's identity."""
 
     valgrind: Valgrind

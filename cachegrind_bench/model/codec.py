@@ -16,10 +16,10 @@ path counted from 1, and 0 where no Python function called.
 from __future__ import annotations
 
 import re
-from dataclasses import replace
 from typing import TYPE_CHECKING, Annotated, NoReturn
 
 import msgspec
+from msgspec.structs import replace
 
 from cachegrind_bench.errors import FileFormatError, UsageError
 from cachegrind_bench.model.metrics import EVENTS, ZERO, Counts, FunctionCost, LineCost, Profile
@@ -118,7 +118,7 @@ class _Profile(msgspec.Struct):
 
     events: tuple[str, ...]
     functions: msgspec.Raw
-    lines: msgspec.Raw = msgspec.Raw()
+    lines: msgspec.Raw = msgspec.field(default_factory=msgspec.Raw)
 
 
 class _Python(msgspec.Struct):

@@ -5,16 +5,16 @@ Everything else about a run stays in the record it was stored as.
 
 from __future__ import annotations
 
-from dataclasses import dataclass
 from typing import TYPE_CHECKING
+
+import msgspec
 
 if TYPE_CHECKING:
     from cachegrind_bench.model.metrics import Counts
     from cachegrind_bench.model.result import Commit, Score, Status
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Point:
+class Point(msgspec.Struct, frozen=True, kw_only=True):
     """One benchmark in one run; `counts` and `score` are None unless its status is ok. `key` is that of comparability."""
 
     id: str
@@ -24,8 +24,7 @@ class Point:
     score: Score | None
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Snapshot:
+class Snapshot(msgspec.Struct, frozen=True, kw_only=True):
     """One stored run: `uid` names its record, `created_at` is UTC, as 2026-01-31T12:00:00Z."""
 
     uid: str
@@ -36,8 +35,7 @@ class Snapshot:
     points: tuple[Point, ...]
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class CommitNote:
+class CommitNote(msgspec.Struct, frozen=True, kw_only=True):
     """A commit as git tells of it; `parents` has the first parent first, `committed_at` is UTC, with a Z."""
 
     sha: str
@@ -47,8 +45,7 @@ class CommitNote:
     subject: str
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Release:
+class Release(msgspec.Struct, frozen=True, kw_only=True):
     """A tag on the line of commits that is looked at."""
 
     name: str

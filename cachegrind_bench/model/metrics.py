@@ -5,8 +5,9 @@ Knows the nine events of the cache simulation; must not know how they are writte
 
 from __future__ import annotations
 
-from dataclasses import dataclass, fields
 from typing import TYPE_CHECKING, TypeVar
+
+import msgspec
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Mapping, Sequence
@@ -14,8 +15,7 @@ if TYPE_CHECKING:
 _Key = TypeVar("_Key", tuple[str, str], tuple[str, str, int])
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Counts:
+class Counts(msgspec.Struct, frozen=True, kw_only=True):
     """The nine event counts of one run, or the difference of two runs, in events; names are Cachegrind's.
 
     I = instruction, D = data; r = read, w = write; 1 = first level, L = last level; m = miss.
@@ -73,12 +73,11 @@ class Counts:
         return self.Ir + self.Dr + self.Dw - self.ll_hits - self.ram_hits
 
 
-EVENTS: tuple[str, ...] = tuple(field.name for field in fields(Counts))
+EVENTS: tuple[str, ...] = Counts.__struct_fields__
 ZERO = Counts.of([0] * len(EVENTS))
 
 
-@dataclass(frozen=True, slots=True)
-class FunctionCost:
+class FunctionCost(msgspec.Struct, frozen=True):
     """Self cost of one function: `counts` are in the order of the profile's `events`.
 
     `file` and `name` are raw, as the out file has them ("???" where Valgrind knows no name); bytes that are not UTF-8
@@ -90,8 +89,7 @@ class FunctionCost:
     counts: tuple[int, ...]
 
 
-@dataclass(frozen=True, slots=True)
-class LineCost:
+class LineCost(msgspec.Struct, frozen=True):
     """Self cost of one source line of a function; `file`, `name` and `counts` as in `FunctionCost`, `line` 0 if unknown."""
 
     file: str
@@ -100,8 +98,7 @@ class LineCost:
     counts: tuple[int, ...]
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Profile:
+class Profile(msgspec.Struct, frozen=True, kw_only=True):
     """What each function cost itself, sorted by file and name, one row for each pair.
 
     `lines` is empty unless source lines were asked for; then they are sorted alike, and add up to the functions.

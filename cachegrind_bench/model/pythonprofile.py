@@ -6,9 +6,10 @@ Values only: how they are counted is in `valgrind.pythonpaths`, how they are wri
 from __future__ import annotations
 
 from collections import defaultdict
-from dataclasses import dataclass
 from functools import cached_property
 from typing import TYPE_CHECKING, NamedTuple
+
+import msgspec
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Sequence
@@ -16,8 +17,7 @@ if TYPE_CHECKING:
 TOP = -1  # the parent of what native code called
 
 
-@dataclass(frozen=True, slots=True, order=True)
-class PythonFunction:
+class PythonFunction(msgspec.Struct, frozen=True, order=True):
     """A function as Python names it: `name` is its qualified name, `line` the first of its definition, 0 if unknown.
 
     `file` is relative to the repository, outside of one to the working directory, where it lies below that.
@@ -28,8 +28,7 @@ class PythonFunction:
     line: int
 
 
-@dataclass(frozen=True, slots=True)
-class PythonPath:
+class PythonPath(msgspec.Struct, frozen=True):
     """A function on one path of calls: `parent` is the index of its caller's path, TOP if no Python function called it.
 
     `calls` counts entries (each resumption of a generator or coroutine is one), `ir` the instructions of the function
@@ -42,8 +41,7 @@ class PythonPath:
     ir: int
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class PythonCost:
+class PythonCost(msgspec.Struct, frozen=True, kw_only=True):
     """What one function cost over all its paths. `inclusive` counts recursion once; `ir` is self cost."""
 
     function: PythonFunction
@@ -52,8 +50,7 @@ class PythonCost:
     inclusive: int
 
 
-@dataclass(frozen=True, kw_only=True)
-class PythonProfile:
+class PythonProfile(msgspec.Struct, frozen=True, kw_only=True, dict=True):
     """A tree of paths, parents before children, and the `total` that it explains, in Ir.
 
     What is left of the total is `native`: code not under any Python function. `cut` tells that some paths were deeper

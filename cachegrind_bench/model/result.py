@@ -7,9 +7,10 @@ from __future__ import annotations
 
 import hashlib
 import json
-from dataclasses import dataclass, field
 from enum import StrEnum
 from typing import TYPE_CHECKING
+
+import msgspec
 
 from cachegrind_bench.model.metrics import Counts  # noqa: TC001 - msgspec reads the annotations of what is stored
 
@@ -41,16 +42,14 @@ class SealState(StrEnum):
     UNAVAILABLE = "unavailable"
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class SealPart:
+class SealPart(msgspec.Struct, frozen=True, kw_only=True):
     """State of one part of the seal; `why` is set unless the part is pinned."""
 
     state: SealState
     why: str | None = None
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Commit:
+class Commit(msgspec.Struct, frozen=True, kw_only=True):
     """The commit that was measured; `committed_at` is UTC, as 2026-01-31T12:00:00Z."""
 
     sha: str
@@ -60,8 +59,7 @@ class Commit:
     committed_at: str
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Environment:
+class Environment(msgspec.Struct, frozen=True, kw_only=True):
     """What the machine contributes to the counts (`fields`, hashed into `key`) and what merely explains (`info`)."""
 
     key: str
@@ -69,40 +67,35 @@ class Environment:
     info: Mapping[str, str | int]
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Score:
+class Score(msgspec.Struct, frozen=True, kw_only=True):
     """A score under the cost model of that name."""
 
     model: str
     value: int
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Run:
+class Run(msgspec.Struct, frozen=True, kw_only=True):
     """The counts of one execution in one memory layout."""
 
     layout: int
     counts: Counts
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class ProcessCost:
+class ProcessCost(msgspec.Struct, frozen=True, kw_only=True):
     """What one executable cost itself, over all processes that ran it."""
 
     executable: str
     counts: Counts
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class ObjectFile:
+class ObjectFile(msgspec.Struct, frozen=True, kw_only=True):
     """An executable or library; `build_id` is the GNU build-id in hex, or `sha256:` and 40 hex digits."""
 
     path: str
     build_id: str
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Benchmark:
+class Benchmark(msgspec.Struct, frozen=True, kw_only=True):
     """One named thing and what its run gave. `counts`, `score` and `profile` are None unless `status` is ok.
 
     `output` is the last part of what the program wrote, where that was to be kept; `python` what its Python functions cost,
@@ -113,7 +106,7 @@ class Benchmark:
     key: str
     key_fields: Mapping[str, str]
     command: tuple[str, ...]
-    parameters: Mapping[str, str] = field(default_factory=dict[str, str])
+    parameters: Mapping[str, str] = msgspec.field(default_factory=dict[str, str])
     tags: tuple[str, ...] = ()
     status: Status = Status.OK
     exit_status: int | None = None
@@ -127,14 +120,13 @@ class Benchmark:
     processes_exact: bool = True
     objects: tuple[ObjectFile, ...] = ()
     wall_ms: int = 0
-    seal: Mapping[str, SealPart] = field(default_factory=dict[str, SealPart])
+    seal: Mapping[str, SealPart] = msgspec.field(default_factory=dict[str, SealPart])
     profile: Profile | None = None
     output: str | None = None
     python: PythonProfile | None = None
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Result:
+class Result(msgspec.Struct, frozen=True, kw_only=True):
     """Everything one run of the tool measured; `created_at` is UTC, as 2026-01-31T12:00:00Z."""
 
     tool_version: str

@@ -3,8 +3,9 @@
 from __future__ import annotations
 
 import re
-from dataclasses import dataclass
 from typing import TYPE_CHECKING
+
+import msgspec
 
 from cachegrind_bench.errors import UsageError
 
@@ -14,8 +15,7 @@ if TYPE_CHECKING:
 _NAME = re.compile(r"(?:(\d{1,6})?l1)\+(\d{1,6})ll\+(\d{1,6})ram")
 
 
-@dataclass(frozen=True, slots=True)
-class CostModel:
+class CostModel(msgspec.Struct, frozen=True):
     """Weights for L1, LL and RAM hits, or (`l1` None) plain instruction counts.
 
     `l1+5ll+30ram` is the formula of Itamar Turner-Trauring, "CI for performance: Reliable benchmarking in noisy

@@ -6,9 +6,10 @@ Must not know what they are compared with. Fractions, so that 0.1 % is exactly t
 from __future__ import annotations
 
 import re
-from dataclasses import dataclass, field
 from fractions import Fraction
 from typing import TYPE_CHECKING, Generic, TypeVar
+
+import msgspec
 
 from cachegrind_bench.errors import UsageError
 from cachegrind_bench.model.metrics import EVENTS
@@ -28,15 +29,14 @@ _HITS = {"L1": "l1_hits", "LL": "ll_hits", "RAM": "ram_hits"}
 _LIMITED = {name.lower(): name for name in ("score", *EVENTS, *_HITS)}
 
 
-@dataclass(frozen=True, slots=True)
-class Rules(Generic[Value]):
+class Rules(msgspec.Struct, Generic[Value], frozen=True):
     """Values by pattern of benchmark ids: an exact id goes before wildcards, of the same kind the last one counts.
 
     `own` are values of single benchmarks, by id: an id may hold what is a wildcard in a pattern.
     """
 
     rules: tuple[tuple[str, Value], ...]
-    own: Mapping[str, Value] = field(default_factory=dict[str, Value])
+    own: Mapping[str, Value] = msgspec.field(default_factory=dict[str, Value])
 
     def get(self, benchmark_id: str) -> Value | None:
         """Return the value for this benchmark, None where no pattern fits."""
@@ -47,8 +47,7 @@ class Rules(Generic[Value]):
         return exact[-1] if exact else fitting[-1][1] if fitting else None
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Limit:
+class Limit(msgspec.Struct, frozen=True, kw_only=True):
     """An absolute bound: these benchmarks must not have more than `value` of `name` (score, an event, or L1/LL/RAM hits).
 
     `own` says that the pattern is the id of one benchmark, whatever wildcards it holds.

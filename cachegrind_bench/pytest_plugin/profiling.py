@@ -5,13 +5,16 @@ Scores and counts never come from them. Each benchmark is warmed up and called a
 
 from __future__ import annotations
 
+import dataclasses
 import platform
 import sys
 import sysconfig
 from concurrent.futures import wait
 from contextlib import ExitStack
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from typing import TYPE_CHECKING
+
+from msgspec.structs import replace
 
 from cachegrind_bench.errors import CgBenchError, MeasurementError
 from cachegrind_bench.hermetic.scratch import scratch
@@ -115,7 +118,7 @@ def _look(  # noqa: PLR0917 - what `run` has, and how to collect
     """Execute these benchmarks once more, and read one call of each."""
     limit = TimeLimit(settings.timeout_ms)
     with scratch(SCRATCH_BASE, first=FIRST_SLOT) as directory, ExitStack() as stack:
-        lanes = lanes_of(session, items, replace(settings, layouts=1), directory.path, limit)
+        lanes = lanes_of(session, items, dataclasses.replace(settings, layouts=1), directory.path, limit)
         for lane in lanes:
             lane.order(settings.warm_up, PROFILED, place.places)
         stack.enter_context(limit)

@@ -3,8 +3,9 @@
 from __future__ import annotations
 
 import json
-from dataclasses import dataclass
 from typing import TYPE_CHECKING
+
+import msgspec
 
 from cachegrind_bench.render import markdown, table
 from cachegrind_bench.render.names import plain, shortened
@@ -22,8 +23,7 @@ _SHOWN_IDS = 3
 _LONGEST_ID = 30
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Entry:
+class Entry(msgspec.Struct, frozen=True, kw_only=True):
     """A baseline and what it holds, or why it cannot be read."""
 
     name: str

@@ -2,8 +2,9 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
 from typing import TYPE_CHECKING
+
+import msgspec
 
 from cachegrind_bench.model.score import CostModel
 
@@ -16,8 +17,7 @@ if TYPE_CHECKING:
 Span = tuple[int, int]
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Spans:
+class Spans(msgspec.Struct, frozen=True, kw_only=True):
     """Smallest and largest numbers.
 
     `noise` is that of the score in the layout where it is furthest apart; the others are those between layouts, each

@@ -3,8 +3,10 @@
 from __future__ import annotations
 
 import shlex
-from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING
+
+import msgspec
+from msgspec.structs import replace
 
 from cachegrind_bench.errors import UsageError
 from cachegrind_bench.model.metrics import EVENTS, Counts
@@ -27,8 +29,7 @@ Row = tuple[str, ...]
 _FIRST = 10  # Python functions in a short report
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Section:
+class Section(msgspec.Struct, frozen=True, kw_only=True):
     """Rows under a heading. `columns` names them; empty for pairs of label and value."""
 
     title: str
@@ -36,8 +37,7 @@ class Section:
     rows: tuple[Row, ...]
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Report:
+class Report(msgspec.Struct, frozen=True, kw_only=True):
     """One benchmark: its name, its sections and its warnings."""
 
     title: str

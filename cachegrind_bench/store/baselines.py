@@ -7,8 +7,9 @@ from __future__ import annotations
 
 import os
 import re
-from dataclasses import dataclass
 from typing import TYPE_CHECKING
+
+import msgspec
 
 from cachegrind_bench.errors import UsageError
 from cachegrind_bench.store.atomic import check_writable, make_folder, write_atomic
@@ -26,8 +27,7 @@ _SUFFIX = ".json"
 _SHOWN = 20
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Baselines:
+class Baselines(msgspec.Struct, frozen=True, kw_only=True):
     """The baselines of one checkout; `store` need not exist before the first is saved."""
 
     store: Path

@@ -5,8 +5,9 @@ Knows how git finds out what is missing; must not know what the objects are for.
 
 from __future__ import annotations
 
-from dataclasses import dataclass, field
 from typing import TYPE_CHECKING
+
+import msgspec
 
 from cachegrind_bench.errors import MeasurementError
 from cachegrind_bench.vcs.git import failure, try_git
@@ -24,14 +25,13 @@ _QUIET = ("--quiet", "--no-tags", "--no-write-fetch-head", "--refmap=", "--no-pr
 _CALM = ("--no-recurse-submodules", "--no-auto-gc", "--no-write-commit-graph")
 
 
-@dataclass(frozen=True, slots=True)
-class Promises:
+class Promises(msgspec.Struct, frozen=True):
     """The objects that remotes have promised to the repository around a directory; none, unless it is a partial clone."""
 
     repository: Path
     environ: Mapping[str, str]
-    _remotes: dict[str, None] = field(default_factory=dict[str, None])
-    _asked: list[bool] = field(default_factory=list[bool])
+    _remotes: dict[str, None] = msgspec.field(default_factory=dict[str, None])
+    _asked: list[bool] = msgspec.field(default_factory=list[bool])
 
     def fetch(self, oids: Sequence[str]) -> None:
         """Fetch those of these objects that are not here, with one connection. MeasurementError if that fails.

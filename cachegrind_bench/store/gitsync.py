@@ -11,6 +11,8 @@ from contextlib import contextmanager, suppress
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, TypeVar
 
+import msgspec
+
 from cachegrind_bench.errors import MeasurementError, StoreError
 from cachegrind_bench.vcs.branches import AgainError, Branch, DoubtfulError, LockWatch, LostError
 from cachegrind_bench.vcs.published import published
@@ -33,8 +35,7 @@ _LONGEST_PAUSE_S = 5.0
 _CHANCE = random.SystemRandom()
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class State:
+class State(msgspec.Struct, frozen=True, kw_only=True):
     """The records at one moment. `there` and `here` are what the branch ends with at the remote and in the repository.
 
     A change is a commit with these `parents`, whose tree is that of `base` with what is `carried` over from the other side.
@@ -83,8 +84,7 @@ class Attempts:
         time.sleep(min(left, _CHANCE.uniform(longest / 10, longest)))
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Sync:
+class Sync(msgspec.Struct, frozen=True, kw_only=True):
     """A branch of records, here and at a remote; without a remote (None) what is here counts, with one what is there.
 
     What is only here, as from a time before there was a remote, counts as well, and is pushed with the next change. What was

@@ -8,10 +8,11 @@ from __future__ import annotations
 import io
 import re
 from contextlib import suppress
-from dataclasses import dataclass
 from heapq import merge
 from itertools import chain
 from typing import TYPE_CHECKING
+
+import msgspec
 
 from cachegrind_bench.errors import MeasurementError, StoreError
 from cachegrind_bench.store import segments
@@ -33,8 +34,7 @@ _README = re.compile(r"README(\..*)?", re.DOTALL | re.IGNORECASE)
 _MOST_SEGMENT = 1 << 30
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class View:
+class View(msgspec.Struct, frozen=True, kw_only=True):
     """The records of a tree. `known` has the names in segments by their objects, and is shared by many views."""
 
     url: str

@@ -8,8 +8,9 @@ from __future__ import annotations
 import gzip
 import io
 import zlib
-from dataclasses import replace
 from typing import TYPE_CHECKING
+
+from msgspec.structs import replace
 
 from cachegrind_bench.errors import FileFormatError, StoreError
 from cachegrind_bench.model.codec import ResultFile, encode

@@ -2,8 +2,9 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
 from typing import TYPE_CHECKING, Protocol, Self
+
+import msgspec
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Collection, Iterable, Iterator, Sequence
@@ -12,24 +13,21 @@ if TYPE_CHECKING:
     from cachegrind_bench.store.record import Record
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Problem:
+class Problem(msgspec.Struct, frozen=True, kw_only=True):
     """Something wrong with a store: where, and what, as a sentence part."""
 
     where: str
     what: str
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Survey:
+class Survey(msgspec.Struct, frozen=True, kw_only=True):
     """What a look over a store finds: the names of all records that can be told, sorted, and what hides others."""
 
     names: list[str]
     problems: list[Problem]
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Query:
+class Query(msgspec.Struct, frozen=True, kw_only=True):
     """Which runs are asked for; None asks for all. `since` is UTC, as 2026-01-31T12:00:00Z, by the time of the run.
 
     `shas` are whole commit ids; `wanted` tells for the present name of a benchmark whether its points matter.

@@ -6,11 +6,11 @@ Knows the keys of a record that matter to a history; must not know where records
 from __future__ import annotations
 
 import sys
-from dataclasses import dataclass, field, replace
 from datetime import datetime
 from typing import TYPE_CHECKING, Annotated, TypeVar
 
 import msgspec
+from msgspec.structs import replace
 
 from cachegrind_bench.errors import FileFormatError, StoreError
 from cachegrind_bench.model.codec import SCHEMA
@@ -31,8 +31,7 @@ HINT = "'cg-bench history fsck' tells all that is wrong; 'cg-bench history prune
 _FAMILIES = ("cg-bench.run/", "cg-bench.rename/")
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Rename:
+class Rename(msgspec.Struct, frozen=True, kw_only=True):
     """One rename: `old` is called `new` since `created_at`, UTC, as 2026-01-31T12:00:00Z."""
 
     old: str
@@ -179,12 +178,11 @@ class _Rename(msgspec.Struct):
     created_at: _Time
 
 
-@dataclass(frozen=True, slots=True)
-class _Reader:
+class _Reader(msgspec.Struct, frozen=True):
     """Reads records one after the other; what is the same in many is kept once, as counts mostly are."""
 
-    _counts: dict[Counts, Counts] = field(default_factory=dict[Counts, Counts])
-    _scores: dict[Score, Score] = field(default_factory=dict[Score, Score])
+    _counts: dict[Counts, Counts] = msgspec.field(default_factory=dict[Counts, Counts])
+    _scores: dict[Score, Score] = msgspec.field(default_factory=dict[Score, Score])
 
     def read(self, record: Record) -> Snapshot:
         run, commit = _load(record, _Run, SCHEMA), None

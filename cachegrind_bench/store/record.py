@@ -9,8 +9,10 @@ from __future__ import annotations
 import hashlib
 import json
 import re
-from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING
+
+import msgspec
+from msgspec.structs import replace
 
 from cachegrind_bench.model.codec import encode
 
@@ -26,8 +28,7 @@ _RUN = re.compile(r"runs/([0-9]{4})/([0-9]{2})/([0-9a-f]{12}|nocommit)\.([0-9a-f
 _RENAME = re.compile(r"renames/([0-9a-f]{16})\.json", re.ASCII)
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class RunName:
+class RunName(msgspec.Struct, frozen=True, kw_only=True):
     """What the name of a run says: month (as 2026-01), the commit's first 12 digits or None, and parts of key and uid."""
 
     month: str
@@ -36,8 +37,7 @@ class RunName:
     uid8: str
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Record:
+class Record(msgspec.Struct, frozen=True, kw_only=True):
     """One document: `name` is its path in a store, with slashes, and `data` its canonical bytes."""
 
     name: str

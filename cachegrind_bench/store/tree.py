@@ -9,10 +9,11 @@ import os
 import re
 import time
 from contextlib import suppress
-from dataclasses import dataclass, field
 from heapq import merge
 from itertools import groupby
 from typing import TYPE_CHECKING
+
+import msgspec
 
 from cachegrind_bench.errors import StoreError, UsageError
 from cachegrind_bench.store import profiles, segments
@@ -40,13 +41,12 @@ class _MovedError(Exception):
     """A file was listed and is gone: folded or removed since."""
 
 
-@dataclass(frozen=True, slots=True)
-class Tree:
+class Tree(msgspec.Struct, frozen=True):
     """The folder of a file store. Where a record is in two places, as after a fold that was killed, it is one record."""
 
     folder: Path
     # Segments never change, so what is in one of this name need not be read twice.
-    _known: dict[str, list[str]] = field(default_factory=dict[str, list[str]])
+    _known: dict[str, list[str]] = msgspec.field(default_factory=dict[str, list[str]])
 
     def listing(self, tell: Tell | None = None) -> Iterator[str]:
         """Return all that is where single records are, whatever it is, but temporary files.

@@ -7,8 +7,9 @@ from __future__ import annotations
 
 import os
 from contextlib import suppress
-from dataclasses import dataclass
 from typing import TYPE_CHECKING
+
+import msgspec
 
 from cachegrind_bench.errors import UsageError
 from cachegrind_bench.hermetic import files
@@ -29,23 +30,20 @@ _MOST = 1000  # files; the least recently used go first
 _SUFFIX = ".cache"
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Reused:
+class Reused(msgspec.Struct, frozen=True, kw_only=True):
     """A stored benchmark that still holds, and when it was measured (UTC, as 2026-01-31T12:00:00Z)."""
 
     benchmark: Benchmark
     created_at: str
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Missed:
+class Missed(msgspec.Struct, frozen=True, kw_only=True):
     """There is nothing to use again; `why` completes "measured, since ..."."""
 
     why: str
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Cache:
+class Cache(msgspec.Struct, frozen=True, kw_only=True):
     """The stored results of one checkout. Threads and processes may share it."""
 
     folder: Path

@@ -9,8 +9,10 @@ from __future__ import annotations
 import hashlib
 import json
 from array import array
-from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, Any
+
+import msgspec
+from msgspec.structs import replace
 
 from cachegrind_bench.errors import FileFormatError
 from cachegrind_bench.hermetic.opened import Input
@@ -30,8 +32,7 @@ class DamagedError(Exception):
     """The file is not what was written."""
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Stored:
+class Stored(msgspec.Struct, frozen=True, kw_only=True):
     """What a file holds; its result is read when it is asked for."""
 
     inputs: tuple[Input, ...]

@@ -5,8 +5,10 @@ Knows jobs; must not know where they come from, how they are shown, or which oth
 
 from __future__ import annotations
 
-from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, Protocol
+
+import msgspec
+from msgspec.structs import replace
 
 from cachegrind_bench.errors import CgBenchError, CommandFailedError, CommandTimeoutError, MeasurementError
 from cachegrind_bench.measure.identity import identify
@@ -29,8 +31,7 @@ if TYPE_CHECKING:
 _KEPT_BYTES = 1 << 16
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Job:
+class Job(msgspec.Struct, frozen=True, kw_only=True):
     """One benchmark to measure. `plan` is made when its turn comes: before its set-up there may be no program yet.
 
     Jobs of one `lane` never run at the same time.
@@ -146,8 +147,7 @@ def _measured(
     return benchmark
 
 
-@dataclass(frozen=True, slots=True)
-class _Phases:
+class _Phases(msgspec.Struct, frozen=True):
     job_id: str
     watcher: Watcher
 

@@ -5,8 +5,11 @@ from __future__ import annotations
 import hashlib
 import json
 import os
-from dataclasses import dataclass, field, fields, replace
+from dataclasses import dataclass, field
 from typing import TYPE_CHECKING
+
+import msgspec
+from msgspec.structs import replace
 
 from cachegrind_bench.hermetic.opened import Recording, merged
 
@@ -41,7 +44,7 @@ def key_of(
         "id": plan.benchmark_id,
         "variables": sorted(plan.variables.items()),
         "setup": setup,
-        "plan": {item.name: repr(getattr(plan, item.name)) for item in fields(plan) if item.name not in _NOT_AS_SUCH},
+        "plan": {name: repr(value) for name, value in msgspec.structs.asdict(plan).items() if name not in _NOT_AS_SUCH},
     }
     text = json.dumps(document, sort_keys=True)
     return hashlib.sha256(text.encode()).hexdigest()[:32]

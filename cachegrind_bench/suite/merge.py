@@ -9,8 +9,10 @@ A result states machine (`env`), commit and version of the tool once for all its
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import fields, is_dataclass, replace
 from typing import TYPE_CHECKING, cast
+
+import msgspec
+from msgspec.structs import replace
 
 from cachegrind_bench.compare.verdict import field_differences
 from cachegrind_bench.errors import NotComparableError
@@ -121,7 +123,7 @@ def _compared(benchmark: Benchmark) -> dict[str, object]:
 
     What Python functions cost is counted in another execution.
     """
-    values = {item.name: getattr(benchmark, item.name) for item in fields(benchmark)}
+    values = msgspec.structs.asdict(benchmark)
     del values["wall_ms"], values["python"]
     values["key"] = values.pop("key")
     return values
@@ -143,8 +145,8 @@ def _parts(value: object) -> dict[str, object] | None:
         return {f".{name}": part for name, part in cast("Mapping[str, object]", value).items()}
     if isinstance(value, tuple):
         return {f"[{index}]": part for index, part in enumerate(cast("tuple[object, ...]", value))}
-    if is_dataclass(value):
-        return {f".{item.name}": getattr(value, item.name) for item in fields(value)}
+    if isinstance(value, msgspec.Struct):
+        return {f".{name}": getattr(value, name) for name in value.__struct_fields__}
     return None
 
 

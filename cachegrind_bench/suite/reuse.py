@@ -2,8 +2,10 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING
+
+import msgspec
+from msgspec.structs import replace
 
 from cachegrind_bench.measure.surroundings import surrounded
 from cachegrind_bench.suite.cache import Missed
@@ -17,8 +19,7 @@ if TYPE_CHECKING:
     from cachegrind_bench.suite.execute import Job, Watcher
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Reuse:
+class Reuse(msgspec.Struct, frozen=True, kw_only=True):
     """Results of former runs, to be used again where nothing that a benchmark read has changed."""
 
     cache: Cache

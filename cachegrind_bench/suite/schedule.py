@@ -6,8 +6,9 @@ Counts do not care about load, so as many run as there are CPUs. Knows jobs and 
 from __future__ import annotations
 
 from concurrent.futures import FIRST_COMPLETED, wait
-from dataclasses import dataclass
 from typing import TYPE_CHECKING
+
+import msgspec
 
 from cachegrind_bench.interruption import cancellation
 from cachegrind_bench.model.result import Status
@@ -25,8 +26,7 @@ if TYPE_CHECKING:
 _LOOK_UP_S = 0.5
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Outcome:
+class Outcome(msgspec.Struct, frozen=True, kw_only=True):
     """The benchmarks that came to an end, in the order of their jobs, and the ids of those that did not."""
 
     benchmarks: tuple[Benchmark, ...]

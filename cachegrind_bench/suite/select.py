@@ -8,9 +8,10 @@ from __future__ import annotations
 import hashlib
 import json
 import re
-from dataclasses import dataclass
 from statistics import median_low
 from typing import TYPE_CHECKING, NoReturn, Protocol, TypeVar
+
+import msgspec
 
 from cachegrind_bench.errors import UsageError
 
@@ -93,8 +94,7 @@ def plan_of(parts: Sequence[Sequence[Identified]]) -> str:
     return hashlib.sha256(ids.encode()).hexdigest()[:8]
 
 
-@dataclass(frozen=True, slots=True)
-class _Token:
+class _Token(msgspec.Struct, frozen=True):
     """`kind` is a parenthesis, an operator, `word` or `end`; `place` counts characters from 1."""
 
     kind: str

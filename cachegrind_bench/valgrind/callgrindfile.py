@@ -14,7 +14,6 @@ mean together. Costs of calls are inclusive and belong to the callee's own lines
 
 from __future__ import annotations
 
-from dataclasses import dataclass
 from io import BytesIO
 from typing import TYPE_CHECKING
 
@@ -47,8 +46,7 @@ _KINDS = {
 }
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class CallgrindPart(OutFile):
+class CallgrindPart(OutFile, frozen=True, kw_only=True):
     """One part: what was counted since the part before, or since the fork.
 
     `summary` is the `totals:` line, the sum of the cost lines. A part may be empty, with totals of zero. A file cut off

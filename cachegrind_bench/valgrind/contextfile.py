@@ -5,8 +5,9 @@ Knows the lines of the file, as `callgrindfile` does, and that names and parts a
 
 from __future__ import annotations
 
-from dataclasses import dataclass
 from typing import TYPE_CHECKING
+
+import msgspec
 
 from cachegrind_bench.errors import FileFormatError
 from cachegrind_bench.valgrind.callgrindtext import numbered
@@ -20,8 +21,7 @@ _NAMES = (b"ob=", b"fl=", b"fi=", b"fe=", b"cob=", b"cfi=", b"cfl=")
 _TRIGGER = b"desc: Trigger: "
 
 
-@dataclass(frozen=True, slots=True)
-class PartHead:
+class PartHead(msgspec.Struct, frozen=True):
     """A file of one part: its number, and why Callgrind wrote it."""
 
     path: Path

@@ -12,6 +12,8 @@ from itertools import groupby
 from typing import TYPE_CHECKING, Protocol, TypeVar
 from urllib.parse import unquote_to_bytes
 
+import msgspec
+
 from cachegrind_bench.errors import MeasurementError
 from cachegrind_bench.model.metrics import EVENTS, Profile, merge_profiles
 from cachegrind_bench.model.result import ProcessCost
@@ -102,8 +104,7 @@ def region_accounts(out: Path, outcome: Outcome, command: Sequence[str]) -> dict
     return {name: _accounts(by_program, doubts) for name, by_program in sorted(profiles.items())}
 
 
-@dataclass(frozen=True, slots=True)
-class _Calibration:
+class _Calibration(msgspec.Struct, frozen=True):
     """What an empty region costs: in all, and in the code of the marks (its name, and its instructions)."""
 
     toggler: str

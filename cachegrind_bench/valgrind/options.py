@@ -2,10 +2,11 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
 from enum import StrEnum
 from string import ascii_letters, digits
 from typing import TYPE_CHECKING
+
+import msgspec
 
 from cachegrind_bench.errors import UsageError
 from cachegrind_bench.hermetic.layouts import PAGE
@@ -28,8 +29,7 @@ class Tool(StrEnum):
     CALLGRIND = "callgrind"
 
 
-@dataclass(frozen=True, slots=True)
-class Cache:
+class Cache(msgspec.Struct, frozen=True):
     """One simulated cache: bytes, ways, bytes of a line."""
 
     size: int
@@ -72,8 +72,7 @@ def _problem(size: int, ways: int, line: int) -> str | None:
     return None
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Geometry:
+class Geometry(msgspec.Struct, frozen=True, kw_only=True):
     """The three simulated caches; never taken from the host, whose caches differ from runner to runner."""
 
     I1: Cache = Cache(32768, 8, 64)
@@ -93,8 +92,7 @@ class Scope(StrEnum):
     CALLS = "calls"  # what is between client requests that zero and write out the counts; see `pytest_plugin`
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Collect:
+class Collect(msgspec.Struct, frozen=True, kw_only=True):
     """What to count: `toggles` are names of functions, with * and ?, for Scope.TOGGLE; `region` is the only one wanted.
 
     `python_depth` asks for the paths of Python calls (see `pythonpaths`), followed up to so many callers; `stubs` are the

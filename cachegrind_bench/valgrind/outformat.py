@@ -7,10 +7,11 @@ from __future__ import annotations
 
 import os
 from contextlib import suppress
-from dataclasses import dataclass
 from itertools import zip_longest
 from operator import add
 from typing import TYPE_CHECKING
+
+import msgspec
 
 from cachegrind_bench.errors import FileFormatError
 from cachegrind_bench.model.metrics import Counts, FunctionCost, LineCost, Profile
@@ -23,8 +24,7 @@ CUT_HINT = "the run was killed or the disk is full: measure again"
 DAMAGED_HINT = "the file is damaged or cut off: measure again"
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class OutFile:
+class OutFile(msgspec.Struct, frozen=True, kw_only=True):
     """One out file, or one part of it, checked: the rows of `profile` add up to `summary`, event by event."""
 
     path: str

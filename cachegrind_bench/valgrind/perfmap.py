@@ -11,10 +11,11 @@ import re
 import stat
 from bisect import bisect_right
 from contextlib import suppress
-from dataclasses import dataclass
 from functools import cached_property
 from pathlib import Path
 from typing import TYPE_CHECKING
+
+import msgspec
 
 from cachegrind_bench.errors import FileFormatError
 from cachegrind_bench.hermetic.place import NOWHERE, Translation
@@ -30,8 +31,7 @@ _MOST = 1 << 28
 _LINE = re.compile(rb"([0-9a-f]{1,16}) ([0-9a-f]{1,16}) py::([^:]*):(.*)")
 
 
-@dataclass(frozen=True)
-class Trampolines:
+class Trampolines(msgspec.Struct, frozen=True, dict=True):
     """The trampolines of a process: the function of each by its address, and its size in bytes."""
 
     functions: Mapping[int, PythonFunction]

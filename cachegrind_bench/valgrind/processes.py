@@ -13,6 +13,8 @@ from dataclasses import dataclass
 from operator import itemgetter
 from typing import TYPE_CHECKING
 
+import msgspec
+
 from cachegrind_bench.errors import MeasurementError
 from cachegrind_bench.model.metrics import EVENTS, ZERO, Counts, FunctionCost, LineCost, Profile, merge_profiles
 from cachegrind_bench.model.result import ProcessCost
@@ -33,8 +35,7 @@ LAST = "Program termination"
 _NAME = re.compile(r"(?:image(?P<image>\d+)\.\d+\.)?out\.(?P<pid>\d+)(?:\.(?P<part>\d+))?")
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Accounts:
+class Accounts(msgspec.Struct, frozen=True, kw_only=True):
     """What all processes of a run cost together. `doubts` says what was lost or counted twice; empty when exact.
 
     `split_needed` is set when Cachegrind cannot tell the processes apart and Callgrind should be asked.
@@ -104,8 +105,7 @@ def _read(
     return pieces
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class OutPath:
+class OutPath(msgspec.Struct, frozen=True, kw_only=True):
     """An out file, its process, and the image that wrote it: its `index` among those of the run, None if unknown."""
 
     path: Path

@@ -12,6 +12,8 @@ from itertools import groupby
 from pathlib import PurePath
 from typing import TYPE_CHECKING
 
+import msgspec
+
 from cachegrind_bench.model.pythonprofile import TOP, PythonRow, profile_of
 from cachegrind_bench.valgrind.contextfile import part_head
 from cachegrind_bench.valgrind.marks import EMPTY, by_mark, regions_of
@@ -28,8 +30,7 @@ if TYPE_CHECKING:
 _ENTER = "Marks.enter"
 
 
-@dataclass(frozen=True, slots=True)
-class _Empty:
+class _Empty(msgspec.Struct, frozen=True):
     """What an empty region costs, in Ir: in all, and in the function that holds its `with`."""
 
     total: int = 0

@@ -2,10 +2,14 @@
 
 from __future__ import annotations
 
+import dataclasses
 import shutil
 from contextlib import contextmanager, suppress
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from typing import TYPE_CHECKING, Protocol
+
+import msgspec
+from msgspec.structs import replace
 
 from cachegrind_bench.errors import CommandFailedError, FileFormatError, MeasurementError, UsageError
 from cachegrind_bench.hermetic import environment
@@ -29,8 +33,7 @@ if TYPE_CHECKING:
 _LOG_BYTES = 1 << 16
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Target:
+class Target(msgspec.Struct, frozen=True, kw_only=True):
     """What to execute, and how: everything about an execution that is not Valgrind's."""
 
     argv: tuple[str, ...]
@@ -59,8 +62,7 @@ class Target:
     elsewhere: str = ""  # see Invocation
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Measurement:
+class Measurement(msgspec.Struct, frozen=True, kw_only=True):
     """One measured execution."""
 
     tool: Tool
@@ -175,7 +177,7 @@ class ValgrindRunner:
             libraries=target.libraries,
             elsewhere=target.elsewhere,
         )
-        return invocation if target.seed is None else replace(invocation, seed=target.seed)
+        return invocation if target.seed is None else dataclasses.replace(invocation, seed=target.seed)
 
     def _variables(self, target: Target, places: Translation) -> dict[str, str]:
         lib = places.seen(str(self.scratch.lib))

@@ -4,9 +4,10 @@ from __future__ import annotations
 
 import os
 import re
-from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING
+
+import msgspec
 
 from cachegrind_bench import process
 from cachegrind_bench.errors import NoValgrindError
@@ -35,8 +36,7 @@ _EXECUTED = re.compile(rb"\bexec\s+[\"']?(/[^\s\"']+)")
 _LIBRARY_SET = re.compile(rb"\bVALGRIND_LIB=[\"']?(/[^\s\"']+)")
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Valgrind:
+class Valgrind(msgspec.Struct, frozen=True, kw_only=True):
     """An installed Valgrind. `launcher` is an ELF file, `libexec` the directory of its tools."""
 
     launcher: str

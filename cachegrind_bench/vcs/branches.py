@@ -12,6 +12,8 @@ from contextlib import suppress
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
+import msgspec
+
 from cachegrind_bench.errors import MeasurementError
 from cachegrind_bench.vcs.git import failure, git, try_git
 from cachegrind_bench.vcs.remotes import true_place
@@ -55,8 +57,7 @@ class DoubtfulError(AgainError):
     """It may work at another try, but most often it does not."""
 
 
-@dataclass(frozen=True, slots=True)
-class Branch:
+class Branch(msgspec.Struct, frozen=True):
     """A branch by its name, in the repository around a directory. MeasurementError where git fails."""
 
     repository: Path

@@ -7,11 +7,12 @@ from __future__ import annotations
 
 import json
 import re
-from dataclasses import dataclass
 from datetime import UTC, datetime
 from itertools import takewhile
 from pathlib import Path
 from typing import TYPE_CHECKING
+
+import msgspec
 
 from cachegrind_bench.errors import MeasurementError
 from cachegrind_bench.model.result import Commit
@@ -25,8 +26,7 @@ __all__ = ["NoCommit", "commit_info", "parse_commit", "utc"]
 _STATUS_S = 60.0  # a large checkout that has not been looked at for long
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class NoCommit:
+class NoCommit(msgspec.Struct, frozen=True, kw_only=True):
     """There is no commit to name; `why` is a sentence part for the user."""
 
     why: str

@@ -8,9 +8,10 @@ from __future__ import annotations
 import os
 import re
 from contextlib import ExitStack
-from dataclasses import dataclass
 from itertools import groupby
 from typing import TYPE_CHECKING
+
+import msgspec
 
 from cachegrind_bench.errors import MeasurementError
 from cachegrind_bench.memory import memory_file
@@ -39,8 +40,7 @@ _MOST_OUTPUT = 1 << 31
 _DURABLE = ("-c", "core.fsync=committed,loose-object")
 
 
-@dataclass(frozen=True, slots=True)
-class Entry:
+class Entry(msgspec.Struct, frozen=True):
     """One entry of a tree; `mode` is octal digits, `kind` is blob, tree or commit."""
 
     oid: str
@@ -58,8 +58,7 @@ class Entry:
         return self.kind == TREE
 
 
-@dataclass(frozen=True, slots=True)
-class Objects:
+class Objects(msgspec.Struct, frozen=True):
     """The objects of the repository around a directory. Methods raise MeasurementError where git fails."""
 
     repository: Path

@@ -7,9 +7,10 @@ from __future__ import annotations
 
 import os
 import re
-from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING
+
+import msgspec
 
 from cachegrind_bench.errors import MeasurementError
 from cachegrind_bench.vcs.commit import parse_commit
@@ -34,8 +35,7 @@ _QUIETLY = (
 )
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Repository:
+class Repository(msgspec.Struct, frozen=True, kw_only=True):
     """The repository around a directory, and the environment git runs in."""
 
     cwd: Path

@@ -5,11 +5,11 @@ from __future__ import annotations
 import io
 import json
 import os
-from dataclasses import replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 import pytest
+from msgspec.structs import replace
 
 from cachegrind_bench.errors import CommandFailedError
 from cachegrind_bench.model.codec import decode, encode

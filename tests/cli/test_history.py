@@ -8,11 +8,11 @@ import io
 import itertools
 import json
 import os
-from dataclasses import replace
 from pathlib import Path
 from typing import TYPE_CHECKING
 
 import pytest
+from msgspec.structs import replace
 
 from cachegrind_bench.cli import main
 from cachegrind_bench.model.codec import decode, encode

@@ -2,10 +2,10 @@
 
 from __future__ import annotations
 
-import dataclasses
 import json
 from typing import TYPE_CHECKING, Any
 
+import msgspec
 import pytest
 
 from cachegrind_bench.cli import verify as verify_command
@@ -29,7 +29,7 @@ HELD = Verification(
     clock_pinned=False,
     warnings=(),
 )
-MOVED = dataclasses.replace(HELD, findings=(Finding(axis=AXES[0], verdict=Verdict.MOVED, advice="mend it"),))
+MOVED = msgspec.structs.replace(HELD, findings=(Finding(axis=AXES[0], verdict=Verdict.MOVED, advice="mend it"),))
 Outcome = Verification | Exception
 
 

@@ -2,11 +2,11 @@
 
 from __future__ import annotations
 
-from dataclasses import replace
 from operator import add
 from pathlib import Path
 
 import pytest
+from msgspec.structs import replace
 
 from cachegrind_bench.errors import FileFormatError
 from cachegrind_bench.valgrind.callgrindfile import CallgrindPart, parse_callgrind, parse_callgrind_bytes

@@ -2,10 +2,10 @@
 
 from __future__ import annotations
 
-from dataclasses import replace
 from typing import Any
 
 import pytest
+from msgspec.structs import replace
 
 from cachegrind_bench.ci.event import Event, MeasuringRun, Pull
 from cachegrind_bench.ci.plan import Hold, Keep, Mode, Plan, artifact_name, plan

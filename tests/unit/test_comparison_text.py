@@ -5,10 +5,10 @@ from __future__ import annotations
 import io
 import json
 import re
-from dataclasses import replace
 from typing import TYPE_CHECKING, Any
 
 import pytest
+from msgspec.structs import replace
 
 from cachegrind_bench.compare.comparison import compare
 from cachegrind_bench.compare.details import Wanted, details

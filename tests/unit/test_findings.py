@@ -5,9 +5,9 @@ from __future__ import annotations
 import random
 import sys
 import time
-from dataclasses import replace
 
 import pytest
+from msgspec.structs import replace
 
 from cachegrind_bench.errors import UsageError
 from cachegrind_bench.history.accepted import Accepted

@@ -6,10 +6,10 @@ import csv
 import io
 import json
 import re
-from dataclasses import replace
 from typing import TYPE_CHECKING
 
 import pytest
+from msgspec.structs import replace
 
 from cachegrind_bench.cli.history_exchange import export_command, import_command
 from cachegrind_bench.errors import FileFormatError, StoreError

@@ -2,11 +2,11 @@
 
 from __future__ import annotations
 
-from dataclasses import replace
 from typing import TYPE_CHECKING, Any
 
 import pytest
 from hypothesis import given
+from msgspec.structs import replace
 
 from cachegrind_bench.errors import NotComparableError
 from cachegrind_bench.model.result import Commit, Environment, ObjectFile, Run

@@ -2,10 +2,10 @@
 
 from __future__ import annotations
 
-from dataclasses import replace
 from typing import TYPE_CHECKING
 
 import pytest
+from msgspec.structs import replace
 
 from cachegrind_bench.compare.comparison import Conclusion, recognise_layout
 from cachegrind_bench.compare.gates import limit

@@ -2,12 +2,14 @@
 
 from __future__ import annotations
 
+import dataclasses
 import os
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass, field
 from types import SimpleNamespace
 from typing import TYPE_CHECKING, Any
 
 import pytest
+from msgspec.structs import replace
 
 from cachegrind_bench.errors import MeasurementError, UsageError
 from cachegrind_bench.hermetic.images import Image
@@ -105,7 +107,7 @@ def folder(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
 
 def executor(folder: Path, write: Callable[[Path, int], None], images: tuple[Image, ...] | None = None) -> FakeExecutor:
     return FakeExecutor(
-        scratch=SimpleNamespace(out=folder / "out"), write=write, ended=replace(outcome(), images=images)
+        scratch=SimpleNamespace(out=folder / "out"), write=write, ended=dataclasses.replace(outcome(), images=images)
     )
 
 

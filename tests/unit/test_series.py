@@ -2,8 +2,9 @@
 
 from __future__ import annotations
 
-from dataclasses import replace
 from typing import TYPE_CHECKING
+
+from msgspec.structs import replace
 
 from cachegrind_bench.history.baseline import choose, of_commit
 from cachegrind_bench.history.series import LeftOut, series_set

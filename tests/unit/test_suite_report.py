@@ -5,10 +5,10 @@ from __future__ import annotations
 import io
 import re
 import threading
-from dataclasses import replace
 from typing import TYPE_CHECKING
 
 import pytest
+from msgspec.structs import replace
 
 from cachegrind_bench.model.result import Run
 from cachegrind_bench.render import markdown, table

@@ -8,12 +8,12 @@ import json
 import random
 import re
 import xml.etree.ElementTree as ET
-from dataclasses import replace
 from html.parser import HTMLParser
 from itertools import pairwise
 from typing import TYPE_CHECKING, Any
 
 import pytest
+from msgspec.structs import replace
 
 from cachegrind_bench.history.values import Kind, Release, State
 from cachegrind_bench.render.trend import data, html, rules, svg, words

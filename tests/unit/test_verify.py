@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import contextlib
-import dataclasses
 import io
 import itertools
 import json
@@ -15,6 +14,7 @@ import time
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
+import msgspec
 import pytest
 
 from cachegrind_bench.errors import CommandFailedError
@@ -205,13 +205,13 @@ def test_a_program_that_nothing_disturbs_holds_on_every_axis(plan: Plan) -> None
 def test_every_axis_changes_one_thing(plan: Plan) -> None:
     fake = Fake(lambda _target: BASE)
     hunt(plan, fake)
-    plain = dataclasses.asdict(fake.targets[0])
+    plain = msgspec.structs.asdict(fake.targets[0])
     changed = {
-        key for target in fake.targets for key, value in dataclasses.asdict(target).items() if value != plain[key]
+        key for target in fake.targets for key, value in msgspec.structs.asdict(target).items() if value != plain[key]
     }
     assert changed >= {"layout", "cwd", "aslr_off", "seed", "variables", "clock", "output", "elsewhere"}
     for target in fake.targets:
-        assert sum(value != plain[key] for key, value in dataclasses.asdict(target).items()) <= 1
+        assert sum(value != plain[key] for key, value in msgspec.structs.asdict(target).items()) <= 1
 
 
 def test_variables_of_the_caller_are_held_back_from_the_program(plan: Plan) -> None:
@@ -246,7 +246,7 @@ def test_a_clock_is_found_even_where_the_plain_repeats_agreed(plan: Plan) -> Non
 
 
 def test_a_clock_that_the_user_has_pinned_is_no_failure(plan: Plan) -> None:
-    pinned = dataclasses.replace(plan, clock=PINNED_CLOCK)
+    pinned = msgspec.structs.replace(plan, clock=PINNED_CLOCK)
     found = hunt(pinned, Fake(lambda target: BASE + (target.clock.epoch_ns % 1000 if target.clock else 0)), "clock")
     assert of(found, "clock").verdict is Verdict.DEPENDS
     assert found.held
@@ -313,7 +313,7 @@ def test_threads_that_took_turns_as_the_kernel_likes_tell_nothing_of_a_cpu(plan:
 
 
 def test_axes_that_change_nothing_are_skipped(plan: Plan) -> None:
-    kept = dataclasses.replace(plan, keep_place=True)
+    kept = msgspec.structs.replace(plan, keep_place=True)
     for fake in (Fake(lambda _target: BASE, threads=False), Fake(lambda _target: BASE, forks=True)):
         assert verdicts(hunt(kept, fake, "place", "scheduling")) == {
             "repeat": "held",
@@ -324,7 +324,7 @@ def test_axes_that_change_nothing_are_skipped(plan: Plan) -> None:
 
 @pytest.mark.parametrize(("option", "instead"), [("-I", "-s -P"), ("-E", "leave -E out")])
 def test_python_that_ignores_the_hash_seed_is_named(plan: Plan, option: str, instead: str) -> None:
-    python = dataclasses.replace(plan, command=command("/usr/bin/python3", option, "x.py"))
+    python = msgspec.structs.replace(plan, command=command("/usr/bin/python3", option, "x.py"))
     found = hunt(python, Fake(lambda target: BASE + (1000 if target.seed else 0)), "random", "hash-seed")
     finding = of(found, "random")
     assert finding.verdict is Verdict.DEPENDS
@@ -337,7 +337,7 @@ def test_python_that_ignores_the_hash_seed_is_named(plan: Plan, option: str, ins
 
 def test_random_bytes_that_cannot_be_pinned_are_suspected(plan: Plan) -> None:
     noise = itertools.cycle([0, 700, 300, 500])
-    python = dataclasses.replace(plan, command=command("/usr/bin/python3", "-I", "x.py"))
+    python = msgspec.structs.replace(plan, command=command("/usr/bin/python3", "-I", "x.py"))
     fake = Fake(lambda _target: BASE + next(noise), unsealed={"randomness": "EPERM"}, supervised=False)
     found = hunt(python, fake)
     cause = str(of(found, "repeat").cause)
@@ -543,7 +543,7 @@ def noisy(plan: Plan) -> Verification:
         clock = next(ticks) * 977 if target.clock is None else 0
         return BASE + clock + (5000 if target.output is Output.NULL else 0) + (1000 if target.seed else 0)
 
-    hostile = dataclasses.replace(plan, command=command("/usr/bin/python3", "-I", "x|<b>\x1b[31m.py"))
+    hostile = msgspec.structs.replace(plan, command=command("/usr/bin/python3", "-I", "x|<b>\x1b[31m.py"))
     return hunt(hostile, Fake(cost), "cwd", "random", "clock", "stdout")
 
 

@@ -7,10 +7,11 @@ import socket
 import subprocess
 import sys
 import time
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
 import pytest
+from msgspec.structs import replace
 
 from cachegrind_bench.hermetic.launch import Invocation, launch
 from cachegrind_bench.hermetic.opened import Recording

@@ -11,9 +11,10 @@ import os
 import stat
 import struct
 from contextlib import contextmanager
-from dataclasses import dataclass
 from functools import lru_cache
 from typing import TYPE_CHECKING, Any
+
+import msgspec
 
 from cachegrind_bench.hermetic import files
 
@@ -33,8 +34,7 @@ class UnusableError(Exception):
     """The file is no program, or none this can read; the message says why."""
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Elf:
+class Elf(msgspec.Struct, frozen=True, kw_only=True):
     """What the program headers of one file say; `build_id` is `sha256:…` of its content if it has none."""
 
     bits: int

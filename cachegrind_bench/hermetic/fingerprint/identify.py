@@ -6,8 +6,10 @@ Libraries that a program opens later by itself (dlopen, as with Python's extensi
 from __future__ import annotations
 
 import os
-from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, Literal
+
+import msgspec
+from msgspec.structs import replace
 
 from cachegrind_bench.hermetic.fingerprint.elf import HEAD, UnusableError, content_id, opened, read_elf, storable
 from cachegrind_bench.hermetic.fingerprint.search import load
@@ -23,8 +25,7 @@ _MAX_SCRIPTS = 5  # scripts that are interpreters of scripts: the kernel gives u
 _HOSTS = {"x86_64": ("EM_X86_64", "EM_386"), "aarch64": ("EM_AARCH64", "EM_ARM")}
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Fingerprint:
+class Fingerprint(msgspec.Struct, frozen=True, kw_only=True):
     """Identity of one executable file and all that is loaded with it; paths are resolved, and safe to store.
 
     A script has the words of its first line in `script_interpreter` and `script_argument`, that interpreter's own

@@ -8,8 +8,9 @@ from __future__ import annotations
 import os
 import re
 import shlex
-from dataclasses import dataclass
 from typing import TYPE_CHECKING
+
+import msgspec
 
 from cachegrind_bench import process
 from cachegrind_bench.hermetic.fingerprint.elf import storable
@@ -32,8 +33,7 @@ _OPENED_LATER = {"java": ("../lib/server/libjvm.so",)}
 _MAX_STEPS = 10  # from script to interpreter; more is a script that finds itself through env
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class InterpreterIdentity:
+class InterpreterIdentity(msgspec.Struct, frozen=True, kw_only=True):
     """An interpreter: the base name and fingerprint of its executable, and its libraries (libpython, libjvm, …)."""
 
     name: str

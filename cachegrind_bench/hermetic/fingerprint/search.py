@@ -9,10 +9,11 @@ import os
 import re
 import struct
 from collections import deque
-from dataclasses import dataclass
 from functools import cached_property
 from pathlib import Path
 from typing import TYPE_CHECKING
+
+import msgspec
 
 from cachegrind_bench.hermetic.fingerprint.elf import UnusableError, opened, read_elf, storable
 from cachegrind_bench.model.result import ObjectFile
@@ -32,8 +33,7 @@ _USABLE_VARIANT = re.compile(r"/glibc-hwcaps/x86-64-v[23]/")
 _MUSL_ITSELF = re.compile(r"lib(?:c|pthread|rt|m|dl|util|xnet)\.")  # names musl's loader answers with itself
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class LoadedFiles:
+class LoadedFiles(msgspec.Struct, frozen=True, kw_only=True):
     """What is in memory besides the executable, sorted by path; `missing` was not found anywhere."""
 
     loader: ObjectFile | None
@@ -42,8 +42,7 @@ class LoadedFiles:
     missing: tuple[str, ...]
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class _Loaded:
+class _Loaded(msgspec.Struct, frozen=True, kw_only=True):
     """One file in memory; `rpaths` are those of the files that led here, nearest first, its own included."""
 
     path: str
@@ -110,8 +109,7 @@ def read_cache(path: str = "/etc/ld.so.cache") -> dict[str, tuple[str, ...]]:
     return found
 
 
-@dataclass(frozen=True, kw_only=True)
-class _Search:
+class _Search(msgspec.Struct, frozen=True, kw_only=True, dict=True):
     """The search of one process: which loader it has, and its LD_LIBRARY_PATH."""
 
     executable: Elf

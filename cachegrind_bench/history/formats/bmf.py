@@ -8,8 +8,9 @@ from __future__ import annotations
 
 import json
 import re
-from dataclasses import dataclass
 from typing import TYPE_CHECKING
+
+import msgspec
 
 if TYPE_CHECKING:
     from cachegrind_bench.model.history import Snapshot
@@ -21,8 +22,7 @@ _UUID = re.compile(
 )
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Document:
+class Document(msgspec.Struct, frozen=True, kw_only=True):
     """The text of the file, and how many benchmarks that went well are not in it, as Bencher takes no such name."""
 
     text: str

@@ -8,8 +8,9 @@ from __future__ import annotations
 
 import csv
 import io
-from dataclasses import replace
 from typing import TYPE_CHECKING
+
+from msgspec.structs import replace
 
 from cachegrind_bench.errors import FileFormatError, UsageError
 from cachegrind_bench.history.formats import fields

@@ -8,9 +8,11 @@ from __future__ import annotations
 
 import json
 import re
-from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, Any, cast
 from urllib.parse import quote, unquote
+
+import msgspec
+from msgspec.structs import replace
 
 from cachegrind_bench.errors import FileFormatError, UsageError
 from cachegrind_bench.history.formats import fields
@@ -27,8 +29,7 @@ _WORD = re.compile(r"([A-Za-z0-9_]+)=(\S*)", re.ASCII)
 _HINT = "'cg-bench history export --format github-action-benchmark' writes what can be read back"
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Found:
+class Found(msgspec.Struct, frozen=True, kw_only=True):
     """The runs that were read, and how many entries are of other tools."""
 
     runs: list[Snapshot]

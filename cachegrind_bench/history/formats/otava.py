@@ -6,8 +6,9 @@ looks at the one that its --branch names. Carries scores and Ir; nothing can be 
 
 from __future__ import annotations
 
-from dataclasses import dataclass
 from typing import TYPE_CHECKING
+
+import msgspec
 
 from cachegrind_bench.history.formats.csvformat import guarded, line
 
@@ -22,8 +23,7 @@ DETACHED = "HEAD"
 ATTRIBUTES = ("commit", "branch", "run", "environment")
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Table:
+class Table(msgspec.Struct, frozen=True, kw_only=True):
     """The text of the file, its branches, and how many runs are not in it, as they lack a benchmark of the last run."""
 
     text: str

@@ -2,8 +2,9 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
 from typing import TYPE_CHECKING
+
+import msgspec
 
 from cachegrind_bench.compare.details import weight
 from cachegrind_bench.compare.gates import Metric
@@ -21,8 +22,7 @@ if TYPE_CHECKING:
     from cachegrind_bench.model.metrics import Counts
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Explanation:
+class Explanation(msgspec.Struct, frozen=True, kw_only=True):
     """Why one benchmark moved: tables whose last row is the sum of the others, and remarks under them.
 
     Python's functions come before those of the program, source lines after them.

@@ -3,8 +3,10 @@
 from __future__ import annotations
 
 from collections import Counter
-from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING
+
+import msgspec
+from msgspec.structs import replace
 
 from cachegrind_bench.compare.details import weight
 from cachegrind_bench.compare.gates import Metric
@@ -32,8 +34,7 @@ COLUMNS = ("", "benchmark", "base", "candidate", "Δ {metric}", "±", "Δ {other
 _MARGIN = COLUMNS.index("±") - 2
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Row:
+class Row(msgspec.Struct, frozen=True, kw_only=True):
     """One benchmark: a mark with the state, the id, and a cell for each further column; then its remarks.
 
     `place` is the project's file and line (0 if unknown) that is to blame, if that is known.
@@ -46,8 +47,7 @@ class Row:
     place: tuple[str, int] | None = None
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class View:
+class View(msgspec.Struct, frozen=True, kw_only=True):
     """A comparison ready to be laid out. `left_out` says in words what rows are not shown; empty if all are."""
 
     headline: str

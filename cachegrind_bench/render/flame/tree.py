@@ -6,8 +6,9 @@ Knows the profile; must not know how frames are drawn.
 from __future__ import annotations
 
 from collections import defaultdict
-from dataclasses import dataclass
 from typing import TYPE_CHECKING
+
+import msgspec
 
 from cachegrind_bench.model.pythonprofile import TOP
 
@@ -20,8 +21,7 @@ _NARROWEST = 20_000  # a frame is at least this part of the total
 _MOST = 6_000  # frames, so that a page stays within a megabyte
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Frame:
+class Frame(msgspec.Struct, frozen=True, kw_only=True):
     """A frame: `parent` is its caller's index, -1 for the first; costs are in Ir, inclusive of what it stands for.
 
     `function` is an index of the profile's functions, or ALL, NATIVE, or OTHERS for so many (`merged`) narrow callees.

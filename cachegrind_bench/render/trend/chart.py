@@ -5,8 +5,9 @@ Knows the window of commits and the findings; must not know HTML.
 
 from __future__ import annotations
 
-from dataclasses import dataclass
 from typing import TYPE_CHECKING
+
+import msgspec
 
 from cachegrind_bench.history.report import STANDING
 from cachegrind_bench.history.values import Kind
@@ -29,8 +30,7 @@ _LONGEST_MAIN, _SHORTEST_MAIN = 3200, 1200
 _LONGEST_SMALL = 1000
 
 
-@dataclass(frozen=True, slots=True)
-class Label:
+class Label(msgspec.Struct, frozen=True):
     """Text at a place."""
 
     x: str
@@ -38,8 +38,7 @@ class Label:
     text: str
 
 
-@dataclass(frozen=True, slots=True)
-class Mark:
+class Mark(msgspec.Struct, frozen=True):
     """A shape at a commit: `shape` names its symbol, `look` is a class that says how it is filled."""
 
     at: int
@@ -50,8 +49,7 @@ class Mark:
     title: str
 
 
-@dataclass(frozen=True, slots=True)
-class Panel:
+class Panel(msgspec.Struct, frozen=True):
     """A quantity over the commits: `name` picks the numbers of the script's data, ticks lie at pixels from the top."""
 
     name: str
@@ -62,8 +60,7 @@ class Panel:
     ticks: tuple[Label, ...]
 
 
-@dataclass(frozen=True, slots=True)
-class Chart:
+class Chart(msgspec.Struct, frozen=True):
     """A whole chart: `width` in commits, `height` in pixels; `left_out` tells what there was no room for."""
 
     width: int

@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING
 import msgspec
 
 from cachegrind_bench.errors import FileFormatError, UsageError
-from cachegrind_bench.history.values import Finding
+from cachegrind_bench.history.values import Finding  # noqa: TC001 - msgspec reads annotations
 from cachegrind_bench.model.parsing import parse
 
 if TYPE_CHECKING:

@@ -5,8 +5,9 @@ Knows the templates; what is said comes from `words`, where lines go from `chart
 
 from __future__ import annotations
 
-from dataclasses import replace
 from typing import TYPE_CHECKING
+
+from msgspec.structs import replace
 
 from cachegrind_bench.history.report import stands
 from cachegrind_bench.render.names import plain, shortened

@@ -5,8 +5,9 @@ Knows places and room for words; must not know HTML.
 
 from __future__ import annotations
 
-from dataclasses import dataclass
 from typing import TYPE_CHECKING
+
+import msgspec
 
 from cachegrind_bench.render.names import plain, shortened
 from cachegrind_bench.render.numbers import counted
@@ -25,8 +26,7 @@ _LONGEST_LABEL = 14
 _TURNED = 72  # from here on, in percent, labels lie left of their lines: so the longest one stays within a phone
 
 
-@dataclass(frozen=True, slots=True)
-class Rule:
+class Rule(msgspec.Struct, frozen=True):
     """A line from top to bottom at a commit; `text` is shown where there is room, `title` always told.
 
     `turned` puts the text on the left of the line, `tight` tells that a phone has no room for it.
@@ -40,8 +40,7 @@ class Rule:
     tight: bool
 
 
-@dataclass(frozen=True, slots=True)
-class Crosses:
+class Crosses(msgspec.Struct, frozen=True):
     """Crosses in one row: as many places as signs."""
 
     x: str

@@ -6,8 +6,9 @@ Knows words and numbers; must not know HTML.
 from __future__ import annotations
 
 import hashlib
-from dataclasses import dataclass
 from typing import TYPE_CHECKING
+
+import msgspec
 
 from cachegrind_bench.history.report import STANDING, WORSE, stands
 from cachegrind_bench.history.values import Kind
@@ -29,8 +30,7 @@ _MOST_FIGURES = 8
 _SPOKEN = 500  # a change of at least one part in so many is coloured
 
 
-@dataclass(frozen=True, slots=True)
-class Cell:
+class Cell(msgspec.Struct, frozen=True):
     """What stands in a field of the table."""
 
     text: str
@@ -38,8 +38,7 @@ class Cell:
     title: str
 
 
-@dataclass(frozen=True, slots=True)
-class Section:
+class Section(msgspec.Struct, frozen=True):
     """A benchmark as the templates need it: its line in the table, its chart and its figures."""
 
     anchor: str

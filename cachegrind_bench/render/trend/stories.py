@@ -2,8 +2,9 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
 from typing import TYPE_CHECKING
+
+import msgspec
 
 from cachegrind_bench.history.report import is_suspicious, relative
 from cachegrind_bench.history.values import Kind, State
@@ -51,8 +52,7 @@ def story(found: Finding) -> str:
     return f"{grouped(found.before)} → {grouped(found.after)}"
 
 
-@dataclass(frozen=True, slots=True)
-class Blame:
+class Blame(msgspec.Struct, frozen=True):
     """Who may be behind a finding: words in front of these commits, how many more there are, and whether bisect helps."""
 
     words: str

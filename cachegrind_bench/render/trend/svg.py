@@ -6,8 +6,9 @@ pictures of their own that are stretched. Knows numbers; must not know benchmark
 
 from __future__ import annotations
 
-from dataclasses import dataclass
 from typing import TYPE_CHECKING
+
+import msgspec
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Sequence
@@ -18,8 +19,7 @@ _LEAST_SPAN = 50
 _MOST_LEFT_OUT = 12  # pixels
 
 
-@dataclass(frozen=True, slots=True)
-class Scale:
+class Scale(msgspec.Struct, frozen=True):
     """From values to pixels, downwards: `low` lies at `height`, `high` at 0."""
 
     low: int

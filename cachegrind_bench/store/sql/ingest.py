@@ -6,10 +6,10 @@ order, and to each table in the order of its unique texts.
 
 from __future__ import annotations
 
-from dataclasses import dataclass
 from operator import attrgetter
 from typing import TYPE_CHECKING, Any
 
+import msgspec
 from sqlalchemy import bindparam, func, insert, or_, select
 from sqlalchemy.dialects import postgresql, sqlite
 
@@ -35,8 +35,7 @@ _NO_COUNTS = (None,) * len(EVENTS)
 _LARGEST = (1 << 63) - 1
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Prepared:
+class Prepared(msgspec.Struct, frozen=True, kw_only=True):
     """A record ready for the database: its packed bytes, and the run or the rename that it is."""
 
     name: str

@@ -5,9 +5,10 @@ Knows the tables; must not know how the numbers came into them.
 
 from __future__ import annotations
 
-from dataclasses import dataclass, field, replace
 from typing import TYPE_CHECKING, Any
 
+import msgspec
+from msgspec.structs import replace
 from sqlalchemy import select
 
 from cachegrind_bench.errors import StoreError
@@ -63,15 +64,14 @@ def rename_at(connection: Connection, number: int) -> Rename | None:
     return None if row is None else Rename(old=row.old, new=row.new, created_at=row.created_at)
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Reader:
+class Reader(msgspec.Struct, frozen=True, kw_only=True):
     """Reads points; what is the same in many, as counts mostly are, is kept once. The three mappings are by number."""
 
     benchmarks: Mapping[int, str]
     keys: Mapping[int, str]
     models: Mapping[int, str]
-    _counts: dict[tuple[int, ...], Counts] = field(default_factory=dict[tuple[int, ...], Counts])
-    _scores: dict[tuple[int, int], Score] = field(default_factory=dict[tuple[int, int], Score])
+    _counts: dict[tuple[int, ...], Counts] = msgspec.field(default_factory=dict[tuple[int, ...], Counts])
+    _scores: dict[tuple[int, int], Score] = msgspec.field(default_factory=dict[tuple[int, int], Score])
 
     @classmethod
     def of(cls, connection: Connection) -> Reader:

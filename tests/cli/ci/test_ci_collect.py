@@ -3,10 +3,10 @@
 from __future__ import annotations
 
 import json
-from dataclasses import replace
 from pathlib import Path
 
 import pytest
+from msgspec.structs import replace
 
 from cachegrind_bench.ci.sticky import marker
 from cachegrind_bench.cli import ci_collect

@@ -7,11 +7,11 @@ import json
 import stat
 import struct
 import zipfile
-from dataclasses import replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 import pytest
+from msgspec.structs import replace
 
 from cachegrind_bench.ci import api as ci_api
 from cachegrind_bench.ci.sticky import Outcome, marker, post

@@ -2,10 +2,10 @@
 
 from __future__ import annotations
 
-from dataclasses import replace
 from typing import TYPE_CHECKING
 
 import pytest
+from msgspec.structs import replace
 
 from cachegrind_bench.model.codec import encode
 from tests.cli.ci.job import SLOWER, base_run, noted, one, run
