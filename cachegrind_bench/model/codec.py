@@ -372,5 +372,7 @@ def _check_score(score: Score, counts: Counts, name: str, path: str) -> None:
         refuse(name, f"{path}.model", error.message)
     if model.name != score.model:
         refuse(name, f"{path}.model", f"{score.model!r} is written {model.name!r}")
+    if abs(score.value) > _LARGEST:
+        refuse(name, f"{path}.value", "the number is absurdly large")
     if model.score(counts) != score.value:
         refuse(name, f"{path}.value", f"these counts give {model.score(counts)} under {model.name}, not {score.value}")
