@@ -8,26 +8,23 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 import click
-from msgspec.structs import replace
 
 from cachegrind_bench.cli import output
-from cachegrind_bench.cli.comparing import check_files, deliver, detail_options, exit_code, report, wanted_of
+from cachegrind_bench.cli.comparing import deliver, detail_options, report_options
 from cachegrind_bench.cli.configured import configured_benchmarks
-from cachegrind_bench.cli.differing import same_program
 from cachegrind_bench.cli.gating import gate_options, gates_of
-from cachegrind_bench.cli.inputs import read_result, size_limit_option
 from cachegrind_bench.cli.measuring import id_option, repetition_options
 from cachegrind_bench.cli.options import working_directory
 from cachegrind_bench.cli.selection import benchmark_option, selection_option, tag_option
+from cachegrind_bench.cli.sizes import size_limit_option
 from cachegrind_bench.cli.suite import jobs_option, refuse_options_of_a_suite
 from cachegrind_bench.cli.trailing import TrailingCommand, trailing_words
 from cachegrind_bench.cli.worktrees import bench, words_for_run
 from cachegrind_bench.errors import UsageError
+from cachegrind_bench.usecases.comparison import Side, compared, exit_code
+from cachegrind_bench.usecases.result_files import read_result
 
 if TYPE_CHECKING:
-    from cachegrind_bench.cli.comparing import Report
-    from cachegrind_bench.compare.gates import Gates
-    from cachegrind_bench.model.codec import ResultFile
     from cachegrind_bench.vcs.revisions import Repository
 
 _EPILOG = """\b
@@ -98,7 +95,8 @@ def command(base: str, candidate: str | None, **options: Any) -> int:
     if trailing_words():
         refuse_options_of_a_suite()
     gates = gates_of(options, configured_benchmarks())
-    check_files(options)
+    shown = report_options(options)
+    shown.check_files()
     repository = Repository(cwd=working_directory(), environ=dict(os.environ))
     shas = _commit(repository, base), _candidate(repository, candidate)
     keep = None if options["keep"] is None else make_folder(Path(options["keep"]))
@@ -114,31 +112,16 @@ def command(base: str, candidate: str | None, **options: Any) -> int:
             place.measure(sha, words, file)
             if keep is not None:
                 write_atomic(keep / file.name, file.read_bytes())
-        sides = [read_result(str(file), limit=options["max_size"]) for file in files]
-        made = _compared(sides[0], sides[1], names, gates, options)
+        sides = [
+            Side(name=name, file=read_result(str(file), limit=options["max_size"]))
+            for name, file in zip(names, files, strict=True)
+        ]
+        made = compared(sides[0], sides[1], gates, shown, remark_same=True)
     try:
-        deliver(made, options)
+        deliver(made, shown)
     except BrokenPipeError:
         output.forget(sys.stdout)  # that nobody reads on must not make a regression green
     return exit_code(made.comparison)
-
-
-def _compared(
-    base: ResultFile, candidate: ResultFile, names: tuple[str, str], gates: Gates, options: dict[str, Any]
-) -> Report:
-    from cachegrind_bench.compare.comparison import compare
-
-    comparison = compare(base.result, candidate.result, gates)
-    comparison = replace(comparison, remarks=same_program(comparison))
-    return report(
-        comparison,
-        base.profile,
-        candidate.profile,
-        wanted=wanted_of(options),
-        rows=0,
-        names=names,
-        pythons=(base.python, candidate.python),
-    )
 
 
 def _commit(repository: Repository, revision: str) -> str:

@@ -8,13 +8,13 @@ import click
 import msgspec
 
 from cachegrind_bench.cli import output
-from cachegrind_bench.cli.inputs import read_result
 from cachegrind_bench.cli.measuring import repetition_options
 from cachegrind_bench.cli.suite import jobs_option
 from cachegrind_bench.cli.trailing import TrailingCommand, trailing_words
 from cachegrind_bench.cli.trending import find_all, trending_options
 from cachegrind_bench.cli.worktrees import bench, words_for_run
 from cachegrind_bench.errors import MeasurementError, UsageError
+from cachegrind_bench.usecases.result_files import read_result
 
 if TYPE_CHECKING:
     from collections.abc import Sequence

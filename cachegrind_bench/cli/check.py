@@ -10,17 +10,8 @@ import click
 from msgspec.structs import replace
 
 from cachegrind_bench.cli import output
-from cachegrind_bench.cli.comparing import (
-    check_files,
-    deliver,
-    detail_options,
-    exit_code,
-    report,
-    wanted_of,
-    write_files,
-)
+from cachegrind_bench.cli.comparing import deliver, detail_options, report_options
 from cachegrind_bench.cli.gating import gate_options, gates_of
-from cachegrind_bench.cli.inputs import read_result, size_limit_option
 from cachegrind_bench.cli.measuring import (
     check_output,
     measured,
@@ -31,17 +22,20 @@ from cachegrind_bench.cli.measuring import (
 )
 from cachegrind_bench.cli.options import command_argument, require_command, working_directory
 from cachegrind_bench.cli.references import resolve
+from cachegrind_bench.cli.sizes import size_limit_option
 from cachegrind_bench.errors import MeasurementError, NotComparableError, NoValgrindError, UsageError
+from cachegrind_bench.usecases.comparison import InMemory, Side, compared, exit_code
+from cachegrind_bench.usecases.result_files import read_result
 
 if TYPE_CHECKING:
     from collections.abc import Mapping
     from pathlib import Path
 
-    from cachegrind_bench.cli.comparing import Report
     from cachegrind_bench.compare.gates import Gates
     from cachegrind_bench.measure.plan import Plan
     from cachegrind_bench.model.codec import ResultFile
     from cachegrind_bench.model.result import Benchmark, Result
+    from cachegrind_bench.usecases.comparison import Report, ReportOptions
 
 _SHOWN = 10
 
@@ -78,7 +72,8 @@ def command(**options: Any) -> int:
     """
     gates = gates_of(options)
     check_output(options)
-    check_files(options)
+    shown = report_options(options)
+    shown.check_files()
     cwd = working_directory()
     base = read_result(resolve(options["base"], cwd), limit=options["max_size"])
     known, name = _benchmark_of(base.result, options, cwd)
@@ -87,12 +82,12 @@ def command(**options: Any) -> int:
         result = measured(plan, options)
     except NoValgrindError as error:  # no commit could be measured here
         raise UsageError(error.message, hint=error.hint) from error
-    made = _compared(base, known, result, gates, options)
+    made = _compared(base, known, result, gates, shown, name=options["base"])
     code = exit_code(made.comparison)
     if code == NotComparableError.exit_code and (gates.force or base.result.env.key == result.env.key):
         code = MeasurementError.exit_code  # it lies with this commit; another may do
     try:
-        _deliver(made, result, options)
+        _deliver(made, result, shown, options)
     except BrokenPipeError:
         output.forget(sys.stdout)  # that nobody reads on must not make a bad commit a good one
     return code
@@ -148,31 +143,21 @@ def _existing_plan(options: dict[str, Any]) -> Plan:
         raise MeasurementError(error.message, hint=error.hint) from error
 
 
-def _compared(base: ResultFile, known: Benchmark, result: Result, gates: Gates, options: Mapping[str, Any]) -> Report:
-    from cachegrind_bench.compare.comparison import compare
-
+def _compared(
+    base: ResultFile, known: Benchmark, result: Result, gates: Gates, shown: ReportOptions, *, name: str
+) -> Report:
+    """Compare the one benchmark, whatever it is called in the base."""
     (candidate,) = result.benchmarks
-    comparison = compare(
-        replace(base.result, benchmarks=(replace(known, id=candidate.id),)),
-        replace(result, benchmarks=(replace(candidate, profile=None, python=None),)),
-        gates,
-    )
-    return report(
-        comparison,
-        lambda _: base.profile(known.id),
-        lambda _: candidate.profile,
-        wanted=wanted_of(options),
-        rows=0,
-        names=(options["base"], "this run"),
-        pythons=(lambda _: base.python(known.id), lambda _: candidate.python),
-    )
+    profile, python = base.profile(known.id), base.python(known.id)
+    before = replace(base.result, benchmarks=(replace(known, id=candidate.id, profile=profile, python=python),))
+    return compared(Side(name=name, file=InMemory(before)), Side(name="this run", file=InMemory(result)), gates, shown)
 
 
-def _deliver(made: Report, result: Result, options: dict[str, Any]) -> None:
+def _deliver(made: Report, result: Result, shown: ReportOptions, options: dict[str, Any]) -> None:
     write_result(result, options)
     write = output.write_error if options["output"] == "-" else output.write
     if options["quiet"]:  # in the middle of a bisection, the verdict should not go unseen
-        write_files(made, options)
+        shown.write_files(made)
         write(made.headline())
     else:
-        deliver(made, options, write=write)
+        deliver(made, shown, write=write)

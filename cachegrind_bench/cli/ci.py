@@ -34,12 +34,12 @@ from cachegrind_bench.cli.ci_job import (
     use_token,
 )
 from cachegrind_bench.cli.configured import Configured
-from cachegrind_bench.cli.inputs import read_result
 from cachegrind_bench.cli.storedruns import Runs
 from cachegrind_bench.cli.storing import named_store
 from cachegrind_bench.errors import CgBenchError, MeasurementError, UsageError
 from cachegrind_bench.render.markdown import escape
 from cachegrind_bench.render.names import plain
+from cachegrind_bench.usecases.result_files import read_result
 from cachegrind_bench.vcs.revisions import Repository
 
 if TYPE_CHECKING:

@@ -34,27 +34,26 @@ from cachegrind_bench.cli.ci_job import (
 )
 from cachegrind_bench.cli.ci_profiles import unexplained, with_profiles
 from cachegrind_bench.cli.configured import configured_benchmarks
-from cachegrind_bench.cli.differing import code_of, compared, same_program
 from cachegrind_bench.cli.gating import fail_on_option, gate_options, gates_of
-from cachegrind_bench.cli.inputs import DEFAULT_LIMIT, read_result
-from cachegrind_bench.cli.sides import Side, Sides, no_side
+from cachegrind_bench.cli.sides import Sides, no_side
 from cachegrind_bench.cli.storing import named_store
 from cachegrind_bench.errors import MeasurementError, UsageError
 from cachegrind_bench.store.atomic import write_atomic
+from cachegrind_bench.usecases.comparison import ReportOptions, Side, code_of, compared, same_program
+from cachegrind_bench.usecases.result_files import DEFAULT_LIMIT, read_result
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Sequence
 
     from cachegrind_bench.ci.event import Event
-    from cachegrind_bench.cli.comparing import Report
     from cachegrind_bench.compare.comparison import Comparison
-    from cachegrind_bench.model.codec import ResultFile
     from cachegrind_bench.model.result import Result
+    from cachegrind_bench.usecases.comparison import Profiled, Report
 
 # Room for a comment's mark.
 _ROOM = 200
 _MOST_CHARACTERS = 60_000
-_DETAILS: dict[str, Any] = {"explain": 10, "by": "function", "lines": False, "rows": 50, "force": False}
+_SHOWN = ReportOptions(rows=50)
 
 
 @click.command("compare", epilog='\b\nExamples:\n  cg-bench ci compare --folder "$FOLDER" --threshold 1%')
@@ -83,17 +82,17 @@ def command(folder: str, baseline: str, store: str, token: str | None, **options
     """
     event = read_event(os.environ)
     use_token(event, token)
-    gates = gates_of({**_DETAILS, **options}, configured_benchmarks())
+    gates = gates_of({"force": False, **options}, configured_benchmarks())
     place = data(folder)
     result = read_result(str(place / RESULT))
     missing = read_missing(folder)
     candidate = Side(name=_called(event), file=result, remarks=() if missing is None else (missing,))
     base = _base(event, result.result, place, baseline=baseline, store=store)
     wanted = _ids(result.result, options["text"])
-    made = compared(base, candidate, gates, _DETAILS, wanted=wanted)
+    made = compared(base, candidate, gates, _SHOWN, wanted=wanted)
     if token and options["artifact"] and unexplained(made):
         base = with_profiles(base, client(event, token), options["artifact"])
-        made = compared(base, candidate, gates, _DETAILS, wanted=wanted)
+        made = compared(base, candidate, gates, _SHOWN, wanted=wanted)
     twice = same_program(made.comparison) if event.run is None and baseline == "ab" else ()
     made = made.with_remarks((*base.remarks, *twice, *candidate.remarks))
     if not base.missing:
@@ -176,11 +175,15 @@ def _base(event: Event, result: Result, place: Path, *, baseline: str, store: st
     return sides.nearest(name, sha, result)
 
 
-def _bytes(file: ResultFile, wanted: Callable[[str], bool]) -> bytes:
+def _bytes(file: Profiled, wanted: Callable[[str], bool]) -> bytes:
     from cachegrind_bench.model.codec import encode
 
-    whole = file.whole()
-    return encode(replace(whole, benchmarks=tuple(item for item in whole.benchmarks if wanted(item.id))))
+    whole = (
+        replace(item, profile=file.profile(item.id), python=file.python(item.id))
+        for item in file.result.benchmarks
+        if wanted(item.id)
+    )
+    return encode(replace(file.result, benchmarks=tuple(whole)))
 
 
 def _changed(comparison: Comparison) -> bool:

@@ -12,9 +12,9 @@ import click
 from cachegrind_bench.ci.artifact import BASE, RESULT
 from cachegrind_bench.cli import output
 from cachegrind_bench.cli.ci_job import command_words, data, folder_option, own_command, say, unheard
-from cachegrind_bench.cli.inputs import read_result
 from cachegrind_bench.config.command import shell_sign
 from cachegrind_bench.errors import MeasurementError, UsageError
+from cachegrind_bench.usecases.result_files import read_result
 from cachegrind_bench.vcs.revisions import Repository
 
 _ENDED_WELL = (0, MeasurementError.exit_code)  # 4: some benchmarks failed, which the result tells

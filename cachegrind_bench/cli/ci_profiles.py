@@ -12,10 +12,9 @@ from cachegrind_bench.errors import CgBenchError
 
 if TYPE_CHECKING:
     from cachegrind_bench.ci.api import Client
-    from cachegrind_bench.cli.comparing import Report
-    from cachegrind_bench.cli.sides import Side
     from cachegrind_bench.model.codec import ResultFile
     from cachegrind_bench.model.result import Benchmark
+    from cachegrind_bench.usecases.comparison import Profiled, Report, Side
 
 # Artifacts of the same name that are looked through: those of a few weeks of a busy repository.
 _MOST_LOOKED_AT = 500
@@ -44,7 +43,7 @@ def with_profiles(base: Side, api: Client, artifact: str) -> Side:
         source = ResultFile(files[RESULT], found.name)
         benchmarks = tuple(_joined(item, base.file, source) for item in base.file.result.benchmarks)
         data = encode(replace(base.file.result, benchmarks=benchmarks))
-        return replace(base, file=ResultFile(data, base.file.name))
+        return replace(base, file=ResultFile(data, base.name))
     except CgBenchError as error:
         return _told(base, error.message)
 
@@ -53,7 +52,7 @@ def _told(base: Side, why: str) -> Side:
     return replace(base, remarks=(*base.remarks, f"the base's functions are not known, so none is named: {why}"))
 
 
-def _joined(stored: Benchmark, base: ResultFile, source: ResultFile) -> Benchmark:
+def _joined(stored: Benchmark, base: Profiled, source: ResultFile) -> Benchmark:
     """Return a benchmark of the base with its profiles; from the source only if that is the very same measurement."""
     profile, python = base.profile(stored.id), base.python(stored.id)
     same = (item for item in source.result.benchmarks if item.id == stored.id)

@@ -9,17 +9,17 @@ from typing import Any
 import click
 
 from cachegrind_bench.cli import output
-from cachegrind_bench.cli.comparing import check_files, deliver, detail_options
+from cachegrind_bench.cli.comparing import deliver, detail_options, report_options
 from cachegrind_bench.cli.configured import configured_benchmarks
-from cachegrind_bench.cli.differing import code_of, compared
 from cachegrind_bench.cli.gating import fail_on_option, gate_options, gates_of
-from cachegrind_bench.cli.inputs import size_limit_option
 from cachegrind_bench.cli.options import working_directory
 from cachegrind_bench.cli.references import is_known, resolve
 from cachegrind_bench.cli.sides import Sides
+from cachegrind_bench.cli.sizes import size_limit_option
 from cachegrind_bench.cli.storing import opened_store, store_option
 from cachegrind_bench.errors import UsageError
 from cachegrind_bench.model.patterns import matches
+from cachegrind_bench.usecases.comparison import code_of, compared
 from cachegrind_bench.vcs.revisions import Repository
 
 _EPILOG = """\b
@@ -80,20 +80,21 @@ def command(base: str, candidate: str, **options: Any) -> int:
     if base == candidate == "-":
         raise UsageError("base and candidate cannot both be stdin", hint="save one of them to a file first")
     cwd = working_directory()
-    check_files(options, [resolve(name, cwd) for name in (base, candidate) if is_known(name, cwd)])
+    shown = report_options(options)
+    shown.check_files([resolve(name, cwd) for name in (base, candidate) if is_known(name, cwd)])
     repository = Repository(cwd=cwd, environ=dict(os.environ))
     sides = Sides(repository, lambda: opened_store(options), limit=options["max_size"])
     after = sides.candidate(candidate)
     before = sides.base(base, after.file.result)
     pattern = options["pattern"]
-    made = compared(before, after, gates, options, wanted=lambda name: pattern is None or matches(name, pattern))
+    made = compared(before, after, gates, shown, wanted=lambda name: pattern is None or matches(name, pattern))
     if pattern is not None and not made.comparison.differences:
         known = ", ".join(item.id for item in after.file.result.benchmarks[:10]) or "no benchmarks at all"
         raise UsageError(f"neither side has a benchmark {pattern!r}", hint=f"the candidate has {known}")
     if before.missing:
         output.write_error(f"cg-bench: warning: {before.remarks[0]}\n")
     try:
-        deliver(made, options)
+        deliver(made, shown)
     except BrokenPipeError:
         output.forget(sys.stdout)  # that nobody reads on must not make a regression green
     return code_of(made, before, require_baseline=options["require_baseline"])

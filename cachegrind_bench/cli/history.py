@@ -9,13 +9,14 @@ import click
 
 from cachegrind_bench.cli import history_exchange, history_upkeep, output, show
 from cachegrind_bench.cli.history_runs import find_run, since_option
-from cachegrind_bench.cli.inputs import read_result, size_limit_option
 from cachegrind_bench.cli.options import format_option, working_directory
 from cachegrind_bench.cli.references import resolve
+from cachegrind_bench.cli.sizes import size_limit_option
 from cachegrind_bench.cli.storedruns import kept_result
 from cachegrind_bench.cli.storing import opened_store, profiles_of, store_option, with_profile_option
 from cachegrind_bench.errors import UsageError
 from cachegrind_bench.model.patterns import matches
+from cachegrind_bench.usecases.result_files import read_result
 
 if TYPE_CHECKING:
     from collections.abc import Callable

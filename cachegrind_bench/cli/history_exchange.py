@@ -12,7 +12,7 @@ import click
 
 from cachegrind_bench.cli import output
 from cachegrind_bench.cli.history_runs import find_run, name_of, since_option
-from cachegrind_bench.cli.inputs import open_input, shown_name, size_limit_option
+from cachegrind_bench.cli.sizes import size_limit_option
 from cachegrind_bench.cli.storing import opened_store, store_option
 from cachegrind_bench.errors import FileFormatError, UsageError
 from cachegrind_bench.model.patterns import matches
@@ -21,6 +21,7 @@ from cachegrind_bench.render.numbers import counted, grouped
 from cachegrind_bench.store.atomic import check_writable, write_atomic
 from cachegrind_bench.store.durable import new_file
 from cachegrind_bench.store.record import run_name
+from cachegrind_bench.usecases.result_files import open_input, shown_name
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterable, Iterator

@@ -119,7 +119,7 @@ def write_result(result: Result, options: dict[str, Any]) -> None:
 
 def refuse_to_drop(saved: Baselines, name: str, is_measured: Callable[[str], bool]) -> None:
     """Do not let some benchmarks take the place of others: UsageError if the baseline holds more than what is."""
-    from cachegrind_bench.cli.inputs import read_result
+    from cachegrind_bench.usecases.result_files import read_result
 
     if not saved.exists(name):
         return

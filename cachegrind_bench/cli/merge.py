@@ -8,10 +8,11 @@ from typing import TYPE_CHECKING
 import click
 
 from cachegrind_bench.cli import output
-from cachegrind_bench.cli.inputs import read_result, size_limit_option
 from cachegrind_bench.cli.options import working_directory
 from cachegrind_bench.cli.references import resolve
+from cachegrind_bench.cli.sizes import size_limit_option
 from cachegrind_bench.errors import UsageError
+from cachegrind_bench.usecases.result_files import read_result
 
 if TYPE_CHECKING:
     from collections.abc import Sequence

@@ -8,13 +8,14 @@ import click
 from msgspec.structs import replace
 
 from cachegrind_bench.cli import output
-from cachegrind_bench.cli.inputs import read_result, size_limit_option
 from cachegrind_bench.cli.options import format_option, working_directory
 from cachegrind_bench.cli.pythonfiles import python_file_options, wants_files, write_files
 from cachegrind_bench.cli.references import resolve
 from cachegrind_bench.cli.report import report_text
+from cachegrind_bench.cli.sizes import size_limit_option
 from cachegrind_bench.errors import UsageError
 from cachegrind_bench.model.patterns import matches
+from cachegrind_bench.usecases.result_files import read_result
 
 if TYPE_CHECKING:
     from cachegrind_bench.model.codec import ResultFile

@@ -7,33 +7,24 @@ from typing import TYPE_CHECKING
 import msgspec
 from msgspec.structs import replace
 
-from cachegrind_bench.cli.inputs import read_result
 from cachegrind_bench.cli.references import is_known, resolve
 from cachegrind_bench.cli.storedruns import Runs
 from cachegrind_bench.errors import UsageError
 from cachegrind_bench.render.names import some
 from cachegrind_bench.store.baselines import Baselines
+from cachegrind_bench.usecases.comparison import InMemory, Side
+from cachegrind_bench.usecases.result_files import read_result
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator, Sequence
 
     from cachegrind_bench.history.baseline import Choice
-    from cachegrind_bench.model.codec import ResultFile
     from cachegrind_bench.model.result import Result
     from cachegrind_bench.store.protocol import Store
     from cachegrind_bench.vcs.revisions import Repository
 
 _REVISION, _MERGE_BASE = "rev:", "merge-base:"
 _SHOWN = 5
-
-
-class Side(msgspec.Struct, frozen=True, kw_only=True):
-    """One side, opened. `remarks` say where it was found; `missing` is set for a baseline that was searched in vain."""
-
-    name: str
-    file: ResultFile
-    remarks: tuple[str, ...] = ()
-    missing: bool = False
 
 
 class _Wanted(msgspec.Struct, frozen=True, kw_only=True):
@@ -174,10 +165,8 @@ class Sides:
 
 def no_side(name: str, candidate: Result, remarks: tuple[str, ...]) -> Side:
     """Return what stands for a base that was searched in vain; the first of the remarks says so."""
-    from cachegrind_bench.model.codec import ResultFile, encode
-
-    empty = encode(replace(candidate, commit=None, benchmarks=()))
-    return Side(name=name, file=ResultFile(empty, name), remarks=remarks, missing=True)
+    empty = replace(candidate, commit=None, benchmarks=())
+    return Side(name=name, file=InMemory(empty), remarks=remarks, missing=True)
 
 
 def _far_back(choice: Choice, shas: Sequence[str], wanted: _Wanted, *, first: int) -> Iterator[str]:

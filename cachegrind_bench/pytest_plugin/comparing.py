@@ -7,8 +7,7 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
 from cachegrind_bench.compare import gates
-from cachegrind_bench.compare.comparison import Conclusion, compare
-from cachegrind_bench.compare.details import Wanted
+from cachegrind_bench.compare.comparison import Conclusion
 from cachegrind_bench.errors import UsageError
 from cachegrind_bench.pytest_plugin.options import listed
 
@@ -31,7 +30,7 @@ class Compared:
 
 def check_base(settings: Settings) -> None:
     """Find out before the work whether there is something to compare with, and that it stays. UsageError if not."""
-    from cachegrind_bench.cli.inputs import read_result
+    from cachegrind_bench.usecases.result_files import read_result
 
     assert settings.compare is not None  # noqa: S101 - the caller looked
     if settings.output is not None and os.path.realpath(settings.output) == os.path.realpath(settings.compare):
@@ -44,23 +43,17 @@ def check_base(settings: Settings) -> None:
 
 def compared(settings: Settings, candidate: Result) -> Compared:
     """Compare with the result that the settings name. UsageError if it cannot be read."""
-    from cachegrind_bench.cli.comparing import report
-    from cachegrind_bench.cli.inputs import read_result
+    from cachegrind_bench.usecases import comparison
+    from cachegrind_bench.usecases.result_files import read_result
 
     assert settings.compare is not None  # noqa: S101 - the caller looked
-    profiles = {item.id: item.profile for item in candidate.benchmarks}
-    pythons = {item.id: item.python for item in candidate.benchmarks}
-    base = read_result(str(settings.compare))
     chosen = {item.id for item in candidate.benchmarks}
-    comparison = compare(base.result, candidate, gates_of(settings.defaults), wanted=lambda name: name in chosen)
-    made = report(
-        comparison,
-        base.profile,
-        profiles.get,
-        pythons=(base.python, pythons.get),
-        wanted=Wanted(rows=10, by_file=False, lines=False),
-        rows=50,
-        names=(settings.compare.name, "this run"),
+    made = comparison.compared(
+        comparison.Side(name=settings.compare.name, file=read_result(str(settings.compare))),
+        comparison.Side(name="this run", file=comparison.InMemory(candidate)),
+        gates_of(settings.defaults),
+        comparison.ReportOptions(rows=50),
+        wanted=lambda name: name in chosen,
     )
     text = made.text("table")
     conclusion = made.comparison.conclusion()

@@ -16,9 +16,10 @@ from typing import TYPE_CHECKING, Any
 import click
 import pytest
 
-from cachegrind_bench.cli.inputs import DEFAULT_LIMIT, Size, read_result
+from cachegrind_bench.cli.sizes import Size
 from cachegrind_bench.errors import UsageError
 from cachegrind_bench.model.codec import SCHEMA, encode
+from cachegrind_bench.usecases.result_files import DEFAULT_LIMIT, read_result
 from tests.unit.samples import benchmark, failed_benchmark, result, rich_benchmark, run_without_rights
 
 if TYPE_CHECKING:
@@ -206,7 +207,7 @@ def test_a_file_that_one_may_not_read_is_told() -> None:
         path.chmod(0)
         code = (
             "import sys\nimport cachegrind_bench.model.codec\n"
-            "from cachegrind_bench.cli.inputs import read_result\n"
+            "from cachegrind_bench.usecases.result_files import read_result\n"
             "from cachegrind_bench.errors import UsageError\nbegin()\n"
             "try:\n    read_result(sys.argv[1])\nexcept UsageError as error:\n    print(error)\n"
         )

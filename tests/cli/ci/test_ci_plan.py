@@ -70,7 +70,7 @@ def test_outside_of_a_job_it_is_said_what_to_use(job: Job) -> None:
     job.monkeypatch.delenv("GITHUB_EVENT_NAME")
     told = job.step("plan")
     assert told.code == 2
-    assert "this is no job of GitHub Actions" in told.err
+    assert "this is not a job of GitHub Actions" in told.err
 
 
 @pytest.mark.parametrize("name", ["../x", "x.toml", "\n::error::x/cg-bench.toml", "cg-bench.toml"])

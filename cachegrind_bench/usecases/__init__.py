@@ -1,0 +1,1 @@
+"""What the commands, the pytest plugin and the action do: each takes a request, returns a value, and writes nothing itself."""

@@ -1,0 +1,261 @@
+"""Two sides as a comparison with explanations, in any format, and its exit code.
+
+Knows results, their profiles and renderers; must not know how a user names the sides, or where a report is written.
+"""
+
+from __future__ import annotations
+
+import io
+import os
+from typing import TYPE_CHECKING, Protocol, Self
+
+import msgspec
+from msgspec.structs import replace
+
+from cachegrind_bench.errors import MeasurementError, NotComparableError, UsageError
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Mapping, Sequence
+    from pathlib import Path
+
+    from cachegrind_bench.compare.comparison import Comparison
+    from cachegrind_bench.compare.details import Details
+    from cachegrind_bench.compare.gates import Gates
+    from cachegrind_bench.model.metrics import Profile
+    from cachegrind_bench.model.pythonprofile import PythonProfile
+    from cachegrind_bench.model.result import Result
+    from cachegrind_bench.render.comparison.view import View
+
+FINE, REGRESSION = 0, 1
+
+# How many benchmarks are explained at length; the others only name the function that explains most.
+_EXPLAINED = 10
+_SAME = (
+    "both commits gave exactly the same counts: if what they run is installed from elsewhere, the same was measured twice; "
+    "a set-up command of the suite installs or builds what belongs to each commit"
+)
+
+
+class ReportOptions(msgspec.Struct, frozen=True, kw_only=True):
+    """How a comparison is shown: `rows` in the table (0 for all), `explain` in each explanation (0 for none).
+
+    `form` is table, markdown, json or github; `markdown` and `json` are files to write as well.
+    """
+
+    rows: int = 0
+    explain: int = 10
+    by_file: bool = False
+    lines: bool = False
+    form: str = "table"
+    markdown: Path | None = None
+    json: Path | None = None
+
+    def check_files(self, inputs: Sequence[str] = ()) -> None:
+        """Find out before the work whether the files can be written; UsageError if not.
+
+        None of them may be one of the `inputs`, nor both the same.
+        """
+        from cachegrind_bench.store.atomic import check_writable
+
+        for kind, path in self._files().items():
+            if str(path) == "-":
+                raise UsageError(f"--{kind} takes a file", hint=f"--format {kind} writes to stdout")
+            check_writable(path)
+            if os.path.realpath(path) in {os.path.realpath(item) for item in inputs if item != "-"}:
+                raise UsageError(f"--{kind} {path} would overwrite what is compared", hint="name another file")
+        if len({os.path.realpath(path) for path in self._files().values()}) < len(self._files()):
+            raise UsageError("--json and --markdown name the same file")
+
+    def write_files(self, made: Report) -> None:
+        """Write the files that were asked for."""
+        from cachegrind_bench.store.atomic import write_atomic
+
+        for kind, path in self._files().items():
+            write_atomic(path, made.text(kind).encode())
+
+    def _files(self) -> dict[str, Path]:
+        return {kind: path for kind, path in (("markdown", self.markdown), ("json", self.json)) if path is not None}
+
+
+class Profiled(Protocol):
+    """A result whose profiles are read when they are asked for, as those of a `ResultFile`."""
+
+    @property
+    def result(self) -> Result:
+        """The result, with or without its profiles."""
+        ...
+
+    def profile(self, identity: str, /) -> Profile | None:
+        """Return the profile of the benchmark of this id."""
+        ...
+
+    def python(self, identity: str, /) -> PythonProfile | None:
+        """Return what the Python functions of the benchmark of this id cost."""
+        ...
+
+
+class InMemory(msgspec.Struct, frozen=True):
+    """A result with its profiles, as it was measured."""
+
+    result: Result
+
+    def profile(self, identity: str) -> Profile | None:
+        """Return the profile of the benchmark of this id."""
+        return next((item.profile for item in self.result.benchmarks if item.id == identity), None)
+
+    def python(self, identity: str) -> PythonProfile | None:
+        """Return what the Python functions of the benchmark of this id cost."""
+        return next((item.python for item in self.result.benchmarks if item.id == identity), None)
+
+
+class Side(msgspec.Struct, frozen=True, kw_only=True):
+    """One side. `remarks` say where it was found; `missing` is set for a baseline that was searched in vain."""
+
+    name: str
+    file: Profiled
+    remarks: tuple[str, ...] = ()
+    missing: bool = False
+
+
+class Report(msgspec.Struct, frozen=True, kw_only=True):
+    """A comparison with its explanations, ready to be written in any format."""
+
+    comparison: Comparison
+    details: Mapping[str, Details]
+    names: tuple[str, str]
+    rows: int
+    explained: tuple[str, ...]
+
+    def text(self, form: str, *, width: int | None = None) -> str:
+        """Return the comparison as table (cut to this width, if there is one), markdown, json or github."""
+        from cachegrind_bench.render.comparison import document, github, markdown, table
+
+        text = io.StringIO()
+        if form == "json":
+            document.render(self.comparison, self.details, text)
+        elif form == "table":
+            table.render(self._view(self.rows), text, width=width)
+        elif form == "markdown":
+            markdown.render(self._view(self.rows), text)
+        else:
+            github.render(self._view(0), text)  # it counts for itself what it leaves out
+        return text.getvalue()
+
+    def markdown(self, most: int) -> str:
+        """Return the comparison as markdown of at most so many characters."""
+        from cachegrind_bench.render.comparison import markdown
+
+        text = io.StringIO()
+        markdown.render(self._view(self.rows), text, most=most)
+        return text.getvalue()
+
+    def annotations(self) -> str:
+        """Return the comparison as workflow annotations that say nothing twice."""
+        from cachegrind_bench.render.comparison import github
+
+        text = io.StringIO()
+        github.render(self._view(0), text, brief=True)
+        return text.getvalue()
+
+    def with_remarks(self, remarks: tuple[str, ...]) -> Self:
+        """Return the same with these remarks on where base and candidate come from."""
+        return replace(self, comparison=replace(self.comparison, remarks=remarks))
+
+    def _view(self, rows: int) -> View:
+        from cachegrind_bench.render.comparison.view import view
+
+        return view(self.comparison, self.details, rows=rows, names=self.names, explained=self.explained)
+
+    def headline(self) -> str:
+        """Return the verdict in one line."""
+        from cachegrind_bench.render.comparison.words import headline
+        from cachegrind_bench.render.names import plain
+
+        return plain(headline(self.comparison, self.details)) + "\n"
+
+
+def compared(
+    base: Side,
+    candidate: Side,
+    gates: Gates,
+    options: ReportOptions,
+    *,
+    wanted: Callable[[str], bool] = lambda _id: True,
+    remark_same: bool = False,
+) -> Report:
+    """Compare the benchmarks whose ids are `wanted`; profiles are read only for what will be shown.
+
+    `remark_same` says so where two different commits gave exactly the same counts.
+    """
+    from cachegrind_bench.compare.comparison import compare, recognise_layout
+
+    before, after = base.file, candidate.file
+    comparison = compare(before.result, after.result, gates, wanted=wanted)
+    same = same_program(comparison) if remark_same else ()
+    comparison = replace(comparison, remarks=(*base.remarks, *same, *candidate.remarks), without_base=base.missing)
+    comparison = recognise_layout(comparison, before.profile, after.profile)
+    found = _explanations(comparison, before, after, options)
+    explained = _explained(comparison, found) if options.explain else ()
+    names = base.name, candidate.name
+    return Report(comparison=comparison, details=found, names=names, rows=options.rows, explained=explained)
+
+
+def _explanations(
+    comparison: Comparison, before: Profiled, after: Profiled, options: ReportOptions
+) -> dict[str, Details]:
+    from cachegrind_bench.compare.details import Wanted, details
+
+    wanted = Wanted(rows=options.explain, by_file=options.by_file, lines=options.lines)
+    found: dict[str, Details] = {}
+    for item in comparison.differences[: options.rows or None]:
+        if item.change is None or item.change.base == item.change.candidate:
+            continue
+        profiles = before.profile(item.id), after.profile(item.id)
+        if profiles[0] is not None and profiles[1] is not None:
+            one, other = before.python(item.id), after.python(item.id)
+            python = None if one is None or other is None else (one, other)
+            found[item.id] = details(profiles[0], profiles[1], comparison, wanted, python=python)
+    return found
+
+
+def _explained(comparison: Comparison, found: Mapping[str, Details]) -> tuple[str, ...]:
+    """Return the benchmarks that are worth an explanation at length."""
+    from cachegrind_bench.compare.verdict import State
+
+    worth = [
+        item.id
+        for item in comparison.differences
+        if item.id in found and (item.state is not State.UNCHANGED or len(comparison.differences) == 1)
+    ]
+    return tuple(worth[:_EXPLAINED])
+
+
+def exit_code(comparison: Comparison) -> int:
+    """Return the exit code of a comparison."""
+    from cachegrind_bench.compare.comparison import Conclusion
+
+    return {
+        Conclusion.FINE: FINE,
+        Conclusion.REGRESSION: REGRESSION,
+        Conclusion.FAILED: MeasurementError.exit_code,
+        Conclusion.INCOMPLETE: NotComparableError.exit_code,
+    }[comparison.conclusion()]
+
+
+def code_of(made: Report, base: Side, *, require_baseline: bool) -> int:
+    """Return the exit code of a comparison with this base, which may have been searched in vain.
+
+    Where there is nothing to compare with, that is no fault of the candidate; its failures and limits still count.
+    """
+    code = exit_code(made.comparison)
+    return FINE if base.missing and not require_baseline and code == NotComparableError.exit_code else code
+
+
+def same_program(comparison: Comparison) -> tuple[str, ...]:
+    """Return a remark if two different commits gave exactly the same counts, as they do when neither was really measured."""
+    base, candidate = comparison.base.commit, comparison.candidate.commit
+    if base is None or candidate is None or base.sha == candidate.sha or not comparison.compared:
+        return ()
+    if any(item.change is None or item.change.base != item.change.candidate for item in comparison.differences):
+        return ()
+    return (_SAME,)
