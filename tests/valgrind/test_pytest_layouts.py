@@ -41,7 +41,6 @@ def test_each_layout_repeats_exactly_and_the_first_is_the_one_without_the_option
         instructions = {run["counts"]["Ir"] for run in runs}
         assert len(instructions) > 1  # the layouts do move something
         assert max(instructions) < 1.05 * min(instructions)
-        assert moved[name]["wall_ms"] > plain[name]["wall_ms"]
 
 
 @pytest.mark.parametrize("number", ["0", "65", "many"])
