@@ -108,12 +108,13 @@ def benchmarks(draw: st.DrawFn, identity: str) -> Benchmark:
 commits = st.builds(
     Commit, sha=texts, parent=st.none() | texts, branch=st.none() | texts, dirty=st.booleans(), committed_at=texts
 )
-environments = st.builds(
-    Environment,
-    key=texts,
-    fields=st.dictionaries(texts, texts, max_size=3),
-    info=st.dictionaries(texts, texts | st.integers(-(10**12), 10**12), max_size=3),
-)
+environments = st.fixed_dictionaries(
+    {
+        "key": texts,
+        "fields": st.dictionaries(texts, texts, max_size=3),
+        "info": st.dictionaries(texts, texts | st.integers(-(10**12), 10**12), max_size=3),
+    }
+).map(lambda values: Environment(**values))
 
 
 @st.composite
