@@ -444,7 +444,7 @@ class _Call:
         except ValueError:
             raise _RefusedError(400, "Problems parsing JSON", "the body is not JSON") from None
         if not isinstance(self.body, dict):
-            raise _RefusedError(400, "Body should be a JSON object", "the body is no object")
+            raise _RefusedError(400, "Body should be a JSON object", "the body is not an object")
         if missing := sorted(required - set(self.body)):
             raise _RefusedError(422, f'Invalid request.\n\n"{missing[0]}" wasn\'t supplied.', f"no {missing[0]}")
         if unknown := sorted(set(self.body) - required - optional):

@@ -129,3 +129,27 @@ def test_the_readme_begins_with_the_two_commands() -> None:
     top = text[: text.index("\n## ")]
     assert "make demo" in top
     assert "make test" in top
+
+
+# Phrases of a private language that came back again and again, and what to write instead.
+TICS = {
+    r"\b(?:is|are|be|was|were) told\b(?! to\b)": "report, say, with a warning",
+    r"\btold as\b": "reported as",
+    r"\btells? (?:nothing|of)\b": "describe, show, say nothing about",
+    r"\bto and fro\b": "up and down, unstable",
+    r"\bstands? (?:there|in|for)\b": "is in",
+    r"(?<!there )\bis no (?!longer\b|more\b)[a-z]": "is not a",
+    r"(?<!there )(?<!`stats` )\bis none\b": "is not a",
+    r"\b(?:cannot be|not to be) had\b": "cannot be read, is missing",
+}
+
+
+@pytest.mark.parametrize("page", [page for page in PAGES if page.name != "CHANGELOG.md"], ids=lambda page: page.name)
+def test_pages_are_written_in_plain_english(page: Path) -> None:
+    found = [
+        f"{page.name}:{number}: {match[0]!r}: write {instead!r}"
+        for number, line in enumerate(page.read_text(encoding="utf-8").splitlines(), 1)
+        for tic, instead in TICS.items()
+        for match in re.finditer(tic, line, re.IGNORECASE)
+    ]
+    assert found == []

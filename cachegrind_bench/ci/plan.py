@@ -125,7 +125,7 @@ def _storing(event: Event, *, store: bool) -> Plan:
     if not store:
         return Plan(notice="nothing is stored: there is no store (store: none)")
     if not ours:
-        return Plan(notice="nothing is stored: what was measured is no commit of the default branch")
+        return Plan(notice="nothing is stored: what was measured is not a commit of the default branch")
     return Plan(collect=source, store=True)
 
 

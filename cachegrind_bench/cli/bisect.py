@@ -105,7 +105,7 @@ def _check_kind(item: Finding) -> None:
         ends = f"{item.suspects[0][:12]} {item.suspects[-1][:12]}" if item.suspects else "FIRST LAST"
         raise UsageError(f"{item.benchmark} crept up little by little", hint=f"cg-bench ab {ends} shows what grew")
     if item.kind is Kind.UNSTABLE:
-        raise UsageError(f"{item.benchmark} jumps to and fro", hint="'cg-bench verify' hunts the cause")
+        raise UsageError(f"{item.benchmark} is unstable", hint="run 'cg-bench verify' to find the cause")
 
 
 def _named(text: str, found: Found) -> Finding:

@@ -213,7 +213,7 @@ def _directory(config: str | None) -> Path:
     path = Path(config)
     if path.name not in _CONFIGURATIONS or not path.is_file():
         raise UsageError(
-            f"config: {config!r} is no file named {' or '.join(_CONFIGURATIONS)}", hint="'cg-bench init' writes one"
+            f"config: {config!r} is not a file named {' or '.join(_CONFIGURATIONS)}", hint="'cg-bench init' writes one"
         )
     return path.parent.absolute()
 

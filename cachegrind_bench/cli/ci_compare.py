@@ -162,7 +162,7 @@ def _base(event: Event, result: Result, place: Path, *, baseline: str, store: st
         return sides.base(baseline, result)
     if kind not in ("merge-base", "branch"):
         raise UsageError(
-            f"baseline: {baseline!r} is none of merge-base, branch, ab and file:PATH",
+            f"baseline: {baseline!r} is not one of merge-base, branch, ab and file:PATH",
             hint="merge-base:NAME and branch:NAME name another branch than the pull request's",
         )
     head = result.commit.sha if result.commit is not None else repository.commit("HEAD")

@@ -136,7 +136,7 @@ def _pull_of_measuring_run(event: Event, api: Client) -> int | None:
     why = (
         "no open pull request has the commit that was measured: it was closed, or has a newer one"
         if not found
-        else f"{len(found)} pull requests have this commit, and which was measured cannot be told"
+        else f"{len(found)} pull requests have this commit, and it is not known which was measured"
     )
     annotate("notice", f"no comment: {why}")
     return None
@@ -155,7 +155,7 @@ def _last_report(event: Event, api: Client, artifact: str, place: Path) -> Path 
             return None
         files = unpack(api.download(last, MOST_SENT), last.name, allowed)
     except CgBenchError as error:
-        annotate("warning", f"the last report cannot be read, so what was new then is told again: {error.message}")
+        annotate("warning", f"the last report cannot be read, so what was new then is reported again: {error.message}")
         return None
     path = place / _LAST
     write_atomic(path, files[_TREND_FILES["json"]])

@@ -35,7 +35,7 @@ def detail_options(function: Function) -> Function:
                 type=click.Choice(["function", "file"]),
                 default="function",
                 show_default=True,
-                help="What the rows are.",
+                help="Group rows by function or file.",
             ),
             click.option("--lines", is_flag=True, help="Add the source lines that moved (needs 'run --lines')."),
             click.option(

@@ -77,7 +77,7 @@ def fail_on_option(function: Function) -> Function:
         type=click.Choice(["regression", "any-change", "never"]),
         default="regression",
         show_default=True,
-        help="What ends in exit code 1.",
+        help="Exit with code 1 on these.",
     )(function)
 
 

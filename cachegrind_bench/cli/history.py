@@ -52,7 +52,7 @@ def command() -> None:
 @command.command(
     "add",
     epilog="""\b
-Exit code: 0 if all files are in the history now, 2 if one cannot be read or is no result; then none was added.
+Exit code: 0 if all files are in the history now, 2 if one cannot be read or is not a result; then none was added.
 
 \b
 Examples:

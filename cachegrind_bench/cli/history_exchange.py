@@ -99,7 +99,7 @@ Examples:
   gunzip < history.jsonl.gz | cg-bench history import - --store sqlite:///history.db
 """,
 )
-@click.option("--format", "form", type=click.Choice(FORMATS), help="What FILE is. [default: told by its beginning]")
+@click.option("--format", "form", type=click.Choice(FORMATS), help="Format of FILE. [default: detected from its content]")
 @store_option
 @size_limit_option
 @click.argument("file")

@@ -48,7 +48,7 @@ class Date(_Text):
                 found = found.astimezone(UTC) if found.tzinfo else found.replace(tzinfo=UTC)
         except (ValueError, OverflowError):
             self.fail(
-                f"{value!r} is no date: write 2026-01-31, 2026-01-31T12:00:00Z, or 30d for 30 days ago", param, ctx
+                f"{value!r} is not a date: write 2026-01-31, 2026-01-31T12:00:00Z, or 30d for 30 days ago", param, ctx
             )
         return found.strftime("%Y-%m-%dT%H:%M:%SZ").zfill(20)
 

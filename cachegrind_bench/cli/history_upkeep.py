@@ -102,7 +102,7 @@ def compact_command(*, before: str | None, **options: Any) -> None:
     try:
         datetime.strptime(month, "%Y-%m")  # noqa: DTZ007 - whether there is such a month
     except ValueError:
-        raise UsageError(f"--before {month!r} is no month", hint="as in --before 2026-01") from None
+        raise UsageError(f"--before {month!r} is not a month", hint="as in --before 2026-01") from None
     with opened_store(options) as store:
         folded = store.compact(month)
         output.write(f"folded {counted(folded, 'run')} of the months before {month} in {store.url}\n")

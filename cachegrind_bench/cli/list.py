@@ -39,8 +39,8 @@ def _selection(function: Function) -> Function:
 def command(**options: Any) -> None:
     """Show what the suite would run: each benchmark's id, command, tags and parameters.
 
-    Benchmarks stand in cg-bench.toml, or in [tool.cg-bench] of pyproject.toml, in the working directory or the nearest
-    folder above it, up to the top of the git work tree. Nothing is run, but mistakes in the configuration are told.
+    Benchmarks are in cg-bench.toml, or in [tool.cg-bench] of pyproject.toml, in the working directory or the nearest
+    folder above it, up to the top of the git work tree. Nothing is run, but mistakes in the configuration are reported.
     """
     from cachegrind_bench.config.load import find, ignored, load
     from cachegrind_bench.config.source import shown

@@ -21,7 +21,7 @@ if TYPE_CHECKING:
 
 _EPILOG = """\b
 The files must belong together: measured on the same commit, by the same version of cg-bench, on machines that compare.
-Of what else is known of the machines, what all agree in is kept; the date is the earliest. A benchmark that stands in
+Of what else is known of the machines, what all agree in is kept; the date is the earliest. A benchmark that is in
 several files must be the same in all, but for the time it took.
 
 \b

@@ -73,7 +73,7 @@ Examples:
 @click.option(
     "--python-profile",
     is_flag=True,
-    help="Also tell what each Python function cost, from further executions (CPython 3.12+).",
+    help="Also report what each Python function cost, from further executions (CPython 3.12+).",
 )
 @format_option
 @click.argument("command", nargs=-1, type=click.UNPROCESSED, metavar="[-- COMMAND [ARG]...]")

@@ -104,7 +104,7 @@ def _advice(specs: Sequence[BenchmarkSpec], options: Mapping[str, Any]) -> str:
         return f"{tag!r} is a tag: --tag {tag}\n{known}"
     plain = next((word.replace("*", "").replace("?", "") for word in words if set(word) & set("*?")), None)
     if plain is not None:
-        advice = f"-k {plain} fits every id that has it" if plain else "without -k all are meant"
+        advice = f"-k {plain} fits every id that has it" if plain else "without -k all are chosen"
         return f"-k has no wildcards: {advice}\n{known}"
     return known
 

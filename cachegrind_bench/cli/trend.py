@@ -26,7 +26,7 @@ if TYPE_CHECKING:
 _EPILOG = """\b
 The series of each benchmark follows the first parents of --branch; runs of dirty checkouts are left out. A step of the cost
 that two readings confirm is a finding, with the commits it can have come with; so are slow growth (creep) and benchmarks
-that cannot be trusted. 'cg-bench bisect FINDING' narrows several commits down to one. Changes that were meant stand in
+that cannot be trusted. 'cg-bench bisect FINDING' narrows several commits down to one. Intended changes are in
 cg-bench-accepted.toml, with the reason.
 
 \b
@@ -65,7 +65,7 @@ _UNDECIDED = 3
     type=click.Choice(["new-regression", "never"]),
     default="never",
     show_default=True,
-    help="What ends in exit code 1.",
+    help="Exit with code 1 on these.",
 )
 def command(**options: Any) -> int:
     """Report how costs have developed: every step with its commits, creep, and what weakens the report.
@@ -89,7 +89,7 @@ def command(**options: Any) -> int:
     _write(view, options)
     if not view.headline.measured:
         which = "in which anything went well" if found.set.series else "of these commits"
-        where = "" if found.branch is not None else "; there are none here, as this is no git repository with commits"
+        where = "" if found.branch is not None else "; there are none here, as this is not a git repository with commits"
         output.write_error(f"cg-bench: warning: {found.store} has no run {which}{where}\n")
         return _UNDECIDED if options["fail_on"] != "never" else 0
     new = [item for item in found.findings if item.kind is Kind.REGRESSION and item.state is State.NEW]

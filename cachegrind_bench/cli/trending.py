@@ -41,7 +41,7 @@ _OPTIONS = (
         "--accepted", metavar="FILE", help=f"Changes that were accepted. [default: {ACCEPTED_FILE} at the top]"
     ),
     click.option(
-        "--min-step", default="0.2%", show_default=True, metavar="PERCENT", help="Steps below this tell nothing."
+        "--min-step", default="0.2%", show_default=True, metavar="PERCENT", help="Ignore steps smaller than this."
     ),
     click.option(
         "--creep-budget", default="2%", show_default=True, metavar="PERCENT", help="How far a level may creep up."

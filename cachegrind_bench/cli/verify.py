@@ -47,7 +47,7 @@ Marks:
      directories, place, scheduling, addresses, random bytes, hash seeds and kind of stdout are pinned by the seal;
      another path of the working directory may move counts by up to 0.01 %, those of a short program by up to 0.1 % and
      10,000 instructions
-  –  skipped, or not to be told apart from the noise of plain repeats
+  –  skipped, or not distinguishable from the noise of plain repeats
 
 \b
 Exit code: 0 if nothing is marked ✗, 1 if anything is, 4 if the command could not be measured.

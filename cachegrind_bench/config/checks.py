@@ -100,7 +100,7 @@ def own_limit(value: str, key: str) -> None:
     """Take a bound for the benchmark in whose table it stands."""
     if limit(value, key) != "*":
         raise UsageError(
-            f"{key} {value!r} names a benchmark, but stands in the table of one",
+            f"{key} {value!r} names a benchmark, but is in the table of one",
             hint=f"did you mean {value.rpartition(':')[2]!r}?",
         )
 

@@ -227,7 +227,7 @@ BENCHMARK: tuple[Key, ...] = (
     Key(
         name="python-profile",
         kind=Kind.SWITCH,
-        meaning="Also tell what each Python function cost, from further executions (CPython 3.12+).",
+        meaning="Also report what each Python function cost, from further executions (CPython 3.12+).",
         default="false",
         example="true",
         also=("profile", "python"),

@@ -59,7 +59,7 @@ def check_id(source: Source, parameters: Mapping[str, object], identity: str, at
     if found is not None:
         plain = re.sub(r"[-_./,= ]*\[?" + _PLACEHOLDER.pattern + r"\]?", "", identity) or "parse"
         source.fail(
-            f"{found[0]} in the id stands for nothing: the values of parameters are added to it by themselves",
+            f"{found[0]} in the id has no effect: the values of parameters are added to it automatically",
             *at,
             "id",
             hint=f"write id = {quoted(plain)}",
@@ -96,7 +96,7 @@ def _refuse(source: Source, parameters: Mapping[str, object], name: str, place: 
     known = ", ".join(f"{{{known}}}" for known in parameters)
     advice = f"known are {known}" if parameters else f"define it: parameters = {{ {name} = […] }}"
     source.fail(
-        f"{{{name}}} names no parameter of this benchmark; {f'did you mean {{{meant}}}?' if meant else advice}",
+        f"{{{name}}} is not a parameter of this benchmark; {f'did you mean {{{meant}}}?' if meant else advice}",
         *place,
         hint=None if meant else f"a text with spaces, as in '{{ {name} }}', is none",
     )
@@ -148,7 +148,7 @@ def _excluded(
         if name not in parameters:
             meant = nearest(name, {known: known for known in parameters})
             advice = f"; did you mean {meant!r}?" if meant else ""
-            source.fail(f"exclude names {name!r}, which is no parameter of this benchmark{advice}", *at, name)
+            source.fail(f"exclude names {name!r}, which is not a parameter of this benchmark{advice}", *at, name)
         if text_of(item) not in parameters[name]:
             known = ", ".join(parameters[name])
             source.fail(f"exclude names a value that the parameter {name!r} does not have; it has {known}", *at, name)

@@ -48,7 +48,7 @@ def _checked(source: Source, key: Key, value: object, steps: Steps, wanted: str 
     if key.choices and value not in key.choices:
         meant = nearest(value, {choice: choice for choice in key.choices})
         source.fail(
-            f"{key.name} {value!r} is none of {', '.join(key.choices)}",
+            f"{key.name} {value!r} is not one of {', '.join(key.choices)}",
             *steps,
             hint=meant and f"did you mean {meant!r}?",
         )

@@ -7,7 +7,7 @@ import re
 from cachegrind_bench.errors import FileFormatError
 
 _PLACE = re.compile(r" \(at (?:line (\d+), column (\d+)|end of document)\)$")
-_TEXT = "a text stands in quotes; true, false and numbers do not"
+_TEXT = "a text needs quotes; true, false and numbers do not"
 _UNCLOSED = "a bracket, brace or quote is not closed"
 # What tomllib says of the mistakes people make most, how the line looks around the place (NUL), and what to write.
 _ADVICE = (
@@ -26,10 +26,10 @@ _ADVICE = (
     (r"Expected newline", r"=\s*[-+]?[\d._]+\s*\0[\w%,]", _TEXT),
     (r"Unclosed", r"[=\[,]\s*[-+]?[\d._]+\0[\w%]", _TEXT),
     (r"Unclosed", r"\0[\"'\w{]", "a comma may be missing between two values, or a bracket, brace or quote is not closed"),
-    (r"Expected newline", r"\0\S", 'the value has ended before: a list stands in [ ], and a quote in a text is written \\"'),
+    (r"Expected newline", r"\0\S", 'the value has ended before: write a list in [ ], and a quote in a text as \\"'),
     (r"(?:Illegal|Found invalid) character '\\n'|Unterminated string|Expected \"'\"", r"", "a text must end in the line it begins in, in a quote"),
     (r"Expected '=' after a key", r"\0:", "a key is followed by =, not by a colon"),
-    (r"Expected '=' after a key", r"", "a key is followed by = and its value; a key with spaces or dots stands in quotes"),
+    (r"Expected '=' after a key", r"", "a key is followed by = and its value; a key with spaces or dots needs quotes"),
     (r"Invalid value", r"", _TEXT),
     (r"Unclosed array|end of document", r"", _UNCLOSED),
     (r"Unescaped '\\'", r"", "a backslash is written \\\\, or the text in single quotes"),

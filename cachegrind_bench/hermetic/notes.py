@@ -153,7 +153,7 @@ class Notes:
         if stat.S_ISDIR(status.st_mode):
             return (LIST, files.names(path), mark)
         if not stat.S_ISREG(status.st_mode):
-            self.give_up(f"it reads {os.fsdecode(path)}, which is no file")
+            self.give_up(f"it reads {os.fsdecode(path)}, which is not a regular file")
             return None
         young = time.time_ns() - max(mark[3:]) < _YOUNG_NS and status.st_size <= _LONGEST_READ
         return (FILE, files.content(path) if young else "", mark)

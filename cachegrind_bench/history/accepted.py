@@ -67,7 +67,7 @@ def parse_accepted(text: str, *, path: str) -> tuple[Accepted, ...]:
 def _entry(table: object, number: int, path: str, lines: Mapping[Steps, int]) -> Accepted:
     own = lines.get((_TABLE, number)) or lines.get((_TABLE,))
     if not isinstance(table, dict):
-        raise FileFormatError(f"{named(table)} is no table", path=path, line=own, hint=_EXAMPLE)
+        raise FileFormatError(f"{named(table)} is not a table", path=path, line=own, hint=_EXAMPLE)
     values = cast("dict[str, Any]", table)
     for key in values:
         if key not in _KEYS:
@@ -79,7 +79,7 @@ def _entry(table: object, number: int, path: str, lines: Mapping[Steps, int]) ->
     commit = commit.lower()
     if not _SHA.fullmatch(commit):
         raise FileFormatError(
-            f"commit {commit!r} is none",
+            f"{commit!r} is not a commit id",
             path=path,
             line=lines.get((_TABLE, number, "commit"), own),
             hint="write at least 7 digits of its sha; a branch or tag would move on",

@@ -108,7 +108,7 @@ def _libc(environ: Mapping[str, str], path: str) -> Check:
     return Check(
         name=name,
         level=Level.WARNING,
-        found=f"none for {libc.path}: costs inside libc are told by coarser names",
+        found=f"none for {libc.path}: costs inside libc are reported under coarser names",
         fixes=install_lines(["libc", "musl"], environ.get("PATH", os.defpath), root=is_root())
         or ("install the debug symbols of your libc",),
     )

@@ -44,8 +44,8 @@ class PerfMaps:
                 maps[pid] = found
         if not maps:
             raise MeasurementError(
-                f"Python wrote no perf map, so no function can be told from another ({perfmap.FOLDER}/perf-PID.map)",
-                hint="see whether the disk is full, or files of another user stand in the way there",
+                f"Python wrote no perf map, so functions cannot be distinguished ({perfmap.FOLDER}/perf-PID.map)",
+                hint="see whether the disk is full, or files of another user are in the way there",
             )
         parents = {image.pid: image.parent for image in outcome.images or ()}
 

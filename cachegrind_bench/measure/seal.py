@@ -77,5 +77,5 @@ def require_sealed(seal: Mapping[str, SealPart]) -> None:
     if missing:
         raise MeasurementError(
             f"not fully sealed, as --require-sealed demands: {', '.join(missing)}",
-            hint="'cg-bench doctor' tells how to mend each part",
+            hint="'cg-bench doctor' says how to fix each part",
         )

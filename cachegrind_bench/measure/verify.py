@@ -173,7 +173,7 @@ class _Hunt:
             option = option_ignoring_seed(self.plan.command)
             drawn = f"; Python with {option} ignores PYTHONHASHSEED and draws its hash seed from them" if option else ""
             return f"random bytes, it seems, which cannot be pinned here ({why}){drawn}", _without(option) or (
-                "'cg-bench doctor' tells how to have them pinned; or set a fixed seed in the program"
+                "'cg-bench doctor' says how to pin them; or set a fixed seed in the program"
             )
         if self.plain.accounts.doubts:
             return self.plain.accounts.doubts[0], None

@@ -37,4 +37,4 @@ def _sealed(result: Result) -> str:
     }
     if not missing:
         return "sealed in every part: the counts are the same in each run"
-    return f"not sealed: {', '.join(f'{name} ({why})' for name, why in missing.items())}; 'cg-bench doctor' tells more"
+    return f"not sealed: {', '.join(f'{name} ({why})' for name, why in missing.items())}; 'cg-bench doctor' explains"

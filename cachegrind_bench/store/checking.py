@@ -46,8 +46,8 @@ def wrong_with(record: Record) -> str | None:
     if said.month != run.created_at[:7]:
         return f"it is named after the month {said.month}, and was made at {run.created_at}"
     if said.sha12 != (None if run.commit is None else run.commit.sha[:12]):
-        return "its name and its content tell of different commits"
-    return None if said.key8 == run.env_key[:8] else "its name and its content tell of different environments"
+        return "its name and its content name different commits"
+    return None if said.key8 == run.env_key[:8] else "its name and its content name different environments"
 
 
 def checked(records: Iterable[Record]) -> dict[str, Record]:

@@ -88,7 +88,7 @@ def read_file(path: Path, most: int) -> bytes:
         with os.fdopen(descriptor, "rb") as stream:
             status = os.fstat(stream.fileno())
             if not stat.S_ISREG(status.st_mode):
-                raise StoreError(f"cannot read {path}: it is no file")
+                raise StoreError(f"cannot read {path}: it is not a regular file")
             if status.st_size > most:
                 raise StoreError(f"cannot read {path}: it has {status.st_size} bytes, and {most} is the most")
             return stream.read(most + 1)

@@ -106,7 +106,7 @@ class FileStore:
     def compact(self, before: str) -> int:
         """Fold the runs of each month before this one (as 2026-01) into one segment; return how many were folded."""
         if _MONTH.fullmatch(before) is None:
-            raise StoreError(f"{before[:80]!r} is no month", hint="write a year and a month, as in 2026-01")
+            raise StoreError(f"{before[:80]!r} is not a month", hint="write a year and a month, as in 2026-01")
         if not self.exists():
             return 0
         count = 0

@@ -128,7 +128,7 @@ class View(msgspec.Struct, frozen=True, kw_only=True):
         for name, entry in sorted(self.entries.items()):
             known = (is_record_name(name) or segments.month_of(name) is not None) and entry.is_file
             if name.startswith(_FOLDERS) and not entry.is_folder and not known:
-                found.tell(name, "it is no record, and nothing else belongs here")
+                found.tell(name, "it is not a record, and nothing else belongs here")
             elif entry.is_folder and (is_record_name(name) or segments.month_of(name) is not None):
                 found.tell(name, "it is a folder, and should be a file")
         for name, data in self._each(self.singles()):

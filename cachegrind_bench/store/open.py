@@ -62,7 +62,7 @@ def _at_home(path: str, environ: Mapping[str, str]) -> str:
         return path
     home = environ.get("HOME", "")
     if path[1:2] not in {"", "/"} or not home.startswith("/"):
-        what = "$HOME is no folder" if home[:1] != "/" else "only one's own home folder is known"
+        what = "$HOME is not a folder" if home[:1] != "/" else "only one's own home folder is known"
         raise UsageError(f"{path[:200]!r} begins with ~, and {what}", hint="write the whole path, or ./~ for that name")
     return home.rstrip("/") + path[1:] or "/"
 
@@ -98,7 +98,7 @@ def _branch(rest: str, url: str) -> tuple[str, str | None]:
     branch, at, remote = rest.partition("@")
     if branch == "HEAD" or branch.startswith("refs/"):
         raise UsageError(
-            f"git:{branch} is no branch's name", hint="as in git:cg-bench-data, without refs/heads/ before it"
+            f"git:{branch} is not a branch name", hint="as in git:cg-bench-data, without refs/heads/ before it"
         )
     if _BRANCH.fullmatch(branch) is None or (at and _REMOTE.fullmatch(remote) is None):
         raise _bad(url)

@@ -26,7 +26,7 @@ if TYPE_CHECKING:
     from cachegrind_bench.store.protocol import Query, Store
     from cachegrind_bench.store.record import Record
 
-HINT = "'cg-bench history fsck' tells all that is wrong; 'cg-bench history prune' removes what is named"
+HINT = "'cg-bench history fsck' lists all that is wrong; 'cg-bench history prune' removes what is named"
 
 _FAMILIES = ("cg-bench.run/", "cg-bench.rename/")
 

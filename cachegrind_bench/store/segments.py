@@ -176,7 +176,7 @@ def _record(line: bytes, name: str, segment: str) -> Record:
     try:
         return intact(Record(name=name, data=data.encode()), f"{segment}: {name}")
     except UnicodeEncodeError as error:
-        raise _damaged(segment, f"the record {name} is no text") from error
+        raise _damaged(segment, f"the record {name} is not a text") from error
 
 
 def _object(line: bytes, segment: str) -> dict[str, Any]:
@@ -187,7 +187,7 @@ def _object(line: bytes, segment: str) -> dict[str, Any]:
     except (ValueError, RecursionError, MemoryError) as error:
         raise _damaged(segment, str(error)[:200]) from error
     if not isinstance(document, dict):
-        raise _damaged(segment, "a line is no object")
+        raise _damaged(segment, "a line is not an object")
     return cast("dict[str, Any]", document)
 
 

@@ -118,7 +118,7 @@ class Tree(msgspec.Struct, frozen=True):
                     with suppress(FileNotFoundError):  # folded or removed since
                         found.see(self.raw(name))
                 else:
-                    found.tell(name, "it is no record, and nothing else belongs here")
+                    found.tell(name, "it is not a record, and nothing else belongs here")
             except UsageError as error:
                 found.tell(name, error.message)
         for segment in self.segments(found.tell):

@@ -114,7 +114,7 @@ def _check_same(name: str, benchmark: Benchmark, other_name: str, other: Benchma
     path, value, other_value = _first_difference(values, other_values, "")
     raise NotComparableError(
         f"{benchmark.id}: {path[1:]} is {_shown(value)} in {name} and {_shown(other_value)} in {other_name}",
-        hint="a benchmark that stands in two files must be the same in both; leave one file out, or measure again",
+        hint="a benchmark that is in two files must be the same in both; leave one file out, or measure again",
     )
 
 

@@ -37,7 +37,7 @@ _TOKEN = re.compile(r"""([()])|'([^']+)'|"([^"]+)"|((?!["'])[^\s()]+)""")
 _BLANKS = re.compile(r"\s*")
 _OPERATORS = ("and", "or", "not")
 _DEEPEST = 50  # expressions are typed; what nests deeper would only exhaust Python's stack
-_HINT = """as in: -k "json and not (slow or n=1000)"; words with blanks or parentheses stand in quotes"""
+_HINT = """as in: -k "json and not (slow or n=1000)"; put words with blanks or parentheses in quotes"""
 _SHARD = re.compile(r"([0-9]{1,6})/([0-9]{1,6})", re.ASCII)
 _SHARD_HINT = "as in --shard 2/5: the second of five parts, counted from 1"
 
@@ -59,7 +59,7 @@ def parse_shard(text: str) -> tuple[int, int]:
     """Return index and count of a shard written as in 2/5, the index counted from 1. UsageError."""
     match = _SHARD.fullmatch(text.strip())
     if match is None:
-        raise UsageError(f"--shard {text!r}: that is no part of a whole", hint=_SHARD_HINT)
+        raise UsageError(f"--shard {text!r}: that is not a part of a whole", hint=_SHARD_HINT)
     index, count = int(match[1]), int(match[2])
     if not 1 <= index <= count:
         raise UsageError(f"--shard {text!r}: there is no part {index} of {count}", hint=_SHARD_HINT)

@@ -69,7 +69,7 @@ def shown(path: Path) -> str:
 
 def unreadable(path: Path, error: OSError) -> FileFormatError:
     """Return the error for an out file that cannot be opened or read."""
-    hint = "Valgrind's log tells why it wrote no out file" if isinstance(error, FileNotFoundError) else None
+    hint = "Valgrind's log says why it wrote no out file" if isinstance(error, FileNotFoundError) else None
     return FileFormatError(f"the out file cannot be read: {error.strerror}", path=shown(path), hint=hint)
 
 

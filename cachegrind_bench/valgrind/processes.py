@@ -191,7 +191,7 @@ def _doubts(tool: Tool, pieces: Sequence[_Piece], outcome: Outcome) -> list[str]
     if outcome.images is None:
         if len({piece.pid for piece in pieces}) > 1:
             doubts.append(
-                "processes were started, and without seccomp it cannot be told whether all were counted apart"
+                "processes were started, and without seccomp it is not known whether all were counted apart"
             )
         return doubts
     for index, image in enumerate(outcome.images):

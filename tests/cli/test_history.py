@@ -226,7 +226,7 @@ def test_a_list_is_harmless_whatever_runs_hold(cg_bench: CommandLine, form: str)
 def test_a_date_that_is_none_is_told(cg_bench: CommandLine, date: str) -> None:
     told = cg_bench("history", "list", "--since", date)
     assert told.code == 2
-    assert "is no date: write 2026-01-31" in told.err
+    assert "is not a date: write 2026-01-31" in told.err
 
 
 # Show
@@ -722,7 +722,7 @@ def test_a_damaged_run_is_told_wherever_the_history_is_read(cg_bench: CommandLin
         told = cg_bench("history", *words)
         assert told.code == 2
         assert NAMES[0] in told.err
-        assert "'cg-bench history fsck' tells all that is wrong" in told.err
+        assert "'cg-bench history fsck' lists all that is wrong" in told.err
     assert there.names() == NAMES
 
 
@@ -747,7 +747,7 @@ def test_a_commit_means_all_its_runs_to_prune(cg_bench: CommandLine) -> None:
 @pytest.mark.parametrize("month", ["2026-13", "2026-00", "2026", "now"])
 def test_a_month_that_there_is_not_is_told(cg_bench: CommandLine, month: str) -> None:
     told = cg_bench("history", "compact", "--before", month)
-    assert (told.code, told.err) == (2, f"cg-bench: error: --before {month!r} is no month\n  as in --before 2026-01\n")
+    assert (told.code, told.err) == (2, f"cg-bench: error: --before {month!r} is not a month\n  as in --before 2026-01\n")
 
 
 def test_an_empty_history_says_how_it_is_filled(cg_bench: CommandLine) -> None:

@@ -152,7 +152,7 @@ def test_every_benchmark_is_in_exactly_one_shard(cg_bench: CommandLine) -> None:
         ),
         (
             ["-k", "*"],
-            "-k has no wildcards: without -k all are meant\n  there are: sort, pack[level=1], pack[level=9]",
+            "-k has no wildcards: without -k all are chosen\n  there are: sort, pack[level=1], pack[level=9]",
         ),
         (["--tag", "qiuck"], "no benchmark has the tag 'qiuck'; did you mean 'quick'?\n  the tags are: io, quick"),
         (["--tag", "xyz", "-k", "sort"], "no benchmark has the tag 'xyz'\n  the tags are: io, quick"),

@@ -143,7 +143,7 @@ def test_a_value_of_the_wrong_type_is_answered_by_one_of_the_right(text: str, se
             "one of: score, Ir, I1mr, ILmr, Dr, D1mr, DLmr, Dw, D1mw, DLmw, L1, LL, RAM"),
         ),
         ("limit = 'Ir=1e9'", "1: limit 'Ir=1e9' has no whole number: '1e9' | did you mean \"Ir=1_000_000_000\"?"),
-        (f"{COMMAND}limit = 'a:Ir=5'", "4: limit 'a:Ir=5' names a benchmark, but stands in the table of one | did you mean 'Ir=5'?"),
+        (f"{COMMAND}limit = 'a:Ir=5'", "4: limit 'a:Ir=5' names a benchmark, but is in the table of one | did you mean 'Ir=5'?"),
         ("limit = 'a:Ir<=1.5G'", '1: limit \'a:Ir<=1.5G\' is no NAME=COUNT | did you mean "a:Ir=1_500_000_000"?'),
         (f"{COMMAND}limit = 'Ir=150M'", "4: limit 'Ir=150M' has no whole number: '150M' | did you mean \"Ir=150_000_000\"?"),
         (f"{COMMAND}limit = 'Ir<5M'", "4: limit 'Ir<5M' is no NAME=COUNT | did you mean \"Ir=5_000_000\"?"),
@@ -168,8 +168,8 @@ def test_a_value_of_the_wrong_type_is_answered_by_one_of_the_right(text: str, se
         ("LL = '3000,1,64'", ("1: LL 3000,1,64: size / (associativity x line size), the number of sets, must be a power of two | "
          "a cache that works: LL 32768,8,64")),
         ("model = 'fast'", "1: model 'fast' is not a cost model | as in model = \"l1+5ll+30ram\""),
-        ("metric = 'ir'", "1: metric 'ir' is none of score, Ir | did you mean 'Ir'?"),
-        ("metric = 'time'", "1: metric 'time' is none of score, Ir"),
+        ("metric = 'ir'", "1: metric 'ir' is not one of score, Ir | did you mean 'Ir'?"),
+        ("metric = 'time'", "1: metric 'time' is not one of score, Ir"),
         ("[[benchmark]]\nid = ''", '2: id is empty | as in id = "parse"'),
         ('[[benchmark]]\nid = "a\\nb"', "2: id 'a\\nb' must be printable, without spaces at its ends | as in id = \"parse\""),
         (f'{COMMAND}setup = "\\u0000"', '4: setup holds a NUL character, which no program can be given | as in setup = "make -s"'),
@@ -232,7 +232,7 @@ def test_what_a_benchmark_lacks_is_told(text: str, sentence: str) -> None:
         ("['x', ['y']]", 'every argument of the command is a text, not a list: write "…"'),
         ("5", 'command must be a list of texts, or a text, not 5 | as in command = ["python3", "bench.py", "{n}"]'),
         ('["x\\u0000"]', "the command holds a NUL character, which no program can be given"),
-        ("['x', '{n}']", ("{n} names no parameter of this benchmark; define it: parameters = { n = […] } | "
+        ("['x', '{n}']", ("{n} is not a parameter of this benchmark; define it: parameters = { n = […] } | "
          "a text with spaces, as in '{ n }', is none")),
     ],
 )  # fmt: skip
@@ -260,14 +260,14 @@ def test_a_command_that_is_none_is_told(command: str, sentence: str) -> None:
         ("command = 'x'\nparameters = { n = 'range(9)' }", ("4: the values of the parameter 'n' are a list, not a text | there are no "
          "ranges: list the values, as in n = [1, 2, 3]")),
         ("command = 'x'\nparameters = { n = 'b, c' }", "4: the values of the parameter 'n' are a list, not a text | write n = [\"b\", \"c\"]"),
-        ("command = 'x a{size}'\nparameters = { n = [1] }", ("3: {size} names no parameter of this benchmark; known are {n} | "
+        ("command = 'x a{size}'\nparameters = { n = [1] }", ("3: {size} is not a parameter of this benchmark; known are {n} | "
          "a text with spaces, as in '{ size }', is none")),
-        ("command = 'x{m}.txt {n}'\nparameters = { n = [1] }", ("3: {m} names no parameter of this benchmark; known are {n} | "
+        ("command = 'x{m}.txt {n}'\nparameters = { n = [1] }", ("3: {m} is not a parameter of this benchmark; known are {n} | "
          "a text with spaces, as in '{ m }', is none")),
-        ("command = 'x a{sise}'\nparameters = { size = [1] }", "3: {sise} names no parameter of this benchmark; did you mean {size}?"),
-        ("command = 'x {n} {m}'\nparameters = { n = [1] }", ("3: {m} names no parameter of this benchmark; known are {n} | "
+        ("command = 'x a{sise}'\nparameters = { size = [1] }", "3: {sise} is not a parameter of this benchmark; did you mean {size}?"),
+        ("command = 'x {n} {m}'\nparameters = { n = [1] }", ("3: {m} is not a parameter of this benchmark; known are {n} | "
          "a text with spaces, as in '{ m }', is none")),
-        ("command = 'x {n}'\nsetup = 'make {N}'\nparameters = { n = [1] }", ("4: {N} names no parameter of this benchmark; "
+        ("command = 'x {n}'\nsetup = 'make {N}'\nparameters = { n = [1] }", ("4: {N} is not a parameter of this benchmark; "
          "did you mean {n}?")),
         ("command = 'x'\nexclude = [{ n = 1 }]", "4: exclude leaves out combinations of parameters, but there are no parameters"),
         ("command = 'x {n} {m}'\nparameters = { n = [" + ",".join(map(str, range(101))) + "], m = ["
@@ -285,7 +285,7 @@ def test_a_parameter_in_the_id_is_told(identity: str, meant: str) -> None:
     sentence = told(PARAMETERS.replace('"a"', f'"{identity}"'))
     assert sentence.startswith("2: {")
     assert sentence.endswith(
-        f'in the id stands for nothing: the values of parameters are added to it by themselves | write id = "{meant}"'
+        f'in the id has no effect: the values of parameters are added to it automatically | write id = "{meant}"'
     )
 
 
@@ -307,8 +307,8 @@ def test_a_pattern_that_fits_no_benchmark_is_told(defaults: str, sentence: str) 
 @pytest.mark.parametrize(
     ("exclude", "sentence"),
     [
-        ("[{ m = 1 }]", "exclude names 'm', which is no parameter of this benchmark"),
-        ("[{ N = 1 }]", "exclude names 'N', which is no parameter of this benchmark; did you mean 'n'?"),
+        ("[{ m = 1 }]", "exclude names 'm', which is not a parameter of this benchmark"),
+        ("[{ N = 1 }]", "exclude names 'N', which is not a parameter of this benchmark; did you mean 'n'?"),
         ("[{ n = 3 }]", "exclude names a value that the parameter 'n' does not have; it has 1, 2"),
         ("[{ n = [1] }]", "exclude names a value that the parameter 'n' does not have; it has 1, 2"),
         ("[{}]", "this part of exclude is empty, which would leave out everything"),
@@ -368,13 +368,13 @@ def test_tables_of_pyproject_in_a_wrong_place_are_told(text: str, sentence: str)
 @pytest.mark.parametrize(
     ("text", "line", "advice"),
     [
-        ("\ncommand = python x.py", 2, "a text stands in quotes; true, false and numbers do not"),
+        ("\ncommand = python x.py", 2, "a text needs quotes; true, false and numbers do not"),
         ('id = "a\nb = 1', 1, "a text must end in the line it begins in, in a quote"),
         ("id = 'a\nb = 'c'", 1, "a text must end in the line it begins in, in a quote"),
         ("id = 'a\nb = 1", 1, "a text must end in the line it begins in, in a quote"),
         ("x = [1,\n2\n\n", 2, "a bracket, brace or quote is not closed"),
         ("repeat = 1\nrepeat = 2", 2, "the same key or table is written twice"),
-        ("repeat 3", 1, "a key is followed by = and its value; a key with spaces or dots stands in quotes"),
+        ("repeat 3", 1, "a key is followed by = and its value; a key with spaces or dots needs quotes"),
         ('x = "\\d"', 1, "a backslash is written \\\\, or the text in single quotes"),
         ("[benchmark]\n[benchmark]", 2, "each benchmark begins with double brackets: [[benchmark]]"),
         ("x = 1\n// comment", 2, "comments begin with #"),
@@ -388,10 +388,10 @@ def test_tables_of_pyproject_in_a_wrong_place_are_told(text: str, sentence: str)
         ("x = None", 1, "there is no empty value: leave the key out"),
         ("x = “a”", 1, "the quotes around a text are straight ones: \" or '"),
         ("x = 1\n‘y’ = 1", 2, "the quotes around a text are straight ones: \" or '"),
-        ("threshold = 5%", 1, "a text stands in quotes; true, false and numbers do not"),
-        ("threshold = 0,5%", 1, "a text stands in quotes; true, false and numbers do not"),
-        ("threshold = 5 percent", 1, "a text stands in quotes; true, false and numbers do not"),
-        ("x = [5min]", 1, "a text stands in quotes; true, false and numbers do not"),
+        ("threshold = 5%", 1, "a text needs quotes; true, false and numbers do not"),
+        ("threshold = 0,5%", 1, "a text needs quotes; true, false and numbers do not"),
+        ("threshold = 5 percent", 1, "a text needs quotes; true, false and numbers do not"),
+        ("x = [5min]", 1, "a text needs quotes; true, false and numbers do not"),
         ("id: 'a'", 1, "a key is followed by =, not by a colon"),
         ("x = ['a' 'b']", 1, "a comma may be missing between two values, or a bracket, brace or quote is not closed"),
         (
@@ -404,7 +404,7 @@ def test_tables_of_pyproject_in_a_wrong_place_are_told(text: str, sentence: str)
             1,
             "a comma may be missing between two values, or a bracket, brace or quote is not closed",
         ),
-        ("x = 'a' 'b'", 1, 'the value has ended before: a list stands in [ ], and a quote in a text is written \\"'),
+        ("x = 'a' 'b'", 1, 'the value has ended before: write a list in [ ], and a quote in a text as \\"'),
         ("x = {\n n = [1],\n}", 1, "an inline table stands in one line; or write [benchmark.parameters]"),
         ("x = { n = [1],\r\n m = 1 }", 1, "an inline table stands in one line; or write [benchmark.parameters]"),
         ("x = { n = [1] # one\n}", 1, "an inline table stands in one line; or write [benchmark.parameters]"),

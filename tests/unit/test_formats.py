@@ -96,7 +96,7 @@ def test_a_record_has_no_profile_of_python_functions() -> None:
     ("line", "told"),
     [
         (b"{", "no line of a history"),
-        (b"[]", "it is no object with a schema"),
+        (b"[]", "it is not an object with a schema"),
         (b"\xff\xfe", "no line of a history"),
         (b'{"schema":"other/1"}', "its schema is 'other/1', no record's"),
         (b'{"schema":"cg-bench.run/9"}', "is newer than this cg-bench can read"),
@@ -175,7 +175,7 @@ def test_a_table_that_went_through_a_spreadsheet_is_read() -> None:
         ((",ok,", ",fine,"), "'fine' is not a valid Status"),
         ((",ok,", ",failed,"), "counts of a benchmark with status failed"),
         ((",false,", ",no,"), "'no' is neither true nor false"),
-        (("2026-01-01T00:00:00Z", "2026-13-01T00:00:00Z"), "'2026-13-01T00:00:00Z' is no time that there is"),
+        (("2026-01-01T00:00:00Z", "2026-13-01T00:00:00Z"), "'2026-13-01T00:00:00Z' is not a valid time"),
         (("2026-01-01T00:00:00Z", "1.1.2026"), "'1.1.2026' is not a time, as 2026-01-31T12:00:00Z"),
         (("ba9876543210", "x"), "'x' is not a key"),
         (("status", "state"), "h.csv:1: no column 'status'"),
@@ -195,7 +195,7 @@ def test_rows_that_contradict_each_other_are_refused() -> None:
     row = text.splitlines(keepends=True)[1]
     with pytest.raises(FileFormatError, match="a second row of 'sieve'"):
         csvformat.read(text + row, "h.csv")
-    with pytest.raises(FileFormatError, match="tell of different runs"):
+    with pytest.raises(FileFormatError, match="describe different runs"):
         csvformat.read(text + row.replace("main", "other"), "h.csv")
 
 
@@ -522,7 +522,7 @@ def test_labels_are_escaped() -> None:
 
 def test_a_time_that_there_is_not_is_told() -> None:
     odd = replace(snapshot(stored(0, commit=None)), created_at="2026-13-99T00:00:00Z")
-    with pytest.raises(StoreError, match="is no time that there is"):
+    with pytest.raises(StoreError, match="is not a valid time"):
         "".join(openmetrics.write([odd]))
 
 

@@ -297,7 +297,7 @@ def test_a_file_reached_through_proc_is_an_input(tmp_path: Path) -> None:
 
 def test_a_pipe_that_is_opened_cannot_be_known(tmp_path: Path) -> None:
     os.mkfifo(tmp_path / "pipe")
-    assert noted(tmp_path / "pipe").incomplete == f"it reads {tmp_path / 'pipe'}, which is no file"
+    assert noted(tmp_path / "pipe").incomplete == f"it reads {tmp_path / 'pipe'}, which is not a regular file"
     assert noted(tmp_path / "pipe", LOOK).incomplete is None
 
 

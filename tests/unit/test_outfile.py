@@ -213,7 +213,7 @@ def test_lines_too_long_and_too_short_do_not_make_up_for_each_other(first: bytes
 def test_a_missing_file_points_to_the_log(tmp_path: Path) -> None:
     with pytest.raises(FileFormatError, match="cannot be read: No such file or directory") as caught:
         parse_cachegrind(tmp_path / "absent")
-    assert caught.value.hint == "Valgrind's log tells why it wrote no out file"
+    assert caught.value.hint == "Valgrind's log says why it wrote no out file"
 
 
 def test_a_directory_is_an_error_too(tmp_path: Path) -> None:

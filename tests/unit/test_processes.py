@@ -183,7 +183,7 @@ def test_without_seccomp_one_process_is_exact_and_several_are_in_doubt(tmp_path:
     cachegrind(tmp_path, "out.8", command="/usr/bin/tool -x")
     found = accounts(CACHEGRIND, tmp_path, None)
     assert found.doubts == (
-        "processes were started, and without seccomp it cannot be told whether all were counted apart",
+        "processes were started, and without seccomp it is not known whether all were counted apart",
     )
     assert shares(found) == {"/bin/p": 1353, "/usr/bin/tool": 1353}
 

@@ -184,7 +184,7 @@ def test_a_password_among_the_options_is_not_shown_however_it_is_called(name: st
 
 @pytest.mark.parametrize("name", ["HEAD", "refs/heads/data"])
 def test_a_branch_is_given_by_its_own_name(tmp_path: Path, name: str) -> None:
-    with pytest.raises(UsageError, match="is no branch's name"):
+    with pytest.raises(UsageError, match="is not a branch name"):
         open_store(f"git:{name}", cwd=tmp_path, environ={})
 
 
@@ -215,7 +215,7 @@ def test_a_home_at_the_root_is_one(tmp_path: Path) -> None:
 @pytest.mark.parametrize("url", ["file:~", "file:~/h", "file:///~/h", "sqlite:///~/h.db"])
 @pytest.mark.parametrize("environ", [{}, {"HOME": ""}, {"HOME": "here"}])
 def test_without_a_home_no_folder_called_tilde_is_made(url: str, environ: dict[str, str], tmp_path: Path) -> None:
-    with pytest.raises(UsageError, match=r"begins with ~, and \$HOME is no folder") as caught:
+    with pytest.raises(UsageError, match=r"begins with ~, and \$HOME is not a folder") as caught:
         open_store(url, cwd=tmp_path, environ=environ)
     assert caught.value.hint == "write the whole path, or ./~ for that name"
 

@@ -230,7 +230,7 @@ UNKNOWABLE = {
         SOCKET + "socket.socket(socket.AF_UNIX).connect_ex(b'\\0somebody')",
         "it talks to another process",
     ),
-    "pipe": ('os.open("pipe", os.O_RDONLY | os.O_NONBLOCK)', "it reads {cwd}/pipe, which is no file"),
+    "pipe": ('os.open("pipe", os.O_RDONLY | os.O_NONBLOCK)', "it reads {cwd}/pipe, which is not a regular file"),
     "append": ('open("log", "a").write("x"); open("log").read()', "it reads {cwd}/log, which it has changed itself"),
     "datagrams": (SOCKET + "socket.socket(socket.AF_UNIX, socket.SOCK_DGRAM)", "it sends messages to other processes"),
     "server": (

@@ -124,7 +124,7 @@ def _add(rows: dict[str, tuple[Snapshot, dict[str, Point]]], cells: dict[str, st
     )
     known, points = rows.setdefault(run.uid, (run, {}))
     if known != run:
-        raise ValueError(f"the rows of run {run.uid} tell of different runs")
+        raise ValueError(f"the rows of run {run.uid} describe different runs")
     point = _point(cells)
     if point.id in points:
         raise ValueError(f"a second row of {point.id[:80]!r} in run {run.uid}")

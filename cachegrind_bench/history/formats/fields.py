@@ -38,7 +38,7 @@ def seconds(text: str) -> int:
     try:
         return int(datetime.fromisoformat(text.removesuffix("Z")).replace(tzinfo=UTC).timestamp())
     except ValueError:
-        raise ValueError(f"{text[:40]!r} is no time that there is") from None
+        raise ValueError(f"{text[:40]!r} is not a valid time") from None
 
 
 def commit(sha: str, parent: str, branch: str, dirty: str, committed_at: str) -> Commit | None:

@@ -100,13 +100,13 @@ def _of_page(document: Any) -> Iterator[Any]:
 
 def _object(value: Any, what: str) -> dict[str, Any]:
     if not isinstance(value, dict):
-        raise ValueError(f"{what} is no object")  # noqa: TRY004 - of one kind with all that can be wrong with the file
+        raise ValueError(f"{what} is not an object")  # noqa: TRY004 - of one kind with all that can be wrong with the file
     return cast("dict[str, Any]", value)
 
 
 def _list(value: Any, what: str) -> list[Any]:
     if not isinstance(value, list):
-        raise ValueError(f"{what} is no list")  # noqa: TRY004
+        raise ValueError(f"{what} is not a list")  # noqa: TRY004
     return list(value)  # pyright: ignore[reportUnknownArgumentType, reportUnknownVariableType]
 
 
@@ -139,13 +139,13 @@ def _runs(entries: list[dict[str, Any]], name: str) -> list[Snapshot]:
 
 def _same(one: object, other: object, what: str) -> None:
     if one != other:
-        raise ValueError(f"another entry tells something else of {what}")
+        raise ValueError(f"another entry disagrees about {what}")
 
 
 def _entry(entry: dict[str, Any]) -> tuple[Snapshot, Point]:
     found = {word: unquote(text, errors="strict") for word, text in _WORD.findall(entry["extra"])}
     if not isinstance(entry.get("name"), str) or type(entry.get("value")) not in {int, float}:
-        raise ValueError("its name is no text, or its value no number")
+        raise ValueError("its name is not a text, or its value is not a number")
     run = Snapshot(
         uid=fields.uid(found["run"]),
         tool_version=found["cg_bench"],

@@ -56,7 +56,7 @@ def _record(line: bytes, name: str, number: int) -> Record:
         schema = str(document["schema"])
         data = json.dumps(document, sort_keys=True, ensure_ascii=False, separators=(",", ":")).encode() + b"\n"
     except (ValueError, TypeError, KeyError, RecursionError) as error:
-        what = f"no line of a history: {error if isinstance(error, ValueError) else 'it is no object with a schema'}"
+        what = f"not a line of a history: {error if isinstance(error, ValueError) else 'it is not an object with a schema'}"
         raise FileFormatError(what[:300], path=name, line=number, hint=_HINT) from error
     if schema == RENAME_SCHEMA:
         record = Record(name=f"renames/{uid_of(data)}.json", data=data)
@@ -78,7 +78,7 @@ def _run(data: bytes, name: str) -> Record:
 
 
 def _refuse(constant: str) -> NoReturn:
-    raise ValueError(f"{constant} is no number")
+    raise ValueError(f"{constant} is not a number")
 
 
 _HINT = "such files are written by 'cg-bench history export --format jsonl'"

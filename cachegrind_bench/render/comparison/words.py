@@ -103,7 +103,7 @@ def _change_remark(state: State, moved: Change, gates: Gates) -> str | None:
     if state is State.NOISY:
         noise = _noise(moved, gates)
         return (
-            f"repeated runs differ by {percent(noise)}: changes up to {percent(NOISE_FACTOR * noise)} cannot be told "
+            f"repeated runs differ by {percent(noise)}: changes up to {percent(NOISE_FACTOR * noise)} cannot be distinguished "
             "from that; 'cg-bench verify' finds the cause"
         )
     return None
@@ -178,7 +178,7 @@ def _measured_remarks(difference: Difference, gates: Gates) -> list[str]:
         found.append(f"repeated runs differ by {percent(noise)}")
     spread = deciding(moved, gates).spread
     if spread and spread >= difference.threshold:
-        found.append(f"its calls differ by {percent(spread)}: smaller changes cannot be told from that")
+        found.append(f"its calls differ by {percent(spread)}: smaller changes cannot be distinguished from that")
     if moved.layouts > 1:
         found.append(f"median of {moved.layouts} memory layouts, pair by pair")
     if moved.layouts_left_out:

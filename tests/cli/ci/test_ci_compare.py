@@ -183,7 +183,7 @@ def test_a_baseline_that_is_no_word_of_ours_is_an_error(job: Job, repository: Re
     del repository
     told = job.pull_request().has(SLOWER).step("compare", "--baseline", "master", "--store", "file:.cg-bench")
     assert told.code == 2
-    assert "none of merge-base, branch, ab and file:PATH" in told.err
+    assert "not one of merge-base, branch, ab and file:PATH" in told.err
 
 
 def test_a_base_may_be_a_file(job: Job) -> None:
