@@ -99,7 +99,9 @@ Examples:
   gunzip < history.jsonl.gz | cg-bench history import - --store sqlite:///history.db
 """,
 )
-@click.option("--format", "form", type=click.Choice(FORMATS), help="Format of FILE. [default: detected from its content]")
+@click.option(
+    "--format", "form", type=click.Choice(FORMATS), help="Format of FILE. [default: detected from its content]"
+)
 @store_option
 @size_limit_option
 @click.argument("file")

@@ -89,7 +89,9 @@ def command(**options: Any) -> int:
     _write(view, options)
     if not view.headline.measured:
         which = "in which anything went well" if found.set.series else "of these commits"
-        where = "" if found.branch is not None else "; there are none here, as this is not a git repository with commits"
+        where = (
+            "" if found.branch is not None else "; there are none here, as this is not a git repository with commits"
+        )
         output.write_error(f"cg-bench: warning: {found.store} has no run {which}{where}\n")
         return _UNDECIDED if options["fail_on"] != "never" else 0
     new = [item for item in found.findings if item.kind is Kind.REGRESSION and item.state is State.NEW]

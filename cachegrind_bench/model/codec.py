@@ -40,7 +40,7 @@ from cachegrind_bench.model.result import (
 from cachegrind_bench.model.score import CostModel
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Iterator
+    from collections.abc import Callable
 
 WRITTEN = "result files are written by 'cg-bench run -o FILE'"
 FAMILY = "cg-bench.run/"
@@ -216,15 +216,17 @@ class ResultFile:
         missing = [name for name in EVENTS if name not in events]
         if missing:
             self._refuse(path, f"its events lack {missing[0]}")
-        functions: dict[tuple[int, int], tuple[int, ...]] = {}
-        for row, (file, name, *counts) in self._rows(stored.functions, f"{path}.functions", 2 + len(events)):
-            if (file, name) in functions:
-                self._refuse(row, f"a second row of {self._strings[name]!r} in {self._strings[file]!r}")
-            functions[file, name] = tuple(counts)
+        rows = self._rows(stored.functions, f"{path}.functions", 2 + len(events))
+        functions = {(row[0], row[1]): tuple(row[2:]) for row in rows}
         text = self._strings
+        if len(functions) < len(rows):
+            known = [(row[0], row[1]) for row in rows]
+            index = next(index for index, key in enumerate(known) if key in known[:index])
+            file, name = known[index]
+            self._refuse(f"{path}.functions[{index}]", f"a second row of {text[name]!r} in {text[file]!r}")
         profile = Profile(
             events=events,
-            functions=tuple(FunctionCost(text[file], text[name], row) for (file, name), row in functions.items()),
+            functions=tuple([FunctionCost(text[file], text[name], row) for (file, name), row in functions.items()]),
             lines=self._lines(stored.lines, f"{path}.lines", functions, len(events)) if bytes(stored.lines) else (),
         )
         if profile.counts() != benchmark.counts:
@@ -237,12 +239,12 @@ class ResultFile:
         found: list[LineCost] = []
         known: set[tuple[int, int, int]] = set()
         sums = dict.fromkeys(functions, (0,) * events)
-        for row, (file, name, line, *counts) in self._rows(raw, path, 3 + events):
-            where = f"{self._strings[name]!r} in {self._strings[file]!r}"
-            if (file, name) not in functions:
-                self._refuse(row, f"a line of {where}, which is not a function of this profile")
-            if (file, name, line) in known:
-                self._refuse(row, f"a second row of line {line} of {where}")
+        for index, (file, name, line, *counts) in enumerate(self._rows(raw, path, 3 + events)):
+            if (file, name) not in functions or (file, name, line) in known:
+                where = f"{self._strings[name]!r} in {self._strings[file]!r}"
+                again = f"a second row of line {line} of {where}"
+                stray = f"a line of {where}, which is not a function of this profile"
+                self._refuse(f"{path}[{index}]", again if (file, name) in functions else stray)
             known.add((file, name, line))
             sums[file, name] = tuple(map(int.__add__, sums[file, name], counts))
             found.append(LineCost(self._strings[file], self._strings[name], line, tuple(counts)))
@@ -259,19 +261,20 @@ class ResultFile:
             return None
         stored, path = benchmark.python, f"{path}.python"
         functions: dict[PythonFunction, None] = {}
-        for row, (file, name, line) in self._rows(stored.functions, f"{path}.functions", 3):
+        for index, (file, name, line) in enumerate(self._rows(stored.functions, f"{path}.functions", 3)):
             function = PythonFunction(self._strings[file], self._strings[name], line)
             if function in functions:
-                self._refuse(row, f"a second row of {function.name!r} in {function.file!r}")
+                self._refuse(f"{path}.functions[{index}]", f"a second row of {function.name!r} in {function.file!r}")
             functions[function] = None
         paths: dict[tuple[int, int], PythonPath] = {}
-        for row, (caller, place, calls, ir) in self._rows(stored.paths, f"{path}.paths", 4, strings=False):
+        rows = self._rows(stored.paths, f"{path}.paths", 4, strings=False)
+        for index, (caller, place, calls, ir) in enumerate(rows):
             if caller > len(paths):
-                self._refuse(row, f"its caller is path {caller} of {len(paths)} before it")
+                self._refuse(f"{path}.paths[{index}]", f"its caller is path {caller} of {len(paths)} before it")
             if place >= len(functions):
-                self._refuse(row, f"it points to function {place} of {len(functions)}")
+                self._refuse(f"{path}.paths[{index}]", f"it points to function {place} of {len(functions)}")
             if (caller, place) in paths:
-                self._refuse(row, "a second row of this path")
+                self._refuse(f"{path}.paths[{index}]", "a second row of this path")
             paths[caller, place] = PythonPath(caller + TOP, place, calls, ir)
         profile = PythonProfile(
             total=stored.total, functions=tuple(functions), paths=tuple(paths.values()), cut=stored.cut
@@ -280,17 +283,18 @@ class ResultFile:
             self._refuse(path, "its paths cost more than its total")
         return profile
 
-    def _rows(
-        self, raw: msgspec.Raw, path: str, width: int, *, strings: bool = True
-    ) -> Iterator[tuple[str, list[int]]]:
-        """Yield rows of the right width, each with its place; their first two numbers point to `strings`."""
-        for index, row in enumerate(parse(raw, _Rows, self.name, path=path)):
-            place = f"{path}[{index}]"
-            if len(row) != width:
-                self._refuse(place, f"it has {len(row)} numbers instead of {width}")
-            if strings and max(row[:2]) >= len(self._strings):
-                self._refuse(place, f"it points to string {max(row[:2])} of {len(self._strings)}")
-            yield place, row
+    def _rows(self, raw: msgspec.Raw, path: str, width: int, *, strings: bool = True) -> _Rows:
+        """Return rows of the right width, whose first two numbers point to `strings`."""
+        rows = parse(raw, _Rows, self.name, path=path)
+        many = len(self._strings) if strings else _LARGEST + 1
+        if {*map(len, rows)} <= {width} and all(row[0] < many and row[1] < many for row in rows):
+            return rows
+        index, row = next(
+            (index, row) for index, row in enumerate(rows) if len(row) != width or max(row[:2], default=0) >= many
+        )
+        if len(row) != width:
+            self._refuse(f"{path}[{index}]", f"it has {len(row)} numbers instead of {width}")
+        self._refuse(f"{path}[{index}]", f"it points to string {max(row[:2])} of {many}")
 
     def _refuse(self, path: str, message: str) -> NoReturn:
         refuse(self.name, path, message)

@@ -190,9 +190,7 @@ def _doubts(tool: Tool, pieces: Sequence[_Piece], outcome: Outcome) -> list[str]
         )
     if outcome.images is None:
         if len({piece.pid for piece in pieces}) > 1:
-            doubts.append(
-                "processes were started, and without seccomp it is not known whether all were counted apart"
-            )
+            doubts.append("processes were started, and without seccomp it is not known whether all were counted apart")
         return doubts
     for index, image in enumerate(outcome.images):
         own = [piece for piece in pieces if piece.image == index]

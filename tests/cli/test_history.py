@@ -747,7 +747,10 @@ def test_a_commit_means_all_its_runs_to_prune(cg_bench: CommandLine) -> None:
 @pytest.mark.parametrize("month", ["2026-13", "2026-00", "2026", "now"])
 def test_a_month_that_there_is_not_is_told(cg_bench: CommandLine, month: str) -> None:
     told = cg_bench("history", "compact", "--before", month)
-    assert (told.code, told.err) == (2, f"cg-bench: error: --before {month!r} is not a month\n  as in --before 2026-01\n")
+    assert (told.code, told.err) == (
+        2,
+        f"cg-bench: error: --before {month!r} is not a month\n  as in --before 2026-01\n",
+    )
 
 
 def test_an_empty_history_says_how_it_is_filled(cg_bench: CommandLine) -> None:

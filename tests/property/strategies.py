@@ -108,13 +108,15 @@ def benchmarks(draw: st.DrawFn, identity: str) -> Benchmark:
 commits = st.builds(
     Commit, sha=texts, parent=st.none() | texts, branch=st.none() | texts, dirty=st.booleans(), committed_at=texts
 )
-environments = st.fixed_dictionaries(
-    {
-        "key": texts,
-        "fields": st.dictionaries(texts, texts, max_size=3),
-        "info": st.dictionaries(texts, texts | st.integers(-(10**12), 10**12), max_size=3),
-    }
-).map(lambda values: Environment(**values))
+
+
+@st.composite
+def environments(draw: st.DrawFn) -> Environment:
+    return Environment(
+        key=draw(texts),
+        fields=draw(st.dictionaries(texts, texts, max_size=3)),
+        info=draw(st.dictionaries(texts, texts | st.integers(-(10**12), 10**12), max_size=3)),
+    )
 
 
 @st.composite
@@ -124,6 +126,6 @@ def results(draw: st.DrawFn) -> Result:
         tool_version=draw(texts),
         created_at=draw(texts),
         commit=draw(st.none() | commits),
-        env=draw(environments),
+        env=draw(environments()),
         benchmarks=tuple(draw(benchmarks(identity)) for identity in identities),
     )

@@ -37,9 +37,9 @@ def large(paths: int = 40_000) -> PythonProfile:
     return PythonProfile(total=sum(path.ir for path in made) + 10**6, functions=functions, paths=tuple(made), cut=True)
 
 
-def hostile() -> PythonProfile:
+def hostile(surrogate: str = "\ud800") -> PythonProfile:
     """Return a profile whose names would be markup, script, lines of their own or nothing at all."""
-    names = [HOSTILE, "", "(1) x\nfn=(2) y", "a" * 5_000, "\ud800", "totals: 1"]
+    names = [HOSTILE, "", "(1) x\nfn=(2) y", "a" * 5_000, surrogate, "totals: 1"]
     functions = tuple(PythonFunction(name, name, place) for place, name in enumerate(names))
     paths = tuple(PythonPath(parent=place - 1, function=place, calls=1, ir=1_000) for place in range(len(names)))
     return PythonProfile(total=6_500, functions=functions, paths=paths)
