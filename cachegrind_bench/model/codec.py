@@ -16,7 +16,7 @@ path counted from 1, and 0 where no Python function called.
 from __future__ import annotations
 
 import re
-from typing import TYPE_CHECKING, Annotated, NoReturn
+from typing import TYPE_CHECKING, Annotated, Any, NoReturn
 
 import msgspec
 from msgspec.structs import replace
@@ -238,7 +238,7 @@ class ResultFile:
     ) -> tuple[LineCost, ...]:
         found: list[LineCost] = []
         known: set[tuple[int, int, int]] = set()
-        sums = dict.fromkeys(functions, (0,) * events)
+        sums: dict[tuple[int, int], tuple[int, ...]] = dict.fromkeys(functions, (0,) * events)
         for index, (file, name, line, *counts) in enumerate(self._rows(raw, path, 3 + events)):
             if (file, name) not in functions or (file, name, line) in known:
                 where = f"{self._strings[name]!r} in {self._strings[file]!r}"
@@ -322,8 +322,9 @@ def _check_schema(schema: str, name: str) -> None:
 
 
 def _without_profiles(stored: _Benchmark) -> Benchmark:
-    values = {name: getattr(stored, name) for name in stored.__struct_fields__}
-    return Benchmark(**(values | {"profile": None, "python": None}))
+    values: dict[str, Any] = {name: getattr(stored, name) for name in stored.__struct_fields__}
+    values |= {"profile": None, "python": None}
+    return Benchmark(**values)
 
 
 def _check_benchmark(benchmark: _Benchmark, name: str, path: str) -> None:

@@ -22,8 +22,14 @@ _PLACE = " - at `$"
 _MARK, _BLANKS = b"\xef\xbb\xbf", b"   "  # that some editors put before UTF-8, and as many bytes that JSON passes over
 _MISSING = re.compile(r"Object missing required field `(.*)`")
 _TYPES = re.compile(r"`([a-z| ]+)`")
-_WORDS = {"str": "a string", "int": "a whole number", "float": "a number with a fraction", "bool": "true or false"}
-_WORDS |= {"object": "an object", "array": "a list"}
+_WORDS = {
+    "array": "a list",
+    "bool": "true or false",
+    "float": "a number with a fraction",
+    "int": "a whole number",
+    "object": "an object",
+    "str": "a string",
+}
 
 
 def parse(data: bytes | msgspec.Raw, kind: type[Value], name: str, *, path: str = "", hint: str = ALTERED) -> Value:

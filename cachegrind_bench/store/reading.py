@@ -190,7 +190,7 @@ class _Reader(msgspec.Struct, frozen=True):
             _check_time(run.created_at)
             if run.commit is not None:
                 _check_time(run.commit.committed_at)
-                commit = Commit(**{**msgspec.structs.asdict(run.commit), "sha": sys.intern(run.commit.sha)})
+                commit = replace(Commit(**msgspec.structs.asdict(run.commit)), sha=sys.intern(run.commit.sha))
             return Snapshot(
                 uid=record.uid,
                 tool_version=run.tool.version,
