@@ -84,7 +84,7 @@ def test_a_table_in_single_brackets_is_explained() -> None:
 
 
 def test_elements_that_are_no_tables_are_refused() -> None:
-    assert "no table" in error("accepted = [3]\n").message
+    assert "not a table" in error("accepted = [3]\n").message
 
 
 @pytest.mark.parametrize("commit", ["main", "v1.0", "012345", "0123456g", "HEAD~1", "0" * 65, "٣" * 8])

@@ -121,7 +121,7 @@ def test_storing_collects_from_its_own_run_what_is_of_the_default_branch() -> No
         made = plan(found, Mode.STORE)
         assert (made.store, made.collect) == (False, None)
         assert made.notice is not None
-        assert "no commit of the default branch" in made.notice
+        assert "not a commit of the default branch" in made.notice
 
 
 def test_storing_after_another_workflow_wants_a_push_to_this_very_default_branch() -> None:

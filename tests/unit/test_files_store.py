@@ -207,7 +207,7 @@ def test_removing_takes_every_copy(store: FileStore) -> None:
 
 @pytest.mark.parametrize("before", ["", "2026", "2026-1", "2026-01-01", "x"])
 def test_what_is_no_month_is_refused(store: FileStore, before: str) -> None:
-    with pytest.raises(StoreError, match="no month"):
+    with pytest.raises(StoreError, match="not a month"):
         store.compact(before)
 
 

@@ -95,14 +95,14 @@ def test_a_record_has_no_profile_of_python_functions() -> None:
 @pytest.mark.parametrize(
     ("line", "told"),
     [
-        (b"{", "no line of a history"),
+        (b"{", "not a line of a history"),
         (b"[]", "it is not an object with a schema"),
-        (b"\xff\xfe", "no line of a history"),
+        (b"\xff\xfe", "not a line of a history"),
         (b'{"schema":"other/1"}', "its schema is 'other/1', no record's"),
         (b'{"schema":"cg-bench.run/9"}', "is newer than this cg-bench can read"),
         (b'{"schema":"cg-bench.run/1"}', "'tool' is missing"),
-        (b'{"schema":"cg-bench.run/1","x":NaN}', "NaN is no number"),
-        (b"[" * 100_000, "no line of a history"),
+        (b'{"schema":"cg-bench.run/1","x":NaN}', "NaN is not a number"),
+        (b"[" * 100_000, "not a line of a history"),
         (b'{"schema":"cg-bench.rename/1","old":1}', "is not what a history keeps"),
         (stored(1, created_at="soon").data, "no record has such a name"),
     ],
@@ -404,8 +404,8 @@ def test_a_page_of_another_tool_is_refused_with_its_units() -> None:
         (('"value": 3418', '"value": 3418.5'), "these counts give 3418 under l1+5ll+30ram, not 3418.5"),
         (('"value": 3418', '"value": NaN'), "not nan"),
         (('"value": 3418', f'"value": 1{"0" * 400}'), "these counts give 3418"),
-        (('"value": 3418', '"value": "3418"'), "its value no number"),
-        (('"value": 3418', '"value": true'), "its value no number"),
+        (('"value": 3418', '"value": "3418"'), "its value is not a number"),
+        (('"value": 3418', '"value": true'), "its value is not a number"),
         (("Ir=1353 ", "Ir=1e3 "), "'1e3' is not a count of Ir"),
         (("model=l1+5ll+30ram", "model=1l1+5ll+30ram"), "the model '1l1+5ll+30ram' is written 'l1+5ll+30ram'"),
         (("Ir=1353 ", ""), "Ir is missing"),
@@ -425,7 +425,7 @@ def test_an_entry_that_was_altered_is_told(change: tuple[str, str], told: str) -
 def test_entries_that_contradict_each_other_are_refused() -> None:
     one, *_ = json.loads(github_action_benchmark.write(snapshots(1)[0]))
     other = json.loads(json.dumps(one).replace("key=0123456789ab", "key=ba0123456789"))
-    with pytest.raises(FileFormatError, match="another entry tells something else"):
+    with pytest.raises(FileFormatError, match="another entry disagrees about"):
         github_action_benchmark.read(json.dumps([one, other]), "x")
 
 

@@ -141,7 +141,7 @@ def test_compacting_folds_old_months_and_loses_nothing(place: Place) -> None:
     assert store.compact("2026-02") == 1
     assert list(store.read()) == sorted([*ALL, late], key=lambda record: record.name)
     assert len(place.files()) == 3
-    with pytest.raises(StoreError, match="no month"):
+    with pytest.raises(StoreError, match="not a month"):
         store.compact("2026")
 
 

@@ -253,7 +253,7 @@ COMMENTS = f"{REPO}/issues/7/comments"
         ("GET", f"{REPO}/pulls?state=merged", None, {}, 422, "state=merged"),
         ("GET", COMMENTS, {}, {}, 200, "a body where none is known"),
         ("POST", COMMENTS, b"{", {}, 400, "not JSON"),
-        ("POST", COMMENTS, [], {}, 400, "no object"),
+        ("POST", COMMENTS, [], {}, 400, "not an object"),
         ("POST", COMMENTS, {}, {}, 422, "no body"),
         ("POST", COMMENTS, {"body": " "}, {}, 422, "body: ' '"),
         ("POST", COMMENTS, {"body": 1}, {}, 422, "body: 1"),
