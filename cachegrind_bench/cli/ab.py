@@ -21,7 +21,7 @@ from cachegrind_bench.cli.suite import jobs_option, refuse_options_of_a_suite
 from cachegrind_bench.cli.trailing import TrailingCommand, trailing_words
 from cachegrind_bench.cli.worktrees import bench, words_for_run
 from cachegrind_bench.errors import UsageError
-from cachegrind_bench.usecases.comparison import Side, compared, exit_code
+from cachegrind_bench.usecases.comparison import Side, compared, exit_code, same_program
 from cachegrind_bench.usecases.result_files import read_result
 
 if TYPE_CHECKING:
@@ -116,7 +116,8 @@ def command(base: str, candidate: str | None, **options: Any) -> int:
             Side(name=name, file=read_result(str(file), limit=options["max_size"]))
             for name, file in zip(names, files, strict=True)
         ]
-        made = compared(sides[0], sides[1], gates, shown, remark_same=True)
+        made = compared(sides[0], sides[1], gates, shown)
+        made = made.with_remarks(same_program(made.comparison))
     try:
         deliver(made, shown)
     except BrokenPipeError:

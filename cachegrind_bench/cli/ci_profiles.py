@@ -30,7 +30,8 @@ def unexplained(made: Report) -> bool:
 
 def with_profiles(base: Side, api: Client, artifact: str) -> Side:
     """Return the base with the profiles of the run that measured it; as it is where they cannot be had, which is told."""
-    from cachegrind_bench.model.codec import ResultFile, encode
+    from cachegrind_bench.model.codec import ResultFile
+    from cachegrind_bench.usecases.comparison import InMemory
 
     commit = base.file.result.commit
     if commit is None:
@@ -42,8 +43,7 @@ def with_profiles(base: Side, api: Client, artifact: str) -> Side:
         files = unpack(api.download(found, MOST_SENT), found.name, {RESULT: True, BASE: False})
         source = ResultFile(files[RESULT], found.name)
         benchmarks = tuple(_joined(item, base.file, source) for item in base.file.result.benchmarks)
-        data = encode(replace(base.file.result, benchmarks=benchmarks))
-        return replace(base, file=ResultFile(data, base.name))
+        return replace(base, file=InMemory(replace(base.file.result, benchmarks=benchmarks)))
     except CgBenchError as error:
         return _told(base, error.message)
 

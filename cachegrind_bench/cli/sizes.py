@@ -10,8 +10,6 @@ import click
 if TYPE_CHECKING:
     from collections.abc import Callable
 
-
-if TYPE_CHECKING:
     _Bytes = click.ParamType[int]
 else:
     _Bytes = click.ParamType  # generic since click 8.4 only

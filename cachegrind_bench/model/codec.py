@@ -220,9 +220,9 @@ class ResultFile:
         functions = {(row[0], row[1]): tuple(row[2:]) for row in rows}
         text = self._strings
         if len(functions) < len(rows):
-            known = [(row[0], row[1]) for row in rows]
-            index = next(index for index, key in enumerate(known) if key in known[:index])
-            file, name = known[index]
+            places = {(row[0], row[1]): index for index, row in reversed([*enumerate(rows)])}  # of the first of each
+            index = next(index for index, row in enumerate(rows) if places[row[0], row[1]] != index)
+            file, name = rows[index][:2]
             self._refuse(f"{path}.functions[{index}]", f"a second row of {text[name]!r} in {text[file]!r}")
         profile = Profile(
             events=events,

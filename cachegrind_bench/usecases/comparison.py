@@ -181,18 +181,13 @@ def compared(
     options: ReportOptions,
     *,
     wanted: Callable[[str], bool] = lambda _id: True,
-    remark_same: bool = False,
 ) -> Report:
-    """Compare the benchmarks whose ids are `wanted`; profiles are read only for what will be shown.
-
-    `remark_same` says so where two different commits gave exactly the same counts.
-    """
+    """Compare the benchmarks whose ids are `wanted`; profiles are read only for what will be shown."""
     from cachegrind_bench.compare.comparison import compare, recognise_layout
 
     before, after = base.file, candidate.file
     comparison = compare(before.result, after.result, gates, wanted=wanted)
-    same = same_program(comparison) if remark_same else ()
-    comparison = replace(comparison, remarks=(*base.remarks, *same, *candidate.remarks), without_base=base.missing)
+    comparison = replace(comparison, remarks=(*base.remarks, *candidate.remarks), without_base=base.missing)
     comparison = recognise_layout(comparison, before.profile, after.profile)
     found = _explanations(comparison, before, after, options)
     explained = _explained(comparison, found) if options.explain else ()
