@@ -29,9 +29,13 @@ _CLEARLY = 3
 _AROUND = 15
 
 
-def logarithm(value: int) -> int:
-    """Return 10^9 times the natural logarithm of a count, as if it were one more: in it, equal shares are equal moves."""
-    return round(math.log1p(value) * MILLION * _PER_MILLIONTH)
+def logarithms(values: Sequence[int]) -> list[int]:
+    """Return 10^9 times the natural logarithm of each count's share of the largest: equal shares are equal moves.
+
+    A count of 0 is taken as 1. Another unit of the counts changes no digit, as division rounds correctly.
+    """
+    largest = max(1, *values)
+    return [round(math.log(max(value, 1) / largest) * MILLION * _PER_MILLIONTH) for value in values]
 
 
 def typical_move(*rows: Sequence[int]) -> int:
@@ -46,9 +50,9 @@ def typical_move(*rows: Sequence[int]) -> int:
     return usual if 3 * turns >= len(sizes) else 0
 
 
-def penalty(logarithms: Sequence[int], least: int) -> Fraction:
-    """Return what a jump must save in distances to be worth it; `least` is the smallest change that matters, in ppm."""
-    return max(_MOVES_PER_JUMP * typical_move(logarithms), _LEAST_PER_JUMP * least * _PER_MILLIONTH)
+def penalty(shares: Sequence[int], least: int) -> Fraction:
+    """Return what a jump between `logarithms` must save to be worth it; `least` is the smallest change that matters, in ppm."""
+    return max(_MOVES_PER_JUMP * typical_move(shares), _LEAST_PER_JUMP * least * _PER_MILLIONTH)
 
 
 def margin(values: Sequence[int], at: int) -> int:

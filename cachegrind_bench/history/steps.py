@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING
 
 import msgspec
 
-from cachegrind_bench.history.noise import MILLION, logarithm, margin, matters, penalty
+from cachegrind_bench.history.noise import MILLION, logarithms, margin, matters, penalty
 from cachegrind_bench.history.partition import median, partition
 
 if TYPE_CHECKING:
@@ -45,8 +45,8 @@ def find_steps(values: Sequence[int], least: int) -> tuple[Step, ...]:
     if len(values) < 2 or (max(values) - min(values)) * MILLION < least * max(abs(min(values)), 1):
         return ()
     # A level far above or below must not hide steps: on a scale of logarithms, a jump has the same price everywhere.
-    logarithms = list(map(logarithm, values))
-    starts = _without_spikes(values, list(partition(logarithms, penalty(logarithms, least))))
+    shares = logarithms(values)
+    starts = _without_spikes(values, list(partition(shares, penalty(shares, least))))
     starts = _worth(values, starts, least)
     last = len(values) - 1
     if last > starts[-1] and _matters(values, (starts[-1], last, last + 1), least):

@@ -5,7 +5,7 @@ from __future__ import annotations
 from fractions import Fraction
 from itertools import combinations
 
-from hypothesis import given
+from hypothesis import example, given
 from hypothesis import strategies as st
 from msgspec.structs import replace
 
@@ -58,6 +58,7 @@ def test_a_partition_does_not_depend_on_where_zero_is(values: list[int], penalty
 
 
 @given(ROWS, st.integers(1, 10**9))
+@example([633, 5, 88, 87, 137], 2)
 def test_steps_do_not_depend_on_the_unit(values: list[int], unit: int) -> None:
     plain = [(step.at, unit * step.before, unit * step.after, step.confirmed) for step in find_steps(values, LEAST)]
     scaled = find_steps([unit * value for value in values], LEAST)
