@@ -5,7 +5,7 @@ PYTHON := .venv/bin/python
 PYTEST_ARGS ?=
 
 # The pure layers: values and text, no side effects. Their tests need no Valgrind and cover (nearly) every branch: `make
-# coverage` tells from these alone, CI from all tests, which it runs once.
+# coverage` tells from these alone, CI from all of `make test`, which it runs once.
 PURE := \
   cachegrind_bench/model/*.py \
   cachegrind_bench/valgrind/outfile.py \
@@ -27,22 +27,26 @@ space := $(empty) $(empty)
 PURE_LIST := $(subst $(space),$(comma),$(strip $(PURE)))
 
 .DEFAULT_GOAL := help
-.PHONY: help demo test coverage covered lint format clean
+.PHONY: help demo test test-slow coverage covered lint format clean
 
 help: ## show this list
-	@sed -n 's/^\([a-z]*\):.*## /\1\t/p' Makefile | expand -t 12
+	@sed -n 's/^\([a-z-]*\):.*## /\1\t/p' Makefile | expand -t 12
 
 demo: ## install what is missing, then measure a small Python program
 	@scripts/setup.sh demo
 	.venv/bin/cg-bench run --id demo -- .venv/bin/python examples/python/benchmark.py
 
-test: ## install what is missing, then run every test
+test: ## install what is missing, then run the tests that take no longer than seconds
 	@scripts/setup.sh test
-	$(PYTHON) -m pytest -n auto --dist worksteal $(PYTEST_ARGS)
+	$(PYTHON) -m pytest -n auto --dist worksteal -m "not slow" $(PYTEST_ARGS)
 
-coverage: ## the tests without Valgrind; fails where the pure layers are not covered
+test-slow: ## the same with all others: real suites, workflows, browsers, databases, other Valgrinds and Pythons
+	@scripts/setup.sh test-slow
+	$(PYTHON) -m pytest -n auto --dist worksteal -m slow $(PYTEST_ARGS)
+
+coverage: ## those of `make test` without Valgrind; fails where the pure layers are not covered
 	@scripts/setup.sh test
-	$(PYTHON) -m pytest -n auto -m "not valgrind" --cov --cov-report= $(PYTEST_ARGS)
+	$(PYTHON) -m pytest -n auto -m "not slow and not valgrind" --cov --cov-report= $(PYTEST_ARGS)
 	@$(MAKE) --no-print-directory covered
 
 covered: ## what the last tests with --cov covered of the pure layers; fails where that is too little

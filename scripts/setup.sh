@@ -1,20 +1,21 @@
 #!/bin/sh
-# setup.sh [demo|test|lint]: install what is missing, and only that, for `make demo`, `make test` or `make lint`.
-#   demo  Valgrind with libc's symbols by apt; this package in .venv
-#   test  the same, compilers for C, C++ and Rust, the headers of the system's Python and of Google Benchmark,
-#         PostgreSQL's programs (no server is started), Chromium, the test tools in .venv, and in .tools two more
-#         Valgrinds, one source file of the system's Python, a benchmark built with Criterion, act and actionlint, which run
-#         and check workflows, and a newer Python if there is none with perf trampolines
-#   lint  this package and the linters in .venv
+# setup.sh [demo|test|test-slow|lint]: install what is missing, and only that, for the target of make with this name.
+#   demo       Valgrind with libc's symbols by apt; this package in .venv
+#   test       the same, compilers for C and C++, and the test tools in .venv
+#   test-slow  the same, clang, compilers for Rust, the headers of the system's Python and of Google Benchmark, PostgreSQL's
+#              programs (no server is started), Chromium, and in .tools two more Valgrinds, one source file of the system's
+#              Python, a benchmark built with Criterion, act and actionlint, which run and check workflows, environments with
+#              real benchmark suites, and a newer Python if there is none with perf trampolines
+#   lint       this package and the linters in .venv
 # Packages come by apt as root or with sudo; where neither goes, the line to run is printed. Safe to run at any time: with
 # everything in place it takes a fraction of a second and prints nothing.
 set -eu
 
 stage=${1:-demo}
 case $stage in
-    demo | test | lint) ;;
+    demo | test | test-slow | lint) ;;
     *)
-        echo "usage: scripts/setup.sh [demo|test|lint]" >&2
+        echo "usage: scripts/setup.sh [demo|test|test-slow|lint]" >&2
         exit 2
         ;;
 esac
@@ -117,7 +118,7 @@ system_packages() {
         [ -n "${CG_BENCH_VALGRIND:-}" ] || have valgrind || wanted="$wanted valgrind"
         if have dpkg-query && ! package_is_installed libc6-dbg; then wanted="$wanted libc6-dbg"; fi
     fi
-    if [ "$stage" = test ]; then
+    if [ "$stage" = test ] || [ "$stage" = test-slow ]; then
         have gcc || wanted="$wanted gcc"
         have g++ || wanted="$wanted g++"
         [ -e /usr/include/stdio.h ] || wanted="$wanted libc6-dev"
@@ -131,26 +132,27 @@ system_packages() {
         # shellcheck disable=SC2086 # a list of words
         install $wanted || exit 1
     fi
+    [ "$stage" = test-slow ] || return 0
     # The Rust tests are the only ones that need it, so a machine where it cannot be had goes on. A rustup shim without a
     # toolchain is found on PATH and does not run.
-    if [ "$stage" = test ] && ! { rustc --version && cargo --version; } >/dev/null 2>&1; then
+    if ! { rustc --version && cargo --version; } >/dev/null 2>&1; then
         install rustc cargo || say "no rustc and cargo: the tests with Rust programs are skipped"
     fi
     # Likewise for the tests of the C header with another compiler than gcc, those that build a module of the system's Python,
     # and a benchmark with Google Benchmark.
-    if [ "$stage" = test ] && ! have clang; then
+    if ! have clang; then
         install clang || say "no clang: the tests of the C header with it are skipped"
     fi
-    if [ "$stage" = test ] && ! [ -e "/usr/include/python$(of_system_python '%d.%d')/Python.h" ]; then
+    if ! [ -e "/usr/include/python$(of_system_python '%d.%d')/Python.h" ]; then
         install python3-dev || say "no python3-dev: the tests with a rebuilt _json are skipped"
     fi
-    if [ "$stage" = test ] && ! [ -e /usr/include/benchmark/benchmark.h ]; then
+    if ! [ -e /usr/include/benchmark/benchmark.h ]; then
         install libbenchmark-dev || say "no libbenchmark-dev: the tests with Google Benchmark are skipped"
     fi
-    if [ "$stage" = test ] && ! ls /usr/lib/postgresql/*/bin/initdb >/dev/null 2>&1; then
+    if ! ls /usr/lib/postgresql/*/bin/initdb >/dev/null 2>&1; then
         install_postgresql || say "no PostgreSQL: the tests with it are skipped"
     fi
-    if [ "$stage" = test ] && ! have chromium; then
+    if ! have chromium; then
         install chromium || say "no chromium: the tests of the trend report's page in a browser are skipped"
     fi
 }
@@ -197,8 +199,9 @@ packages_for_venv() {
 
 python_packages() {
     case $stage in
-        demo) target=. also="test lint" ;;
-        test) target='.[test]' also=lint ;;
+        demo) target=. also="test test-slow lint" ;;
+        test) target='.[test]' also="test-slow lint" ;;
+        test-slow) target='.[test-slow]' also=lint ;;
         lint) target='.[dev]' also= ;;
     esac
     if [ "$usable" = no ]; then
@@ -297,12 +300,14 @@ usable=yes
 venv_is_usable || usable=no
 system_packages
 python_packages
-if [ "$stage" = test ]; then
-    more_valgrind 3.16 bullseye
-    more_valgrind 3.24 trixie
+if [ "$stage" = test-slow ]; then
+    # Side by side, as each waits for the network most of its time; the environments are also made for the newer Python.
+    more_valgrind 3.16 bullseye &
+    more_valgrind 3.24 trixie &
+    actions_tools &
+    python_source &
+    criterion_benchmark &
     newer_python
-    actions_tools
-    python_source
-    criterion_benchmark
     suite_environments
+    wait
 fi

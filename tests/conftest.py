@@ -11,6 +11,7 @@ import shutil
 import signal
 import subprocess
 import tempfile
+import time
 from pathlib import Path
 from typing import TYPE_CHECKING, NoReturn, Protocol
 
@@ -36,6 +37,16 @@ INSTALLED_VALGRIND = os.environ.get("CG_BENCH_VALGRIND") or shutil.which("valgri
 
 VALGRIND_VERSIONS = ("installed", "3.16", "3.24")
 VALGRIND_FIXTURES = frozenset({"valgrind_path", "valgrind_versions", "each_valgrind"})
+
+# `make test` takes what a contributor needs: no test above this, and nothing that only `make test-slow` installs.
+SLOW_SECONDS = 5
+# Turns of an empty loop that take a second where these seconds were chosen: CPython 3.11 on an idle cloud machine.
+USUAL_LOOP = 100_000_000
+SLOW_FOLDERS = ("actions_run", "browser")
+SLOW_FIXTURES = frozenset(
+    {"compile_rust", "criterion", "each_python", "google_benchmark", "postgres", "valgrind_versions"}
+)
+SLOW_PARAMETERS = ("3.16", "3.24", "clang", "numpy", "postgresql", "rust")
 
 # Set by CI services, shells and terminals; each changes what a program prints or does.
 CI_PREFIXES = ("CG_BENCH_", "CI_", "GITHUB_", "GITLAB_", "BUILDKITE", "CIRCLE", "TRAVIS", "JENKINS_", "TF_BUILD")
@@ -89,11 +100,16 @@ def pytest_generate_tests(metafunc: pytest.Metafunc) -> None:
 
 
 def pytest_collection_modifyitems(config: pytest.Config, items: list[pytest.Item]) -> None:
-    here = Path(__file__).resolve().parent / "valgrind"
+    tests = Path(__file__).resolve().parent
     for item in items:
-        wanted = VALGRIND_FIXTURES.intersection(getattr(item, "fixturenames", ()))
-        if wanted or here in item.path.parents:
+        fixtures = getattr(item, "fixturenames", ())
+        folder = item.path.relative_to(tests).parts[0]
+        if folder == "valgrind" or VALGRIND_FIXTURES.intersection(fixtures):
             item.add_marker("valgrind")
+        callspec = getattr(item, "callspec", None)
+        parameters = [] if callspec is None else [value for value in callspec.params.values() if type(value) is str]
+        if folder in SLOW_FOLDERS or SLOW_FIXTURES.intersection(fixtures) or set(SLOW_PARAMETERS) & set(parameters):
+            item.add_marker("slow")
     # With pytest-xdist, files with long tests first: none is to be left alone at the end.
     if hasattr(config, "workerinput"):
         long = {item.path for item in items if item.get_closest_marker("slow") is not None}
@@ -103,6 +119,28 @@ def pytest_collection_modifyitems(config: pytest.Config, items: list[pytest.Item
 def pytest_runtest_setup(item: pytest.Item) -> None:
     if item.get_closest_marker("valgrind") is not None and INSTALLED_VALGRIND is None:
         without("no Valgrind on PATH (scripts/setup.sh installs it)")
+
+
+@pytest.hookimpl(wrapper=True)
+def pytest_runtest_call(item: pytest.Item) -> Iterator[None]:
+    """In CI, fail what is too slow for `make test`: by CPU time, which other programs hardly change."""
+    before, started = os.times(), time.monotonic()
+    yield
+    after = os.times()
+    cpu = sum(after[:4]) - sum(before[:4])  # its own and its children's
+    took = min(cpu, time.monotonic() - started)
+    if not REQUIRE_VALGRIND or took <= SLOW_SECONDS or item.get_closest_marker("slow") is not None:
+        return
+    if took > SLOW_SECONDS * _slowness():
+        pytest.fail(f"took {took:.1f} s of CPU time, and is not marked 'slow'", pytrace=False)
+
+
+def _slowness() -> float:
+    """Return how many times slower than usual this machine is at the moment, at least 1: cloud machines vary by 3."""
+    started = time.process_time()
+    for _ in range(USUAL_LOOP):
+        pass
+    return max(1.0, time.process_time() - started)
 
 
 def without(reason: str) -> NoReturn:
@@ -156,7 +194,7 @@ def _valgrind(version: str) -> Path:
         return Path(INSTALLED_VALGRIND)
     path = TOOLS / f"valgrind-{version}" / "valgrind"
     if not path.exists():
-        without(f"no Valgrind {version} in .tools (`scripts/setup.sh test` says why)")
+        without(f"no Valgrind {version} in .tools (`scripts/setup.sh test-slow` says why)")
     return path
 
 
@@ -185,7 +223,7 @@ def _compile(source: str | Path, suffix: str, compiler: str, flags: tuple[str, .
     """Compile once for each source, flags and compiler; kept between runs and shared by all workers."""
     command = shutil.which(compiler)
     if command is None:
-        without(f"no {compiler} on PATH (`scripts/setup.sh test` installs it)")
+        without(f"no {compiler} on PATH (`scripts/setup.sh test-slow` installs it)")
     version = subprocess.run([command, "--version"], capture_output=True, text=True, check=False)
     if version.returncode != 0:
         without(f"{compiler} does not run: {version.stderr.strip()}")

@@ -26,7 +26,7 @@ from tests.conftest import without
 if TYPE_CHECKING:
     from collections.abc import Iterator
 
-NOT_INSTALLED = "no PostgreSQL in /usr/lib/postgresql (`scripts/setup.sh test` installs it)"
+NOT_INSTALLED = "no PostgreSQL in /usr/lib/postgresql (`scripts/setup.sh test-slow` installs it)"
 
 PASSWORD = "s3cret/pass@word"
 _QUOTED_PASSWORD = "s3cret%2Fpass%40word"

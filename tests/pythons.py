@@ -1,7 +1,7 @@
 """Finds the Pythons that can be profiled by function: `each_python` runs a test on 3.12 and 3.13.
 
 `CG_BENCH_PYTHONS` names interpreters, with colons between; then come pyenv's versions, what is on PATH, and the one that
-`scripts/setup.sh test` gets where there is no other.
+`scripts/setup.sh test-slow` gets where there is no other.
 """
 
 from __future__ import annotations
@@ -62,7 +62,9 @@ def pythons() -> dict[str, Path]:
 def python_of(version: str) -> Path:
     """Return the interpreter of this version, or skip the test; in CI it fails if there is no other version either."""
     if not pythons():
-        without("no CPython 3.12 or 3.13 with perf trampolines (`scripts/setup.sh test` gets one, or says why not)")
+        without(
+            "no CPython 3.12 or 3.13 with perf trampolines (`scripts/setup.sh test-slow` gets one, or says why not)"
+        )
     if version not in pythons():
         pytest.skip(f"no CPython {version} with perf trampolines (CG_BENCH_PYTHONS, pyenv or PATH)")
     return pythons()[version]

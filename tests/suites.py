@@ -1,6 +1,6 @@
 """Twenty benchmark functions of real packages, and the environments that have these, for each Python that is here.
 
-`scripts/setup.sh test` makes the environments (tests/tools/make-suite-venvs): with pytest, the usual plugins, and the
+`scripts/setup.sh test-slow` makes the environments (tests/tools/make-suite-venvs): with pytest, the usual plugins, and the
 packages in their pure Python form. The files with the functions are in tests/data/suites.
 """
 
@@ -49,7 +49,7 @@ def suite_python(version: str) -> Path:
     """Return the interpreter of the environment for this Python; end the test where there is none."""
     python = TOOLS / "suites" / version / "bin" / "python"
     if not python.exists():
-        without(f"no Python {version} with real suites (`scripts/setup.sh test` says why)")
+        without(f"no Python {version} with real suites (`scripts/setup.sh test-slow` says why)")
     return python
 
 

@@ -20,7 +20,7 @@ def browser() -> Iterator[Browser]:
     """Return the system's Chromium; none is fetched."""
     command = shutil.which("chromium") or shutil.which("chromium-browser")
     if command is None:
-        without("no chromium on PATH (`scripts/setup.sh test` installs it)")
+        without("no chromium on PATH (`scripts/setup.sh test-slow` installs it)")
     from playwright.sync_api import sync_playwright
 
     with sync_playwright() as playwright:

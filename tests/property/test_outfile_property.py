@@ -6,7 +6,7 @@ import contextlib
 from operator import add
 from typing import TYPE_CHECKING
 
-from hypothesis import example, given
+from hypothesis import example, given, settings
 from hypothesis import strategies as st
 from msgspec.structs import replace
 
@@ -191,6 +191,7 @@ def test_what_callgrind_writes_is_read_again(file: tuple[list[str], Blocks]) -> 
     assert part.summary == part.profile.totals()
 
 
+@settings(max_examples=50)  # each is read a hundred times
 @given(callgrind_files())
 def test_no_piece_of_a_callgrind_file_passes_for_the_whole(file: tuple[list[str], Blocks]) -> None:
     data = written_callgrind(file[1], file[0])

@@ -262,6 +262,7 @@ def test_a_push_whose_answer_got_lost_counts_once(shared: Place, monkeypatch: py
     assert not broken
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("url", ["/nowhere/x.git", "file:///nowhere/x.git", "http://127.0.0.1:1/x.git"])
 def test_a_remote_that_cannot_be_reached_is_an_error_and_not_an_empty_store(shared: Place, url: str) -> None:
     shared.store().add(RECORDS)
@@ -300,6 +301,7 @@ def test_a_server_that_always_refuses_is_an_error_that_says_why(shared: Place) -
     assert BRANCH not in shared.run("for-each-ref", cwd=shared.bare)
 
 
+@pytest.mark.slow
 def test_a_lock_at_the_server_is_waited_for_and_then_named(shared: Place) -> None:
     lock = shared.bare / "refs" / "heads" / f"{BRANCH}.lock"
     lock.touch()
@@ -310,6 +312,7 @@ def test_a_lock_at_the_server_is_waited_for_and_then_named(shared: Place) -> Non
     assert remover.wait(10) == 0
 
 
+@pytest.mark.slow
 def test_a_lock_that_a_killed_git_left_here_does_not_block_for_ever(tmp_path: Path) -> None:
     place = Place(tmp_path, "local")
     store = place.store(patience=10)

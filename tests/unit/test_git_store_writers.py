@@ -22,6 +22,7 @@ if TYPE_CHECKING:
     from tests.unit.writers import Writers
 
 pytest_plugins = ["tests.unit.writers"]
+pytestmark = pytest.mark.slow
 
 WRITERS = 32
 
@@ -73,7 +74,6 @@ def uids(names: list[str]) -> list[str]:
     return [name.split(".")[2] for name in names if name.startswith("runs/")]
 
 
-@pytest.mark.slow
 @pytest.mark.parametrize(("how", "each"), [("local", 3), ("whole", 2), ("shallow", 1), ("one clone", 1)])
 def test_32_writers_at_once_lose_nothing(writers: Writers, tmp_path: Path, how: str, each: int) -> None:
     (tmp_path / "p").mkdir()
@@ -98,7 +98,6 @@ def test_32_writers_at_once_lose_nothing(writers: Writers, tmp_path: Path, how: 
     place.run("fsck", "--strict", cwd=place.home)
 
 
-@pytest.mark.slow
 @pytest.mark.parametrize("how", ["local", "whole"])
 @pytest.mark.parametrize("whole_family", [False, True])
 def test_writers_killed_at_random_points_lose_nothing_that_was_acknowledged(

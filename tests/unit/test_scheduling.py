@@ -79,6 +79,7 @@ def test_a_run_gives_way_to_another_one_on_its_cpu() -> None:
     assert said(SHARED) == ["True", usual, "another run of cg-bench is on this CPU True"]
 
 
+@pytest.mark.slow
 def test_processes_of_which_one_starves_take_turns() -> None:
     (line,) = said(STARVED)
     assert line.startswith("a thread or process waited for a minute")

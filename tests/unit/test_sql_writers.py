@@ -104,6 +104,7 @@ def go(processes: list[subprocess.Popen[str]]) -> None:
         process.stdin.flush()
 
 
+@pytest.mark.slow
 def test_many_writers_of_an_empty_database_lose_and_double_nothing(
     database_url: str, start: Callable[..., subprocess.Popen[str]]
 ) -> None:

@@ -132,6 +132,7 @@ def cxx_bomb(levels: int) -> str:
     return "_Z1f1PIiiE" + "".join(f"S_I{references[level] * 2}E" for level in range(1, levels))
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("name", [cxx_bomb(30), cxx_bomb(20)])
 def test_a_short_name_that_means_a_huge_one_is_left_as_it_is(name: str) -> None:
     assert demangled(name) == name

@@ -195,6 +195,7 @@ def test_commits_are_linked_with_their_names_quoted() -> None:
     assert f'href="https://example.org/{sha(1)}?a=1&amp;b=2"' in text
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("noise", [10**9, 1000, 100])
 def test_fifty_benchmarks_of_five_hundred_commits_take_less_than_a_megabyte(noise: int) -> None:
     text = html.page(trending.large(noise=noise))
@@ -202,10 +203,11 @@ def test_fifty_benchmarks_of_five_hundred_commits_take_less_than_a_megabyte(nois
     assert text.count('class="plot value"') == 50
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(
     ("text", "failed"),
-    [("計算の順序を変える", ()), ("&<\x1b", ()), ("😀", range(1, 500, 3))],
-    ids=["japanese", "escaped", "a third failed"],
+    [("計算の順序を変える", ()), ("&<\x1b", range(1, 500, 3))],
+    ids=["japanese", "escaped and a third failed"],
 )
 def test_so_they_do_whatever_has_happened_there(text: str, failed: Sequence[int]) -> None:
     page = html.page(eventful(text, failed))
@@ -240,6 +242,7 @@ def eventful(text: str, failed: Sequence[int]) -> Trend:
     return arranged(found, findings, length, line=line, provenance=made, releases=tags)
 
 
+@pytest.mark.slow
 def test_a_coarse_drawing_of_what_jumps_about_is_not_flat() -> None:
     page = html.page(eventful("a", ()))
     paths = re.findall(r'class="plot value"[^>]*><path d="([^"]*)"', page)

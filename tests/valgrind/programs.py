@@ -82,9 +82,9 @@ def _json(folder: Path, turns: int) -> Built:
     original = TOOLS / f"cpython-{version}" / "_json.c"
     headers = f"/usr/include/python{version.rpartition('.')[0]}"
     if not original.exists():
-        without(f"no _json.c of Python {version} in .tools (`scripts/setup.sh test` says why)")
+        without(f"no _json.c of Python {version} in .tools (`scripts/setup.sh test-slow` says why)")
     if not os.path.exists(f"{headers}/internal/pycore_ceval.h"):
-        without(f"no {headers} (`scripts/setup.sh test` installs python3-dev)")
+        without(f"no {headers} (`scripts/setup.sh test-slow` installs python3-dev)")
     modules = folder / "modules"
     modules.mkdir()
     source = _write(folder / "_json.c", JSON_FUNCTION, JSON_PLANTED % turns, original=original)
@@ -135,7 +135,7 @@ def _compile(compiler: str, *words: str, to: Path) -> str:
         shutil.which(compiler) is None
         or subprocess.run([compiler, "--version"], capture_output=True, check=False).returncode
     ):
-        without(f"no {compiler} that runs (`scripts/setup.sh test` installs it)")
+        without(f"no {compiler} that runs (`scripts/setup.sh test-slow` installs it)")
     done = subprocess.run([compiler, *words, "-o", str(to)], capture_output=True, text=True, check=False)
     if done.returncode != 0:
         pytest.fail(f"{compiler} failed:\n{done.stderr}", pytrace=False)

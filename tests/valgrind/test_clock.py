@@ -254,6 +254,7 @@ except subprocess.TimeoutExpired:
 """
 
 
+@pytest.mark.slow
 def test_a_child_that_is_waited_for_in_vain_is_given_its_time(cg_bench: CgBench) -> None:
     finished = cg_bench.run(sys.executable, "-I", "-S", "-c", TIMEOUT, options=["--pin-clock", "--warmup", "0"])
     assert finished.said == "2"

@@ -301,6 +301,7 @@ def test_a_socket_that_is_absent_is_an_input(tmp_path: Path) -> None:
 # What recording does to counts
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("tool", [Tool.CACHEGRIND, Tool.CALLGRIND])
 def test_recording_changes_no_count(tool: Tool, tmp_path: Path) -> None:
     (tmp_path / "helper.py").write_text("import json, textwrap\n")
@@ -397,6 +398,7 @@ def prepared(cwd: Path) -> None:
         os.utime(path, ns=(long_ago, long_ago))
 
 
+@pytest.mark.slow
 def test_exactly_the_benchmarks_whose_inputs_changed_are_measured_again(
     suite: Callable[..., Suite], tmp_path: Path
 ) -> None:
@@ -436,6 +438,7 @@ def test_exactly_the_benchmarks_whose_inputs_changed_are_measured_again(
         assert set(again) == {"one", "two"}
 
 
+@pytest.mark.slow
 def test_a_result_used_again_is_what_a_measurement_gives(suite: Callable[..., Suite], tmp_path: Path) -> None:
     prepared(tmp_path / "project")
     ours = suite({"two": (sys.executable, "-I", "-S", "two.py")})
@@ -480,6 +483,7 @@ def test_what_a_preparation_makes_is_compared_while_it_is_there(suite: Callable[
     assert why == {"gzip": f"{tmp_path}/project/work changed"}
 
 
+@pytest.mark.slow
 def test_a_benchmark_of_the_network_is_never_used_again(suite: Callable[..., Suite]) -> None:
     ours = suite({"net": (sys.executable, "-I", "-S", "-c", SOCKET + "socket.socket()")})
     for _ in range(2):
@@ -487,6 +491,7 @@ def test_a_benchmark_of_the_network_is_never_used_again(suite: Callable[..., Sui
         assert why == {"net": "not kept: it uses the network"}
 
 
+@pytest.mark.slow
 def test_to_answer_for_an_unchanged_benchmark_takes_less_than_to_execute_it_unmeasured(
     suite: Callable[..., Suite], tmp_path: Path
 ) -> None:

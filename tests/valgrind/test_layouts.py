@@ -60,6 +60,7 @@ def score(counts: dict[str, int]) -> int:
     return counts["Ir"] + counts["Dr"] + counts["Dw"] + 4 * first + 25 * last
 
 
+@pytest.mark.slow
 def test_layouts_repeat_exactly_and_two_results_of_them_are_equal(cg_bench: CgBench, command: list[str]) -> None:
     options = ["--id", "program", "--layouts", str(LAYOUTS)]
     usual = cg_bench.run(*command)
@@ -100,6 +101,7 @@ def test_each_layout_puts_stack_heap_and_libraries_elsewhere(cg_bench: CgBench, 
         assert len({int(place, 16) % 4096 for place in places}) == 1
 
 
+@pytest.mark.slow
 def test_programs_that_start_others_have_layouts_too(cg_bench: CgBench) -> None:
     finished = cg_bench.run("sh", "-c", "/bin/true; /bin/true", options=["--layouts", "2", "--repeat", "2"])
     assert finished.benchmark["tool"] == "callgrind"

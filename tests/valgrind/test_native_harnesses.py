@@ -124,7 +124,7 @@ def test_an_inlined_function_was_never_entered(cg_bench: CgBench, toggles: Path)
 @pytest.fixture
 def google_benchmark(tmp_path: Path) -> Path:
     if not Path("/usr/include/benchmark/benchmark.h").exists():
-        without("no libbenchmark-dev (`scripts/setup.sh test` installs it)")
+        without("no libbenchmark-dev (`scripts/setup.sh test-slow` installs it)")
     source = DATA / "words_bench.cpp"
     return built(tmp_path / "bench", "g++", "-O2", "-g", source, "-lbenchmark", "-lpthread")
 
@@ -164,7 +164,7 @@ def test_google_benchmark_with_no_minimal_time_does_one_iteration(cg_bench: CgBe
 def criterion() -> Path:
     program = TOOLS / "criterion" / "words"
     if not program.exists():
-        without("no benchmark with Criterion in .tools (`scripts/setup.sh test` says why)")
+        without("no benchmark with Criterion in .tools (`scripts/setup.sh test-slow` says why)")
     return program
 
 
@@ -184,6 +184,7 @@ def test_criterion_runs_only_the_benchmarks_that_are_named(cg_bench: CgBench, cr
 # --- Go ------------------------------------------------------------------------------------------------------------------
 
 
+@pytest.mark.slow
 def test_a_go_benchmark_agrees_to_a_hundredth(cg_bench: CgBench, tmp_path: Path) -> None:
     go = shutil.which("go") or "/usr/local/go/bin/go"
     if not Path(go).exists():

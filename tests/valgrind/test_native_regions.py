@@ -76,7 +76,7 @@ def run(*words: str | Path, cwd: Path | None = None, marked: bool = False) -> su
 def built(to: Path, *words: str | Path) -> Path:
     """Run a compiler, which must be content, and return the program."""
     if shutil.which(str(words[0])) is None or run(words[0], "--version").returncode:
-        without(f"no {words[0]} that runs (`scripts/setup.sh test` installs it)")
+        without(f"no {words[0]} that runs (`scripts/setup.sh test-slow` installs it)")
     done = run(*words, "-o", to, cwd=to.parent)
     assert done.returncode == 0, done.stderr
     assert done.stderr == ""
@@ -250,6 +250,7 @@ def rust_program(folder: Path, *flags: str) -> Path:
     return built(folder / "program", "rustc", "-D", "warnings", "-g", *flags, "main.rs")
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(
     "flags", ["--edition=2021 -O", "--edition=2024 -O", "--edition=2021 -Copt-level=3 -Clto=fat -Ccodegen-units=1"]
 )

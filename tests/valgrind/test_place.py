@@ -91,6 +91,7 @@ def test_a_c_program_costs_the_same_in_another_checkout(
     assert kept[0] != kept[1]
 
 
+@pytest.mark.slow
 def test_a_python_program_of_an_editable_install_costs_the_same_in_another_checkout(
     cg_bench: CgBench, checkouts: list[Path]
 ) -> None:
@@ -105,6 +106,7 @@ def test_a_python_program_of_an_editable_install_costs_the_same_in_another_check
     assert one == other
 
 
+@pytest.mark.slow
 def test_a_virtual_environment_outside_of_the_project_is_seen_at_a_constant_path_too(
     cg_bench: CgBench, checkouts: list[Path], tmp_path: Path
 ) -> None:
@@ -122,6 +124,7 @@ def test_what_lies_beside_the_project_is_found_by_a_relative_path(cg_bench: CgBe
     assert "beside" in finished.stderr
 
 
+@pytest.mark.slow
 def test_a_program_that_cannot_bear_another_path_is_measured_where_it_is(
     cg_bench: CgBench, checkouts: list[Path]
 ) -> None:
@@ -131,6 +134,7 @@ def test_a_program_that_cannot_bear_another_path_is_measured_where_it_is(
     assert finished.benchmark["seal"]["place"] == {"state": "kept", "why": "the command fails at another path"}
 
 
+@pytest.mark.slow
 def test_benchmarks_of_pytest_cost_the_same_in_another_checkout(checkouts: list[Path]) -> None:
     for folder in checkouts:
         (folder / "tests").mkdir()
@@ -154,6 +158,7 @@ def test_benchmarks_of_pytest_cost_the_same_in_another_checkout(checkouts: list[
     assert failed.found["test_count"]["counts"] == one["test_count"]["counts"]
 
 
+@pytest.mark.slow
 def test_benchmarks_that_cannot_bear_another_path_are_measured_where_they_are(checkouts: list[Path]) -> None:
     code = "import os\ndef test_here(benchmark): assert 'mnt' not in benchmark(os.getcwd)\n"
     (checkouts[0] / "test_here.py").write_text(code)
@@ -164,6 +169,7 @@ def test_benchmarks_that_cannot_bear_another_path_are_measured_where_they_are(ch
     assert place["state"] != "pinned"
 
 
+@pytest.mark.slow
 def test_benchmarks_fail_for_their_own_reasons_where_no_namespace_can_be_made(checkouts: list[Path]) -> None:
     # With the folder there already, in a namespace of this test's own.
     script = f'mount -t tmpfs none /mnt && mkdir {ROOT} && exec "$@"'

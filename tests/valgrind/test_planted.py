@@ -16,7 +16,7 @@ if TYPE_CHECKING:
 
     from tests.valgrind.conftest import CgBench
 
-pytestmark = pytest.mark.pairs
+pytestmark = [pytest.mark.pairs, pytest.mark.slow]
 
 INTENDED_PPM = {"0.1": 1000, "1": 10_000, "10": 100_000}
 # Compilers and libraries differ a little in what a turn of a loop costs, and in all the rest.

@@ -12,6 +12,8 @@ from tests.valgrind.measuring import measure
 if TYPE_CHECKING:
     from pathlib import Path
 
+pytestmark = pytest.mark.slow
+
 _CONFTEST = """
 import enum, pathlib
 import pytest
@@ -130,7 +132,6 @@ def test_grows(benchmark): benchmark(lambda: KEPT.append([0] * 1000) or sum(map(
 """
 
 
-@pytest.mark.slow
 def test_suites_find_their_fixtures_and_other_plugins_stay_out_of_the_way(folder: Path) -> None:
     (folder / "conftest.py").write_text(_CONFTEST)
     (folder / "test_it.py").write_text(_SUITE)
@@ -163,7 +164,6 @@ def test_suites_find_their_fixtures_and_other_plugins_stay_out_of_the_way(folder
     assert "did not settle" in done.found["test_grows"]["warnings"][0]
 
 
-@pytest.mark.slow
 def test_what_is_shown_moves_no_count_and_what_moves_counts_is_in_the_key(folder: Path) -> None:
     (folder / "test_it.py").write_text(
         """

@@ -11,6 +11,8 @@ from tests.projects import Project
 if TYPE_CHECKING:
     from pathlib import Path
 
+pytestmark = pytest.mark.slow
+
 
 @pytest.fixture
 def project(tmp_path: Path) -> Project:
@@ -148,10 +150,7 @@ def test_dead(benchmark): pytest.exit("no DATABASE_URL")
     assert "holds back" not in project.run("--cg-bench-env=DATABASE_URL", "-k", "not dead").stdout
 
 
-@pytest.mark.parametrize("configured", [False, True])
-def test_a_benchmark_that_takes_too_long_is_ended_and_the_others_are_measured(
-    project: Project, *, configured: bool
-) -> None:
+def test_a_benchmark_that_takes_too_long_is_ended_and_the_others_are_measured(project: Project) -> None:
     project.write(
         """
 import subprocess, threading
@@ -161,12 +160,17 @@ def test_program(benchmark): benchmark(subprocess.run, ["sleep", "1000"])
 def test_last(benchmark): benchmark(int)
 """
     )
-    if configured:
-        (project.folder / "cg-bench.toml").write_text("timeout = 8\n")
-    found = project.measure(*([] if configured else ["--cg-bench-timeout=8s"]), status=1)
+    found = project.measure("--cg-bench-timeout=6s", status=1)
     for name in ("test_lock", "test_program"):
-        assert "took longer than 8 s under Valgrind" in found[name]["error"]
+        assert "took longer than 6 s under Valgrind" in found[name]["error"]
     assert [found[name]["status"] for name in ("test_first", "test_last")] == ["ok", "ok"]
+
+
+def test_the_configuration_may_have_the_time_limit(project: Project) -> None:
+    project.write("import threading\ndef test_lock(benchmark): benchmark(threading.Event().wait)\n")
+    (project.folder / "cg-bench.toml").write_text("timeout = 3\n")
+    found = project.measure(status=1)
+    assert "took longer than 3 s under Valgrind" in found["test_lock"]["error"]
 
 
 def test_a_time_limit_that_is_no_time_is_bad_usage(project: Project) -> None:

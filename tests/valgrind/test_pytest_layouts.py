@@ -22,6 +22,7 @@ def test_fails(benchmark): benchmark(lambda: 1 / 0)
 """
 
 
+@pytest.mark.slow
 def test_each_layout_repeats_exactly_and_the_first_is_the_one_without_the_option(tmp_path: Path) -> None:
     project = Project(tmp_path)
     project.write(SUITE)

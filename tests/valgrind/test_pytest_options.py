@@ -14,6 +14,8 @@ from tests.valgrind.measuring import measure
 if TYPE_CHECKING:
     from pathlib import Path
 
+pytestmark = pytest.mark.slow
+
 _CONFTEST = """
 import enum
 
@@ -41,7 +43,6 @@ def test_logs(benchmark):
 """
 
 
-@pytest.mark.slow
 def test_an_option_of_another_folder_does_no_harm_and_s_shows_output_on_any_terminal(tmp_path: Path) -> None:
     folder = tmp_path / "{tmp}"
     for name, text in (("a/conftest.py", _CONFTEST), ("a/test_a.py", _SUITE), ("b/test_b.py", _SUITE)):
@@ -93,7 +94,6 @@ def test_after_imports(benchmark):
 """
 
 
-@pytest.mark.slow
 def test_a_new_file_where_python_imports_from_moves_no_count(tmp_path: Path) -> None:
     # An environment with a package that is installed editable, and a folder on PYTHONPATH.
     suites = suite_python("3.12")

@@ -20,6 +20,8 @@ from tests.valgrind.measuring import measure
 if TYPE_CHECKING:
     from collections.abc import Callable
 
+pytestmark = pytest.mark.slow
+
 _PATIENCE_S = 60
 _ENDS = [(signal.SIGINT, 2), (signal.SIGTERM, -signal.SIGTERM), (signal.SIGHUP, -signal.SIGHUP)]
 _HANGS = """
@@ -35,7 +37,6 @@ def test_it(benchmark):
 """
 
 
-@pytest.mark.slow
 def test_a_file_that_cannot_be_collected_hinders_others_only_if_wanted(folder: Path) -> None:
     (folder / "test_bad.py").write_text("import nothing_of_this_name\n")
     (folder / "test_good.py").write_text("def test_it(benchmark): benchmark(int)\n")

@@ -14,6 +14,8 @@ from cachegrind_bench.model.codec import decode
 from cachegrind_bench.model.metrics import ZERO
 from tests.projects import Project
 
+pytestmark = pytest.mark.slow
+
 _SUITE = """
 import json, os, random
 import pytest
@@ -59,7 +61,6 @@ def _counted(found: dict[str, Any]) -> dict[str, Any]:
     return {name: (item["key"], item["counts"], item["profile"]) for name, item in found.items()}
 
 
-@pytest.mark.slow
 def test_counts_do_not_depend_on_which_others_are_measured_in_which_order_or_beside(project: Project) -> None:
     project.write(_SUITE)
     first = project.measure()

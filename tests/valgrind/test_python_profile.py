@@ -155,6 +155,7 @@ def test_who_called_whom_is_known_also_through_c(cases: PythonProfile) -> None:
     assert edges(cases, "Thing.made", "Thing.__init__") == 1
 
 
+@pytest.mark.slow
 def test_a_function_that_does_more_costs_more_and_nothing_else_does(
     tmp_path: Path, each_python: Path, valgrind_path: Path
 ) -> None:
@@ -173,6 +174,7 @@ def test_a_function_that_does_more_costs_more_and_nothing_else_does(
     assert many["main"].inclusive - few["main"].inclusive == many["dear"].ir - few["dear"].ir
 
 
+@pytest.mark.slow
 def test_calls_deeper_than_a_hundred_are_followed_as_well(
     tmp_path: Path, each_python: Path, valgrind_path: Path
 ) -> None:
@@ -191,6 +193,7 @@ def test_calls_deeper_than_a_hundred_are_followed_as_well(
     assert costs["main"].inclusive == sum(costs[name].ir for name in ("main", "even", "odd", "down"))
 
 
+@pytest.mark.slow
 def test_forked_children_add_up_with_their_parent(tmp_path: Path, each_python: Path, valgrind_path: Path) -> None:
     path = written(
         tmp_path,
@@ -204,6 +207,7 @@ def test_forked_children_add_up_with_their_parent(tmp_path: Path, each_python: P
     assert maps_of(path) == []
 
 
+@pytest.mark.slow
 def test_pythons_that_a_python_starts_are_profiled_as_well(
     tmp_path: Path, each_python: Path, valgrind_path: Path
 ) -> None:
@@ -216,6 +220,7 @@ def test_pythons_that_a_python_starts_are_profiled_as_well(
     assert own(profile, path.name)["work"].calls == 2
 
 
+@pytest.mark.slow
 def test_coroutines_of_an_event_loop_count_each_of_their_steps(tmp_path: Path, valgrind_path: Path) -> None:
     path = written(
         tmp_path,
@@ -233,6 +238,7 @@ def test_no_map_is_left_behind_when_the_program_fails(tmp_path: Path, each_pytho
     assert maps_of(path) == []
 
 
+@pytest.mark.slow
 def test_every_valgrind_counts_the_same_calls(each_valgrind: Path) -> None:
     profile = profiled(CASES.parent, each_valgrind, str(any_python()), "-S", "cases.py")
     costs = own(profile, "cases.py")
@@ -241,6 +247,7 @@ def test_every_valgrind_counts_the_same_calls(each_valgrind: Path) -> None:
     assert sum(cost.ir for cost in profile.costs()) + profile.native == profile.total
 
 
+@pytest.mark.slow
 def test_two_profiles_are_identical_and_the_counts_are_those_of_a_run_without(
     tmp_path: Path, each_python: Path, valgrind_path: Path
 ) -> None:

@@ -6,6 +6,8 @@ import json
 from pathlib import Path
 from typing import TYPE_CHECKING
 
+import pytest
+
 from cachegrind_bench.model.codec import decode
 from cachegrind_bench.model.pythonprofile import TOP
 from tests.pythons import each_python, python_of
@@ -14,6 +16,8 @@ if TYPE_CHECKING:
     from cachegrind_bench.model.pythonprofile import PythonProfile
     from cachegrind_bench.model.result import Benchmark
     from tests.valgrind.conftest import CgBench
+
+pytestmark = pytest.mark.slow
 
 __all__ = ["each_python"]  # a fixture
 

@@ -17,6 +17,8 @@ if TYPE_CHECKING:
 
     from tests.valgrind.conftest import CgBench
 
+pytestmark = pytest.mark.slow
+
 REPEAT = 3
 
 NODE = """
@@ -104,8 +106,8 @@ def test_java_agrees_to_two_ten_thousandths(cg_bench: CgBench, tmp_path: Path) -
     assert spread(cg_bench, java, *flags, "-cp", str(tmp_path), "Work") <= 2e-4
 
 
-def test_go_agrees_to_five_ten_thousandths(cg_bench: CgBench, tmp_path: Path) -> None:
+def test_go_agrees_to_a_thousandth(cg_bench: CgBench, tmp_path: Path) -> None:
     go = program("go", "/usr/local/go/bin/go")
     (tmp_path / "work.go").write_text(GO)
     build([go, "build", "-o", "work", "work.go"], tmp_path, "go")
-    assert spread(cg_bench, str(tmp_path / "work"), options=["--env", "GOGC=off"]) <= 5e-4
+    assert spread(cg_bench, str(tmp_path / "work"), options=["--env", "GOGC=off"]) <= 1e-3

@@ -43,6 +43,7 @@ def run(cg_bench: CgBench, program: str, *, options: Sequence[str] = ()) -> Fini
     return cg_bench.run(sys.executable, "script.py", options=["--regions", *options])
 
 
+@pytest.mark.slow
 def test_three_runs_count_the_same(cg_bench: CgBench) -> None:
     program = """
 import json
@@ -63,6 +64,7 @@ for _ in range(3):
             assert other[name]["profile"] == benchmark["profile"]
 
 
+@pytest.mark.slow
 def test_entries_add_up_and_marks_cost_nothing(cg_bench: CgBench) -> None:
     found = measured(
         cg_bench,
@@ -94,6 +96,7 @@ for _ in range(100):
     assert found["nothing, often"]["counts"][IR] <= 60 * 100
 
 
+@pytest.mark.slow
 def test_what_is_outside_does_not_count(cg_bench: CgBench) -> None:
     program = """
 def once():
@@ -192,6 +195,7 @@ with region("threads"):
     assert "the program started 1 thread(s)" in found["threads"]["warnings"][0]
 
 
+@pytest.mark.slow
 def test_repeats_and_layouts_hold_for_every_region(cg_bench: CgBench) -> None:
     program = "for name in ('a', 'b'):\n    with region(name):\n        work()\n"
     found = measured(cg_bench, program, options=["--repeat", "2", "--layouts", "2"])
@@ -201,6 +205,7 @@ def test_repeats_and_layouts_hold_for_every_region(cg_bench: CgBench) -> None:
         assert first == again
 
 
+@pytest.mark.slow
 def test_a_baseline_of_regions_can_be_saved_again_and_not_lost_to_a_plain_one(cg_bench: CgBench) -> None:
     (cg_bench.cwd / "script.py").write_text(IMPORTS + "with region('part'):\n    work()\n", encoding="utf-8")
     words = ["run", "-q", "--id", "x", "--save-baseline", "main"]
@@ -212,6 +217,7 @@ def test_a_baseline_of_regions_can_be_saved_again_and_not_lost_to_a_plain_one(cg
     assert "holds other benchmarks, which would be lost: x::part" in plain.stderr
 
 
+@pytest.mark.slow
 def test_a_plain_run_counts_the_whole_program_and_is_not_comparable_with_its_regions(cg_bench: CgBench) -> None:
     program = "with region('part'):\n    work()\n"
     part = measured(cg_bench, program)["part"]
@@ -221,6 +227,7 @@ def test_a_plain_run_counts_the_whole_program_and_is_not_comparable_with_its_reg
     assert whole["key"] != part["key"]
 
 
+@pytest.mark.slow
 def test_every_valgrind_counts_the_same_instructions(cg_bench: CgBench, valgrind_versions: dict[str, Path]) -> None:
     program = "for _ in range(12):\n    with region('part'):\n        work()\n"
     found = {
@@ -273,6 +280,7 @@ def test_options_that_contradict_each_other_are_bad_usage(cg_bench: CgBench, opt
     assert text in finished.stderr
 
 
+@pytest.mark.slow
 def test_a_suite_measures_one_region_or_function_of_a_program(cg_bench: CgBench, compile_c: CompileC) -> None:
     (cg_bench.cwd / "script.py").write_text(IMPORTS + "with region('part'):\n    work()\n", encoding="utf-8")
     suite = cg_bench.cwd / "cg-bench.toml"
@@ -305,6 +313,7 @@ region = "other"
     assert "2 re-used" in again.stdout
 
 
+@pytest.mark.slow
 def test_a_process_that_was_killed_in_a_region_is_told(cg_bench: CgBench) -> None:
     program = """
 import signal, time

@@ -1,5 +1,5 @@
-"""No false alarm: a hundred times, a program is built and measured twice, each time in another place, under other variables
-and with or without load, and the two are compared.
+"""No false alarm: a program is built and measured twice, each time in another place, under other variables and with or
+without load, and the two are compared.
 """
 
 from __future__ import annotations
@@ -23,9 +23,9 @@ if TYPE_CHECKING:
 
     from tests.valgrind.conftest import CgBench
 
-pytestmark = pytest.mark.pairs
+pytestmark = [pytest.mark.pairs, pytest.mark.slow]
 
-COMPARISONS = 25  # of each kind
+COMPARISONS = 5  # of each kind
 
 
 def some_name(draw: random.Random, least: int, most: int) -> str:

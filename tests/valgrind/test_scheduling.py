@@ -114,6 +114,7 @@ def without_right() -> list[str]:
     return ["setpriv", "--bounding-set=-sys_nice"]
 
 
+@pytest.mark.slow
 @pytest.mark.usefixtures("pinned")
 def test_threads_that_share_a_queue_take_turns_alike_under_load(cg_bench: CgBench, compile_c: CompileC) -> None:
     program, tries = compile_c(QUEUE, "-pthread"), 10
@@ -127,6 +128,7 @@ def test_threads_that_share_a_queue_take_turns_alike_under_load(cg_bench: CgBenc
     assert all(other == first for other in others)
 
 
+@pytest.mark.slow
 @pytest.mark.usefixtures("pinned")
 def test_what_spins_for_ever_is_stopped_in_time(cg_bench: CgBench, compile_c: CompileC) -> None:
     finished = cg_bench.run(compile_c(SPIN, "-pthread"), options=["--timeout", "5s"])

@@ -66,6 +66,7 @@ def wait_for(condition: Callable[[], object], what: str) -> None:
         time.sleep(0.02)
 
 
+@pytest.mark.slow
 def test_benchmarks_that_make_the_same_files_do_not_spoil_each_others_counts(cg_bench: CgBench, tmp_path: Path) -> None:
     configure(
         cg_bench,
@@ -113,6 +114,7 @@ def test_what_programs_said_is_kept_with_what_is_used_again(cg_bench: CgBench, t
     assert "re-used" in told
 
 
+@pytest.mark.slow
 def test_jobs_side_by_side_count_what_they_count_one_by_one_and_alone(
     cg_bench: CgBench, compile_c: CompileC, tmp_path: Path
 ) -> None:
@@ -187,6 +189,7 @@ def test_killed_in_the_middle_nothing_stays_and_the_next_run_works(cg_bench: CgB
     assert [item["status"] for item in read(path)] == ["ok"]
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("changed", ["script.py", "module.py", "data.txt"])
 def test_only_what_read_something_that_changed_is_measured_again(
     cg_bench: CgBench, tmp_path: Path, changed: str

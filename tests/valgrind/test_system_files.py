@@ -91,6 +91,7 @@ def command(request: pytest.FixtureRequest, tmp_path: Path) -> list[str | Path]:
     return [request.getfixturevalue("compile_c")(C, "-lm")]
 
 
+@pytest.mark.slow
 def test_installed_libraries_move_no_count(cg_bench: CgBench, library_lists: Lists, command: list[str | Path]) -> None:
     runs = [cg_bench.run(*command, before=list(before)) for before in library_lists.values()]
     assert runs[0].benchmark["seal"]["files"]["state"] == "pinned"
@@ -126,6 +127,7 @@ def test_a_user_that_the_program_adds_is_found(
     assert "someone" in finished.stderr
 
 
+@pytest.mark.slow
 def test_results_of_ours_beside_a_script_move_no_count(cg_bench: CgBench) -> None:
     script = cg_bench.folder / "script.py"
     script.write_text("import json, os\nprint(sorted(os.listdir(os.path.dirname(__file__))))\n")

@@ -68,6 +68,7 @@ def script(cg_bench: CgBench, text: str) -> Path:
     return folder / "script.py"
 
 
+@pytest.mark.slow
 def test_a_c_program_holds_on_all_axes(cg_bench: CgBench, compile_c: CompileC) -> None:
     document, axes = verify(cg_bench, "--", compile_c(PROGRAM), code=0)
     free = ("repeat", "environment", "cwd", "load", "aslr", "random", "hash-seed", "clock")
@@ -78,6 +79,7 @@ def test_a_c_program_holds_on_all_axes(cg_bench: CgBench, compile_c: CompileC) -
     assert os.listdir(cg_bench.cwd) == []
 
 
+@pytest.mark.slow
 def test_python_without_its_hash_seed_is_named_as_the_cause(cg_bench: CgBench) -> None:
     words = ("--only", "random", "--only", "hash-seed", "--", PYTHON, "-S", "-I", script(cg_bench, SETS))
     document, axes = verify(cg_bench, *words, code=0)
@@ -89,6 +91,7 @@ def test_python_without_its_hash_seed_is_named_as_the_cause(cg_bench: CgBench) -
     assert "-I ignores PYTHONHASHSEED" in document["conclusion"]
 
 
+@pytest.mark.slow
 def test_the_same_script_with_its_hash_seed_depends_on_that_instead(cg_bench: CgBench) -> None:
     words = ("--only", "random", "--only", "hash-seed", "--", PYTHON, "-S", script(cg_bench, SETS))
     _document, axes = verify(cg_bench, *words, code=0)
@@ -96,6 +99,7 @@ def test_the_same_script_with_its_hash_seed_depends_on_that_instead(cg_bench: Cg
     assert axes["hash-seed"]["verdict"] == "depends"
 
 
+@pytest.mark.slow
 def test_the_users_of_a_machine_and_the_order_of_its_directories_are_tried(cg_bench: CgBench) -> None:
     only = ("--only", "users", "--only", "directories", "--only", "locales")
     _document, axes = verify(cg_bench, *only, "--", PYTHON, "-S", script(cg_bench, LISTS), code=0)
@@ -107,6 +111,7 @@ def test_the_users_of_a_machine_and_the_order_of_its_directories_are_tried(cg_be
     }
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("text", [CLOCK, STOPWATCH], ids=["time", "perf_counter"])
 def test_a_clock_read_into_a_loop_count_is_named_as_the_cause(cg_bench: CgBench, text: str) -> None:
     words = ("--only", "clock", "--only", "aslr", "--", PYTHON, "-S", script(cg_bench, text))

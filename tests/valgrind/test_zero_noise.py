@@ -142,17 +142,17 @@ def assert_equal(base: Finished, other: Finished) -> None:
 
 
 every_language = pytest.mark.parametrize("language", LANGUAGES)
+# NumPy takes longer than all others together, and is Python with more to import.
+all_but_numpy = pytest.mark.parametrize("language", [language for language in LANGUAGES if language != "numpy"])
 
 
+@pytest.mark.slow
 @every_language
-@pytest.mark.parametrize("repetition", [2, 3])
-def test_repeated_runs_agree_in_everything(
-    cg_bench: CgBench, base: Finished, command: list[str], repetition: int
-) -> None:
-    del repetition
+def test_repeated_runs_agree_in_everything(cg_bench: CgBench, base: Finished, command: list[str]) -> None:
     assert_equal(base, cg_bench.run(*command))
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("language", ["c", "python"])
 def test_executions_within_one_run_agree_too(cg_bench: CgBench, base: Finished, command: list[str]) -> None:
     finished = cg_bench.run(*command, options=["--repeat", "2"])
@@ -179,7 +179,7 @@ def test_low_numbers_of_processes_change_nothing(cg_bench: CgBench) -> None:
     assert_equal(base, other)
 
 
-@every_language
+@all_but_numpy
 def test_a_working_directory_two_levels_deeper_changes_nothing(
     cg_bench: CgBench, base: Finished, command: list[str]
 ) -> None:
@@ -188,6 +188,7 @@ def test_a_working_directory_two_levels_deeper_changes_nothing(
     assert_equal(base, cg_bench.run(*command, cwd=deeper))
 
 
+@pytest.mark.slow
 @every_language
 def test_variables_of_a_ci_service_another_user_and_tmpdir_change_nothing(
     cg_bench: CgBench, base: Finished, command: list[str], tmp_path: Path
@@ -199,7 +200,8 @@ def test_variables_of_a_ci_service_another_user_and_tmpdir_change_nothing(
     assert_equal(base, cg_bench.run(*command, env=changes))
 
 
-@every_language
+@pytest.mark.slow
+@all_but_numpy
 @pytest.mark.parametrize("stdout", ["terminal", "file"])  # the base run's is a pipe
 def test_the_kind_of_our_stdout_changes_nothing(
     cg_bench: CgBench, base: Finished, command: list[str], stdout: str
@@ -214,18 +216,17 @@ def test_the_kind_of_our_stdout_changes_nothing(
 CLOSE = 1e-4
 
 
-@every_language
-@pytest.mark.parametrize("levels", [1, 3])
+@all_but_numpy
 def test_another_home_stays_within_a_ten_thousandth(
-    cg_bench: CgBench, base: Finished, command: list[str], tmp_path: Path, levels: int
+    cg_bench: CgBench, base: Finished, command: list[str], tmp_path: Path
 ) -> None:
-    home = tmp_path.joinpath("home", *["of-a-user-with-a-rather-long-name"] * levels)
+    home = tmp_path.joinpath("home", *["of-a-user-with-a-rather-long-name"] * 3)
     home.mkdir(parents=True)
     finished = cg_bench.run(*command, env={"HOME": str(home)})
     assert abs(finished.counts["Ir"] - base.counts["Ir"]) <= CLOSE * base.counts["Ir"]
 
 
-@every_language
+@all_but_numpy
 def test_another_path_stays_within_a_ten_thousandth(
     cg_bench: CgBench, base: Finished, command: list[str], tmp_path: Path
 ) -> None:
@@ -246,7 +247,7 @@ def moved(command: list[str], checkout: Path) -> list[str]:
     return [*command[:-1], str(shutil.copy(command[-1], str(checkout)))]
 
 
-@every_language
+@all_but_numpy
 def test_a_checkout_moved_to_a_path_of_the_same_length_stays_within_a_ten_thousandth(
     cg_bench: CgBench, base: Finished, language: str, command: list[str], shared_folder: Path
 ) -> None:
