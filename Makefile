@@ -8,9 +8,9 @@ PYTEST_ARGS ?=
 # coverage` tells from these alone, CI from all of `make test`, which it runs once.
 PURE := \
   cachegrind_bench/model/*.py \
-  cachegrind_bench/valgrind/outfile.py \
-  cachegrind_bench/valgrind/callgrindfile.py \
-  cachegrind_bench/valgrind/callgrindtext.py \
+  cachegrind_bench/valgrind/out_file.py \
+  cachegrind_bench/valgrind/callgrind_file.py \
+  cachegrind_bench/valgrind/callgrind_text.py \
   cachegrind_bench/compare/*.py \
   cachegrind_bench/config/*.py \
   cachegrind_bench/history/*.py \

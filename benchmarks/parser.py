@@ -28,7 +28,7 @@ GEOMETRY = ["--cache-sim=yes", "--I1=32768,8,64", "--D1=32768,8,64", "--LL=83886
 OURS = """
 import sys
 from pathlib import Path
-from cachegrind_bench.valgrind.outfile import parse_cachegrind
+from cachegrind_bench.valgrind.out_file import parse_cachegrind
 parse_cachegrind(Path(sys.argv[1]))
 """
 

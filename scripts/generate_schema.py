@@ -17,8 +17,7 @@ import msgspec
 ROOT = Path(__file__).resolve().parent.parent
 sys.path.insert(0, str(ROOT))
 
-from cachegrind_bench.config.key import Key, Kind  # noqa: E402 - the checkout, wherever this is started
-from cachegrind_bench.config.keys import BENCHMARK, DEFAULTS  # noqa: E402
+from cachegrind_bench.config.schema import BENCHMARK, DEFAULTS, Key, Kind  # noqa: E402 - the checkout, wherever this is started  # noqa: E402
 from cachegrind_bench.model import codec  # noqa: E402
 
 if TYPE_CHECKING:

@@ -11,18 +11,17 @@ from typing import TYPE_CHECKING
 
 import msgspec
 
-from cachegrind_bench.ci.api import LONGEST_BODY
+from cachegrind_bench.ci.github import LONGEST_BODY
 from cachegrind_bench.ci.sticky import author, is_by
 from cachegrind_bench.history.values import Kind, State
 from cachegrind_bench.render.markdown import escape
-from cachegrind_bench.render.names import plain, shortened
-from cachegrind_bench.render.trend import stories
+from cachegrind_bench.render.text import plain, shortened
+from cachegrind_bench.render.trend import finding_text
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
 
-    from cachegrind_bench.ci.api import Client
-    from cachegrind_bench.ci.values import Issue
+    from cachegrind_bench.ci.github import Client, Issue
     from cachegrind_bench.history.values import Finding
 
 LABEL = "cg-bench"
@@ -102,16 +101,16 @@ def _is_over(issue: Issue) -> bool:
 
 
 def _title(finding: Finding) -> str:
-    change = f" {stories.size(finding)}" if stories.has_size(finding) else ""
+    change = f" {finding_text.size(finding)}" if finding_text.has_size(finding) else ""
     # A title is text, yet @name in it would still call somebody.
     told = plain(f"{finding.benchmark}{change}: {finding.kind.value}").replace("@", "@\u200b")
     return shortened(told, _LONGEST_TITLE)
 
 
 def _body(finding: Finding, page: str) -> str:
-    blame = stories.blame(finding, _MOST_SUSPECTS)
+    blame = finding_text.blame(finding, _MOST_SUSPECTS)
     over = finding.state not in _ALIVE
-    told = ", ".join(map(escape, (stories.kind(finding), stories.story(finding), blame.words)))
+    told = ", ".join(map(escape, (finding_text.kind(finding), finding_text.story(finding), blame.words)))
     lines = [
         f"**{escape(shortened(plain(finding.benchmark), _LONGEST_TITLE))}**: {told}",
         "",
@@ -122,7 +121,7 @@ def _body(finding: Finding, page: str) -> str:
     if blame.bisectable and not over:
         lines += ["", f"`cg-bench bisect {finding.id}` narrows them down."]
     if finding.recovered_sha is not None:
-        lines += ["", f"{stories.ended(finding).capitalize()} {finding.recovered_sha[:64]}."]
+        lines += ["", f"{finding_text.ended(finding).capitalize()} {finding.recovered_sha[:64]}."]
     if finding.reason is not None:
         lines += ["", f"Accepted: {escape(shortened(plain(finding.reason), 500))}"]
     lines += ["", f"[The last report]({page})", "", f"<!-- cg-bench:finding:{finding.id}{':over' if over else ''} -->"]

@@ -9,11 +9,10 @@ import hashlib
 from enum import StrEnum
 from typing import TYPE_CHECKING
 
-from cachegrind_bench.ci.values import JOB_BOT, ApiError
+from cachegrind_bench.ci.github import JOB_BOT, ApiError
 
 if TYPE_CHECKING:
-    from cachegrind_bench.ci.api import Client
-    from cachegrind_bench.ci.values import Comment
+    from cachegrind_bench.ci.github import Client, Comment
 
 _FORBIDDEN, _GONE = 403, 404
 

@@ -11,8 +11,8 @@ import click
 
 from cachegrind_bench.cli import output
 from cachegrind_bench.cli.comparing import deliver, detail_options, report_options
-from cachegrind_bench.cli.configured import configured_benchmarks
-from cachegrind_bench.cli.gating import gate_options, gates_of
+from cachegrind_bench.cli.defaults import configured_benchmarks
+from cachegrind_bench.cli.gate_options import gate_options, gates_of
 from cachegrind_bench.cli.measuring import id_option, repetition_options
 from cachegrind_bench.cli.options import working_directory
 from cachegrind_bench.cli.selection import benchmark_option, selection_option, tag_option

@@ -11,7 +11,8 @@ from msgspec.structs import replace
 
 from cachegrind_bench.cli import output
 from cachegrind_bench.cli.comparing import deliver, detail_options, report_options
-from cachegrind_bench.cli.gating import gate_options, gates_of
+from cachegrind_bench.cli.comparison_inputs import resolve
+from cachegrind_bench.cli.gate_options import gate_options, gates_of
 from cachegrind_bench.cli.measuring import (
     check_output,
     measured,
@@ -21,7 +22,6 @@ from cachegrind_bench.cli.measuring import (
     write_result,
 )
 from cachegrind_bench.cli.options import command_argument, require_command, working_directory
-from cachegrind_bench.cli.references import resolve
 from cachegrind_bench.cli.sizes import size_limit_option
 from cachegrind_bench.errors import MeasurementError, NotComparableError, NoValgrindError, UsageError
 from cachegrind_bench.usecases.comparison import InMemory, Side, compared, exit_code
@@ -122,7 +122,7 @@ def _benchmark_of(base: Result, options: Mapping[str, Any], cwd: Path) -> tuple[
 
 def _plan(options: dict[str, Any]) -> Plan:
     """Return the plan, made where --prepare has done its work: in this commit the program may not be built yet."""
-    from cachegrind_bench.measure.surroundings import surrounded
+    from cachegrind_bench.measure.hooks import surrounded
 
     if options["prepare"] is None:
         return _existing_plan(options)

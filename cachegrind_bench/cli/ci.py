@@ -12,7 +12,7 @@ import click
 from cachegrind_bench.ci.artifact import RESULT
 from cachegrind_bench.ci.event import read_event
 from cachegrind_bench.ci.plan import Hold, Mode, artifact_name, plan
-from cachegrind_bench.ci.runnerfiles import add_summary, set_outputs
+from cachegrind_bench.ci.runner_files import add_summary, set_outputs
 from cachegrind_bench.cli import ci_collect, ci_compare, ci_measure, ci_report
 from cachegrind_bench.cli.ci_base import commit_to_measure
 from cachegrind_bench.cli.ci_job import (
@@ -33,12 +33,12 @@ from cachegrind_bench.cli.ci_job import (
     trust_workspace,
     use_token,
 )
-from cachegrind_bench.cli.configured import Configured
-from cachegrind_bench.cli.storedruns import Runs
-from cachegrind_bench.cli.storing import named_store
+from cachegrind_bench.cli.defaults import Configured
+from cachegrind_bench.cli.saving import named_store
+from cachegrind_bench.cli.stored_runs import Runs
 from cachegrind_bench.errors import CgBenchError, MeasurementError, UsageError
 from cachegrind_bench.render.markdown import escape
-from cachegrind_bench.render.names import plain
+from cachegrind_bench.render.text import plain
 from cachegrind_bench.usecases.result_files import read_result
 from cachegrind_bench.vcs.revisions import Repository
 

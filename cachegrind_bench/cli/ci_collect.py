@@ -18,7 +18,7 @@ from cachegrind_bench.store.atomic import write_atomic
 if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence
 
-    from cachegrind_bench.ci.values import Artifact
+    from cachegrind_bench.ci.github import Artifact
 
 _MOST_ARTIFACTS = 256  # as many jobs as a matrix may have
 _MOST_BYTES = 100_000_000  # unpacked, of all; hostile JSON takes many times as much memory

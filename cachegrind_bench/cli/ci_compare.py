@@ -12,9 +12,8 @@ from msgspec.structs import replace
 
 from cachegrind_bench.ci.artifact import BASE, RESULT
 from cachegrind_bench.ci.event import read_event
-from cachegrind_bench.ci.runnerfiles import add_summary, set_outputs
+from cachegrind_bench.ci.runner_files import add_summary, set_outputs
 from cachegrind_bench.cli import output
-from cachegrind_bench.cli.ci_again import again, failures
 from cachegrind_bench.cli.ci_base import base_commit
 from cachegrind_bench.cli.ci_job import (
     NO_STORE,
@@ -33,10 +32,11 @@ from cachegrind_bench.cli.ci_job import (
     write_verdict,
 )
 from cachegrind_bench.cli.ci_profiles import unexplained, with_profiles
-from cachegrind_bench.cli.configured import configured_benchmarks
-from cachegrind_bench.cli.gating import fail_on_option, gate_options, gates_of
-from cachegrind_bench.cli.sides import Sides, no_side
-from cachegrind_bench.cli.storing import named_store
+from cachegrind_bench.cli.ci_reproduce import again, failures
+from cachegrind_bench.cli.comparison_inputs import Sides, no_side
+from cachegrind_bench.cli.defaults import configured_benchmarks
+from cachegrind_bench.cli.gate_options import fail_on_option, gate_options, gates_of
+from cachegrind_bench.cli.saving import named_store
 from cachegrind_bench.errors import MeasurementError, UsageError
 from cachegrind_bench.store.atomic import write_atomic
 from cachegrind_bench.usecases.comparison import ReportOptions, Side, code_of, compared, same_program

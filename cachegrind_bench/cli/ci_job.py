@@ -17,18 +17,18 @@ import msgspec
 
 from cachegrind_bench.ci.credentials import add_setting, for_git
 from cachegrind_bench.cli import output
-from cachegrind_bench.cli.configured import configured_store
+from cachegrind_bench.cli.defaults import configured_store
 from cachegrind_bench.errors import UsageError
 from cachegrind_bench.render.comparison.github import command as workflow_command
-from cachegrind_bench.render.names import plain
+from cachegrind_bench.render.text import plain
 from cachegrind_bench.store.atomic import write_atomic
 from cachegrind_bench.vcs.checkout import top_folder
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Generator, MutableMapping, Sequence
 
-    from cachegrind_bench.ci.api import Client
     from cachegrind_bench.ci.event import Event
+    from cachegrind_bench.ci.github import Client
 
 Function = TypeVar("Function", bound="Callable[..., Any]")
 
@@ -197,7 +197,7 @@ def trust_workspace(environ: MutableMapping[str, str]) -> None:
 
 def client(event: Event, token: str | None) -> Client:
     """Return GitHub's API for the repository of this job. UsageError without a token."""
-    from cachegrind_bench.ci.api import Client
+    from cachegrind_bench.ci.github import Client
 
     if not token:
         raise UsageError("there is no token for GitHub's API", hint="the action's input 'token' has one by default")

@@ -11,7 +11,7 @@ from cachegrind_bench.compare.verdict import State
 from cachegrind_bench.errors import CgBenchError
 
 if TYPE_CHECKING:
-    from cachegrind_bench.ci.api import Client
+    from cachegrind_bench.ci.github import Client
     from cachegrind_bench.model.codec import ResultFile
     from cachegrind_bench.model.result import Benchmark
     from cachegrind_bench.usecases.comparison import Profiled, Report, Side

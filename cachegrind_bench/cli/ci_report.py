@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING
 import click
 
 from cachegrind_bench.ci.event import read_event
-from cachegrind_bench.ci.runnerfiles import add_summary, set_outputs
+from cachegrind_bench.ci.runner_files import add_summary, set_outputs
 from cachegrind_bench.cli.ci_job import (
     REPORT,
     annotate,
@@ -30,8 +30,8 @@ from cachegrind_bench.errors import CgBenchError, UsageError
 from cachegrind_bench.store.atomic import write_atomic
 
 if TYPE_CHECKING:
-    from cachegrind_bench.ci.api import Client
     from cachegrind_bench.ci.event import Event
+    from cachegrind_bench.ci.github import Client
 
 _ON_CHANGE, _ALWAYS, _NEVER = "on-change", "always", "never"
 _TREND_FILES = {"html": "report.html", "markdown": "report.md", "json": "report.json"}

@@ -10,13 +10,12 @@ import click
 
 from cachegrind_bench.cli import output
 from cachegrind_bench.cli.comparing import deliver, detail_options, report_options
-from cachegrind_bench.cli.configured import configured_benchmarks
-from cachegrind_bench.cli.gating import fail_on_option, gate_options, gates_of
+from cachegrind_bench.cli.comparison_inputs import Sides, is_known, resolve
+from cachegrind_bench.cli.defaults import configured_benchmarks
+from cachegrind_bench.cli.gate_options import fail_on_option, gate_options, gates_of
 from cachegrind_bench.cli.options import working_directory
-from cachegrind_bench.cli.references import is_known, resolve
-from cachegrind_bench.cli.sides import Sides
+from cachegrind_bench.cli.saving import opened_store, store_option
 from cachegrind_bench.cli.sizes import size_limit_option
-from cachegrind_bench.cli.storing import opened_store, store_option
 from cachegrind_bench.errors import UsageError
 from cachegrind_bench.model.patterns import matches
 from cachegrind_bench.usecases.comparison import code_of, compared

@@ -8,12 +8,12 @@ from typing import TYPE_CHECKING, Any
 import click
 
 from cachegrind_bench.cli import history_exchange, history_upkeep, output, show
+from cachegrind_bench.cli.comparison_inputs import resolve
 from cachegrind_bench.cli.history_runs import find_run, since_option
 from cachegrind_bench.cli.options import format_option, working_directory
-from cachegrind_bench.cli.references import resolve
+from cachegrind_bench.cli.saving import opened_store, profiles_of, store_option, with_profile_option
 from cachegrind_bench.cli.sizes import size_limit_option
-from cachegrind_bench.cli.storedruns import kept_result
-from cachegrind_bench.cli.storing import opened_store, profiles_of, store_option, with_profile_option
+from cachegrind_bench.cli.stored_runs import kept_result
 from cachegrind_bench.errors import UsageError
 from cachegrind_bench.model.patterns import matches
 from cachegrind_bench.usecases.result_files import read_result
@@ -69,7 +69,7 @@ def add_command(files: tuple[str, ...], **options: Any) -> None:
 
     What is there already stays as it is. Benchmarks that failed are added as failed, without counts.
     """
-    from cachegrind_bench.render.numbers import counted
+    from cachegrind_bench.render.text import counted
     from cachegrind_bench.store.checking import wrong_with
     from cachegrind_bench.store.record import run_record
 

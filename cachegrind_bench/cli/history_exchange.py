@@ -12,12 +12,11 @@ import click
 
 from cachegrind_bench.cli import output
 from cachegrind_bench.cli.history_runs import find_run, name_of, since_option
+from cachegrind_bench.cli.saving import opened_store, store_option
 from cachegrind_bench.cli.sizes import size_limit_option
-from cachegrind_bench.cli.storing import opened_store, store_option
 from cachegrind_bench.errors import FileFormatError, UsageError
 from cachegrind_bench.model.patterns import matches
-from cachegrind_bench.render.names import plain
-from cachegrind_bench.render.numbers import counted, grouped
+from cachegrind_bench.render.text import counted, grouped, plain
 from cachegrind_bench.store.atomic import check_writable, write_atomic
 from cachegrind_bench.store.durable import new_file
 from cachegrind_bench.store.record import run_name
@@ -107,13 +106,13 @@ Examples:
 @click.argument("file")
 def import_command(file: str, *, form: str | None, max_size: int, **options: Any) -> None:
     """Add the runs of a FILE ('-' is stdin) that 'history export' wrote: all of them, or none if one is damaged."""
-    from cachegrind_bench.history.formats import jsonl, telling
+    from cachegrind_bench.history.formats import detect, jsonl
 
     if form in _ONE_WAY:
         raise UsageError(f"{form} {_ONE_WAY[form]}, so it cannot be imported", hint="jsonl loses nothing")
     name = shown_name(file)
     with opened_store(options) as store, open_input(file, limit=max_size, hint=_HINT) as stream:
-        form = form or telling.told(stream)
+        form = form or detect.told(stream)
         if form == "jsonl":
             names = [record.name for record in jsonl.read(stream, name)]  # all are looked at before the first is added
             total, foreign = len(names), 0
@@ -238,7 +237,7 @@ def _text(stream: BinaryIO, name: str) -> str:
 def _parts(text: str, form: str, name: str, store: Store) -> tuple[list[Record], int, int]:
     """Return the records to add, how many runs were read, and how many values of other tools were passed over."""
     from cachegrind_bench.history.formats import csvformat, github_action_benchmark
-    from cachegrind_bench.history.formats.imported import imported_record
+    from cachegrind_bench.history.formats.fields import imported_record
 
     foreign = 0
     if form == "csv":

@@ -11,10 +11,9 @@ import click
 
 from cachegrind_bench.cli import output
 from cachegrind_bench.cli.history_runs import Date, find_runs, name_of
-from cachegrind_bench.cli.storing import named_store, opened_store, store_option
+from cachegrind_bench.cli.saving import named_store, opened_store, store_option
 from cachegrind_bench.errors import UsageError
-from cachegrind_bench.render.names import plain, some
-from cachegrind_bench.render.numbers import counted
+from cachegrind_bench.render.text import counted, plain, some
 from cachegrind_bench.store.protocol import Query
 from cachegrind_bench.store.record import rename_record, run_name
 

@@ -8,8 +8,8 @@ from typing import TYPE_CHECKING
 import click
 
 from cachegrind_bench.cli import output
+from cachegrind_bench.cli.comparison_inputs import resolve
 from cachegrind_bench.cli.options import working_directory
-from cachegrind_bench.cli.references import resolve
 from cachegrind_bench.cli.sizes import size_limit_option
 from cachegrind_bench.errors import UsageError
 from cachegrind_bench.usecases.result_files import read_result
@@ -69,7 +69,7 @@ def command(files: tuple[str, ...], target: str, max_size: int) -> None:
 def _report(files: Sequence[ResultFile]) -> str:
     """Return one line for each file."""
     from cachegrind_bench.model.result import Status
-    from cachegrind_bench.render.names import plain
+    from cachegrind_bench.render.text import plain
     from cachegrind_bench.suite.merge import missing_from
 
     known: set[str] = set()

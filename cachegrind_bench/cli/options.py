@@ -10,8 +10,8 @@ from typing import TYPE_CHECKING, Any, TypeVar
 import click
 from click.core import ParameterSource
 
-from cachegrind_bench.cli.configured import configured_variables
-from cachegrind_bench.config.duration import milliseconds
+from cachegrind_bench.cli.defaults import configured_variables
+from cachegrind_bench.config.command import milliseconds
 from cachegrind_bench.errors import UsageError
 
 if TYPE_CHECKING:

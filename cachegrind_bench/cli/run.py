@@ -22,7 +22,7 @@ from cachegrind_bench.cli.measuring import (
 )
 from cachegrind_bench.cli.options import format_option, require_command
 from cachegrind_bench.cli.report import deliver_report, report_text
-from cachegrind_bench.cli.storing import save_options, saving, storing_failure
+from cachegrind_bench.cli.saving import save_options, saving, storing_failure
 from cachegrind_bench.cli.suite import refuse_options_of_a_suite, run_suite, suite_options
 from cachegrind_bench.errors import UsageError
 
@@ -142,7 +142,7 @@ def _collect(options: dict[str, Any]) -> Collect:
 
 def _plan(options: dict[str, Any]) -> Plan:
     """Return the plan, made where --prepare has done its work if the program is what that builds, and is not there yet."""
-    from cachegrind_bench.measure.surroundings import surrounded
+    from cachegrind_bench.measure.hooks import surrounded
 
     program = require_command(options["command"])[0]
     if options["prepare"] is None or os.sep not in program or os.path.lexists(program):

@@ -89,7 +89,7 @@ def selected(specs: Sequence[BenchmarkSpec], options: Mapping[str, Any], store: 
 
 def _advice(specs: Sequence[BenchmarkSpec], options: Mapping[str, Any]) -> str:
     """Return why -k and --tag may choose nothing, and what there is to choose from."""
-    from cachegrind_bench.config.words import nearest
+    from cachegrind_bench.config.suggestions import nearest
 
     tags = {tag: tag for tag in sorted({tag for spec in specs for tag in spec.tags})}
     wrong = next((tag for tag in options["tags"] if tag not in tags), None)

@@ -8,9 +8,9 @@ import click
 from msgspec.structs import replace
 
 from cachegrind_bench.cli import output
+from cachegrind_bench.cli.comparison_inputs import resolve
 from cachegrind_bench.cli.options import format_option, working_directory
-from cachegrind_bench.cli.pythonfiles import python_file_options, wants_files, write_files
-from cachegrind_bench.cli.references import resolve
+from cachegrind_bench.cli.python_files import python_file_options, wants_files, write_files
 from cachegrind_bench.cli.report import report_text
 from cachegrind_bench.cli.sizes import size_limit_option
 from cachegrind_bench.errors import UsageError

@@ -11,7 +11,7 @@ import msgspec
 
 from cachegrind_bench.cli import output
 from cachegrind_bench.cli.options import working_directory
-from cachegrind_bench.cli.storing import opened_store, store_option
+from cachegrind_bench.cli.saving import opened_store, store_option
 from cachegrind_bench.errors import FileFormatError, MeasurementError, UsageError
 from cachegrind_bench.history.accepted import ACCEPTED_FILE
 from cachegrind_bench.vcs.checkout import top_folder
@@ -81,13 +81,13 @@ def find_all(options: Mapping[str, Any], model: CostModel | None = None) -> Foun
     UsageError, StoreError or MeasurementError (of git).
     """
     from cachegrind_bench.history.accepted import without_effect
+    from cachegrind_bench.history.finding_id import told_before
     from cachegrind_bench.history.findings import find
-    from cachegrind_bench.history.identity import told_before
     from cachegrind_bench.history.series import series_set
     from cachegrind_bench.model.patterns import matches
     from cachegrind_bench.store.protocol import Query
     from cachegrind_bench.store.reading import renames_in
-    from cachegrind_bench.vcs.log import releases
+    from cachegrind_bench.vcs.commits import releases
 
     repository = Repository(cwd=working_directory(), environ=dict(os.environ))
     accepted, earlier = _accepted(repository, options["accepted"]), _previous(options["previous"])
@@ -169,8 +169,8 @@ def _head(repository: Repository, revision: str) -> str | None:
 
 def _line(repository: Repository, head: str, runs: Sequence[Snapshot]) -> Sequence[CommitNote]:
     """Return the commits up to this one, in a shallow clone as far back as the oldest run."""
-    from cachegrind_bench.render.names import plain
-    from cachegrind_bench.vcs.log import line
+    from cachegrind_bench.render.text import plain
+    from cachegrind_bench.vcs.commits import line
 
     oldest = min((run.commit.committed_at for run in runs if run.commit is not None), default=None)
     if oldest is not None:

@@ -10,8 +10,8 @@ from typing import TYPE_CHECKING
 import msgspec
 from msgspec.structs import replace
 
+from cachegrind_bench.compare.change import but_for_misses
 from cachegrind_bench.compare.gates import FailOn
-from cachegrind_bench.compare.methodcache import but_for_misses
 from cachegrind_bench.compare.verdict import (
     BLAMING,
     SEVERITY,

@@ -14,8 +14,8 @@ from msgspec.structs import replace
 from cachegrind_bench.compare.explain import blamed, by_file, explain, top
 from cachegrind_bench.compare.gates import Metric
 from cachegrind_bench.compare.lines import line_deltas
-from cachegrind_bench.compare.pythonblame import blame
-from cachegrind_bench.compare.pythonblame import top as python_top
+from cachegrind_bench.compare.python_blame import blame
+from cachegrind_bench.compare.python_blame import top as python_top
 
 if TYPE_CHECKING:
     from collections.abc import Callable
@@ -23,9 +23,9 @@ if TYPE_CHECKING:
     from cachegrind_bench.compare.comparison import Comparison
     from cachegrind_bench.compare.explain import FunctionDelta, MovedFunction, Top
     from cachegrind_bench.compare.lines import LineDelta
-    from cachegrind_bench.compare.pythonblame import PythonTop
+    from cachegrind_bench.compare.python_blame import PythonTop
     from cachegrind_bench.model.metrics import Counts, Profile
-    from cachegrind_bench.model.pythonprofile import PythonProfile
+    from cachegrind_bench.model.python_profile import PythonProfile
 
 _MOST_MOVED = 20
 _MOST_LINES = 5

@@ -5,20 +5,19 @@ from __future__ import annotations
 import os
 from typing import TYPE_CHECKING, Any
 
-from cachegrind_bench.config.duration import milliseconds
-from cachegrind_bench.config.keys import BENCHMARK, BENCHMARK_TABLE
-from cachegrind_bench.config.meant import as_list
+from cachegrind_bench.config.command import milliseconds
 from cachegrind_bench.config.parameters import check_id, check_use, combinations, defined, filled
-from cachegrind_bench.config.typed import values
+from cachegrind_bench.config.readers import values
+from cachegrind_bench.config.schema import BENCHMARK, BENCHMARK_TABLE
+from cachegrind_bench.config.suggestions import as_list, quoted
 from cachegrind_bench.config.values import BenchmarkSpec
-from cachegrind_bench.config.words import quoted
 
 if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence
     from pathlib import Path
 
-    from cachegrind_bench.config.places import Steps
     from cachegrind_bench.config.source import Source
+    from cachegrind_bench.config.toml_lines import Steps
 
 _LISTS = ("command", "env")
 _TEXTS = ("cwd", "setup", "prepare", "cleanup", "stdin")  # with _LISTS, where `{name}` stands for a value

@@ -7,14 +7,13 @@ from __future__ import annotations
 
 import re
 
-from cachegrind_bench.config.duration import milliseconds
-from cachegrind_bench.config.meant import as_list, as_words, meant_limit, meant_percentage
-from cachegrind_bench.config.words import quoted
+from cachegrind_bench.config.command import milliseconds
+from cachegrind_bench.config.suggestions import as_list, as_words, meant_limit, meant_percentage, quoted
 from cachegrind_bench.errors import UsageError
 from cachegrind_bench.hermetic.environment import Request
 from cachegrind_bench.model import thresholds
 from cachegrind_bench.model.score import CostModel
-from cachegrind_bench.store.open import FORMS, without_password
+from cachegrind_bench.store.urls import FORMS, without_password
 from cachegrind_bench.valgrind.options import Cache
 
 

@@ -1,4 +1,4 @@
-"""A command that is written as one text: its words, as a shell finds them. What only a shell can do is refused."""
+"""What a configuration and a command line write as one text: a command, as a shell finds its words, and a duration."""
 
 from __future__ import annotations
 
@@ -6,11 +6,25 @@ import re
 import shlex
 from typing import TYPE_CHECKING
 
-from cachegrind_bench.config.words import quoted
+from cachegrind_bench.config.suggestions import quoted
+from cachegrind_bench.errors import UsageError
 
 if TYPE_CHECKING:
-    from cachegrind_bench.config.places import Steps
     from cachegrind_bench.config.source import Source
+    from cachegrind_bench.config.toml_lines import Steps
+
+_DURATION = re.compile(r"([0-9]{1,9}(?:\.[0-9]{1,9})?)\s*(ms|s|m|min|h)?")
+_UNITS_MS = {"ms": 1, "s": 1000, "m": 60_000, "min": 60_000, "h": 3_600_000, None: 1000}
+
+
+def milliseconds(text: str) -> int:
+    """Read seconds, or a number with a unit (ms, s, min, h), as whole milliseconds; UsageError on anything else."""
+    match = _DURATION.fullmatch(text.strip())
+    found = round(float(match[1]) * _UNITS_MS[match[2]]) if match else 0
+    if found <= 0:
+        raise UsageError(f"{text!r} is not a time", hint="write seconds, as in 90, or 1.5min")
+    return found
+
 
 _QUOTED = re.compile(r"""\\.|'[^']*'|"(?:\\.|[^"\\])*\"""", re.DOTALL)
 _SHELL_SIGN = re.compile(

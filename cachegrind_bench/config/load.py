@@ -6,12 +6,11 @@ import os
 from typing import TYPE_CHECKING, Any, cast
 
 from cachegrind_bench.config.benchmarks import specs
-from cachegrind_bench.config.key import Kind
-from cachegrind_bench.config.keys import BENCHMARK_TABLE, DEFAULTS
+from cachegrind_bench.config.readers import values
+from cachegrind_bench.config.schema import BENCHMARK_TABLE, DEFAULTS, Kind
 from cachegrind_bench.config.source import OWN_FILE, PYPROJECT, concerns_us, read
-from cachegrind_bench.config.typed import values
+from cachegrind_bench.config.suggestions import nearest
 from cachegrind_bench.config.values import Configuration
-from cachegrind_bench.config.words import nearest
 from cachegrind_bench.model.patterns import matches
 from cachegrind_bench.vcs.checkout import folders_up
 

@@ -6,8 +6,7 @@ import itertools
 import re
 from typing import TYPE_CHECKING, Any, NoReturn, cast
 
-from cachegrind_bench.config.meant import as_list, as_words
-from cachegrind_bench.config.words import nearest, quoted, text_of, word_for
+from cachegrind_bench.config.suggestions import as_list, as_words, nearest, quoted, text_of, word_for
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Mapping, Sequence

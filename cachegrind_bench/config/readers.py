@@ -1,6 +1,6 @@
-"""One reader for each kind of value: from what TOML gives to what the program works with.
+"""One reader for each kind of value, and the values of one table, checked: known keys, right types, readable texts.
 
-Each takes the file, the key, the value and where it stands; FileFormatError with the line if it cannot be that.
+Each takes the file, the key, the value and its line; FileFormatError with the line if it cannot be that.
 """
 
 from __future__ import annotations
@@ -9,18 +9,16 @@ from contextlib import suppress
 from typing import TYPE_CHECKING, Any, NoReturn, cast
 
 from cachegrind_bench.config.command import split
-from cachegrind_bench.config.key import Kind
-from cachegrind_bench.config.keys import BENCHMARK_TABLE
-from cachegrind_bench.config.meant import as_list, as_variables
-from cachegrind_bench.config.words import named, nearest, quoted, word_for
+from cachegrind_bench.config.schema import BENCHMARK, BENCHMARK_TABLE, DEFAULTS, Kind
+from cachegrind_bench.config.suggestions import as_list, as_variables, named, nearest, quoted, word_for
 from cachegrind_bench.errors import UsageError
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Mapping, Sequence
 
-    from cachegrind_bench.config.key import Key
-    from cachegrind_bench.config.places import Steps
+    from cachegrind_bench.config.schema import Key
     from cachegrind_bench.config.source import Source
+    from cachegrind_bench.config.toml_lines import Steps
 
 _SHELL_COMMANDS = frozenset({"setup", "prepare", "cleanup"})
 
@@ -206,3 +204,51 @@ READERS: Mapping[Kind, Callable[[Source, Key, object, Steps], Any]] = {
     Kind.EXCLUDE: _tables,
     Kind.BENCHMARKS: _tables,
 }
+
+
+# What people try first that is no other name of a key.
+_HEADINGS = frozenset({"default", "defaults", "global", "settings", "config", "options"})
+_SWITCHES = frozenset({"skip", "disable", "disabled", "enable", "enabled"})
+
+
+def values(source: Source, keys: Sequence[Key], table: Mapping[str, Any], *at: str | int) -> dict[str, Any]:
+    """Return the checked values of this table by the names of their keys. FileFormatError with the line of the first bad one.
+
+    A list or text that may be either is a tuple, a duration is text, `env` a tuple of `NAME` or `NAME=VALUE`.
+    """
+    known = {key.name: key for key in keys}
+    for name in table:
+        if name not in known:
+            source.fail(_unknown(name, table[name], keys, source), *at, name)
+    return {name: READERS[known[name].kind](source, known[name], value, (*at, name)) for name, value in table.items()}
+
+
+def _unknown(name: str, value: object, keys: Sequence[Key], source: Source) -> str:
+    """Return what to say about a key that this table does not have."""
+    here, there = ("a benchmark", "the defaults") if keys is BENCHMARK else ("the defaults", "a benchmark")
+    elsewhere = {key.name for key in (DEFAULTS if keys is BENCHMARK else BENCHMARK)}
+    if name in elsewhere:
+        where = (
+            f"above the first [[{source.header(BENCHMARK_TABLE)}]]"
+            if keys is BENCHMARK
+            else f"below [[{source.header(BENCHMARK_TABLE)}]]"
+        )
+        return f"{name!r} belongs to {there}, not to {here}: write it {where}"
+    if keys is DEFAULTS and isinstance(value, dict) and name.lower() in _HEADINGS:
+        where = (
+            f"directly below [{'.'.join(source.prefix)}]" if source.prefix else "above all tables, without a heading"
+        )
+        return f"unknown table {name!r}; the defaults stand {where}"
+    if name.lower() in _SWITCHES:
+        return (
+            f"unknown key {name!r} in {here}; a benchmark is left out by # before its lines, or by -k 'not ID', "
+            "and combinations of its parameters by 'exclude'"
+        )
+    words = {word: key.name for key in keys for word in key.also} | {key.name: key.name for key in keys}
+    meant = nearest(name, words)
+    if meant == BENCHMARK_TABLE and isinstance(value, dict | list):
+        header = f"[{source.header(name)}]"
+        written = header if isinstance(value, dict) else f"[{header}]"
+        return f"unknown table {written}; did you mean [[{source.header(meant)}]]?"
+    advice = f"did you mean {meant!r}?" if meant else f"known are {', '.join(key.name for key in keys)}"
+    return f"unknown key {name!r} in {here}; {advice}"

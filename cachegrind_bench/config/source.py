@@ -12,15 +12,14 @@ from typing import TYPE_CHECKING, Any, NoReturn, cast
 
 import msgspec
 
-from cachegrind_bench.config.places import places
-from cachegrind_bench.config.syntax import syntax_error
+from cachegrind_bench.config.toml_lines import places, syntax_error
 from cachegrind_bench.errors import FileFormatError, UsageError
 
 if TYPE_CHECKING:
     from collections.abc import Mapping
     from pathlib import Path
 
-    from cachegrind_bench.config.places import Steps
+    from cachegrind_bench.config.toml_lines import Steps
 
 OWN_FILE, PYPROJECT = "cg-bench.toml", "pyproject.toml"
 _TOOL = ("tool", "cg-bench")

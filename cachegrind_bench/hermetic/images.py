@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import os
 
-from cachegrind_bench.hermetic.tracee import (
+from cachegrind_bench.hermetic.process_memory import (
     children_of,
     executing,
     group_of,

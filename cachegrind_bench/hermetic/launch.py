@@ -22,7 +22,7 @@ from cachegrind_bench.errors import MeasurementError
 from cachegrind_bench.hermetic.clock import Clock
 from cachegrind_bench.hermetic.images import Image
 from cachegrind_bench.hermetic.opened import Recording, recording
-from cachegrind_bench.hermetic.pids import steady_numbers
+from cachegrind_bench.hermetic.pid_digits import steady_numbers
 from cachegrind_bench.hermetic.place import NOWHERE, Restored, Translation
 from cachegrind_bench.interruption import Cancel, cancellation, held
 

@@ -22,11 +22,11 @@ from cachegrind_bench.hermetic import calls, kernel
 from cachegrind_bench.hermetic.clock import Clock
 from cachegrind_bench.hermetic.notes import FILE
 from cachegrind_bench.hermetic.place import Translation
+from cachegrind_bench.hermetic.process_memory import descendants_of
 from cachegrind_bench.hermetic.program import become
 from cachegrind_bench.hermetic.recorder import Recorder
 from cachegrind_bench.hermetic.scheduling import Scheduling
 from cachegrind_bench.hermetic.supervisor import Supervisor
-from cachegrind_bench.hermetic.tracee import descendants_of
 
 if TYPE_CHECKING:
     from cachegrind_bench.hermetic.waits import Waits

@@ -12,7 +12,7 @@ import struct
 from typing import TYPE_CHECKING
 
 from cachegrind_bench.hermetic import files, kernel
-from cachegrind_bench.hermetic.tracee import group_of
+from cachegrind_bench.hermetic.process_memory import group_of
 
 if TYPE_CHECKING:
     from cachegrind_bench.hermetic.calls import Architecture

@@ -50,7 +50,9 @@ def mount_at(pairs: list[Pair]) -> None:
         if seen == PROJECT:
             _link_beside(real)
     kernel.mount(
-        "none", BASE, kernel.MS_REMOUNT | kernel.MS_BIND | kernel.MS_RDONLY | kernel.MS_NOSUID | kernel.MS_NODEV
+        "none",
+        BASE,
+        kernel.MS_REMOUNT | kernel.MS_BIND | kernel.MS_RDONLY | kernel.MS_NOSUID | kernel.MS_NODEV,
     )
 
 

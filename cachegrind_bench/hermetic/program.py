@@ -15,7 +15,7 @@ from typing import TYPE_CHECKING, Any
 from cachegrind_bench.hermetic import calls, kernel
 from cachegrind_bench.hermetic.mounts import mount_at
 from cachegrind_bench.hermetic.scheduling import become_program
-from cachegrind_bench.hermetic.traps import traps
+from cachegrind_bench.hermetic.syscall_filter import traps
 
 if TYPE_CHECKING:
     from collections.abc import Callable

@@ -24,7 +24,7 @@ from cachegrind_bench.hermetic.followed import (
 )
 from cachegrind_bench.hermetic.notes import FILE, LINK, LOOK, Notes
 from cachegrind_bench.hermetic.place import NOWHERE
-from cachegrind_bench.hermetic.tracee import peek, peek_string
+from cachegrind_bench.hermetic.process_memory import peek, peek_string
 
 if TYPE_CHECKING:
     from cachegrind_bench.hermetic.place import Translation

@@ -13,7 +13,7 @@ import socket
 import time
 from typing import TYPE_CHECKING
 
-from cachegrind_bench.hermetic.tracee import descendants_of, parent_of
+from cachegrind_bench.hermetic.process_memory import descendants_of, parent_of
 
 if TYPE_CHECKING:
     from collections.abc import Sequence

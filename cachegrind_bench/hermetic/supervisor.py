@@ -14,14 +14,7 @@ import struct
 from typing import TYPE_CHECKING
 
 from cachegrind_bench.hermetic.clock import CALLS, PinnedTime, uptime
-from cachegrind_bench.hermetic.files import stamp_of
-from cachegrind_bench.hermetic.images import ProcessTable
-from cachegrind_bench.hermetic.kernel import CLONE_THREAD
-from cachegrind_bench.hermetic.libraries import CACHE, LibraryCache
-from cachegrind_bench.hermetic.listings import Listings
-from cachegrind_bench.hermetic.place import NOWHERE
-from cachegrind_bench.hermetic.rewritten import rewritten
-from cachegrind_bench.hermetic.substitutes import (
+from cachegrind_bench.hermetic.fake_proc import (
     DIRECTORIES,
     LIBRARIES,
     NAMES,
@@ -32,8 +25,15 @@ from cachegrind_bench.hermetic.substitutes import (
     substitute,
     sysinfo,
 )
-from cachegrind_bench.hermetic.tracee import executing, peak_memory_kb, peek
-from cachegrind_bench.hermetic.traps import PLAIN_READING_MASK
+from cachegrind_bench.hermetic.files import stamp_of
+from cachegrind_bench.hermetic.images import ProcessTable
+from cachegrind_bench.hermetic.kernel import CLONE_THREAD
+from cachegrind_bench.hermetic.libraries import CACHE, LibraryCache
+from cachegrind_bench.hermetic.listings import Listings
+from cachegrind_bench.hermetic.place import NOWHERE
+from cachegrind_bench.hermetic.process_memory import executing, peak_memory_kb, peek
+from cachegrind_bench.hermetic.rewritten import rewritten
+from cachegrind_bench.hermetic.syscall_filter import PLAIN_READING_MASK
 from cachegrind_bench.hermetic.waits import TIMEOUTS, TIMERS, Waits
 
 if TYPE_CHECKING:

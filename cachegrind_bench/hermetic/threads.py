@@ -12,7 +12,7 @@ import time
 from contextlib import suppress
 
 from cachegrind_bench.hermetic.kernel import descriptor_of
-from cachegrind_bench.hermetic.tracee import children_of, descendants_of, group_of, peek
+from cachegrind_bench.hermetic.process_memory import children_of, descendants_of, group_of, peek
 
 # Files that only processes of the run change: the other end of a pipe is in it, but for stdin's and stdout's.
 _INSIDE = ("pipe:", "anon_inode:[eventfd]", "anon_inode:[pidfd]")

@@ -11,15 +11,15 @@ from typing import TYPE_CHECKING, Any, cast
 
 import msgspec
 
-from cachegrind_bench.config.places import places
-from cachegrind_bench.config.words import named, nearest
+from cachegrind_bench.config.suggestions import named, nearest
+from cachegrind_bench.config.toml_lines import places
 from cachegrind_bench.errors import FileFormatError
 from cachegrind_bench.model.patterns import matches
 
 if TYPE_CHECKING:
     from collections.abc import Collection, Mapping, Sequence
 
-    from cachegrind_bench.config.places import Steps
+    from cachegrind_bench.config.toml_lines import Steps
     from cachegrind_bench.history.values import CommitNote
 
 ACCEPTED_FILE = "cg-bench-accepted.toml"

@@ -11,9 +11,9 @@ import msgspec
 
 from cachegrind_bench.errors import UsageError
 from cachegrind_bench.history.accepted import accepted_here
-from cachegrind_bench.history.creeping import Epoch, creep_findings
-from cachegrind_bench.history.identity import known_identity
-from cachegrind_bench.history.life import aged, current_keys, recovery, times_of
+from cachegrind_bench.history.creep import Epoch, creep_findings
+from cachegrind_bench.history.finding_id import known_identity
+from cachegrind_bench.history.lifecycle import aged, current_keys, recovery, times_of
 from cachegrind_bench.history.noise import MILLION
 from cachegrind_bench.history.stability import WINDOW, unsteady
 from cachegrind_bench.history.steps import find_steps

@@ -13,7 +13,7 @@ from itertools import pairwise
 from operator import attrgetter
 from typing import TYPE_CHECKING
 
-from cachegrind_bench.history.life import current_keys, is_retired, times_of
+from cachegrind_bench.history.lifecycle import current_keys, is_retired, times_of
 from cachegrind_bench.history.report import (
     STANDING,
     WORSE,

@@ -1,21 +1,22 @@
-"""One benchmark measured, together with where and on what: the result that is stored."""
+"""One benchmark measured, or each region of its command, together with where and on what: the result that is stored."""
 
 from __future__ import annotations
 
+from collections import defaultdict
 from concurrent.futures import ThreadPoolExecutor
 from typing import TYPE_CHECKING
 
 from msgspec.structs import replace
 
+from cachegrind_bench.errors import MeasurementError
 from cachegrind_bench.hermetic import environment
 from cachegrind_bench.measure.identity import identify
-from cachegrind_bench.measure.pythonresults import profilable, with_profiles
-from cachegrind_bench.measure.regions import measure_regions
+from cachegrind_bench.measure.python_results import profilable, with_profiles
 from cachegrind_bench.measure.run import Executions, measure
 from cachegrind_bench.measure.session import session
 from cachegrind_bench.model.result import Commit, Result
 from cachegrind_bench.valgrind.options import Scope
-from cachegrind_bench.vcs.commit import commit_info
+from cachegrind_bench.vcs.commits import commit_info
 
 if TYPE_CHECKING:
     from collections.abc import Callable
@@ -24,7 +25,9 @@ if TYPE_CHECKING:
 
     from cachegrind_bench.measure.identity import Identity
     from cachegrind_bench.measure.plan import Plan, Progress
+    from cachegrind_bench.model.result import Benchmark
     from cachegrind_bench.valgrind.options import Geometry
+    from cachegrind_bench.valgrind.runner import Measurement
 
 
 def measured_result(
@@ -71,3 +74,45 @@ def measured_result(
 def _commit(plan: Plan) -> Commit | None:
     found = commit_info(plan.cwd, plan.environ)
     return found if isinstance(found, Commit) else None
+
+
+_NEVER_ENTERED = "the program entered no region"
+_NEVER_ENTERED_HINT = (
+    'mark what is to be measured: from cachegrind_bench.region import region, then `with region("parse"):`; '
+    "cg_bench.h does so for C and C++"
+)
+
+
+def measure_regions(executions: Executions) -> tuple[Benchmark, ...]:
+    """Measure as planned, and return the regions in the order of their names.
+
+    MeasurementError if the command fails or times out, if it enters no region, or not the same ones every time.
+    """
+    plan = executions.plan
+    executions.warm_up()
+    found: defaultdict[str, list[Measurement]] = defaultdict(list)
+    for number in range(len(plan.schedule)):
+        with executions.execution(number) as target:
+            regions = executions.runner.measure_regions(target)
+        if not regions:
+            raise MeasurementError(_NEVER_ENTERED, hint=_NEVER_ENTERED_HINT)
+        for name, measurement in regions.items():
+            found[name].append(measurement)
+    sometimes = [name for name, measurements in found.items() if len(measurements) < len(plan.schedule)]
+    if sometimes:
+        raise MeasurementError(f"region {sometimes[0]!r} was entered in some executions, and not in others")
+    return tuple(
+        executions.benchmark(measurements, id=f"{plan.benchmark_id}::{name}")
+        for name, measurements in sorted(found.items())
+    )
+
+
+def measure_region(executions: Executions) -> Benchmark:
+    """Measure as planned, and return the one region that `plan.collect` names, under the plan's own id."""
+    plan = executions.plan
+    wanted = f"{plan.benchmark_id}::{plan.collect.region}"
+    found = {benchmark.id: benchmark for benchmark in measure_regions(executions)}
+    if wanted not in found:
+        names = ", ".join(repr(name.removeprefix(f"{plan.benchmark_id}::")) for name in found)
+        raise MeasurementError(f"the program entered no region {plan.collect.region!r}", hint=f"it entered {names}")
+    return replace(found[wanted], id=plan.benchmark_id)

@@ -9,10 +9,10 @@ from typing import TYPE_CHECKING
 from msgspec.structs import replace
 
 from cachegrind_bench.errors import CommandFailedError, MeasurementError
+from cachegrind_bench.measure.hooks import surrounded
 from cachegrind_bench.measure.identity import benchmark_key_fields
 from cachegrind_bench.measure.plan import target_of
 from cachegrind_bench.measure.seal import require_sealed, seal_parts, weakest
-from cachegrind_bench.measure.surroundings import surrounded
 from cachegrind_bench.model.result import Benchmark, Run, Score, comparability_key
 from cachegrind_bench.valgrind.options import Scope, Tool
 

@@ -24,7 +24,7 @@ from msgspec.structs import replace
 from cachegrind_bench.errors import FileFormatError, UsageError
 from cachegrind_bench.model.metrics import EVENTS, ZERO, Counts, FunctionCost, LineCost, Profile
 from cachegrind_bench.model.parsing import parse, refuse, without_mark
-from cachegrind_bench.model.pythonprofile import TOP, PythonFunction, PythonPath, PythonProfile
+from cachegrind_bench.model.python_profile import TOP, PythonFunction, PythonPath, PythonProfile
 from cachegrind_bench.model.result import (
     Benchmark,
     Commit,

@@ -18,7 +18,7 @@ if TYPE_CHECKING:
     from collections.abc import Mapping
 
     from cachegrind_bench.model.metrics import Profile
-    from cachegrind_bench.model.pythonprofile import PythonProfile
+    from cachegrind_bench.model.python_profile import PythonProfile
 
 
 # How the command of a benchmark begins that pytest runs; the rest is its id there.

@@ -13,7 +13,7 @@ from cachegrind_bench.errors import CgBenchError
 from cachegrind_bench.model.result import Status
 from cachegrind_bench.pytest_plugin.fixture import uses_fixture
 from cachegrind_bench.pytest_plugin.options import settings
-from cachegrind_bench.pytest_plugin.showing import show
+from cachegrind_bench.pytest_plugin.report_relay import show
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Generator

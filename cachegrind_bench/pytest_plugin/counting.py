@@ -10,7 +10,7 @@ from cachegrind_bench.hermetic.place import NOWHERE
 from cachegrind_bench.model.metrics import merge_profiles
 from cachegrind_bench.model.subtraction import without
 from cachegrind_bench.pytest_plugin import written
-from cachegrind_bench.valgrind.callgrindfile import parse_callgrind_bytes
+from cachegrind_bench.valgrind.callgrind_file import parse_callgrind_bytes
 from cachegrind_bench.valgrind.processes import in_order, named
 from cachegrind_bench.valgrind.runner import reading_out_files
 

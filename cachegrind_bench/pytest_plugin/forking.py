@@ -6,15 +6,20 @@ Runs inside of Valgrind. Whatever user code does there, a piece is known to have
 from __future__ import annotations
 
 import mmap
+import os
 import sys
 import traceback
 from contextlib import suppress
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
+from cachegrind_bench.pytest_plugin.exchange import put_current, take_order
+from cachegrind_bench.pytest_plugin.written import last_log
 from cachegrind_bench.startup.real import Real
 
 if TYPE_CHECKING:
     from collections.abc import Callable
+
+    from cachegrind_bench.pytest_plugin.exchange import Exchange
 
 # The first rounds of the loop leave the heap in another state than later ones, and so do those that bury a process; CPython
 # 3.11 rewrites code at its 8th call. So many of both.
@@ -28,6 +33,24 @@ _NUMBER_BYTES, _LAST_BYTE = 4, 255
 
 class NoMoreError(Exception):
     """There is no order with this number."""
+
+
+def at_work(exchange: Exchange, number: int = -1, index: int = -1) -> None:
+    """Let it be known which process begins with which file, or benchmark: somebody may watch how long that takes."""
+    put_current(exchange.current, Real.getpid(), number, index)
+
+
+def how_it_ended(pid: int, status: int, out: str) -> dict[str, Any]:
+    """Return what waitpid says of a process, and where a signal killed it, what Valgrind said last."""
+    return {"status": status, "log": last_log(out, pid) if os.WIFSIGNALED(status) else ""}
+
+
+def order(path: str) -> Any:
+    """Read an order. NoMoreError if there is none."""
+    try:
+        return take_order(path)
+    except FileNotFoundError:
+        raise NoMoreError from None
 
 
 def fork_for_each(work: Callable[[int], None], bury: Callable[[int, int, int], None]) -> None:

@@ -24,11 +24,10 @@ from cachegrind_bench.pytest_plugin import fixtures, provide_fixtures
 from cachegrind_bench.pytest_plugin.between import seed_all
 from cachegrind_bench.pytest_plugin.exchange import put_report, take_order
 from cachegrind_bench.pytest_plugin.fixture import ENGINE, uses_fixture
-from cachegrind_bench.pytest_plugin.forking import fork_for_each
+from cachegrind_bench.pytest_plugin.forking import at_work, fork_for_each, how_it_ended, order
 from cachegrind_bench.pytest_plugin.fresh_heap import move_heaps, take_free_memory
 from cachegrind_bench.pytest_plugin.harness import deep
 from cachegrind_bench.pytest_plugin.neutral import LEFT_BEHIND
-from cachegrind_bench.pytest_plugin.server import at_work, how_it_ended, order
 from cachegrind_bench.pytest_plugin.towards import look_only_towards
 from cachegrind_bench.pytest_plugin.whole import measure_whole_test
 from cachegrind_bench.pytest_plugin.written import keep

@@ -18,11 +18,11 @@ from cachegrind_bench.hermetic import environment
 from cachegrind_bench.hermetic.place import NOWHERE, Translation, pairs_of
 from cachegrind_bench.interruption import Cancel
 from cachegrind_bench.measure.command import resolve
-from cachegrind_bench.measure.perfmaps import perf_maps
-from cachegrind_bench.measure.pythonprofile import with_perf
+from cachegrind_bench.measure.perf_maps import perf_maps
+from cachegrind_bench.measure.python_profile import with_perf
 from cachegrind_bench.startup.command import CODE, OPTIONS
 from cachegrind_bench.valgrind.options import Collect, Scope, Tool
-from cachegrind_bench.valgrind.perfmap import NONE
+from cachegrind_bench.valgrind.perf_map import NONE
 from cachegrind_bench.valgrind.runner import Target
 
 if TYPE_CHECKING:
@@ -35,7 +35,7 @@ if TYPE_CHECKING:
     from cachegrind_bench.measure.command import Command
     from cachegrind_bench.measure.session import Laboratory
     from cachegrind_bench.pytest_plugin.exchange import Exchange
-    from cachegrind_bench.valgrind.perfmap import Trampolines
+    from cachegrind_bench.valgrind.perf_map import Trampolines
     from cachegrind_bench.valgrind.runner import ValgrindRunner
 
 Found = TypeVar("Found")

@@ -14,7 +14,7 @@ from contextlib import contextmanager, suppress
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Self
 
-from cachegrind_bench.hermetic.tracee import descendants_of
+from cachegrind_bench.hermetic.process_memory import descendants_of
 from cachegrind_bench.pytest_plugin.exchange import take_current
 
 if TYPE_CHECKING:

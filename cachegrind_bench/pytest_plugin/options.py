@@ -181,7 +181,7 @@ def _file(here: Path, name: str | None, option: str) -> Path | None:
 
 
 def _milliseconds(text: str | None) -> int | None:
-    from cachegrind_bench.config.duration import milliseconds
+    from cachegrind_bench.config.command import milliseconds
 
     return None if text is None else milliseconds(str(text))
 

@@ -18,10 +18,10 @@ from msgspec.structs import replace
 
 from cachegrind_bench.errors import CgBenchError, MeasurementError
 from cachegrind_bench.hermetic.scratch import scratch
-from cachegrind_bench.measure.places import Places
-from cachegrind_bench.measure.pythonprofile import DEPTH_OF_STUBS, DEPTHS, check_trampolines
+from cachegrind_bench.measure.python_profile import DEPTH_OF_STUBS, DEPTHS, check_trampolines
 from cachegrind_bench.measure.session import SCRATCH_BASE
-from cachegrind_bench.model.pythonprofile import TOP, PythonRow, profile_of
+from cachegrind_bench.measure.source_locations import Places
+from cachegrind_bench.model.python_profile import TOP, PythonRow, profile_of
 from cachegrind_bench.model.result import Status
 from cachegrind_bench.pytest_plugin.counting import parts_of
 from cachegrind_bench.pytest_plugin.harness import PROFILED
@@ -30,8 +30,8 @@ from cachegrind_bench.pytest_plugin.limits import TimeLimit
 from cachegrind_bench.pytest_plugin.results import storable
 from cachegrind_bench.pytest_plugin.running import FIRST_SLOT, PLACE, lanes_of
 from cachegrind_bench.valgrind.options import Collect, Scope
-from cachegrind_bench.valgrind.pythonpaths import PathReader
-from cachegrind_bench.valgrind.pythonregions import is_harness
+from cachegrind_bench.valgrind.python_contexts import PathReader
+from cachegrind_bench.valgrind.python_regions import is_harness
 from cachegrind_bench.valgrind.runner import reading_out_files
 
 if TYPE_CHECKING:
@@ -42,11 +42,11 @@ if TYPE_CHECKING:
     import pytest
 
     from cachegrind_bench.measure.session import Laboratory
-    from cachegrind_bench.model.pythonprofile import PythonFunction, PythonProfile
+    from cachegrind_bench.model.python_profile import PythonFunction, PythonProfile
     from cachegrind_bench.model.result import Benchmark, Result
     from cachegrind_bench.pytest_plugin.lanes import Place
     from cachegrind_bench.pytest_plugin.options import Settings
-    from cachegrind_bench.valgrind.perfmap import Trampolines
+    from cachegrind_bench.valgrind.perf_map import Trampolines
 
 OPTION = "--cg-bench-python-profile"
 

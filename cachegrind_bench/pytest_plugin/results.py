@@ -29,9 +29,9 @@ from cachegrind_bench.model.result import (
 from cachegrind_bench.pytest_plugin.counting import Cost, cost_of
 from cachegrind_bench.pytest_plugin.fixture import uses_fixture
 from cachegrind_bench.pytest_plugin.options import WARM_UP
-from cachegrind_bench.pytest_plugin.telling import failure_text
+from cachegrind_bench.pytest_plugin.report_relay import failure_text
 from cachegrind_bench.valgrind.options import Tool
-from cachegrind_bench.vcs.commit import commit_info
+from cachegrind_bench.vcs.commits import commit_info
 
 if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence

@@ -29,9 +29,8 @@ from cachegrind_bench.pytest_plugin.handover import file_orders, root_orders
 from cachegrind_bench.pytest_plugin.harness import BATCHES
 from cachegrind_bench.pytest_plugin.lanes import Lanes, Place, warm_up
 from cachegrind_bench.pytest_plugin.limits import TimeLimit
+from cachegrind_bench.pytest_plugin.report_relay import ending, failure_text, show_bytes, tell
 from cachegrind_bench.pytest_plugin.results import EarlyCosts, Ended, read_costs, result_of
-from cachegrind_bench.pytest_plugin.showing import show_bytes
-from cachegrind_bench.pytest_plugin.telling import ending, failure_text, tell
 
 if TYPE_CHECKING:
     from collections.abc import Sequence

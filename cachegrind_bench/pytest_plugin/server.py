@@ -21,10 +21,9 @@ from _pytest.config import (
 )
 
 import cachegrind_bench
-from cachegrind_bench.pytest_plugin.exchange import Exchange, put_current, put_report, take_order
-from cachegrind_bench.pytest_plugin.forking import NoMoreError, flush, fork_for_each
+from cachegrind_bench.pytest_plugin.exchange import Exchange, put_current, put_report
+from cachegrind_bench.pytest_plugin.forking import at_work, flush, fork_for_each, how_it_ended, order
 from cachegrind_bench.pytest_plugin.harness import Meter
-from cachegrind_bench.pytest_plugin.written import last_log
 from cachegrind_bench.region.requests import Requests
 from cachegrind_bench.startup.real import Real
 from cachegrind_bench.startup.unlisted import replace
@@ -49,24 +48,6 @@ def main(orders: dict[str, Any]) -> None:
     put_current(exchange.current, 0, -1, -1)  # nobody is at work any more
     flush()
     Real.leave(0)  # what Python does at its end takes time, and nobody waits for it
-
-
-def at_work(exchange: Exchange, number: int = -1, index: int = -1) -> None:
-    """Let it be known which process begins with which file, or benchmark: somebody may watch how long that takes."""
-    put_current(exchange.current, Real.getpid(), number, index)
-
-
-def how_it_ended(pid: int, status: int, out: str) -> dict[str, Any]:
-    """Return what waitpid says of a process, and where a signal killed it, what Valgrind said last."""
-    return {"status": status, "log": last_log(out, pid) if os.WIFSIGNALED(status) else ""}
-
-
-def order(path: str) -> Any:
-    """Read an order. NoMoreError if there is none."""
-    try:
-        return take_order(path)
-    except FileNotFoundError:
-        raise NoMoreError from None
 
 
 def _file(exchange: Exchange, number: int, meter: Meter) -> None:

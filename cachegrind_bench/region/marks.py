@@ -1,7 +1,7 @@
 """The marks of regions in a running program: client requests that toggle the collection and name what follows.
 
 Callgrind writes its counts out at a mark, and the mark's text is in that part: what FOLLOWS it, up to the next mark,
-belongs to it. So nothing has to be done at the program's end, however it comes. `valgrind.marks` reads the parts.
+belongs to it. So nothing has to be done at the program's end, however it comes. `valgrind.region_parts` reads the parts.
 """
 
 from __future__ import annotations

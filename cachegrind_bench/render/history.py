@@ -6,9 +6,8 @@ import json
 from typing import TYPE_CHECKING
 
 from cachegrind_bench.render import markdown, table
-from cachegrind_bench.render.names import plain, shortened
-from cachegrind_bench.render.numbers import counted, grouped
 from cachegrind_bench.render.report import Report, Section
+from cachegrind_bench.render.text import counted, grouped, plain, shortened
 
 if TYPE_CHECKING:
     from collections.abc import Sequence

@@ -14,14 +14,13 @@ from cachegrind_bench.model.result import SealState
 from cachegrind_bench.model.score import CostModel
 from cachegrind_bench.render.demangling import demangle, demangled
 from cachegrind_bench.render.layouts import spans
-from cachegrind_bench.render.names import plain
-from cachegrind_bench.render.numbers import counted, duration, grouped, share, spread
+from cachegrind_bench.render.text import counted, duration, grouped, plain, share, spread
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
 
     from cachegrind_bench.model.metrics import FunctionCost
-    from cachegrind_bench.model.pythonprofile import PythonFunction
+    from cachegrind_bench.model.python_profile import PythonFunction
     from cachegrind_bench.model.result import Benchmark, Environment, Result
 
 Row = tuple[str, ...]

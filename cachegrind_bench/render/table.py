@@ -4,8 +4,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-from cachegrind_bench.render.names import shortened
-from cachegrind_bench.render.numbers import is_number
+from cachegrind_bench.render.text import is_number, shortened
 
 if TYPE_CHECKING:
     from collections.abc import Collection, Sequence

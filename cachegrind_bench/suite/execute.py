@@ -1,4 +1,4 @@
-"""Measures one benchmark of a suite: whatever becomes of it is a result.
+"""Measures one benchmark of a suite, or uses a former result whose inputs have not changed: whatever becomes of it is a result.
 
 Knows jobs; must not know where they come from, how they are shown, or which others run beside.
 """
@@ -11,22 +11,26 @@ import msgspec
 from msgspec.structs import replace
 
 from cachegrind_bench.errors import CgBenchError, CommandFailedError, CommandTimeoutError, MeasurementError
+from cachegrind_bench.measure.hooks import surrounded
 from cachegrind_bench.measure.identity import identify
-from cachegrind_bench.measure.pythonresults import profilable, with_profiles
-from cachegrind_bench.measure.regions import measure_region
+from cachegrind_bench.measure.python_results import profilable, with_profiles
+from cachegrind_bench.measure.result import measure_region
 from cachegrind_bench.measure.run import Executions, measure
 from cachegrind_bench.model.result import Benchmark, Status, comparability_key
-from cachegrind_bench.suite.inputs import RecordingRunner
+from cachegrind_bench.suite.cache import Missed
+from cachegrind_bench.suite.inputs import RecordingRunner, key_of
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Mapping
     from pathlib import Path
     from queue import SimpleQueue
 
+    from cachegrind_bench.hermetic.opened import Recording
     from cachegrind_bench.measure.identity import Identity
     from cachegrind_bench.measure.plan import Plan
     from cachegrind_bench.measure.session import Laboratory
-    from cachegrind_bench.suite.reuse import Reuse
+    from cachegrind_bench.model.result import Environment
+    from cachegrind_bench.suite.cache import Cache
 
 _KEPT_BYTES = 1 << 16
 
@@ -174,3 +178,48 @@ def failed(job: Job, laboratory: Laboratory, error: CgBenchError) -> Benchmark:
         exit_status=error.exit_status if isinstance(error, CommandFailedError) else None,
         error="\n".join(part for part in (error.message, error.hint) if part),
     )
+
+
+class Reuse(msgspec.Struct, frozen=True, kw_only=True):
+    """Results of former runs, to be used again where nothing that a benchmark read has changed."""
+
+    cache: Cache
+    environment: Environment
+    valgrind: tuple[str, ...]
+    version: str
+    created_at: str
+
+    def stored(self, job: Job, plan: Plan, *, watcher: Watcher, with_output: bool = False) -> Benchmark | None:
+        """Return the stored benchmark, or None and say why there is none.
+
+        With `with_output` it has to have what the program wrote; without, it has not.
+        """
+        with surrounded(plan):  # what it reads may be what its preparation makes
+            found = self.cache.lookup(self._key(job, plan))
+        if isinstance(found, Missed):
+            watcher.remark(job.id, f"measured, since {found.why}")
+            return None
+        if with_output and found.benchmark.output is None:
+            watcher.remark(job.id, "measured, since what it wrote was not kept")
+            return None
+        benchmark = replace(found.benchmark, parameters=dict(job.parameters), tags=job.tags)
+        if not with_output:
+            benchmark = replace(benchmark, output=None)
+        watcher.reused(benchmark, found.created_at)
+        return benchmark
+
+    def keep(self, job: Job, plan: Plan, recording: Recording, benchmark: Benchmark, *, watcher: Watcher) -> None:
+        """Store a benchmark for the next time, or say why that cannot be."""
+        why = self.cache.keep(
+            self._key(job, plan),
+            recording,
+            benchmark,
+            self.environment,
+            version=self.version,
+            created_at=self.created_at,
+        )
+        if why is not None:
+            watcher.remark(job.id, f"not kept for the next time: {why}")
+
+    def _key(self, job: Job, plan: Plan) -> str:
+        return key_of(plan, self.environment, version=self.version, valgrind=self.valgrind, setup=job.setup)

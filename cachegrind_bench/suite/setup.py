@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import TYPE_CHECKING
 
 from cachegrind_bench.errors import MeasurementError
-from cachegrind_bench.measure.surroundings import native_failure
+from cachegrind_bench.measure.hooks import native_failure
 
 if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence

@@ -22,7 +22,7 @@ if TYPE_CHECKING:
     from cachegrind_bench.compare.details import Details
     from cachegrind_bench.compare.gates import Gates
     from cachegrind_bench.model.metrics import Profile
-    from cachegrind_bench.model.pythonprofile import PythonProfile
+    from cachegrind_bench.model.python_profile import PythonProfile
     from cachegrind_bench.model.result import Result
     from cachegrind_bench.render.comparison.view import View
 
@@ -169,7 +169,7 @@ class Report(msgspec.Struct, frozen=True, kw_only=True):
     def headline(self) -> str:
         """Return the verdict in one line."""
         from cachegrind_bench.render.comparison.words import headline
-        from cachegrind_bench.render.names import plain
+        from cachegrind_bench.render.text import plain
 
         return plain(headline(self.comparison, self.details)) + "\n"
 

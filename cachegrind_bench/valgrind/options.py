@@ -95,7 +95,7 @@ class Scope(StrEnum):
 class Collect(msgspec.Struct, frozen=True, kw_only=True):
     """What to count: `toggles` are names of functions, with * and ?, for Scope.TOGGLE; `region` is the only one wanted.
 
-    `python_depth` asks for the paths of Python calls (see `pythonpaths`), followed up to so many callers; `stubs` are the
+    `python_depth` asks for the paths of Python calls (see `python_contexts`), followed up to so many callers; `stubs` are the
     names of stubs of libraries that are not to count among the callers.
     """
 

@@ -18,9 +18,9 @@ import msgspec
 from cachegrind_bench.errors import MeasurementError
 from cachegrind_bench.model.metrics import EVENTS, ZERO, Counts, FunctionCost, LineCost, Profile, merge_profiles
 from cachegrind_bench.model.result import ProcessCost
-from cachegrind_bench.valgrind.callgrindfile import parse_callgrind
+from cachegrind_bench.valgrind.callgrind_file import parse_callgrind
 from cachegrind_bench.valgrind.options import EXECS, FORKS, OUTER_FORK, THREADS, Tool
-from cachegrind_bench.valgrind.outfile import parse_cachegrind
+from cachegrind_bench.valgrind.out_file import parse_cachegrind
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Sequence
@@ -28,7 +28,7 @@ if TYPE_CHECKING:
 
     from cachegrind_bench.hermetic.images import Image
     from cachegrind_bench.hermetic.launch import Outcome
-    from cachegrind_bench.valgrind.callgrindfile import CallgrindPart
+    from cachegrind_bench.valgrind.callgrind_file import CallgrindPart
 
 _ADDRESS = re.compile(r"0x[0-9a-f]+")  # what Callgrind calls a function without a name
 LAST = "Program termination"

@@ -17,9 +17,9 @@ from cachegrind_bench.hermetic.launch import Invocation, Outcome, Output, Placed
 from cachegrind_bench.hermetic.layouts import layout
 from cachegrind_bench.hermetic.place import NOWHERE, Translation, pairs_of
 from cachegrind_bench.valgrind.failures import check_outcome, refused_programs
-from cachegrind_bench.valgrind.marks import region_accounts
 from cachegrind_bench.valgrind.options import WHOLE, Collect, Geometry, Tool, arguments
 from cachegrind_bench.valgrind.processes import account
+from cachegrind_bench.valgrind.region_parts import region_accounts
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Generator, Mapping

@@ -1,6 +1,7 @@
 """A branch that is not checked out, here and at a remote: read, moved, fetched and pushed by comparing and swapping.
 
-Knows what git and its servers say when something goes wrong; must not know what the branch holds.
+Where a remote's branches count, and what of one has been there before the remote began it anew. Knows what git and its servers
+say when something goes wrong; must not know what the branch holds.
 """
 
 from __future__ import annotations
@@ -16,13 +17,68 @@ import msgspec
 
 from cachegrind_bench.errors import MeasurementError
 from cachegrind_bench.vcs.git import failure, git, try_git
-from cachegrind_bench.vcs.remotes import true_place
 
 if TYPE_CHECKING:
     from collections.abc import Mapping
     from pathlib import Path
 
     from cachegrind_bench.process import Completed
+
+
+def true_place(remote: str, repository: Path, environ: Mapping[str, str]) -> str:
+    """Return what to read from: the remote, or the URL it is pushed to where git would read from another one."""
+    pull, push = (
+        try_git(("remote", "get-url", *how, "--end-of-options", remote), repository, environ).stdout
+        for how in ((), ("--push",))
+    )
+    if pull == push or not push:
+        return remote
+    # As it was written, where it was: git replaces parts of it (insteadOf) once more.
+    written = try_git(("config", "--get-all", f"remote.{remote}.pushurl"), repository, environ).stdout
+    return (written or push).decode("utf-8", "surrogateescape").splitlines()[0]
+
+
+def published(branch: Branch, remote: str, here: str) -> str | None:
+    """Return the newest commit of the branch, which ends with `here`, that is known to have been at the remote, or None.
+
+    To be asked before a fetch, which replaces what is known of the remote; the answer is kept in a ref, as it would be lost.
+    """
+    own, last, theirs = (
+        f"refs/{folder}/{remote}/{branch.name}" for folder in ("cg-bench/published", "cg-bench/remotes", "remotes")
+    )
+    tips = _tips(branch, (own, last, theirs))
+    if tips.get(own) == here:
+        return here
+    # An older answer may know more than the remote's last state, or be of a branch that was here before this one.
+    known = [tips[ref] for ref in (own, last, theirs) if ref in tips]
+    if theirs in tips:  # what the user's own fetches saw in former times
+        known += _words(branch, "merge-base", "--fork-point", theirs, here)
+    best: str | None = None
+    for tip in dict.fromkeys(known):
+        common = branch.merge_base(here, tip)
+        if common is not None and (best is None or branch.is_ancestor(best, common)):
+            best = common
+    if best is not None and best != tips.get(own):
+        done = try_git(("update-ref", own, best), branch.repository, branch.environ)
+        if done.status != 0:
+            raise AgainError(failure(done, "update-ref", branch.repository))
+    return best
+
+
+def _tips(branch: Branch, refs: tuple[str, ...]) -> dict[str, str]:
+    """Return the commits that those of the refs lead to that are there."""
+    words = _words(branch, "for-each-ref", "--format=%(refname) %(objectname)", *refs)
+    found = dict(zip(words[::2], words[1::2], strict=True))
+    return {ref: found[ref] for ref in refs if ref in found}
+
+
+def _words(branch: Branch, *arguments: str) -> list[str]:
+    """Return what git answers, nothing if its answer is no."""
+    done = try_git(arguments, branch.repository, branch.environ)
+    if done.status not in (0, 1):
+        raise MeasurementError(failure(done, arguments[0], branch.repository))
+    return done.stdout.decode("utf-8", "surrogateescape").split()
+
 
 _OURS = "refs/cg-bench"
 _FETCH_TIMEOUT_S = 300.0

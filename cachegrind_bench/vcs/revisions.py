@@ -13,7 +13,7 @@ from typing import TYPE_CHECKING
 import msgspec
 
 from cachegrind_bench.errors import MeasurementError
-from cachegrind_bench.vcs.commit import parse_commit
+from cachegrind_bench.vcs.commits import parse_commit
 from cachegrind_bench.vcs.git import failure, git, try_git
 
 if TYPE_CHECKING:

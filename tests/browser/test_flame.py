@@ -18,7 +18,7 @@ if TYPE_CHECKING:
 
     from playwright.sync_api import Browser, Dialog, Locator
 
-    from cachegrind_bench.model.pythonprofile import PythonProfile
+    from cachegrind_bench.model.python_profile import PythonProfile
 
 pytestmark = pytest.mark.slow
 

@@ -16,7 +16,7 @@ from cachegrind_bench.measure.identity import Identity
 from cachegrind_bench.measure.session import Session
 from cachegrind_bench.model.metrics import merge_profiles
 from cachegrind_bench.model.result import Environment, ProcessCost
-from cachegrind_bench.valgrind.outfile import parse_cachegrind
+from cachegrind_bench.valgrind.out_file import parse_cachegrind
 from cachegrind_bench.valgrind.processes import Accounts
 from cachegrind_bench.valgrind.runner import Measurement
 from tests.unit.samples import outcome
@@ -102,9 +102,9 @@ def replay(monkeypatch: pytest.MonkeyPatch) -> ReplayRunner:
     monkeypatch.setattr("cachegrind_bench.measure.session.laboratory", laboratory)
     for place in ("cachegrind_bench.measure.result", "cachegrind_bench.suite.execute"):
         monkeypatch.setattr(f"{place}.identify", lambda *_: Identity(objects=(), key_fields={"libc": "abc"}))
-    for place in ("cachegrind_bench.measure.result", "cachegrind_bench.vcs.commit"):
+    for place in ("cachegrind_bench.measure.result", "cachegrind_bench.vcs.commits"):
         monkeypatch.setattr(f"{place}.commit_info", lambda *_: None)
-    for place in ("cachegrind_bench.cli.measuring", "cachegrind_bench.cli.suitejobs"):
+    for place in ("cachegrind_bench.cli.measuring", "cachegrind_bench.cli.suite"):
         monkeypatch.setattr(f"{place}.datetime", Clock)
     return runner
 

@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING
 import click
 import pytest
 
-from cachegrind_bench.cli.configured import configured_variables, read_configured
+from cachegrind_bench.cli.defaults import configured_variables, read_configured
 from cachegrind_bench.model import codec
 from cachegrind_bench.model.codec import decode
 from tests.cli.conftest import commands

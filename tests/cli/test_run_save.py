@@ -14,8 +14,8 @@ from cachegrind_bench.model.result import Commit, Status
 from cachegrind_bench.store.files import FileStore
 from cachegrind_bench.store.reading import snapshot
 from cachegrind_bench.store.record import run_record
-from cachegrind_bench.vcs import commit
-from cachegrind_bench.vcs.commit import NoCommit
+from cachegrind_bench.vcs import commits
+from cachegrind_bench.vcs.commits import NoCommit
 
 if TYPE_CHECKING:
     from cachegrind_bench.model.history import Snapshot
@@ -299,7 +299,7 @@ def test_a_run_that_no_report_can_show_is_warned_of(
     replay: ReplayRunner, cg_bench: CommandLine, monkeypatch: pytest.MonkeyPatch, why: str
 ) -> None:
     del replay
-    monkeypatch.setattr(commit, "commit_info", lambda *_: NoCommit(why=why))
+    monkeypatch.setattr(commits, "commit_info", lambda *_: NoCommit(why=why))
     told = cg_bench("run", "--save", "--", "/bin/true")
     assert told.code == 0
     assert f"warning: stored without a commit, so in no report: {why}" in told.err

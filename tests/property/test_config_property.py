@@ -11,9 +11,9 @@ from typing import TYPE_CHECKING, Any
 from hypothesis import example, given
 from hypothesis import strategies as st
 
-from cachegrind_bench.config.keys import BENCHMARK, DEFAULTS
 from cachegrind_bench.config.load import load
-from cachegrind_bench.config.places import Steps, places
+from cachegrind_bench.config.schema import BENCHMARK, DEFAULTS
+from cachegrind_bench.config.toml_lines import Steps, places
 from cachegrind_bench.errors import UsageError
 
 if TYPE_CHECKING:

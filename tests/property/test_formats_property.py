@@ -10,7 +10,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from cachegrind_bench.history.formats import csvformat, github_action_benchmark, jsonl
-from cachegrind_bench.history.formats.imported import imported_record
+from cachegrind_bench.history.formats.fields import imported_record
 from cachegrind_bench.model.history import Point, Snapshot
 from cachegrind_bench.model.result import Commit, Score, Status
 from cachegrind_bench.store.reading import snapshot

@@ -12,8 +12,8 @@ from msgspec.structs import replace
 
 from cachegrind_bench.errors import FileFormatError
 from cachegrind_bench.model.metrics import FunctionCost, LineCost, Profile
-from cachegrind_bench.valgrind.callgrindfile import parse_callgrind_bytes
-from cachegrind_bench.valgrind.outfile import parse_cachegrind_bytes
+from cachegrind_bench.valgrind.callgrind_file import parse_callgrind_bytes
+from cachegrind_bench.valgrind.out_file import parse_cachegrind_bytes
 
 if TYPE_CHECKING:
     from collections.abc import Sequence

@@ -8,13 +8,13 @@ from typing import TYPE_CHECKING
 from hypothesis import given
 from hypothesis import strategies as st
 
-from cachegrind_bench.compare.pythonblame import blame
-from cachegrind_bench.model.pythonprofile import TOP, PythonFunction, PythonPath, PythonProfile, PythonRow, profile_of
+from cachegrind_bench.compare.python_blame import blame
+from cachegrind_bench.model.python_profile import TOP, PythonFunction, PythonPath, PythonProfile, PythonRow, profile_of
 
 if TYPE_CHECKING:
     from collections.abc import Set as AbstractSet
 
-    from cachegrind_bench.compare.pythonblame import PythonBlame
+    from cachegrind_bench.compare.python_blame import PythonBlame
 
 _NEW = PythonFunction("wrappers.py", "timed.<locals>.wrapper", 7)
 _FUNCTIONS = st.builds(

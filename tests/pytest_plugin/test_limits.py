@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING
 
 import pytest
 
-from cachegrind_bench.hermetic.tracee import descendants_of
+from cachegrind_bench.hermetic.process_memory import descendants_of
 from cachegrind_bench.pytest_plugin import limits
 from cachegrind_bench.pytest_plugin.exchange import Exchange, put_current, put_report
 from cachegrind_bench.pytest_plugin.limits import TimeLimit

@@ -6,7 +6,7 @@ import hashlib
 import subprocess
 from typing import TYPE_CHECKING
 
-from cachegrind_bench.store.gitstore import GitStore
+from cachegrind_bench.store.git_store import GitStore
 from tests.unit.repositories import Repository, git_environment
 
 if TYPE_CHECKING:

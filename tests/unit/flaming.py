@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import random
 
-from cachegrind_bench.model.pythonprofile import TOP, PythonFunction, PythonPath, PythonProfile
+from cachegrind_bench.model.python_profile import TOP, PythonFunction, PythonPath, PythonProfile
 from tests.unit.pythons import chain, python_profile
 from tests.unit.test_trend_page import HOSTILE
 

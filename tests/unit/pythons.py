@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import Any
 
-from cachegrind_bench.model.pythonprofile import TOP, PythonFunction, PythonPath, PythonProfile
+from cachegrind_bench.model.python_profile import TOP, PythonFunction, PythonPath, PythonProfile
 
 FILE = "src/pkg/rows.py"
 Tree = dict[str, tuple[Any, ...]]

@@ -6,7 +6,7 @@ import subprocess
 from typing import TYPE_CHECKING
 
 from cachegrind_bench.model.result import Commit
-from cachegrind_bench.vcs.commit import commit_info
+from cachegrind_bench.vcs.commits import commit_info
 
 if TYPE_CHECKING:
     from pathlib import Path

@@ -30,7 +30,7 @@ from tests.unit.samples import HOSTILE, VECTOR, benchmark, profile_of, times
 from tests.unit.test_run import FakeRunner, measurement
 
 if TYPE_CHECKING:
-    from cachegrind_bench.model.pythonprofile import PythonProfile
+    from cachegrind_bench.model.python_profile import PythonProfile
 
 ENV = Environment(key="0123456789ab", fields={"valgrind": "3.24.0"}, info={"cpu": "x"})
 NOW = "2026-01-31T12:00:00Z"

@@ -9,8 +9,8 @@ import pytest
 from msgspec.structs import replace
 
 from cachegrind_bench.errors import FileFormatError
-from cachegrind_bench.valgrind.callgrindfile import CallgrindPart, parse_callgrind, parse_callgrind_bytes
-from cachegrind_bench.valgrind.outfile import parse_cachegrind
+from cachegrind_bench.valgrind.callgrind_file import CallgrindPart, parse_callgrind, parse_callgrind_bytes
+from cachegrind_bench.valgrind.out_file import parse_cachegrind
 
 DATA = Path(__file__).resolve().parent.parent / "data"
 VERSIONS = ["3.16.1", "3.19.0", "3.24.0"]

@@ -8,9 +8,7 @@ from typing import TYPE_CHECKING, Any
 
 import pytest
 
-from cachegrind_bench.ci.api import Client
-from cachegrind_bench.ci.calling import Patience
-from cachegrind_bench.ci.values import ApiError, Artifact, OpenPull
+from cachegrind_bench.ci.github import ApiError, Artifact, Client, OpenPull, Patience
 from tests import github_stub
 from tests.github_stub import BOT, LONGEST_BODY, Stub, Token
 

@@ -8,10 +8,8 @@ from typing import TYPE_CHECKING, Any
 import pytest
 from msgspec.structs import replace
 
-from cachegrind_bench.ci.api import Client
-from cachegrind_bench.ci.calling import Patience
+from cachegrind_bench.ci.github import ApiError, Client, Patience
 from cachegrind_bench.ci.issues import LABEL, MOST_NEW, Update, update
-from cachegrind_bench.ci.values import ApiError
 from cachegrind_bench.history.values import Finding, Kind, State
 from tests.github_stub import BOT, LONGEST_BODY, Issue, Stub, Token
 from tests.unit.samples import HOSTILE

@@ -7,7 +7,7 @@ from pathlib import Path
 
 import pytest
 
-from cachegrind_bench.ci.runnerfiles import add_summary, set_outputs
+from cachegrind_bench.ci.runner_files import add_summary, set_outputs
 from cachegrind_bench.errors import UsageError
 from tests.unit.samples import HOSTILE
 

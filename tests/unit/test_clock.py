@@ -6,8 +6,8 @@ import os
 import struct
 
 from cachegrind_bench.hermetic.clock import Clock, PinnedTime, statistics, uptime
+from cachegrind_bench.hermetic.fake_proc import substitute
 from cachegrind_bench.hermetic.images import Process, ProcessTable
-from cachegrind_bench.hermetic.substitutes import substitute
 from tests.unit.test_supervisor import BUFFER, SECOND, Watched
 
 EPOCH = 1_735_689_600

@@ -22,7 +22,7 @@ if TYPE_CHECKING:
 
     from cachegrind_bench.compare.comparison import Comparison
     from cachegrind_bench.compare.details import Details
-    from cachegrind_bench.model.pythonprofile import PythonProfile
+    from cachegrind_bench.model.python_profile import PythonProfile
     from cachegrind_bench.model.result import Benchmark
     from tests.conftest import Golden
 

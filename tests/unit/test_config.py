@@ -10,9 +10,9 @@ from pathlib import Path
 
 import pytest
 
-from cachegrind_bench.config.duration import milliseconds
-from cachegrind_bench.config.keys import BENCHMARK, DEFAULTS
+from cachegrind_bench.config.command import milliseconds
 from cachegrind_bench.config.load import find, load
+from cachegrind_bench.config.schema import BENCHMARK, DEFAULTS
 from cachegrind_bench.config.values import BenchmarkSpec, Configuration
 from cachegrind_bench.errors import FileFormatError
 

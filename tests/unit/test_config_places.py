@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from cachegrind_bench.config.places import places
+from cachegrind_bench.config.toml_lines import places
 
 TEXT = r'''# a comment with [brackets] and key = 1
 a = 1

@@ -9,9 +9,9 @@ from collections import defaultdict
 
 import pytest
 
-from cachegrind_bench.model.pythonprofile import PythonProfile
+from cachegrind_bench.model.python_profile import PythonProfile
 from cachegrind_bench.render.flame import html
-from cachegrind_bench.render.flame.tree import ALL, NATIVE, OTHERS, frames
+from cachegrind_bench.render.flame.html import ALL, NATIVE, OTHERS, frames
 from tests.unit import flaming
 from tests.unit.pythons import chain, python_profile
 from tests.unit.samples import result

@@ -13,8 +13,8 @@ from msgspec.structs import replace
 
 from cachegrind_bench.cli.history_exchange import export_command, import_command
 from cachegrind_bench.errors import FileFormatError, StoreError
-from cachegrind_bench.history.formats import bmf, csvformat, github_action_benchmark, jsonl, openmetrics, otava, telling
-from cachegrind_bench.history.formats.imported import imported_record
+from cachegrind_bench.history.formats import bmf, csvformat, detect, github_action_benchmark, jsonl, openmetrics, otava
+from cachegrind_bench.history.formats.fields import imported_record
 from cachegrind_bench.model.codec import decode, encode
 from cachegrind_bench.model.metrics import EVENTS
 from cachegrind_bench.model.result import Commit, Score, SealState, Status, comparability_key
@@ -456,7 +456,7 @@ def test_what_is_no_data_of_the_action_is_refused(text: str) -> None:
 )
 def test_a_format_is_told_by_the_beginning_of_a_file(start: str, form: str) -> None:
     stream = io.BytesIO(start.encode())
-    assert telling.told(stream) == form
+    assert detect.told(stream) == form
     assert stream.tell() == 0
 
 

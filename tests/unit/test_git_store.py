@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING
 import pytest
 
 from cachegrind_bench.errors import StoreError
-from cachegrind_bench.store.gitstore import GitStore
+from cachegrind_bench.store.git_store import GitStore
 from cachegrind_bench.store.protocol import Query
 from cachegrind_bench.store.record import Record
 from cachegrind_bench.vcs import git, objects

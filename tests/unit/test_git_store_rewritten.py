@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING
 import pytest
 
 from cachegrind_bench.errors import StoreError
-from cachegrind_bench.store.gitstore import GitStore
+from cachegrind_bench.store.git_store import GitStore
 from cachegrind_bench.vcs.objects import Entry, Objects
 from tests.unit.clones import BRANCH, Place
 from tests.unit.stored import NAMES, RECORDS, measured, stored

@@ -18,7 +18,7 @@ from tests.unit.stored import RENAME, stored
 if TYPE_CHECKING:
     from pathlib import Path
 
-    from cachegrind_bench.store.gitstore import GitStore
+    from cachegrind_bench.store.git_store import GitStore
     from tests.unit.writers import Writers
 
 pytest_plugins = ["tests.unit.writers"]
@@ -30,7 +30,7 @@ WRITERS = 32
 WRITE = """
 import os, sys
 from pathlib import Path
-from cachegrind_bench.store.gitstore import GitStore
+from cachegrind_bench.store.git_store import GitStore
 from tests.unit.clones import BRANCH
 from tests.unit.stored import stored
 store = GitStore(Path(sys.argv[1]), BRANCH, None, dict(os.environ), patience=400)
@@ -46,7 +46,7 @@ for number in range(int(sys.argv[2]), int(sys.argv[3])):
 FOLD = """
 import os, sys
 from pathlib import Path
-from cachegrind_bench.store.gitstore import GitStore
+from cachegrind_bench.store.git_store import GitStore
 from tests.unit.clones import BRANCH
 store = GitStore(Path(sys.argv[1]), BRANCH, None, dict(os.environ), patience=400)
 print("ready", flush=True)

@@ -11,7 +11,7 @@ from cachegrind_bench.hermetic import calls, kernel
 from cachegrind_bench.hermetic.calls import ARCHITECTURES, Architecture
 from cachegrind_bench.hermetic.followed import CALLS
 from cachegrind_bench.hermetic.kernel import CLONE_THREAD, Trap
-from cachegrind_bench.hermetic.traps import traps
+from cachegrind_bench.hermetic.syscall_filter import traps
 
 ALLOW, NOTIFY = 0x7FFF0000, 0x7FC00000
 

@@ -10,7 +10,7 @@ from pathlib import Path
 
 import pytest
 
-from cachegrind_bench.hermetic.tracee import descendants_of
+from cachegrind_bench.hermetic.process_memory import descendants_of
 
 # The first thread ends (SYS_exit) and leaves the process to another: what `pthread_exit` in `main` does.
 WITHOUT_FIRST_THREAD = """

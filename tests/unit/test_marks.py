@@ -8,7 +8,7 @@ import pytest
 
 from cachegrind_bench.errors import MeasurementError
 from cachegrind_bench.hermetic.launch import Outcome
-from cachegrind_bench.valgrind.marks import region_accounts
+from cachegrind_bench.valgrind.region_parts import region_accounts
 
 if TYPE_CHECKING:
     from pathlib import Path

@@ -12,11 +12,11 @@ from msgspec.structs import replace
 
 from cachegrind_bench.errors import FileFormatError
 from cachegrind_bench.model.metrics import LineCost
-from cachegrind_bench.valgrind import outfile
-from cachegrind_bench.valgrind.outfile import parse_cachegrind, parse_cachegrind_bytes
+from cachegrind_bench.valgrind import out_file
+from cachegrind_bench.valgrind.out_file import parse_cachegrind, parse_cachegrind_bytes
 
 if TYPE_CHECKING:
-    from cachegrind_bench.valgrind.outformat import OutFile
+    from cachegrind_bench.valgrind.out_format import OutFile
 
 DATA = Path(__file__).resolve().parent.parent / "data"
 RECORDED = sorted((DATA / "valgrind").glob("*/*.cgout*"))
@@ -135,7 +135,7 @@ def test_pieces_may_end_anywhere(monkeypatch: pytest.MonkeyPatch) -> None:
     data = (DATA / "valgrind" / "3.16.1" / "true.cache-yes.cgout").read_bytes()
     whole = parse(data)
     for size in (400, 997, 4096, len(data) - 1, len(data)):
-        monkeypatch.setattr(outfile, "_CHUNK", size)
+        monkeypatch.setattr(out_file, "_CHUNK", size)
         assert parse(data) == whole
 
 

@@ -10,13 +10,13 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from cachegrind_bench.errors import FileFormatError
-from cachegrind_bench.valgrind import perfmap
-from cachegrind_bench.valgrind.perfmap import Trampolines, map_of, merged, parse_map, read_map, remove_map, sizes_now
+from cachegrind_bench.valgrind import perf_map
+from cachegrind_bench.valgrind.perf_map import Trampolines, map_of, merged, parse_map, read_map, remove_map, sizes_now
 
 if TYPE_CHECKING:
     from pathlib import Path
 
-    from cachegrind_bench.model.pythonprofile import PythonFunction
+    from cachegrind_bench.model.python_profile import PythonFunction
 
 MAP = b"""\
 54be000 b py::measured:/w/r.py
@@ -92,7 +92,7 @@ def test_no_bytes_make_it_fail(data: bytes) -> None:
 
 @pytest.fixture
 def folder(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
-    monkeypatch.setattr(perfmap, "FOLDER", tmp_path)
+    monkeypatch.setattr(perf_map, "FOLDER", tmp_path)
     return tmp_path
 
 
@@ -140,7 +140,7 @@ def test_our_own_maps_are_removed(folder: Path) -> None:
 
 def test_an_absurdly_long_map_is_refused(folder: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     assert folder.is_dir()
-    monkeypatch.setattr(perfmap, "_MOST", 20)
+    monkeypatch.setattr(perf_map, "_MOST", 20)
     map_of(5).write_bytes(MAP)
     with pytest.raises(FileFormatError, match=r"longer than 20 bytes"):
         read_map(map_of(5))

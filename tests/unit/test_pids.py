@@ -6,7 +6,7 @@ import threading
 
 import pytest
 
-from cachegrind_bench.hermetic import pids
+from cachegrind_bench.hermetic import pid_digits
 from cachegrind_bench.interruption import Cancel
 
 SMALL, USUAL = 32_768, 4_194_304
@@ -28,7 +28,7 @@ SMALL, USUAL = 32_768, 4_194_304
     ],
 )
 def test_numbers_are_steady_where_digits_stay_as_many(number: int, limit: int, *, steady: bool) -> None:
-    assert pids.is_steady(number, limit) is steady
+    assert pid_digits.is_steady(number, limit) is steady
 
 
 @pytest.mark.parametrize(
@@ -45,22 +45,22 @@ def test_numbers_that_are_not_steady_are_used_up(
             given[0] = given[0] + 1 if given[0] + 1 < limit else 300
         return given[0]
 
-    monkeypatch.setattr(pids, "_use_up", use_up)
-    monkeypatch.setattr(pids, "_limit", lambda: limit)
-    pids.steady_numbers()
+    monkeypatch.setattr(pid_digits, "_use_up", use_up)
+    monkeypatch.setattr(pid_digits, "_limit", lambda: limit)
+    pid_digits.steady_numbers()
     assert last <= given[0] < last + 50
     before = given[0]
-    pids.steady_numbers()
+    pid_digits.steady_numbers()
     assert given == [before + 1]
 
 
 def test_an_interrupt_ends_it(monkeypatch: pytest.MonkeyPatch) -> None:
     cancel = Cancel()
     cancel.set()
-    monkeypatch.setattr(pids, "_use_up", lambda _count: 5)
-    monkeypatch.setattr(pids, "_limit", lambda: SMALL)
+    monkeypatch.setattr(pid_digits, "_use_up", lambda _count: 5)
+    monkeypatch.setattr(pid_digits, "_limit", lambda: SMALL)
     with cancel.under(), pytest.raises(KeyboardInterrupt):
-        pids.steady_numbers()
+        pid_digits.steady_numbers()
     cancel.close()
 
 
@@ -70,18 +70,18 @@ def _fail(*_: int) -> int:
 
 @pytest.mark.parametrize("name", ["_use_up", "_limit"])
 def test_where_that_is_not_possible_numbers_stay_as_they_are(monkeypatch: pytest.MonkeyPatch, name: str) -> None:
-    monkeypatch.setattr(pids, name, _fail)
-    pids.steady_numbers()
+    monkeypatch.setattr(pid_digits, name, _fail)
+    pid_digits.steady_numbers()
 
 
 def test_where_all_numbers_are_short_none_is_used_up(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(pids, "_limit", lambda: 10_000)
-    monkeypatch.setattr(pids, "_use_up", pytest.fail)
-    pids.steady_numbers()
+    monkeypatch.setattr(pid_digits, "_limit", lambda: 10_000)
+    monkeypatch.setattr(pid_digits, "_use_up", pytest.fail)
+    pid_digits.steady_numbers()
 
 
 def test_threads_take_numbers() -> None:
-    one, other = pids._use_up(1), pids._use_up(3)
+    one, other = pid_digits._use_up(1), pid_digits._use_up(3)
     assert 0 < one != other > 0
 
 
@@ -94,6 +94,6 @@ def test_where_few_threads_may_be_started_these_take_numbers(monkeypatch: pytest
         start(thread)
 
     monkeypatch.setattr(threading.Thread, "start", start_two)
-    assert pids._use_up(50) > 0
+    assert pid_digits._use_up(50) > 0
     with pytest.raises(RuntimeError):
-        pids._use_up(50)
+        pid_digits._use_up(50)

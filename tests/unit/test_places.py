@@ -5,8 +5,8 @@ from __future__ import annotations
 import os
 from typing import TYPE_CHECKING
 
-from cachegrind_bench.measure.places import Places
-from cachegrind_bench.model.pythonprofile import TOP, PythonFunction, PythonRow, profile_of
+from cachegrind_bench.measure.source_locations import Places
+from cachegrind_bench.model.python_profile import TOP, PythonFunction, PythonRow, profile_of
 
 if TYPE_CHECKING:
     from pathlib import Path

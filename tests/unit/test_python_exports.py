@@ -12,8 +12,8 @@ from typing import TYPE_CHECKING, Any
 import pytest
 
 from cachegrind_bench.render.exports import callgrind, speedscope
-from cachegrind_bench.render.names import plain
-from cachegrind_bench.valgrind.callgrindfile import parse_callgrind_bytes
+from cachegrind_bench.render.text import plain
+from cachegrind_bench.valgrind.callgrind_file import parse_callgrind_bytes
 from tests.conftest import without
 from tests.unit import flaming
 from tests.unit.pythons import chain, python_profile
@@ -21,7 +21,7 @@ from tests.unit.pythons import chain, python_profile
 if TYPE_CHECKING:
     from pathlib import Path
 
-    from cachegrind_bench.model.pythonprofile import PythonProfile
+    from cachegrind_bench.model.python_profile import PythonProfile
 
 PROFILES = [flaming.small(), flaming.large(3_000), flaming.hostile(), python_profile(chain(200)), python_profile({})]
 NAMES = ["small", "large", "hostile", "recursive", "empty"]

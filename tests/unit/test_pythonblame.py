@@ -6,12 +6,12 @@ from typing import TYPE_CHECKING
 
 import pytest
 
-from cachegrind_bench.compare.pythonblame import blame
-from cachegrind_bench.compare.pythonpairs import pair_functions
+from cachegrind_bench.compare.python_blame import blame
+from cachegrind_bench.compare.python_pairs import pair_functions
 from tests.unit.pythons import chain, function, python_profile
 
 if TYPE_CHECKING:
-    from cachegrind_bench.compare.pythonblame import PythonBlame
+    from cachegrind_bench.compare.python_blame import PythonBlame
     from tests.unit.pythons import Tree
 
 BASE: Tree = {"main:1": (1, 1_000, {"load:5": (10, 5_000, {"parse:9": (100, 40_000)}), "save:20": (1, 2_000)})}

@@ -9,15 +9,15 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from cachegrind_bench.errors import FileFormatError
-from cachegrind_bench.model.pythonprofile import TOP, PythonFunction
-from cachegrind_bench.valgrind.perfmap import parse_map
-from cachegrind_bench.valgrind.pythonpaths import PathReader
+from cachegrind_bench.model.python_profile import TOP, PythonFunction
+from cachegrind_bench.valgrind.perf_map import parse_map
+from cachegrind_bench.valgrind.python_contexts import PathReader
 
 if TYPE_CHECKING:
     from collections.abc import Callable
     from pathlib import Path
 
-    from cachegrind_bench.model.pythonprofile import PythonProfile
+    from cachegrind_bench.model.python_profile import PythonProfile
 
 # main at 0x1000, f at 0x1010, g at 0x1020, harness at 0x1030
 TRAMPOLINES = parse_map(

@@ -15,8 +15,8 @@ from cachegrind_bench.errors import MeasurementError, UsageError
 from cachegrind_bench.hermetic.images import Image
 from cachegrind_bench.measure.command import Command
 from cachegrind_bench.measure.plan import Plan
-from cachegrind_bench.measure.pythonprofile import DEPTHS, perf_command, profile_python
-from cachegrind_bench.valgrind import perfmap
+from cachegrind_bench.measure.python_profile import DEPTHS, perf_command, profile_python
+from cachegrind_bench.valgrind import perf_map
 from cachegrind_bench.valgrind.options import Tool
 from tests.unit.samples import outcome
 from tests.unit.test_pythonpaths import BODY, file_of
@@ -101,7 +101,7 @@ def folder(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
     """Return a folder with `out`, and with `maps`, which stands for /tmp."""
     (tmp_path / "out").mkdir()
     (tmp_path / "maps").mkdir()
-    monkeypatch.setattr(perfmap, "FOLDER", tmp_path / "maps")
+    monkeypatch.setattr(perf_map, "FOLDER", tmp_path / "maps")
     return tmp_path
 
 
@@ -126,9 +126,9 @@ def test_maps_are_read_and_removed_and_those_of_other_processes_left_alone(folde
     def write(out: Path, _depth: int) -> None:
         (out / "out.7").write_text(file_of(BODY, 100))
         (out / "log.7").write_text("")
-        perfmap.map_of(7).write_bytes(MAP)
+        perf_map.map_of(7).write_bytes(MAP)
 
-    perfmap.map_of(8).write_bytes(b"of another")
+    perf_map.map_of(8).write_bytes(b"of another")
     phases = Phases()
     fake = executor(folder, write)
     assert calls(profiled(folder, fake, phases)) == {"f": 3, "main": 1}
@@ -143,7 +143,7 @@ def test_deep_calls_are_followed_by_a_second_execution(folder: Path) -> None:
 
     def write(out: Path, depth: int) -> None:
         (out / "out.7").write_text(file_of(f"fn=(1) {deep}\n0x1010 {depth}\n", depth))
-        perfmap.map_of(7).write_bytes(MAP)
+        perf_map.map_of(7).write_bytes(MAP)
 
     fake = executor(folder, write)
     profile = profiled(folder, fake)
@@ -158,7 +158,7 @@ def test_what_cannot_be_followed_more_deeply_is_told_as_far_as_it_was(folder: Pa
         if depth == DEPTHS[1]:
             raise MeasurementError("killed: out of memory")
         (out / "out.7").write_text(file_of(f"fn=(1) {deep}\n0x1010 {depth}\n", depth))
-        perfmap.map_of(7).write_bytes(MAP)
+        perf_map.map_of(7).write_bytes(MAP)
 
     profile = profiled(folder, executor(folder, write))
     assert (profile.cut, profile.total) == (True, 100)
@@ -168,8 +168,8 @@ def test_a_forked_child_knows_the_functions_of_its_parent_as_well(folder: Path) 
     def write(out: Path, _depth: int) -> None:
         (out / "out.7").write_text(file_of("fn=(1) 0x1000\n0x1000 1\n", 1))
         (out / "out.9").write_text(file_of("fn=(1) 0x1010'0x1000\n0x1010 2\n", 2))
-        perfmap.map_of(7).write_bytes(MAP)
-        perfmap.map_of(9).write_bytes(b"1010 b py::child:/w/a.py\n")
+        perf_map.map_of(7).write_bytes(MAP)
+        perf_map.map_of(9).write_bytes(b"1010 b py::child:/w/a.py\n")
 
     images = (Image(7, "/p", [], 1, forked=False), Image(9, "/p", [], 7, forked=True))
     for known in (images, None):
@@ -191,7 +191,7 @@ def test_a_run_without_a_map_is_a_failed_measurement(folder: Path) -> None:
 def test_maps_are_removed_when_something_fails(folder: Path, body: str) -> None:
     def write(out: Path, _depth: int) -> None:
         (out / "image0.1.out.7.2").write_text(body or "x")
-        perfmap.map_of(7).write_bytes(MAP)
+        perf_map.map_of(7).write_bytes(MAP)
         if not body:
             raise KeyboardInterrupt
 

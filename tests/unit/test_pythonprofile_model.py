@@ -12,7 +12,7 @@ from msgspec.structs import replace
 
 from cachegrind_bench.errors import FileFormatError
 from cachegrind_bench.model.codec import ResultFile, decode, encode
-from cachegrind_bench.model.pythonprofile import TOP, PythonFunction, PythonPath, PythonProfile, PythonRow, profile_of
+from cachegrind_bench.model.python_profile import TOP, PythonFunction, PythonPath, PythonProfile, PythonRow, profile_of
 from cachegrind_bench.render.report import measured, shown
 from cachegrind_bench.store.record import run_record
 from tests.unit.samples import HOSTILE, benchmark, result

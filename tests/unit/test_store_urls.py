@@ -9,8 +9,9 @@ import pytest
 
 from cachegrind_bench.errors import StoreError, UsageError
 from cachegrind_bench.store.baselines import Baselines
-from cachegrind_bench.store.open import FORMS, open_store, without_password
+from cachegrind_bench.store.open import open_store
 from cachegrind_bench.store.protocol import Survey
+from cachegrind_bench.store.urls import FORMS, without_password
 from tests.unit.repositories import Repository, git_environment
 from tests.unit.stored import NAMES, RECORDS
 

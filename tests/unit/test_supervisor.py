@@ -14,9 +14,9 @@ import pytest
 
 from cachegrind_bench.hermetic.calls import ARCHITECTURES
 from cachegrind_bench.hermetic.clock import Clock
+from cachegrind_bench.hermetic.fake_proc import substitute
 from cachegrind_bench.hermetic.launch import PINNED_CLOCK
 from cachegrind_bench.hermetic.recorder import Recorder
-from cachegrind_bench.hermetic.substitutes import substitute
 from cachegrind_bench.hermetic.supervisor import Supervisor, _RefuseError
 
 if TYPE_CHECKING:

@@ -12,7 +12,7 @@ import pytest
 from msgspec.structs import replace
 
 from cachegrind_bench.errors import UsageError
-from cachegrind_bench.history.life import times_of
+from cachegrind_bench.history.lifecycle import times_of
 from cachegrind_bench.history.trend import window
 from cachegrind_bench.history.values import CommitNote, Kind, Release, State
 from cachegrind_bench.render.trend import document, markdown, text

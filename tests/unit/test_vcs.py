@@ -12,8 +12,8 @@ from pathlib import Path
 import pytest
 
 from cachegrind_bench.model.result import Commit
-from cachegrind_bench.vcs import commit
-from cachegrind_bench.vcs.commit import NoCommit, commit_info
+from cachegrind_bench.vcs import commits
+from cachegrind_bench.vcs.commits import NoCommit, commit_info
 from tests.unit.repositories import PATH, Repository, git_environment
 
 pytestmark = pytest.mark.skipif(shutil.which("git", path=PATH) is None, reason="no git")
@@ -272,7 +272,7 @@ def test_a_git_that_hangs_is_given_up(repository: Repository, tmp_path: Path, mo
     slow.parent.mkdir()
     slow.write_text("#!/bin/sh\nsleep 60\n")
     slow.chmod(0o755)
-    monkeypatch.setattr(commit, "_STATUS_S", 0.2)
+    monkeypatch.setattr(commits, "_STATUS_S", 0.2)
     assert "took more than" in why(repository.path, {**repository.environ, "PATH": f"{slow.parent}:{PATH}"})
 
 

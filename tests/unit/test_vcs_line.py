@@ -13,7 +13,7 @@ from typing import TYPE_CHECKING
 import pytest
 
 from cachegrind_bench.errors import MeasurementError
-from cachegrind_bench.vcs import log
+from cachegrind_bench.vcs import commits
 from cachegrind_bench.vcs.revisions import Repository as Revisions
 from cachegrind_bench.vcs.worktree import changes_as_commit, worktree
 from tests.unit.repositories import PATH, Repository, git_environment
@@ -59,16 +59,16 @@ def test_a_line_is_that_of_first_parents_and_the_oldest_comes_first(repository: 
     second = repository.commit("second")
     repository.git("merge", "--quiet", "--no-ff", "-m", "merge", "side")
     merge = repository.git("rev-parse", "HEAD")
-    found = log.line(repository.path, repository.environ, "HEAD")
+    found = commits.line(repository.path, repository.environ, "HEAD")
     assert [note.sha for note in found] == [first, second, merge]
     assert found[-1].parents == (second, side)
-    assert [note.sha for note in log.line(repository.path, repository.environ, "main", most=2)] == [second, merge]
+    assert [note.sha for note in commits.line(repository.path, repository.environ, "main", most=2)] == [second, merge]
 
 
 @pytest.mark.parametrize("subject", ["<script>alert(1)</script>", "a\tb | c", "ünïcødé ✓", "%H %x00", "'\"\\"])
 def test_author_and_subject_are_told_as_they_are(repository: Repository, subject: str) -> None:
     sha = repository.commit(f"{subject}\n\nand a body\n", GIT_AUTHOR_NAME="Zoë <b>")
-    (note,) = log.line(repository.path, repository.environ, sha)
+    (note,) = commits.line(repository.path, repository.environ, sha)
     assert (note.subject, note.committed_at) == (subject, "2023-11-14T22:13:20Z")
     assert note.author.startswith("Zoë")
 
@@ -77,15 +77,15 @@ def test_what_is_no_commit_has_no_line(repository: Repository) -> None:
     repository.commit()
     for revision in ("nonesuch", "--all", ""):
         with pytest.raises(MeasurementError):
-            log.line(repository.path, repository.environ, revision)
+            commits.line(repository.path, repository.environ, revision)
 
 
 def test_notes_are_of_the_commits_that_are_here(repository: Repository) -> None:
     shas = [repository.commit(text) for text in "abc"]
-    found = log.notes(repository.path, repository.environ, [shas[2], "f" * 40, shas[0]])
+    found = commits.notes(repository.path, repository.environ, [shas[2], "f" * 40, shas[0]])
     assert {sha: note.subject for sha, note in found.items()} == {shas[0]: "a", shas[2]: "c"}
-    assert log.notes(repository.path, repository.environ, []) == {}
-    assert log.notes(repository.path, repository.environ, ["f" * 40]) == {}
+    assert commits.notes(repository.path, repository.environ, []) == {}
+    assert commits.notes(repository.path, repository.environ, ["f" * 40]) == {}
 
 
 def test_releases_are_tags_on_the_line_that_look_like_versions(repository: Repository) -> None:
@@ -99,8 +99,8 @@ def test_releases_are_tags_on_the_line_that_look_like_versions(repository: Repos
     repository.commit("b")
     repository.git("tag", "-a", "-m", "annotated", "release-2.0-rc1")
     repository.git("tag", "1.10")
-    line = log.line(repository.path, repository.environ, "HEAD")
-    names = [(item.name, item.sha) for item in log.releases(repository.path, repository.environ, line)]
+    line = commits.line(repository.path, repository.environ, "HEAD")
+    names = [(item.name, item.sha) for item in commits.releases(repository.path, repository.environ, line)]
     assert names == [("v1.0", line[0].sha), ("1.10", line[1].sha), ("release-2.0-rc1", line[1].sha)]
 
 

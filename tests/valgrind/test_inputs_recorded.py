@@ -17,11 +17,11 @@ from cachegrind_bench.hermetic.launch import Invocation, launch
 from cachegrind_bench.hermetic.opened import Recording
 from cachegrind_bench.hermetic.scratch import scratch
 from cachegrind_bench.measure.command import resolve
+from cachegrind_bench.measure.hooks import surrounded
 from cachegrind_bench.measure.identity import identify
 from cachegrind_bench.measure.plan import Plan, target_of
 from cachegrind_bench.measure.run import Executions, measure
 from cachegrind_bench.measure.session import SCRATCH_BASE, session
-from cachegrind_bench.measure.surroundings import surrounded
 from cachegrind_bench.model.metrics import EVENTS
 from cachegrind_bench.suite.cache import Cache, Reused
 from cachegrind_bench.suite.inputs import RecordingRunner, key_of

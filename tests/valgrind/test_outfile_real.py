@@ -9,8 +9,8 @@ from typing import TYPE_CHECKING
 import pytest
 
 from cachegrind_bench.errors import FileFormatError
-from cachegrind_bench.valgrind.callgrindfile import parse_callgrind
-from cachegrind_bench.valgrind.outfile import parse_cachegrind
+from cachegrind_bench.valgrind.callgrind_file import parse_callgrind
+from cachegrind_bench.valgrind.out_file import parse_cachegrind
 
 if TYPE_CHECKING:
     from collections.abc import Sequence

@@ -13,16 +13,16 @@ from msgspec.structs import replace
 from cachegrind_bench.errors import CommandFailedError
 from cachegrind_bench.measure.command import resolve
 from cachegrind_bench.measure.plan import Plan
-from cachegrind_bench.measure.pythonprofile import profile_python
+from cachegrind_bench.measure.python_profile import profile_python
 from cachegrind_bench.measure.result import measured_result
 from cachegrind_bench.measure.session import laboratory
-from cachegrind_bench.model.pythonprofile import TOP
+from cachegrind_bench.model.python_profile import TOP
 from cachegrind_bench.valgrind.options import Geometry
 from tests.pythons import any_python, each_python
 from tests.valgrind.measuring import maps_of
 
 if TYPE_CHECKING:
-    from cachegrind_bench.model.pythonprofile import PythonCost, PythonProfile
+    from cachegrind_bench.model.python_profile import PythonCost, PythonProfile
 
 __all__ = ["each_python"]  # a fixture
 

@@ -9,11 +9,11 @@ from typing import TYPE_CHECKING
 import pytest
 
 from cachegrind_bench.model.codec import decode
-from cachegrind_bench.model.pythonprofile import TOP
+from cachegrind_bench.model.python_profile import TOP
 from tests.pythons import each_python, python_of
 
 if TYPE_CHECKING:
-    from cachegrind_bench.model.pythonprofile import PythonProfile
+    from cachegrind_bench.model.python_profile import PythonProfile
     from cachegrind_bench.model.result import Benchmark
     from tests.valgrind.conftest import CgBench
 

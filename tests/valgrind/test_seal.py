@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING, Any
 
 import pytest
 
-from cachegrind_bench.hermetic.substitutes import memory_bytes
+from cachegrind_bench.hermetic.fake_proc import memory_bytes
 
 if TYPE_CHECKING:
     from collections.abc import Callable

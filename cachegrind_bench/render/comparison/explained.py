@@ -10,8 +10,7 @@ from cachegrind_bench.compare.details import weight
 from cachegrind_bench.compare.gates import Metric
 from cachegrind_bench.render.comparison import pythons
 from cachegrind_bench.render.demangling import demangled
-from cachegrind_bench.render.names import plain
-from cachegrind_bench.render.numbers import share, signed
+from cachegrind_bench.render.text import plain, share, signed
 
 if TYPE_CHECKING:
     from cachegrind_bench.compare.comparison import Comparison

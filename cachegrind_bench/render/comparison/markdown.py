@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING
 
 from cachegrind_bench.compare.verdict import State
 from cachegrind_bench.render.markdown import escape, table, unreferenced
-from cachegrind_bench.render.names import shortened
+from cachegrind_bench.render.text import shortened
 
 if TYPE_CHECKING:
     from typing import TextIO

@@ -10,12 +10,12 @@ from fractions import Fraction
 from typing import TYPE_CHECKING
 
 from cachegrind_bench.render.demangling import demangled
-from cachegrind_bench.render.numbers import change, counted, grouped, percent, share, signed
+from cachegrind_bench.render.text import change, counted, grouped, percent, share, signed
 
 if TYPE_CHECKING:
     from cachegrind_bench.compare.details import Details
-    from cachegrind_bench.compare.pythonblame import PythonDelta, PythonTop
-    from cachegrind_bench.model.pythonprofile import PythonFunction
+    from cachegrind_bench.compare.python_blame import PythonDelta, PythonTop
+    from cachegrind_bench.model.python_profile import PythonFunction
 
 _MOST = Fraction(1, 2)
 COLUMNS = ("blame", "of Δ", "own code", "calls", "Python function", "line")

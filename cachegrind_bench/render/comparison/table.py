@@ -5,8 +5,8 @@ from __future__ import annotations
 from typing import TYPE_CHECKING
 
 from cachegrind_bench.render.comparison.words import MARKS
-from cachegrind_bench.render.names import shortened
 from cachegrind_bench.render.table import aligned, fitted
+from cachegrind_bench.render.text import shortened
 
 if TYPE_CHECKING:
     from typing import TextIO

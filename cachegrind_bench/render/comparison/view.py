@@ -14,8 +14,7 @@ from cachegrind_bench.compare.verdict import BLAMING, State
 from cachegrind_bench.render.comparison import pythons, words
 from cachegrind_bench.render.comparison.explained import Explanation, explanation
 from cachegrind_bench.render.demangling import demangle
-from cachegrind_bench.render.names import plain
-from cachegrind_bench.render.numbers import change, grouped, percent, signed
+from cachegrind_bench.render.text import change, grouped, percent, plain, signed
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Mapping, Sequence

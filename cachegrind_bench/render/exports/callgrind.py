@@ -9,14 +9,14 @@ from collections import defaultdict
 from typing import TYPE_CHECKING
 
 from cachegrind_bench._version import __version__
-from cachegrind_bench.model.pythonprofile import TOP, PythonFunction
+from cachegrind_bench.model.python_profile import TOP, PythonFunction
 from cachegrind_bench.render.exports import NATIVE
-from cachegrind_bench.render.names import plain
+from cachegrind_bench.render.text import plain
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
 
-    from cachegrind_bench.model.pythonprofile import PythonProfile
+    from cachegrind_bench.model.python_profile import PythonProfile
 
 _NATIVE = PythonFunction(file="???", name=NATIVE, line=0)
 

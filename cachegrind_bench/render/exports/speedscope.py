@@ -10,14 +10,14 @@ from collections import defaultdict
 from typing import TYPE_CHECKING
 
 from cachegrind_bench._version import __version__
-from cachegrind_bench.model.pythonprofile import TOP
+from cachegrind_bench.model.python_profile import TOP
 from cachegrind_bench.render.exports import NATIVE
-from cachegrind_bench.render.names import plain
+from cachegrind_bench.render.text import plain
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Mapping
 
-    from cachegrind_bench.model.pythonprofile import PythonFunction, PythonProfile
+    from cachegrind_bench.model.python_profile import PythonFunction, PythonProfile
 
 SCHEMA = "https://www.speedscope.app/file-format-schema.json"
 

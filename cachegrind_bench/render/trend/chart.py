@@ -11,8 +11,8 @@ import msgspec
 
 from cachegrind_bench.history.report import STANDING
 from cachegrind_bench.history.values import Kind
-from cachegrind_bench.render.numbers import counted, grouped
-from cachegrind_bench.render.trend import rules, stories, svg, words
+from cachegrind_bench.render.text import counted, grouped
+from cachegrind_bench.render.trend import finding_text, rules, svg, words
 
 if TYPE_CHECKING:
     from cachegrind_bench.history.report import Row, Trend
@@ -172,8 +172,8 @@ def _left_out(*sorts: tuple[int, str]) -> str:
 def _mark_title(found: Finding) -> str:
     commits = ", ".join(words.sha(sha) for sha in found.suspects[:3])
     more = f" and {len(found.suspects) - 3} more" if len(found.suspects) > 3 else ""
-    size = f" {stories.size(found)}" if stories.has_size(found) else ""
-    return f"{stories.kind(found)}{size}: {commits}{more}"
+    size = f" {finding_text.size(found)}" if finding_text.has_size(found) else ""
+    return f"{finding_text.kind(found)}{size}: {commits}{more}"
 
 
 def _dates(report: Trend, y: int) -> tuple[Label, ...]:

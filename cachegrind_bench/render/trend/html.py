@@ -10,10 +10,9 @@ from typing import TYPE_CHECKING
 from msgspec.structs import replace
 
 from cachegrind_bench.history.report import stands
-from cachegrind_bench.render.names import plain, shortened
-from cachegrind_bench.render.numbers import counted, grouped
 from cachegrind_bench.render.page.html import looks, ours, template
-from cachegrind_bench.render.trend import data, stories, words
+from cachegrind_bench.render.text import counted, grouped, plain, shortened
+from cachegrind_bench.render.trend import data, finding_text, words
 from cachegrind_bench.render.trend.sections import SPARK_HEIGHT, cut, section
 
 if TYPE_CHECKING:
@@ -40,7 +39,7 @@ def page(view: Trend) -> str:
     """
     view = _bounded(view)
     most = max(_MOST_BYTES, _MOST_BYTES * len(view.rows) * len(view.commits) // _USUAL)
-    text, layout, moves = "", template(_PACKAGE), stories.moves(view)
+    text, layout, moves = "", template(_PACKAGE), finding_text.moves(view)
     for coarse in _COARSER:
         text = _page(view, layout, moves, coarse)
         if len(text.encode()) <= most:
@@ -66,7 +65,7 @@ def _page(view: Trend, layout: Template, moves: Mapping[str, str], coarse: int) 
     return layout.render(
         view=view,
         words=words,
-        stories=stories,
+        stories=finding_text,
         counted=counted,
         grouped=grouped,
         cut=cut,

@@ -5,9 +5,8 @@ from __future__ import annotations
 from typing import TYPE_CHECKING
 
 from cachegrind_bench.render.markdown import escape, table
-from cachegrind_bench.render.names import plain, shortened
-from cachegrind_bench.render.numbers import counted
-from cachegrind_bench.render.trend import stories, words
+from cachegrind_bench.render.text import counted, plain, shortened
+from cachegrind_bench.render.trend import finding_text, words
 
 if TYPE_CHECKING:
     from collections.abc import Mapping
@@ -30,7 +29,7 @@ def render(view: Trend, stream: TextIO) -> None:
     more = len(view.rows) - _MOST_ROWS
     if more > 0:
         stream.write(f"\n{counted(more, 'more benchmark')} with less impact.\n")
-    moves = stories.moves(view)
+    moves = finding_text.moves(view)
     for title, items in words.chapters(view):
         stream.write(f"\n**{title}**\n\n")
         stream.writelines(_finding(item, view, moves) for item in items[:_MOST_FINDINGS])
@@ -44,12 +43,10 @@ def render(view: Trend, stream: TextIO) -> None:
 
 
 def _finding(found: Finding, view: Trend, moves: Mapping[str, str]) -> str:
-    blame = stories.blame(found, _MOST_SUSPECTS)
-    size = f" {escape(stories.size(found))}" if stories.has_size(found) else ""
-    text = (
-        f"- {words.SHAPES[found.kind]} **{escape(words.name(found.benchmark))}**{size}, {escape(stories.kind(found))}"
-    )
-    text += f": {escape(stories.story(found))}, {escape(blame.words)}"
+    blame = finding_text.blame(found, _MOST_SUSPECTS)
+    size = f" {escape(finding_text.size(found))}" if finding_text.has_size(found) else ""
+    text = f"- {words.SHAPES[found.kind]} **{escape(words.name(found.benchmark))}**{size}, {escape(finding_text.kind(found))}"
+    text += f": {escape(finding_text.story(found))}, {escape(blame.words)}"
     commits = [_commit(sha, view) for sha in blame.commits]
     if len(commits) <= 1:
         text += f" {commits[0]}\n" if commits else "\n"
@@ -63,7 +60,7 @@ def _finding(found: Finding, view: Trend, moves: Mapping[str, str]) -> str:
     if found.reason is not None:
         text += f"  - accepted: {escape(shortened(plain(found.reason), 200))}\n"
     if found.recovered_sha is not None:
-        text += f"  - {stories.ended(found)} {_commit(found.recovered_sha, view)}\n"
+        text += f"  - {finding_text.ended(found)} {_commit(found.recovered_sha, view)}\n"
     return text
 
 

@@ -9,8 +9,7 @@ from typing import TYPE_CHECKING
 
 import msgspec
 
-from cachegrind_bench.render.names import plain, shortened
-from cachegrind_bench.render.numbers import counted
+from cachegrind_bench.render.text import counted, plain, shortened
 from cachegrind_bench.render.trend import svg, words
 
 if TYPE_CHECKING:

@@ -12,8 +12,8 @@ import msgspec
 
 from cachegrind_bench.history.report import STANDING, WORSE, stands
 from cachegrind_bench.history.values import Kind
-from cachegrind_bench.render.names import plain, shortened
-from cachegrind_bench.render.trend import stories, svg, words
+from cachegrind_bench.render.text import plain, shortened
+from cachegrind_bench.render.trend import finding_text, svg, words
 from cachegrind_bench.render.trend.chart import chart, told
 
 if TYPE_CHECKING:
@@ -105,7 +105,7 @@ def _badge(found: Finding) -> str:
     if found.kind is Kind.UNSTABLE:
         return "unstable"
     label = "creep" if found.kind is Kind.CREEP else found.state.value
-    return f"{label} {stories.size(found)}"
+    return f"{label} {finding_text.size(found)}"
 
 
 def _cell(item: Against | None, row: Row, view: Trend) -> Cell:

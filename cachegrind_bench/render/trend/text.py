@@ -5,9 +5,8 @@ from __future__ import annotations
 from typing import TYPE_CHECKING
 
 from cachegrind_bench.render import table
-from cachegrind_bench.render.names import plain, shortened
-from cachegrind_bench.render.numbers import counted
-from cachegrind_bench.render.trend import stories, words
+from cachegrind_bench.render.text import counted, plain, shortened
+from cachegrind_bench.render.trend import finding_text, words
 
 if TYPE_CHECKING:
     from collections.abc import Mapping
@@ -34,7 +33,7 @@ def render(view: Trend, stream: TextIO, *, width: int | None = None) -> None:
     more = len(view.rows) - _MOST_ROWS
     if more > 0:
         stream.write(f"  and {counted(more, 'more benchmark')} with less impact\n")
-    moves = stories.moves(view)
+    moves = finding_text.moves(view)
     for title, items in words.chapters(view):
         stream.write(f"\n{title}\n")
         stream.writelines(_finding(item, view, moves) for item in items[:_MOST_FINDINGS])
@@ -48,11 +47,11 @@ def render(view: Trend, stream: TextIO, *, width: int | None = None) -> None:
 
 
 def _finding(found: Finding, view: Trend, moves: Mapping[str, str]) -> str:
-    size = f" {stories.size(found)}" if stories.has_size(found) else ""
+    size = f" {finding_text.size(found)}" if finding_text.has_size(found) else ""
     lines = [
-        f"  {words.SHAPES[found.kind]} {words.name(found.benchmark)}{size}, {stories.kind(found)}: {stories.story(found)}"
+        f"  {words.SHAPES[found.kind]} {words.name(found.benchmark)}{size}, {finding_text.kind(found)}: {finding_text.story(found)}"
     ]
-    blame = stories.blame(found, _MOST_SUSPECTS)
+    blame = finding_text.blame(found, _MOST_SUSPECTS)
     commits = [_commit(sha, view) for sha in blame.commits]
     if len(commits) <= 1:
         lines.append(f"      {' '.join([blame.words, *commits])}")
@@ -66,7 +65,7 @@ def _finding(found: Finding, view: Trend, moves: Mapping[str, str]) -> str:
     if found.reason is not None:
         lines.append(f"      accepted: {shortened(plain(found.reason), 200)}")
     if found.recovered_sha is not None:
-        lines.append(f"      {stories.ended(found)} {_commit(found.recovered_sha, view)}")
+        lines.append(f"      {finding_text.ended(found)} {_commit(found.recovered_sha, view)}")
     return "".join(f"{line.rstrip()}\n" for line in lines)
 
 

@@ -5,11 +5,10 @@ from __future__ import annotations
 from typing import TYPE_CHECKING
 from urllib.parse import quote, urlsplit
 
-from cachegrind_bench.history.life import times_of
+from cachegrind_bench.history.lifecycle import times_of
 from cachegrind_bench.history.report import STANDING, WORSE, stands
 from cachegrind_bench.history.values import Kind, State
-from cachegrind_bench.render.names import plain, shortened
-from cachegrind_bench.render.numbers import change, counted, grouped
+from cachegrind_bench.render.text import change, counted, grouped, plain, shortened
 
 if TYPE_CHECKING:
     from collections.abc import Sequence

@@ -12,8 +12,8 @@ from cachegrind_bench.store.checking import Inspection
 from cachegrind_bench.store.reading import rename, snapshot
 from cachegrind_bench.store.record import run_name
 from cachegrind_bench.store.sql import schema
+from cachegrind_bench.store.sql.ingest import FEW, chunks, stored, unpack
 from cachegrind_bench.store.sql.query import Reader, heads_of, rename_at
-from cachegrind_bench.store.sql.rows import FEW, chunks, stored, unpack
 
 if TYPE_CHECKING:
     from collections.abc import Sequence

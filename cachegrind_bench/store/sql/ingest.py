@@ -1,13 +1,13 @@
-"""Adding records: whole, and their numbers drawn from them.
+"""Adding records: whole and compressed, and their numbers drawn from them. Safe with many writers at once, of the same records too.
 
-Safe with many writers at once, of the same records too. Nothing waits in a circle: everybody adds to the tables in one
-order, and to each table in the order of its unique texts.
+Nothing waits in a circle: everybody adds to the tables in one order, and to each table in the order of its unique texts.
 """
 
 from __future__ import annotations
 
+import zlib
 from operator import attrgetter
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, TypeVar
 
 import msgspec
 from sqlalchemy import bindparam, func, insert, or_, select
@@ -17,18 +17,57 @@ from cachegrind_bench.errors import StoreError
 from cachegrind_bench.model.history import Snapshot
 from cachegrind_bench.model.metrics import EVENTS
 from cachegrind_bench.store.reading import HINT, rename, snapshot
-from cachegrind_bench.store.record import run_name
+from cachegrind_bench.store.record import Record, run_name
 from cachegrind_bench.store.sql import schema
-from cachegrind_bench.store.sql.rows import MANY, chunks, pack
 
 if TYPE_CHECKING:
-    from collections.abc import Iterable, Mapping, Sequence
+    from collections.abc import Iterable, Iterator, Mapping, Sequence
 
     from sqlalchemy import Connection, Table
 
     from cachegrind_bench.model.history import Point
     from cachegrind_bench.store.reading import Rename
-    from cachegrind_bench.store.record import Record
+
+T = TypeVar("T")
+
+# Whole records in memory at once, and values in one condition of a query.
+FEW = 16
+MANY = 500
+
+# Far above any record; less than what a few damaged or hostile bytes can unfold to.
+MOST = 1_000_000_000
+
+
+def chunks(items: Sequence[T], size: int) -> Iterator[Sequence[T]]:
+    """Yield these items in their order, so many at a time."""
+    return (items[start : start + size] for start in range(0, len(items), size))
+
+
+def pack(record: Record) -> bytes:
+    """Return the bytes to keep. StoreError for a record of absurd size."""
+    if len(record.data) > MOST:
+        raise StoreError(f"{record.name} has {len(record.data)} bytes, and a database takes {MOST}")
+    return zlib.compress(record.data)
+
+
+def unpack(name: str, packed: bytes) -> Record:
+    """Return the record of these bytes. StoreError if they are damaged."""
+    reader = zlib.decompressobj()
+    try:
+        data = reader.decompress(packed, MOST)
+    except zlib.error as error:
+        raise StoreError(f"{name} is damaged in the database: {error}", hint=HINT) from error
+    if not reader.eof or reader.unused_data:
+        raise StoreError(f"{name} is damaged in the database: its bytes are cut off or too many", hint=HINT)
+    return Record(name=name, data=data)
+
+
+def stored(connection: Connection, names: Sequence[str]) -> list[tuple[int, str, str, bytes]]:
+    """Return number, uid, name and packed bytes of those of these few records that are there, sorted by name."""
+    table = schema.records.c
+    found = connection.execute(select(table.id, table.uid, table.name, table.data).where(table.name.in_(names)))
+    return sorted(((number, uid, name, data) for number, uid, name, data in found), key=lambda row: row[2])
+
 
 _counts_of = attrgetter(*EVENTS)
 _NO_COUNTS = (None,) * len(EVENTS)

@@ -17,7 +17,7 @@ from cachegrind_bench.model.metrics import Counts
 from cachegrind_bench.model.result import Commit, Score
 from cachegrind_bench.store.reading import HINT, Rename, order, present, renames_of
 from cachegrind_bench.store.sql import schema
-from cachegrind_bench.store.sql.rows import MANY, chunks, unpack
+from cachegrind_bench.store.sql.ingest import MANY, chunks, unpack
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Mapping, Sequence

@@ -15,8 +15,8 @@ from cachegrind_bench.store.checking import checked, intact
 from cachegrind_bench.store.protocol import Survey
 from cachegrind_bench.store.sql import audit, ingest, schema
 from cachegrind_bench.store.sql.database import Database
+from cachegrind_bench.store.sql.ingest import FEW, MANY, chunks, stored, unpack
 from cachegrind_bench.store.sql.query import snapshots
-from cachegrind_bench.store.sql.rows import FEW, MANY, chunks, stored, unpack
 
 if TYPE_CHECKING:
     from collections.abc import Collection, Iterable, Iterator, Sequence

@@ -9,8 +9,8 @@ from typing import TYPE_CHECKING
 
 import pytest
 
-from cachegrind_bench.ci import api as ci_api
-from cachegrind_bench.ci.calling import Patience
+from cachegrind_bench.ci import github as ci_api
+from cachegrind_bench.ci.github import Patience
 from tests.cli.ci.job import TOKEN, Job
 from tests.github_stub import BOT, Stub, Token
 from tests.unit.repositories import PATH, Repository, git_environment

@@ -13,7 +13,7 @@ from typing import TYPE_CHECKING, Any
 import pytest
 from msgspec.structs import replace
 
-from cachegrind_bench.ci import api as ci_api
+from cachegrind_bench.ci import github as ci_api
 from cachegrind_bench.ci.sticky import Outcome, marker, post
 from cachegrind_bench.model.codec import encode
 from cachegrind_bench.model.result import Commit, SealPart, SealState, Status

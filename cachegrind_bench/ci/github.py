@@ -1,0 +1,375 @@
+"""GitHub's API as far as we need it: pull requests, comments, artifacts, issues; what is tried again, and how long we wait.
+
+Only this module uses PyGithub. Knows requests and pages; must not know what is said to whom. Everything that comes back is a
+plain value.
+"""
+
+from __future__ import annotations
+
+import logging
+from contextlib import contextmanager
+from functools import cached_property
+from itertools import islice
+from typing import TYPE_CHECKING, Any, cast
+
+import msgspec
+
+from cachegrind_bench._version import __version__
+from cachegrind_bench.errors import UsageError
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Generator, Iterator
+
+    import requests
+    from github import Github
+    from github.GithubRetry import GithubRetry
+    from github.Issue import Issue as GithubIssue
+    from github.IssueComment import IssueComment
+    from github.Repository import Repository
+
+# Whose the token of a job is, as comments name their author.
+JOB_BOT = "github-actions[bot]"
+
+
+class ApiError(UsageError):
+    """GitHub did not do what it was asked; `status` is that of HTTP, 0 if it was not reached."""
+
+    def __init__(self, message: str, *, status: int = 0, hint: str | None = None) -> None:
+        super().__init__(message, hint=hint)
+        self.status = status
+
+
+class OpenPull(msgspec.Struct, frozen=True, kw_only=True):
+    """An open pull request, as it is now."""
+
+    number: int
+    head_sha: str
+    head_repository: str | None
+
+
+class Comment(msgspec.Struct, frozen=True, kw_only=True):
+    """A comment under a pull request or issue."""
+
+    id: int
+    author: str
+    body: str
+
+
+class Artifact(msgspec.Struct, frozen=True, kw_only=True):
+    """An artifact that can still be fetched. `branch` and `sha` are those of its run; `own` tells whether that was of this repository."""
+
+    id: int
+    name: str
+    size: int
+    branch: str | None
+    sha: str | None
+    own: bool
+    created_at: str
+
+    @property
+    def age(self) -> tuple[str, int]:
+        """What orders artifacts by age, the oldest first: ids do not, as several makers give them out."""
+        return self.created_at, self.id
+
+
+class Issue(msgspec.Struct, frozen=True, kw_only=True):
+    """An issue."""
+
+    number: int
+    author: str
+    title: str
+    body: str
+    open: bool
+
+
+_TRIES = 5
+# Each time: a job must not wait for an hour for the sake of a comment.
+_LONGEST_WAIT_S = 60.0
+_STATUSES = [429, 500, 502, 503, 504]
+_METHODS = frozenset({"GET", "POST", "PATCH", "DELETE"})
+
+
+class Patience(msgspec.Struct, frozen=True, kw_only=True):
+    """How long to wait when GitHub asks to, or fails: seconds after a secondary rate limit, and the first pause otherwise."""
+
+    secondary_s: float = 30.0
+    backoff_s: float = 1.0
+
+
+def retrying(patience: Patience) -> GithubRetry:
+    """Return when a request is tried again, and after how long."""
+    from github.GithubRetry import GithubRetry
+
+    return GithubRetry(
+        total=_TRIES,
+        backoff_factor=patience.backoff_s,
+        status_forcelist=_STATUSES,
+        allowed_methods=_METHODS,
+        secondary_rate_wait=patience.secondary_s,
+        max_rate_limit_wait=_LONGEST_WAIT_S,
+        raise_on_status=False,  # the last answer says more than that there were too many
+        retry_after_max=int(_LONGEST_WAIT_S),
+    )
+
+
+@contextmanager
+def telling(what: str) -> Generator[None]:
+    """Turn what goes wrong inside into ApiError: GitHub could not `what`."""
+    import requests
+    from github import BadAttributeException, GithubException
+    from urllib3.exceptions import HTTPError
+
+    try:
+        yield
+    except GithubException as error:
+        status = error.status or 0
+        data: Any = error.data
+        said = cast("dict[str, Any]", data).get("message") if isinstance(data, dict) else None
+        raise ApiError(
+            f"GitHub did not {what}: {said or error.message or 'no reason given'} (HTTP status {status})",
+            status=status,
+            hint=_advice(status),
+        ) from error
+    except (requests.RequestException, HTTPError, OSError) as error:
+        raise ApiError(f"GitHub did not {what}: {error}", status=0) from error
+    except (
+        BadAttributeException,
+        KeyError,
+        TypeError,
+        ValueError,
+        AttributeError,
+        AssertionError,
+        RuntimeError,
+    ) as error:
+        raise ApiError(f"GitHub did not {what}: its answer makes no sense ({error})", status=0) from error
+
+
+def _advice(status: int) -> str | None:
+    advice = {
+        401: "the token is wrong or has expired",
+        403: "the token may not do this: see 'permissions' of the job; a pull request from a fork, or of Dependabot, may only read",
+        404: "it is not there, or the token may not see it: see 'permissions' of the job",
+    }
+    return advice.get(status)
+
+
+AGENT = f"cachegrind-bench/{__version__}"
+# Beyond this, GitHub refuses a comment or the body of an issue.
+LONGEST_BODY = 65_536
+_TIMEOUT_S = 30
+_CHUNK = 1 << 16
+
+
+class Client:
+    """What may be done to one repository, OWNER/NAME, with one token. Every method raises ApiError."""
+
+    def __init__(self, *, api_url: str, repository: str, token: str, patience: Patience | None = None) -> None:
+        self._api_url, self._name, self._token = api_url.rstrip("/"), repository, token
+        self._patience = patience or Patience()
+
+    def login(self) -> str:
+        """Return whose token this is, as comments name their author."""
+        with telling("find out whose token this is"):
+            # Of the ways to ask, this one is open to the token of a job as well.
+            _, data = self._github.requester.graphql_query("query { viewer { login } }", {})
+            login = data["data"]["viewer"]["login"]
+            return login if isinstance(login, str) and login else JOB_BOT
+
+    def pull(self, number: int) -> OpenPull | None:
+        """Return a pull request as it is now; None if it is no longer open."""
+        with telling(f"read pull request {number}"):
+            found = self._repository.get_pull(number)
+            return _pull(found) if found.state == "open" else None
+
+    def open_pulls(self, owner: str, branch: str) -> list[OpenPull]:
+        """Return the open pull requests from this branch of this owner's fork, or of the repository itself."""
+        with telling("list the pull requests"):
+            return [_pull(found) for found in self._repository.get_pulls(state="open", head=f"{owner}:{branch}")]
+
+    def comments(self, number: int) -> list[Comment]:
+        """Return all comments under a pull request or issue, the oldest first."""
+        with telling(f"read the comments under {number}"):
+            return [
+                Comment(id=item.id, author=_login(item), body=item.body or "")
+                for item in self._issue(number).get_comments()
+            ]
+
+    def add_comment(self, number: int, body: str) -> None:
+        """Write a new comment."""
+        with telling(f"comment on {number}"):
+            self._issue(number).create_comment(body)
+
+    def edit_comment(self, identity: int, body: str) -> None:
+        """Replace the text of a comment."""
+        with telling(f"update the comment {identity}"):
+            self._comment(identity).edit(body)
+
+    def delete_comment(self, identity: int) -> None:
+        """Remove a comment."""
+        with telling(f"remove the comment {identity}"):
+            self._comment(identity).delete()
+
+    def artifacts(self, run: int) -> list[Artifact]:
+        """Return the artifacts of a run of a workflow that have not expired, by name."""
+        from github.Artifact import Artifact as GithubArtifact
+        from github.PaginatedList import PaginatedList
+
+        with telling(f"list the artifacts of run {run}"):
+            address = f"{self._repository.url}/actions/runs/{run}/artifacts"
+            requester = self._github.requester
+            found = PaginatedList(GithubArtifact, requester, address, None, list_item="artifacts")
+            return sorted(map(_artifact, (item for item in found if not item.expired)), key=lambda item: item.name)
+
+    def artifacts_named(self, name: str) -> Iterator[Artifact]:
+        """Yield the artifacts of this name of all runs that have not expired, the newest first, more or less."""
+        with telling(f"list the artifacts {name}"):
+            for item in self._repository.get_artifacts(name):
+                if not item.expired:
+                    yield _artifact(item)
+
+    def last_own(self, name: str, wanted: Callable[[Artifact], bool], *, most: int) -> Artifact | None:
+        """Return the newest artifact of this name that a run of this repository left and that is `wanted`; None if there is none.
+
+        Of all there are, the `most` recent are looked at. Pull requests of forks may leave artifacts of any name.
+        """
+        recent = islice(self.artifacts_named(name), most)
+        return max((item for item in recent if item.own and wanted(item)), key=lambda item: item.age, default=None)
+
+    def download(self, artifact: Artifact, most: int) -> bytes:
+        """Return the zip of an artifact. ApiError, before all of it has come, if it has more than `most` bytes."""
+        import requests
+
+        address = f"{self._api_url}/repos/{self._name}/actions/artifacts/{artifact.id}/zip"
+        if artifact.size > most:
+            raise _too_large(artifact, most)
+        data = bytearray()
+        with telling(f"fetch the artifact {artifact.name}"), self._session() as session:
+            headers = {"Authorization": f"Bearer {self._token}", "Accept": "application/vnd.github+json"}
+            # Without an `auth` of ours, what a .netrc has for a host would replace the token, or be shown to the store.
+            options: dict[str, Any] = {
+                "auth": _as_it_is,
+                "stream": True,
+                "timeout": _TIMEOUT_S,
+                "allow_redirects": False,
+            }
+            with session.get(address, headers=headers, **options) as answer:
+                place = answer.headers.get("Location", "")
+                if not answer.is_redirect or not place.startswith(("https://", "http://")):
+                    raise _no_artifact(artifact, answer.status_code)
+            # The answer leads to a store elsewhere, which must not see the token.
+            with session.get(place, **options) as answer:
+                if answer.status_code != requests.codes.ok:
+                    raise _no_artifact(artifact, answer.status_code)
+                for chunk in answer.iter_content(_CHUNK):
+                    data += chunk
+                    if len(data) > most:
+                        raise _too_large(artifact, most)
+        return bytes(data)
+
+    def issues(self, label: str) -> list[Issue]:
+        """Return all issues with this label, closed ones too; pull requests are none."""
+        with telling("list the issues"):
+            return [
+                _issue(item)
+                for item in self._repository.get_issues(state="all", labels=[label])
+                # Not by what only pull requests have: asking an issue for it would be a request of its own.
+                if item.html_url.split("/")[-2:-1] != ["pull"]
+            ]
+
+    def add_issue(self, title: str, body: str, label: str) -> int:
+        """Open an issue and return its number. A label that is not there yet is made by GitHub."""
+        with telling("open an issue"):
+            return self._repository.create_issue(title=title, body=body, labels=[label]).number
+
+    def edit_issue(self, number: int, *, title: str, body: str, is_open: bool) -> None:
+        """Replace title and text of an issue, and open or close it."""
+        with telling(f"update the issue {number}"):
+            self._issue(number).edit(title=title, body=body, state="open" if is_open else "closed")
+
+    @cached_property
+    def _github(self) -> Github:
+        from github import Auth, Github, set_log_level
+
+        set_log_level(logging.WARNING)  # else it tells of each pause in the middle of our lines
+        return Github(
+            auth=Auth.Token(self._token),
+            base_url=self._api_url,
+            user_agent=AGENT,
+            per_page=100,
+            timeout=_TIMEOUT_S,
+            retry=retrying(self._patience),
+            # What GitHub asks of who writes; a report writes a handful of times.
+            seconds_between_writes=self._patience.backoff_s,
+            seconds_between_requests=None,
+            lazy=True,
+        )
+
+    @cached_property
+    def _repository(self) -> Repository:
+        return self._github.get_repo(self._name)
+
+    def _issue(self, number: int) -> GithubIssue:
+        return self._repository.get_issue(number)
+
+    def _comment(self, identity: int) -> IssueComment:
+        from github.IssueComment import IssueComment
+
+        return IssueComment(self._github.requester, url=f"{self._repository.url}/issues/comments/{identity}")
+
+    def _session(self) -> requests.Session:
+        import requests
+        from requests.adapters import HTTPAdapter
+
+        session = requests.Session()
+        session.headers["User-Agent"] = AGENT
+        for scheme in ("https://", "http://"):
+            session.mount(scheme, HTTPAdapter(max_retries=retrying(self._patience)))
+        return session
+
+
+def _as_it_is(request: requests.PreparedRequest) -> requests.PreparedRequest:
+    return request
+
+
+def _no_artifact(artifact: Artifact, status: int) -> ApiError:
+    hint = "the job needs 'permissions: actions: read'"
+    return ApiError(f"cannot fetch the artifact {artifact.name}: HTTP status {status}", status=status, hint=hint)
+
+
+def _too_large(artifact: Artifact, most: int) -> ApiError:
+    return ApiError(f"the artifact {artifact.name} is too large: more than {most} bytes", status=0)
+
+
+def _pull(found: Any) -> OpenPull:
+    home = found.head.repo  # None once the fork was deleted
+    return OpenPull(
+        number=found.number, head_sha=found.head.sha, head_repository=None if home is None else home.full_name
+    )
+
+
+def _artifact(found: Any) -> Artifact:
+    data: Any = found.raw_data
+    run: dict[str, Any] = data.get("workflow_run") or {}
+    return Artifact(
+        id=found.id,
+        name=found.name,
+        size=found.size_in_bytes,
+        branch=run.get("head_branch"),
+        sha=run.get("head_sha"),
+        created_at=str(data.get("created_at") or ""),
+        own=run.get("repository_id") is not None and run.get("repository_id") == run.get("head_repository_id"),
+    )
+
+
+def _login(found: Any) -> str:
+    return found.user.login if found.user is not None else ""  # of an account that is gone
+
+
+def _issue(found: Any) -> Issue:
+    return Issue(
+        number=found.number,
+        author=_login(found),
+        title=found.title or "",
+        body=found.body or "",
+        open=found.state == "open",
+    )

@@ -1,0 +1,101 @@
+"""The end of a report: how to do it again elsewhere, and on what it was done."""
+
+from __future__ import annotations
+
+import os
+import re
+import shlex
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+from cachegrind_bench._version import __version__
+from cachegrind_bench.ci.event import SHA
+from cachegrind_bench.cli.ci_job import command_words
+from cachegrind_bench.model.result import SealState, is_pytests
+from cachegrind_bench.render.comparison.markdown import fold
+from cachegrind_bench.render.markdown import escape
+from cachegrind_bench.render.text import plain, shortened
+from cachegrind_bench.vcs.checkout import top_folder
+
+if TYPE_CHECKING:
+    from cachegrind_bench.ci.event import Event
+    from cachegrind_bench.compare.comparison import Comparison
+    from cachegrind_bench.model.result import Result
+
+_MOST_FAILURES, _MOST_LINES, _LONGEST_LINE = 5, 15, 120
+_LONGEST_COMMAND, _LONGEST_PROVENANCE = 500, 400
+
+
+def failures(comparison: Comparison) -> str:
+    """Return what is known of why benchmarks failed, as Markdown that is folded; empty if none did."""
+    failed = [item for item in comparison.candidate.benchmarks if item.error is not None and "\n" in item.error]
+    parts: list[str] = []
+    for item in failed[:_MOST_FAILURES]:
+        lines = [shortened(plain(line), _LONGEST_LINE) for line in (item.error or "").splitlines()[1:][:_MOST_LINES]]
+        code = "\n".join(lines).replace("`", "'")
+        title = escape(shortened(plain(item.id), _LONGEST_LINE))
+        parts.append(fold("Why a benchmark failed", f"{title}\n\n```text\n{code}\n```"))
+    return "".join(parts)
+
+
+def again(event: Event, comparison: Comparison, text: str | None, identity: str | None, *, builds: bool) -> str:
+    """Return how to do it again elsewhere, as Markdown that is folded, and where it was done.
+
+    Of a suite that `builds`, the commands are known that do. Else the job has built it, or installed it, and who does it again
+    has to do so, too.
+    """
+    if is_pytests(comparison.candidate):
+        builds, words, tool, into, beside = False, "", "pytest --cg-bench", "--cg-bench-output=", "../"
+    else:
+        words, tool, into, beside = _words(text, identity), "cg-bench run", "-o ", ""
+    base, commit = comparison.base.commit, comparison.candidate.commit
+    head = (
+        event.pull.head_sha if event.pull else event.run.head_sha if event.run else commit.sha if commit else event.sha
+    )
+    top = top_folder(Path.cwd())
+    within = "." if top is None or event.run is not None else os.path.relpath(Path.cwd().resolve(), top.resolve())
+    lines = [f"# with cachegrind-bench {__version__}"]
+    lines += [f"cd {shlex.quote(plain(within))}"] if within != "." else []
+    lines += [f"git fetch origin {head}"] if event.pull or event.run else []
+    known = base is not None and SHA.fullmatch(base.sha) and SHA.fullmatch(head)
+    if base is not None and known and builds and not words:
+        lines.append(f"cg-bench ab {base.sha[:12]} {head[:12]}")
+    elif base is not None and known:
+        lines.append(f"git checkout {base.sha[:12]}  # then build or install it, and:")
+        lines.append(f"{tool} {into}{beside}base.json{words}")
+        lines.append(f"git checkout {head[:12]}  # then build or install it, and:")
+        lines.append(f"{tool} {into}{beside}candidate.json{words}")
+        lines.append(f"cg-bench diff {beside}base.json {beside}candidate.json")
+    else:
+        if SHA.fullmatch(head):
+            lines.append(f"git checkout {head[:12]}{'' if builds else '  # then build or install it, and:'}")
+        lines.append(f"{tool}{words}")
+    if any(len(line) > _LONGEST_COMMAND for line in lines):  # cut short, a command would be another one
+        lines = ["# the command is too long to be shown: see the workflow"]
+    code = "\n".join(line.replace("`", "'").replace("\n", " ") for line in lines)
+    url = event.run_url if re.fullmatch(r"https?://[\w.:/-]+", event.run_url, re.ASCII) else None
+    link = f" · [the job's log]({url})" if url and event.run_id else ""
+    told = fold("Do it again on your machine", f"```sh\n{code}\n```")
+    return f"{told}\n<sub>{_environment(comparison.candidate)}{link}</sub>\n"
+
+
+def _words(text: str | None, identity: str | None) -> str:
+    """Return the options and the command that were measured, as for a shell; none for a suite."""
+    try:
+        return "".join(f" {shlex.quote(word)}" for word in command_words(text, identity))
+    except ValueError:  # what was measured was no command, and said so
+        return ""
+
+
+def _environment(result: Result) -> str:
+    """Return on what was measured, as Markdown."""
+    fields, sealed = result.env.fields, [item.seal for item in result.benchmarks if item.seal]
+    # The clock is the real one unless that was asked for.
+    lacking = {name for seal in sealed for name, part in seal.items() if part.state is SealState.UNAVAILABLE}
+    parts = [
+        f"Valgrind {fields.get('valgrind', '?')} on {fields.get('architecture', '?')}",
+        f"environment {result.env.key}",
+        f"not sealed: {', '.join(sorted(lacking))}" if lacking else "fully sealed",
+        f"cachegrind-bench {result.tool_version}",
+    ]
+    return escape(shortened(plain(" · ".join(parts)), _LONGEST_PROVENANCE))

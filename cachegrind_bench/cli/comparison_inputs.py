@@ -1,0 +1,254 @@
+"""The two sides of a comparison as a user names them: files and saved baselines, or commits whose runs are stored."""
+
+from __future__ import annotations
+
+import os
+from typing import TYPE_CHECKING
+
+import msgspec
+from msgspec.structs import replace
+
+from cachegrind_bench.cli.stored_runs import Runs
+from cachegrind_bench.errors import UsageError
+from cachegrind_bench.render.text import some
+from cachegrind_bench.store.baselines import Baselines
+from cachegrind_bench.usecases.comparison import InMemory, Side
+from cachegrind_bench.usecases.result_files import read_result
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Iterator, Sequence
+    from pathlib import Path
+
+    from cachegrind_bench.history.baseline import Choice
+    from cachegrind_bench.model.result import Result
+    from cachegrind_bench.store.protocol import Store
+    from cachegrind_bench.vcs.revisions import Repository
+
+_FILE, _BASELINE = "file:", "baseline:"
+
+
+def is_known(text: str, cwd: Path) -> bool:
+    """Tell whether `resolve` would find something: stdin, a file or a saved baseline."""
+    if text == "-" or text.startswith((_FILE, _BASELINE)):
+        return True
+    return (os.path.lexists(cwd / text) and not os.path.isdir(cwd / text)) or Baselines.find(cwd).exists(text)
+
+
+def resolve(text: str, cwd: Path) -> str:
+    """Return the path of the result that `text` names, `-` being stdin. UsageError if it names none.
+
+    An existing file comes before a baseline of the same name; `file:` and `baseline:` force one of them.
+    """
+    if text == "-":
+        return text
+    if text.startswith(_FILE):
+        path = text.removeprefix(_FILE)
+        return path if path != "-" else f".{os.sep}-"
+    saved = Baselines.find(cwd)
+    if text.startswith(_BASELINE):
+        name = text.removeprefix(_BASELINE)
+        if saved.exists(name):
+            return str(saved.path(name))
+        raise UsageError(f"there is no baseline {name!r}", hint=saved.known())
+    # A folder cannot be meant: `main` may well be both a baseline and a folder of the sources.
+    if os.path.exists(cwd / text) and not os.path.isdir(cwd / text):
+        return text
+    if saved.exists(text):
+        return str(saved.path(text))
+    if text and os.path.lexists(cwd / text):
+        return text  # what is wrong with it is told by whoever opens it
+    raise UsageError(f"{text!r} is neither a result file nor a saved baseline", hint=saved.known())
+
+
+_REVISION, _MERGE_BASE = "rev:", "merge-base:"
+_SHOWN = 5
+
+
+class _Wanted(msgspec.Struct, frozen=True, kw_only=True):
+    """A commit whose run is wanted; if `searched`, the nearest before it does as well."""
+
+    text: str
+    sha: str
+    searched: bool
+
+
+class Sides:
+    """Opens both sides of a comparison; the candidate first, since a baseline that is searched has to fit it."""
+
+    def __init__(self, repository: Repository, open_store: Callable[[], Store], *, limit: int) -> None:
+        self._repository, self._cwd = repository, repository.cwd
+        self._open_store, self._limit = open_store, limit
+
+    def candidate(self, text: str) -> Side:
+        """Open the candidate. UsageError if there is none."""
+        if text.startswith(_MERGE_BASE):
+            raise UsageError(f"{text} can only be the base", hint="name the candidate by a file or a commit")
+        wanted = self._wanted(text)
+        if wanted is None:
+            return self._file(text)
+        return self._stored(wanted, None)
+
+    def base(self, text: str, candidate: Result) -> Side:
+        """Open the base, which may have to be searched: then one without benchmarks stands for none."""
+        wanted = self._merge_base(text, candidate) if text.startswith(_MERGE_BASE) else self._wanted(text)
+        if wanted is None:
+            return self._file(text)
+        return self._searched(wanted, candidate) if wanted.searched else self._stored(wanted, candidate)
+
+    def nearest(self, text: str, sha: str, candidate: Result) -> Side:
+        """Open the run of this commit, which `text` names, or of the nearest before it; without benchmarks if there is none."""
+        return self._searched(_Wanted(text=text, sha=sha, searched=True), candidate)
+
+    def _file(self, text: str) -> Side:
+        if not is_known(text, self._cwd):
+            raise UsageError(
+                f"{text!r} is neither a result file nor a saved baseline, nor a commit that git knows",
+                hint=Baselines.find(self._cwd).known(),
+            )
+        name = resolve(text, self._cwd)
+        return Side(name=text, file=read_result(name, limit=self._limit))
+
+    def _wanted(self, text: str) -> _Wanted | None:
+        """Return the commit that is meant, None for a file or a saved baseline."""
+        revision = text.removeprefix(_REVISION)
+        if revision == text and is_known(text, self._cwd):
+            return None
+        branch = self._repository.branch(revision)
+        if branch is not None:
+            return _Wanted(text=revision, sha=branch, searched=True)
+        sha = self._repository.commit(revision)
+        if sha is not None:
+            return _Wanted(text=revision, sha=sha, searched=False)
+        if revision != text:
+            raise UsageError(
+                f"git knows no commit {revision!r}", hint="a branch, a tag, or the beginning of a commit's id"
+            )
+        return None
+
+    def _merge_base(self, text: str, candidate: Result) -> _Wanted:
+        repository, revision = self._repository, text.removeprefix(_MERGE_BASE)
+        head = candidate.commit.sha if candidate.commit is not None else repository.commit("HEAD")
+        if head is None or repository.commit(head) is None:
+            raise UsageError(
+                f"{text}: the candidate's commit is not in this repository",
+                hint="compare where it was measured, or name a file",
+            )
+        base = repository.pull_request_base(head)
+        if base is None:
+            other = repository.named(revision)
+            if other is None:
+                told = f"{text}: git knows no branch or commit {revision!r}" if revision else f"{text} names no branch"
+                raise UsageError(told, hint=repository.advice(revision) if revision else "as in merge-base:main")
+            base = repository.merge_base(head, other)
+        if base is None:
+            raise UsageError(f"{text}: it has no commit in common with the candidate", hint="name a file or a commit")
+        return _Wanted(text=text, sha=base, searched=True)
+
+    def _stored(self, wanted: _Wanted, candidate: Result | None) -> Side:
+        """Return the runs of exactly this commit: those that compare, if there are any."""
+        from cachegrind_bench.history.baseline import of_commit
+
+        with self._open_store() as store:
+            runs = Runs(store, candidate)
+            choice = of_commit(runs.of(wanted.sha), candidate)
+            if not choice.pieces:
+                raise UsageError(
+                    f"no run of {_told(wanted)} is stored in {store.url}",
+                    hint="'cg-bench run --save' stores one; 'cg-bench ab' measures two commits here and now",
+                )
+            return Side(name=wanted.text, file=runs.opened(choice))
+
+    def _searched(self, wanted: _Wanted, candidate: Result) -> Side:
+        from cachegrind_bench.history.baseline import MOST_ANCESTORS, choose
+
+        remarks: list[str] = []
+        commit = candidate.commit
+        itself = commit is not None and commit.sha == wanted.sha and not commit.dirty
+        if itself:
+            remarks.append(f"the candidate is {_told(wanted)} itself: it is compared with what was before")
+        shas: list[str] = []
+        with self._open_store() as store:
+            runs = Runs(store, candidate)
+            choice = choose(self._line(wanted.sha, shas, runs, itself=itself), runs.of, candidate)
+            passed_over = _passed_over(choice, candidate, runs)
+            choice, failed = _without_failed(choice)
+            passed_over += failed
+            if not choice.pieces:
+                where = "" if itself else f"{_told(wanted)} or "
+                which = f"{where}the {MOST_ANCESTORS} commits before {_told(wanted) if itself else 'it'}"
+                missing = f"no baseline: no run of {which} in {store.url} compares with the candidate; 'cg-bench ab' measures both here and now"
+                if not store.names():
+                    missing = f"no baseline yet: {store.url} holds no runs"
+                return no_side(wanted.text, candidate, (missing, *passed_over))
+            remarks += _far_back(choice, shas, wanted, first=int(itself))
+            return Side(name=wanted.text, file=runs.opened(choice), remarks=(*remarks, *passed_over))
+
+    def _line(self, sha: str, shas: list[str], runs: Runs, *, itself: bool) -> Iterator[str]:
+        """Yield a commit (unless it is the candidate `itself`) and those before it, nearest first, noting them in `shas`.
+
+        Only who needs more than the first has a shallow clone deepened.
+        """
+        from cachegrind_bench.history.baseline import MOST_ANCESTORS
+
+        if not itself:
+            shas.append(sha)
+            yield sha
+        before = self._repository.ancestors(sha, MOST_ANCESTORS)[1:]
+        runs.look_up(before)
+        for ancestor in before:
+            shas.append(ancestor)
+            yield ancestor
+
+
+def no_side(name: str, candidate: Result, remarks: tuple[str, ...]) -> Side:
+    """Return what stands for a base that was searched in vain; the first of the remarks says so."""
+    empty = replace(candidate, commit=None, benchmarks=())
+    return Side(name=name, file=InMemory(empty), remarks=remarks, missing=True)
+
+
+def _far_back(choice: Choice, shas: Sequence[str], wanted: _Wanted, *, first: int) -> Iterator[str]:
+    """Say how far back the baseline lies, and of which benchmarks further; `shas[0]` lies `first` commits back."""
+    from cachegrind_bench.render.text import counted
+
+    def place(distance: int) -> str:
+        return f"{shas[distance][:12]}, {counted(distance + first, 'commit')} before {_told(wanted)}"
+
+    nearest = choice.distance
+    if nearest + first:
+        yield f"the baseline is {place(nearest)}"
+    further: dict[int, list[str]] = {}
+    for name, piece in sorted(choice.pieces.items()):
+        if piece.distance > nearest:
+            further.setdefault(piece.distance, []).append(name)
+    for distance, names in sorted(further.items()):
+        yield f"the baseline of {some(names, _SHOWN)} is {place(distance)}"
+
+
+def _without_failed(choice: Choice) -> tuple[Choice, list[str]]:
+    """Leave out what failed there, and say so: it is no fault of a candidate that works."""
+    from cachegrind_bench.model.result import Status
+
+    well = {name: piece for name, piece in choice.pieces.items() if piece.point.status is Status.OK}
+    failed = sorted(choice.pieces.keys() - well.keys())
+    if not failed:
+        return choice, []
+    return replace(choice, pieces=well), [f"no baseline of {some(failed, _SHOWN)}: failed there as well as before"]
+
+
+def _passed_over(choice: Choice, candidate: Result, runs: Runs) -> list[str]:
+    """Say which nearer runs there are that do not compare, and why."""
+    from cachegrind_bench.compare.verdict import field_differences
+    from cachegrind_bench.render.text import counted
+
+    found: list[str] = []
+    for run in choice.other_keys[:_SHOWN]:
+        differences = field_differences(runs.result(run).env.fields, candidate.env.fields)
+        told = ", ".join(f"{item.name} {item.base} → {item.candidate}" for item in differences) or "its key"
+        sha = "" if run.commit is None else run.commit.sha[:12]
+        found.append(f"a run of {sha} was passed over, measured under another key: {told}")
+    more = len(choice.other_keys) - _SHOWN
+    return [*found, f"{counted(more, 'more run')} passed over, measured under other keys"] if more > 0 else found
+
+
+def _told(wanted: _Wanted) -> str:
+    return wanted.sha[:12] if wanted.sha.startswith(wanted.text) else f"{wanted.text} ({wanted.sha[:12]})"

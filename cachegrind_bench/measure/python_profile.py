@@ -1,0 +1,167 @@
+"""Profiles a command by Python function: an execution of its own under Callgrind, with CPython's perf trampolines.
+
+Scores and counts never come from it: with trampolines a program executes more instructions than without.
+"""
+
+from __future__ import annotations
+
+import os
+import re
+from contextlib import suppress
+from typing import TYPE_CHECKING, Protocol, TypeVar
+
+from msgspec.structs import replace
+
+from cachegrind_bench import process
+from cachegrind_bench.errors import MeasurementError, UsageError
+from cachegrind_bench.measure.hooks import surrounded
+from cachegrind_bench.measure.perf_maps import perf_maps
+from cachegrind_bench.measure.plan import target_of
+from cachegrind_bench.measure.run import seal_of
+from cachegrind_bench.measure.source_locations import Places
+from cachegrind_bench.valgrind.options import WHOLE, Collect, Tool
+from cachegrind_bench.valgrind.processes import out_files
+from cachegrind_bench.valgrind.python_contexts import PathReader
+from cachegrind_bench.valgrind.runner import reading_out_files
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Iterable, Mapping
+
+    from cachegrind_bench.hermetic.launch import Outcome
+    from cachegrind_bench.hermetic.scratch import Scratch
+    from cachegrind_bench.measure.command import Command
+    from cachegrind_bench.measure.plan import Plan, Progress
+    from cachegrind_bench.model.python_profile import PythonProfile
+    from cachegrind_bench.model.result import Environment
+    from cachegrind_bench.valgrind.perf_map import Trampolines
+    from cachegrind_bench.valgrind.processes import OutPath
+    from cachegrind_bench.valgrind.runner import Target
+
+# Callgrind's time and memory grow with the number of contexts, so deep calls are followed only where there are any.
+DEPTHS = (100, 1000)
+# Stubs between shared libraries count as callers, too, and take most of the time, unless Callgrind is told their names. An
+# execution that looks no farther than to the next caller is quick, and shows them.
+DEPTH_OF_STUBS = 1
+_OLDEST = (3, 12)
+_PYTHON = re.compile(r"(?:python|pypy)[\d.]*[a-z]*(?:-dbg)?")
+_PROBE = (
+    "import sys, sysconfig; "
+    "print(sys.implementation.name, '.'.join(map(str, sys.version_info[:3])), "
+    "sysconfig.get_config_var('PY_HAVE_PERF_TRAMPOLINE') or 0)"
+)
+OPTION = "--python-profile"
+_WITHOUT = f"or measure without {OPTION}"
+
+
+class Executor(Protocol):
+    """Executes a target under Valgrind, and leaves the out files in its scratch directory."""
+
+    @property
+    def scratch(self) -> Scratch:
+        """The directory of the last execution."""
+        ...
+
+    def execute(self, target: Target, tool: Tool) -> tuple[Outcome, str]:
+        """Execute once; also return Valgrind's log. MeasurementError if the command fails."""
+        ...
+
+
+class Reader(Protocol):
+    """Takes in what Callgrind wrote. `cut` tells that some calls were deeper than was asked for."""
+
+    cut: bool
+
+    def read_all(self, files: Iterable[OutPath], trampolines: Callable[[int], Trampolines]) -> None:
+        """Add the out files of all processes of an execution; `trampolines` are those of a process."""
+        ...
+
+
+Kind = TypeVar("Kind", bound=Reader)
+
+
+def profile_python(plan: Plan, runner: Executor, env: Environment, progress: Progress) -> PythonProfile:
+    """Return what the Python functions of the planned command cost. UsageError where its Python cannot tell.
+
+    MeasurementError if the command fails, or its counts cannot be read.
+    """
+    found = followed(plan, runner, env, progress, lambda depth: PathReader(depth=depth))
+    return Places(plan.cwd).located(found.profile())
+
+
+def followed(plan: Plan, runner: Executor, env: Environment, progress: Progress, make: Callable[[int], Kind]) -> Kind:
+    """Execute with perf trampolines, and return a reader that has read it all; `make` makes one for so many callers.
+
+    Raises what `profile_python` does.
+    """
+    argv = perf_command(plan.command, plan.variables)
+
+    def execute(reader: Kind | PathReader, part: Plan, depth: int, stubs: tuple[str, ...] = ()) -> None:
+        collect = Collect(scope=part.collect.scope, python_depth=depth, stubs=stubs)
+        target = target_of(part)
+        # The variable is for Pythons that this one starts; the option for programs that clear theirs.
+        variables = {**target.variables, "PYTHONPERFSUPPORT": "1"}
+        target = replace(target, argv=argv, variables=variables, lines=False, collect=collect)
+        with surrounded(plan):
+            _executed(plan, target, runner, env, reader)
+
+    progress.phase("preparing to profile Python functions, under Callgrind")
+    whole = PathReader(depth=DEPTH_OF_STUBS)
+    execute(whole, replace(plan, collect=WHOLE), DEPTH_OF_STUBS)  # stubs count wherever they are
+    progress.phase("profiling Python functions under Callgrind")
+    found = make(DEPTHS[0])
+    execute(found, plan, DEPTHS[0], whole.stubs)
+    if found.cut:
+        progress.phase("profiling Python functions under Callgrind, again for deep calls")
+        # Each path has counts of its own for all code it runs: hundreds of calls deep, Callgrind may need all memory.
+        with suppress(MeasurementError):
+            deeper = make(DEPTHS[1])
+            execute(deeper, plan, DEPTHS[1], whole.stubs)
+            found = deeper
+    return found
+
+
+def perf_command(command: Command, variables: Mapping[str, str]) -> tuple[str, ...]:
+    """Return the command with `-X perf` for its Python. UsageError if it is none, or one without perf trampolines."""
+    program = command.executable
+    names = {os.path.basename(program), os.path.basename(os.path.realpath(program))}
+    if not any(map(_PYTHON.fullmatch, names)):
+        raise UsageError(
+            f"--python-profile is for Python programs, and {program} is no Python",
+            hint=f"begin the command with the interpreter, as in python script.py, {_WITHOUT}",
+        )
+    told = process.run([program, "-I", "-S", "-c", _PROBE], env=variables, timeout=20)
+    words = told.stdout.decode("utf-8", "backslashreplace").split()
+    if told.status != 0 or len(words) != 3:
+        raise UsageError(f"{program} does not say which Python it is", hint=f"see whether it works, {_WITHOUT}")
+    check_trampolines(program, *words)
+    return with_perf(command)
+
+
+def with_perf(command: Command) -> tuple[str, ...]:
+    """Return the command of a Python with perf trampolines from its start on."""
+    return (command.argv[0], "-X", "perf", *command.argv[1:])
+
+
+def check_trampolines(program: str, kind: str, version: str, trampolines: str, option: str = OPTION) -> None:
+    """Raise UsageError unless this Python has perf trampolines. `trampolines` is its PY_HAVE_PERF_TRAMPOLINE."""
+    name = f"{'Python' if kind == 'cpython' else kind} {version}"
+    without = f"or measure without {option}"
+    if kind != "cpython" or tuple(int(part) for part in version.split(".")[:2]) < _OLDEST:
+        raise UsageError(
+            f"{name} cannot be profiled: {option} needs CPython 3.12 or newer with perf trampolines",
+            hint=f"{program} is {name}; use a newer one, {without}",
+        )
+    if trampolines != "1":
+        raise UsageError(
+            f"this {name} was built without perf trampolines, which {option} needs",
+            hint=f"{program} has no PY_HAVE_PERF_TRAMPOLINE; builds for Linux on x86-64 and ARM64 have it; use one, {without}",
+        )
+
+
+def _executed(plan: Plan, target: Target, runner: Executor, env: Environment, reader: Reader) -> None:
+    out = runner.scratch.out
+    with perf_maps(out) as maps:
+        outcome, _log = runner.execute(target, Tool.CALLGRIND)
+        seal_of(plan, outcome, env)
+        with reading_out_files():
+            reader.read_all(out_files(Tool.CALLGRIND, out, outcome.images), maps.read(outcome))

@@ -1,0 +1,101 @@
+"""Hands the reports of a measured process to pytest, as if the test had run here, and says why there are none.
+
+With -s, what was said there is shown on pytest's own streams, whatever these can take.
+"""
+
+from __future__ import annotations
+
+import os
+from typing import TYPE_CHECKING, Any
+
+import pytest
+
+from cachegrind_bench.valgrind.failures import signal_name, spoken_of, unknown_instruction
+
+if TYPE_CHECKING:
+    from collections.abc import Sequence
+
+
+def show(stream: Any, text: str) -> None:
+    """Write a text; what the stream's encoding does not have is escaped, as pytest does it."""
+    try:
+        stream.write(text)
+    except UnicodeEncodeError as error:
+        stream.write(text.encode(error.encoding, "backslashreplace").decode(error.encoding))
+
+
+def show_bytes(stream: Any, data: bytes) -> None:
+    """Write bytes as they are, or as text where a stream takes only that, as those of notebooks."""
+    raw = getattr(stream, "buffer", None)
+    if raw is None:
+        show(stream, data.decode("utf-8", "backslashreplace"))
+    else:
+        raw.write(data)
+
+
+def tell(item: pytest.Item, found: dict[str, Any], held_back: Sequence[str] = ()) -> None:
+    """Tell of one benchmark: its own reports or, where it died, one that says so.
+
+    A failure that speaks of a variable that was held back gets a hint. A call of pytest.exit ends this pytest as well.
+    """
+    hook = item.ihook
+    hook.pytest_runtest_logstart(nodeid=item.nodeid, location=item.location)
+    reports = [
+        hook.pytest_report_from_serializable(config=item.config, data=dict(data))  # which it changes
+        for data in found.get("reports", ())
+    ]
+    text = failure_text(found)
+    if text is not None:
+        reports.append(
+            pytest.TestReport(
+                nodeid=item.nodeid,
+                location=item.location,
+                keywords=dict.fromkeys(item.keywords, 1),
+                outcome="failed",
+                longrepr="\n".join(part for part in (text, found.get("text")) if part),
+                when="call",
+            )
+        )
+    for report in reports:
+        if report.failed:
+            _add_hint(report, held_back)
+        hook.pytest_runtest_logreport(report=report)
+    hook.pytest_runtest_logfinish(nodeid=item.nodeid, location=item.location)
+    if found.get("exit"):
+        item.session.shouldstop = found["exit"]
+
+
+def _add_hint(report: pytest.TestReport, held_back: Sequence[str]) -> None:
+    names = spoken_of(held_back, "\n".join((report.longreprtext, *(text for _, text in report.sections))))
+    if not names:
+        return
+    options = " ".join(f"--cg-bench-env={name}" for name in names)
+    line = f"if it needs {' '.join(names)}, which the seal holds back, add {options}"
+    add: Any = getattr(report.longrepr, "addsection", None)
+    if add is not None:
+        add("cg-bench", line)
+    else:
+        report.longrepr = f"{report.longreprtext}\ncg-bench: {line}"
+
+
+def failure_text(found: dict[str, Any]) -> str | None:
+    """Return why a benchmark has no reports of its own."""
+    if found.get("died"):
+        return f"cg-bench: this benchmark {found['died']}"
+    if "status" in found:
+        return f"cg-bench: the process of this benchmark {ending(found)}"
+    if found.get("trouble"):
+        return f"cg-bench: this benchmark was not run: {found['trouble']}"
+    return None
+
+
+def ending(found: dict[str, Any]) -> str:
+    """Return in words how a process ended, of which there is what waitpid says, and Valgrind's log."""
+    status: int = found["status"]
+    if not os.WIFSIGNALED(status):
+        return f"ended with exit status {os.WEXITSTATUS(status)}"
+    number = os.WTERMSIG(status)
+    unknown = unknown_instruction(number, found["log"])
+    if unknown:
+        return f"used {unknown[0]}: {unknown[1]}"
+    return f"was killed by {signal_name(number)}"

@@ -1,0 +1,118 @@
+"""Names and numbers as text for the eye: grouped, rounded, and stripped of what hostile names could do to a terminal."""
+
+from __future__ import annotations
+
+import re
+from typing import TYPE_CHECKING
+
+if TYPE_CHECKING:
+    from collections.abc import Sequence
+    from fractions import Fraction
+
+_CONTROL = re.compile(
+    "[\x00-\x1f\x7f-\x9f\xad\u034f\u061c\u115f\u1160\u17b4\u17b5\u180b-\u180f\u200b-\u200f\u2028-\u202e\u2060-\u206f"
+    "\u3164\ud800-\udfff\ufe00-\ufe0f\ufeff\uffa0\ufff0-\ufffb\U000e0000-\U000e0fff]"
+)
+
+
+def plain(text: str) -> str:
+    """Return text without control characters, invisible ones and direction marks, which stand escaped instead."""
+    return _CONTROL.sub(_escaped, text)
+
+
+def _escaped(match: re.Match[str]) -> str:
+    code = ord(match[0])
+    return f"\\x{code:02x}" if code < 0x100 else f"\\u{code:04x}" if code < 0x10000 else f"\\U{code:08x}"
+
+
+def some(names: Sequence[str], most: int) -> str:
+    """Return the first of these names, and how many more there are, as in `a, b and 3 more`."""
+    return ", ".join(names[:most]) + (f" and {len(names) - most} more" if len(names) > most else "")
+
+
+def shortened(text: str, length: int) -> str:
+    """Return text of at most this many characters, cut in its middle: C++ names run to thousands."""
+    if len(text) <= length:
+        return text
+    tail = length // 3
+    return f"{text[: length - tail - 1]}…{text[len(text) - tail :]}"
+
+
+_NUMBER = re.compile(r"[+-]?[0-9][0-9,.]*(?: %)?", re.ASCII)
+
+
+def grouped(number: int) -> str:
+    """Return 1234567 as 1,234,567."""
+    return f"{number:,}"
+
+
+def counted(count: int, noun: str) -> str:
+    """Return a number of things, as 1 run or 2,345 runs."""
+    return f"{grouped(count)} {noun}{'' if count == 1 else 's'}"
+
+
+def share(part: int, whole: int) -> str:
+    """Return a part of a whole in percent, as 12.3 %."""
+    return f"{100 * part / whole:.1f} %" if whole else "-"
+
+
+def spread(low: int, high: int) -> str:
+    """Return how far apart two counts of one thing are, (high - low) / low, in percent; exactly 0 only if equal."""
+    if low == high:
+        return "0"
+    if not low:
+        return "-"
+    percent = 100 * (high - low) / low
+    return f"{percent:.2g} %" if percent < 99.5 else f"{percent:,.0f} %"
+
+
+def duration(milliseconds: int) -> str:
+    """Return 1234 as 1.2 s, 75000 as 1 min 15 s."""
+    if milliseconds < 1000:
+        return f"{milliseconds} ms"
+    if milliseconds < 60_000:
+        return f"{milliseconds / 1000:.1f} s"
+    minutes, seconds = divmod(round(milliseconds / 1000), 60)
+    return f"{minutes} min {seconds:02} s"
+
+
+def rough_duration(milliseconds: int) -> str:
+    """Return 1234 as 1 s, 75000 as 1 min 15 s, and what is less than a second as 1 s: an estimate is no more exact."""
+    seconds = max(1, round(milliseconds / 1000))
+    return f"{seconds} s" if seconds < 60 else duration(1000 * seconds)
+
+
+def small_share(part: int, whole: int) -> str:
+    """Return a small part of a whole in percent with two significant digits, as 0.00046 %."""
+    return f"{100 * part / whole:.2g} %" if whole else "-"
+
+
+def signed(number: int) -> str:
+    """Return a difference as +1,234, -1,234 or 0."""
+    return f"{number:+,}" if number else "0"
+
+
+def change(share: Fraction) -> str:
+    """Return a relative difference in percent, as +1.23 %, -0.00046 % or 0 %; 0 only where nothing changed."""
+    return f"{'+' if share > 0 else ''}{percent(share)}"
+
+
+def percent(share: Fraction, digits: int = 3) -> str:
+    """Return a share in percent with so many significant digits, as 0.5 %, 12.3 % or 1,234 %."""
+    value = 100 * float(share)
+    if abs(value) >= 999.5:
+        return f"{value:,.0f} %"
+    text = f"{value:.{digits}g}"
+    if "e" in text:
+        text = f"{value:.{max(1 - int(text.partition('e')[2]), 0)}f}"
+    return f"{text} %"
+
+
+def exact_percent(share: Fraction) -> str:
+    """Return a share that somebody wrote down, with all its digits, as 1.585 %."""
+    return f"{float(100 * share):.9g} %"
+
+
+def is_number(cell: str) -> bool:
+    """Tell whether a cell of a table is a number or a percentage, and nothing else; they stand right-aligned."""
+    return _NUMBER.fullmatch(cell) is not None

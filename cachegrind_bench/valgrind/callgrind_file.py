@@ -1,0 +1,248 @@
+"""Reader of Callgrind's out files: one or more parts, each with the self cost of its functions.
+
+Knows the grammar of the file (Valgrind manual, "Callgrind format specification"); must not know what the parts of a run
+mean together. Costs of calls are inclusive and belong to the callee's own lines, so they are skipped here.
+
+    version: 1, creator:, pid:, cmd:, part:, thread:, desc:, positions:, events:, summary:        the header of a part
+    ob=(3) libc.so    fl=(1) file    fn=(2) name     "(2)" alone repeats a name; cob, cfi, cfl, cfn name the callee
+    fi=(4) file, fe=(1)                              the code below was inlined from there: other file, same function
+    +3 100 20         * 5                            position (one or two columns), counts; missing ones are zero
+    calls=1 +5        then a line of inclusive cost
+    jump=, jcnd=      then a line with a position only
+    totals: 120 20    the end of a part
+"""
+
+from __future__ import annotations
+
+from io import BytesIO
+from typing import TYPE_CHECKING
+
+from cachegrind_bench.errors import FileFormatError
+from cachegrind_bench.valgrind.callgrind_text import SourceLines, expand, unescaped
+from cachegrind_bench.valgrind.out_format import (
+    CUT_HINT,
+    DAMAGED_HINT,
+    CostTable,
+    OutFile,
+    decode,
+    event_names,
+    is_command,
+    shown,
+    unreadable,
+)
+
+if TYPE_CHECKING:
+    from collections.abc import Iterable, Sequence
+    from pathlib import Path
+
+_HEADER = frozenset(
+    [b"version", b"creator", b"pid", b"cmd", b"part", b"thread", b"desc", b"positions", b"events", b"summary"]
+)
+# Names are numbered per kind: a file is the same "(4)" after fl=, fi= and cfi=.
+_KINDS = {
+    **dict.fromkeys([b"fl", b"fi", b"fe", b"cfi", b"cfl", b"jfi"], "file"),
+    **dict.fromkeys([b"fn", b"cfn", b"jfn"], "function"),
+    **dict.fromkeys([b"ob", b"cob"], "object"),
+}
+
+
+class CallgrindPart(OutFile, frozen=True, kw_only=True):
+    """One part: what was counted since the part before, or since the fork.
+
+    `summary` is the `totals:` line, the sum of the cost lines. A part may be empty, with totals of zero. A file cut off
+    between two parts looks complete: whoever wants the whole run demands the trigger "Program termination" at its end.
+    """
+
+    creator: str
+    pid: int
+    part: int
+    # Only with --separate-threads=yes.
+    thread: int | None
+    # Why this part was written: "Program termination", "--dump-before=fork", "Client Request", ...
+    trigger: str
+    # The header's `summary:` line, in the order of `events`. It also has the basic block each thread ended in, which no
+    # cost line has: a few events more than `summary`, and then what Cachegrind counts.
+    header_summary: tuple[int, ...]
+
+
+def parse_callgrind(
+    path: Path, *, command: Sequence[bytes] | None = None, lines: bool = False
+) -> tuple[CallgrindPart, ...]:
+    """Read all parts of one out file, in their order; `command` and `lines` mean what they do for Cachegrind's."""
+    try:
+        with path.open("rb") as stream:
+            return _Reader(shown(path), command, lines=lines).read(stream)
+    except OSError as error:
+        raise unreadable(path, error) from error
+
+
+def parse_callgrind_bytes(
+    data: bytes, name: str, command: Sequence[bytes] | None = None, *, lines: bool = False
+) -> tuple[CallgrindPart, ...]:
+    """Read the content of an out file; `name` stands for its path in messages."""
+    return _Reader(name, command, lines=lines).read(BytesIO(data))
+
+
+class _Reader:
+    """State while reading. What is per file comes first, what is per part is set anew by `_begin_part`."""
+
+    def __init__(self, path: str, command: Sequence[bytes] | None, *, lines: bool) -> None:
+        self._path = path
+        self._command = command
+        self._line = 0
+        self._parts: list[CallgrindPart] = []
+        self._description: dict[str, None] = {}
+        # With --combine-dumps=yes, later parts repeat neither pid, command and geometry nor the names.
+        self._shared: dict[bytes, bytes] = {}
+        self._names: dict[tuple[str, bytes], str] = {}
+        self._source = SourceLines() if lines else None
+        self._complete = False
+        self._begin_part()
+
+    def _begin_part(self) -> None:
+        self._header: dict[bytes, bytes] = {}
+        self._trigger = ""
+        self._events: tuple[str, ...] = ()
+        self._positions = 1
+        self._table = CostTable(self._path, ())
+        self._own_file: str | None = None  # of the function
+        self._file: str | None = None  # in effect
+        self._function: str | None = None
+        self._costs: dict[int, bytes] = {}  # by line number, of the function and file in effect
+
+    def read(self, lines: Iterable[bytes]) -> tuple[CallgrindPart, ...]:
+        """Read the file."""
+        skip = False
+        line = b""
+        costs = self._costs
+        for self._line, line in enumerate(lines, 1):
+            # The hot path first: digits, and the + - * of a relative position.
+            if 42 <= line[0] <= 57:
+                # After calls= the next line is the inclusive cost of the call. This is the place to collect it, with
+                # the address in its first column (relative to the cost line before), should calls be wanted.
+                if skip:
+                    skip = False
+                    if self._source is not None:
+                        self._book()
+                        self._source.read(line.split())
+                else:
+                    costs[self._line] = line
+                continue
+            if skip:
+                raise self._error("the line with the cost of a call is missing", hint=DAMAGED_HINT)
+            skip = self._other_line(line)
+            costs = self._costs
+        if self._line == 0:
+            raise FileFormatError("the file is empty", path=self._path, hint=CUT_HINT)
+        if not self._complete or self._costs or not line.endswith(b"\n"):
+            raise self._error("the file does not end with a `totals:` line", hint=CUT_HINT)
+        return tuple(self._parts)
+
+    def _other_line(self, line: bytes) -> bool:
+        """Read a line that is not of counts; tell whether the next one is not self cost."""
+        text = line.removesuffix(b"\n")
+        if not text.strip() or text.startswith(b"#"):
+            return False
+        key, equals, value = text.partition(b"=")
+        if equals and key in _KINDS:
+            self._name(key, value)
+        elif equals and key in {b"calls", b"jump", b"jcnd"}:
+            return True
+        else:
+            key, colon, value = text.partition(b":")
+            if colon and key in _HEADER:
+                self._header_line(key, value.strip(b" ") if key != b"cmd" else value)
+            elif colon and key == b"totals":
+                self._end_part(value)
+            else:
+                raise self._error(f"not a line of a Callgrind out file: {decode(text[:80])!r}", hint=DAMAGED_HINT)
+        return False
+
+    def _name(self, key: bytes, value: bytes) -> None:
+        if not self._events or self._complete:
+            raise self._error("a name outside of a part", hint=DAMAGED_HINT)
+        name = expand(self._names, _KINDS[key], value)
+        if name is None:
+            raise self._error(f"{_KINDS[key]} {decode(value)} has no name yet", hint=DAMAGED_HINT)
+        if key == b"fn":
+            self._book()
+            # Callgrind prints fl= only when it differs from the last fl=, whatever fi= and fe= came between.
+            self._function, self._file = name, self._own_file
+        elif key == b"fl":
+            self._book()
+            self._function, self._file, self._own_file = None, name, name
+        elif key in {b"fi", b"fe"}:
+            self._book()
+            self._file = name
+
+    def _book(self) -> None:
+        """Add the collected lines to the row of the function and file in effect."""
+        if not self._costs:
+            return
+        if self._file is None or self._function is None:
+            first = next(iter(self._costs))
+            raise self._error("counts without `fl=` and `fn=` lines before them", line=first)
+        if self._source is None:
+            self._table.add_lines(self._file, self._function, self._costs, skip=self._positions)
+        else:
+            for number, tokens in ((number, line.split()) for number, line in self._costs.items()):
+                counts = self._table.read(tokens[self._positions :], number)
+                self._table.add_at(self._file, self._function, self._source.read(tokens), counts)
+        self._costs.clear()
+
+    def _header_line(self, key: bytes, value: bytes) -> None:
+        if self._costs or (self._function is not None and not self._complete):
+            raise self._error(f"a `{decode(key)}:` line among the counts", hint=DAMAGED_HINT)
+        if self._complete:
+            self._complete = False
+            self._begin_part()
+        if key == b"desc":
+            name, _, text = decode(value).partition(": ")
+            if name == "Trigger":
+                self._trigger = text
+            elif name != "Timerange":
+                self._description[f"{name}: {text}"] = None
+            return
+        if key in self._header:
+            raise self._error(f"a second `{decode(key)}:` line in one part", hint=DAMAGED_HINT)
+        self._header[key] = self._shared[key] = value
+        if key == b"events":
+            self._events = event_names(value, path=self._path, line=self._line)
+            self._table = CostTable(self._path, self._events)
+        elif key == b"positions":
+            self._positions = len(value.split())
+            if self._source is not None:
+                self._source.columns = value.split()
+
+    def _end_part(self, value: bytes) -> None:
+        if not self._events or self._complete:
+            raise self._error("`totals:` outside of a part", hint=DAMAGED_HINT)
+        self._book()
+        totals = self._table.read(value.split(), self._line)
+        command = unescaped(self._shared.get(b"cmd", b"").removeprefix(b"  "))
+        self._parts.append(
+            CallgrindPart(
+                path=self._path,
+                command_line=decode(command),
+                command_matched=bool(self._command) and is_command(command, self._command or ()),
+                description=tuple(self._description),
+                events=self._events,
+                summary=totals,
+                profile=self._table.profile(totals, line=self._line, label="totals:"),
+                creator=decode(self._shared.get(b"creator", b"")),
+                pid=self._number(self._shared.get(b"pid", b"0")),
+                part=self._number(self._header.get(b"part", b"1")),
+                thread=self._number(self._header[b"thread"]) if b"thread" in self._header else None,
+                trigger=self._trigger,
+                header_summary=self._table.read(self._header.get(b"summary", b"").split(), self._line),
+            )
+        )
+        self._complete = True
+
+    def _number(self, text: bytes) -> int:
+        if not text.isdigit() or len(text) > 18:
+            raise self._error(f"{decode(text[:80])!r} in the header of this part is not a number", hint=DAMAGED_HINT)
+        return int(text)
+
+    def _error(self, message: str, *, line: int | None = None, hint: str | None = None) -> FileFormatError:
+        return FileFormatError(message, path=self._path, line=line or self._line, hint=hint)

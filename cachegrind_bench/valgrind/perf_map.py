@@ -1,0 +1,131 @@
+"""Reader of perf maps, in which CPython notes the trampoline of each Python function: `/tmp/perf-PID.map`.
+
+Knows the lines (`start size name`, in hex; the name is `py::QUALIFIED_NAME:FILE`) and that anybody may have written
+them; must not know what is counted at these addresses.
+"""
+
+from __future__ import annotations
+
+import os
+import re
+import stat
+from bisect import bisect_right
+from contextlib import suppress
+from functools import cached_property
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+import msgspec
+
+from cachegrind_bench.errors import FileFormatError
+from cachegrind_bench.hermetic.place import NOWHERE, Translation
+from cachegrind_bench.model.python_profile import PythonFunction
+from cachegrind_bench.valgrind.out_format import decode, shown
+
+if TYPE_CHECKING:
+    from collections.abc import Iterable, Mapping, Sequence
+
+FOLDER = Path("/tmp")  # noqa: S108 - CPython writes there, whatever TMPDIR is (Python/perf_trampoline.c, Python/sysmodule.c)
+# A line has about a hundred bytes; programs of a million functions are none to be profiled under Valgrind.
+_MOST = 1 << 28
+_LINE = re.compile(rb"([0-9a-f]{1,16}) ([0-9a-f]{1,16}) py::([^:]*):(.*)")
+
+
+class Trampolines(msgspec.Struct, frozen=True, dict=True):
+    """The trampolines of a process: the function of each by its address, and its size in bytes."""
+
+    functions: Mapping[int, PythonFunction]
+    sizes: Mapping[int, int]
+
+    def at(self, address: int) -> PythonFunction | None:
+        """Return the function in whose trampoline this address lies."""
+        found = self.functions.get(address)
+        if found is not None:
+            return found
+        place = bisect_right(self._starts, address)
+        start = self._starts[place - 1] if place else address
+        return self.functions[start] if start < address < start + self.sizes.get(start, 0) else None
+
+    @cached_property
+    def _starts(self) -> Sequence[int]:
+        return sorted(self.functions)
+
+
+NONE = Trampolines({}, {})
+
+
+def map_of(pid: int) -> Path:
+    """Return where a process writes its map."""
+    return FOLDER / f"perf-{pid}.map"
+
+
+def merged(maps: Iterable[Trampolines]) -> Trampolines:
+    """Return the trampolines of several maps; of two at one address that of the first."""
+    functions: dict[int, PythonFunction] = {}
+    sizes: dict[int, int] = {}
+    for found in maps:
+        sizes |= {start: size for start, size in found.sizes.items() if start not in functions}
+        functions |= {start: function for start, function in found.functions.items() if start not in functions}
+    return Trampolines(functions, sizes)
+
+
+def read_map(path: Path, *, start: int = 0, places: Translation = NOWHERE) -> Trampolines | None:
+    """Read a map from this byte on; None where there is none that we have written ourselves.
+
+    The folder is everybody's, so links and files of other users are none. Functions have files as the program named
+    them, and no lines. FileFormatError if it cannot be read, or is absurdly long.
+    """
+    try:
+        descriptor = os.open(path, os.O_RDONLY | os.O_NOFOLLOW | os.O_CLOEXEC | os.O_NONBLOCK | os.O_NOCTTY)
+    except OSError:
+        return None
+    status = os.fstat(descriptor)
+    if not stat.S_ISREG(status.st_mode) or status.st_uid != os.geteuid():
+        os.close(descriptor)
+        return None
+    try:
+        with open(descriptor, "rb") as stream:
+            stream.seek(start)
+            data = stream.read(_MOST + 1)
+    except OSError as error:
+        raise FileFormatError(f"the perf map cannot be read: {error.strerror}", path=shown(path)) from error
+    if len(data) > _MOST:
+        raise FileFormatError(f"the perf map is longer than {_MOST:,} bytes", path=shown(path))
+    return parse_map(places.real_bytes(data))
+
+
+def parse_map(data: bytes) -> Trampolines:
+    """Read the content of a map; of two lines with one address the last holds, as the code there was replaced.
+
+    A qualified name has no colon, so the first one ends it. Other lines are of other compilers, or the rest of a file
+    name with a line break in it: they are passed over.
+    """
+    functions: dict[int, PythonFunction] = {}
+    sizes: dict[int, int] = {}
+    for line in data.split(b"\n"):
+        match = _LINE.fullmatch(line)
+        if match is not None:
+            address, size, name, file = match.groups()
+            functions[int(address, 16)] = PythonFunction(file=decode(file), name=decode(name), line=0)
+            sizes[int(address, 16)] = int(size, 16)
+    return Trampolines(functions, sizes)
+
+
+def sizes_now() -> dict[str, int]:
+    """Return how long the maps are that lie there already; a process of the same number would append to its own."""
+    found: dict[str, int] = {}
+    with suppress(OSError), os.scandir(FOLDER) as entries:
+        for entry in entries:
+            if entry.name.startswith("perf-") and entry.name.endswith(".map"):
+                with suppress(OSError):
+                    found[entry.name] = entry.stat(follow_symlinks=False).st_size
+    return found
+
+
+def remove_map(pid: int) -> None:
+    """Remove the map of a process, if it is ours."""
+    path = map_of(pid)
+    with suppress(OSError):
+        status = path.lstat()
+        if stat.S_ISREG(status.st_mode) and status.st_uid == os.geteuid():
+            path.unlink()

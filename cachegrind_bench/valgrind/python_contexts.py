@@ -1,0 +1,157 @@
+"""Reader of Callgrind's out files of a run with `options.python_paths`: what each path of Python calls cost itself.
+
+Knows how Callgrind names contexts, `fn=(2) OWN'LEVEL'CALLER'CALLER'S_CALLER...` with the innermost caller first, and
+which of them are trampolines; must not know where out files and maps come from. Names that are no address are of
+functions that nobody called, addresses that are no trampoline of code without a name: both cost their Python caller.
+"""
+
+from __future__ import annotations
+
+import re
+from typing import TYPE_CHECKING
+
+from cachegrind_bench.model.python_profile import TOP, PythonRow, profile_of
+from cachegrind_bench.valgrind.callgrind_contexts import ContextFile
+from cachegrind_bench.valgrind.out_format import decode, shown, unreadable
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Iterable
+    from pathlib import Path
+
+    from cachegrind_bench.model.python_profile import PythonFunction, PythonProfile
+    from cachegrind_bench.valgrind.perf_map import Trampolines
+    from cachegrind_bench.valgrind.processes import OutPath
+
+    Hide = Callable[[PythonFunction], bool]
+
+NATIVE = -2  # the path of what is under no Python function
+_ADDRESS = re.compile(rb"0x[0-9a-f]+")
+_STUB = re.compile(rb"0x[0-9a-f]{1,16} \[PLT\]")
+_NAMED = re.compile(rb"[A-Za-z_]")
+
+
+class PathReader:
+    """A tree of paths that grows with each out file."""
+
+    def __init__(self, *, depth: int | None = None, hide: Hide | None = None) -> None:
+        """`depth` is the number of callers that was asked for, to tell paths that were cut.
+
+        Functions that are to `hide` disappear: what they called belongs to their callers, and what they cost themselves
+        is native.
+        """
+        self.cut = False
+        self._depth, self._hide = depth, hide
+        self._total = 0
+        self._parents: list[int] = []
+        self._functions: list[PythonFunction] = []
+        self._calls: list[int] = []
+        self._ir: list[int] = []
+        self._places: dict[tuple[int, PythonFunction], int] = {}
+        self._stubs: set[bytes] = set()
+        self._outermost: set[bytes] = set()
+
+    @property
+    def stubs(self) -> tuple[str, ...]:
+        """The stubs between callers, which can be skipped: others are called where nothing else is that is not skipped."""
+        return tuple(sorted(map(decode, self._stubs - self._outermost)))
+
+    def profile(self) -> PythonProfile:
+        """Return what was read so far."""
+        rows = map(PythonRow, self._parents, self._functions, self._calls, self._ir)
+        return profile_of(tuple(rows), total=self._total, cut=self.cut)
+
+    def read_all(self, files: Iterable[OutPath], trampolines: Callable[[int], Trampolines]) -> None:
+        """Add the out files of several processes, each with the trampolines of its own."""
+        for file in files:
+            self.read(file.path, trampolines(file.pid))
+
+    def read(self, path: Path, trampolines: Trampolines, counter: int = -1) -> None:
+        """Add an out file with all its parts. Ir at the address `counter` are calls of the function that runs it.
+
+        FileFormatError for a file that cannot be used.
+        """
+        contexts = _Contexts(self, trampolines, counter)
+        try:
+            with path.open("rb") as stream:
+                self._total += ContextFile(shown(path), contexts.place, self._calls, self._ir).read(stream)
+        except OSError as error:
+            raise unreadable(path, error) from error
+
+    def below(self, parent: int, function: PythonFunction) -> int:
+        """Return the path of a function that was called from another path.
+
+        A function that calls itself has two paths, one for the first call and one for all others: Callgrind keeps no
+        more of them apart, unless something without a name comes between.
+        """
+        again = parent != TOP and self._functions[parent] == function and self._parents[parent] != TOP
+        if again and self._functions[self._parents[parent]] == function:
+            return parent
+        place = self._places.setdefault((parent, function), len(self._parents))
+        if place == len(self._parents):
+            self._parents.append(parent)
+            self._functions.append(function)
+            self._calls.append(0)
+            self._ir.append(0)
+        return place
+
+    def hidden(self, function: PythonFunction) -> bool:
+        """Tell whether a function is to disappear."""
+        return self._hide is not None and self._hide(function)
+
+    def seen(self, elements: list[bytes]) -> None:
+        """Note the functions that a context names; with all callers that were asked for, there may have been more."""
+        self.cut = self.cut or (self._depth is not None and len(elements) > self._depth)
+        # Those with a name are skipped anyway; they are in a context only where nobody called them.
+        called = [item for item in elements if not _NAMED.match(item)]
+        if len(called) == 1 or len(called) < len(elements):
+            self._outermost.update(called[-1:])
+        self._stubs.update(filter(_STUB.fullmatch, elements))
+
+
+class _Contexts:
+    """The contexts of one file: what each means in the tree."""
+
+    def __init__(self, tree: PathReader, trampolines: Trampolines, counter: int) -> None:
+        self._tree, self._trampolines, self._counter = tree, trampolines, counter
+        self._known: dict[bytes, PythonFunction | None] = {}
+        self._hidden: dict[PythonFunction, bool] = {}
+
+    def place(self, name: bytes) -> tuple[int, int]:
+        """Return the path that a context's cost belongs to, and the address whose Ir are its calls (-1: none)."""
+        own, *callers = name.split(b"'")
+        again = bool(callers) and callers[0].isdigit()
+        if again:
+            del callers[0]
+        self._tree.seen([own, *callers])
+        found = [function for function in map(self._function, callers) if function is not None]
+        called = self._function(own)
+        if self._is_hidden(called or (found[0] if found else None)):
+            return NATIVE, -1
+        path = TOP
+        for function in reversed(found):
+            if not self._is_hidden(function):
+                path = self._tree.below(path, function)
+        if called is None:
+            return path, self._counter if self._address(own) == self._counter else -1
+        path = self._tree.below(path, called)
+        if again and own not in callers:
+            path = self._tree.below(path, called)
+        start = int(own, 16)
+        return path, start if start in self._trampolines.functions else -1
+
+    def _is_hidden(self, function: PythonFunction | None) -> bool:
+        """Tell whether a function is hidden, or there is none."""
+        if function is None:
+            return True
+        if function not in self._hidden:
+            self._hidden[function] = self._tree.hidden(function)
+        return self._hidden[function]
+
+    def _function(self, element: bytes) -> PythonFunction | None:
+        if element not in self._known:
+            self._known[element] = self._trampolines.at(self._address(element))
+        return self._known[element]
+
+    @staticmethod
+    def _address(element: bytes) -> int:
+        return int(element, 16) if _ADDRESS.fullmatch(element) and len(element) < 20 else -1

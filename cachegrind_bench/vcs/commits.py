@@ -1,0 +1,164 @@
+"""Commits as git describes them: the one that is measured, the line of those before a revision, and the releases on it.
+
+Knows git's formats and the branch variables of CI services; must not know what a commit is used for.
+"""
+
+from __future__ import annotations
+
+import json
+import re
+from datetime import UTC, datetime
+from itertools import takewhile
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+import msgspec
+
+from cachegrind_bench.errors import MeasurementError
+from cachegrind_bench.model.history import CommitNote, Release
+from cachegrind_bench.model.result import Commit
+from cachegrind_bench.vcs.git import failure, git, try_git
+
+if TYPE_CHECKING:
+    from collections.abc import Collection, Mapping, Sequence
+
+__all__ = ["NoCommit", "commit_info", "parse_commit", "utc"]
+
+_STATUS_S = 60.0  # a large checkout that has not been looked at for long
+
+
+class NoCommit(msgspec.Struct, frozen=True, kw_only=True):
+    """There is no commit to name; `why` is a sentence part for the user."""
+
+    why: str
+
+
+def commit_info(cwd: Path, environ: Mapping[str, str]) -> Commit | NoCommit:
+    """Return the commit checked out in the repository around `cwd`, and whether tracked files differ from it."""
+    try:
+        # Untracked files do not make a checkout dirty: build results lie about everywhere.
+        arguments = ("status", "--porcelain=v2", "--branch", "--untracked-files=no", "-z")
+        status = git(arguments, cwd, environ, timeout=_STATUS_S)
+        headers, changes = _parse_status(status)
+        sha = headers.get("branch.oid", "")
+        if not re.fullmatch(r"[0-9a-f]{40,64}", sha):
+            return NoCommit(why="the branch has no commit yet")
+        # The raw commit, as `git log` hides the parents of a shallow clone's last commit, which is CI's usual case.
+        parent, committed_at = parse_commit(git(("cat-file", "commit", sha), cwd, environ))
+    except MeasurementError as error:
+        return NoCommit(why=error.message)
+    branch: str | None = headers.get("branch.head", "(detached)")
+    if branch == "(detached)":
+        branch = _branch_of_service(sha, environ)
+    return Commit(sha=sha, parent=parent, branch=branch, dirty=changes, committed_at=committed_at)
+
+
+def _parse_status(text: str) -> tuple[dict[str, str], bool]:
+    """Return the headers of `status --porcelain=v2 -z`, and whether any change follows them."""
+    records = text.split("\0")
+    # Headers come first; later, a record may be a bare path, which may look like one.
+    headers = list(takewhile(lambda record: record.startswith("# "), records))
+    changes = any(record.startswith(("1 ", "2 ", "u ")) for record in records[len(headers) :])
+    values: dict[str, str] = {}
+    for header in headers:
+        name, _, value = header.removeprefix("# ").partition(" ")
+        values[name] = value
+    return values, changes
+
+
+def parse_commit(text: str) -> tuple[str | None, str]:
+    """Return the first parent and the time of a raw commit, whose headers end with an empty line."""
+    headers = text.partition("\n\n")[0]
+    parent = re.search(r"^parent ([0-9a-f]{40,64})$", headers, re.MULTILINE)
+    seconds = re.search(r"^committer .*> (-?[0-9]{1,18}) [-+]?[0-9]+$", headers, re.MULTILINE)
+    return parent[1] if parent else None, utc(int(seconds[1]) if seconds else 0)
+
+
+def utc(seconds: int) -> str:
+    """Return seconds since 1970 as 2026-01-31T12:00:00Z; a made-up time, beyond the year 9999, as that of 1970."""
+    try:
+        time = datetime.fromtimestamp(seconds, UTC)
+    except (OverflowError, OSError, ValueError):
+        time = datetime.fromtimestamp(0, UTC)
+    return time.isoformat().replace("+00:00", "Z")
+
+
+def _branch_of_service(sha: str, environ: Mapping[str, str]) -> str | None:
+    """Return the branch of a CI job, as services check out a commit and not a branch.
+
+    Only if this is the job's own commit: a job may have other checkouts beside it, as of the base.
+    """
+    if sha in {environ.get("GITHUB_SHA"), _pull_request_head(environ)} and environ.get("GITHUB_REF_TYPE") != "tag":
+        return environ.get("GITHUB_HEAD_REF") or environ.get("GITHUB_REF_NAME") or None
+    if sha == environ.get("CI_COMMIT_SHA"):
+        return environ.get("CI_MERGE_REQUEST_SOURCE_BRANCH_NAME") or environ.get("CI_COMMIT_BRANCH") or None
+    return None
+
+
+def _pull_request_head(environ: Mapping[str, str]) -> str | None:
+    """Return the last commit of GitHub's pull request, while GITHUB_SHA is its merge with the base."""
+    try:
+        event = json.loads(Path(environ["GITHUB_EVENT_PATH"]).read_bytes())
+        return str(event["pull_request"]["head"]["sha"])
+    except (KeyError, OSError, TypeError, ValueError):
+        return None
+
+
+# Fields end with NUL, which neither names nor subjects can have; %s is the subject in one line.
+_FORMAT = "--format=%H%x00%P%x00%ct%x00%an%x00%s%x00"
+_FIELDS = 5
+_RELEASE = re.compile(r"(?:.*[^A-Za-z0-9])?(?:v[0-9]+|v?[0-9]+(?:\.[0-9]+)+)(?:[.+_-][0-9A-Za-z]+)*", re.DOTALL)
+_LOG_TIMEOUT_S = 60.0
+
+
+def line(cwd: Path, environ: Mapping[str, str], head: str, *, most: int | None = None) -> tuple[CommitNote, ...]:
+    """Return the first-parent line that ends with `head`, oldest first: `most` commits, or all that are here.
+
+    In a shallow clone it begins where the clone does. MeasurementError if git fails or does not know `head`.
+    """
+    count = () if most is None else (f"--max-count={most}",)
+    arguments = ("log", "--first-parent", "--encoding=UTF-8", "--no-show-signature", _FORMAT, *count)
+    text = git((*arguments, "--end-of-options", head, "--"), cwd, environ, timeout=_LOG_TIMEOUT_S)
+    return tuple(reversed(_notes(text)))
+
+
+def notes(cwd: Path, environ: Mapping[str, str], shas: Collection[str]) -> dict[str, CommitNote]:
+    """Return what git knows of those of these commits that are here."""
+    given = "".join(f"{sha}\n" for sha in sorted(shas)).encode()
+    checked = try_git(("cat-file", "--batch-check=%(objecttype) %(objectname)"), cwd, environ, stdin=given)
+    if checked.status != 0:
+        raise MeasurementError(failure(checked, "cat-file", cwd))
+    here = [text.removeprefix("commit ") for text in checked.stdout.decode().splitlines() if text.startswith("commit ")]
+    if not here:
+        return {}
+    arguments = ("log", "--no-walk=unsorted", "--encoding=UTF-8", "--no-show-signature", _FORMAT, "--stdin")
+    text = git(arguments, cwd, environ, stdin="".join(f"{sha}\n" for sha in here).encode(), timeout=_LOG_TIMEOUT_S)
+    return {note.sha: note for note in _notes(text)}
+
+
+def releases(cwd: Path, environ: Mapping[str, str], commits: Sequence[CommitNote]) -> tuple[Release, ...]:
+    """Return the tags of these commits that look like a version, in the commits' order, then by name."""
+    text = git(("for-each-ref", "--format=%(objectname)%00%(*objectname)%00%(refname)", "refs/tags"), cwd, environ)
+    place = {note.sha: number for number, note in enumerate(commits)}
+    found: list[Release] = []
+    for row in text.splitlines():
+        tag, commit, name = row.split("\0")
+        release = Release(name=name.removeprefix("refs/tags/"), sha=commit or tag)
+        if release.sha in place and _RELEASE.fullmatch(release.name):
+            found.append(release)
+    return tuple(sorted(found, key=lambda item: (place[item.sha], item.name)))
+
+
+def _notes(text: str) -> list[CommitNote]:
+    fields = text.split("\0")
+    rows = [fields[start : start + _FIELDS] for start in range(0, len(fields) - 1, _FIELDS)]
+    return [
+        CommitNote(
+            sha=sha.lstrip("\n"),
+            parents=tuple(parents.split()),
+            committed_at=utc(int(seconds)),
+            author=author,
+            subject=subject,
+        )
+        for sha, parents, seconds, author, subject in rows
+    ]
