@@ -131,6 +131,7 @@ def _orders(project: pytest.Pytester, *words: str, seed: int = 0) -> dict[str, A
     return found
 
 
+@pytest.mark.slow
 def test_neither_options_of_plugins_that_stay_out_nor_the_hash_seed_move_anything(project: pytest.Pytester) -> None:
     project.makeconftest(_SETS)
     sets = ("--names=aa,bb,cc,dd,ee,ff", "--held=aa,bb,cc,dd,ee,ff")
@@ -151,6 +152,7 @@ def test_neither_options_of_plugins_that_stay_out_nor_the_hash_seed_move_anythin
     assert plain["args"] == without["args"]
 
 
+@pytest.mark.slow
 @pytest.mark.usefixtures("valgrind_path")
 def test_a_seed_that_a_plugin_draws_in_each_run_stays_outside(project: pytest.Pytester) -> None:
     drawn, given = (_orders(project, "--cg-bench", *words) for words in ([], ["--randomly-seed=5"]))

@@ -59,6 +59,7 @@ def _addresses(python: Path, folder: Path, how: str, days: Sequence[int] = (2000
     return done.stdout
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("version", VERSIONS)
 def test_a_new_file_in_a_folder_that_python_imports_from_moves_nothing(version: str, tmp_path: Path) -> None:
     python, folder = suite_python(version), _project(tmp_path)
@@ -70,6 +71,7 @@ def test_a_new_file_in_a_folder_that_python_imports_from_moves_nothing(version: 
     assert _addresses(python, folder, "plain") != as_ever  # it is told where something moves
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("version", VERSIONS)
 def test_a_folder_that_changes_meanwhile_moves_nothing(version: str, tmp_path: Path) -> None:
     python, folder = suite_python(version), _project(tmp_path)
@@ -116,6 +118,7 @@ def _start(python: Path, env: dict[str, str], code: str, *, ours: bool) -> str:
     return done.stdout
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("version", VERSIONS)
 def test_python_starts_as_ever(version: str, tmp_path: Path) -> None:
     python, env = _environment(tmp_path, suite_python(version), "sorted(os.listdir())")
@@ -124,6 +127,7 @@ def test_python_starts_as_ever(version: str, tmp_path: Path) -> None:
     assert ours[-2] == ["sitecustomize"]  # a virtual environment has no usercustomize
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("version", VERSIONS)
 def test_a_new_file_that_is_there_when_python_starts_moves_nothing(version: str, tmp_path: Path) -> None:
     code = "import of_pth; print([id(bytes(size)) for size in range(1, 1500, 9)], id(object()), id([]), id({}))"

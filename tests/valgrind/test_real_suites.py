@@ -59,6 +59,7 @@ def test_every_valgrind_counts_the_same_instructions(valgrind_versions: Mapping[
         assert old == pytest.approx(new, rel=5e-3)
 
 
+@pytest.mark.slow
 def test_without_the_flag_they_run_as_plain_tests(tmp_path: Path) -> None:
     suites = Suites.copy(suite_python("3.11"), tmp_path)
     done = suites.pytest("-p", "no:benchmark", "-p", "no:codspeed", "-q", names=TWENTY[7:16])
