@@ -14,8 +14,8 @@ import msgspec
 from cachegrind_bench.ci.github import LONGEST_BODY
 from cachegrind_bench.ci.sticky import author, is_by
 from cachegrind_bench.history.values import Kind, State
+from cachegrind_bench.model.text import plain, shortened
 from cachegrind_bench.render.markdown import escape
-from cachegrind_bench.render.text import plain, shortened
 from cachegrind_bench.render.trend import finding_text
 
 if TYPE_CHECKING:

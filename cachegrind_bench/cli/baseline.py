@@ -14,7 +14,7 @@ from cachegrind_bench.cli.options import format_option, working_directory
 from cachegrind_bench.cli.sizes import size_limit_option
 from cachegrind_bench.errors import FileFormatError, MeasurementError, UsageError
 from cachegrind_bench.model.result import Status
-from cachegrind_bench.render.text import some
+from cachegrind_bench.model.text import some
 from cachegrind_bench.store.baselines import Baselines
 from cachegrind_bench.usecases.result_files import read_result
 

@@ -145,7 +145,7 @@ def _narrow(item: Finding, good: str, found: Found) -> int:
 
 
 def _told(item: Finding, suspects: Sequence[str], found: Found, skipped: Sequence[str]) -> str:
-    from cachegrind_bench.render.text import plain
+    from cachegrind_bench.model.text import plain
 
     notes = {note.sha: note for note in found.set.line}
     what = f"{item.kind.value} of {item.benchmark}, {item.before:,} → {item.after:,}"

@@ -37,8 +37,8 @@ from cachegrind_bench.cli.defaults import Configured
 from cachegrind_bench.cli.saving import named_store
 from cachegrind_bench.cli.stored_runs import Runs
 from cachegrind_bench.errors import CgBenchError, MeasurementError, UsageError
+from cachegrind_bench.model.text import plain
 from cachegrind_bench.render.markdown import escape
-from cachegrind_bench.render.text import plain
 from cachegrind_bench.usecases.result_files import read_result
 from cachegrind_bench.vcs.revisions import Repository
 

@@ -19,8 +19,8 @@ from cachegrind_bench.ci.credentials import add_setting, for_git
 from cachegrind_bench.cli import output
 from cachegrind_bench.cli.defaults import configured_store
 from cachegrind_bench.errors import UsageError
+from cachegrind_bench.model.text import plain
 from cachegrind_bench.render.comparison.github import command as workflow_command
-from cachegrind_bench.render.text import plain
 from cachegrind_bench.store.atomic import write_atomic
 from cachegrind_bench.vcs.checkout import top_folder
 

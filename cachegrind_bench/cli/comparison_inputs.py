@@ -10,7 +10,7 @@ from msgspec.structs import replace
 
 from cachegrind_bench.cli.stored_runs import Runs
 from cachegrind_bench.errors import UsageError
-from cachegrind_bench.render.text import some
+from cachegrind_bench.model.text import some
 from cachegrind_bench.store.baselines import Baselines
 from cachegrind_bench.usecases.comparison import InMemory, Side
 from cachegrind_bench.usecases.result_files import read_result
@@ -208,7 +208,7 @@ def no_side(name: str, candidate: Result, remarks: tuple[str, ...]) -> Side:
 
 def _far_back(choice: Choice, shas: Sequence[str], wanted: _Wanted, *, first: int) -> Iterator[str]:
     """Say how far back the baseline lies, and of which benchmarks further; `shas[0]` lies `first` commits back."""
-    from cachegrind_bench.render.text import counted
+    from cachegrind_bench.model.text import counted
 
     def place(distance: int) -> str:
         return f"{shas[distance][:12]}, {counted(distance + first, 'commit')} before {_told(wanted)}"
@@ -238,7 +238,7 @@ def _without_failed(choice: Choice) -> tuple[Choice, list[str]]:
 def _passed_over(choice: Choice, candidate: Result, runs: Runs) -> list[str]:
     """Say which nearer runs there are that do not compare, and why."""
     from cachegrind_bench.compare.verdict import field_differences
-    from cachegrind_bench.render.text import counted
+    from cachegrind_bench.model.text import counted
 
     found: list[str] = []
     for run in choice.other_keys[:_SHOWN]:

@@ -17,7 +17,7 @@ from cachegrind_bench.cli.options import working_directory
 from cachegrind_bench.cli.saving import opened_store, store_option
 from cachegrind_bench.cli.sizes import size_limit_option
 from cachegrind_bench.errors import UsageError
-from cachegrind_bench.model.patterns import matches
+from cachegrind_bench.model.text import matches
 from cachegrind_bench.usecases.comparison import code_of, compared
 from cachegrind_bench.vcs.revisions import Repository
 

@@ -15,7 +15,7 @@ from cachegrind_bench.cli.saving import opened_store, profiles_of, store_option,
 from cachegrind_bench.cli.sizes import size_limit_option
 from cachegrind_bench.cli.stored_runs import kept_result
 from cachegrind_bench.errors import UsageError
-from cachegrind_bench.model.patterns import matches
+from cachegrind_bench.model.text import matches
 from cachegrind_bench.usecases.result_files import read_result
 
 if TYPE_CHECKING:
@@ -69,7 +69,7 @@ def add_command(files: tuple[str, ...], **options: Any) -> None:
 
     What is there already stays as it is. Benchmarks that failed are added as failed, without counts.
     """
-    from cachegrind_bench.render.text import counted
+    from cachegrind_bench.model.text import counted
     from cachegrind_bench.store.checking import wrong_with
     from cachegrind_bench.store.record import run_record
 

@@ -15,8 +15,7 @@ from cachegrind_bench.cli.history_runs import find_run, name_of, since_option
 from cachegrind_bench.cli.saving import opened_store, store_option
 from cachegrind_bench.cli.sizes import size_limit_option
 from cachegrind_bench.errors import FileFormatError, UsageError
-from cachegrind_bench.model.patterns import matches
-from cachegrind_bench.render.text import counted, grouped, plain
+from cachegrind_bench.model.text import counted, grouped, matches, plain
 from cachegrind_bench.store.atomic import check_writable, write_atomic
 from cachegrind_bench.store.durable import new_file
 from cachegrind_bench.store.record import run_name

@@ -13,7 +13,7 @@ from cachegrind_bench.cli import output
 from cachegrind_bench.cli.history_runs import Date, find_runs, name_of
 from cachegrind_bench.cli.saving import named_store, opened_store, store_option
 from cachegrind_bench.errors import UsageError
-from cachegrind_bench.render.text import counted, plain, some
+from cachegrind_bench.model.text import counted, plain, some
 from cachegrind_bench.store.protocol import Query
 from cachegrind_bench.store.record import rename_record, run_name
 

@@ -44,8 +44,8 @@ def command(**options: Any) -> None:
     """
     from cachegrind_bench.config.load import find, ignored, load
     from cachegrind_bench.config.source import shown
+    from cachegrind_bench.model.text import plain
     from cachegrind_bench.render import listing
-    from cachegrind_bench.render.text import plain
 
     cwd = working_directory()
     path = find(cwd)

@@ -223,7 +223,7 @@ def _run(words: list[str]) -> int:
 
 def _tell(message: str, hint: str | None) -> None:
     """Write an error and its advice, free of control characters, on stderr."""
-    from cachegrind_bench.render.text import plain
+    from cachegrind_bench.model.text import plain
 
     lines = [f"cg-bench: {message}", *(hint or "").splitlines()]
     write_error("".join(f"{'  ' if index else ''}{plain(line)}\n" for index, line in enumerate(lines)))
@@ -231,7 +231,7 @@ def _tell(message: str, hint: str | None) -> None:
 
 def _tell_usage(error: click.ClickException) -> None:
     """Write what click has to say about the arguments, which are text from outside as well."""
-    from cachegrind_bench.render.text import plain
+    from cachegrind_bench.model.text import plain
 
     text = io.StringIO()
     error.show(text)

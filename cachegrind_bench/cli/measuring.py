@@ -15,7 +15,7 @@ from cachegrind_bench._version import __version__
 from cachegrind_bench.cli import output
 from cachegrind_bench.cli.options import Function, execution_options, execution_plan, geometry
 from cachegrind_bench.errors import FileFormatError, UsageError
-from cachegrind_bench.render.text import some
+from cachegrind_bench.model.text import some
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Mapping, Sequence

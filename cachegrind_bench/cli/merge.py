@@ -69,7 +69,7 @@ def command(files: tuple[str, ...], target: str, max_size: int) -> None:
 def _report(files: Sequence[ResultFile]) -> str:
     """Return one line for each file."""
     from cachegrind_bench.model.result import Status
-    from cachegrind_bench.render.text import plain
+    from cachegrind_bench.model.text import plain
     from cachegrind_bench.suite.merge import missing_from
 
     known: set[str] = set()

@@ -18,7 +18,7 @@ from cachegrind_bench.cli.defaults import configured_store
 from cachegrind_bench.cli.options import typed, working_directory
 from cachegrind_bench.errors import CgBenchError, MeasurementError, NoValgrindError, StoreError, UsageError
 from cachegrind_bench.interruption import uninterrupted
-from cachegrind_bench.render.text import plain
+from cachegrind_bench.model.text import plain
 from cachegrind_bench.store.open import DEFAULT_STORE, open_store
 
 if TYPE_CHECKING:

@@ -68,7 +68,7 @@ class Selection(msgspec.Struct, frozen=True, kw_only=True):
 
 def selected(specs: Sequence[BenchmarkSpec], options: Mapping[str, Any], store: Path) -> Selection:
     """Return the benchmarks that -k, --benchmark, --tag and --shard choose. UsageError if there are none."""
-    from cachegrind_bench.model.patterns import matches
+    from cachegrind_bench.model.text import matches
     from cachegrind_bench.suite.select import matcher, parse_shard, tagged
 
     expression, patterns = options["expression"], options["patterns"]

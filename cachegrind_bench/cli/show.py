@@ -14,7 +14,7 @@ from cachegrind_bench.cli.python_files import python_file_options, wants_files, 
 from cachegrind_bench.cli.report import report_text
 from cachegrind_bench.cli.sizes import size_limit_option
 from cachegrind_bench.errors import UsageError
-from cachegrind_bench.model.patterns import matches
+from cachegrind_bench.model.text import matches
 from cachegrind_bench.usecases.result_files import read_result
 
 if TYPE_CHECKING:

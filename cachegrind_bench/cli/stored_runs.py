@@ -9,7 +9,7 @@ from msgspec.structs import replace
 from cachegrind_bench.cli import output
 from cachegrind_bench.cli.history_runs import name_of
 from cachegrind_bench.errors import StoreError
-from cachegrind_bench.render.text import plain
+from cachegrind_bench.model.text import plain
 
 if TYPE_CHECKING:
     from collections.abc import Iterable

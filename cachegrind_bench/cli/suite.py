@@ -139,7 +139,7 @@ def _report(result: Result, outcome: Outcome, reused: frozenset[str], limits: Se
 def _exceeded(result: Result, limits: Sequence[Limit]) -> list[str]:
     """Say which limits were exceeded. It is for comparisons to fail on them."""
     from cachegrind_bench.model.score import CostModel
-    from cachegrind_bench.render.text import grouped
+    from cachegrind_bench.model.text import grouped
 
     found: list[str] = []
     for item in result.benchmarks:

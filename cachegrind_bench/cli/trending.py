@@ -84,7 +84,7 @@ def find_all(options: Mapping[str, Any], model: CostModel | None = None) -> Foun
     from cachegrind_bench.history.finding_id import told_before
     from cachegrind_bench.history.findings import find
     from cachegrind_bench.history.series import series_set
-    from cachegrind_bench.model.patterns import matches
+    from cachegrind_bench.model.text import matches
     from cachegrind_bench.store.protocol import Query
     from cachegrind_bench.store.reading import renames_in
     from cachegrind_bench.vcs.commits import releases
@@ -169,7 +169,7 @@ def _head(repository: Repository, revision: str) -> str | None:
 
 def _line(repository: Repository, head: str, runs: Sequence[Snapshot]) -> Sequence[CommitNote]:
     """Return the commits up to this one, in a shallow clone as far back as the oldest run."""
-    from cachegrind_bench.render.text import plain
+    from cachegrind_bench.model.text import plain
     from cachegrind_bench.vcs.commits import line
 
     oldest = min((run.commit.committed_at for run in runs if run.commit is not None), default=None)

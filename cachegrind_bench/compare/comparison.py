@@ -23,9 +23,9 @@ from cachegrind_bench.compare.verdict import (
     field_differences,
     judge,
 )
-from cachegrind_bench.model.patterns import matches
 from cachegrind_bench.model.result import Status
 from cachegrind_bench.model.score import DEFAULT, CostModel
+from cachegrind_bench.model.text import matches
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Mapping

@@ -11,7 +11,7 @@ from cachegrind_bench.config.schema import BENCHMARK_TABLE, DEFAULTS, Kind
 from cachegrind_bench.config.source import OWN_FILE, PYPROJECT, concerns_us, read
 from cachegrind_bench.config.suggestions import nearest
 from cachegrind_bench.config.values import Configuration
-from cachegrind_bench.model.patterns import matches
+from cachegrind_bench.model.text import matches
 from cachegrind_bench.vcs.checkout import folders_up
 
 if TYPE_CHECKING:

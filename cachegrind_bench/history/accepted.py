@@ -14,7 +14,7 @@ import msgspec
 from cachegrind_bench.config.suggestions import named, nearest
 from cachegrind_bench.config.toml_lines import places
 from cachegrind_bench.errors import FileFormatError
-from cachegrind_bench.model.patterns import matches
+from cachegrind_bench.model.text import matches
 
 if TYPE_CHECKING:
     from collections.abc import Collection, Mapping, Sequence

@@ -13,7 +13,7 @@ import msgspec
 
 from cachegrind_bench.errors import UsageError
 from cachegrind_bench.model.metrics import EVENTS
-from cachegrind_bench.model.patterns import matches
+from cachegrind_bench.model.text import matches
 
 if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence

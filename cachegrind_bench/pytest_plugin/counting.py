@@ -7,8 +7,7 @@ from typing import TYPE_CHECKING, Any
 
 from cachegrind_bench.errors import MeasurementError
 from cachegrind_bench.hermetic.place import NOWHERE
-from cachegrind_bench.model.metrics import merge_profiles
-from cachegrind_bench.model.subtraction import without
+from cachegrind_bench.model.metrics import merge_profiles, without
 from cachegrind_bench.pytest_plugin import written
 from cachegrind_bench.valgrind.callgrind_file import parse_callgrind_bytes
 from cachegrind_bench.valgrind.processes import in_order, named

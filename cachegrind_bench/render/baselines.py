@@ -7,9 +7,9 @@ from typing import TYPE_CHECKING
 
 import msgspec
 
+from cachegrind_bench.model.text import plain, shortened
 from cachegrind_bench.render import markdown, table
 from cachegrind_bench.render.report import Report, Section
-from cachegrind_bench.render.text import plain, shortened
 
 if TYPE_CHECKING:
     from collections.abc import Sequence

@@ -6,7 +6,7 @@ import json
 from typing import TYPE_CHECKING
 
 from cachegrind_bench.measure.checks import Level
-from cachegrind_bench.render.text import plain
+from cachegrind_bench.model.text import plain
 
 if TYPE_CHECKING:
     from typing import TextIO

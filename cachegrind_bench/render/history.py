@@ -5,9 +5,9 @@ from __future__ import annotations
 import json
 from typing import TYPE_CHECKING
 
+from cachegrind_bench.model.text import counted, grouped, plain, shortened
 from cachegrind_bench.render import markdown, table
 from cachegrind_bench.render.report import Report, Section
-from cachegrind_bench.render.text import counted, grouped, plain, shortened
 
 if TYPE_CHECKING:
     from collections.abc import Sequence

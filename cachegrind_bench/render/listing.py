@@ -7,9 +7,9 @@ import os
 import shlex
 from typing import TYPE_CHECKING
 
+from cachegrind_bench.model.text import plain
 from cachegrind_bench.render import markdown, table
 from cachegrind_bench.render.report import Report, Section
-from cachegrind_bench.render.text import plain
 
 if TYPE_CHECKING:
     from collections.abc import Sequence

@@ -5,7 +5,7 @@ from __future__ import annotations
 import re
 from typing import TYPE_CHECKING
 
-from cachegrind_bench.render.text import is_number
+from cachegrind_bench.model.text import is_number
 
 if TYPE_CHECKING:
     from collections.abc import Sequence

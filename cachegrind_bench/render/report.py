@@ -12,9 +12,9 @@ from cachegrind_bench.errors import UsageError
 from cachegrind_bench.model.metrics import EVENTS, Counts
 from cachegrind_bench.model.result import SealState
 from cachegrind_bench.model.score import CostModel
+from cachegrind_bench.model.text import counted, duration, grouped, plain, share, spread
 from cachegrind_bench.render.demangling import demangle, demangled
 from cachegrind_bench.render.layouts import spans
-from cachegrind_bench.render.text import counted, duration, grouped, plain, share, spread
 
 if TYPE_CHECKING:
     from collections.abc import Sequence

@@ -5,9 +5,9 @@ from __future__ import annotations
 from typing import TYPE_CHECKING
 
 from cachegrind_bench.model.result import Status
+from cachegrind_bench.model.text import duration, grouped, plain, spread
 from cachegrind_bench.render.layouts import spans
 from cachegrind_bench.render.report import Report, Row, Section
-from cachegrind_bench.render.text import duration, grouped, plain, spread
 
 if TYPE_CHECKING:
     from collections.abc import Collection, Iterable

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-from cachegrind_bench.render.text import is_number, shortened
+from cachegrind_bench.model.text import is_number, shortened
 
 if TYPE_CHECKING:
     from collections.abc import Collection, Sequence

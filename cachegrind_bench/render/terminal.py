@@ -11,7 +11,7 @@ from contextlib import suppress
 from typing import TYPE_CHECKING, Self, TextIO
 
 from cachegrind_bench.model.result import Status
-from cachegrind_bench.render.text import duration, grouped, plain, rough_duration, shortened
+from cachegrind_bench.model.text import duration, grouped, plain, rough_duration, shortened
 from cachegrind_bench.valgrind.failures import LAST_LINES
 
 if TYPE_CHECKING:

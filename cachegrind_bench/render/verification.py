@@ -7,9 +7,9 @@ from typing import TYPE_CHECKING
 
 from cachegrind_bench.measure.axes import CLOCK
 from cachegrind_bench.measure.findings import Verdict
+from cachegrind_bench.model.text import grouped, plain, small_share
 from cachegrind_bench.render.demangling import demangled
 from cachegrind_bench.render.markdown import escape
-from cachegrind_bench.render.text import grouped, plain, small_share
 
 if TYPE_CHECKING:
     from collections.abc import Sequence

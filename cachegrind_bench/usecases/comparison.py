@@ -168,8 +168,8 @@ class Report(msgspec.Struct, frozen=True, kw_only=True):
 
     def headline(self) -> str:
         """Return the verdict in one line."""
+        from cachegrind_bench.model.text import plain
         from cachegrind_bench.render.comparison.words import headline
-        from cachegrind_bench.render.text import plain
 
         return plain(headline(self.comparison, self.details)) + "\n"
 

@@ -15,9 +15,8 @@ from urllib.parse import unquote_to_bytes
 import msgspec
 
 from cachegrind_bench.errors import MeasurementError
-from cachegrind_bench.model.metrics import EVENTS, Profile, merge_profiles
+from cachegrind_bench.model.metrics import EVENTS, Profile, merge_profiles, without
 from cachegrind_bench.model.result import ProcessCost
-from cachegrind_bench.model.subtraction import without
 from cachegrind_bench.valgrind.callgrind_file import parse_callgrind
 from cachegrind_bench.valgrind.options import Tool
 from cachegrind_bench.valgrind.out_format import decode

@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Any
 import pytest
 
 from cachegrind_bench.model.codec import encode
-from cachegrind_bench.model.patterns import matches
+from cachegrind_bench.model.text import matches
 from cachegrind_bench.render import markdown, table
 from cachegrind_bench.render.report import shown
 from tests.unit.samples import benchmark, failed_benchmark, result, rich_benchmark

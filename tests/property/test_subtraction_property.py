@@ -5,8 +5,7 @@ from __future__ import annotations
 from hypothesis import given
 from hypothesis import strategies as st
 
-from cachegrind_bench.model.metrics import EVENTS, FunctionCost, Profile, merge_profiles
-from cachegrind_bench.model.subtraction import without
+from cachegrind_bench.model.metrics import EVENTS, FunctionCost, Profile, merge_profiles, without
 
 NAMES = st.sampled_from(["parse", "read", "???", "harness"])
 

@@ -7,9 +7,9 @@ from typing import TYPE_CHECKING
 
 import pytest
 
+from cachegrind_bench.model.text import plain
 from cachegrind_bench.render import demangler, demangling
 from cachegrind_bench.render.demangling import demangled
-from cachegrind_bench.render.text import plain
 
 if TYPE_CHECKING:
     from pathlib import Path

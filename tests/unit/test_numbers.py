@@ -6,7 +6,7 @@ from fractions import Fraction
 
 import pytest
 
-from cachegrind_bench.render.text import change, duration, grouped, is_number, share, spread
+from cachegrind_bench.model.text import change, duration, grouped, is_number, share, spread
 
 
 def test_large_numbers_are_grouped() -> None:

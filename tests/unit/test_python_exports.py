@@ -11,8 +11,8 @@ from typing import TYPE_CHECKING, Any
 
 import pytest
 
+from cachegrind_bench.model.text import plain
 from cachegrind_bench.render.exports import callgrind, speedscope
-from cachegrind_bench.render.text import plain
 from cachegrind_bench.valgrind.callgrind_file import parse_callgrind_bytes
 from tests.conftest import without
 from tests.unit import flaming

@@ -2,8 +2,7 @@
 
 from __future__ import annotations
 
-from cachegrind_bench.model.metrics import EVENTS, Counts, FunctionCost, Profile
-from cachegrind_bench.model.subtraction import without
+from cachegrind_bench.model.metrics import EVENTS, Counts, FunctionCost, Profile, without
 
 
 def _profile(rows: dict[str, tuple[int, ...]]) -> Profile:

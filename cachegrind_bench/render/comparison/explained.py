@@ -8,9 +8,9 @@ import msgspec
 
 from cachegrind_bench.compare.details import weight
 from cachegrind_bench.compare.gates import Metric
+from cachegrind_bench.model.text import plain, share, signed
 from cachegrind_bench.render.comparison import pythons
 from cachegrind_bench.render.demangling import demangled
-from cachegrind_bench.render.text import plain, share, signed
 
 if TYPE_CHECKING:
     from cachegrind_bench.compare.comparison import Comparison

@@ -8,7 +8,7 @@ from __future__ import annotations
 from typing import TYPE_CHECKING
 
 from cachegrind_bench.compare.verdict import State
-from cachegrind_bench.render.text import shortened
+from cachegrind_bench.model.text import shortened
 
 if TYPE_CHECKING:
     from typing import TextIO

@@ -6,8 +6,8 @@ import html
 from typing import TYPE_CHECKING
 
 from cachegrind_bench.compare.verdict import State
+from cachegrind_bench.model.text import shortened
 from cachegrind_bench.render.markdown import escape, table, unreferenced
-from cachegrind_bench.render.text import shortened
 
 if TYPE_CHECKING:
     from typing import TextIO

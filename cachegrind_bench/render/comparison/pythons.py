@@ -9,8 +9,8 @@ import posixpath
 from fractions import Fraction
 from typing import TYPE_CHECKING
 
+from cachegrind_bench.model.text import change, counted, grouped, percent, share, signed
 from cachegrind_bench.render.demangling import demangled
-from cachegrind_bench.render.text import change, counted, grouped, percent, share, signed
 
 if TYPE_CHECKING:
     from cachegrind_bench.compare.details import Details

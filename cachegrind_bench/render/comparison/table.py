@@ -4,9 +4,9 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
+from cachegrind_bench.model.text import shortened
 from cachegrind_bench.render.comparison.words import MARKS
 from cachegrind_bench.render.table import aligned, fitted
-from cachegrind_bench.render.text import shortened
 
 if TYPE_CHECKING:
     from typing import TextIO

@@ -11,10 +11,10 @@ from msgspec.structs import replace
 from cachegrind_bench.compare.details import weight
 from cachegrind_bench.compare.gates import Metric
 from cachegrind_bench.compare.verdict import BLAMING, State
+from cachegrind_bench.model.text import change, grouped, percent, plain, signed
 from cachegrind_bench.render.comparison import pythons, words
 from cachegrind_bench.render.comparison.explained import Explanation, explanation
 from cachegrind_bench.render.demangling import demangle
-from cachegrind_bench.render.text import change, grouped, percent, plain, signed
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Mapping, Sequence

@@ -11,9 +11,9 @@ from cachegrind_bench.compare.change import NOISE_FACTOR
 from cachegrind_bench.compare.objects import changed_objects, is_library
 from cachegrind_bench.compare.verdict import BLAMING, STILL, Cause, State, deciding
 from cachegrind_bench.model.result import Status
+from cachegrind_bench.model.text import change as change_text
+from cachegrind_bench.model.text import counted, exact_percent, grouped, percent
 from cachegrind_bench.render.comparison import pythons
-from cachegrind_bench.render.text import change as change_text
-from cachegrind_bench.render.text import counted, exact_percent, grouped, percent
 
 if TYPE_CHECKING:
     from collections.abc import Mapping

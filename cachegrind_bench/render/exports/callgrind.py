@@ -10,8 +10,8 @@ from typing import TYPE_CHECKING
 
 from cachegrind_bench._version import __version__
 from cachegrind_bench.model.python_profile import TOP, PythonFunction
+from cachegrind_bench.model.text import plain
 from cachegrind_bench.render.exports import NATIVE
-from cachegrind_bench.render.text import plain
 
 if TYPE_CHECKING:
     from collections.abc import Iterator

@@ -12,8 +12,8 @@ from typing import TYPE_CHECKING
 import msgspec
 
 from cachegrind_bench.model.python_profile import TOP
+from cachegrind_bench.model.text import counted, grouped, plain, share, shortened
 from cachegrind_bench.render.page.html import block, looks, ours, template
-from cachegrind_bench.render.text import counted, grouped, plain, share, shortened
 
 if TYPE_CHECKING:
     from collections.abc import Iterator

@@ -12,7 +12,7 @@ import re
 from importlib.resources import files
 from typing import TYPE_CHECKING
 
-from cachegrind_bench.render.text import plain
+from cachegrind_bench.model.text import plain
 
 if TYPE_CHECKING:
     from jinja2 import Template

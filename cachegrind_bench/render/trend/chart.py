@@ -11,7 +11,7 @@ import msgspec
 
 from cachegrind_bench.history.report import STANDING
 from cachegrind_bench.history.values import Kind
-from cachegrind_bench.render.text import counted, grouped
+from cachegrind_bench.model.text import counted, grouped
 from cachegrind_bench.render.trend import finding_text, rules, svg, words
 
 if TYPE_CHECKING:

@@ -9,8 +9,8 @@ from datetime import datetime
 from typing import TYPE_CHECKING
 
 from cachegrind_bench.model.score import CostModel
+from cachegrind_bench.model.text import plain, shortened
 from cachegrind_bench.render.page import html
-from cachegrind_bench.render.text import plain, shortened
 from cachegrind_bench.render.trend import words
 
 if TYPE_CHECKING:

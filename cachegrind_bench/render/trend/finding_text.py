@@ -8,7 +8,7 @@ import msgspec
 
 from cachegrind_bench.history.report import is_suspicious, relative
 from cachegrind_bench.history.values import Kind, State
-from cachegrind_bench.render.text import counted, grouped
+from cachegrind_bench.model.text import counted, grouped
 from cachegrind_bench.render.trend.words import STATES, short_change
 
 if TYPE_CHECKING:

@@ -10,8 +10,8 @@ from typing import TYPE_CHECKING
 from msgspec.structs import replace
 
 from cachegrind_bench.history.report import stands
+from cachegrind_bench.model.text import counted, grouped, plain, shortened
 from cachegrind_bench.render.page.html import looks, ours, template
-from cachegrind_bench.render.text import counted, grouped, plain, shortened
 from cachegrind_bench.render.trend import data, finding_text, words
 from cachegrind_bench.render.trend.sections import SPARK_HEIGHT, cut, section
 

@@ -4,8 +4,8 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
+from cachegrind_bench.model.text import counted, plain, shortened
 from cachegrind_bench.render.markdown import escape, table
-from cachegrind_bench.render.text import counted, plain, shortened
 from cachegrind_bench.render.trend import finding_text, words
 
 if TYPE_CHECKING:

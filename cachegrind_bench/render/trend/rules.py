@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING
 
 import msgspec
 
-from cachegrind_bench.render.text import counted, plain, shortened
+from cachegrind_bench.model.text import counted, plain, shortened
 from cachegrind_bench.render.trend import svg, words
 
 if TYPE_CHECKING:

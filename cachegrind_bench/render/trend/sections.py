@@ -12,7 +12,7 @@ import msgspec
 
 from cachegrind_bench.history.report import STANDING, WORSE, stands
 from cachegrind_bench.history.values import Kind
-from cachegrind_bench.render.text import plain, shortened
+from cachegrind_bench.model.text import plain, shortened
 from cachegrind_bench.render.trend import finding_text, svg, words
 from cachegrind_bench.render.trend.chart import chart, told
 

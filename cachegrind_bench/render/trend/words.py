@@ -8,7 +8,7 @@ from urllib.parse import quote, urlsplit
 from cachegrind_bench.history.lifecycle import times_of
 from cachegrind_bench.history.report import STANDING, WORSE, stands
 from cachegrind_bench.history.values import Kind, State
-from cachegrind_bench.render.text import change, counted, grouped, plain, shortened
+from cachegrind_bench.model.text import change, counted, grouped, plain, shortened
 
 if TYPE_CHECKING:
     from collections.abc import Sequence

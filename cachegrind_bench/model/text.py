@@ -1,7 +1,8 @@
-"""Names and numbers as text for the eye: grouped, rounded, and stripped of what hostile names could do to a terminal."""
+"""Names and numbers as text: grouped, rounded, without what hostile names could do to a terminal; and patterns of names."""
 
 from __future__ import annotations
 
+import fnmatch
 import re
 from typing import TYPE_CHECKING
 
@@ -28,6 +29,11 @@ def _escaped(match: re.Match[str]) -> str:
 def some(names: Sequence[str], most: int) -> str:
     """Return the first of these names, and how many more there are, as in `a, b and 3 more`."""
     return ", ".join(names[:most]) + (f" and {len(names) - most} more" if len(names) > most else "")
+
+
+def matches(benchmark_id: str, pattern: str) -> bool:
+    """Tell whether an id is exactly this, or fits its `*` and `?`; brackets are literal, since ids contain them."""
+    return benchmark_id == pattern or fnmatch.fnmatchcase(benchmark_id, pattern.replace("[", "[[]"))
 
 
 def shortened(text: str, length: int) -> str:
