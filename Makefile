@@ -27,7 +27,7 @@ space := $(empty) $(empty)
 PURE_LIST := $(subst $(space),$(comma),$(strip $(PURE)))
 
 .DEFAULT_GOAL := help
-.PHONY: help demo test test-slow coverage covered lint format clean
+.PHONY: help demo test test-slow coverage covered lint lint-mypy lint-pyright lint-ruff lint-imports format clean
 
 help: ## show this list
 	@sed -n 's/^\([a-z-]*\):.*## /\1\t/p' Makefile | expand -t 12
@@ -56,10 +56,19 @@ covered: ## what the last tests with --cov covered of the pure layers; fails whe
 
 lint: ## ruff, mypy, pyright and the layers
 	@scripts/setup.sh lint
+	@$(MAKE) --no-print-directory --jobs=2 --output-sync=target lint-mypy lint-pyright lint-ruff lint-imports
+
+lint-mypy:
+	$(PYTHON) -m mypy
+
+lint-pyright:
+	.venv/bin/pyright
+
+lint-ruff:
 	$(PYTHON) -m ruff check
 	$(PYTHON) -m ruff format --check
-	$(PYTHON) -m mypy
-	.venv/bin/pyright
+
+lint-imports:
 	.venv/bin/lint-imports --no-cache
 
 format: ## let ruff format and mend what it safely can

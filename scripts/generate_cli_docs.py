@@ -44,7 +44,7 @@ flags take `1` or `0`.
 | 0 | fine |
 | 1 | `diff`: a regression; `verify`: something moved the counts |
 | 2 | bad usage, or input that cannot be read |
-| 3 | `diff`: results not comparable, missing or suspicious, or none compared |
+| 3 | `diff`: results not comparable, missing or suspicious, or none compared; `merge`: results that do not belong together |
 | 4 | measuring failed: the command failed or timed out, or Valgrind did; `doctor`: this machine cannot measure |
 | 70 | an error in cg-bench itself; a traceback says where |
 | 130 | interrupted |
