@@ -14,7 +14,7 @@ if TYPE_CHECKING:
     from cachegrind_bench.model.result import Commit, Score, Status
 
 
-class Point(msgspec.Struct, frozen=True, kw_only=True):
+class Point(msgspec.Struct, frozen=True, kw_only=True, gc=False):
     """One benchmark in one run; `counts` and `score` are None unless its status is ok. `key` is that of comparability."""
 
     id: str

@@ -7,6 +7,7 @@ from __future__ import annotations
 
 import re
 from contextlib import suppress
+from functools import partial
 from typing import TYPE_CHECKING, Self
 
 from cachegrind_bench.errors import StoreError, UsageError
@@ -74,10 +75,7 @@ class FileStore:
 
     def snapshots(self, query: Query) -> Iterator[Snapshot]:
         """Return the runs that are asked for, by time of commit, time of run and uid; renames are applied."""
-        names = self.names()
-        renames = reading.renames_of(self._tree.read([name for name in names if run_name(name) is None], if_there=True))
-        runs = self._tree.read(reading.candidates(names, query), if_there=True)
-        return reading.snapshots(runs, renames, query)
+        return reading.snapshots(self.names(), partial(self._tree.read, if_there=True), query)
 
     def remove(self, names: Collection[str]) -> int:
         """Forget these records and their profiles; return how many there were. Segments are written anew without them.

@@ -113,11 +113,7 @@ class GitStore:
         """Return the runs that are asked for, by time of commit, time of run and uid; renames are applied."""
         view = self._now()
         places = view.places()
-        others = {name: None for name in places if run_name(name) is None}
-        wanted = {name: places[name] for name in reading.candidates(places, query)}
-        view.fetch({**others, **wanted})
-        renames, runs = reading.renames_of(view.stream(others)), view.stream(wanted)
-        return reading.snapshots(runs, renames, query)
+        return reading.snapshots(places, lambda names: view.stream({name: places[name] for name in names}), query)
 
     def remove(self, names: Collection[str]) -> int:
         """Forget these records; return how many there were. Segments are written anew without them.

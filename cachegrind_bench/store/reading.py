@@ -21,7 +21,7 @@ from cachegrind_bench.model.result import Commit, Score, Status
 from cachegrind_bench.store.record import RENAME_SCHEMA, run_name
 
 if TYPE_CHECKING:
-    from collections.abc import Iterable, Iterator, Mapping, Sequence
+    from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
 
     from cachegrind_bench.store.protocol import Query, Store
     from cachegrind_bench.store.record import Record
@@ -88,25 +88,22 @@ def candidates(names: Iterable[str], query: Query) -> list[str]:
     return sorted(filter(fits, names))
 
 
-def snapshots(records: Iterable[Record], renames: Mapping[str, str], query: Query) -> Iterator[Snapshot]:
-    """Return the runs that are asked for, in the order of `order`; records of renames are passed over.
+def snapshots(
+    names: Collection[str], read: Callable[[list[str]], Iterable[Record]], query: Query
+) -> Iterator[Snapshot]:
+    """Return the runs that are asked for, by time of commit (of the run, where there is none), time of run and uid.
 
-    A benchmark whose new name another one of the same run has keeps its old name. All that is wanted is in memory before
-    the first is returned, equal counts only once.
+    `names` are all that there are, and `read` reads some of them. A benchmark whose new name another one of the same run
+    has keeps its old name. All that is wanted is in memory when this returns, equal counts only once.
     """
+    renames = renames_of(read(sorted(name for name in names if run_name(name) is None)))
     reader = _Reader()
-    found: list[Snapshot] = []
-    for record in records:
-        if run_name(record.name) is None:
-            continue
-        run = reader.read(record)
-        if _asked(run, query):
-            found.append(replace(run, points=present(run.points, renames, query)))
-    yield from sorted(found, key=order)
+    runs = (reader.read(record) for record in read(candidates(names, query)))
+    found = [replace(run, points=_present(run.points, renames, query)) for run in runs if _asked(run, query)]
+    return iter(sorted(found, key=_order))
 
 
-def order(run: Snapshot) -> tuple[str, str, str]:
-    """Return what runs are sorted by: time of the commit (of the run, where there is none), time of the run, uid."""
+def _order(run: Snapshot) -> tuple[str, str, str]:
     return run.created_at if run.commit is None else run.commit.committed_at, run.created_at, run.uid
 
 
@@ -115,7 +112,7 @@ def _asked(run: Snapshot, query: Query) -> bool:
     return known and run.created_at >= (query.since or "")
 
 
-def present(points: tuple[Point, ...], renames: Mapping[str, str], query: Query) -> tuple[Point, ...]:
+def _present(points: tuple[Point, ...], renames: Mapping[str, str], query: Query) -> tuple[Point, ...]:
     """Return the points that matter, under their present names; a name that is taken in the same run is not given."""
     if renames:
         taken = {point.id for point in points if point.id not in renames}
@@ -164,7 +161,7 @@ class _Benchmark(msgspec.Struct, gc=False):
     score: Score | None
 
 
-class _Run(msgspec.Struct):
+class _Run(_Head):
     tool: _Tool
     created_at: _Time
     commit: _Commit | None
@@ -172,7 +169,7 @@ class _Run(msgspec.Struct):
     benchmarks: list[_Benchmark]
 
 
-class _Rename(msgspec.Struct):
+class _Rename(_Head):
     old: str
     new: str
     created_at: _Time
@@ -222,17 +219,22 @@ class _Reader(msgspec.Struct, frozen=True):
         return Point(id=sys.intern(item.id), key=sys.intern(item.key), status=item.status, counts=counts, score=score)
 
 
-_Document = TypeVar("_Document")
+_Document = TypeVar("_Document", bound=_Head)
 
 
 def _load(record: Record, kind: type[_Document], schema: str) -> _Document:
     try:
-        said = parse(record.data, _Head, record.name).schema
-        if said == schema:
-            return parse(record.data, kind, record.name)
+        found: _Head = parse(record.data, kind, record.name)
     except FileFormatError as error:
-        raise _damaged(record, error.what) from error
-    text = said[:80]
+        try:  # a newer one may well not be readable as this kind
+            found = parse(record.data, _Head, record.name)
+        except FileFormatError:
+            found = _Head(schema=schema)
+        if found.schema == schema:
+            raise _damaged(record, error.what) from error
+    if isinstance(found, kind) and found.schema == schema:
+        return found
+    text = found.schema[:80]
     known = text.startswith(_FAMILIES)
     advice = "install a newer cachegrind-bench" if known else HINT
     raise StoreError(f"{record.name}: its schema is {text!r}, and this cg-bench reads {schema}", hint=advice)

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import gc
 import json
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import pytest
 
@@ -12,10 +12,16 @@ from cachegrind_bench.errors import StoreError
 from cachegrind_bench.model.codec import decode
 from cachegrind_bench.model.result import Status
 from cachegrind_bench.store.protocol import Query
-from cachegrind_bench.store.reading import candidates, renames_of, snapshot, snapshots
+from cachegrind_bench.store.reading import candidates, renames_of, snapshot
+from cachegrind_bench.store.reading import snapshots as snapshots_of
 from cachegrind_bench.store.record import Record, rename_record, run_name, uid_of
 from tests.unit.samples import HOSTILE, VECTOR, failed_benchmark, rich_benchmark, times
 from tests.unit.stored import measured, stored
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator
+
+    from cachegrind_bench.model.history import Snapshot
 
 
 def changed(record: Record, **members: Any) -> Record:
@@ -33,8 +39,15 @@ def with_benchmark(record: Record, **members: Any) -> Record:
     return changed(record, benchmarks=[benchmark])
 
 
-def ids(record: Record, renames: dict[str, str]) -> list[str]:
-    (run,) = snapshots([record], renames, Query())
+def snapshots(records: list[Record], query: Query) -> Iterator[Snapshot]:
+    """Return what a store with these records answers."""
+    held = {record.name: record for record in records}
+    return snapshots_of(held, lambda names: [held[name] for name in names], query)
+
+
+def ids(record: Record, *renames: str) -> list[str]:
+    """Return the names of the benchmarks after these renames."""
+    (run,) = snapshots([record, *renamed(*renames)], Query())
     return [point.id for point in run.points]
 
 
@@ -112,7 +125,7 @@ def test_nonsense_in_a_benchmark_is_an_error(members: dict[str, Any]) -> None:
 def test_bytes_that_are_no_record_are_an_error(data: bytes) -> None:
     for name in (stored(1).name, rename_record("a", "b", "2026-01-01T00:00:00Z").name):
         with pytest.raises(StoreError):
-            list(snapshots([Record(name=name, data=data)], renames_of([Record(name=name, data=data)]), Query()))
+            list(snapshots([Record(name=name, data=data)], Query()))
 
 
 def test_a_newer_schema_asks_for_a_newer_program() -> None:
@@ -140,7 +153,7 @@ def test_runs_come_by_time_of_commit_then_of_run_then_by_uid() -> None:
     twice = [stored(5, measured(factor=n), commit=commit, created_at=f"2026-02-0{n}T00:00:00Z") for n in (3, 1, 2)]
     same = sorted((stored(6, measured(factor=n)) for n in range(4)), key=lambda record: record.uid)
     without = stored(3, commit=None)
-    found = list(snapshots([late, *reversed(same), *twice, without, early], {}, Query()))
+    found = list(snapshots([late, *reversed(same), *twice, without, early], Query()))
     wanted = [early, without, twice[1], twice[2], twice[0], *same, late]
     assert [run.uid for run in found] == [record.uid for record in wanted]
 
@@ -148,14 +161,14 @@ def test_runs_come_by_time_of_commit_then_of_run_then_by_uid() -> None:
 def test_a_query_gives_the_runs_and_benchmarks_it_asks_for() -> None:
     records = [stored(n, measured("a", 1 + n), measured("b")) for n in range(5)]
     runs = [snapshot(record) for record in records]
-    assert list(snapshots(records, {}, Query())) == runs
-    assert list(snapshots(records, {}, Query(since=runs[3].created_at))) == runs[3:]
+    assert list(snapshots(records, Query())) == runs
+    assert list(snapshots(records, Query(since=runs[3].created_at))) == runs[3:]
     shas = frozenset(run.commit.sha for run in runs[1:3] if run.commit)
-    assert list(snapshots(records, {}, Query(shas=shas))) == runs[1:3]
-    assert list(snapshots(records, {}, Query(shas=frozenset()))) == []
-    (run, *_) = snapshots(records, {}, Query(wanted=lambda name: name == "b"))
+    assert list(snapshots(records, Query(shas=shas))) == runs[1:3]
+    assert list(snapshots(records, Query(shas=frozenset()))) == []
+    (run, *_) = snapshots(records, Query(wanted=lambda name: name == "b"))
     assert [point.id for point in run.points] == ["b"]
-    assert not next(snapshots(records, {}, Query(wanted=lambda _: False))).points
+    assert not next(snapshots(records, Query(wanted=lambda _: False))).points
 
 
 def test_only_records_that_can_be_asked_for_are_candidates() -> None:
@@ -175,11 +188,11 @@ def test_a_candidate_whose_commit_only_begins_alike_is_left_out() -> None:
     assert said is not None
     query = Query(shas=frozenset({f"{said.sha12}{'f' * 28}"}))
     assert candidates([record.name], query) == [record.name]
-    assert list(snapshots([record], {}, query)) == []
+    assert list(snapshots([record], query)) == []
 
 
 def test_equal_counts_are_in_memory_once() -> None:
-    first, second = snapshots([stored(1, measured(factor=9)), stored(2, measured(factor=9))], {}, Query())
+    first, second = snapshots([stored(1, measured(factor=9)), stored(2, measured(factor=9))], Query())
     assert first.points[0].counts is second.points[0].counts
 
 
@@ -215,13 +228,15 @@ def test_renames_hold_in_the_order_of_their_times_and_never_go_in_circles(
 
 def test_points_have_their_present_names_and_are_asked_for_by_them() -> None:
     record = stored(1, measured("old", 2), measured("other"))
-    assert ids(record, {"old": HOSTILE}) == [HOSTILE, "other"]
-    (run,) = snapshots([record], {"old": "new"}, Query(wanted=lambda name: name == "new"))
+    hostile = rename_record("old", HOSTILE, "2026-01-01T00:00:00Z")
+    (run,) = snapshots([record, hostile], Query())
+    assert [point.id for point in run.points] == [HOSTILE, "other"]
+    (run,) = snapshots([record, *renamed("old new")], Query(wanted=lambda name: name == "new"))
     assert [(point.id, point.counts) for point in run.points] == [("new", times(VECTOR, 2))]
     assert snapshot(record).points[0].id == "old"
 
 
 def test_a_new_name_that_another_benchmark_has_is_not_given_twice() -> None:
     record = stored(1, measured("a"), measured("b"), measured("c"))
-    assert ids(record, {"a": "b"}) == ["a", "b", "c"]
-    assert ids(record, {"a": "d", "b": "d"}) == ["d", "b", "c"]
+    assert ids(record, "a b") == ["a", "b", "c"]
+    assert ids(record, "a d", "b d") == ["d", "b", "c"]

@@ -42,7 +42,7 @@ _HINTS = {
     "SQLITE_READONLY": "see that you may write the file and in its folder",
     "SQLITE_CORRUPT": "restore the file from a copy, or 'cg-bench history sync' into a new one",
     "SQLITE_IOERR": "see that the disk is well and has space",
-    "28": "check the user and the password; it can stand in the URL, in PGPASSWORD or in ~/.pgpass",
+    "28": "check the user and the password; it can be in the URL, in PGPASSWORD or in ~/.pgpass",
     "3D": "make the database first: createdb",
     "42501": "ask the database's owner for the right to use, and the first time to create, the cg_bench_ tables",
     "25006": "this server only answers, as copies do: name the one that takes changes",
@@ -55,12 +55,7 @@ _NO_CONNECTION = (
 )
 
 
-def is_transient(error: DBAPIError) -> bool:
-    """Tell whether another writer was in the way, so that the same may go well now."""
-    return _code(error).startswith(_TRANSIENT)
-
-
-def store_error(error: SQLAlchemyError, doing: str, url: str, secrets: Iterable[str]) -> StoreError:
+def _store_error(error: SQLAlchemyError, doing: str, url: str, secrets: Iterable[str]) -> StoreError:
     """Return what to tell the user, as in `cannot read sqlite:///x.db: …`; none of the secrets is in it."""
     code, detail, hint = "", str(error), None
     if isinstance(error, DBAPIError):
@@ -122,18 +117,15 @@ class Database:
 
     @contextmanager
     def reading(self) -> Generator[Connection | None]:
-        """Hold a transaction that sees one state of the database; None where nothing was ever stored."""
+        """Hold a transaction that sees one state of the database; None where nothing was ever stored.
+
+        An older database is left as it is: every version has the same table of records.
+        """
         if self._is_missing():
             yield None
             return
         with self._telling("read"), self._begin(writing=False) as connection:
-            version = self._version(connection)
-            if version in {0, len(self._steps)}:
-                yield connection if version else None
-                return
-        self.write(lambda _: None)  # brings it to the newest version
-        with self._telling("read"), self._begin(writing=False) as connection:
-            yield connection
+            yield connection if self._version(connection) else None
 
     def write(self, work: Callable[[Connection], T]) -> T:
         """Do this in one transaction on the newest tables: from the start again, where another writer was in the way."""
@@ -144,7 +136,8 @@ class Database:
                 try:
                     return self._once(work)
                 except DBAPIError as error:
-                    if not is_transient(error) or time.monotonic() >= deadline:
+                    # Else another writer was in the way, so that the same may go well now.
+                    if not _code(error).startswith(_TRANSIENT) or time.monotonic() >= deadline:
                         raise
                 time.sleep(random.uniform(0.01, 0.2))  # noqa: S311  # so that the same two do not meet again
 
@@ -180,7 +173,7 @@ class Database:
         try:
             yield
         except SQLAlchemyError as error:
-            raise store_error(error, doing, self.url, self._secrets) from error
+            raise _store_error(error, doing, self.url, self._secrets) from error
 
     def _is_missing(self) -> bool:
         """Tell whether there is no file; one that cannot be looked at is there. StoreError if a link to it leads nowhere."""
@@ -199,7 +192,7 @@ class Database:
 def _path(url: str) -> str:
     path = url.removeprefix(_SQLITE)
     if path in {"", ":memory:"}:
-        raise UsageError(f"{url} names no file", hint=_FORMS)
+        raise UsageError(f"{url} does not name a file", hint=_FORMS)
     return os.path.abspath(path)
 
 
@@ -245,11 +238,11 @@ def _postgresql_url(url: str) -> URL:
     except (SQLAlchemyError, ValueError):
         parsed = None  # the exception would show the password
     if parsed is None or parsed.drivername not in {"postgresql", "postgres", _DRIVER}:
-        raise UsageError(f"this is no URL of a database: {without_password(url)[:80]}", hint=_FORMS)
+        raise UsageError(f"this is not the URL of a database: {without_password(url)[:80]}", hint=_FORMS)
     # Where a password has an @, SQLAlchemy takes its rest for the host, which errors show.
     after = "" if parsed.password is None else url.partition("//")[2].partition(":")[2].partition("@")[2]
     if "@" in f"{after}{parsed.host or ''}{parsed.database or ''}":
-        raise UsageError(f"there is an @ too many in this URL: {without_password(url)[:80]}", hint=_QUOTING)
+        raise UsageError(f"this URL has more than one @: {without_password(url)[:80]}", hint=_QUOTING)
     return parsed.set(drivername=_DRIVER)
 
 

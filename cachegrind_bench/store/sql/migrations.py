@@ -1,17 +1,15 @@
-"""From the version a database has to the newest, step by step, in one transaction.
+"""The tables, and how a database of an older version comes to have them: step by step, in one transaction.
 
-A step that was released never changes: it says in plain SQL what it did, whatever `schema` says today. Knows connections;
-must not know records.
+A step that was released never changes. Knows connections; must not know records.
 """
 
 from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-from sqlalchemy import inspect, select
+from sqlalchemy import column, delete, insert, inspect, select, table
 
 from cachegrind_bench.errors import StoreError
-from cachegrind_bench.store.sql import schema
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Sequence
@@ -20,8 +18,13 @@ if TYPE_CHECKING:
 
     Step = Callable[[Connection], None]
 
+# The names begin alike, as others may keep their tables in the same database.
+VERSION = table("cg_bench_schema", column("version"))
+# One row for each record; `data` is its bytes, compressed.
+RECORDS = table("cg_bench_records", column("id"), column("uid"), column("name"), column("data"))
+
 # Any number that others are unlikely to lock in the same database.
-LOCK = 0x63672D62656E6368
+_LOCK = 0x63672D62656E6368
 
 
 def current(connection: Connection, newest: int, url: str) -> int:
@@ -29,15 +32,15 @@ def current(connection: Connection, newest: int, url: str) -> int:
 
     StoreError if this program is too old for it, or if it is the file of another program: somebody named the wrong one.
     """
-    if not inspect(connection).has_table(schema.version.name):
+    if not inspect(connection).has_table(VERSION.name):
         others = inspect(connection).get_table_names() if connection.dialect.name == "sqlite" else []
         if others:
             what = f"{url} is a database of something else: it has the table {min(others)[:80]!r}"
             raise StoreError(what, hint="name another file")
         return 0
-    found: list[int] = [*connection.scalars(select(schema.version.c.version))]
+    found: list[int] = [*connection.scalars(select(VERSION.c.version))]
     if len(found) != 1 or found[0] < 1:
-        raise StoreError(f"{url} does not say which version it has: {schema.version.name} was altered")
+        raise StoreError(f"{url} does not say which version it has: {VERSION.name} was altered")
     if found[0] > newest:
         raise StoreError(
             f"{url} has version {found[0]} of the tables, and this cg-bench knows them up to {newest}",
@@ -53,54 +56,38 @@ def migrate(connection: Connection, steps: Sequence[Step], url: str) -> None:
     in PostgreSQL a lock does it. StoreError as for `current`.
     """
     if connection.dialect.name == "postgresql":
-        connection.exec_driver_sql(f"SELECT pg_advisory_xact_lock({LOCK})")
+        connection.exec_driver_sql(f"SELECT pg_advisory_xact_lock({_LOCK})")
     there = current(connection, len(steps), url)
     for step in steps[there:]:
         step(connection)
     if there < len(steps):
-        connection.execute(schema.version.delete())
-        connection.execute(schema.version.insert().values(version=len(steps)))
+        connection.execute(delete(VERSION))
+        connection.execute(insert(VERSION).values(version=len(steps)))
 
 
 def exclude(connection: Connection) -> None:
     """Let nobody migrate before the transaction that is open ends."""
     if connection.dialect.name == "postgresql":
-        connection.exec_driver_sql(f"SELECT pg_advisory_xact_lock_shared({LOCK})")
+        connection.exec_driver_sql(f"SELECT pg_advisory_xact_lock_shared({_LOCK})")
 
 
-def _first(connection: Connection) -> None:
-    """Make the tables of version 1."""
+def _make_tables(connection: Connection) -> None:
+    """Make the tables of version 1, but for those that version 2 is without."""
     postgresql = connection.dialect.name == "postgresql"
     # AUTOINCREMENT: the number of a removed record is never given to another.
     serial = "SERIAL PRIMARY KEY" if postgresql else "INTEGER PRIMARY KEY AUTOINCREMENT"
     blob = "BYTEA" if postgresql else "BLOB"
-    # The rows in the order of the key, and no second tree: half the size.
-    clustered = "" if postgresql else " WITHOUT ROWID"
-    lookup = f"id {serial} NOT NULL, digest CHAR(32) NOT NULL, name TEXT NOT NULL, UNIQUE (digest)"
-    drawn = "id INTEGER NOT NULL PRIMARY KEY REFERENCES cg_bench_records ON DELETE CASCADE"
-    points = """
-        run INTEGER NOT NULL REFERENCES cg_bench_runs ON DELETE CASCADE,
-        benchmark INTEGER NOT NULL REFERENCES cg_bench_benchmarks, key INTEGER NOT NULL REFERENCES cg_bench_keys,
-        position INTEGER NOT NULL, status SMALLINT NOT NULL,
-        ir BIGINT, i1mr BIGINT, ilmr BIGINT, dr BIGINT, d1mr BIGINT, dlmr BIGINT, dw BIGINT, d1mw BIGINT, dlmw BIGINT,
-        model INTEGER REFERENCES cg_bench_models, score BIGINT, PRIMARY KEY (run, benchmark)"""
-    records = f"""
-        id {serial} NOT NULL, uid CHAR(16) NOT NULL, name TEXT NOT NULL, data {blob} NOT NULL,
-        UNIQUE (uid), UNIQUE (name)"""
-    runs = f"""
-        {drawn}, tool_version TEXT NOT NULL, created_at TEXT NOT NULL, env_key TEXT NOT NULL,
-        sha TEXT, parent TEXT, branch TEXT, dirty BOOLEAN, committed_at TEXT"""
-    for table, columns, options in (
-        ("schema", "version INTEGER NOT NULL", ""),
-        ("records", records, ""),
-        ("runs", runs, ""),
-        ("renames", f"{drawn}, old TEXT NOT NULL, new TEXT NOT NULL, created_at TEXT NOT NULL", ""),
-        ("benchmarks", lookup, ""),
-        ("keys", lookup, ""),
-        ("models", lookup, ""),
-        ("points", points, clustered),
-    ):
-        connection.exec_driver_sql(f"CREATE TABLE cg_bench_{table} ({columns}){options}")
+    connection.exec_driver_sql("CREATE TABLE cg_bench_schema (version INTEGER NOT NULL)")
+    connection.exec_driver_sql(
+        f"CREATE TABLE cg_bench_records (id {serial} NOT NULL, uid CHAR(16) NOT NULL, name TEXT NOT NULL,"
+        f" data {blob} NOT NULL, UNIQUE (uid), UNIQUE (name))"
+    )
 
 
-STEPS: tuple[Step, ...] = (_first,)
+def _drop_numbers(connection: Connection) -> None:
+    """Drop what version 1 kept twice: the numbers that are in the records as well."""
+    for name in ("points", "runs", "renames", "benchmarks", "keys", "models"):
+        connection.exec_driver_sql(f"DROP TABLE IF EXISTS cg_bench_{name}")
+
+
+STEPS: tuple[Step, ...] = (_make_tables, _drop_numbers)

@@ -1,22 +1,26 @@
-"""The store `sqlite:///PATH` or `postgresql://…`: many writers, and histories read without unpacking a run.
+"""The store `sqlite:///PATH` or `postgresql://…`: a row for each record, safe with many writers at once.
 
-What the Store protocol asks for, each method a transaction or a few; the statements are in the modules beside it.
+What the Store protocol asks for, each method a transaction or a few. Writers add in the order of uids, so that nobody
+waits in a circle.
 """
 
 from __future__ import annotations
 
+import zlib
 from functools import partial
-from typing import TYPE_CHECKING, Self
+from typing import TYPE_CHECKING, Any, Self, TypeVar
 
-from sqlalchemy import delete, select
+from sqlalchemy import delete, or_, select
+from sqlalchemy.dialects import postgresql, sqlite
+from sqlalchemy.exc import DatabaseError
 
 from cachegrind_bench.errors import StoreError
-from cachegrind_bench.store.checking import checked, intact
+from cachegrind_bench.store import reading
+from cachegrind_bench.store.checking import Inspection, checked, intact
 from cachegrind_bench.store.protocol import Survey
-from cachegrind_bench.store.sql import audit, ingest, schema
+from cachegrind_bench.store.record import Record
 from cachegrind_bench.store.sql.database import Database
-from cachegrind_bench.store.sql.ingest import FEW, MANY, chunks, stored, unpack
-from cachegrind_bench.store.sql.query import snapshots
+from cachegrind_bench.store.sql.migrations import RECORDS
 
 if TYPE_CHECKING:
     from collections.abc import Collection, Iterable, Iterator, Sequence
@@ -25,13 +29,19 @@ if TYPE_CHECKING:
 
     from cachegrind_bench.model.history import Snapshot
     from cachegrind_bench.store.protocol import Problem, Query
-    from cachegrind_bench.store.record import Record
+
+T = TypeVar("T")
 
 _PATIENCE = 60.0
+# Whole records in memory at once, and values in one condition of a query.
+_FEW = 16
+_MANY = 500
+# Far above any record; less than what a few damaged or hostile bytes can unfold to.
+_MOST = 1_000_000_000
 
 
 class SqlStore:
-    """A database of records. Made when something is first added; one of an older version is brought to the newest.
+    """A database of records. Made when something is first added; one of an older version is then brought to the newest.
 
     `patience` is how long, in seconds, one waits for other writers before that is an error. UsageError for a bad URL.
     """
@@ -47,9 +57,12 @@ class SqlStore:
     def add(self, records: Sequence[Record]) -> int:
         """Keep these, durably; return how many were new. Of a batch all are kept or none, and another try does no harm."""
         count = 0
-        for some in chunks([*checked(records).values()], FEW):
-            batch = [ingest.prepare(record) for record in some]
-            count += self._database.write(partial(ingest.add, batch=batch))
+        for some in _chunks([*checked(records).values()], _FEW):
+            rows = [
+                {"uid": record.uid, "name": record.name, "data": _pack(record)}
+                for record in sorted(some, key=lambda record: record.uid)
+            ]
+            count += self._database.write(partial(_add, rows=rows))
         return count
 
     def exists(self) -> bool:
@@ -60,7 +73,7 @@ class SqlStore:
     def names(self) -> list[str]:
         """Return the names of all records, sorted."""
         with self._database.reading() as connection:
-            return [] if connection is None else sorted(connection.scalars(select(schema.records.c.name)))
+            return _names(connection)
 
     def survey(self) -> Survey:
         """Return the names of all records; nothing hides one from a database that answers."""
@@ -68,14 +81,15 @@ class SqlStore:
 
     def read(self, names: Iterable[str] | None = None) -> Iterator[Record]:
         """Return these records, or all, in the order of names. StoreError for one that is missing or damaged."""
-        for some in chunks(self.names() if names is None else sorted(set(names)), FEW):
+        for some in _chunks(self.names() if names is None else sorted(set(names)), _FEW):
+            # A transaction for a few at a time: whoever takes long over what is yielded holds nobody up.
             with self._database.reading() as connection:
-                rows = [] if connection is None else stored(connection, some)
-            missing = {*some} - {name for _, _, name, _ in rows}
+                rows = _rows(connection, some)
+            missing = {*some} - {name for _, name, _ in rows}
             if missing and names is not None:
                 raise StoreError(f"{self.url} has no {min(missing)[:200]}")
-            for _, _, name, packed in rows:
-                yield intact(unpack(name, packed), name)
+            for _, name, packed in rows:
+                yield intact(_unpack(name, packed), name)
 
     def profile(self, name: str) -> bytes | None:  # noqa: ARG002
         """Return None: a database keeps no profiles."""
@@ -84,17 +98,39 @@ class SqlStore:
     def remove(self, names: Collection[str]) -> int:
         """Forget these records; return how many there were."""
         count = 0
-        for some in chunks(sorted(set(names)), MANY) if self.names() else ():
+        for some in _chunks(sorted(set(names)), _MANY) if self.names() else ():
             count += self._database.write(partial(_remove, names=some))
         return count
 
     def snapshots(self, query: Query) -> Iterator[Snapshot]:
         """Return the runs that are asked for, by time of commit, time of run and uid; renames are applied."""
-        return snapshots(self._database, query)
+        with self._database.reading() as connection:
+
+            def read(names: Sequence[str]) -> Iterator[Record]:
+                for some in _chunks(names, _FEW):
+                    yield from (intact(_unpack(name, packed), name) for _, name, packed in _rows(connection, some))
+
+            found = reading.snapshots(_names(connection), read, query)
+        yield from found
 
     def check(self) -> list[Problem]:
-        """Read everything, and tell what is wrong, also where the numbers are not those of the records."""
-        return audit.check(self._database)
+        """Read everything, and tell what is wrong. StoreError where nothing can be read."""
+        found = Inspection()
+        try:
+            with self._database.reading() as connection:
+                if connection is not None and connection.dialect.name == "sqlite":
+                    _check_file(connection, self.url, found)
+                names = _names(connection)
+            for some in _chunks(names, _FEW):
+                with self._database.reading() as connection:
+                    rows = _rows(connection, some)
+                for uid, name, packed in rows:
+                    _check_record(uid, name, packed, found)
+        except StoreError as error:
+            if not found.problems:
+                raise
+            found.tell(self.url, error.message)
+        return found.report()
 
     def compact(self, before: str) -> int:  # noqa: ARG002
         """Do nothing: a database has no files to fold. Return 0."""
@@ -109,9 +145,95 @@ class SqlStore:
         self._database.close()
 
 
+def _chunks(items: Sequence[T], size: int) -> Iterator[Sequence[T]]:
+    """Yield these items in their order, so many at a time."""
+    return (items[start : start + size] for start in range(0, len(items), size))
+
+
+def _pack(record: Record) -> bytes:
+    if len(record.data) > _MOST:
+        raise StoreError(f"{record.name} has {len(record.data)} bytes, and a database takes {_MOST}")
+    return zlib.compress(record.data)
+
+
+def _unpack(name: str, packed: bytes) -> Record:
+    """Return the record of these bytes. StoreError if they are damaged."""
+    reader = zlib.decompressobj()
+    try:
+        data = reader.decompress(packed, _MOST)
+    except zlib.error as error:
+        raise StoreError(f"{name} is damaged in the database: {error}", hint=reading.HINT) from error
+    if not reader.eof or reader.unused_data:
+        raise StoreError(f"{name} is damaged in the database: its bytes are cut off or too many", hint=reading.HINT)
+    return Record(name=name, data=data)
+
+
+def _names(connection: Connection | None) -> list[str]:
+    return [] if connection is None else sorted(connection.scalars(select(RECORDS.c.name)))
+
+
+def _rows(connection: Connection | None, names: Sequence[str]) -> list[tuple[str, str, bytes]]:
+    """Return uid, name and packed bytes of those of these few records that are there, sorted by name."""
+    if connection is None:
+        return []
+    columns = RECORDS.c
+    rows = connection.execute(select(columns.uid, columns.name, columns.data).where(columns.name.in_(names)))
+    return sorted(((uid, name, data) for uid, name, data in rows), key=lambda row: row[1])
+
+
+def _add(connection: Connection, rows: Sequence[dict[str, Any]]) -> int:
+    """Add these rows, which have different names; return how many were new.
+
+    StoreError where another record has the name of one, or the same one another name.
+    """
+    there = _refuse_others(connection, rows)
+    dialect = postgresql if connection.dialect.name == "postgresql" else sqlite
+    statement = dialect.insert(RECORDS).on_conflict_do_nothing().execution_options(preserve_rowcount=True)
+    new = [row for row in rows if row["name"] not in there]
+    count = sum(connection.execute(statement, row).rowcount for row in new)
+    if count < len(new):  # another writer was faster
+        _refuse_others(connection, new)
+    return count
+
+
+def _refuse_others(connection: Connection, rows: Sequence[dict[str, Any]]) -> set[str]:
+    """Return the names of those that are there."""
+    columns, uids = RECORDS.c, {row["name"]: row["uid"] for row in rows}
+    alike = or_(columns.uid.in_([*uids.values()]), columns.name.in_([*uids]))
+    found: dict[str, str] = {
+        name: uid for uid, name in connection.execute(select(columns.uid, columns.name).where(alike))
+    }
+    for name, uid in found.items():
+        if uids.get(name) != uid:
+            what = f"{name} is there, with another uid or under another name than the record that was to be added"
+            raise StoreError(what, hint=reading.HINT)
+    return {*found}
+
+
 def _remove(connection: Connection, names: Sequence[str]) -> int:
-    """Remove these records; what was drawn from them goes with them. In one order, so that nobody waits in a circle."""
-    records = schema.records.c
-    statement = select(records.id).where(records.name.in_(names)).order_by(records.id).with_for_update()
+    """Remove these records. In one order, so that nobody waits in a circle."""
+    columns = RECORDS.c
+    statement = select(columns.id).where(columns.name.in_(names)).order_by(columns.id).with_for_update()
     numbers = connection.scalars(statement).all()
-    return connection.execute(delete(schema.records).where(records.id.in_(numbers))).rowcount
+    return connection.execute(delete(RECORDS).where(columns.id.in_(numbers))).rowcount
+
+
+def _check_file(connection: Connection, url: str, found: Inspection) -> None:
+    """Ask SQLite itself for damaged pages, and texts that are there twice."""
+    try:
+        for (what,) in connection.exec_driver_sql("PRAGMA integrity_check"):
+            if what != "ok":
+                found.tell(url, str(what))
+    except DatabaseError as error:  # what can be read all the same is looked at nevertheless
+        found.tell(url, str(error.orig))
+
+
+def _check_record(uid: str, name: str, packed: bytes, found: Inspection) -> None:
+    try:
+        record = _unpack(name, packed)
+    except StoreError as error:
+        found.tell(name, error.message)
+        return
+    found.see(record)
+    if uid != record.uid:
+        found.tell(name, f"the database keeps it as {uid}, and its bytes are {record.uid}")
