@@ -20,7 +20,8 @@ from typing import TYPE_CHECKING
 from msgspec.structs import replace
 
 from cachegrind_bench.history.findings import find
-from cachegrind_bench.history.values import CommitNote, Finding, Kind, Reading, Series, State
+from cachegrind_bench.history.values import Finding, Kind, Reading, Series, State
+from cachegrind_bench.model.history import CommitNote
 from cachegrind_bench.model.metrics import Counts
 
 if TYPE_CHECKING:

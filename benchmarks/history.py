@@ -22,10 +22,11 @@ from typing import TYPE_CHECKING, Any
 
 from msgspec.structs import replace
 
-from cachegrind_bench.compare import gates
+from cachegrind_bench.compare import verdict
 from cachegrind_bench.compare.comparison import compare
 from cachegrind_bench.history.findings import Options, find
 from cachegrind_bench.history.series import series_set
+from cachegrind_bench.model import thresholds
 from cachegrind_bench.model.codec import decode
 from cachegrind_bench.model.metrics import Counts
 from cachegrind_bench.model.result import Benchmark, Commit, Environment, Result, Run, Score
@@ -121,10 +122,10 @@ def measure(store: Store, benchmarks: int, commits: int) -> Times:
     if last is None or last.commit is None:
         raise SystemExit("there are no commits")
     more = run_record(replace(last, commit=replace(last.commit, sha=sha(commits)), created_at="2030-01-01T00:00:00Z"))
-    held = gates.Gates(
-        threshold=gates.percentages((), gates.DEFAULT_THRESHOLD, ""),
-        threshold_cache=gates.percentage(gates.DEFAULT_THRESHOLD_CACHE, ""),
-        max_drop=gates.percentages((), gates.DEFAULT_MAX_DROP, ""),
+    held = verdict.Gates(
+        threshold=thresholds.percentages((), verdict.DEFAULT_THRESHOLD, ""),
+        threshold_cache=thresholds.percentage(verdict.DEFAULT_THRESHOLD_CACHE, ""),
+        max_drop=thresholds.percentages((), verdict.DEFAULT_MAX_DROP, ""),
     )
 
     def trend() -> None:

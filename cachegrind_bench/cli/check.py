@@ -31,7 +31,7 @@ if TYPE_CHECKING:
     from collections.abc import Mapping
     from pathlib import Path
 
-    from cachegrind_bench.compare.gates import Gates
+    from cachegrind_bench.compare.verdict import Gates
     from cachegrind_bench.measure.plan import Plan
     from cachegrind_bench.model.codec import ResultFile
     from cachegrind_bench.model.result import Benchmark, Result

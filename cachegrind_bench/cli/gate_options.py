@@ -13,7 +13,7 @@ if TYPE_CHECKING:
     from collections.abc import Callable, Mapping, Sequence
     from fractions import Fraction
 
-    from cachegrind_bench.compare.gates import Gates
+    from cachegrind_bench.compare.verdict import Gates
     from cachegrind_bench.config.values import BenchmarkSpec
     from cachegrind_bench.model.thresholds import Limit
 
@@ -86,35 +86,36 @@ def gates_of(options: Mapping[str, Any], benchmarks: Sequence[BenchmarkSpec] = (
 
     These `benchmarks` may have thresholds and limits of their own, which hold unless others are typed.
     """
-    from cachegrind_bench.compare import gates
+    from cachegrind_bench.compare import verdict
+    from cachegrind_bench.model import thresholds
     from cachegrind_bench.model.score import CostModel
 
-    metric = gates.Metric.IR if options["metric"].lower() == "ir" else gates.Metric.SCORE
+    metric = verdict.Metric.IR if options["metric"].lower() == "ir" else verdict.Metric.SCORE
     model = options.get("model")
-    return gates.Gates(
+    return verdict.Gates(
         threshold=replace(
-            gates.percentages(options["threshold"], gates.DEFAULT_THRESHOLD, "--threshold"),
+            thresholds.percentages(options["threshold"], verdict.DEFAULT_THRESHOLD, "--threshold"),
             own={} if typed("threshold") else _own_thresholds(benchmarks),
         ),
-        threshold_ir=gates.percentages(options["threshold_ir"], None, "--threshold-ir"),
-        threshold_cache=gates.percentage(options["threshold_cache"], "--threshold-cache"),
-        max_drop=gates.percentages(options["max_drop"], gates.DEFAULT_MAX_DROP, "--max-drop"),
-        limits=(*map(gates.limit, options["limit"]), *(() if typed("limit") else own_limits(benchmarks))),
+        threshold_ir=thresholds.percentages(options["threshold_ir"], None, "--threshold-ir"),
+        threshold_cache=thresholds.percentage(options["threshold_cache"], "--threshold-cache"),
+        max_drop=thresholds.percentages(options["max_drop"], verdict.DEFAULT_MAX_DROP, "--max-drop"),
+        limits=(*map(thresholds.limit, options["limit"]), *(() if typed("limit") else own_limits(benchmarks))),
         metric=metric,
-        fail_on=gates.FailOn(options.get("fail_on", gates.FailOn.REGRESSION)),
+        fail_on=verdict.FailOn(options.get("fail_on", verdict.FailOn.REGRESSION)),
         force=options["force"],
         model=None if model is None else CostModel.parse(model),
     )
 
 
 def _own_thresholds(benchmarks: Sequence[BenchmarkSpec]) -> dict[str, Fraction]:
-    from cachegrind_bench.compare.gates import percentage
+    from cachegrind_bench.model.thresholds import percentage
 
     return {spec.id: percentage(spec.threshold, "threshold") for spec in benchmarks if spec.threshold is not None}
 
 
 def own_limits(benchmarks: Sequence[BenchmarkSpec]) -> list[Limit]:
     """Return the limits that stand in the tables of these benchmarks."""
-    from cachegrind_bench.compare.gates import limit
+    from cachegrind_bench.model.thresholds import limit
 
     return [replace(limit(text), pattern=spec.id, own=True) for spec in benchmarks for text in spec.limits]

@@ -21,7 +21,7 @@ if TYPE_CHECKING:
     from collections.abc import Callable
 
     from cachegrind_bench.cli.trending import Found
-    from cachegrind_bench.history.report import Trend
+    from cachegrind_bench.history.values import Trend
 
 _EPILOG = """\b
 The series of each benchmark follows the first parents of --branch; runs of dirty checkouts are left out. A step of the cost
@@ -99,8 +99,8 @@ def command(**options: Any) -> int:
 
 
 def _view(found: Found, options: dict[str, Any]) -> Trend:
-    from cachegrind_bench.history.report import Provenance
     from cachegrind_bench.history.trend import trend, window
+    from cachegrind_bench.history.values import Provenance
 
     since = None if options["since"] is None else datetime.fromisoformat(options["since"])
     provenance = Provenance(

@@ -23,8 +23,8 @@ if TYPE_CHECKING:
     from cachegrind_bench.history.accepted import Accepted
     from cachegrind_bench.history.findings import Options
     from cachegrind_bench.history.series import SeriesSet
-    from cachegrind_bench.history.values import CommitNote, Finding, Release
-    from cachegrind_bench.model.history import Snapshot
+    from cachegrind_bench.history.values import Finding
+    from cachegrind_bench.model.history import CommitNote, Release, Snapshot
     from cachegrind_bench.model.score import CostModel
 
 Function = TypeVar("Function", bound="Callable[..., Any]")
@@ -81,8 +81,8 @@ def find_all(options: Mapping[str, Any], model: CostModel | None = None) -> Foun
     UsageError, StoreError or MeasurementError (of git).
     """
     from cachegrind_bench.history.accepted import without_effect
-    from cachegrind_bench.history.finding_id import told_before
     from cachegrind_bench.history.findings import find
+    from cachegrind_bench.history.lifecycle import told_before
     from cachegrind_bench.history.series import series_set
     from cachegrind_bench.model.text import matches
     from cachegrind_bench.store.protocol import Query

@@ -11,6 +11,7 @@ from typing import TYPE_CHECKING
 import msgspec
 
 from cachegrind_bench.model.metrics import ZERO, Counts
+from cachegrind_bench.model.score import IR
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Mapping, Sequence
@@ -57,8 +58,6 @@ class Change(msgspec.Struct, frozen=True, kw_only=True):
 
     base: Counts
     candidate: Counts
-    base_score: int
-    candidate_score: int
     score: Shift
     ir: Shift
     layouts: int
@@ -71,13 +70,10 @@ class Change(msgspec.Struct, frozen=True, kw_only=True):
 
 
 def change(base: Benchmark, candidate: Benchmark, model: CostModel) -> Change | None:
-    """Compare two benchmarks that have counts; None if no layout was measured on both sides."""
-    if base.counts is None or candidate.counts is None:
-        message = "a benchmark without counts"
-        raise ValueError(message)
-    before, after = _by_layout(base, base.counts), _by_layout(candidate, candidate.counts)
+    """Compare two benchmarks; None if no layout was measured on both sides."""
+    before, after = _by_layout(base), _by_layout(candidate)
     common = sorted(before.keys() & after.keys())
-    if not common:
+    if not common or base.counts is None or candidate.counts is None:
         return None
 
     def widest(weigh: Callable[[Counts], int], *, many: bool) -> Fraction:
@@ -100,24 +96,18 @@ def change(base: Benchmark, candidate: Benchmark, model: CostModel) -> Change | 
     return Change(
         base=base.counts,
         candidate=candidate.counts,
-        base_score=model.score(base.counts),
-        candidate_score=model.score(candidate.counts),
         score=shift(model.score),
-        ir=shift(_ir),
+        ir=shift(IR.score),
         layouts=len(common),
         layouts_left_out=len(before.keys() ^ after.keys()),
     )
 
 
-def _ir(counts: Counts) -> int:
-    return counts.Ir
-
-
-def _by_layout(benchmark: Benchmark, counts: Counts) -> Mapping[int, list[Counts]]:
+def _by_layout(benchmark: Benchmark) -> Mapping[int, list[Counts]]:
     layouts: dict[int, list[Counts]] = {}
     for run in benchmark.runs:
         layouts.setdefault(run.layout, []).append(run.counts)
-    return layouts or {0: [counts]}
+    return layouts or {0: [benchmark.counts] if benchmark.counts is not None else []}
 
 
 def _middle(runs: Sequence[Counts], weigh: Callable[[Counts], int]) -> int:

@@ -11,12 +11,13 @@ import msgspec
 from msgspec.structs import replace
 
 from cachegrind_bench.compare.change import but_for_misses
-from cachegrind_bench.compare.gates import FailOn
 from cachegrind_bench.compare.verdict import (
     BLAMING,
     SEVERITY,
     Difference,
+    FailOn,
     FieldDifference,
+    Metric,
     State,
     but_for_layout,
     deciding,
@@ -24,15 +25,15 @@ from cachegrind_bench.compare.verdict import (
     judge,
 )
 from cachegrind_bench.model.result import Status
-from cachegrind_bench.model.score import DEFAULT, CostModel
+from cachegrind_bench.model.score import DEFAULT, IR, CostModel
 from cachegrind_bench.model.text import matches
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Mapping
 
-    from cachegrind_bench.compare.gates import Gates
-    from cachegrind_bench.model.metrics import Profile
-    from cachegrind_bench.model.result import Benchmark, Result
+    from cachegrind_bench.compare.verdict import Gates
+    from cachegrind_bench.model.metrics import Counts, Profile
+    from cachegrind_bench.model.result import Result
 
 _CHANGES = frozenset(State) - {State.UNCHANGED, State.SHIFT, State.NOISY, State.FAILED, State.NOT_COMPARABLE}
 
@@ -50,7 +51,7 @@ class Comparison(msgspec.Struct, frozen=True, kw_only=True):
     """Everything a comparison found, worst first.
 
     `rescored` names the cost models that were replaced by `model`, `unused` the gates whose pattern fits no benchmark;
-    `remarks` say where base and candidate come from; `without_base` tells that a base was searched and not found.
+    `remarks` say where base and candidate come from; `without_base`: a base was searched and not found.
     """
 
     base: Result
@@ -78,6 +79,10 @@ class Comparison(msgspec.Struct, frozen=True, kw_only=True):
         """The fields in spite of which benchmarks were compared, as their user insisted; empty if none."""
         return tuple(dict.fromkeys(field for item in self.differences if item.forced for field in item.fields))
 
+    def weigh(self, counts: Counts) -> int:
+        """Return the number that decides, by which rows are ordered."""
+        return (IR if self.gates.metric is Metric.IR else self.model).score(counts)
+
     def count(self) -> Mapping[State, int]:
         """Return how many benchmarks are in each state."""
         return Counter(item.state for item in self.differences)
@@ -103,7 +108,9 @@ def compare(
     """Compare two results, matching benchmarks by id; `wanted` picks ids. Profiles are not looked at."""
     before = {item.id: item for item in base.benchmarks if wanted(item.id)}
     after = {item.id: item for item in candidate.benchmarks if wanted(item.id)}
-    model = gates.model or _model([*before.values(), *after.values()])
+    # The base's cost model before the candidate's: a candidate does not choose its judge.
+    scores = [item.score.model for item in (*before.values(), *after.values()) if item.score is not None]
+    model = gates.model or (CostModel.parse(scores[0]) if scores else DEFAULT)
     differences: list[Difference] = []
     for name in sorted(before.keys() | after.keys()):
         old, new = before.get(name), after.get(name)
@@ -113,14 +120,13 @@ def compare(
                 {**base.env.fields, **old.key_fields}, {**candidate.env.fields, **new.key_fields}
             )
         differences.append(judge(name, old, new, fields, gates=gates, model=model))
-    models = {item.score.model for item in (*before.values(), *after.values()) if item.score is not None}
     return Comparison(
         base=base,
         candidate=candidate,
         gates=gates,
         model=model,
-        differences=tuple(sorted(differences, key=lambda item: _worst_first(item, gates))),
-        rescored=tuple(sorted(models - {model.name})),
+        differences=_worst_first(differences, gates),
+        rescored=tuple(sorted(set(scores) - {model.name})),
         unused=tuple(
             text
             for text, pattern in gates.patterns()
@@ -139,20 +145,14 @@ def recognise_layout(
         before, after = (base(item.id), candidate(item.id)) if blames else (None, None)
         counts = but_for_misses(before, after) if before is not None and after is not None else None
         found.append(but_for_layout(item, counts, comparison.gates, comparison.model))
-    return replace(comparison, differences=tuple(sorted(found, key=lambda item: _worst_first(item, comparison.gates))))
+    return replace(comparison, differences=_worst_first(found, comparison.gates))
 
 
-def _model(benchmarks: list[Benchmark]) -> CostModel:
-    """Return the first cost model there is, the base's before the candidate's: a candidate does not choose its judge."""
-    names = (item.score.model for item in benchmarks if item.score is not None)
-    return next((CostModel.parse(name) for name in names), DEFAULT)
-
-
-def _worst_first(item: Difference, gates: Gates) -> tuple[int, Fraction, str]:
+def _worst_first(differences: list[Difference], gates: Gates) -> tuple[Difference, ...]:
     """Order by state, then by how far the metric moved (the largest loss first, also among improvements), then by id."""
-    moved = item.change
-    if moved is None:
-        return SEVERITY[item.state], Fraction(0), item.id
-    shift = deciding(moved, gates)
-    weight = abs(shift.signed) if item.state is State.IMPROVEMENT else shift.signed
-    return SEVERITY[item.state], -weight, item.id
+
+    def place(item: Difference) -> tuple[int, Fraction, str]:
+        share = Fraction(0) if item.change is None else deciding(item.change, gates).signed
+        return SEVERITY[item.state], -abs(share) if item.state is State.IMPROVEMENT else -share, item.id
+
+    return tuple(sorted(differences, key=place))

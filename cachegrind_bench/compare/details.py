@@ -11,8 +11,7 @@ from typing import TYPE_CHECKING
 import msgspec
 from msgspec.structs import replace
 
-from cachegrind_bench.compare.explain import blamed, by_file, explain, top
-from cachegrind_bench.compare.gates import Metric
+from cachegrind_bench.compare.explain import blamed, explain, top
 from cachegrind_bench.compare.lines import line_deltas
 from cachegrind_bench.compare.python_blame import blame
 from cachegrind_bench.compare.python_blame import top as python_top
@@ -23,20 +22,12 @@ if TYPE_CHECKING:
     from cachegrind_bench.compare.comparison import Comparison
     from cachegrind_bench.compare.explain import FunctionDelta, MovedFunction, Top
     from cachegrind_bench.compare.lines import LineDelta
-    from cachegrind_bench.compare.python_blame import PythonTop
+    from cachegrind_bench.compare.python_blame import PythonBlame
     from cachegrind_bench.model.metrics import Counts, Profile
     from cachegrind_bench.model.python_profile import PythonProfile
 
 _MOST_MOVED = 20
 _MOST_LINES = 5
-
-
-class Wanted(msgspec.Struct, frozen=True, kw_only=True):
-    """How much to explain: rows of functions (or files), and whether source lines too."""
-
-    rows: int = 10
-    by_file: bool = False
-    lines: bool = False
 
 
 class FunctionLines(msgspec.Struct, frozen=True, kw_only=True):
@@ -64,46 +55,44 @@ class Details(msgspec.Struct, frozen=True, kw_only=True):
     lines: tuple[FunctionLines, ...] | None
     lines_missing: bool
     by_file: bool
-    python: PythonTop | None = None
+    python: PythonBlame | None = None
 
 
 def details(
     base: Profile,
     candidate: Profile,
     comparison: Comparison,
-    wanted: Wanted,
     *,
+    rows: int = 10,
+    by_file: bool = False,
+    lines: bool = False,
     python: tuple[PythonProfile, PythonProfile] | None = None,
 ) -> Details:
-    """Explain the difference of two profiles, and of two profiles of Python functions."""
-    weigh = weight(comparison)
+    """Explain the difference of two profiles by so many rows, and of two profiles of Python functions."""
+    weigh = comparison.weigh
     found = explain(base, candidate)
-    functions = top(found, weigh, wanted.rows)
-    missing = wanted.lines and not (base.lines and candidate.lines)
-    lines = None
-    if wanted.lines and not missing:
-        whole = abs(weigh(found.total))
-        groups = (_lines(base, candidate, row, weigh, whole) for row in functions.rows)
-        lines = tuple(group for group in groups if group.lines)
+    functions = top(found.functions, found.total, weigh, rows)
+    missing = lines and not (base.lines and candidate.lines)
     most, moved = blamed(found, weigh), weigh(found.total)
+    groups = (_lines(base, candidate, row, weigh, abs(moved)) for row in functions.rows)
     return Details(
         total=found.total,
-        top=top(by_file(found), weigh, wanted.rows) if wanted.by_file else functions,
+        top=top(found.files, found.total, weigh, rows) if by_file else functions,
         blamed=most,
         blamed_share=Fraction(weigh(most.delta), moved) if most is not None and moved else Fraction(0),
         moved=found.moved[:_MOST_MOVED],
         moved_count=len(found.moved),
-        lines=lines,
+        lines=tuple(group for group in groups if group.lines) if lines and not missing else None,
         lines_missing=missing,
-        by_file=wanted.by_file,
-        python=None if python is None else _python(*python, weigh(found.total), wanted.rows),
+        by_file=by_file,
+        python=None if python is None else _python(*python, moved, rows),
     )
 
 
-def _python(base: PythonProfile, candidate: PythonProfile, moved: int, rows: int) -> PythonTop:
-    """Return the Python functions; none is named first where their instructions went the other way than what decides."""
+def _python(base: PythonProfile, candidate: PythonProfile, moved: int, rows: int) -> PythonBlame:
+    """Return the Python functions; with no `chief` where their instructions went the other way than what decides."""
     found = python_top(blame(base, candidate), rows)
-    return replace(found, chief=None) if found.whole.total * moved < 0 else found
+    return replace(found, chief=None) if found.total * moved < 0 else found
 
 
 def _lines(
@@ -117,12 +106,3 @@ def _lines(
     )
     large = [line for line in differing if abs(weigh(line.delta)) * 100 >= whole][:_MOST_LINES]
     return FunctionLines(function=row.name, lines=tuple(large), more=len(differing) - len(large))
-
-
-def weight(comparison: Comparison) -> Callable[[Counts], int]:
-    """Return what a comparison's rows are ordered by: the number that decides."""
-    return _ir if comparison.gates.metric is Metric.IR else comparison.model.score
-
-
-def _ir(counts: Counts) -> int:
-    return counts.Ir

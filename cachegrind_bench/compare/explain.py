@@ -8,13 +8,12 @@ from __future__ import annotations
 
 import re
 from collections import defaultdict
-from dataclasses import dataclass, field
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, TypeVar
 
 import msgspec
 from msgspec.structs import replace
 
-from cachegrind_bench.compare.sources import Source, pair_sources
+from cachegrind_bench.compare.pairing import Source, pair_sources
 from cachegrind_bench.model.metrics import EVENTS, ZERO, Counts
 from cachegrind_bench.model.symbols import MANGLED, UNKNOWN, folded
 
@@ -23,10 +22,11 @@ if TYPE_CHECKING:
 
     from cachegrind_bench.model.metrics import Profile
 
-    _Key = tuple[str, str]  # file and name of a row
+Key = TypeVar("Key")
+_Row = tuple[str, str, tuple[int, ...]]  # file, name and the nine counts
+_Both = tuple[list[_Row], list[_Row]]  # rows of base and candidate that are compared as one
 
 _INCLUDED = re.compile(r"\.(?:h|hh|hpp|hxx|h\+\+|inl|inc|ipp|tcc|tpp|def)$|(?:^|/)include/|^/rustc/|(?:^|/)registry/")
-
 _LOCAL = re.compile(r"_GLOBAL__N_|_ZL|L[0-9]")  # anonymous namespaces, and static functions
 
 
@@ -77,28 +77,19 @@ class Top(msgspec.Struct, frozen=True, kw_only=True):
     rest_functions: int
 
 
-_Row = tuple[str, str, tuple[int, ...]]  # file, name and the nine counts
-
-
-@dataclass(slots=True)
-class _Both:
-    """Rows of the two sides that are compared as one."""
-
-    base: list[_Row] = field(default_factory=list[_Row])
-    candidate: list[_Row] = field(default_factory=list[_Row])
-
-
 def explain(base: Profile, candidate: Profile) -> Explanation:
     """Match the functions of two profiles, and return those whose counts differ."""
-    ours, theirs = _rows(base), _rows(candidate)
+    whole = ours, theirs = _rows(base), _rows(candidate)
+    base_sources, candidate_sources = pair_sources({row[0] for row in ours}, {row[0] for row in theirs})
+    by_source = _grouped(whole, lambda row: base_sources[row[0]], lambda row: candidate_sources[row[0]])
     functions, files, moved = list[FunctionDelta](), list[FunctionDelta](), list[MovedFunction]()
     unmatched = defaultdict[str, dict[Source, _Both]](dict)
-    for source, found in _by_source(ours, theirs).items():
-        if [row[1:] for row in found.base] == [row[1:] for row in found.candidate]:
+    for source, found in by_source.items():
+        if [row[1:] for row in found[0]] == [row[1:] for row in found[1]]:
             continue  # the usual file: no name in it needs to be demangled
         files += _differing(found, source.shown, name=source.shown)
-        for name, both in _by_name(found).items():
-            if both.base and both.candidate:
+        for name, both in _grouped(found, _folded_name, _folded_name).items():
+            if all(both):
                 functions += _differing(both, source.shown)
             else:
                 unmatched[name][source] = both
@@ -108,31 +99,22 @@ def explain(base: Profile, candidate: Profile) -> Explanation:
             moved += _take_moved(places)
         for source, both in places.items():
             functions += _differing(both, source.shown)
+    # What is the same on both sides once the pieces of functions are put together is no difference.
+    rows = (row for row in _joined(functions, whole) if row.base != row.candidate)
     return Explanation(
         total=Counts.of(_sum(theirs)) - Counts.of(_sum(ours)),
-        functions=tuple(sorted(_whole(functions, ours, theirs), key=_place)),
+        functions=tuple(sorted(rows, key=_place)),
         moved=tuple(sorted(moved, key=lambda item: (item.name, item.base_file, item.candidate_file))),
         files=tuple(sorted(files, key=_place)),
     )
 
 
-def _whole(functions: list[FunctionDelta], ours: list[_Row], theirs: list[_Row]) -> list[FunctionDelta]:
-    """Put the pieces of functions together. What is the same on both sides again then is no difference."""
-    rows = _joined(functions, (row[:2] for row in ours), (row[:2] for row in theirs))
-    return [row for row in rows if row.base != row.candidate]
-
-
-def by_file(explanation: Explanation) -> Explanation:
-    """Return the same with one row for each file; a moved function counts in both of its files."""
-    return replace(explanation, functions=explanation.files, moved=())
-
-
-def top(explanation: Explanation, weigh: Callable[[Counts], int], n: int) -> Top:
-    """Return the n rows that weigh most, whatever their sign, and the sum of everything else."""
-    ranked = sorted(explanation.functions, key=lambda row: (-abs(weigh(row.delta)), *_place(row)))
-    rows = tuple(ranked[: max(n, 0)])
-    rest = sum((row.delta for row in rows), ZERO)
-    return Top(rows=rows, rest=explanation.total - rest, rest_functions=len(ranked) - len(rows))
+def top(rows: Sequence[FunctionDelta], total: Counts, weigh: Callable[[Counts], int], n: int) -> Top:
+    """Return the n rows that weigh most, whatever their sign, and what everything else adds to this total."""
+    ranked = sorted(rows, key=lambda row: (-abs(weigh(row.delta)), *_place(row)))
+    first = tuple(ranked[: max(n, 0)])
+    rest = total - sum((row.delta for row in first), ZERO)
+    return Top(rows=first, rest=rest, rest_functions=len(ranked) - len(first))
 
 
 def blamed(explanation: Explanation, weigh: Callable[[Counts], int]) -> FunctionDelta | None:
@@ -159,23 +141,17 @@ def _rows(profile: Profile) -> list[_Row]:
     return [(row.file, row.name, tuple([row.counts[place] for place in at])) for row in profile.functions]
 
 
-def _by_source(base: list[_Row], candidate: list[_Row]) -> dict[Source, _Both]:
-    sources = pair_sources({row[0] for row in base}, {row[0] for row in candidate})
-    found = defaultdict[Source, _Both](_Both)
-    for row in base:
-        found[sources.base[row[0]]].base.append(row)
-    for row in candidate:
-        found[sources.candidate[row[0]]].candidate.append(row)
+def _grouped(rows: _Both, base_key: Callable[[_Row], Key], candidate_key: Callable[[_Row], Key]) -> dict[Key, _Both]:
+    found = defaultdict[Key, _Both](lambda: ([], []))
+    for row in rows[0]:
+        found[base_key(row)][0].append(row)
+    for row in rows[1]:
+        found[candidate_key(row)][1].append(row)
     return found
 
 
-def _by_name(rows: _Both) -> dict[str, _Both]:
-    found = defaultdict[str, _Both](_Both)
-    for row in rows.base:
-        found[folded(row[1])].base.append(row)
-    for row in rows.candidate:
-        found[folded(row[1])].candidate.append(row)
-    return found
+def _folded_name(row: _Row) -> str:
+    return folded(row[1])
 
 
 def _take_unknown_files(places: dict[Source, _Both]) -> Iterator[FunctionDelta]:
@@ -184,12 +160,12 @@ def _take_unknown_files(places: dict[Source, _Both]) -> Iterator[FunctionDelta]:
     if unknown is None or len(places) == 1:
         return
     known = {source: both for source, both in places.items() if source is not unknown}
-    if any(bool(both.base) == bool(places[unknown].base) for both in known.values()):
+    if any(bool(both[0]) == bool(places[unknown][0]) for both in known.values()):
         return  # the build without names for files has one for this function after all: too little is certain
-    shown = max(known, key=lambda source: (_sum(known[source].base or known[source].candidate), source.shown)).shown
-    together = _Both(
-        base=[row for both in places.values() for row in both.base],
-        candidate=[row for both in places.values() for row in both.candidate],
+    shown = max(known, key=lambda source: (_sum(known[source][0] or known[source][1]), source.shown)).shown
+    together = (
+        [row for both in places.values() for row in both[0]],
+        [row for both in places.values() for row in both[1]],
     )
     places.clear()
     yield from _differing(together, shown)
@@ -199,31 +175,29 @@ def _take_moved(places: dict[Source, _Both]) -> Iterator[MovedFunction]:
     """Match what costs the same in one file of the base and in another one of the candidate."""
     left, right = defaultdict[tuple[int, ...], list[Source]](list), defaultdict[tuple[int, ...], list[Source]](list)
     for source, both in sorted(places.items(), key=lambda item: (item[0].shown, item[0].base or item[0].candidate)):
-        (left if both.base else right)[_sum(both.base or both.candidate)].append(source)
+        (left if both[0] else right)[_sum(both[0] or both[1])].append(source)
     for counts, sources in left.items():
         if not any(counts):
             continue
         for old, new in zip(sources, right[counts], strict=False):
-            name = _name(places[new].candidate)
+            name = _name(places[new][1])
             del places[old], places[new]
             yield MovedFunction(name=name, base_file=old.shown, candidate_file=new.shown, counts=Counts.of(counts))
 
 
 def _differing(rows: _Both, file: str, name: str | None = None) -> Iterator[FunctionDelta]:
-    base, candidate = _sum(rows.base), _sum(rows.candidate)
+    """Compare rows as one: a function, or a whole file of this `name`."""
+    base, candidate = map(_sum, rows)
     if base != candidate:
+        base_keys, candidate_keys = (tuple(sorted(row[:2] for row in side)) if name is None else () for side in rows)
         yield FunctionDelta(
-            name=_name(rows.candidate or rows.base) if name is None else name,
+            name=_name(rows[1] or rows[0]) if name is None else name,
             file=file,
             base=Counts.of(base),
             candidate=Counts.of(candidate),
-            base_keys=_keys(rows.base) if name is None else (),
-            candidate_keys=_keys(rows.candidate) if name is None else (),
+            base_keys=base_keys,
+            candidate_keys=candidate_keys,
         )
-
-
-def _keys(rows: Iterable[_Row]) -> tuple[tuple[str, str], ...]:
-    return tuple(sorted(row[:2] for row in rows))
 
 
 def _name(rows: Sequence[_Row]) -> str:
@@ -235,22 +209,22 @@ def _sum(rows: Iterable[_Row]) -> tuple[int, ...]:
     return tuple([sum(column) for column in zip(*(row[2] for row in rows), strict=True)]) or ZERO.as_tuple()
 
 
-def _joined(functions: Sequence[FunctionDelta], base: Iterable[_Key], candidate: Iterable[_Key]) -> list[FunctionDelta]:
+def _joined(functions: Sequence[FunctionDelta], whole: _Both) -> list[FunctionDelta]:
     """Return the functions with the pieces of each as one, inlined code with its caller; their sum stays the same.
 
-    `base` and `candidate` are all rows of the profiles: a name that is local to a file need not be unique, so only they
-    show whether two rows of one name are two functions. Mangled names that are not local are unique.
+    `whole` is all rows of the profiles: a name that is local to a file need not be unique, so only they show whether two
+    rows of one name are two functions. Mangled names that are not local are unique.
     """
     pieces = defaultdict[str, list["FunctionDelta"]](list)
     for row in functions:
         pieces[folded(row.name)].append(row)
     several = {name: rows for name, rows in pieces.items() if len(rows) > 1 and name != UNKNOWN}
     names = {key[1] for rows in several.values() for row in rows for key in (*row.base_keys, *row.candidate_keys)}
-    homes = [_homes(side, names) for side in (base, candidate)]
+    homes = [_homes(side, names) for side in whole]
     found: list[FunctionDelta] = []
     for name, rows in pieces.items():
-        whole = name in several and (_global(rows) or all(len(side.get(name, ())) <= 1 for side in homes))
-        found += [_one(rows)] if whole else rows
+        is_one = name in several and (_global(rows) or all(len(side.get(name, ())) <= 1 for side in homes))
+        found += [_one(rows)] if is_one else rows
     return found
 
 
@@ -258,10 +232,10 @@ def _global(rows: Sequence[FunctionDelta]) -> bool:
     return all(row.name.startswith(MANGLED) and not _LOCAL.search(row.name) for row in rows)
 
 
-def _homes(rows: Iterable[_Key], names: set[str]) -> Mapping[str, set[str]]:
+def _homes(rows: Iterable[_Row], names: set[str]) -> Mapping[str, set[str]]:
     """Return the files in which functions of these names are defined, by folded name: those nobody includes."""
     homes = defaultdict[str, set[str]](set)
-    for file, name in rows:
+    for file, name, _ in rows:
         if name in names and file != UNKNOWN and not _INCLUDED.search(file):
             homes[folded(name)].add(file)
     return homes

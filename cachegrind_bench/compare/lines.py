@@ -15,13 +15,13 @@ from typing import TYPE_CHECKING
 
 import msgspec
 
-from cachegrind_bench.compare.sources import pair_sources
+from cachegrind_bench.compare.pairing import pair_sources
 from cachegrind_bench.model.metrics import ZERO, Counts
 
 if TYPE_CHECKING:
     from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
 
-    from cachegrind_bench.compare.sources import Source
+    from cachegrind_bench.compare.pairing import Source
     from cachegrind_bench.model.metrics import Profile
 
     _Key = tuple[str, str]
@@ -65,9 +65,9 @@ def line_deltas(
     if any(profile.functions and not profile.lines for profile in (base, candidate)):
         return ()
     found: list[LineDelta] = []
-    sources = pair_sources((file for file, _ in base_keys), (file for file, _ in candidate_keys))
-    ours = _by_source(base, base_keys, sources.base)
-    theirs = _by_source(candidate, candidate_keys, sources.candidate)
+    base_sources, candidate_sources = pair_sources((key[0] for key in base_keys), (key[0] for key in candidate_keys))
+    ours = _by_source(base, base_keys, base_sources)
+    theirs = _by_source(candidate, candidate_keys, candidate_sources)
     for old_source, new_source in _paired_sources(ours.keys(), theirs.keys()):
         pairs = _paired_lines(ours.get(old_source, []), theirs.get(new_source, []))
         found += [_line_delta(old_source.shown, new_source.shown, *pair) for pair in pairs]

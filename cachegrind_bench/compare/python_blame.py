@@ -8,9 +8,9 @@ costs; a function is blamed for what differs from that in its own code, and for 
     called(x)   = sum over callees y of x:  inclusive_base(y) / calls_base(y) * (calls(y) - calls_base(y) * ratio(x))
     blame(f)    = sum of own and called over all paths x that end in f
 
-So who is merely called more often gets no blame, but whoever calls it more often. What a function that is new itself
+So a function that is merely called more often gets no blame, but its caller does. What a function that is new itself
 costs, and calls, is its caller's: below it, callees are predicted as if the caller called them. So it is with a function
-known from elsewhere that was put between, and, the other way round, where what stood between is gone. Any other path
+known from elsewhere that was put between, and, the other way round, where what was between is gone. Any other path
 that the base does not have is predicted by all paths of the base that end in the same function, those within itself
 apart. All numbers are rounded so that the blames of all functions and of native code add up to the difference of the
 totals exactly: recursion is paths like others, so it counts once. Must not know how any of this is shown.
@@ -18,40 +18,45 @@ totals exactly: recursion is paths like others, so it counts once. Must not know
 
 from __future__ import annotations
 
+from collections import defaultdict
+from dataclasses import dataclass
+from functools import cached_property
+from itertools import islice
 from typing import TYPE_CHECKING
 
 import msgspec
 from msgspec.structs import replace
 
-from cachegrind_bench.compare.python_pairs import pair_functions
-from cachegrind_bench.compare.python_prediction import weigh
-from cachegrind_bench.model.python_profile import TOP
+from cachegrind_bench.compare.pairing import pair_functions
+from cachegrind_bench.model.python_profile import TOP, PythonCost
 
 if TYPE_CHECKING:
-    from collections.abc import Sequence
+    from collections.abc import Iterable, Sequence
 
     from cachegrind_bench.model.python_profile import PythonFunction, PythonProfile
 
+    _Ratio = tuple[int, int]  # numerator and denominator
 
-class PythonSide(msgspec.Struct, frozen=True, kw_only=True):
-    """What a function cost in one of the profiles; all zero where it is not there. Costs are in Ir."""
-
-    calls: int = 0
-    ir: int = 0
-    inclusive: int = 0
+# What was between and is gone is searched no further where more paths than these would be looked at, for time's sake.
+_DEEPER = 32
+_BROADER = 1_000
 
 
 class PythonDelta(msgspec.Struct, frozen=True, kw_only=True):
-    """A function on both sides, named as in the candidate, or as in the base if it is gone. Costs are in Ir.
+    """What a function cost on both sides, all zero where it is not there. Costs are in Ir.
 
     `own` is what its own code costs more than the base predicts, `blame` that and what it calls more often.
     """
 
-    function: PythonFunction
-    base: PythonSide
-    candidate: PythonSide
+    base: PythonCost
+    candidate: PythonCost
     own: int
     blame: int
+
+    @property
+    def function(self) -> PythonFunction:
+        """The function as in the candidate, or as in the base if it is gone."""
+        return self.candidate.function
 
     @property
     def delta(self) -> int:
@@ -64,35 +69,25 @@ class PythonDelta(msgspec.Struct, frozen=True, kw_only=True):
         return self.blame - self.own
 
 
-class PythonTop(msgspec.Struct, frozen=True, kw_only=True):
-    """The rows that matter most, the sums and the number of all others, and the function to name first, if any.
+class PythonBlame(msgspec.Struct, frozen=True, kw_only=True):
+    """Functions that differ, the most to blame first, the one to name first, if any, and the sums of those left out.
 
-    The deltas of `rows`, `rest_delta` and `whole.native` add up to `whole.total`; so do the blames. `whole` has no rows.
+    The deltas of `rows`, `rest_delta` and `native` add up to `total`. So do the blames, with `native_blame`: what native
+    code under no function costs more, and calls more often. `cut`: a profile lacks the outer callers of some paths.
     """
 
-    whole: PythonBlame
     rows: tuple[PythonDelta, ...]
     chief: PythonDelta | None
-    rest_own: int
-    rest_blame: int
-    rest_delta: int
-    rest_functions: int
-
-
-class PythonBlame(msgspec.Struct, frozen=True, kw_only=True):
-    """All functions that differ, the most to blame first. With `native`, their deltas add up to that of the totals.
-
-    So do the blames, with `native_blame`: what native code under no function costs more, and calls more often. `cut` tells
-    that a profile lacks the outer callers of some paths.
-    """
-
-    rows: tuple[PythonDelta, ...]
     base_native: int
     candidate_native: int
     native_blame: int
     base_total: int
     candidate_total: int
     cut: bool
+    rest_own: int = 0
+    rest_blame: int = 0
+    rest_delta: int = 0
+    rest_functions: int = 0
 
     @property
     def native(self) -> int:
@@ -104,65 +99,219 @@ class PythonBlame(msgspec.Struct, frozen=True, kw_only=True):
         """The difference of the totals, in Ir."""
         return self.candidate_total - self.base_total
 
-    @property
-    def chief(self) -> PythonDelta | None:
-        """The function that explains most of the difference; None if native code explains more, or nothing differs."""
-        sign = (self.total > 0) - (self.total < 0)
-        most = max(self.rows, key=lambda row: row.blame * sign, default=None)  # of equal ones the first
-        return most if most is not None and most.blame * sign > max(self.native_blame * sign, 0) else None
-
 
 def blame(base: PythonProfile, candidate: PythonProfile) -> PythonBlame:
-    """Compare two profiles, function by function."""
-    pairs = pair_functions(base.functions, candidate.functions)
-    sums = weigh(base, candidate, pairs.base, pairs.candidate)
-    sides = _sides(base, pairs.base), _sides(candidate, pairs.candidate)
+    """Compare two profiles, function by function. `chief` is None if native code explains more, or nothing differs."""
+    numbers = pair_functions(base.functions, candidate.functions)
+    own, called = _weighed(_Tree(base, numbers[0]), _Tree(candidate, numbers[1]))
+    before, after = _costs(base, numbers[0]), _costs(candidate, numbers[1])
     rows: list[PythonDelta] = []
-    for key in sorted(sides[0].keys() | sides[1].keys()):
-        function = (sides[1].get(key) or sides[0][key])[0]
-        before, after = (side[key][1] if key in side else PythonSide() for side in sides)
-        own, called = sums.own[key], sums.called[key]
-        if before != after or own or called:
-            rows.append(PythonDelta(function=function, base=before, candidate=after, own=own, blame=own + called))
+    for number in sorted(before.keys() | after.keys()):
+        function = (after.get(number) or before[number]).function
+        nothing = PythonCost(function=function, calls=0, ir=0, inclusive=0)
+        row = PythonDelta(
+            base=before.get(number, nothing),
+            candidate=after.get(number, nothing),
+            own=own[number],
+            blame=own[number] + called[number],
+        )
+        sides = ((side.calls, side.ir, side.inclusive) for side in (row.base, row.candidate))
+        if len(set(sides)) > 1 or row.own or row.called:
+            rows.append(row)
     rows.sort(key=lambda row: (-abs(row.blame), -abs(row.delta), row.function.name, row.function))
+    native_blame, total = own[TOP] + called[TOP], candidate.total - base.total
+    sign = (total > 0) - (total < 0)
+    most = max(rows, key=lambda row: row.blame * sign, default=None)  # of equal ones the first
     return PythonBlame(
         rows=tuple(rows),
+        chief=most if most is not None and most.blame * sign > max(native_blame * sign, 0) else None,
         base_native=base.native,
         candidate_native=candidate.native,
-        native_blame=sums.own[TOP] + sums.called[TOP],
+        native_blame=native_blame,
         base_total=base.total,
         candidate_total=candidate.total,
         cut=base.cut or candidate.cut,
     )
 
 
-def _sides(profile: PythonProfile, ids: Sequence[int]) -> dict[int, tuple[PythonFunction, PythonSide]]:
+def _costs(profile: PythonProfile, numbers: Sequence[int]) -> dict[int, PythonCost]:
     """Return what each function cost, by its number in the pairing."""
-    numbers = dict(zip(profile.functions, ids, strict=True))
-    found: dict[int, tuple[PythonFunction, PythonSide]] = {}
-    for cost in profile.costs():
-        before = found.get(numbers[cost.function], (cost.function, PythonSide()))[1]
-        found[numbers[cost.function]] = (
-            cost.function,
-            PythonSide(
-                calls=before.calls + cost.calls,
-                ir=before.ir + cost.ir,
-                inclusive=before.inclusive + cost.inclusive,
-            ),
-        )
-    return found
+    number = dict(zip(profile.functions, numbers, strict=True))
+    return {number[cost.function]: cost for cost in profile.costs()}
 
 
-def top(found: PythonBlame, n: int) -> PythonTop:
-    """Return the first n rows, and the sums of the others; who merely calls what differs is no row."""
+def top(found: PythonBlame, n: int) -> PythonBlame:
+    """Return the same with the first n rows, and the sums of the others; what merely calls what differs is no row."""
     differing = tuple(row for row in found.rows if row.blame or row.delta)
-    rows, rest = differing[: max(n, 0)], differing[max(n, 0) :]
-    return PythonTop(
-        whole=replace(found, rows=()),
-        rows=rows,
-        chief=found.chief,
+    rest = differing[max(n, 0) :]
+    return replace(
+        found,
+        rows=differing[: max(n, 0)],
         rest_own=sum(row.own for row in rest),
         rest_blame=sum(row.blame for row in rest),
         rest_delta=sum(row.delta for row in rest),
         rest_functions=len(rest),
     )
+
+
+class _Tree:
+    """The paths of a profile, from callers to callees, with the numbers that their functions have in the pairing."""
+
+    def __init__(self, profile: PythonProfile, numbers: Sequence[int]) -> None:
+        self.profile, self.paths = profile, profile.paths
+        self.numbers = [numbers[path.function] for path in profile.paths]
+        self.outermost = set(profile.outermost())
+        self._callees = defaultdict[int, list[int]](list)
+        self._by_function = defaultdict[tuple[int, bool], list[int]](list)
+        self._anywhere: dict[tuple[int, bool], _Place] = {}
+        for index, (path, number) in enumerate(zip(self.paths, self.numbers, strict=True)):
+            self._callees[path.parent].append(index)
+            self._by_function[number, index in self.outermost].append(index)
+        self.functions = set(self.numbers)
+
+    def callees(self, paths: Iterable[int]) -> dict[int, list[int]]:
+        """Return the paths right below these, by function."""
+        found = defaultdict[int, list[int]](list)
+        for path in paths:
+            for callee in self._callees[path]:
+                found[self.numbers[callee]].append(callee)
+        return found
+
+    def calls(self, index: int, known: set[int]) -> dict[int, int]:
+        """Return the known functions that a path calls, itself or through unknown ones, and how often."""
+        found = defaultdict[int, int](int)
+        waiting = [index]
+        while waiting:
+            for callee in self._callees[waiting.pop()]:
+                if self.numbers[callee] in known:
+                    found[self.numbers[callee]] += self.paths[callee].calls
+                else:
+                    waiting.append(callee)
+        return found
+
+    def anywhere(self, function: int, *, outermost: bool) -> _Place | None:
+        """Take all paths that end in this function as one.
+
+        Calls from within the function itself cost less than those that began it: each kind is predicted by its own.
+        """
+        for key in ((function, outermost), (function, not outermost)):
+            if key in self._by_function:
+                if key not in self._anywhere:
+                    self._anywhere[key] = self.place(self._by_function[key])
+                return self._anywhere[key]
+        return None
+
+    def place(self, paths: Sequence[int]) -> _Place:
+        """Take paths as one."""
+        calls = sum(self.paths[path].calls for path in paths)
+        return _Place(self, paths, calls, sum(self.profile.inclusive[path] for path in paths))
+
+
+@dataclass(eq=False)
+class _Place:
+    """Some paths of the base taken as one: those that predict what one path of the candidate costs."""
+
+    tree: _Tree
+    paths: Sequence[int]
+    calls: int
+    inclusive: int
+
+    @cached_property
+    def children(self) -> dict[int, _Place]:
+        """The places of the callees, by function."""
+        return {function: self.tree.place(paths) for function, paths in self.tree.callees(self.paths).items()}
+
+
+@dataclass(eq=False)
+class _Frame:
+    """A path of the candidate at work, predicted by `place`; `calls` are those of known functions, also from new ones.
+
+    New functions below it count as its own code.
+    """
+
+    function: int
+    place: _Place
+    ratio: _Ratio
+    calls: dict[int, int]
+
+    def misses(self, function: int) -> bool:
+        """Tell whether it should call this function, and does not, or less often."""
+        place = self.place.children.get(function)
+        if place is None:
+            return False
+        return function not in self.calls or self.calls[function] * self.ratio[1] < place.calls * self.ratio[0]
+
+    def expected(self, function: int) -> _Place | None:
+        """Return what predicts a call from here: the same call, or one through functions that are not between any more."""
+        if function in self.place.children:
+            return self.place.children[function]
+        paths = self._below.get(function)
+        return None if paths is None else self.place.tree.place(paths)
+
+    @cached_property
+    def _below(self) -> dict[int, list[int]]:
+        """By function, the nearest paths below the callees that are called no more, or less often."""
+        found: dict[int, list[int]] = {}
+        missed = (place for function, place in self.place.children.items() if self.misses(function))
+        level = list(islice((path for place in missed for path in place.paths), _BROADER + 1))
+        searched = 0
+        while level and searched < _DEEPER and len(level) <= _BROADER:
+            searched += len(level)
+            callees = self.place.tree.callees(level)
+            found = callees | found
+            level = [path for paths in callees.values() for path in paths]
+        return found
+
+
+def _weighed(base: _Tree, candidate: _Tree) -> tuple[dict[int, int], dict[int, int]]:
+    """Hold each path of the candidate, callers first, against what the base predicts.
+
+    Return what is blamed on each function, and on TOP: in its own code, and for its calls.
+    """
+    own, called = defaultdict[int, int](int), defaultdict[int, int](int)
+
+    def held(index: int, function: int, place: _Place, ir: int, ratio: _Ratio) -> _Frame:
+        """Blame a function for its own code, and give it credit for what it was predicted to call."""
+        calls = sum(_scaled(callee.inclusive, ratio) for callee in place.children.values())
+        own[function] += ir - (_scaled(place.inclusive, ratio) - calls)
+        called[function] -= calls
+        return _Frame(function, place, ratio, candidate.calls(index, base.functions))
+
+    top_place = _Place(base, (TOP,), 1, base.profile.total)
+    top_frame = held(TOP, TOP, top_place, candidate.profile.native, (1, 1))
+    frames: list[_Frame] = []
+    for index, path in enumerate(candidate.paths):
+        function = candidate.numbers[index]
+        caller = top_frame if path.parent == TOP else frames[path.parent]
+        place, ratio = _predicted(base, candidate, caller, index)
+        if place is None:
+            called[caller.function] += path.ir
+            frames.append(caller)
+            continue
+        if place.calls and path.calls:  # else it was entered before counting began
+            ratio = path.calls, place.calls
+        called[caller.function] += _scaled(place.inclusive, ratio)
+        frames.append(held(index, function, place, path.ir, ratio))
+    return own, called
+
+
+def _predicted(base: _Tree, candidate: _Tree, caller: _Frame, index: int) -> tuple[_Place | None, _Ratio]:
+    """Return what predicts a path, and how often if its calls do not say; no place if it counts as its caller's code."""
+    function = candidate.numbers[index]
+    if function not in base.functions:
+        return None, caller.ratio
+    place = caller.expected(function)
+    if place is not None:
+        return place, caller.ratio
+    calls = candidate.calls(index, base.functions)
+    if any(map(caller.misses, calls)):  # it was put between the caller and what that called before
+        for callee, number in calls.items():
+            caller.calls[callee] = caller.calls.get(callee, 0) + number
+        return None, caller.ratio
+    return base.anywhere(function, outermost=index in candidate.outermost), (0, 1)
+
+
+def _scaled(number: int, ratio: _Ratio) -> int:
+    """Return the whole number nearest to number * ratio; the ratio is not negative."""
+    numerator, denominator = ratio
+    return (2 * number * numerator + denominator) // (2 * denominator)

@@ -1,4 +1,4 @@
-"""The verdict on one benchmark: its state, and why, in words. Knows gates and changes; must not know profiles."""
+"""What a comparison is held to, and the verdict on one benchmark: its state, and why. Must not know profiles."""
 
 from __future__ import annotations
 
@@ -10,20 +10,60 @@ import msgspec
 from msgspec.structs import replace
 
 from cachegrind_bench.compare.change import NOISE_FACTOR, change
-from cachegrind_bench.compare.gates import Metric
 from cachegrind_bench.model.result import Status
+from cachegrind_bench.model.thresholds import Limit, Rules
 
 if TYPE_CHECKING:
     from collections.abc import Mapping
 
     from cachegrind_bench.compare.change import Change, Shift
-    from cachegrind_bench.compare.gates import Gates, Limit
     from cachegrind_bench.model.metrics import Counts
     from cachegrind_bench.model.result import Benchmark
     from cachegrind_bench.model.score import CostModel
 
 # Ir that moved less than this did not move: what then moved the score is where things lie in memory.
 STILL = Fraction(5, 10_000)
+DEFAULT_THRESHOLD, DEFAULT_THRESHOLD_CACHE, DEFAULT_MAX_DROP = "0.5%", "2%", "50%"
+
+
+class Metric(StrEnum):
+    """The number that decides."""
+
+    SCORE = "score"
+    IR = "Ir"
+
+
+class FailOn(StrEnum):
+    """Which states shall end in exit code 1."""
+
+    REGRESSION = "regression"
+    ANY_CHANGE = "any-change"
+    NEVER = "never"
+
+
+class Gates(msgspec.Struct, frozen=True, kw_only=True):
+    """Everything that turns differences into verdicts. Thresholds are shares: 1/200 is 0.5 %."""
+
+    threshold: Rules[Fraction]
+    threshold_cache: Fraction
+    max_drop: Rules[Fraction]
+    threshold_ir: Rules[Fraction] = Rules(())
+    metric: Metric = Metric.SCORE
+    limits: tuple[Limit, ...] = ()
+    fail_on: FailOn = FailOn.REGRESSION
+    force: bool = False
+    model: CostModel | None = None
+
+    def patterns(self) -> list[tuple[str, str]]:
+        """Return each gate that was typed for some benchmarks only, in words, and its pattern."""
+        options = (
+            ("--threshold", self.threshold),
+            ("--threshold-ir", self.threshold_ir),
+            ("--max-drop", self.max_drop),
+        )
+        found = [(f"{option} {pattern}=…", pattern) for option, rules in options for pattern, _ in rules.rules]
+        found += [(f"--limit {limit.pattern}:{limit.name}=…", limit.pattern) for limit in self.limits if not limit.own]
+        return [(text, pattern) for text, pattern in found if pattern != "*"]
 
 
 class State(StrEnum):
@@ -143,18 +183,17 @@ def but_for_layout(item: Difference, counts: Counts | None, gates: Gates, model:
 
 def field_differences(base: Mapping[str, str], candidate: Mapping[str, str]) -> tuple[FieldDifference, ...]:
     """Return the fields of two keys that differ, by name."""
-    names = sorted(base.keys() | candidate.keys())
     return tuple(
         FieldDifference(name=name, base=base.get(name), candidate=candidate.get(name))
-        for name in names
+        for name in sorted(base.keys() | candidate.keys())
         if base.get(name) != candidate.get(name)
     )
 
 
 def _wanted(benchmark_id: str, gates: Gates) -> Fraction:
     """Return the threshold for the metric, as the user set it."""
-    rules = [gates.threshold_ir, gates.threshold] if gates.metric is Metric.IR else [gates.threshold]
-    return next((value for value in (rule.get(benchmark_id) for rule in rules) if value is not None), Fraction(0))
+    own = gates.threshold_ir.get(benchmark_id) if gates.metric is Metric.IR else None
+    return own if own is not None else gates.threshold.get(benchmark_id) or Fraction(0)
 
 
 def _state(moved: Change, benchmark_id: str, gates: Gates) -> tuple[State, tuple[Cause, ...]]:
@@ -188,7 +227,7 @@ def _by_metric(moved: Change, threshold: Fraction, gates: Gates) -> tuple[State,
     shift = deciding(moved, gates)
     still = is_still(moved, threshold)
     if gates.metric is Metric.IR and still:
-        shift = moved.score  # what the caches do is no matter of Ir, and told all the same
+        shift = moved.score  # what the caches do does not move Ir, and is reported all the same
     if abs(shift.signed) <= shift.floor(threshold):
         return (State.NOISY if NOISE_FACTOR * shift.noise > threshold else State.UNCHANGED), ()
     cause = Cause.THRESHOLD
@@ -201,7 +240,7 @@ def _by_metric(moved: Change, threshold: Fraction, gates: Gates) -> tuple[State,
 
 
 def is_still(moved: Change, threshold: Fraction) -> bool:
-    """Tell whether Ir stood still. A threshold below `STILL` says that smaller changes of it matter here."""
+    """Tell whether Ir did not move. A threshold below `STILL` says that smaller changes of it matter here."""
     return not moved.ir.signed or abs(moved.ir.signed) < min(STILL, threshold)
 
 
@@ -213,5 +252,8 @@ def deciding(moved: Change, gates: Gates) -> Shift:
 def _broken(candidate: Benchmark | None, gates: Gates, model: CostModel) -> tuple[Broken, ...]:
     if candidate is None or candidate.counts is None:
         return ()
-    values = ((limit, limit.measured(candidate.counts, model)) for limit in gates.limits_of(candidate.id))
-    return tuple(Broken(limit=limit, value=value) for limit, value in values if value > limit.value)
+    return tuple(
+        Broken(limit=limit, value=value)
+        for limit in gates.limits
+        if limit.holds_for(candidate.id) and (value := limit.measured(candidate.counts, model)) > limit.value
+    )

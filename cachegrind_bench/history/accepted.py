@@ -20,7 +20,7 @@ if TYPE_CHECKING:
     from collections.abc import Collection, Mapping, Sequence
 
     from cachegrind_bench.config.toml_lines import Steps
-    from cachegrind_bench.history.values import CommitNote
+    from cachegrind_bench.model.history import CommitNote
 
 ACCEPTED_FILE = "cg-bench-accepted.toml"
 _TABLE = "accepted"

@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING
 
 import msgspec
 
-from cachegrind_bench.history.finding_id import identity
+from cachegrind_bench.history.lifecycle import identity
 from cachegrind_bench.history.noise import MILLION, typical_move
 from cachegrind_bench.history.partition import median
 from cachegrind_bench.history.values import Finding, Kind, State
@@ -21,7 +21,8 @@ if TYPE_CHECKING:
 
     from cachegrind_bench.history.accepted import Accepted
     from cachegrind_bench.history.steps import Step
-    from cachegrind_bench.history.values import CommitNote, Reading
+    from cachegrind_bench.history.values import Reading
+    from cachegrind_bench.model.history import CommitNote
 
 # A level is the median of so many readings, and two levels are compared.
 _READINGS = 5

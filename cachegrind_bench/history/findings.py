@@ -12,20 +12,18 @@ import msgspec
 from cachegrind_bench.errors import UsageError
 from cachegrind_bench.history.accepted import accepted_here
 from cachegrind_bench.history.creep import Epoch, creep_findings
-from cachegrind_bench.history.finding_id import known_identity
-from cachegrind_bench.history.lifecycle import aged, current_keys, recovery, times_of
+from cachegrind_bench.history.lifecycle import aged, current_keys, known_identity, recovery, times_of
 from cachegrind_bench.history.noise import MILLION
-from cachegrind_bench.history.stability import WINDOW, unsteady
-from cachegrind_bench.history.steps import find_steps
+from cachegrind_bench.history.steps import WINDOW, find_steps, unsteady
 from cachegrind_bench.history.values import Finding, Kind, State
 
 if TYPE_CHECKING:
     from collections.abc import Collection, Iterator, Mapping, Sequence
 
     from cachegrind_bench.history.accepted import Accepted
-    from cachegrind_bench.history.stability import Unsteady
-    from cachegrind_bench.history.steps import Step
-    from cachegrind_bench.history.values import CommitNote, Reading, Release, Series
+    from cachegrind_bench.history.steps import Step, Unsteady
+    from cachegrind_bench.history.values import Reading, Series
+    from cachegrind_bench.model.history import CommitNote, Release
 
 
 class Options(msgspec.Struct, frozen=True, kw_only=True):

@@ -1,7 +1,12 @@
-"""What became of a change since: whether its level came back, whether it is news, whether it can still be judged. Pure."""
+"""What becomes of a change from report to report: its name, whether its level came back, is news, can still be judged.
+
+Pure.
+"""
 
 from __future__ import annotations
 
+import hashlib
+import json
 from bisect import bisect_right
 from datetime import UTC, datetime, timedelta
 from typing import TYPE_CHECKING
@@ -10,14 +15,15 @@ from msgspec.structs import replace
 
 from cachegrind_bench.history.noise import MILLION
 from cachegrind_bench.history.partition import median
-from cachegrind_bench.history.stability import WINDOW
+from cachegrind_bench.history.steps import WINDOW
 from cachegrind_bench.history.values import Kind, State
 
 if TYPE_CHECKING:
-    from collections.abc import Mapping, Sequence
+    from collections.abc import Collection, Iterable, Mapping, Sequence
 
     from cachegrind_bench.history.steps import Step
-    from cachegrind_bench.history.values import CommitNote, Finding, Reading, Series
+    from cachegrind_bench.history.values import Finding, Reading, Series
+    from cachegrind_bench.model.history import CommitNote
 
 # Where no previous report is known, what the newest commits brought is new.
 _NEW_FOR = timedelta(hours=24)
@@ -125,3 +131,43 @@ def moment(note: CommitNote) -> datetime:
     except ValueError:
         return _EARLIEST
     return max(_EARLIEST, time if time.tzinfo is not None else time.replace(tzinfo=UTC))
+
+
+def identity(kind: Kind, benchmark: str, key: str, anchor: str) -> str:
+    """Return 12 hex digits for a change that came with the commit `anchor`, or that has no such commit ("")."""
+    text = json.dumps([kind.value, benchmark, key, anchor], ensure_ascii=True, separators=(",", ":"))
+    return hashlib.sha256(text.encode("ascii")).hexdigest()[:12]
+
+
+def known_identity(
+    kind: Kind, benchmark: str, key: str, anchors: Iterable[str], previous: Collection[str] | None
+) -> str:
+    """Return the identity after the first of these commits, or one from the previous report that belongs to a later one.
+
+    The first is where the change was measured first. If a commit before it is measured afterwards, it is another one:
+    who knows the previous report finds the old name by the commit that was first then.
+    """
+    names = (identity(kind, benchmark, key, anchor) for anchor in anchors)
+    own = next(names)
+    if not previous or own in previous:
+        return own
+    return next((name for name in names if name in previous), own)
+
+
+def told_before(findings: Iterable[Finding], renames: Mapping[str, str], anchors: Collection[str]) -> dict[str, bool]:
+    """Return the identities of a previous report's findings, and whether they were confirmed then.
+
+    Those of benchmarks that have another name now are found by that as well; `anchors` are the commits creep may begin with.
+    """
+    known: dict[str, bool] = {}
+    for finding in findings:
+        if finding.kind is Kind.UNSTABLE and finding.state is State.RECOVERED:
+            continue  # it has one name for ever, and its return is news
+        names = [finding.id]
+        if finding.benchmark in renames:
+            step = finding.kind in (Kind.REGRESSION, Kind.IMPROVEMENT)
+            begins = finding.suspects[-1:] if step else ("", *anchors)
+            names += [identity(finding.kind, renames[finding.benchmark], finding.key, begin) for begin in begins]
+        for name in names:
+            known[name] = known.get(name, False) or finding.confirmed
+    return known

@@ -9,7 +9,8 @@ from typing import TYPE_CHECKING
 
 import msgspec
 
-from cachegrind_bench.history.values import CommitNote, Reading, Series
+from cachegrind_bench.history.values import Reading, Series
+from cachegrind_bench.model.history import CommitNote
 from cachegrind_bench.model.score import CostModel
 
 if TYPE_CHECKING:

@@ -14,26 +14,27 @@ from operator import attrgetter
 from typing import TYPE_CHECKING
 
 from cachegrind_bench.history.lifecycle import current_keys, is_retired, times_of
-from cachegrind_bench.history.report import (
+from cachegrind_bench.history.values import (
     STANDING,
     WORSE,
     Against,
     Headline,
     Health,
+    Kind,
     Row,
+    State,
     Trend,
     is_suspicious,
     relative,
 )
-from cachegrind_bench.history.values import Kind, State
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
     from datetime import datetime
 
-    from cachegrind_bench.history.report import Provenance
     from cachegrind_bench.history.series import LeftOut, SeriesSet
-    from cachegrind_bench.history.values import CommitNote, Finding, Reading, Release, Series
+    from cachegrind_bench.history.values import Finding, Provenance, Reading, Series
+    from cachegrind_bench.model.history import CommitNote, Release
 
 _STATES = {State.NEW: 0, State.OPEN: 1, State.ACKNOWLEDGED: 2, State.RECOVERED: 3, State.OUTDATED: 4}
 _KINDS = {Kind.REGRESSION: 0, Kind.CREEP: 1, Kind.UNSTABLE: 2, Kind.IMPROVEMENT: 3}

@@ -1,18 +1,18 @@
-"""The values of a history read as series: readings by commit, and what was found in them. Values only."""
+"""The values of a history read as series: readings by commit, what was found in them, and a report of it. Values only."""
 
 from __future__ import annotations
 
 from enum import StrEnum
+from fractions import Fraction
 from typing import TYPE_CHECKING
 
 import msgspec
 
-from cachegrind_bench.model.history import CommitNote, Release
-
 if TYPE_CHECKING:
-    from cachegrind_bench.model.metrics import Counts
+    from collections.abc import Mapping
 
-__all__ = ["CommitNote", "Finding", "Kind", "Reading", "Release", "Series", "State"]
+    from cachegrind_bench.model.history import CommitNote
+    from cachegrind_bench.model.metrics import Counts
 
 
 class Reading(msgspec.Struct, frozen=True, kw_only=True):
@@ -91,3 +91,137 @@ class Finding(msgspec.Struct, frozen=True, kw_only=True):
     recovered_sha: str | None = None
     reason: str | None = None
     lone_base: bool = False
+
+
+# Those that still ask for a decision; of improvements only those that are news.
+STANDING = (State.NEW, State.OPEN)
+WORSE = (Kind.REGRESSION, Kind.CREEP)
+
+
+class Provenance(msgspec.Struct, frozen=True, kw_only=True):
+    """Where a report comes from, as text: each of `notes` is a name and a value that a renderer lists as they are.
+
+    `commit_url` is the address of a commit with `{sha}` in it, or None.
+    """
+
+    title: str
+    created_at: str
+    tool_version: str
+    store: str
+    branch: str | None = None
+    commit_url: str | None = None
+    notes: tuple[tuple[str, str], ...] = ()
+
+
+class Against(msgspec.Struct, frozen=True, kw_only=True):
+    """The latest reading next to an earlier one; `base` is None if there was none, `comparable` False if keys differ."""
+
+    base: Reading | None
+    latest: Reading
+
+    @property
+    def comparable(self) -> bool:
+        """Whether both were measured alike."""
+        return self.base is not None and self.base.key == self.latest.key
+
+    @property
+    def change(self) -> Fraction | None:
+        """The relative change since; None if it cannot be told."""
+        if self.base is None or not self.comparable:
+            return None
+        return relative(self.base.value, self.latest.value)
+
+
+class Row(msgspec.Struct, frozen=True, kw_only=True):
+    """One benchmark: its readings within the window, what was found in it, and its latest reading next to earlier ones.
+
+    `impact` is the largest relative increase that stands, 0 if none does. `key_changes` are the indices of readings
+    that were measured otherwise than the one before. `missing` tells that the newest measured commit has no reading,
+    `retired` that the benchmark has not been run for so long that none is expected.
+    """
+
+    id: str
+    model: str
+    readings: tuple[Reading, ...]
+    failed: tuple[int, ...]
+    findings: tuple[Finding, ...]
+    key_changes: tuple[int, ...]
+    latest: Reading | None
+    day: Against | None
+    week: Against | None
+    month: Against | None
+    release: Against | None
+    impact: Fraction
+    missing: bool
+    retired: bool
+    failing: bool
+
+
+class Headline(msgspec.Struct, frozen=True, kw_only=True):
+    """How many findings of each sort there are; none is counted twice, but `new_creep` is a part of `creeping`.
+
+    `new` and `open` are regressions that are confirmed, `possible` those of which there is one reading so far. `recovered`,
+    `acknowledged` and `improved` count all kinds that can be; `suspicious` are new improvements of more than half. `measured` is False where there is no reading to judge; `compared` tells that new means: not in the previous report.
+    """
+
+    new: int
+    possible: int
+    open: int
+    recovered: int
+    acknowledged: int
+    creeping: int
+    new_creep: int
+    improved: int
+    suspicious: int
+    unstable: int
+    measured: bool
+    compared: bool
+
+
+class Health(msgspec.Struct, frozen=True, kw_only=True):
+    """What weakens the report: the names of benchmarks, and counts of runs that are in no series."""
+
+    failing: tuple[str, ...]
+    failed_before: tuple[str, ...]
+    missing: tuple[str, ...]
+    retired: tuple[str, ...]
+    unstable: tuple[str, ...]
+    differing: tuple[tuple[str, str], ...]
+    dirty: int
+    elsewhere: int
+    without_commit: int
+
+
+class Trend(msgspec.Struct, frozen=True, kw_only=True):
+    """A trend report. `commits` are those of the window, the first of which has the index `first` on the line.
+
+    `releases` are pairs of an index and a name within the window, `release` is what rows are compared with: the last one
+    before the newest measured commit. Rows stand by impact, findings by state.
+    """
+
+    headline: Headline
+    rows: tuple[Row, ...]
+    findings: tuple[Finding, ...]
+    first: int
+    commits: tuple[CommitNote, ...]
+    noted: Mapping[str, CommitNote]
+    releases: tuple[tuple[int, str], ...]
+    release: str | None
+    measured: int
+    health: Health
+    provenance: Provenance
+
+
+def stands(found: Finding) -> bool:
+    """Tell whether somebody should look at a finding."""
+    return found.state in STANDING and (found.kind is not Kind.IMPROVEMENT or found.state is State.NEW)
+
+
+def is_suspicious(found: Finding) -> bool:
+    """Tell whether so much was saved that the program may not do its work any more."""
+    return found.kind is Kind.IMPROVEMENT and 2 * found.after < found.before
+
+
+def relative(before: int, after: int) -> Fraction:
+    """Return the relative change between two values; from nothing to something is 1, as far as it goes."""
+    return Fraction(after - before, before) if before else Fraction(int(after > 0))

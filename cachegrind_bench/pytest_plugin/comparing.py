@@ -6,9 +6,10 @@ import os
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
-from cachegrind_bench.compare import gates
+from cachegrind_bench.compare import verdict
 from cachegrind_bench.compare.comparison import Conclusion
 from cachegrind_bench.errors import UsageError
+from cachegrind_bench.model import thresholds
 from cachegrind_bench.pytest_plugin.options import listed
 
 if TYPE_CHECKING:
@@ -64,15 +65,15 @@ def compared(settings: Settings, candidate: Result) -> Compared:
     return Compared(text=text, failing=conclusion in _FAILING)
 
 
-def gates_of(defaults: dict[str, Any]) -> gates.Gates:
+def gates_of(defaults: dict[str, Any]) -> verdict.Gates:
     """Return what the configuration holds comparisons to."""
-    return gates.Gates(
-        threshold=gates.percentages(listed(defaults.get("threshold")), gates.DEFAULT_THRESHOLD, "threshold"),
-        threshold_ir=gates.percentages(listed(defaults.get("threshold_ir")), None, "threshold-ir"),
-        threshold_cache=gates.percentage(
-            str(defaults.get("threshold_cache") or gates.DEFAULT_THRESHOLD_CACHE), "threshold-cache"
+    return verdict.Gates(
+        threshold=thresholds.percentages(listed(defaults.get("threshold")), verdict.DEFAULT_THRESHOLD, "threshold"),
+        threshold_ir=thresholds.percentages(listed(defaults.get("threshold_ir")), None, "threshold-ir"),
+        threshold_cache=thresholds.percentage(
+            str(defaults.get("threshold_cache") or verdict.DEFAULT_THRESHOLD_CACHE), "threshold-cache"
         ),
-        max_drop=gates.percentages(listed(defaults.get("max_drop")), gates.DEFAULT_MAX_DROP, "max-drop"),
-        limits=tuple(map(gates.limit, listed(defaults.get("limit")))),
-        metric=gates.Metric.IR if str(defaults.get("metric", "")).lower() == "ir" else gates.Metric.SCORE,
+        max_drop=thresholds.percentages(listed(defaults.get("max_drop")), verdict.DEFAULT_MAX_DROP, "max-drop"),
+        limits=tuple(map(thresholds.limit, listed(defaults.get("limit")))),
+        metric=verdict.Metric.IR if str(defaults.get("metric", "")).lower() == "ir" else verdict.Metric.SCORE,
     )

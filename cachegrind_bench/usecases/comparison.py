@@ -20,7 +20,7 @@ if TYPE_CHECKING:
 
     from cachegrind_bench.compare.comparison import Comparison
     from cachegrind_bench.compare.details import Details
-    from cachegrind_bench.compare.gates import Gates
+    from cachegrind_bench.compare.verdict import Gates
     from cachegrind_bench.model.metrics import Profile
     from cachegrind_bench.model.python_profile import PythonProfile
     from cachegrind_bench.model.result import Result
@@ -198,18 +198,26 @@ def compared(
 def _explanations(
     comparison: Comparison, before: Profiled, after: Profiled, options: ReportOptions
 ) -> dict[str, Details]:
-    from cachegrind_bench.compare.details import Wanted, details
+    shown = comparison.differences[: options.rows or None]
+    moved = [item.id for item in shown if item.change is not None and item.change.base != item.change.candidate]
+    if not moved:
+        return {}
+    from cachegrind_bench.compare.details import details
 
-    wanted = Wanted(rows=options.explain, by_file=options.by_file, lines=options.lines)
     found: dict[str, Details] = {}
-    for item in comparison.differences[: options.rows or None]:
-        if item.change is None or item.change.base == item.change.candidate:
-            continue
-        profiles = before.profile(item.id), after.profile(item.id)
+    for name in moved:
+        profiles = before.profile(name), after.profile(name)
         if profiles[0] is not None and profiles[1] is not None:
-            one, other = before.python(item.id), after.python(item.id)
-            python = None if one is None or other is None else (one, other)
-            found[item.id] = details(profiles[0], profiles[1], comparison, wanted, python=python)
+            one, other = before.python(name), after.python(name)
+            found[name] = details(
+                profiles[0],
+                profiles[1],
+                comparison,
+                rows=options.explain,
+                by_file=options.by_file,
+                lines=options.lines,
+                python=None if one is None or other is None else (one, other),
+            )
     return found
 
 

@@ -9,7 +9,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from cachegrind_bench.compare.comparison import Conclusion, compare
-from cachegrind_bench.compare.details import Wanted, details
+from cachegrind_bench.compare.details import details
 from cachegrind_bench.compare.verdict import State
 from cachegrind_bench.model.metrics import EVENTS, Counts, FunctionCost, Profile
 from tests.unit.comparing import gates, measured
@@ -76,7 +76,7 @@ def test_nothing_differs_from_itself(side: list[Benchmark], threshold: str) -> N
             assert item.change.score.relative == item.change.ir.relative == 0
             assert item.base is not None
             assert item.base.profile is not None
-            why = details(item.base.profile, item.base.profile, found, Wanted())
+            why = details(item.base.profile, item.base.profile, found)
             assert (why.top.rows, why.moved, why.blamed) == ((), (), None)
 
 
@@ -104,7 +104,7 @@ def test_the_other_direction_is_the_mirror_image(
 @given(base=profiles(), candidate=profiles(), rows=st.integers(0, 8), by_file=st.booleans())
 def test_rows_and_everything_else_always_add_up(base: Profile, candidate: Profile, rows: int, by_file: bool) -> None:
     before, after = result(measured(profile=base)), result(measured(profile=candidate))
-    why = details(base, candidate, compare(before, after, gates()), Wanted(rows=rows, by_file=by_file))
+    why = details(base, candidate, compare(before, after, gates()), rows=rows, by_file=by_file)
     total = why.top.rest
     for row in why.top.rows:
         total += row.delta

@@ -10,8 +10,7 @@ from hypothesis import strategies as st
 from msgspec.structs import replace
 
 from cachegrind_bench.history.partition import median, partition
-from cachegrind_bench.history.stability import WINDOW
-from cachegrind_bench.history.steps import find_steps
+from cachegrind_bench.history.steps import WINDOW, find_steps
 from cachegrind_bench.history.values import Kind, State
 from tests.unit.detecting import KEY, found, line, series
 

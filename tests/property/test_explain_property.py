@@ -5,9 +5,8 @@ from __future__ import annotations
 from hypothesis import given
 from hypothesis import strategies as st
 
-from cachegrind_bench.compare.explain import Explanation, blamed, by_file, explain, top
-from cachegrind_bench.compare.objects import changed_objects
-from cachegrind_bench.compare.sources import normalised
+from cachegrind_bench.compare.explain import Explanation, blamed, explain, top
+from cachegrind_bench.compare.pairing import changed_objects, normalised
 from cachegrind_bench.model.metrics import EVENTS, ZERO, Counts, FunctionCost, Profile
 from cachegrind_bench.model.result import ObjectFile
 from cachegrind_bench.model.symbols import folded
@@ -65,7 +64,7 @@ def test_rows_always_add_up(base: Profile, candidate: Profile) -> None:
     found = explain(base, candidate)
     assert found.total == total(candidate) - total(base)
     assert summed(found) == found.total
-    assert summed(by_file(found)) == found.total
+    assert sum((row.delta for row in found.files), ZERO) == found.total
     assert all(row.base != row.candidate for row in (*found.functions, *found.files))
 
 
@@ -104,7 +103,7 @@ def test_a_profile_does_not_differ_from_itself(profile: Profile) -> None:
 @given(profiles, profiles, st.integers(-1, 15))
 def test_the_top_rows_and_the_rest_are_everything(base: Profile, candidate: Profile, n: int) -> None:
     found = explain(base, candidate)
-    best = top(found, ir, n)
+    best = top(found.functions, found.total, ir, n)
     assert sum((row.delta for row in best.rows), best.rest) == found.total
     assert len(best.rows) + best.rest_functions == len(found.functions)
     assert len(best.rows) <= max(n, 0)

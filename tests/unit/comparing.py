@@ -4,11 +4,11 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Any
 
-from cachegrind_bench.compare import gates as gates_module
 from cachegrind_bench.compare.comparison import compare
-from cachegrind_bench.compare.gates import Gates, percentage, percentages
+from cachegrind_bench.compare.verdict import DEFAULT_MAX_DROP, Gates
 from cachegrind_bench.model.metrics import Counts
 from cachegrind_bench.model.result import Run
+from cachegrind_bench.model.thresholds import percentage, percentages
 from tests.unit.samples import benchmark, result
 
 if TYPE_CHECKING:
@@ -37,7 +37,7 @@ def gates(**changes: Any) -> Gates:
     values: dict[str, Any] = {
         "threshold": percentages([changes.pop("threshold", "0.5%")], None, "--threshold"),
         "threshold_cache": percentage(changes.pop("threshold_cache", "2%"), "--threshold-cache"),
-        "max_drop": percentages([changes.pop("max_drop", gates_module.DEFAULT_MAX_DROP)], None, "--max-drop"),
+        "max_drop": percentages([changes.pop("max_drop", DEFAULT_MAX_DROP)], None, "--max-drop"),
     }
     if "threshold_ir" in changes:
         values["threshold_ir"] = percentages([changes.pop("threshold_ir")], None, "--threshold-ir")

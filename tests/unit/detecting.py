@@ -6,7 +6,8 @@ from datetime import UTC, datetime, timedelta
 from typing import TYPE_CHECKING, Any
 
 from cachegrind_bench.history.findings import find
-from cachegrind_bench.history.values import CommitNote, Reading, Series
+from cachegrind_bench.history.values import Reading, Series
+from cachegrind_bench.model.history import CommitNote
 from tests.unit.comparing import counts
 
 if TYPE_CHECKING:

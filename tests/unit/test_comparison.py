@@ -5,8 +5,7 @@ from __future__ import annotations
 import pytest
 
 from cachegrind_bench.compare.comparison import Conclusion, compare
-from cachegrind_bench.compare.gates import FailOn
-from cachegrind_bench.compare.verdict import State
+from cachegrind_bench.compare.verdict import FailOn, State
 from cachegrind_bench.model.result import Score
 from cachegrind_bench.model.score import CostModel
 from tests.unit.comparing import compared, counts, gates, measured

@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Any
 import pytest
 
 from cachegrind_bench.compare.comparison import compare
-from cachegrind_bench.compare.details import Wanted, details
+from cachegrind_bench.compare.details import details
 from cachegrind_bench.model.result import ObjectFile
 from cachegrind_bench.render.comparison import document, github, markdown, table
 from cachegrind_bench.render.comparison.view import View, view
@@ -48,7 +48,7 @@ def side(profile: PythonProfile | None, ir: int, **changes: Any) -> Benchmark:
     )
 
 
-def explained(found: Comparison, wanted: Wanted) -> dict[str, Details]:
+def explained(found: Comparison, rows: int = 10) -> dict[str, Details]:
     (item,) = found.differences
     base, candidate = item.base, item.candidate
     assert base is not None
@@ -56,11 +56,11 @@ def explained(found: Comparison, wanted: Wanted) -> dict[str, Details]:
     assert base.profile is not None
     assert candidate.profile is not None
     python = None if base.python is None or candidate.python is None else (base.python, candidate.python)
-    return {item.id: details(base.profile, candidate.profile, found, wanted, python=python)}
+    return {item.id: details(base.profile, candidate.profile, found, rows=rows, python=python)}
 
 
-def seen(found: Comparison, wanted: Wanted | None = None) -> View:
-    why = explained(found, wanted or Wanted())
+def seen(found: Comparison, rows: int = 10) -> View:
+    why = explained(found, rows)
     return view(found, why, rows=50, names=("main.json", "pr.json"), explained=list(why))
 
 
@@ -83,7 +83,7 @@ def test_the_python_function_is_named_first_with_its_line(layout: ModuleType, su
 def test_a_comparison_of_python_functions_as_json(golden: Golden) -> None:
     found = slower()
     stream = io.StringIO()
-    document.render(found, explained(found, Wanted()), stream)
+    document.render(found, explained(found), stream)
     golden("comparison-python.json", stream.getvalue())
     python = json.loads(stream.getvalue())["benchmarks"][0]["python"]
     assert (python["blamed"]["function"], python["blamed"]["line"]) == ("parse_row", 42)
@@ -139,7 +139,7 @@ def test_the_c_functions_are_told_apart_only_where_no_python_function_is_named()
 
 
 def test_the_table_adds_up_and_is_as_long_as_wanted() -> None:
-    (found,) = seen(slower(), Wanted(rows=1)).explanations
+    (found,) = seen(slower(), rows=1).explanations
     sums = [int(row[0].replace(",", "")) for row in found.python]
     assert sum(sums[:-1]) == sums[-1] == 13_400
     assert [row[4] for row in found.python] == [

@@ -11,11 +11,11 @@ import pytest
 from msgspec.structs import replace
 
 from cachegrind_bench.compare.comparison import compare
-from cachegrind_bench.compare.details import Wanted, details
-from cachegrind_bench.compare.gates import FailOn, Limit, Metric
-from cachegrind_bench.compare.verdict import State
+from cachegrind_bench.compare.details import details
+from cachegrind_bench.compare.verdict import FailOn, Metric, State
 from cachegrind_bench.model.metrics import EVENTS, FunctionCost, LineCost, Profile
 from cachegrind_bench.model.result import ObjectFile
+from cachegrind_bench.model.thresholds import Limit
 from cachegrind_bench.render.comparison import document, github, markdown, table
 from cachegrind_bench.render.comparison.view import View, view
 from tests.unit.comparing import compared, counts, gates, measured
@@ -82,9 +82,9 @@ def suite() -> tuple[Result, Result]:
     return result(*base), result(*candidate)
 
 
-def explained(found: Comparison, wanted: Wanted | None = None) -> dict[str, Details]:
+def explained(found: Comparison, **wanted: Any) -> dict[str, Details]:
     return {
-        item.id: details(item.base.profile, item.candidate.profile, found, wanted or Wanted())
+        item.id: details(item.base.profile, item.candidate.profile, found, **wanted)
         for item in found.differences
         if item.change is not None
         and item.change.base != item.change.candidate
@@ -95,10 +95,10 @@ def explained(found: Comparison, wanted: Wanted | None = None) -> dict[str, Deta
     }
 
 
-def seen(found: Comparison, *, rows: int = 50, wanted: Wanted | None = None) -> View:
-    why = explained(found, wanted)
+def seen(found: Comparison, *, shown: int = 50, **wanted: Any) -> View:
+    why = explained(found, **wanted)
     moved = [item.id for item in found.differences if item.id in why and item.state is not State.UNCHANGED]
-    return view(found, why, rows=rows, names=("main.json", "pr.json"), explained=moved)
+    return view(found, why, rows=shown, names=("main.json", "pr.json"), explained=moved)
 
 
 def text_of(layout: ModuleType, shown: View) -> str:
@@ -156,13 +156,13 @@ def test_one_benchmark_with_source_lines_libraries_and_an_interpreter(
         )
 
     found = compared(side(1_000_000, 10, "3", "/home/a"), side(1_020_000, 12, "4", "/home/runner/b"))
-    golden(f"comparison-one.{suffix}", text_of(layout, seen(found, wanted=Wanted(lines=True))))
+    golden(f"comparison-one.{suffix}", text_of(layout, seen(found, lines=True)))
 
 
 def test_by_file_and_without_lines(golden: Golden) -> None:
     before, after = suite()
     found = compare(before, after, gates(metric=Metric.IR), wanted=lambda name: name == "parse[codec=json,n=1000]")
-    golden("comparison-by-file.txt", text_of(table, seen(found, wanted=Wanted(by_file=True, rows=2, lines=True))))
+    golden("comparison-by-file.txt", text_of(table, seen(found, by_file=True, rows=2, lines=True)))
 
 
 def test_a_forced_comparison_says_so_in_every_format() -> None:
@@ -187,7 +187,7 @@ def test_the_verdict_is_the_last_line_of_the_table_and_the_first_of_the_markdown
 
 
 def test_markdown_shows_ten_rows_and_folds_the_rest() -> None:
-    text = text_of(markdown, seen(suite_comparison(), rows=0))
+    text = text_of(markdown, seen(suite_comparison(), shown=0))
     head, _, folded = text.partition("<details>")
     assert len([line for line in head.splitlines() if line.startswith("| ")]) == 12  # with heading and rule
     assert "42 more benchmarks" in folded
@@ -197,7 +197,7 @@ def test_markdown_stays_below_what_github_takes() -> None:
     names = [f"{number}" + "<&|*" * 60 for number in range(1500)]
     base = [with_profile(name, counts(), 1_000, 2_000, 3_000) for name in names]
     candidate = [with_profile(name, counts(1_100_000), 2_000, 2_000, 4_000) for name in names]
-    text = text_of(markdown, seen(compared(base, candidate), rows=0))
+    text = text_of(markdown, seen(compared(base, candidate), shown=0))
     assert 20_000 < len(text) < 60_000
     assert "More is left out" in text
     assert text.count("<details>") == text.count("</details>")
@@ -215,7 +215,7 @@ def test_markdown_of_hostile_names_has_no_markup_of_theirs() -> None:
 
 def test_markdown_leaves_out_what_does_not_fit_and_keeps_what_does() -> None:
     long = [failed_benchmark(id=f"{number:02}", error="&" * 2000) for number in range(12)]
-    assert len(text_of(markdown, seen(compared(long, long), rows=0))) < 60_000
+    assert len(text_of(markdown, seen(compared(long, long), shown=0))) < 60_000
     base, candidate = suite()
     many = counts(3_000_000)
     rows = tuple(
@@ -229,7 +229,7 @@ def test_markdown_leaves_out_what_does_not_fit_and_keeps_what_does() -> None:
         replace(candidate, benchmarks=(*candidate.benchmarks, bigger)),
         gates(),
     )
-    text = text_of(markdown, seen(found, rows=0, wanted=Wanted(rows=1500)))
+    text = text_of(markdown, seen(found, shown=0, rows=1500))
     assert "43 more benchmarks" in text
     assert len(text) < 60_000
 
@@ -291,5 +291,5 @@ def test_what_else_was_different_is_told_and_the_load_is_not() -> None:
 
 
 def test_rows_beyond_the_wanted_number_are_counted() -> None:
-    text = text_of(table, seen(suite_comparison(), rows=5))
+    text = text_of(table, seen(suite_comparison(), shown=5))
     assert re.search(r"and .*\b41 unchanged.* \(--rows 0 lists all\)", text)

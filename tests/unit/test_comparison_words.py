@@ -7,11 +7,11 @@ from typing import TYPE_CHECKING, Any
 import pytest
 
 from cachegrind_bench.compare.comparison import compare
-from cachegrind_bench.compare.details import Wanted, details
-from cachegrind_bench.compare.gates import Limit
+from cachegrind_bench.compare.details import details
 from cachegrind_bench.compare.verdict import State
 from cachegrind_bench.model.metrics import EVENTS, FunctionCost, LineCost, Profile
 from cachegrind_bench.model.result import ObjectFile
+from cachegrind_bench.model.thresholds import Limit
 from cachegrind_bench.render.comparison.view import view
 from cachegrind_bench.render.comparison.words import MARKS, headline, interpreted, remarks
 from tests.unit.comparing import compared, counts, difference, gates, measured
@@ -152,9 +152,9 @@ def test_the_verdict_in_one_line(base: list[Benchmark], candidate: list[Benchmar
     assert headline(compared(base, candidate), {}) == text
 
 
-def explanation(base: Profile, candidate: Profile, wanted: Wanted) -> Explanation:
+def explanation(base: Profile, candidate: Profile, *, lines: bool = False) -> Explanation:
     found = compared(measured(value=base.counts(), profile=base), measured(value=candidate.counts(), profile=candidate))
-    why = {"sieve": details(base, candidate, found, wanted)}
+    why = {"sieve": details(base, candidate, found, lines=lines)}
     (made,) = view(found, why, rows=0, names=("a", "b"), explained=["sieve"]).explanations
     return made
 
@@ -166,7 +166,7 @@ def test_functions_that_moved_are_listed_and_counted_when_they_are_many() -> Non
         rows.append(FunctionCost("main.c", "main", counts(900_000 if file == "a.c" else 990_000).as_tuple()))
         return Profile(events=EVENTS, functions=tuple(rows))
 
-    made = explanation(profile("a.c"), profile("b.c"), Wanted())
+    made = explanation(profile("a.c"), profile("b.c"))
     assert made.remarks[0] == "moved at the same cost: f00 from a.c to b.c"
     assert made.remarks[-1] == "5 more functions moved to another file, at the same cost"
     assert [row[-2:] for row in made.rows] == [("main", "main.c"), ("100.0 %", "total")]
@@ -180,7 +180,7 @@ def test_source_lines_are_placed_in_both_builds() -> None:
 
     base = profile((0, 500_000), (10, 1_000), (11, 200_000), (12, 2_000))
     candidate = profile((0, 600_000), (20, 1_000), (22, 2_000), (23, 300_000))
-    places = {row[-1] for row in explanation(base, candidate, Wanted(lines=True)).lines}
+    places = {row[-1] for row in explanation(base, candidate, lines=True).lines}
     assert places == {"unknown", "a.c:11 (gone)", "a.c:23 (new)"}
     moved = profile((0, 500_000), (20, 1_000), (21, 300_000), (22, 2_000))
-    assert [row[-1] for row in explanation(base, moved, Wanted(lines=True)).lines] == ["a.c:21 (was 11)"]
+    assert [row[-1] for row in explanation(base, moved, lines=True).lines] == ["a.c:21 (was 11)"]

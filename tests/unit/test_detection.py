@@ -10,8 +10,7 @@ import pytest
 
 from cachegrind_bench.history.creep import find_creep, levelled
 from cachegrind_bench.history.noise import logarithms, penalty, typical_move
-from cachegrind_bench.history.stability import unsteady
-from cachegrind_bench.history.steps import Step, find_steps
+from cachegrind_bench.history.steps import Step, find_steps, unsteady
 
 LEVEL = 10_000_000
 LEAST = 2_000

@@ -11,9 +11,10 @@ from msgspec.structs import replace
 
 from cachegrind_bench.errors import UsageError
 from cachegrind_bench.history.accepted import Accepted
-from cachegrind_bench.history.finding_id import told_before
 from cachegrind_bench.history.findings import Options
-from cachegrind_bench.history.values import Kind, Release, State
+from cachegrind_bench.history.lifecycle import told_before
+from cachegrind_bench.history.values import Kind, State
+from cachegrind_bench.model.history import Release
 from tests.unit.detecting import KEY, brief, found, line, series, sha
 
 OTHER = "ba9876543210"

@@ -6,9 +6,9 @@ from fractions import Fraction
 
 import pytest
 
-from cachegrind_bench.compare.gates import Rules, limit, percentage, percentages
 from cachegrind_bench.errors import UsageError
 from cachegrind_bench.model.score import DEFAULT
+from cachegrind_bench.model.thresholds import Rules, limit, percentage, percentages
 from tests.unit.samples import VECTOR
 
 

@@ -8,8 +8,8 @@ import pytest
 from msgspec.structs import replace
 
 from cachegrind_bench.compare.comparison import Conclusion, recognise_layout
-from cachegrind_bench.compare.gates import limit
 from cachegrind_bench.compare.verdict import State
+from cachegrind_bench.model.thresholds import limit
 from tests.unit.comparing import compared, counts, measured
 from tests.unit.samples import profile_of
 

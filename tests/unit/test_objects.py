@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from cachegrind_bench.compare.objects import ObjectChange, changed_objects, is_library
+from cachegrind_bench.compare.pairing import ObjectChange, changed_objects, is_library
 from cachegrind_bench.model.result import ObjectFile
 
 

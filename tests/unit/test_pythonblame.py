@@ -6,8 +6,8 @@ from typing import TYPE_CHECKING
 
 import pytest
 
+from cachegrind_bench.compare.pairing import pair_functions
 from cachegrind_bench.compare.python_blame import blame
-from cachegrind_bench.compare.python_pairs import pair_functions
 from tests.unit.pythons import chain, function, python_profile
 
 if TYPE_CHECKING:
@@ -252,8 +252,8 @@ def test_functions_are_paired_by_file_and_name_then_by_the_ends_of_paths_then_by
 ) -> None:
     sides = [[function(text) for text in side] for side in (base, candidate)]
     for (left, right), expected in (((0, 1), pairs), ((1, 0), {new: old for old, new in pairs.items()})):
-        found = pair_functions(sides[left], sides[right])
-        assert {old: new for old in range(len(found.base)) for new in range(len(found.candidate))
-                if found.base[old] == found.candidate[new]} == expected  # fmt: skip
-        assert len(set(found.base)) == len(found.base)
-        assert len(set(found.candidate)) == len(found.candidate)
+        before, after = pair_functions(sides[left], sides[right])
+        assert {old: new for old in range(len(before)) for new in range(len(after))
+                if before[old] == after[new]} == expected  # fmt: skip
+        assert len(set(before)) == len(before)
+        assert len(set(after)) == len(after)

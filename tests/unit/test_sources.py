@@ -4,17 +4,17 @@ from __future__ import annotations
 
 import pytest
 
-from cachegrind_bench.compare.sources import normalised, pair_sources
+from cachegrind_bench.compare.pairing import normalised, pair_sources
 
 
 def paired(base: list[str], candidate: list[str]) -> dict[str, tuple[str | None, str]]:
     """What each file of the base became, and how it is shown; the same is checked with the sides swapped."""
     found, mirrored = pair_sources(base, candidate), pair_sources(candidate, base)
-    for side, other in ((found.base, mirrored.candidate), (found.candidate, mirrored.base)):
+    for side, other in zip(found, reversed(mirrored), strict=True):
         assert {path: (item.shown, item.base, item.candidate) for path, item in side.items()} == {
             path: (item.shown, item.candidate, item.base) for path, item in other.items()
         }
-    return {path: (source.candidate, source.shown) for path, source in found.base.items()}
+    return {path: (source.candidate, source.shown) for path, source in found[0].items()}
 
 
 @pytest.mark.parametrize(

@@ -14,13 +14,14 @@ from msgspec.structs import replace
 from cachegrind_bench.errors import UsageError
 from cachegrind_bench.history.lifecycle import times_of
 from cachegrind_bench.history.trend import window
-from cachegrind_bench.history.values import CommitNote, Kind, Release, State
+from cachegrind_bench.history.values import Kind, State
+from cachegrind_bench.model.history import CommitNote, Release
 from cachegrind_bench.render.trend import document, markdown, text
 from tests.unit import trending
 from tests.unit.trending import arranged, finding, notes, series, sha
 
 if TYPE_CHECKING:
-    from cachegrind_bench.history.report import Trend
+    from cachegrind_bench.history.values import Trend
 
 
 def days(*dates: str) -> list[CommitNote]:

@@ -15,7 +15,8 @@ from typing import TYPE_CHECKING, Any
 import pytest
 from msgspec.structs import replace
 
-from cachegrind_bench.history.values import Kind, Release, State
+from cachegrind_bench.history.values import Kind, State
+from cachegrind_bench.model.history import Release
 from cachegrind_bench.render.trend import data, html, rules, svg, words
 from tests.unit import trending
 from tests.unit.trending import PROVENANCE, arranged, finding, notes, series, sha
@@ -23,7 +24,7 @@ from tests.unit.trending import PROVENANCE, arranged, finding, notes, series, sh
 if TYPE_CHECKING:
     from collections.abc import Sequence
 
-    from cachegrind_bench.history.report import Trend
+    from cachegrind_bench.history.values import Trend
 
 HOSTILE = "</script><script>alert(1)</script><img src=x onerror=alert(2)>\"' --> ]]> {{ 7*7 }} {% raw %} &amp;\x00\x1b[2J\u202e\u2028"
 VOID = {"meta", "link", "input", "br", "img", "hr"}

@@ -8,8 +8,8 @@ from typing import TYPE_CHECKING
 import pytest
 from msgspec.structs import replace
 
-from cachegrind_bench.compare.gates import Limit, Metric
-from cachegrind_bench.compare.verdict import Cause, State
+from cachegrind_bench.compare.verdict import Cause, Metric, State
+from cachegrind_bench.model.thresholds import Limit
 from tests.unit.comparing import counts, difference, measured
 from tests.unit.samples import failed_benchmark
 

@@ -7,17 +7,17 @@ import random
 from datetime import UTC, datetime, timedelta
 from typing import TYPE_CHECKING
 
-from cachegrind_bench.history.report import Provenance
 from cachegrind_bench.history.series import LeftOut, SeriesSet
 from cachegrind_bench.history.trend import trend
-from cachegrind_bench.history.values import CommitNote, Finding, Kind, Reading, Release, Series, State
+from cachegrind_bench.history.values import Finding, Kind, Provenance, Reading, Series, State
+from cachegrind_bench.model.history import CommitNote, Release
 from cachegrind_bench.model.metrics import Counts
 from cachegrind_bench.model.score import DEFAULT
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
 
-    from cachegrind_bench.history.report import Trend
+    from cachegrind_bench.history.values import Trend
 
 KEY, OTHER_KEY = "5d3f0a91c2e7", "b81c44e0a6d2"
 START = datetime(2026, 1, 5, 9, 30, tzinfo=UTC)

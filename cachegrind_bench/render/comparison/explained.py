@@ -6,8 +6,7 @@ from typing import TYPE_CHECKING
 
 import msgspec
 
-from cachegrind_bench.compare.details import weight
-from cachegrind_bench.compare.gates import Metric
+from cachegrind_bench.compare.verdict import Metric
 from cachegrind_bench.model.text import plain, share, signed
 from cachegrind_bench.render.comparison import pythons
 from cachegrind_bench.render.demangling import demangled
@@ -39,7 +38,7 @@ class Explanation(msgspec.Struct, frozen=True, kw_only=True):
 
 def explanation(item: Difference, comparison: Comparison, details: Details) -> Explanation:
     """Return the tables of one benchmark: its functions, and their source lines if these were asked for."""
-    weigh = weight(comparison)
+    weigh = comparison.weigh
     by_ir = comparison.gates.metric is Metric.IR
     total = weigh(details.total)
 

@@ -14,7 +14,7 @@ from cachegrind_bench.render.demangling import demangled
 
 if TYPE_CHECKING:
     from cachegrind_bench.compare.details import Details
-    from cachegrind_bench.compare.python_blame import PythonDelta, PythonTop
+    from cachegrind_bench.compare.python_blame import PythonBlame, PythonDelta
     from cachegrind_bench.model.python_profile import PythonFunction
 
 _MOST = Fraction(1, 2)
@@ -65,7 +65,7 @@ def _culprit(details: Details | None) -> tuple[str, str, Fraction] | None:
         return None
     row = chief(details)
     if row is not None and details.python is not None:
-        total = details.python.whole.total
+        total = details.python.total
         return row.function.name, place(row.function), abs(Fraction(row.blame, total)) if total else Fraction(0)
     if details.blamed is None:
         return None
@@ -77,7 +77,7 @@ def remarks(details: Details | None) -> list[str]:
     row = chief(details)
     if details is None or details.python is None or row is None:
         return []
-    total = details.python.whole.base_total
+    total = details.python.base_total
     share_of_all = f"{change(Fraction(row.blame, total))} " if total else ""
     calls = f"{grouped(row.base.calls)} → {counted(row.candidate.calls, 'call')}"
     return [f"in Python: {row.function.name}, {place(row.function)}, {share_of_all}({_how(row)}; {calls})"]
@@ -91,9 +91,9 @@ def _how(row: PythonDelta) -> str:
     return f"{whole} by {often}" if not row.own else f"{whole}, of which {signed(row.called)} by {often}"
 
 
-def rows(found: PythonTop) -> list[tuple[str, ...]]:
+def rows(found: PythonBlame) -> list[tuple[str, ...]]:
     """Return the cells of the table, for `COLUMNS`; the last row is the sum of the others."""
-    total = found.whole.total
+    total = found.total
 
     def cells(blame: int, own: int, *texts: str) -> tuple[str, ...]:
         return signed(blame), share(blame, total), signed(own), *texts
@@ -102,9 +102,9 @@ def rows(found: PythonTop) -> list[tuple[str, ...]]:
     if found.rest_functions:
         others = f"everything else ({grouped(found.rest_functions)} more)"
         table.append(cells(found.rest_blame, found.rest_own, "", others))
-    if found.whole.native or found.whole.native_blame:
-        table.append(cells(found.whole.native_blame, found.whole.native, "", NATIVE))
-    own = sum(row.own for row in found.rows) + found.rest_own + found.whole.native
+    if found.native or found.native_blame:
+        table.append(cells(found.native_blame, found.native, "", NATIVE))
+    own = sum(row.own for row in found.rows) + found.rest_own + found.native
     return [*table, cells(total, own, "", "total")]
 
 
@@ -113,9 +113,9 @@ def _calls(row: PythonDelta) -> str:
     return after if before == after else f"{before} → {after}"
 
 
-def cautions(found: PythonTop | None) -> list[str]:
+def cautions(found: PythonBlame | None) -> list[str]:
     """Say what the table lacks."""
-    if found is None or not found.whole.cut:
+    if found is None or not found.cut:
         return []
     lacking = "to their outermost callers, whose blame for calling more often may be missing"
     return [f"some Python calls were nested too deeply to be followed {lacking}"]
@@ -126,7 +126,6 @@ def document(details: Details | None) -> dict[str, object] | None:
     if details is None or details.python is None:
         return None
     found = details.python
-    whole = found.whole
     return {
         "blamed": None if found.chief is None else _function(found.chief),
         "functions": [_function(row) for row in found.rows],
@@ -136,9 +135,9 @@ def document(details: Details | None) -> dict[str, object] | None:
             "own": found.rest_own,
             "delta": found.rest_delta,
         },
-        "native": {"base": whole.base_native, "candidate": whole.candidate_native, "blame": whole.native_blame},
-        "total": {"base": whole.base_total, "candidate": whole.candidate_total},
-        "cut": whole.cut,
+        "native": {"base": found.base_native, "candidate": found.candidate_native, "blame": found.native_blame},
+        "total": {"base": found.base_total, "candidate": found.candidate_total},
+        "cut": found.cut,
     }
 
 

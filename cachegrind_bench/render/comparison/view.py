@@ -8,9 +8,7 @@ from typing import TYPE_CHECKING
 import msgspec
 from msgspec.structs import replace
 
-from cachegrind_bench.compare.details import weight
-from cachegrind_bench.compare.gates import Metric
-from cachegrind_bench.compare.verdict import BLAMING, State
+from cachegrind_bench.compare.verdict import BLAMING, Metric, State
 from cachegrind_bench.model.text import change, grouped, percent, plain, signed
 from cachegrind_bench.render.comparison import pythons, words
 from cachegrind_bench.render.comparison.explained import Explanation, explanation
@@ -167,14 +165,14 @@ def _row(item: Difference, comparison: Comparison, details: Details | None) -> R
     if moved is None:
         sides = (item.base, item.candidate)
         numbers = [
-            "" if side is None or side.counts is None else grouped(weight(comparison)(side.counts)) for side in sides
+            "" if side is None or side.counts is None else grouped(comparison.weigh(side.counts)) for side in sides
         ] + [""] * (len(COLUMNS) - 4)
     else:
         by_ir = comparison.gates.metric is Metric.IR
         shifts = (moved.ir, moved.score) if by_ir else (moved.score, moved.ir)
         numbers = [
-            grouped(weight(comparison)(moved.base)),
-            grouped(weight(comparison)(moved.candidate)),
+            grouped(comparison.weigh(moved.base)),
+            grouped(comparison.weigh(moved.candidate)),
             change(shifts[0].relative),
             percent(shifts[0].margin, 2) if shifts[0].margin else "",
             change(shifts[1].relative),

@@ -8,7 +8,7 @@ import shlex
 from typing import TYPE_CHECKING
 
 from cachegrind_bench.compare.change import NOISE_FACTOR
-from cachegrind_bench.compare.objects import changed_objects, is_library
+from cachegrind_bench.compare.pairing import changed_objects, is_library
 from cachegrind_bench.compare.verdict import BLAMING, STILL, Cause, State, deciding
 from cachegrind_bench.model.result import Status
 from cachegrind_bench.model.text import change as change_text
@@ -22,9 +22,8 @@ if TYPE_CHECKING:
     from cachegrind_bench.compare.change import Change
     from cachegrind_bench.compare.comparison import Comparison
     from cachegrind_bench.compare.details import Details
-    from cachegrind_bench.compare.gates import Gates
-    from cachegrind_bench.compare.objects import ObjectChange
-    from cachegrind_bench.compare.verdict import Difference, FieldDifference
+    from cachegrind_bench.compare.pairing import ObjectChange
+    from cachegrind_bench.compare.verdict import Difference, FieldDifference, Gates
     from cachegrind_bench.model.result import Benchmark
 
 _BUILD_ID = re.compile(r"\b([0-9a-f]{8})[0-9a-f]{24,56}\b")

@@ -9,14 +9,12 @@ from typing import TYPE_CHECKING
 
 import msgspec
 
-from cachegrind_bench.history.report import STANDING
-from cachegrind_bench.history.values import Kind
+from cachegrind_bench.history.values import STANDING, Kind
 from cachegrind_bench.model.text import counted, grouped
 from cachegrind_bench.render.trend import finding_text, rules, svg, words
 
 if TYPE_CHECKING:
-    from cachegrind_bench.history.report import Row, Trend
-    from cachegrind_bench.history.values import Finding, Reading
+    from cachegrind_bench.history.values import Finding, Reading, Row, Trend
     from cachegrind_bench.render.trend.rules import Crosses, Rule
 
 _TOP = 30  # the labels of releases lie above the topmost label of the scale

@@ -16,7 +16,7 @@ from cachegrind_bench.render.trend import words
 if TYPE_CHECKING:
     from collections.abc import Iterable, Mapping, Sequence
 
-    from cachegrind_bench.history.report import Row, Trend
+    from cachegrind_bench.history.values import Row, Trend
 
 _DIGITS = "ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789-_"
 # Digits that a number takes on average, where there is little room: so many and, divided by how coarse it is, so many more.

@@ -17,8 +17,7 @@ from cachegrind_bench.model.parsing import parse
 if TYPE_CHECKING:
     from fractions import Fraction
 
-    from cachegrind_bench.history.report import Against, Row, Trend
-    from cachegrind_bench.history.values import Reading
+    from cachegrind_bench.history.values import Against, Reading, Row, Trend
 
 SCHEMA = "cg-bench.trend/1"
 _HINT = "give the file that `cg-bench trend --json FILE` wrote"

@@ -6,14 +6,12 @@ from typing import TYPE_CHECKING
 
 import msgspec
 
-from cachegrind_bench.history.report import is_suspicious, relative
-from cachegrind_bench.history.values import Kind, State
+from cachegrind_bench.history.values import Kind, State, is_suspicious, relative
 from cachegrind_bench.model.text import counted, grouped
 from cachegrind_bench.render.trend.words import STATES, short_change
 
 if TYPE_CHECKING:
-    from cachegrind_bench.history.report import Row, Trend
-    from cachegrind_bench.history.values import Finding
+    from cachegrind_bench.history.values import Finding, Row, Trend
 
 
 def has_size(found: Finding) -> bool:

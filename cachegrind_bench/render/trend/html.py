@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING
 
 from msgspec.structs import replace
 
-from cachegrind_bench.history.report import stands
+from cachegrind_bench.history.values import stands
 from cachegrind_bench.model.text import counted, grouped, plain, shortened
 from cachegrind_bench.render.page.html import looks, ours, template
 from cachegrind_bench.render.trend import data, finding_text, words
@@ -20,7 +20,7 @@ if TYPE_CHECKING:
 
     from jinja2 import Template
 
-    from cachegrind_bench.history.report import Trend
+    from cachegrind_bench.history.values import Trend
 
 _PACKAGE = "cachegrind_bench.render.trend"
 _MOST_BYTES = 1_000_000

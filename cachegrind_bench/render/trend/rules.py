@@ -15,7 +15,7 @@ from cachegrind_bench.render.trend import svg, words
 if TYPE_CHECKING:
     from collections.abc import Sequence
 
-    from cachegrind_bench.history.report import Row, Trend
+    from cachegrind_bench.history.values import Row, Trend
 
 _MOST_RULES = 60
 _MOST_CROSSES = 120  # eight pixels each fill a chart

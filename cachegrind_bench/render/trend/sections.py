@@ -10,8 +10,7 @@ from typing import TYPE_CHECKING
 
 import msgspec
 
-from cachegrind_bench.history.report import STANDING, WORSE, stands
-from cachegrind_bench.history.values import Kind
+from cachegrind_bench.history.values import STANDING, WORSE, Kind, stands
 from cachegrind_bench.model.text import plain, shortened
 from cachegrind_bench.render.trend import finding_text, svg, words
 from cachegrind_bench.render.trend.chart import chart, told
@@ -19,8 +18,7 @@ from cachegrind_bench.render.trend.chart import chart, told
 if TYPE_CHECKING:
     from fractions import Fraction
 
-    from cachegrind_bench.history.report import Against, Row, Trend
-    from cachegrind_bench.history.values import Finding
+    from cachegrind_bench.history.values import Against, Finding, Row, Trend
     from cachegrind_bench.render.trend.chart import Chart
 
 SPARK_HEIGHT = 22

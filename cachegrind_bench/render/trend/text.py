@@ -12,8 +12,7 @@ if TYPE_CHECKING:
     from collections.abc import Mapping
     from typing import TextIO
 
-    from cachegrind_bench.history.report import Trend
-    from cachegrind_bench.history.values import Finding
+    from cachegrind_bench.history.values import Finding, Trend
 
 _MOST_ROWS = 40
 _MOST_FINDINGS = 20

@@ -6,16 +6,15 @@ from typing import TYPE_CHECKING
 from urllib.parse import quote, urlsplit
 
 from cachegrind_bench.history.lifecycle import times_of
-from cachegrind_bench.history.report import STANDING, WORSE, stands
-from cachegrind_bench.history.values import Kind, State
+from cachegrind_bench.history.values import STANDING, WORSE, Kind, State, stands
 from cachegrind_bench.model.text import change, counted, grouped, plain, shortened
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
     from fractions import Fraction
 
-    from cachegrind_bench.history.report import Against, Headline, Health, Provenance, Row, Trend
-    from cachegrind_bench.history.values import CommitNote, Finding, Reading
+    from cachegrind_bench.history.values import Against, Finding, Headline, Health, Provenance, Reading, Row, Trend
+    from cachegrind_bench.model.history import CommitNote
 
 SHAPES = {Kind.REGRESSION: "▲", Kind.IMPROVEMENT: "▼", Kind.CREEP: "◆", Kind.UNSTABLE: "≈"}
 STATES = {
