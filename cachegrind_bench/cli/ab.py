@@ -89,7 +89,7 @@ def command(base: str, candidate: str | None, **options: Any) -> int:
 
     For when there is no history to compare with, or it was measured in another environment.
     """
-    from cachegrind_bench.store.atomic import check_writable, make_folder, write_atomic
+    from cachegrind_bench.store.durable import check_writable, make_folder, write_atomic
     from cachegrind_bench.vcs.revisions import Repository
 
     if trailing_words():

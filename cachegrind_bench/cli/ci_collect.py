@@ -13,7 +13,7 @@ from cachegrind_bench.ci.plan import COLLECTED, PART
 from cachegrind_bench.ci.plan import RESULT as RESULTS
 from cachegrind_bench.cli.ci_job import client, data, folder_option, say, token_option, write_missing
 from cachegrind_bench.errors import FileFormatError, UsageError
-from cachegrind_bench.store.atomic import write_atomic
+from cachegrind_bench.store.durable import write_atomic
 
 if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence

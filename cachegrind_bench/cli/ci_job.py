@@ -21,7 +21,7 @@ from cachegrind_bench.cli.defaults import configured_store
 from cachegrind_bench.errors import UsageError
 from cachegrind_bench.model.text import plain
 from cachegrind_bench.render.comparison.github import command as workflow_command
-from cachegrind_bench.store.atomic import write_atomic
+from cachegrind_bench.store.durable import write_atomic
 from cachegrind_bench.vcs.checkout import top_folder
 
 if TYPE_CHECKING:

@@ -27,7 +27,7 @@ from cachegrind_bench.cli.ci_job import (
     use_token,
 )
 from cachegrind_bench.errors import CgBenchError, UsageError
-from cachegrind_bench.store.atomic import write_atomic
+from cachegrind_bench.store.durable import write_atomic
 
 if TYPE_CHECKING:
     from cachegrind_bench.ci.event import Event

@@ -16,8 +16,7 @@ from cachegrind_bench.cli.saving import opened_store, store_option
 from cachegrind_bench.cli.sizes import size_limit_option
 from cachegrind_bench.errors import FileFormatError, UsageError
 from cachegrind_bench.model.text import counted, grouped, matches, plain
-from cachegrind_bench.store.atomic import check_writable, write_atomic
-from cachegrind_bench.store.durable import new_file
+from cachegrind_bench.store.durable import check_writable, new_file, write_atomic
 from cachegrind_bench.store.record import run_name
 from cachegrind_bench.usecases.result_files import open_input, shown_name
 

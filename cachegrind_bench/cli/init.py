@@ -56,7 +56,7 @@ def _is_longer(file: NewFile) -> bool:
 
 def _write(files: list[NewFile]) -> None:
     """Write the files; that all can be written is known before the first one is."""
-    from cachegrind_bench.store.atomic import check_writable, write_atomic
+    from cachegrind_bench.store.durable import check_writable, write_atomic
 
     for file in files:
         _make(file.path.parent)

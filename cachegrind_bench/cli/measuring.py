@@ -69,7 +69,7 @@ def measuring_options(function: Function) -> Function:
 
 def check_output(options: dict[str, Any]) -> None:
     """Find out before the work whether the result can be written; UsageError if not."""
-    from cachegrind_bench.store.atomic import check_replaceable, check_writable
+    from cachegrind_bench.store.durable import check_replaceable, check_writable
 
     if options["output"] not in (None, "-"):
         check_replaceable(Path(options["output"]))
@@ -109,7 +109,7 @@ def measured(plan: Plan, options: dict[str, Any], *, keep: Path | None = None) -
 def write_result(result: Result, options: dict[str, Any]) -> None:
     """Write the result file where `--output` says, if it does."""
     from cachegrind_bench.model.codec import encode
-    from cachegrind_bench.store.atomic import write_atomic
+    from cachegrind_bench.store.durable import write_atomic
 
     if options["output"] == "-":
         output.write(encode(result))

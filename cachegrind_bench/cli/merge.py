@@ -47,7 +47,7 @@ def command(files: tuple[str, ...], target: str, max_size: int) -> None:
     file holds: on stdout, or on stderr if the result goes to stdout.
     """
     from cachegrind_bench.model.codec import encode
-    from cachegrind_bench.store.atomic import check_replaceable, check_writable, write_atomic
+    from cachegrind_bench.store.durable import check_replaceable, check_writable, write_atomic
     from cachegrind_bench.suite.merge import merged
 
     if files.count("-") > 1:

@@ -48,7 +48,7 @@ def python_file_options(function: Function) -> Function:
 
 def wants_files(options: Mapping[str, Any], source: str) -> bool:
     """Tell whether any file is wanted. UsageError if one could not be written, or would overwrite the `source`."""
-    from cachegrind_bench.store.atomic import check_writable
+    from cachegrind_bench.store.durable import check_writable
 
     if options["output"] != "-" and options["export"] is None:
         raise UsageError("-o says where --export writes, which is missing", hint="add --export speedscope")
@@ -102,7 +102,7 @@ def _only(profiles: Mapping[str, PythonProfile], why: str) -> tuple[str, PythonP
 
 
 def _write(name: str, content: bytes) -> None:
-    from cachegrind_bench.store.atomic import write_atomic
+    from cachegrind_bench.store.durable import write_atomic
 
     if name == "-":
         output.write(content)

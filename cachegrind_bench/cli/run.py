@@ -94,8 +94,8 @@ def command(**options: Any) -> int:
 def _run_command(options: dict[str, Any]) -> None:
     from cachegrind_bench.model.codec import encode
     from cachegrind_bench.render import report
-    from cachegrind_bench.store.atomic import make_folder
     from cachegrind_bench.store.baselines import Baselines
+    from cachegrind_bench.store.durable import make_folder
 
     plan = replace(
         _plan(options), lines=options["lines"], collect=_collect(options), python_profile=options["python_profile"]

@@ -130,8 +130,8 @@ class Saving(msgspec.Struct, frozen=True, kw_only=True):
     def _left(self, uid: str, result: Result) -> str:
         """Leave the result in a file, since it took long to measure, and say what to do with it."""
         from cachegrind_bench.model.codec import encode
-        from cachegrind_bench.store.atomic import write_atomic
         from cachegrind_bench.store.baselines import make_store
+        from cachegrind_bench.store.durable import write_atomic
 
         path = self.refuge / "unstored" / f"{uid}.json"
         try:
@@ -168,8 +168,8 @@ def saving(options: Mapping[str, Any]) -> Saving | None:
 
 def checked_store(store: Store) -> Store:
     """Return the store, after it was reached, and its folder made if it is one. StoreError or UsageError if it will not do."""
-    from cachegrind_bench.store.atomic import check_writable
     from cachegrind_bench.store.baselines import make_store
+    from cachegrind_bench.store.durable import check_writable
     from cachegrind_bench.store.files import FileStore
 
     if isinstance(store, FileStore):

@@ -131,7 +131,7 @@ def _commit_url() -> str | None:
 
 def _check(options: dict[str, Any]) -> None:
     """Find out before the work whether the files can be written. UsageError if not, or if one is named twice."""
-    from cachegrind_bench.store.atomic import check_writable
+    from cachegrind_bench.store.durable import check_writable
 
     names = [options[kind] for kind in _FORMS if options[kind] is not None]
     for name in names:
@@ -144,7 +144,7 @@ def _check(options: dict[str, Any]) -> None:
 def _write(view: Trend, options: dict[str, Any]) -> None:
     """Write the reports that are asked for; where one goes to stdout, the text does not."""
     from cachegrind_bench.render.trend import document, html, markdown, text
-    from cachegrind_bench.store.atomic import write_atomic
+    from cachegrind_bench.store.durable import write_atomic
 
     def marked_down() -> bytes:
         report = io.StringIO()

@@ -45,7 +45,7 @@ def take_over(config: pytest.Config) -> None:
     from cachegrind_bench.measure.session import laboratory
     from cachegrind_bench.pytest_plugin.comparing import check_base
     from cachegrind_bench.pytest_plugin.neutral import remember_blocked
-    from cachegrind_bench.store.atomic import check_replaceable, check_writable
+    from cachegrind_bench.store.durable import check_replaceable, check_writable
 
     if not sys.platform.startswith("linux"):
         raise pytest.UsageError(f"--cg-bench needs Linux, and this is {platform.system()}: run it in a container")
@@ -189,7 +189,7 @@ class Controller:
 
     def _write(self) -> None:
         from cachegrind_bench.model.codec import encode
-        from cachegrind_bench.store.atomic import write_atomic
+        from cachegrind_bench.store.durable import write_atomic
 
         if self._result is not None and self._settings.output is not None:
             write_atomic(self._settings.output, encode(self._result))

@@ -12,8 +12,7 @@ from typing import TYPE_CHECKING
 import msgspec
 
 from cachegrind_bench.errors import UsageError
-from cachegrind_bench.store.atomic import check_writable, make_folder, write_atomic
-from cachegrind_bench.store.durable import accept_absence
+from cachegrind_bench.store.durable import accept_absence, check_writable, make_folder, write_atomic
 from cachegrind_bench.vcs.checkout import folders_up, top_folder
 
 if TYPE_CHECKING:

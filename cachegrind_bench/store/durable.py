@@ -1,6 +1,7 @@
-"""Files that are only ever added: whole or not at all, on the disk before anyone is told, never replaced.
+"""Files that are whole or not there at all, and on the disk before anyone is told: added for ever, or replaced.
 
-Knows files, links and locks; must not know what is in them.
+Knows files, links and locks; must not know what is in them. What concerns a store is a StoreError, what concerns a file
+that somebody named a UsageError.
 """
 
 from __future__ import annotations
@@ -8,17 +9,16 @@ from __future__ import annotations
 import errno
 import fcntl
 import os
-import secrets
 import stat
 import time
 from contextlib import contextmanager, suppress
+from pathlib import Path
 from typing import TYPE_CHECKING
 
-from cachegrind_bench.errors import StoreError
+from cachegrind_bench.errors import StoreError, UsageError
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Generator
-    from pathlib import Path
     from typing import BinaryIO
 
 WAIT_S = 60.0
@@ -26,6 +26,8 @@ WAIT_S = 60.0
 _PREFIX = ".cg-bench."
 _DAY_S = 86_400
 _POLL_S = 0.02
+_LOOK = 1 << 12  # bytes
+_NEW = os.O_WRONLY | os.O_CREAT | os.O_EXCL | os.O_CLOEXEC
 # What file systems without hard links say: FAT, some network and FUSE ones.
 _NO_LINKS = {errno.EPERM, errno.ENOTSUP, errno.EOPNOTSUPP, errno.ENOSYS, errno.EMLINK}
 # What file systems say on which a folder cannot be synced.
@@ -45,18 +47,26 @@ def add_file(path: Path, write: Callable[[BinaryIO], object], lock: Path) -> boo
 @contextmanager
 def new_file(folder: Path, write: Callable[[BinaryIO], object]) -> Generator[Path]:
     """Write a temporary file in this folder, durably; it is gone afterwards. What a killed process leaves is ignored."""
-    temporary = folder / f"{_PREFIX}{secrets.token_hex(8)}"
+    temporary = _temporary(folder)
     try:
         with telling(folder, "write in"):
-            descriptor = os.open(temporary, os.O_WRONLY | os.O_CREAT | os.O_EXCL | os.O_CLOEXEC, 0o666)
-            with os.fdopen(descriptor, "wb") as stream:
-                write(stream)
-                stream.flush()
-                os.fsync(stream.fileno())
+            _fill(os.open(temporary, _NEW, 0o666), write)
         yield temporary
     finally:
         with suppress(OSError):
             os.unlink(temporary)
+
+
+def _temporary(folder: Path) -> Path:
+    """Return the name of a file to write in this folder, which nobody else has."""
+    return folder / f"{_PREFIX}{os.urandom(8).hex()}"
+
+
+def _fill(descriptor: int, write: Callable[[BinaryIO], object]) -> None:
+    with os.fdopen(descriptor, "wb") as stream:
+        write(stream)
+        stream.flush()
+        os.fsync(stream.fileno())
 
 
 def publish(temporary: Path, path: Path, lock: Path) -> bool:
@@ -188,3 +198,89 @@ def telling(path: Path, doing: str) -> Generator[None]:
     except OSError as error:
         hint = "free some space" if error.errno in {errno.ENOSPC, errno.EDQUOT} else None
         raise StoreError(f"cannot {doing} {path}: {error.strerror or error}", hint=hint) from error
+
+
+def write_atomic(path: Path, data: bytes) -> None:
+    """Replace the file by these bytes, whole or not at all; pipes and devices are written to."""
+    # The file behind a symbolic link: the link stays (`latest.json`, and above all `/dev/stdout`).
+    target = Path(os.path.realpath(path))
+    temporary = _temporary(target.parent)
+    try:
+        if _is_special(path):
+            path.write_bytes(data)
+            return
+        mode = _mode(target)
+        descriptor = os.open(temporary, _NEW, 0o666 if mode is None else mode)
+        if mode is not None:
+            os.fchmod(descriptor, mode)
+        _fill(descriptor, lambda stream: stream.write(data))
+        os.replace(temporary, target)
+    except OSError as error:
+        raise _cannot_write(path, error) from error
+    finally:
+        with suppress(OSError):
+            os.unlink(temporary)
+
+
+def check_writable(path: Path) -> None:
+    """Find out before any work whether `write_atomic` will work; UsageError naming the file if not."""
+    if _is_special(path):
+        return
+    if os.path.isdir(path):  # unlike Path's, never an exception (Python up to 3.13)
+        raise UsageError(f"cannot write {path}: it is a directory", hint="name a file in it")
+    try:
+        with suppress(FileNotFoundError):
+            path.stat()  # fails where the name is too long
+        temporary = _temporary(Path(os.path.realpath(path)).parent)
+        os.close(os.open(temporary, _NEW, 0o600))
+        os.unlink(temporary)
+    except OSError as error:
+        raise _cannot_write(path, error) from error
+
+
+def check_replaceable(path: Path) -> None:
+    """Find out before any work whether a result may take the place of this file: UsageError if it is something else."""
+    if _is_special(path):
+        return
+    try:
+        with path.open("rb") as file:
+            start = file.read(_LOOK).lstrip()
+    except OSError:  # it is not there, or `check_writable` says what is wrong
+        return
+    if start and not start.startswith(b"{"):
+        raise UsageError(f"{path} exists, and is not a result file", hint="name another file, or remove it first")
+
+
+def make_folder(folder: Path) -> Path:
+    """Make a folder, and those above it, where it is not there. UsageError if it cannot be, or nothing be written there."""
+    try:
+        folder.mkdir(parents=True, exist_ok=True)
+    except OSError as error:
+        link = dangling(folder)
+        what = error.strerror if link is None else f"the link {link} leads nowhere"
+        raise UsageError(f"cannot make the folder {folder}: {what}") from error
+    if not os.access(folder, os.W_OK | os.X_OK):
+        raise UsageError(f"cannot write into the folder {folder}: Permission denied", hint="choose another folder")
+    return folder
+
+
+def _mode(path: Path) -> int | None:
+    """Return the mode of the file that is replaced; None for a new one."""
+    with suppress(OSError):
+        return stat.S_IMODE(path.stat().st_mode)
+    return None
+
+
+def _is_special(path: Path) -> bool:
+    try:
+        mode = path.stat().st_mode
+    except OSError:
+        return False
+    return not stat.S_ISREG(mode) and not stat.S_ISDIR(mode)
+
+
+def _cannot_write(path: Path, error: OSError) -> UsageError:
+    hint = (
+        "make the directory first" if isinstance(error, FileNotFoundError) else "choose another file or free some space"
+    )
+    return UsageError(f"cannot write {path}: {error.strerror}", hint=hint)

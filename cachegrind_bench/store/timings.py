@@ -6,7 +6,7 @@ import json
 from typing import TYPE_CHECKING, cast
 
 from cachegrind_bench.errors import UsageError
-from cachegrind_bench.store.atomic import write_atomic
+from cachegrind_bench.store.durable import write_atomic
 
 if TYPE_CHECKING:
     from collections.abc import Mapping

@@ -20,8 +20,8 @@ from cachegrind_bench.hermetic.notes import LIST
 from cachegrind_bench.hermetic.opened import Input, is_unchanged
 from cachegrind_bench.model.codec import decode, encode
 from cachegrind_bench.model.result import Result, Status
-from cachegrind_bench.store.atomic import write_atomic
 from cachegrind_bench.store.baselines import make_store
+from cachegrind_bench.store.durable import write_atomic
 
 if TYPE_CHECKING:
     from collections.abc import Sequence

@@ -55,7 +55,7 @@ class ReportOptions(msgspec.Struct, frozen=True, kw_only=True):
 
         None of them may be one of the `inputs`, nor both the same.
         """
-        from cachegrind_bench.store.atomic import check_writable
+        from cachegrind_bench.store.durable import check_writable
 
         for kind, path in self._files().items():
             if str(path) == "-":
@@ -68,7 +68,7 @@ class ReportOptions(msgspec.Struct, frozen=True, kw_only=True):
 
     def write_files(self, made: Report) -> None:
         """Write the files that were asked for."""
-        from cachegrind_bench.store.atomic import write_atomic
+        from cachegrind_bench.store.durable import write_atomic
 
         for kind, path in self._files().items():
             write_atomic(path, made.text(kind).encode())

@@ -174,7 +174,7 @@ FORBIDDEN = """
 import sys
 from pathlib import Path
 from cachegrind_bench.cli.options import _input
-from cachegrind_bench.store.atomic import make_folder
+from cachegrind_bench.store.durable import make_folder
 from cachegrind_bench.errors import UsageError
 begin()
 try:
@@ -388,7 +388,7 @@ def test_a_file_that_is_no_result_is_not_overwritten(replay: ReplayRunner, cg_be
     Path("r.json").write_text(before)
     told = cg_bench("run", "-o", "r.json", "--", "/bin/true")
     assert told.code == 2
-    assert "r.json is there already, and no result file\n  name another file, or remove it first\n" in told.err
+    assert "r.json exists, and is not a result file\n  name another file, or remove it first\n" in told.err
     assert Path("r.json").read_text() == before
     assert replay.targets == []
 

@@ -13,7 +13,7 @@ from typing import TYPE_CHECKING
 import pytest
 
 from cachegrind_bench.errors import UsageError
-from cachegrind_bench.store.atomic import check_writable, write_atomic
+from cachegrind_bench.store.durable import check_writable, write_atomic
 from tests.unit.samples import run_without_rights
 
 if TYPE_CHECKING:
@@ -121,7 +121,7 @@ FORBIDDEN = """
 import sys
 from pathlib import Path
 from cachegrind_bench.errors import UsageError
-from cachegrind_bench.store.atomic import check_writable
+from cachegrind_bench.store.durable import check_writable
 begin()
 try:
     check_writable(Path(sys.argv[1]))
