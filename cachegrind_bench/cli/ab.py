@@ -13,12 +13,19 @@ from cachegrind_bench.cli import output
 from cachegrind_bench.cli.comparing import deliver, detail_options, report_options
 from cachegrind_bench.cli.defaults import configured_benchmarks
 from cachegrind_bench.cli.gate_options import gate_options, gates_of
-from cachegrind_bench.cli.measuring import id_option, repetition_options
-from cachegrind_bench.cli.options import working_directory
-from cachegrind_bench.cli.selection import benchmark_option, selection_option, tag_option
-from cachegrind_bench.cli.sizes import size_limit_option
-from cachegrind_bench.cli.suite import jobs_option, refuse_options_of_a_suite
-from cachegrind_bench.cli.trailing import TrailingCommand, trailing_words
+from cachegrind_bench.cli.options import (
+    TrailingCommand,
+    benchmark_option,
+    expression_option,
+    id_option,
+    jobs_option,
+    repetition_options,
+    size_limit_option,
+    tag_option,
+    trailing_words,
+    working_directory,
+)
+from cachegrind_bench.cli.suite import refuse_options_of_a_suite
 from cachegrind_bench.cli.worktrees import bench, words_for_run
 from cachegrind_bench.errors import UsageError
 from cachegrind_bench.usecases.comparison import Side, compared, exit_code, same_program
@@ -73,7 +80,7 @@ _SIDES = "base", "candidate"
 
 @click.command("ab", cls=TrailingCommand, epilog=_EPILOG)
 @gate_options
-@selection_option
+@expression_option
 @benchmark_option
 @tag_option
 @jobs_option

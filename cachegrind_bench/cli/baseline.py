@@ -10,8 +10,7 @@ import click
 
 from cachegrind_bench.cli import output, show
 from cachegrind_bench.cli.comparison_inputs import resolve
-from cachegrind_bench.cli.options import format_option, working_directory
-from cachegrind_bench.cli.sizes import size_limit_option
+from cachegrind_bench.cli.options import format_option, size_limit_option, working_directory
 from cachegrind_bench.errors import FileFormatError, MeasurementError, UsageError
 from cachegrind_bench.model.result import Status
 from cachegrind_bench.model.text import some

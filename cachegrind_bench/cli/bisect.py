@@ -8,9 +8,7 @@ import click
 import msgspec
 
 from cachegrind_bench.cli import output
-from cachegrind_bench.cli.measuring import repetition_options
-from cachegrind_bench.cli.suite import jobs_option
-from cachegrind_bench.cli.trailing import TrailingCommand, trailing_words
+from cachegrind_bench.cli.options import TrailingCommand, jobs_option, repetition_options, trailing_words
 from cachegrind_bench.cli.trending import find_all, trending_options
 from cachegrind_bench.cli.worktrees import bench, words_for_run
 from cachegrind_bench.errors import MeasurementError, UsageError

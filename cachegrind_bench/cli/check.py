@@ -16,13 +16,17 @@ from cachegrind_bench.cli.gate_options import gate_options, gates_of
 from cachegrind_bench.cli.measuring import (
     check_output,
     measured,
-    measuring_options,
     measuring_plan,
     printable,
     write_result,
 )
-from cachegrind_bench.cli.options import command_argument, require_command, working_directory
-from cachegrind_bench.cli.sizes import size_limit_option
+from cachegrind_bench.cli.options import (
+    command_argument,
+    measuring_options,
+    require_command,
+    size_limit_option,
+    working_directory,
+)
 from cachegrind_bench.errors import MeasurementError, NotComparableError, NoValgrindError, UsageError
 from cachegrind_bench.usecases.comparison import InMemory, Side, compared, exit_code
 from cachegrind_bench.usecases.result_files import read_result

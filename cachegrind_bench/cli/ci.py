@@ -34,7 +34,7 @@ from cachegrind_bench.cli.ci_job import (
     use_token,
 )
 from cachegrind_bench.cli.defaults import Configured
-from cachegrind_bench.cli.saving import named_store
+from cachegrind_bench.cli.options import named_store
 from cachegrind_bench.cli.stored_runs import Runs
 from cachegrind_bench.errors import CgBenchError, MeasurementError, UsageError
 from cachegrind_bench.model.text import plain

@@ -36,7 +36,7 @@ from cachegrind_bench.cli.ci_reproduce import again, failures
 from cachegrind_bench.cli.comparison_inputs import Sides, no_side
 from cachegrind_bench.cli.defaults import configured_benchmarks
 from cachegrind_bench.cli.gate_options import fail_on_option, gate_options, gates_of
-from cachegrind_bench.cli.saving import named_store
+from cachegrind_bench.cli.options import named_store
 from cachegrind_bench.errors import MeasurementError, UsageError
 from cachegrind_bench.store.durable import write_atomic
 from cachegrind_bench.usecases.comparison import ReportOptions, Side, code_of, compared, same_program

@@ -13,9 +13,7 @@ from cachegrind_bench.cli.comparing import deliver, detail_options, report_optio
 from cachegrind_bench.cli.comparison_inputs import Sides, is_known, resolve
 from cachegrind_bench.cli.defaults import configured_benchmarks
 from cachegrind_bench.cli.gate_options import fail_on_option, gate_options, gates_of
-from cachegrind_bench.cli.options import working_directory
-from cachegrind_bench.cli.saving import opened_store, store_option
-from cachegrind_bench.cli.sizes import size_limit_option
+from cachegrind_bench.cli.options import opened_store, size_limit_option, store_option, working_directory
 from cachegrind_bench.errors import UsageError
 from cachegrind_bench.model.text import matches
 from cachegrind_bench.usecases.comparison import code_of, compared

@@ -10,9 +10,15 @@ import click
 from cachegrind_bench.cli import history_exchange, history_upkeep, output, show
 from cachegrind_bench.cli.comparison_inputs import resolve
 from cachegrind_bench.cli.history_runs import find_run, since_option
-from cachegrind_bench.cli.options import format_option, working_directory
-from cachegrind_bench.cli.saving import opened_store, profiles_of, store_option, with_profile_option
-from cachegrind_bench.cli.sizes import size_limit_option
+from cachegrind_bench.cli.options import (
+    format_option,
+    opened_store,
+    size_limit_option,
+    store_option,
+    with_profile_option,
+    working_directory,
+)
+from cachegrind_bench.cli.saving import profiles_of
 from cachegrind_bench.cli.stored_runs import kept_result
 from cachegrind_bench.errors import UsageError
 from cachegrind_bench.model.text import matches

@@ -11,7 +11,7 @@ import click
 
 from cachegrind_bench.cli import output
 from cachegrind_bench.cli.history_runs import Date, find_runs, name_of
-from cachegrind_bench.cli.saving import named_store, opened_store, store_option
+from cachegrind_bench.cli.options import named_store, opened_store, store_option
 from cachegrind_bench.errors import UsageError
 from cachegrind_bench.model.text import counted, plain, some
 from cachegrind_bench.store.protocol import Query

@@ -8,14 +8,13 @@ from typing import TYPE_CHECKING, Any
 import click
 
 from cachegrind_bench.cli import output
-from cachegrind_bench.cli.options import format_option, working_directory
-from cachegrind_bench.cli.selection import NO_BENCHMARKS, selected, selection_options
+from cachegrind_bench.cli.options import format_option, selection_options, working_directory
+from cachegrind_bench.cli.selection import NO_BENCHMARKS, selected
 from cachegrind_bench.errors import UsageError
 
 if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence
 
-    from cachegrind_bench.cli.options import Function
     from cachegrind_bench.config.values import BenchmarkSpec, Configuration
 
 _EPILOG = """\b
@@ -26,15 +25,8 @@ Examples:
 """
 
 
-def _selection(function: Function) -> Function:
-    """Take the options that choose benchmarks, as `run` has them."""
-    for option in reversed(selection_options):
-        function = option(function)
-    return function
-
-
 @click.command("list", epilog=_EPILOG)
-@_selection
+@selection_options
 @format_option
 def command(**options: Any) -> None:
     """Show what the suite would run: each benchmark's id, command, tags and parameters.

@@ -8,12 +8,11 @@ from datetime import UTC, datetime
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-import click
 from msgspec.structs import replace
 
 from cachegrind_bench._version import __version__
 from cachegrind_bench.cli import output
-from cachegrind_bench.cli.options import Function, execution_options, execution_plan, geometry
+from cachegrind_bench.cli.options import execution_plan, geometry
 from cachegrind_bench.errors import FileFormatError, UsageError
 from cachegrind_bench.model.text import some
 
@@ -25,46 +24,6 @@ if TYPE_CHECKING:
     from cachegrind_bench.store.baselines import Baselines
 
 _SHOWN = 10  # ids in a message
-
-
-_REPETITION = (
-    click.option("--repeat", type=click.IntRange(1, 1000), default=1, show_default=True, help="Measured executions."),
-    click.option(
-        "--layouts",
-        type=click.IntRange(1, 64),
-        default=1,
-        show_default=True,
-        help="Memory layouts to measure under, --repeat times each.",
-    ),
-    click.option(
-        "--warmup", type=click.IntRange(0, 100), default=1, show_default=True, help="Native executions before."
-    ),
-    execution_options,
-    click.option("--require-sealed", is_flag=True, help="Fail where any part of the seal is unavailable."),
-)
-_RESULT = (click.option("-o", "--output", metavar="FILE", help="Write the result file here; '-' is stdout."),)
-_QUIET = click.option("-q", "--quiet", is_flag=True, help="No report and no output of the program.")
-
-
-def id_option(function: Function) -> Function:
-    """Take what a single benchmark is called, as `benchmark_id`."""
-    return click.option(
-        "--id", "benchmark_id", metavar="TEXT", help="Name of the benchmark. [default: made from the command]"
-    )(function)
-
-
-def repetition_options(function: Function) -> Function:
-    """Take the options that say how a command is executed, and how often."""
-    for option in reversed(_REPETITION):
-        function = option(function)
-    return function
-
-
-def measuring_options(function: Function) -> Function:
-    """Take these, and the options that say what a measurement is called and what is left of it."""
-    for option in reversed((id_option, *_RESULT, repetition_options, _QUIET)):
-        function = option(function)
-    return function
 
 
 def check_output(options: dict[str, Any]) -> None:

@@ -1,8 +1,9 @@
-"""Options that several commands share, and how their values are read."""
+"""Options that several commands share, and the values that are made of their words."""
 
 from __future__ import annotations
 
 import os
+import re
 import stat
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, TypeVar
@@ -10,31 +11,46 @@ from typing import TYPE_CHECKING, Any, TypeVar
 import click
 from click.core import ParameterSource
 
-from cachegrind_bench.cli.defaults import configured_variables
-from cachegrind_bench.config.command import milliseconds
+from cachegrind_bench.cli.defaults import configured_store, configured_variables
 from cachegrind_bench.errors import UsageError
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Mapping, Sequence
 
     from cachegrind_bench.measure.plan import Plan
+    from cachegrind_bench.store.protocol import Store
     from cachegrind_bench.valgrind.options import Geometry
 
-if TYPE_CHECKING:
-    _Milliseconds = click.ParamType[int]
+    _Number = click.ParamType[int]
 else:
-    _Milliseconds = click.ParamType  # generic since click 8.4 only
+    _Number = click.ParamType  # generic since click 8.4 only
 
 Function = TypeVar("Function", bound="Callable[..., Any]")
 
+_SIZE = re.compile(r"([0-9]{1,15})\s*(?:([kmgt])(i?)b|b)?", re.ASCII | re.IGNORECASE)
+DEFAULT_STORE = "file:.cg-bench"
 
-class Duration(_Milliseconds):
+
+def options_group(*options: Callable[[Any], Any]) -> Callable[[Function], Function]:
+    """Return several options as one decorator; the help page has them in this order."""
+
+    def decorate(function: Function) -> Function:
+        for option in reversed(options):
+            function = option(function)
+        return function
+
+    return decorate
+
+
+class Duration(_Number):
     """Seconds, or a number with a unit (ms, s, min, h); the value is in milliseconds."""
 
     name = "seconds"
 
     def convert(self, value: Any, param: click.Parameter | None, ctx: click.Context | None) -> int:
         """Return milliseconds."""
+        from cachegrind_bench.config.command import milliseconds
+
         if isinstance(value, int):
             return value
         try:
@@ -43,65 +59,174 @@ class Duration(_Milliseconds):
             self.fail(f"{error.message}: {error.hint}", param, ctx)
 
 
-def format_option(function: Function) -> Function:
-    """Take the format of the report."""
-    return click.option(
-        "--format",
-        "form",
-        type=click.Choice(["table", "json", "markdown"]),
-        default="table",
+class Size(_Number):
+    """A number of bytes, as in 500MB, 2GB, 1GiB or 1000000."""
+
+    name = "size"
+
+    def convert(self, value: Any, param: click.Parameter | None, ctx: click.Context | None) -> int:
+        """Return bytes."""
+        if isinstance(value, int):
+            return value
+        match = _SIZE.fullmatch(str(value).strip())
+        size = 0
+        if match:
+            power = " kmgt".index((match[2] or " ").lower())
+            size = int(match[1]) * (1024 if match[3] else 1000) ** power
+        if size <= 0:
+            self.fail(f"{value!r} is not a size: write bytes, or as in 500MB, 2GB or 1GiB", param, ctx)
+        return size
+
+
+class TrailingCommand(click.Command):
+    """Takes what follows `--` for the command to measure; its own arguments and options are before it."""
+
+    def parse_args(self, ctx: click.Context, args: list[str]) -> list[str]:
+        """Parse what is before `--`."""
+        place = args.index("--") if "--" in args else len(args)
+        ctx.meta["words"] = args[place:]
+        return super().parse_args(ctx, args[:place])
+
+
+def trailing_words() -> list[str]:
+    """Return `--` and what follows it; nothing if it was not given."""
+    words: list[str] = click.get_current_context().meta["words"]
+    return words
+
+
+# What is measured, and how
+
+command_argument = click.argument(
+    "command", nargs=-1, type=click.UNPROCESSED, required=True, metavar="-- COMMAND [ARG]..."
+)
+valgrind_option = click.option("--valgrind", metavar="PATH", help="The Valgrind to use. [default: the one on PATH]")
+execution_options = options_group(
+    click.option("--I1", "i1", metavar="SIZE,ASSOC,LINE", help="First-level instruction cache. [default: 32768,8,64]"),
+    click.option("--D1", "d1", metavar="SIZE,ASSOC,LINE", help="First-level data cache. [default: 32768,8,64]"),
+    click.option("--LL", "ll", metavar="SIZE,ASSOC,LINE", help="Last-level cache. [default: 8388608,16,64]"),
+    click.option(
+        "--model", default="l1+5ll+30ram", show_default=True, help="Weights of the score; 'ir' is plain instructions."
+    ),
+    click.option("--env", multiple=True, metavar="NAME[=VALUE]", help="Pass a variable on, or set it. Repeatable."),
+    click.option("--stdin", metavar="FILE", help="The program's standard input. [default: empty]"),
+    click.option("--prepare", metavar="CMD", help="Shell command before every execution, not measured."),
+    click.option("--cleanup", metavar="CMD", help="Shell command after every execution, not measured."),
+    click.option("--timeout", type=Duration(), help="End an execution that takes longer (each one, warm-up too)."),
+    click.option("--ignore-exit-status", is_flag=True, help="Measure the command even if it fails."),
+    click.option(
+        "--pin-clock", is_flag=True, help="Answer clock readings, each 1 ms after the one before; waits take no time."
+    ),
+    click.option(
+        "--keep-place", is_flag=True, help="Let the program see its project where it is, not at a constant path."
+    ),
+    valgrind_option,
+)
+repetition_options = options_group(
+    click.option("--repeat", type=click.IntRange(1, 1000), default=1, show_default=True, help="Measured executions."),
+    click.option(
+        "--layouts",
+        type=click.IntRange(1, 64),
+        default=1,
         show_default=True,
-        help="Report's format.",
-    )(function)
+        help="Memory layouts to measure under, --repeat times each.",
+    ),
+    click.option(
+        "--warmup", type=click.IntRange(0, 100), default=1, show_default=True, help="Native executions before."
+    ),
+    execution_options,
+    click.option("--require-sealed", is_flag=True, help="Fail where any part of the seal is unavailable."),
+)
+id_option = click.option(
+    "--id", "benchmark_id", metavar="TEXT", help="Name of the benchmark. [default: made from the command]"
+)
+measuring_options = options_group(
+    id_option,
+    click.option("-o", "--output", metavar="FILE", help="Write the result file here; '-' is stdout."),
+    repetition_options,
+    click.option("-q", "--quiet", is_flag=True, help="No report and no output of the program."),
+)
+
+# Which benchmarks of a suite
+
+expression_option = click.option(
+    "-k", "expression", metavar="EXPR", help="Only ids that fit, as in 'json and not slow'."
+)
+benchmark_option = click.option(
+    "--benchmark",
+    "patterns",
+    multiple=True,
+    metavar="PATTERN",
+    help="Only benchmarks with this id (* and ? are wildcards). Repeatable.",
+)
+tag_option = click.option(
+    "--tag", "tags", multiple=True, metavar="TAG", help="Only benchmarks with this tag. Repeatable."
+)
+selection_options = options_group(
+    expression_option,
+    benchmark_option,
+    tag_option,
+    click.option("--shard", metavar="M/N", help="Only the M-th of N parts, for as many machines."),
+)
+jobs_option = click.option(
+    "-j", "--jobs", type=click.IntRange(1), metavar="N", help="Measured at once. [default: all CPUs]"
+)
+
+# What is read and written
+
+format_option = click.option(
+    "--format",
+    "form",
+    type=click.Choice(["table", "json", "markdown"]),
+    default="table",
+    show_default=True,
+    help="Report's format.",
+)
+size_limit_option = click.option(
+    "--max-size", type=Size(), default="1GB", show_default=True, help="Refuse result files larger than this."
+)
+store_option = click.option(
+    "--store",
+    default=DEFAULT_STORE,
+    show_default=True,
+    metavar="URL",
+    help="History: file:DIR, git:BRANCH[@REMOTE], sqlite:///PATH or postgresql://...",
+)
+with_profile_option = click.option(
+    "--with-profile", is_flag=True, help="Keep profiles too, compressed beside the run (stores of files only)."
+)
 
 
-def command_argument(function: Function) -> Function:
-    """Take the measured command: everything from the first word that is no option of ours."""
-    return click.argument("command", nargs=-1, type=click.UNPROCESSED, required=True, metavar="-- COMMAND [ARG]...")(
-        function
-    )
+def typed(name: str) -> bool:
+    """Tell whether the user gave this option of the present command, on the command line or by the environment."""
+    source = click.get_current_context().get_parameter_source(name)
+    return source in (ParameterSource.COMMANDLINE, ParameterSource.ENVIRONMENT)
 
 
-def execution_options(function: Function) -> Function:
-    """Take the options that say how a command is executed."""
-    for option in reversed(
-        (
-            click.option(
-                "--I1", "i1", metavar="SIZE,ASSOC,LINE", help="First-level instruction cache. [default: 32768,8,64]"
-            ),
-            click.option("--D1", "d1", metavar="SIZE,ASSOC,LINE", help="First-level data cache. [default: 32768,8,64]"),
-            click.option("--LL", "ll", metavar="SIZE,ASSOC,LINE", help="Last-level cache. [default: 8388608,16,64]"),
-            click.option(
-                "--model",
-                default="l1+5ll+30ram",
-                show_default=True,
-                help="Weights of the score; 'ir' is plain instructions.",
-            ),
-            click.option(
-                "--env", "env", multiple=True, metavar="NAME[=VALUE]", help="Pass a variable on, or set it. Repeatable."
-            ),
-            click.option("--stdin", "stdin", metavar="FILE", help="The program's standard input. [default: empty]"),
-            click.option("--prepare", metavar="CMD", help="Shell command before every execution, not measured."),
-            click.option("--cleanup", metavar="CMD", help="Shell command after every execution, not measured."),
-            click.option(
-                "--timeout", type=Duration(), help="End an execution that takes longer (each one, warm-up too)."
-            ),
-            click.option("--ignore-exit-status", is_flag=True, help="Measure the command even if it fails."),
-            click.option(
-                "--pin-clock",
-                is_flag=True,
-                help="Answer clock readings, each 1 ms after the one before; waits take no time.",
-            ),
-            click.option(
-                "--keep-place",
-                is_flag=True,
-                help="Let the program see its project where it is, not at a constant path.",
-            ),
-            click.option("--valgrind", metavar="PATH", help="The Valgrind to use. [default: the one on PATH]"),
-        )
-    ):
-        function = option(function)
-    return function
+def working_directory() -> Path:
+    """Return the working directory. UsageError if it has been removed."""
+    try:
+        return Path.cwd()
+    except FileNotFoundError:
+        raise UsageError("the working directory no longer exists", hint="cd to another one") from None
+
+
+def opened_store(options: Mapping[str, Any]) -> Store:
+    """Return the store that `store_option` names; nothing of it is touched yet. UsageError for what is not a store URL.
+
+    A relative path of the configuration begins where the configuration is.
+    """
+    return named_store(options["store"] if typed("store") else None)
+
+
+def named_store(url: str | None) -> Store:
+    """Return the store at this URL, or if it is None that of the configuration, or the default."""
+    from cachegrind_bench.store.open import open_store
+
+    configured = configured_store()
+    cwd = working_directory()
+    if url is None:
+        url, cwd = configured or (DEFAULT_STORE, cwd)
+    return open_store(url, cwd=cwd, environ=dict(os.environ))
 
 
 def require_command(command: tuple[str, ...]) -> tuple[str, ...]:
@@ -110,12 +235,6 @@ def require_command(command: tuple[str, ...]) -> tuple[str, ...]:
     if not words:
         raise UsageError("no command was given", hint="as in: cg-bench run -- python benchmark.py")
     return words
-
-
-def typed(name: str) -> bool:
-    """Tell whether the user gave this option of the present command, on the command line or by the environment."""
-    source = click.get_current_context().get_parameter_source(name)
-    return source in (ParameterSource.COMMANDLINE, ParameterSource.ENVIRONMENT)
 
 
 def passed_variables(options: Mapping[str, Any], own: Sequence[str] = ()) -> tuple[str, ...]:
@@ -161,14 +280,6 @@ def geometry(options: Mapping[str, Any]) -> Geometry:
         if options[key] is not None
     }
     return Geometry(**given)
-
-
-def working_directory() -> Path:
-    """Return the working directory. UsageError if it has been removed."""
-    try:
-        return Path.cwd()
-    except FileNotFoundError:
-        raise UsageError("the working directory no longer exists", hint="cd to another one") from None
 
 
 def _input(name: str | None, cwd: Path) -> Path | None:

@@ -15,12 +15,11 @@ from cachegrind_bench.cli import output
 from cachegrind_bench.cli.measuring import (
     check_output,
     measured,
-    measuring_options,
     measuring_plan,
     refuse_to_drop,
     write_result,
 )
-from cachegrind_bench.cli.options import format_option, require_command
+from cachegrind_bench.cli.options import format_option, measuring_options, require_command
 from cachegrind_bench.cli.report import deliver_report, report_text
 from cachegrind_bench.cli.saving import save_options, saving, storing_failure
 from cachegrind_bench.cli.suite import refuse_options_of_a_suite, run_suite, suite_options

@@ -7,77 +7,41 @@ import shlex
 from contextlib import contextmanager
 from datetime import UTC, datetime
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, TypeVar
+from typing import TYPE_CHECKING, Any
 
 import click
 import msgspec
 from click.core import ParameterSource
 
 from cachegrind_bench.cli import output
-from cachegrind_bench.cli.defaults import configured_store
-from cachegrind_bench.cli.options import typed, working_directory
+from cachegrind_bench.cli.options import (
+    opened_store,
+    options_group,
+    store_option,
+    typed,
+    with_profile_option,
+    working_directory,
+)
 from cachegrind_bench.errors import CgBenchError, MeasurementError, NoValgrindError, StoreError, UsageError
 from cachegrind_bench.interruption import uninterrupted
 from cachegrind_bench.model.text import plain
-from cachegrind_bench.store.open import DEFAULT_STORE, open_store
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Generator, Mapping
+    from collections.abc import Generator, Mapping
 
     from cachegrind_bench.measure.plan import Plan
     from cachegrind_bench.model.result import Result
     from cachegrind_bench.store.files import FileStore
     from cachegrind_bench.store.protocol import Store
 
-Function = TypeVar("Function", bound="Callable[..., Any]")
-
 _SQLITE = "sqlite:///"
 
 
-def store_option(function: Function) -> Function:
-    """Take the URL of the store, as `store`."""
-    return click.option(
-        "--store",
-        default=DEFAULT_STORE,
-        show_default=True,
-        metavar="URL",
-        help="History: file:DIR, git:BRANCH[@REMOTE], sqlite:///PATH or postgresql://...",
-    )(function)
-
-
-def with_profile_option(function: Function) -> Function:
-    """Take whether profiles are kept beside the runs, as `with_profile`."""
-    return click.option(
-        "--with-profile", is_flag=True, help="Keep profiles too, compressed beside the run (stores of files only)."
-    )(function)
-
-
-def save_options(function: Function) -> Function:
-    """Take what `saving` asks for: --save, --store and --with-profile."""
-    for option in (
-        with_profile_option,
-        store_option,
-        click.option("--save", is_flag=True, help="Add the result to the history, see 'cg-bench history'."),
-    ):
-        function = option(function)
-    return function
-
-
-def opened_store(options: Mapping[str, Any]) -> Store:
-    """Return the store that `store_option` names; nothing of it is touched yet. UsageError for anything that names none.
-
-    A configuration's relative path begins where the configuration is.
-    """
-    return named_store(options["store"] if typed("store") else None)
-
-
-def named_store(url: str | None) -> Store:
-    """Return the store at this URL, or if it is None that of the configuration, or the default."""
-    configured = configured_store()
-    cwd = working_directory()
-    if url is None:
-        url, cwd = configured or (DEFAULT_STORE, cwd)
-    return open_store(url, cwd=cwd, environ=dict(os.environ))
+save_options = options_group(
+    click.option("--save", is_flag=True, help="Add the result to the history, see 'cg-bench history'."),
+    store_option,
+    with_profile_option,
+)
 
 
 class Saving(msgspec.Struct, frozen=True, kw_only=True):

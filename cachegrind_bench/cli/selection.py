@@ -5,7 +5,6 @@ from __future__ import annotations
 import re
 from typing import TYPE_CHECKING, Any
 
-import click
 import msgspec
 
 from cachegrind_bench.errors import UsageError
@@ -17,26 +16,6 @@ if TYPE_CHECKING:
     from cachegrind_bench.config.values import BenchmarkSpec, Configuration
 
 NO_BENCHMARKS = "'cg-bench init' shows what one looks like"
-
-selection_option = click.option(
-    "-k", "expression", metavar="EXPR", help="Only ids that fit, as in 'json and not slow'."
-)
-benchmark_option = click.option(
-    "--benchmark",
-    "patterns",
-    multiple=True,
-    metavar="PATTERN",
-    help="Only benchmarks with this id (* and ? are wildcards). Repeatable.",
-)
-tag_option = click.option(
-    "--tag", "tags", multiple=True, metavar="TAG", help="Only benchmarks with this tag. Repeatable."
-)
-selection_options = (
-    selection_option,
-    benchmark_option,
-    tag_option,
-    click.option("--shard", metavar="M/N", help="Only the M-th of N parts, for as many machines."),
-)
 
 
 def configuration(cwd: Path) -> Configuration:

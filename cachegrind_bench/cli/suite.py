@@ -13,7 +13,7 @@ from contextlib import ExitStack, suppress
 from datetime import UTC, datetime
 from functools import partial
 from queue import SimpleQueue
-from typing import TYPE_CHECKING, Any, TypeVar
+from typing import TYPE_CHECKING, Any
 
 import click
 from msgspec.structs import replace
@@ -23,14 +23,22 @@ from cachegrind_bench.cli import output
 from cachegrind_bench.cli.defaults import configured_limits
 from cachegrind_bench.cli.gate_options import own_limits
 from cachegrind_bench.cli.measuring import measuring_plan, refuse_to_drop, write_result
-from cachegrind_bench.cli.options import geometry, passed_variables, typed, working_directory
+from cachegrind_bench.cli.options import (
+    geometry,
+    jobs_option,
+    options_group,
+    passed_variables,
+    selection_options,
+    typed,
+    working_directory,
+)
 from cachegrind_bench.cli.report import deliver_report
 from cachegrind_bench.cli.saving import saving
-from cachegrind_bench.cli.selection import configuration, selected, selection_options
+from cachegrind_bench.cli.selection import configuration, selected
 from cachegrind_bench.errors import MeasurementError, UsageError
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Mapping, Sequence
+    from collections.abc import Mapping, Sequence
     from pathlib import Path
 
     from cachegrind_bench.cli.selection import Selection
@@ -43,33 +51,20 @@ if TYPE_CHECKING:
     from cachegrind_bench.suite.execute import Job, Reuse
     from cachegrind_bench.suite.schedule import Outcome
 
-Function = TypeVar("Function", bound="Callable[..., Any]")
-
 # Options of one command that make no sense for a suite, whose benchmarks say it for themselves; and the other way round.
 _OF_ONE_COMMAND = ("benchmark_id", "stdin", "prepare", "cleanup", "keep_out_files", "regions", "toggles")
 _OF_A_SUITE = ("expression", "patterns", "tags", "shard", "jobs", "fail_fast", "capture_output", "cached")
 
 
-jobs_option = click.option(
-    "-j", "--jobs", type=click.IntRange(1), metavar="N", help="Measured at once. [default: all CPUs]"
+suite_options = options_group(
+    selection_options,
+    jobs_option,
+    click.option("--fail-fast", is_flag=True, help="End the suite with the first benchmark that fails."),
+    click.option(
+        "--cached", is_flag=True, help="Do not measure again what has read only files that are unchanged since."
+    ),
+    click.option("--capture-output", is_flag=True, help="Keep what the programs wrote in the result."),
 )
-
-
-def suite_options(function: Function) -> Function:
-    """Take the options that choose benchmarks of a suite and say how they are measured together."""
-    for option in reversed(
-        (
-            *selection_options,
-            jobs_option,
-            click.option("--fail-fast", is_flag=True, help="End the suite with the first benchmark that fails."),
-            click.option(
-                "--cached", is_flag=True, help="Do not measure again what has read only files that are unchanged since."
-            ),
-            click.option("--capture-output", is_flag=True, help="Keep what the programs wrote in the result."),
-        )
-    ):
-        function = option(function)
-    return function
 
 
 def run_suite(options: dict[str, Any]) -> int:

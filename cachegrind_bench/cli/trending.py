@@ -10,8 +10,7 @@ import click
 import msgspec
 
 from cachegrind_bench.cli import output
-from cachegrind_bench.cli.options import working_directory
-from cachegrind_bench.cli.saving import opened_store, store_option
+from cachegrind_bench.cli.options import opened_store, store_option, working_directory
 from cachegrind_bench.errors import FileFormatError, MeasurementError, UsageError
 from cachegrind_bench.history.accepted import ACCEPTED_FILE
 from cachegrind_bench.vcs.checkout import top_folder

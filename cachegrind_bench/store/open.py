@@ -14,8 +14,6 @@ if TYPE_CHECKING:
 
     from cachegrind_bench.store.protocol import Store
 
-DEFAULT_STORE = f"file:{STORE}"
-
 
 def open_store(url: str, *, cwd: Path, environ: Mapping[str, str]) -> Store:
     """Return the store at this URL; nothing is made, and a server not asked, before the store is used.

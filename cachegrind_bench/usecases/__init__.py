@@ -1,1 +1,26 @@
-"""What the commands, the pytest plugin and the action do: each takes a request, returns a value, and writes nothing itself."""
+"""What the commands, the pytest plugin and the action do: each takes a request, returns a value, and prints nothing itself."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+import msgspec
+
+if TYPE_CHECKING:
+    from collections.abc import Callable
+
+
+class Notices(msgspec.Struct, frozen=True, kw_only=True):
+    """Where a use case reports what it did and warns; `quiet` suppresses the reports, never the warnings."""
+
+    write: Callable[[str], None]
+    quiet: bool = False
+
+    def note(self, text: str) -> None:
+        """Report one line."""
+        if not self.quiet:
+            self.write(f"cg-bench: {text}\n")
+
+    def warn(self, text: str) -> None:
+        """Write one line of warning."""
+        self.write(f"cg-bench: warning: {text}\n")

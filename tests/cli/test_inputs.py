@@ -16,7 +16,7 @@ from typing import TYPE_CHECKING, Any
 import click
 import pytest
 
-from cachegrind_bench.cli.sizes import Size
+from cachegrind_bench.cli.options import Size
 from cachegrind_bench.errors import UsageError
 from cachegrind_bench.model.codec import SCHEMA, encode
 from cachegrind_bench.usecases.result_files import DEFAULT_LIMIT, read_result
