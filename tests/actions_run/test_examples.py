@@ -266,7 +266,7 @@ def test_without_a_history_both_commits_are_measured(project: Project, tmp_path:
     assert "| where |" in comment
 
 
-def test_a_benchmark_that_fails_is_told_and_fails_the_job(project: Project) -> None:
+def test_a_benchmark_that_fails_is_reported_and_fails_the_job(project: Project) -> None:
     project.push()
     project.git("checkout", "--quiet", "-b", "broken")
     project.write("words.sh", "echo no good; exit 3\n")

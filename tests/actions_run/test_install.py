@@ -62,7 +62,7 @@ def test_a_python_that_will_not_do_is_named(place: Path, python: str) -> None:
     )
 
 
-def test_another_system_is_told_what_runner_to_use(place: Path, tmp_path: Path) -> None:
+def test_another_system_is_reported_what_runner_to_use(place: Path, tmp_path: Path) -> None:
     programs = tmp_path / "programs"
     programs.mkdir()
     (programs / "uname").write_text("#!/bin/sh\necho Darwin\n", encoding="utf-8")

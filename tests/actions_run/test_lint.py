@@ -47,7 +47,7 @@ def test_what_is_ignored_has_a_reason(path: Path) -> None:
 
 
 @pytest.mark.parametrize("path", GITHUB, ids=name)
-def test_a_workflow_begins_without_any_permission_and_tells_what_each_is_for(path: Path) -> None:
+def test_a_workflow_begins_without_any_permission_and_reports_what_each_is_for(path: Path) -> None:
     text = path.read_text("utf-8")
     assert re.search(r"^permissions: \{\}$", text, re.MULTILINE)
     rights = "actions|attestations|contents|id-token|issues|pages|pull-requests"

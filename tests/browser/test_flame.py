@@ -69,7 +69,7 @@ def test_a_callee_lies_within_its_caller_one_row_below(opened: Opened) -> None:
     assert outer["x"] - 1 <= inner["x"] < inner["x"] + inner["width"] <= outer["x"] + outer["width"] + 1
 
 
-def test_pointing_at_a_frame_tells_function_place_costs_calls_and_share(opened: Opened) -> None:
+def test_pointing_at_a_frame_reports_function_place_costs_calls_and_share(opened: Opened) -> None:
     frame(opened, "parse_row").hover()
     text = status(opened)
     for part in (

@@ -97,7 +97,9 @@ def test_one_benchmark_does_not_take_the_place_of_others(replay: ReplayRunner, c
 
 
 @pytest.mark.parametrize("name", ["a/b", "", "../x"])
-def test_a_bad_name_is_told_before_anything_is_measured(replay: ReplayRunner, cg_bench: CommandLine, name: str) -> None:
+def test_a_bad_name_is_reported_before_anything_is_measured(
+    replay: ReplayRunner, cg_bench: CommandLine, name: str
+) -> None:
     told = cg_bench("run", "--save-baseline", name, "--", "/bin/true")
     assert (told.code, told.out) == (2, "")
     assert told.err == (
@@ -108,7 +110,7 @@ def test_a_bad_name_is_told_before_anything_is_measured(replay: ReplayRunner, cg
     assert os.listdir() == []
 
 
-def test_a_place_that_cannot_be_written_is_told_before_anything_is_measured(
+def test_a_place_that_cannot_be_written_is_reported_before_anything_is_measured(
     replay: ReplayRunner, cg_bench: CommandLine
 ) -> None:
     Path(".cg-bench").touch()
@@ -217,7 +219,7 @@ def test_the_options_of_show_can_be_given_by_the_environment(
 
 
 @pytest.mark.parametrize("action", ["show", "remove"])
-def test_a_baseline_that_is_not_there_is_told_with_those_that_are(cg_bench: CommandLine, action: str) -> None:
+def test_a_baseline_that_is_not_there_is_reported_with_those_that_are(cg_bench: CommandLine, action: str) -> None:
     saved("main", result())
     told = cg_bench("baseline", action, "x")
     assert (told.code, told.out) == (2, "")
@@ -328,7 +330,7 @@ def test_a_damaged_baseline_is_replaced_only_by_force(cg_bench: CommandLine) -> 
         (("main", "oops.json"), "oops.json:1: not JSON: invalid character (byte 1)"),
     ],
 )
-def test_what_cannot_be_read_is_told_and_nothing_is_made(
+def test_what_cannot_be_read_is_reported_and_nothing_is_made(
     cg_bench: CommandLine, arguments: tuple[str, str], message: str
 ) -> None:
     written(result())
@@ -383,13 +385,13 @@ def test_long_lists_are_cut_short(cg_bench: CommandLine) -> None:
 
 
 @pytest.mark.parametrize("arguments", [(), ("nonsense",), ("show",), ("update", "main"), ("remove",)])
-def test_bad_usage_is_told(cg_bench: CommandLine, arguments: tuple[str, ...]) -> None:
+def test_bad_usage_is_reported(cg_bench: CommandLine, arguments: tuple[str, ...]) -> None:
     told = cg_bench("baseline", *arguments)
     assert told.code == 2
     assert (told.out + told.err).startswith("Usage: cg-bench baseline ")
 
 
-def test_a_working_directory_that_was_removed_is_told(cg_bench: CommandLine, tmp_path: Path) -> None:
+def test_a_working_directory_that_was_removed_is_reported(cg_bench: CommandLine, tmp_path: Path) -> None:
     gone = tmp_path / "gone"
     gone.mkdir()
     os.chdir(gone)

@@ -220,7 +220,7 @@ def test_an_interrupt_stops_the_bisection(measured: Result, replay: ReplayRunner
     assert cg_bench("check", "--base", "base.json", "--", "/bin/true").code == 130
 
 
-def test_help_is_no_failure(cg_bench: CommandLine) -> None:
+def test_help_is_not_a_failure(cg_bench: CommandLine) -> None:
     assert cg_bench("check", "--help").code == 0
 
 
@@ -245,7 +245,7 @@ def test_of_several_that_of_the_id_is_meant(measured: Result, cg_bench: CommandL
     assert cg_bench("check", "--base", "base.json", "--id", "faster", "--", "/bin/true").code == BAD
 
 
-def test_an_id_that_the_base_lacks_is_told_with_those_it_has(measured: Result, cg_bench: CommandLine) -> None:
+def test_an_id_that_the_base_lacks_is_reported_with_those_it_has(measured: Result, cg_bench: CommandLine) -> None:
     (only,) = measured.benchmarks
     save(measured, *(replace(only, id=f"b{number:02}") for number in range(12)))
     told = cg_bench("check", "--base", "base.json", "--", "/bin/true", "x")

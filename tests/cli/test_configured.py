@@ -106,7 +106,7 @@ def test_a_removed_working_directory_is_for_others_to_tell(monkeypatch: pytest.M
 
 
 @pytest.mark.parametrize("command", CONFIGURED)
-def test_a_mistake_is_told_with_its_place(cg_bench: CommandLine, command: str) -> None:
+def test_a_mistake_is_reported_with_its_place(cg_bench: CommandLine, command: str) -> None:
     write(BROKEN)
     told = cg_bench(command, "--", "/bin/true")
     assert told.code == (128 if command == "check" else 2)

@@ -150,7 +150,7 @@ def test_a_benchmark_without_profile_is_compared_but_not_explained(cg_bench: Com
     assert (told.code, last_line(told.out).startswith("regression: sort score +10 % (threshold 0.5 %);")) == (1, True)
 
 
-def test_a_file_that_cannot_be_written_is_told_before_anything_is_read(cg_bench: CommandLine, base: str) -> None:
+def test_a_file_that_cannot_be_written_is_reported_before_anything_is_read(cg_bench: CommandLine, base: str) -> None:
     told = cg_bench("diff", base, "missing.json", "--markdown", "no/such/folder.md")
     assert told.code == BAD_INPUT
     assert "cannot write no/such/folder.md" in told.err
@@ -187,7 +187,7 @@ def test_a_saved_baseline_is_found_by_its_name(cg_bench: CommandLine, base: str,
     assert (told.code, "saved baselines: main" in told.err) == (BAD_INPUT, True)
 
 
-def test_stdout_is_no_name_of_a_file_and_two_reports_need_two_files(cg_bench: CommandLine, base: str) -> None:
+def test_stdout_is_not_a_name_of_a_file_and_two_reports_need_two_files(cg_bench: CommandLine, base: str) -> None:
     for words in (["--json", "-"], ["--markdown", "-"], ["--json", "x", "--markdown", "x"]):
         assert cg_bench("diff", base, base, *words).code == BAD_INPUT
     assert sorted(os.listdir()) == ["main.json"]

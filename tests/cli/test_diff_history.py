@@ -153,7 +153,7 @@ def test_on_githubs_merge_of_a_pull_request_the_baseline_is_what_it_was_merged_w
     assert compared(cg_bench, "merge-base:main", file("r.json", run(merge, 1_010_000))) == (1, {"a": 10_000}, [])
 
 
-def test_a_baseline_that_is_searched_in_vain_is_told_loudly_and_fails_nothing(
+def test_a_baseline_that_is_searched_in_vain_is_reported_loudly_and_fails_nothing(
     repository: Repository, cg_bench: CommandLine
 ) -> None:
     first = repository.commit("a")
@@ -273,7 +273,7 @@ def test_a_commit_that_was_not_measured_is_an_error_that_says_what_to_do(
 @pytest.mark.parametrize(
     "name", ["nonesuch", "rev:nonesuch", "merge-base:nonesuch", "rev:", "merge-base:", "--all", "a\nb"]
 )
-def test_what_names_nothing_is_told(repository: Repository, cg_bench: CommandLine, name: str) -> None:
+def test_what_names_nothing_is_reported(repository: Repository, cg_bench: CommandLine, name: str) -> None:
     sha = repository.commit("a")
     candidate = file("r.json", run(sha, 1))
     told = cg_bench("diff", "--", name, candidate)

@@ -62,7 +62,7 @@ def test_a_run_with_a_failed_benchmark_is_added(cg_bench: CommandLine) -> None:
 
 
 @pytest.mark.parametrize("content", [b"", b"no result", b"{}", b'{"schema":"cg-bench.run/2"}', encode(run(1))[:-20]])
-def test_if_one_file_is_no_result_none_is_added(cg_bench: CommandLine, content: bytes) -> None:
+def test_if_one_file_is_not_a_result_nothing_is_added(cg_bench: CommandLine, content: bytes) -> None:
     written("good.json")
     Path("bad.json").write_bytes(content)
     told = cg_bench("history", "add", "good.json", "bad.json")
@@ -137,7 +137,7 @@ def test_the_path_of_a_configured_store_begins_at_the_configuration(
     assert cg_bench("history", "list", "--store", "file:h").out.startswith("0 runs in ")
 
 
-def test_a_configured_store_that_is_none_is_told_with_its_line(cg_bench: CommandLine) -> None:
+def test_a_configured_store_that_is_invalid_is_reported_with_its_line(cg_bench: CommandLine) -> None:
     Path("cg-bench.toml").write_text('repeat = 1\nstore = "s3://bucket"\n')
     told = cg_bench("history", "list")
     assert told.code == 2
@@ -145,7 +145,7 @@ def test_a_configured_store_that_is_none_is_told_with_its_line(cg_bench: Command
 
 
 @pytest.mark.parametrize("url", ["", "x", "file:", "s3://b", "git:", "sqlite:x", "postgresql:"])
-def test_a_url_that_names_no_store_is_told_with_those_that_do(cg_bench: CommandLine, url: str) -> None:
+def test_a_url_that_names_no_store_is_reported_with_those_that_do(cg_bench: CommandLine, url: str) -> None:
     told = cg_bench("history", "list", "--store", url)
     assert (told.code, told.out) == (2, "")
     assert "names no store\n  a store is file:DIR, git:BRANCH[@REMOTE], sqlite:///PATH or postgresql:" in told.err
@@ -223,7 +223,7 @@ def test_a_list_is_harmless_whatever_runs_hold(cg_bench: CommandLine, form: str)
 
 
 @pytest.mark.parametrize("date", ["soon", "2026-13-01", "999999w", ""])
-def test_a_date_that_is_none_is_told(cg_bench: CommandLine, date: str) -> None:
+def test_a_date_that_is_invalid_is_reported(cg_bench: CommandLine, date: str) -> None:
     told = cg_bench("history", "list", "--since", date)
     assert told.code == 2
     assert "is not a date: write 2026-01-31" in told.err
@@ -271,14 +271,14 @@ def test_a_run_is_shown_as_its_file_would_be(cg_bench: CommandLine) -> None:
         ("0000000000001", "there is no run"),
     ],
 )
-def test_a_run_that_is_not_there_is_told(cg_bench: CommandLine, text: str, told: str) -> None:
+def test_a_run_that_is_not_there_is_reported(cg_bench: CommandLine, text: str, told: str) -> None:
     store(*RECORDS)
     found = cg_bench("history", "show", text)
     assert (found.code, found.out) == (2, "")
     assert told in found.err
 
 
-def test_an_id_that_could_be_several_runs_is_told_with_them(cg_bench: CommandLine) -> None:
+def test_an_id_that_could_be_several_runs_is_reported_with_them(cg_bench: CommandLine) -> None:
     for digits in ("1" + "0" * 12, "1" + "0" * 4 + "1" * 8):
         whole = run(1, measured(digits))
         assert whole.commit is not None
@@ -414,7 +414,7 @@ def test_what_comes_through_a_pipe_is_imported_too(
     assert told.out.startswith(f"imported {1 if form == 'github-action-benchmark' else 8} record")
 
 
-def test_a_file_that_cannot_be_read_is_told(cg_bench: CommandLine) -> None:
+def test_a_file_that_cannot_be_read_is_reported(cg_bench: CommandLine) -> None:
     for name, why in (("none", "No such file or directory"), (".", "Is a directory"), ("/dev/null", "it is a device")):
         told = cg_bench("history", "import", name)
         assert told.code == 2
@@ -443,7 +443,7 @@ def test_formats_that_carry_too_little_are_not_imported(cg_bench: CommandLine, f
     assert "so it cannot be imported\n  jsonl loses nothing\n" in told.err
 
 
-def test_runs_that_otava_cannot_take_are_told(cg_bench: CommandLine) -> None:
+def test_runs_that_otava_cannot_take_are_reported(cg_bench: CommandLine) -> None:
     store(stored(1), stored(2, measured("other")))
     told = cg_bench("history", "export", "--format", "otava-csv")
     assert len(told.out.splitlines()) == 2
@@ -467,7 +467,7 @@ def test_metrics_are_those_of_the_whole_history(cg_bench: CommandLine) -> None:
         ([], "Missing option '--format'"),
     ],
 )
-def test_an_export_that_cannot_be_is_told(cg_bench: CommandLine, words: list[str], told: str) -> None:
+def test_an_export_that_cannot_be_is_reported(cg_bench: CommandLine, words: list[str], told: str) -> None:
     found = cg_bench("history", "export", *words)
     assert (found.code, found.out) == (2, "")
     assert told in found.err
@@ -497,7 +497,7 @@ def test_a_damaged_history_leaves_the_file_of_an_earlier_export(cg_bench: Comman
 
 
 @pytest.mark.parametrize("content", [b"", b"\xff\xfe\0", b"[]x", b"window.", b"a,b\n", b"{}"])
-def test_a_file_of_no_known_format_is_told(cg_bench: CommandLine, content: bytes) -> None:
+def test_a_file_of_no_known_format_is_reported(cg_bench: CommandLine, content: bytes) -> None:
     Path("x").write_bytes(content)
     told = cg_bench("history", "import", "x")
     assert (told.code, told.out) == (2, "")
@@ -623,7 +623,7 @@ def test_renames_in_one_second_hold_in_their_order(cg_bench: CommandLine) -> Non
         ("sieve", " ", "the new name is empty"),
     ],
 )
-def test_a_rename_that_makes_no_sense_is_told(cg_bench: CommandLine, old: str, new: str, told: str) -> None:
+def test_a_rename_that_makes_no_sense_is_reported(cg_bench: CommandLine, old: str, new: str, told: str) -> None:
     store(*RECORDS)
     found = cg_bench("history", "rename", old, new)
     assert (found.code, found.out) == (2, "")
@@ -709,7 +709,7 @@ def test_a_check_finds_nothing_wrong_or_says_what(cg_bench: CommandLine) -> None
     assert (document["schema"], document["records"], len(document["problems"])) == ("cg-bench.fsck/1", 8, 1)
 
 
-def test_a_damaged_run_is_told_wherever_the_history_is_read(cg_bench: CommandLine) -> None:
+def test_a_damaged_run_is_reported_wherever_the_history_is_read(cg_bench: CommandLine) -> None:
     there = store(*RECORDS)
     (there.folder / NAMES[0]).write_text("{}")
     for words in (
@@ -745,7 +745,7 @@ def test_a_commit_means_all_its_runs_to_prune(cg_bench: CommandLine) -> None:
 
 
 @pytest.mark.parametrize("month", ["2026-13", "2026-00", "2026", "now"])
-def test_a_month_that_there_is_not_is_told(cg_bench: CommandLine, month: str) -> None:
+def test_a_month_that_does_not_exist_is_reported(cg_bench: CommandLine, month: str) -> None:
     told = cg_bench("history", "compact", "--before", month)
     assert (told.code, told.err) == (
         2,
@@ -759,7 +759,7 @@ def test_an_empty_history_says_how_it_is_filled(cg_bench: CommandLine) -> None:
 
 
 @pytest.mark.parametrize("damage", ["another run's", "cut off"])
-def test_a_profile_that_is_not_that_of_the_run_is_told_and_left_out(cg_bench: CommandLine, damage: str) -> None:
+def test_a_profile_that_is_not_that_of_the_run_is_reported_and_left_out(cg_bench: CommandLine, damage: str) -> None:
     for number in (1, 2):
         assert (
             cg_bench(

@@ -174,7 +174,7 @@ def test_where_there_is_a_configuration_nothing_is_done(cg_bench: CommandLine, f
     assert everything() == before
 
 
-def test_a_pyproject_that_is_no_toml_is_told_and_left_alone(cg_bench: CommandLine) -> None:
+def test_a_pyproject_that_is_not_toml_is_reported_and_left_alone(cg_bench: CommandLine) -> None:
     make({"pyproject.toml": "[project\n"})
     told = cg_bench("init")
     assert (told.code, told.out) == (2, "")
@@ -207,7 +207,7 @@ def test_without_any_sign_of_a_project_the_working_directory_is_it(tmp_path: Pat
 
 
 @pytest.mark.skipif(os.geteuid() == 0, reason="root may write anywhere")
-def test_a_folder_that_cannot_be_written_is_told(cg_bench: CommandLine) -> None:
+def test_a_folder_that_cannot_be_written_is_reported(cg_bench: CommandLine) -> None:
     Path().chmod(0o555)
     try:
         assert cg_bench("init").code == 2
@@ -215,7 +215,7 @@ def test_a_folder_that_cannot_be_written_is_told(cg_bench: CommandLine) -> None:
         Path().chmod(0o755)
 
 
-def test_a_file_in_the_way_of_a_folder_is_told_before_anything_is_written(cg_bench: CommandLine) -> None:
+def test_a_file_in_the_way_of_a_folder_is_reported_before_anything_is_written(cg_bench: CommandLine) -> None:
     make({"pyproject.toml": PYPROJECT, "benchmarks": "a file"})
     before = everything()
     told = cg_bench("init")

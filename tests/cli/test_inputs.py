@@ -93,7 +93,7 @@ BAD = {
 
 @pytest.mark.parametrize("through", ["file", "stdin", "pipe"])
 @pytest.mark.parametrize(("data", "message"), BAD.values(), ids=BAD)
-def test_a_bad_file_is_told_with_file_and_place(
+def test_a_bad_file_is_reported_with_file_and_place(
     cg_bench: CommandLine, monkeypatch: pytest.MonkeyPatch, through: str, data: bytes, message: str
 ) -> None:
     name = {"file": "r.json", "stdin": "<stdin>", "pipe": "fifo"}[through]
@@ -177,13 +177,13 @@ def test_a_file_of_a_terabyte_is_refused_without_reading_it(cg_bench: CommandLin
 
 
 @pytest.mark.parametrize("name", ["/dev/null", "/dev/zero", "/dev/tty"])
-def test_a_device_is_no_result_file(cg_bench: CommandLine, name: str) -> None:
+def test_a_device_is_not_a_result_file(cg_bench: CommandLine, name: str) -> None:
     told = cg_bench("show", name)
     assert (told.code, told.out) == (2, "")
     assert told.err == f"cg-bench: error: cannot read {name}: it is a device\n{WRITTEN_BY}"
 
 
-def test_what_cannot_be_opened_is_told(cg_bench: CommandLine) -> None:
+def test_what_cannot_be_opened_is_reported(cg_bench: CommandLine) -> None:
     Path("folder").mkdir()
     Path("loop").symlink_to("loop")
     listening = socket.socket(socket.AF_UNIX)
@@ -199,7 +199,7 @@ def test_what_cannot_be_opened_is_told(cg_bench: CommandLine) -> None:
             assert told.err == f"cg-bench: error: cannot read {name}: {message}\n{WRITTEN_BY}"
 
 
-def test_a_file_that_one_may_not_read_is_told() -> None:
+def test_a_file_that_one_may_not_read_is_reported() -> None:
     with tempfile.TemporaryDirectory() as folder:
         Path(folder).chmod(0o711)
         path = Path(folder) / "r.json"
@@ -214,14 +214,14 @@ def test_a_file_that_one_may_not_read_is_told() -> None:
         assert run_without_rights(code, str(path)) == f"cannot read {path}: Permission denied\n"
 
 
-def test_a_closed_stdin_is_told(cg_bench: CommandLine, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_a_closed_stdin_is_reported(cg_bench: CommandLine, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr("sys.stdin", None)
     told = cg_bench("show", "-")
     assert (told.code, told.out) == (2, "")
     assert told.err == f"cg-bench: error: cannot read stdin: it is closed\n{WRITTEN_BY}"
 
 
-def test_a_stdin_that_cannot_be_read_is_told(cg_bench: CommandLine, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_a_stdin_that_cannot_be_read_is_reported(cg_bench: CommandLine, monkeypatch: pytest.MonkeyPatch) -> None:
     class Broken(io.RawIOBase):
         def readable(self) -> bool:
             return True
@@ -237,7 +237,7 @@ def test_a_stdin_that_cannot_be_read_is_told(cg_bench: CommandLine, monkeypatch:
 
 
 @pytest.mark.parametrize("when", ["created", "written"])
-def test_a_full_disk_for_what_stdin_brings_is_told(
+def test_a_full_disk_for_what_stdin_brings_is_reported(
     cg_bench: CommandLine, monkeypatch: pytest.MonkeyPatch, when: str
 ) -> None:
     def full(*_: object) -> Any:
@@ -292,7 +292,7 @@ def test_sizes_are_read(text: str | int, size: int) -> None:
 @pytest.mark.parametrize(
     "text", ["", "0", "0GB", "-1", "1.5GB", "GB", "1PB", "1G", "1iB", "x", "²", "1_000", "9" * 5000]
 )
-def test_what_is_no_size_is_told(text: str) -> None:
+def test_what_is_not_a_size_is_reported(text: str) -> None:
     with pytest.raises(click.BadParameter, match="is not a size: write bytes, or as in 500MB, 2GB or 1GiB"):
         Size().convert(text, None, None)
 

@@ -62,7 +62,7 @@ def test_a_configuration_above_is_named_as_seen_from_here(
 
 
 @pytest.mark.parametrize("text", ["", "repeat = 2\n", "benchmark = []\n"])
-def test_without_benchmarks_the_way_to_one_is_told(cg_bench: CommandLine, text: str) -> None:
+def test_without_benchmarks_the_way_to_one_is_reported(cg_bench: CommandLine, text: str) -> None:
     Path("cg-bench.toml").write_text(text)
     for arguments in ([], ["-k", "x"]):
         told = cg_bench("list", *arguments)
@@ -159,7 +159,7 @@ def test_every_benchmark_is_in_exactly_one_shard(cg_bench: CommandLine) -> None:
         (["--tag", "io", "-k", "pack"], "there are: sort, pack[level=1], pack[level=9]"),
     ],
 )
-def test_a_choice_that_fits_nothing_is_told(cg_bench: CommandLine, arguments: list[str], advice: str) -> None:
+def test_a_choice_that_fits_nothing_is_reported(cg_bench: CommandLine, arguments: list[str], advice: str) -> None:
     Path("cg-bench.toml").write_text(SUITE)
     told = cg_bench("list", *arguments)
     assert (told.code, told.out) == (2, "")
@@ -171,7 +171,7 @@ def test_a_tag_is_told_to_be_none_where_there_are_no_tags(cg_bench: CommandLine)
     assert cg_bench("list", "--tag", "a").err.endswith("no benchmark has the tag 'a'\n  there are no tags\n")
 
 
-def test_without_a_configuration_the_way_to_one_is_told(cg_bench: CommandLine) -> None:
+def test_without_a_configuration_the_way_to_one_is_reported(cg_bench: CommandLine) -> None:
     told = cg_bench("list")
     assert (told.code, told.out) == (2, "")
     assert told.err == (
@@ -180,7 +180,7 @@ def test_without_a_configuration_the_way_to_one_is_told(cg_bench: CommandLine) -
     )
 
 
-def test_a_mistake_is_told_in_two_lines_with_its_place(cg_bench: CommandLine) -> None:
+def test_a_mistake_is_reported_in_two_lines_with_its_place(cg_bench: CommandLine) -> None:
     Path("cg-bench.toml").write_text(f'{SUITE}repeat = "3"\n')
     told = cg_bench("list")
     assert (told.code, told.out) == (2, "")

@@ -185,7 +185,7 @@ def test_main_exits_with_the_code(monkeypatch: pytest.MonkeyPatch, capsys: pytes
 # Help
 
 
-def test_help_lists_all_commands_and_tells_of_the_environment(cg_bench: CommandLine) -> None:
+def test_help_lists_all_commands_and_reports_of_the_environment(cg_bench: CommandLine) -> None:
     told = cg_bench("--help")
     assert (told.code, told.err) == (0, "")
     for name, summary in COMMANDS.items():
@@ -221,7 +221,7 @@ def test_every_option_has_help_and_a_variable_of_its_plain_name(name: str) -> No
         assert option.envvar == f"CG_BENCH_{long.upper().replace('-', '_')}"
 
 
-def test_the_version_is_told(cg_bench: CommandLine) -> None:
+def test_the_version_is_reported(cg_bench: CommandLine) -> None:
     assert cg_bench("--version").out == f"cg-bench, version {__version__}\n"
 
 
@@ -257,19 +257,19 @@ def code() -> int:
     return int(Path("codes").read_text().split()[-1])
 
 
-def test_a_reader_who_leaves_early_is_no_failure() -> None:
+def test_a_reader_who_leaves_early_is_not_a_failure() -> None:
     done = show("| head -n 1")
     assert (code(), done.stdout, done.stderr) == (0, "b0 é\n".encode(), b"")
 
 
-def test_a_full_disk_under_stdout_is_told() -> None:
+def test_a_full_disk_under_stdout_is_reported() -> None:
     done = show("> /dev/full")
     assert code() == 2
     assert done.stderr.decode().startswith("cg-bench: error: cannot write to stdout: No space left on device\n")
     assert b"Traceback" not in done.stderr
 
 
-def test_a_closed_stdout_is_told() -> None:
+def test_a_closed_stdout_is_reported() -> None:
     done = show(">&-")
     assert code() == 2
     assert done.stderr.decode().startswith("cg-bench: error: cannot write to stdout: it is closed\n")
@@ -293,7 +293,7 @@ def test_an_output_that_lacks_a_letter_gets_it_escaped() -> None:
     assert done.stdout.startswith(b"b0 \\xe9\n")
 
 
-def test_a_reader_who_leaves_is_no_failure_in_this_process_either(
+def test_a_reader_who_leaves_is_not_a_failure_in_this_process_either(
     cg_bench: CommandLine, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     raise_inside(monkeypatch, "show", BrokenPipeError())

@@ -39,7 +39,7 @@ def test_two_files_become_one(cg_bench: CommandLine) -> None:
     assert written("all.json") == WHOLE
 
 
-def test_what_a_file_repeats_and_what_failed_in_it_is_told(cg_bench: CommandLine) -> None:
+def test_what_a_file_repeats_and_what_failed_in_it_is_reported(cg_bench: CommandLine) -> None:
     Path("three.json").write_bytes(encode(result(benchmark(id="b"), failed_benchmark(id="d"), benchmark(id="e"))))
     told = cg_bench("merge", "-o", "all.json", "one.json", "three.json", "one.json")
     assert (told.code, told.err) == (0, "")

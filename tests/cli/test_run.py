@@ -160,7 +160,7 @@ def test_an_output_that_cannot_be_written_is_found_out_before_measuring(
         (["--nonsense"], "Usage: "),
     ],
 )
-def test_a_bad_option_is_told_and_nothing_is_executed(
+def test_a_bad_option_is_reported_and_nothing_is_executed(
     replay: ReplayRunner, cg_bench: CommandLine, arguments: list[str], message: str
 ) -> None:
     told = cg_bench("run", *arguments, "--", "/bin/true")
@@ -192,7 +192,7 @@ def test_a_folder_for_out_files_that_forbids_writing_is_found_out_before(monkeyp
     assert told == f"cannot write into the folder {folder}: Permission denied\n"
 
 
-def test_an_input_in_a_folder_that_cannot_be_entered_is_told(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_an_input_in_a_folder_that_cannot_be_entered_is_reported(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.chdir(ROOT)
     with tempfile.TemporaryDirectory() as folder:
         os.chmod(folder, 0o700 if os.geteuid() == 0 else 0)
@@ -200,7 +200,7 @@ def test_an_input_in_a_folder_that_cannot_be_entered_is_told(monkeypatch: pytest
     assert told == f"cannot read --stdin {folder}/file: Permission denied\n"
 
 
-def test_a_bad_time_is_told_with_the_form() -> None:
+def test_a_bad_time_is_reported_with_the_form() -> None:
     import click
 
     from cachegrind_bench.cli.options import Duration
@@ -220,7 +220,7 @@ def test_a_bad_time_is_told_with_the_form() -> None:
 
 
 @pytest.mark.parametrize("arguments", [[], ["--"], ["--repeat", "2"], ["-q", "--"]])
-def test_without_a_command_and_without_a_suite_both_are_told(
+def test_without_a_command_and_without_a_suite_both_are_reported(
     replay: ReplayRunner, cg_bench: CommandLine, arguments: list[str]
 ) -> None:
     told = cg_bench("run", *arguments)
@@ -230,7 +230,7 @@ def test_without_a_command_and_without_a_suite_both_are_told(
     assert replay.targets == []
 
 
-def test_a_command_that_does_not_exist_is_told(replay: ReplayRunner, cg_bench: CommandLine) -> None:
+def test_a_command_that_does_not_exist_is_reported(replay: ReplayRunner, cg_bench: CommandLine) -> None:
     told = cg_bench("run", "--", "./nonesuch")
     assert (told.code, told.out) == (2, "")
     assert told.err.startswith("cg-bench: error: command not found: ./nonesuch\n")
@@ -373,7 +373,7 @@ def test_options_beat_the_environment(
     assert len(replay.targets) == 2
 
 
-def test_a_bad_value_in_the_environment_is_told_as_that_options(
+def test_a_bad_value_in_the_environment_is_reported_as_that_options(
     replay: ReplayRunner, cg_bench: CommandLine, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setenv("CG_BENCH_REPEAT", "often")
@@ -384,7 +384,9 @@ def test_a_bad_value_in_the_environment_is_told_as_that_options(
 
 
 @pytest.mark.parametrize("before", ["[[benchmark]]\n", "int main;\n", "\x00"])
-def test_a_file_that_is_no_result_is_not_overwritten(replay: ReplayRunner, cg_bench: CommandLine, before: str) -> None:
+def test_a_file_that_is_not_a_result_is_not_overwritten(
+    replay: ReplayRunner, cg_bench: CommandLine, before: str
+) -> None:
     Path("r.json").write_text(before)
     told = cg_bench("run", "-o", "r.json", "--", "/bin/true")
     assert told.code == 2

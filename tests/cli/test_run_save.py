@@ -174,7 +174,7 @@ def test_an_interrupted_run_is_not_stored(replay: ReplayRunner, cg_bench: Comman
         (["--with-profile", "--store", "sqlite:///h.db"], "keeps no profiles"),
     ],
 )
-def test_a_store_that_cannot_be_used_is_told_before_anything_is_measured(
+def test_a_store_that_cannot_be_used_is_reported_before_anything_is_measured(
     replay: ReplayRunner, cg_bench: CommandLine, options: list[str], told: str
 ) -> None:
     Path("taken").touch()
@@ -185,7 +185,9 @@ def test_a_store_that_cannot_be_used_is_told_before_anything_is_measured(
 
 
 @pytest.mark.usefixtures("suite")
-def test_that_holds_for_a_suite_as_well(replay: ReplayRunner, cg_bench: CommandLine) -> None:
+def test_a_store_that_cannot_be_used_is_reported_before_a_suite_is_measured(
+    replay: ReplayRunner, cg_bench: CommandLine
+) -> None:
     Path("taken").touch()
     assert cg_bench("run", "--save", "--store", "file:taken").code == 2
     assert replay.targets == []

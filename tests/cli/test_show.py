@@ -68,7 +68,7 @@ def test_benchmarks_are_chosen_by_pattern_with_literal_brackets(cg_bench: Comman
     assert cg_bench("show", "r.json", "--benchmark", pattern).out.startswith("b[1]\n")
 
 
-def test_a_pattern_that_fits_nothing_is_told_with_what_there_is(cg_bench: CommandLine) -> None:
+def test_a_pattern_that_fits_nothing_is_reported_with_what_there_is(cg_bench: CommandLine) -> None:
     saved(benchmark(id="a"), benchmark(id="b"))
     told = cg_bench("show", "r.json", "--benchmark", "c*")
     assert (told.code, told.out) == (2, "")
@@ -81,7 +81,7 @@ def test_brackets_of_a_pattern_are_no_set_of_letters() -> None:
     assert not matches("A", "a")
 
 
-def test_a_file_without_benchmarks_is_told(cg_bench: CommandLine) -> None:
+def test_a_file_without_benchmarks_is_reported(cg_bench: CommandLine) -> None:
     Path("r.json").write_bytes(encode(result()).replace(b'"benchmarks":[', b'"benchmarks":[],"x":['))
     told = cg_bench("show", "r.json")
     assert (told.code, told.err) == (2, "cg-bench: error: r.json has no benchmarks\n  it has: none at all\n")
@@ -109,13 +109,13 @@ def test_what_stdin_holds_may_be_no_result(cg_bench: CommandLine, monkeypatch: p
         (".", "cannot read .: Is a directory"),
     ],
 )
-def test_a_file_that_cannot_be_read_is_told(cg_bench: CommandLine, name: str, message: str) -> None:
+def test_a_file_that_cannot_be_read_is_reported(cg_bench: CommandLine, name: str, message: str) -> None:
     told = cg_bench("show", name)
     assert (told.code, told.out) == (2, "")
     assert told.err.startswith(f"cg-bench: error: {message}\n  ")
 
 
-def test_a_damaged_file_is_told_with_the_place(cg_bench: CommandLine) -> None:
+def test_a_damaged_file_is_reported_with_the_place(cg_bench: CommandLine) -> None:
     data = encode(result())
     Path("r.json").write_bytes(data.replace(b'"dirty":false', b'"dirty":0'))
     told = cg_bench("show", "r.json")
@@ -126,14 +126,14 @@ def test_a_damaged_file_is_told_with_the_place(cg_bench: CommandLine) -> None:
     )
 
 
-def test_a_bad_order_is_told_before_the_file_is_read(cg_bench: CommandLine) -> None:
+def test_a_bad_order_is_reported_before_the_file_is_read(cg_bench: CommandLine) -> None:
     told = cg_bench("show", "missing.json", "--sort", "time")
     assert (told.code, told.out) == (2, "")
     assert told.err.startswith("cg-bench: error: cannot sort by 'time'\n  one of: score, Ir, ")
 
 
 @pytest.mark.parametrize("arguments", [["--top", "-1"], ["--top", "x"], ["--format", "xml"], ["extra"]])
-def test_a_bad_option_is_told(cg_bench: CommandLine, arguments: list[str]) -> None:
+def test_a_bad_option_is_reported(cg_bench: CommandLine, arguments: list[str]) -> None:
     saved(benchmark())
     told = cg_bench("show", "r.json", *arguments)
     assert (told.code, told.out) == (2, "")

@@ -75,7 +75,7 @@ def test_both_can_be_written_at_once(cg_bench: CommandLine) -> None:
         (["--flame", "x", "--export", "speedscope", "-o", "./x"], "--flame and --export write to the same file"),
     ],
 )
-def test_what_cannot_be_written_is_told(cg_bench: CommandLine, arguments: list[str], message: str) -> None:
+def test_what_cannot_be_written_is_reported(cg_bench: CommandLine, arguments: list[str], message: str) -> None:
     told = cg_bench("show", "r.json", *arguments)
     assert (told.code, told.out) == (2, "")
     assert message in told.err

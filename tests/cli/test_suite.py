@@ -205,7 +205,7 @@ def test_shards_of_machines_that_know_other_times_are_not_merged(replay: ReplayR
     assert not Path("all.json").exists()
 
 
-def test_a_shard_that_was_forgotten_is_told(replay: ReplayRunner, cg_bench: CommandLine) -> None:
+def test_a_shard_that_was_forgotten_is_reported(replay: ReplayRunner, cg_bench: CommandLine) -> None:
     del replay
     for number in "123":
         assert cg_bench("run", "-q", "-o", f"{number}.json", "--shard", f"{number}/3").code == 0
@@ -235,7 +235,7 @@ def test_a_shard_that_was_forgotten_is_told(replay: ReplayRunner, cg_bench: Comm
         (["--save-baseline", "../x"], ""),
     ],
 )
-def test_bad_options_are_told_before_anything_is_measured(
+def test_bad_options_are_reported_before_anything_is_measured(
     replay: ReplayRunner, cg_bench: CommandLine, options: list[str], message: str
 ) -> None:
     told = cg_bench("run", *options)
@@ -259,7 +259,7 @@ def test_options_of_a_suite_are_refused_with_a_command(
 
 
 @pytest.mark.parametrize("text", ["", "repeat = 2\n"])
-def test_a_configuration_without_benchmarks_is_told(replay: ReplayRunner, cg_bench: CommandLine, text: str) -> None:
+def test_a_configuration_without_benchmarks_is_reported(replay: ReplayRunner, cg_bench: CommandLine, text: str) -> None:
     Path("cg-bench.toml").write_text(text)
     told = cg_bench("run")
     assert told.code == 2
@@ -267,7 +267,7 @@ def test_a_configuration_without_benchmarks_is_told(replay: ReplayRunner, cg_ben
     assert replay.targets == []
 
 
-def test_no_configuration_is_told(replay: ReplayRunner, cg_bench: CommandLine) -> None:
+def test_no_configuration_is_reported(replay: ReplayRunner, cg_bench: CommandLine) -> None:
     Path("cg-bench.toml").unlink()
     told = cg_bench("run", "-k", "x")
     assert told.code == 2
@@ -341,7 +341,7 @@ def test_an_interrupt_before_anything_finished_leaves_an_old_file(replay: Replay
     assert Path("r.json").read_text() == "{as it was}"
 
 
-def test_a_bug_is_no_failed_benchmark(replay: ReplayRunner, cg_bench: CommandLine) -> None:
+def test_a_bug_is_not_a_failed_benchmark(replay: ReplayRunner, cg_bench: CommandLine) -> None:
     replay.failures = [ZeroDivisionError("deep down")]
     told = cg_bench("run", "-j", "1")
     assert told.code == 70
@@ -391,7 +391,7 @@ def test_source_lines_are_recorded_in_a_suite_too(replay: ReplayRunner, cg_bench
     assert {target.lines for target in replay.targets if target.lines} == {True}
 
 
-def test_a_python_profile_of_a_suite_leaves_out_what_is_no_python(replay: ReplayRunner, cg_bench: CommandLine) -> None:
+def test_a_python_profile_of_a_suite_leaves_out_what_is_not_python(replay: ReplayRunner, cg_bench: CommandLine) -> None:
     del replay
     assert cg_bench("run", "-q", "--python-profile", "-k", "one", "-o", "r.json").code == 0
     (found,) = measured()
@@ -485,7 +485,7 @@ def test_a_part_of_a_suite_does_not_take_the_place_of_a_baseline_of_all(
 
 
 @pytest.mark.parametrize("place", ["below", "above"])
-def test_a_limit_that_was_exceeded_is_told_and_fails_nothing_yet(
+def test_a_limit_that_was_exceeded_is_reported_and_fails_nothing_yet(
     replay: ReplayRunner, cg_bench: CommandLine, place: str
 ) -> None:
     del replay

@@ -51,7 +51,9 @@ def findings(cg_bench: CommandLine, *words: str) -> list[dict[str, Any]]:
     return found
 
 
-def test_a_step_is_found_with_its_commit_and_told_in_every_form(repository: Repository, cg_bench: CommandLine) -> None:
+def test_a_step_is_found_with_its_commit_and_reported_in_every_form(
+    repository: Repository, cg_bench: CommandLine
+) -> None:
     sha = repository.git("rev-parse", "HEAD~3")
     (found,) = findings(cg_bench, "--html", "t.html", "--markdown", "t.md")
     assert (found["kind"], found["suspects"], found["confirmed"]) == ("regression", [sha], True)
@@ -103,7 +105,7 @@ def test_a_repository_that_git_will_not_read_is_not_taken_for_none(
     assert (told.code, told.out) == (4, "")
 
 
-def test_how_a_change_is_accepted_is_told_where_one_stands(repository: Repository, cg_bench: CommandLine) -> None:
+def test_how_a_change_is_accepted_is_reported_where_one_stands(repository: Repository, cg_bench: CommandLine) -> None:
     sha = repository.git("rev-parse", "HEAD~3")
     told = cg_bench("trend", "--markdown", "t.md", "--html", "t.html").out
     entry = f'benchmark = "a", commit = "{sha[:12]}", reason = "…"'
@@ -150,7 +152,7 @@ def test_an_accepted_change_is_acknowledged_with_its_reason(repository: Reposito
     assert found["state"] == "acknowledged"
 
 
-def test_an_accepted_change_that_concerns_nothing_is_told(repository: Repository, cg_bench: CommandLine) -> None:
+def test_an_accepted_change_that_concerns_nothing_is_reported(repository: Repository, cg_bench: CommandLine) -> None:
     sha = repository.git("rev-parse", "HEAD~3")
     entries = [("a", sha), ("b", sha), ("*", "0123456789")]
     Path("cg-bench-accepted.toml").write_text(
@@ -251,7 +253,7 @@ def test_a_shallow_clone_is_fetched_as_far_back_as_there_are_runs(
         (["--store", "ftp://x"], "names no store"),
     ],
 )
-def test_bad_input_is_told_in_a_sentence(
+def test_bad_input_is_reported_in_a_sentence(
     repository: Repository, cg_bench: CommandLine, words: list[str], told: str
 ) -> None:
     del repository
@@ -270,7 +272,7 @@ def test_a_finding_of_one_commit_needs_no_measuring(repository: Repository, cg_b
     assert "commit 4" in told.out
 
 
-def test_a_finding_that_is_not_there_is_told(repository: Repository, cg_bench: CommandLine) -> None:
+def test_a_finding_that_is_not_there_is_reported(repository: Repository, cg_bench: CommandLine) -> None:
     del repository
     told = cg_bench("bisect", "zzz")
     assert told.code == 2

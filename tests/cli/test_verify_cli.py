@@ -61,7 +61,7 @@ def test_the_axes_on_the_command_line_are_those_that_are_measured() -> None:
     [(HELD, 0), (MOVED, 1), (MeasurementError("it failed"), 4), (RuntimeError("a bug"), 70)],
     ids=["held", "moved", "failed", "bug"],
 )
-def test_the_exit_code_tells_the_outcome(
+def test_the_exit_code_reports_the_outcome(
     hunted: Callable[[Outcome], dict[str, Any]], outcome: Outcome, code: int
 ) -> None:
     hunted(outcome)
@@ -102,7 +102,7 @@ def test_bad_usage_is_exit_2(hunted: Callable[[Outcome], dict[str, Any]], words:
     assert run(["verify", *words]) == 2
 
 
-def test_a_missing_command_is_told(
+def test_a_missing_command_is_reported(
     hunted: Callable[[Outcome], dict[str, Any]], capsys: pytest.CaptureFixture[str]
 ) -> None:
     hunted(HELD)

@@ -54,7 +54,7 @@ def test_deltas_and_blames_add_up_to_the_difference_of_the_totals(
 
 
 @given(profile=python_profiles(), other=python_profiles())
-def test_both_directions_tell_of_the_same_self_costs(profile: PythonProfile, other: PythonProfile) -> None:
+def test_both_directions_report_of_the_same_self_costs(profile: PythonProfile, other: PythonProfile) -> None:
     there, back = blame(profile, other), blame(other, profile)
     assert sorted(row.delta for row in there.rows if row.delta) == sorted(-row.delta for row in back.rows if row.delta)
 

@@ -75,7 +75,7 @@ def test_a_seal_is_required_in_any_of_the_usual_words(
     assert _settings(project).require_sealed
 
 
-def test_a_word_that_is_no_truth_value_is_refused(project: pytest.Pytester, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_a_word_that_is_not_a_truth_value_is_refused(project: pytest.Pytester, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setenv("CG_BENCH_REQUIRE_SEALED", "maybe")
     with pytest.raises(UsageError, match="CG_BENCH_REQUIRE_SEALED"):
         _settings(project)

@@ -98,7 +98,7 @@ def test_a_commit_is_at_least_seven_digits(commit: str) -> None:
 @pytest.mark.parametrize(
     "text", ["[[accepted]", "accepted = ", 'x = "a', "\0", "a = " + "[" * 5000, "a = " + "9" * 5000]
 )
-def test_what_is_no_toml_names_the_file(text: str) -> None:
+def test_what_is_not_toml_names_the_file(text: str) -> None:
     assert "not valid TOML" in error(text).message
 
 
@@ -126,7 +126,7 @@ def test_commits_are_found_on_the_line_by_their_first_digits() -> None:
     assert [(place, entry.line) for place, entry in accepted_here("sieve", line(9), entries)] == [(2, 2), (5, 1)]
 
 
-def test_entries_without_effect_are_told() -> None:
+def test_entries_without_effect_are_reported() -> None:
     entries = [
         Accepted(benchmark="sie*", commit=sha(5), reason="good", line=1),
         Accepted(benchmark="seive", commit=sha(5), reason="misspelt", line=2),

@@ -93,7 +93,7 @@ def test_files_that_are_no_baselines_are_not_listed(tree: Path) -> None:
 @pytest.mark.parametrize(
     "name", ["", ".", "..", "a/b", "/etc/passwd", "../x", "-x", ".x", "a b", "é", "a\n", "a" * 101]
 )
-def test_a_name_that_leaves_the_folder_or_is_none_is_refused(tmp_path: Path, name: str) -> None:
+def test_a_name_that_leaves_the_folder_or_is_invalid_is_refused(tmp_path: Path, name: str) -> None:
     saved = Baselines.find(tmp_path)
     assert not saved.exists(name)
     for action in (saved.path, saved.prepare, saved.remove):
@@ -107,7 +107,7 @@ def test_the_longest_name_can_be_saved(tmp_path: Path) -> None:
     assert Baselines.find(tmp_path).exists("a" * 100)
 
 
-def test_removing_what_is_not_there_tells_what_is(tmp_path: Path) -> None:
+def test_removing_what_is_not_there_reports_what_is(tmp_path: Path) -> None:
     saved = Baselines.find(tmp_path)
     for number in range(22):
         saved.save(f"b{number:02}", b"")
@@ -118,7 +118,7 @@ def test_removing_what_is_not_there_tells_what_is(tmp_path: Path) -> None:
     assert caught.value.hint.endswith(", b19 and 2 more")
 
 
-def test_a_file_in_place_of_a_folder_is_told(tmp_path: Path) -> None:
+def test_a_file_in_place_of_a_folder_is_reported(tmp_path: Path) -> None:
     (tmp_path / ".cg-bench").touch()
     with pytest.raises(UsageError, match=r"cannot make the folder .*/\.cg-bench/baselines: "):
         Baselines.find(tmp_path).prepare("main")
@@ -199,7 +199,7 @@ def test_a_file_can_be_forced_whatever_its_name(tmp_path: Path) -> None:
         ("baseline:../x", "there is no baseline '../x'"),
     ],
 )
-def test_what_names_nothing_is_told_with_what_there_is(tmp_path: Path, text: str, message: str) -> None:
+def test_what_names_nothing_is_reported_with_what_there_is(tmp_path: Path, text: str, message: str) -> None:
     Baselines.find(tmp_path).save("main", b"")
     Baselines.find(tmp_path).save("release", b"")
     with pytest.raises(UsageError) as caught:

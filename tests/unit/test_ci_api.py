@@ -201,7 +201,7 @@ def filled(stub: Stub) -> Stub:
 
 @EVERY
 @pytest.mark.parametrize("status", [500, 502, 503, 504])
-def test_failing_twice_is_no_failure(
+def test_failing_twice_is_not_a_failure(
     filled: Stub, api: Client, action: Callable[[Client], object], status: int
 ) -> None:
     filled.fail_next(2, status)
@@ -289,7 +289,7 @@ def test_a_server_that_is_not_there_is_an_error_without_status(stub: Stub) -> No
 
 
 @pytest.mark.parametrize("action", [writes, changes, removes])
-def test_the_token_of_a_fork_may_read_and_not_write_which_is_told_at_once(
+def test_the_token_of_a_fork_may_read_and_not_write_which_is_reported_at_once(
     filled: Stub, action: Callable[[Client], object]
 ) -> None:
     api = client(filled, "t0ken-of-a-f0rk")
@@ -304,7 +304,9 @@ def test_the_token_of_a_fork_may_read_and_not_write_which_is_told_at_once(
 
 
 @pytest.mark.parametrize(("token", "status"), [("wr0ng", 401), ("p0werless", 403)])
-def test_a_wrong_or_powerless_token_is_told_with_advice_and_never_shown(filled: Stub, token: str, status: int) -> None:
+def test_a_wrong_or_powerless_token_is_reported_with_advice_and_never_shown(
+    filled: Stub, token: str, status: int
+) -> None:
     filled.tokens["p0werless"] = Token(BOT, {})
     for action in (reads, writes, changes):
         with pytest.raises(ApiError) as caught:
@@ -314,7 +316,7 @@ def test_a_wrong_or_powerless_token_is_told_with_advice_and_never_shown(filled: 
         assert token not in f"{caught.value.message}{caught.value.hint}"
 
 
-def test_what_is_not_there_is_told(stub: Stub, api: Client) -> None:
+def test_what_is_not_there_is_reported(stub: Stub, api: Client) -> None:
     for action in (reads, writes, changes, removes):
         with pytest.raises(ApiError) as caught:
             action(api)
@@ -410,7 +412,7 @@ def test_an_artifact_that_is_larger_than_was_said_is_not_read_to_its_end(stub: S
         api.download(artifact, 1000)
 
 
-def test_an_artifact_that_is_gone_expired_or_not_ours_to_read_is_told(stub: Stub, api: Client) -> None:
+def test_an_artifact_that_is_gone_expired_or_not_ours_to_read_is_reported(stub: Stub, api: Client) -> None:
     made = stub.add_artifact(REPO, 42, "a", b"PK")
     (artifact,) = api.artifacts(42)
     made.expired = True

@@ -197,7 +197,7 @@ def test_every_zip_with_a_bit_turned_is_the_same_or_an_error() -> None:
 
 
 @pytest.mark.parametrize("data", [b"", b"PK", b"{}", bytes(1000), b"PK\x05\x06" + bytes(18), b"\x1f\x8b" + bytes(100)])
-def test_what_is_no_zip_is_an_error(data: bytes) -> None:
+def test_what_is_not_a_zip_file_is_an_error(data: bytes) -> None:
     refused(data, "no readable zip|it has no file")
 
 

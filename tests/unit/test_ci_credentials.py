@@ -142,7 +142,7 @@ def test_what_the_user_hands_on_to_git_stays_and_a_header_there_is_replaced(clon
 
 
 @pytest.mark.parametrize("count", ["", "x", "-1", "²", "1.0"])
-def test_a_count_that_is_none_is_none(clone: Repository, server: Server, count: str) -> None:
+def test_an_invalid_count_is_none(clone: Repository, server: Server, count: str) -> None:
     environ = {"GIT_CONFIG_COUNT": count}
     assert ask(clone, server, given(environ, server.url, TOKEN)) == [header(TOKEN)]
 
@@ -152,7 +152,7 @@ def test_no_other_address_sees_it(clone: Repository, server: Server) -> None:
         assert ask(clone, server, given({}, other, TOKEN)) == []
 
 
-def test_it_is_written_nowhere_and_is_no_argument_of_a_command(clone: Repository, server: Server) -> None:
+def test_a_token_is_written_nowhere_and_is_not_an_argument_of_a_command(clone: Repository, server: Server) -> None:
     made = given({}, server.url, TOKEN)
     ask(clone, server, made)
     secrets = (TOKEN.encode(), header(TOKEN).removeprefix("basic ").encode())

@@ -107,7 +107,7 @@ def test_without_a_known_default_branch_none_is_it(job: Job) -> None:
     assert not job("push", {"repository": {}}).on_default_branch
 
 
-def test_a_pull_request_of_the_repository_itself_is_no_fork(job: Job) -> None:
+def test_a_pull_request_of_the_repository_itself_is_not_a_fork(job: Job) -> None:
     found = job("pull_request", pull_request(), GITHUB_REF="refs/pull/7/merge")
     assert found.pull == Pull(number=7, head_sha=HEAD, base_ref="main", base_sha=BASE, fork=False)
     assert not found.on_default_branch
@@ -182,7 +182,7 @@ def test_outside_of_a_job_that_is_said_with_what_to_use_instead(job: Job, name: 
 
 
 @pytest.mark.parametrize("name", ["prog", "base/prog/more", "../..//", "base/prog\n", "base/pr og", "/", "ä/b"])
-def test_a_repository_that_is_no_owner_and_name_is_refused(job: Job, name: str) -> None:
+def test_a_repository_that_is_not_an_owner_and_name_is_refused(job: Job, name: str) -> None:
     with pytest.raises(UsageError, match="not OWNER/NAME"):
         job("push", {}, GITHUB_REPOSITORY=name)
 
@@ -190,7 +190,7 @@ def test_a_repository_that_is_no_owner_and_name_is_refused(job: Job, name: str) 
 @pytest.mark.parametrize(
     "payload", [b"", b"[]", b"null", b"{", b"\xff", b"[" * 100_000, b'{"a": NaN' + b" ", b"1" * 5000]
 )
-def test_a_payload_that_is_no_object_is_refused(job: Job, payload: bytes) -> None:
+def test_a_payload_that_is_not_an_object_is_refused(job: Job, payload: bytes) -> None:
     with pytest.raises(UsageError, match="not what GitHub sends"):
         job("push", payload)
 
@@ -228,13 +228,13 @@ def test_a_pull_request_that_lacks_something_is_refused(job: Job, key: str) -> N
         {"repo": {"full_name": 7}},
     ],
 )
-def test_what_is_no_commit_and_no_repository_is_refused(job: Job, head: dict[str, Any]) -> None:
+def test_what_is_not_a_commit_and_no_repository_is_refused(job: Job, head: dict[str, Any]) -> None:
     with pytest.raises(UsageError, match="not what GitHub sends"):
         job("pull_request", pull_request(**head))
 
 
 @pytest.mark.parametrize("number", ["7", 7.0, -7, None, True, 1 << 70, [7]])
-def test_a_number_of_a_pull_request_that_is_no_number_is_refused(job: Job, number: object) -> None:
+def test_a_number_of_a_pull_request_that_is_not_a_number_is_refused(job: Job, number: object) -> None:
     payload = pull_request()
     payload["pull_request"]["number"] = number
     with pytest.raises(UsageError, match=r"pull_request\.number"):
@@ -242,12 +242,12 @@ def test_a_number_of_a_pull_request_that_is_no_number_is_refused(job: Job, numbe
 
 
 @pytest.mark.parametrize("changes", [{"id": "42"}, {"head_sha": "x"}, {"head_branch": 7}, {"head_repository": {}}])
-def test_a_measuring_run_that_is_none_is_refused(job: Job, changes: dict[str, Any]) -> None:
+def test_a_measuring_run_that_is_invalid_is_refused(job: Job, changes: dict[str, Any]) -> None:
     with pytest.raises(UsageError, match="'workflow_run' is not what GitHub sends: workflow_run"):
         job("workflow_run", workflow_run(**changes))
 
 
-def test_the_measuring_run_of_a_fork_that_was_deleted_meanwhile_is_no_broken_payload(job: Job) -> None:
+def test_the_measuring_run_of_a_fork_that_was_deleted_meanwhile_is_not_a_broken_payload(job: Job) -> None:
     """As GitHub has it for pull requests of deleted forks: `head_repository` is null."""
     found = job("workflow_run", workflow_run(head_repository=None))
     assert found.run is not None

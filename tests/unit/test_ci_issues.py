@@ -69,7 +69,7 @@ def writes(stub: Stub) -> int:
     return sum(each.method in {"POST", "PATCH"} and "graphql" not in each.path for each in stub.requests)
 
 
-def test_a_finding_is_told_with_its_size_its_commit_and_the_report(stub: Stub) -> None:
+def test_a_finding_is_reported_with_its_size_its_commit_and_the_report(stub: Stub) -> None:
     assert updated(stub, finding(state=State.NEW)) == Update(opened=1)
     issue = only(stub)
     assert issue.labels == [LABEL]
@@ -104,7 +104,7 @@ def test_the_same_report_again_changes_nothing_though_its_address_differs(stub: 
     assert writes(stub) == before
 
 
-def test_what_is_known_better_by_now_is_told_in_the_same_issue(stub: Stub) -> None:
+def test_what_is_known_better_by_now_is_reported_in_the_same_issue(stub: Stub) -> None:
     updated(stub, finding(suspects=("c" * 40, "d" * 40)))
     assert "bisect 000000000001" in (only(stub).body or "")
     assert updated(stub, finding(), page=PAGE + "1") == Update(updated=1)
@@ -289,7 +289,7 @@ def test_endless_names_stay_within_what_github_takes(stub: Stub, letter: str) ->
     assert updated(stub, over) == NOTHING
 
 
-def test_a_suspect_that_is_no_commit_is_left_out(stub: Stub) -> None:
+def test_a_suspect_that_is_not_a_commit_is_left_out(stub: Stub) -> None:
     updated(stub, finding(suspects=("c" * 40, "@someone", "](http://e.vil)", "d" * 64)))
     body = only(stub).body or ""
     assert active(body) == []
@@ -302,7 +302,7 @@ def test_a_token_that_may_only_read_opens_nothing_and_that_is_an_error(stub: Stu
     assert (caught.value.status, issues(stub)) == (403, [])
 
 
-def test_failing_twice_and_asking_to_wait_is_no_failure(stub: Stub) -> None:
+def test_failing_twice_and_asking_to_wait_is_not_a_failure(stub: Stub) -> None:
     stub.fail_next(2, 502)
     assert updated(stub, finding()) == Update(opened=1)
     stub.fail_next(2, 503, "PATCH")

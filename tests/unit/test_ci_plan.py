@@ -140,7 +140,7 @@ def test_storing_without_a_store_says_so() -> None:
 
 
 @pytest.mark.parametrize("what", ["push", "schedule", "merge_group", "workflow_dispatch", "pull_request_target"])
-def test_after_a_run_that_was_no_pull_requests_nothing_is_commented_and_that_is_told(what: str) -> None:
+def test_after_a_run_that_was_not_of_a_pull_request_nothing_is_commented_and_that_is_reported(what: str) -> None:
     for mode in (Mode.AUTO, Mode.COMMENT):
         made = plan(after(event=what), mode)
         assert made == Plan(notice=made.notice)

@@ -83,7 +83,7 @@ def test_a_value_that_knows_the_delimiters_of_before_does_not_know_the_next(writ
     assert outputs(place.read_text()) == {"one": "1", "two": "2", "name": value}
 
 
-def test_what_is_no_utf_8_or_endless_does_not_lose_the_other_outputs(written: dict[str, str]) -> None:
+def test_what_is_not_utf_8_or_endless_does_not_lose_the_other_outputs(written: dict[str, str]) -> None:
     set_outputs(written, {"odd": "a\udc80b\0c", "long": "ä" * 10_000_000, "verdict": "new"})
     found = outputs(Path(written["GITHUB_OUTPUT"]).read_bytes().decode("utf-8"))
     assert (found["odd"], found["verdict"]) == ("a\\udc80bc", "new")
@@ -116,7 +116,7 @@ def test_outside_of_a_job_nothing_happens(
     assert list(tmp_path.iterdir()) == []
 
 
-def test_a_file_that_cannot_be_written_is_told(tmp_path: Path) -> None:
+def test_a_file_that_cannot_be_written_is_reported(tmp_path: Path) -> None:
     place = str(tmp_path / "nowhere" / "output")
     with pytest.raises(UsageError, match=f"cannot write {place}"):
         set_outputs({"GITHUB_OUTPUT": place}, {"a": "b"})

@@ -137,7 +137,7 @@ def test_a_second_job_that_writes_while_we_look_leaves_one_comment(stub: Stub) -
     assert sum(MARK in body for body in bodies(stub)) == 1
 
 
-def test_what_the_other_job_removed_already_is_no_error(stub: Stub) -> None:
+def test_what_the_other_job_removed_already_is_not_an_error(stub: Stub) -> None:
     stub.add_comment(REPO, 7, f"one\n\n{MARK}", BOT)
     second = stub.add_comment(REPO, 7, f"two\n\n{MARK}", BOT)
     stub.before("DELETE", lambda: stub.repository(REPO).comments.pop(second.id, None))

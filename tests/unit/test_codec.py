@@ -232,14 +232,14 @@ def test_a_profile_without_an_event_of_the_counts_is_refused() -> None:
     assert str(refusal(value)) == "r.json: benchmarks[0].profile: its events lack DLmw"
 
 
-def test_a_function_that_stands_twice_is_refused() -> None:
+def test_a_function_that_appears_twice_is_refused() -> None:
     value = document()
     rows = value["benchmarks"][0]["profile"]["functions"]
     rows.append([0, 1, *[0] * 9])
     assert str(refusal(value)) == "r.json: benchmarks[0].profile.functions[1]: a second row of 'main' in 'main.c'"
 
 
-def test_a_benchmark_that_stands_twice_is_refused() -> None:
+def test_a_benchmark_that_appears_twice_is_refused() -> None:
     value = document()
     value["benchmarks"] *= 2
     assert str(refusal(value)) == "r.json: benchmarks[1].id: a second benchmark 'sieve'"
@@ -272,11 +272,11 @@ def test_a_file_that_was_cut_off_is_not_json_at_any_place() -> None:
         assert error.hint == "the file was cut off, or is not a result file"
 
 
-def test_an_empty_file_is_told() -> None:
+def test_an_empty_file_is_reported() -> None:
     assert str(refusal(b"")) == "r.json: the file is empty"
 
 
-def test_a_file_that_is_no_json_is_told_with_line_and_byte() -> None:
+def test_a_file_that_is_not_json_is_reported_with_line_and_byte() -> None:
     data = json.dumps(document(), indent=1).encode()
     place = data.index(b'"wall_ms"') - 1
     error = refusal(data[:place] + b"?" + data[place:])
@@ -314,12 +314,12 @@ def test_another_family_of_files_is_named(value: object) -> None:
     assert "not a result file: its schema is" in str(refusal(value))
 
 
-def test_a_schema_that_is_no_text_is_refused() -> None:
+def test_a_schema_that_is_not_text_is_refused() -> None:
     assert str(refusal({"schema": 1})) == "r.json: schema: expected a string, got a whole number"
 
 
 @pytest.mark.parametrize("value", [[], "x", 5, None, True])
-def test_json_that_is_no_object_is_refused(value: object) -> None:
+def test_json_that_is_not_an_object_is_refused(value: object) -> None:
     assert str(refusal(value)).startswith("r.json: the document: expected an object, got ")
 
 

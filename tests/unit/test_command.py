@@ -65,7 +65,7 @@ def test_a_nul_byte_is_refused(tmp_path: Path) -> None:
     assert "NUL" in refusal(tmp_path, TRUE, "a\0b").message
 
 
-def test_a_missing_program_is_told_with_path_or_the_file_that_was_meant(tmp_path: Path) -> None:
+def test_a_missing_program_is_reported_with_path_or_the_file_that_was_meant(tmp_path: Path) -> None:
     error = refusal(tmp_path, "nonesuch")
     assert (error.message, error.hint) == ("command not found: nonesuch", "PATH is /nowhere")
     (tmp_path / "nonesuch").touch()
@@ -74,7 +74,7 @@ def test_a_missing_program_is_told_with_path_or_the_file_that_was_meant(tmp_path
     assert refusal(tmp_path, "x" * 300).hint == "PATH is /nowhere"  # a name that no folder can hold
 
 
-def test_what_cannot_be_executed_is_told(tmp_path: Path) -> None:
+def test_what_cannot_be_executed_is_reported(tmp_path: Path) -> None:
     assert refusal(tmp_path, "/tmp").message == "cannot execute /tmp: it is a directory"
     script(tmp_path / "a b", "x", 0o644)
     error = refusal(tmp_path, "./a b")
@@ -126,7 +126,7 @@ def test_a_script_that_is_not_certain_is_run_as_it_is_and_named(tmp_path: Path, 
     assert command.notes == (f"{path} is a script whose interpreter could not be determined",)
 
 
-def test_a_missing_interpreter_is_told(tmp_path: Path) -> None:
+def test_a_missing_interpreter_is_reported(tmp_path: Path) -> None:
     path = script(tmp_path / "s", "#!/no/such/thing\n")
     assert refusal(tmp_path, "./s").message == f"cannot execute {path}: its interpreter /no/such/thing is missing"
 
@@ -142,7 +142,7 @@ def test_scripts_that_interpret_scripts_are_followed_but_not_for_ever(tmp_path: 
     assert found(tmp_path, str(circle)).notes != ()
 
 
-def test_a_file_that_cannot_be_read_is_no_script(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_a_file_that_cannot_be_read_is_not_a_script(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     path = script(tmp_path / "s", "#!/bin/true\n")
     monkeypatch.setattr("builtins.open", lambda *_: (_ for _ in ()).throw(PermissionError()))
     assert found(tmp_path, str(path)).argv == (str(path),)
@@ -170,7 +170,7 @@ def test_the_program_behind_a_shim_is_measured_and_named(tmp_path: Path) -> None
 
 
 @pytest.mark.parametrize("body", ["exit 1", "echo relative/path", "echo /no/such/file", "echo"])
-def test_a_shim_that_does_not_tell_is_run_as_the_script_it_is(tmp_path: Path, body: str) -> None:
+def test_a_shim_that_does_not_answer_is_run_as_the_script_it_is(tmp_path: Path, body: str) -> None:
     path = shim(tmp_path, manager(tmp_path, body))
     command = found(tmp_path, str(path), path="/bin:/usr/bin")
     assert command.argv[-1] == str(path)

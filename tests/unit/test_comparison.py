@@ -115,7 +115,7 @@ def test_only_wanted_benchmarks_are_compared() -> None:
     assert [item.id for item in found.differences] == ["good"]
 
 
-def test_forced_fields_are_told_once() -> None:
+def test_forced_fields_are_reported_once() -> None:
     names = ["a", "b"]
     base = [measured(name) for name in names]
     candidate = [measured(name, key="other", key_fields={"libc": "def", "tool": "cachegrind"}) for name in names]

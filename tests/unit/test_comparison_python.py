@@ -199,7 +199,7 @@ def test_no_python_function_is_named_where_its_instructions_went_the_other_way()
     assert found.rows[0].remarks == ()
 
 
-def test_paths_that_were_too_deep_are_told() -> None:
+def test_paths_that_were_too_deep_are_reported() -> None:
     before, after = program(), program(parse=910_000, cut=True)
     found = seen(compared(side(before, before.total), side(after, after.total)))
     assert "nested too deeply" in text_of(table, found)

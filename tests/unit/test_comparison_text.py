@@ -278,7 +278,7 @@ def test_an_empty_comparison_says_that_nothing_was_compared() -> None:
     assert "nothing was compared" in seen(compared([measured("a")], [measured("b")], fail_on=FailOn.NEVER)).headline
 
 
-def test_what_else_was_different_is_told_and_the_load_is_not() -> None:
+def test_what_else_was_different_is_reported_and_the_load_is_not() -> None:
     def side(**info: str | int) -> Result:
         return result(measured("a"), env=replace(result().env, info=info))
 

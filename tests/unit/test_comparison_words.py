@@ -35,7 +35,7 @@ def test_every_state_has_a_mark_of_its_own() -> None:
     assert len(set(MARKS.values())) == len(MARKS) == len(State)
 
 
-def test_layouts_are_told() -> None:
+def test_layouts_are_reported() -> None:
     base = layouts(counts(), counts())
     assert said(base, layouts(counts(), counts())) == "median of 2 memory layouts, pair by pair"
     assert "2 memory layouts were measured on one side only" in said(base, layouts(*[counts()] * 4))
@@ -43,19 +43,19 @@ def test_layouts_are_told() -> None:
     assert said(base, disjoint) == "base and candidate have no memory layout in common"
 
 
-def test_mixed_signs_are_told_whether_gated_or_not() -> None:
+def test_mixed_signs_are_reported_whether_gated_or_not() -> None:
     base = layouts(counts(), counts(), counts())
     mixed = layouts(counts(1_010_000), counts(1_010_000), counts(990_000))
     assert said(base, mixed).startswith("up in some memory layouts and down in others: ")
     assert "in their median by more than --threshold-cache 0.6 %" in said(base, mixed, threshold_cache="0.6%")
 
 
-def test_noise_that_decides_nothing_is_told_too() -> None:
+def test_noise_that_decides_nothing_is_reported_too() -> None:
     quiet = measured(runs=[(0, counts()), (0, counts(1_000_100))])
     assert said(quiet, measured()) == "repeated runs differ by 0.01 %"
 
 
-def test_gates_that_were_exceeded_are_told_with_their_values() -> None:
+def test_gates_that_were_exceeded_are_reported_with_their_values() -> None:
     worse = measured(value=counts(1_010_000))
     assert said(measured(), worse, threshold="5%", threshold_ir="0.5%") == "Ir +1 % exceeds --threshold-ir 0.5 %"
     assert "the caches serve it worse, by more than --threshold-cache 2 %" in said(
@@ -64,21 +64,21 @@ def test_gates_that_were_exceeded_are_told_with_their_values() -> None:
     assert "the caches serve it better" in said(measured(value=counts(ram=1_000)), measured())
 
 
-def test_failures_are_told_of_both_sides() -> None:
+def test_failures_are_reported_of_both_sides() -> None:
     text = said(failed_benchmark(), failed_benchmark(error=None))
     assert text == "the base failed: the command failed with exit status 3; the candidate failed: failed"
 
 
-def test_inexact_processes_are_told() -> None:
+def test_inexact_processes_are_reported() -> None:
     assert said(measured(), measured(processes_exact=False)) == "the candidate counted some processes inexactly"
 
 
-def test_keys_that_differ_in_no_known_field_are_told_themselves() -> None:
+def test_keys_that_differ_in_no_known_field_are_reported_themselves() -> None:
     assert said(measured(), measured(key="other")) == "measured differently: their keys are 0123456789ab and other"
     assert said(measured(), measured(key="other"), force=True) == "compared by force"
 
 
-def test_of_fields_only_what_differs_is_told() -> None:
+def test_of_fields_only_what_differs_is_reported() -> None:
     base = measured(
         key_fields={"geometry": "I1=1 D1=2 LL=8", "interpreter": "a" * 40 + "+" + "b" * 40, "libc": "1" * 40}
     )
@@ -92,7 +92,7 @@ def test_of_fields_only_what_differs_is_told() -> None:
     )
 
 
-def test_another_command_is_told_and_another_folder_is_not() -> None:
+def test_another_command_is_reported_and_another_folder_is_not() -> None:
     base = measured(command=("/home/a/wc", "21000"))
     assert said(base, measured(command=("./wc", "21000"))) == ""
     assert said(base, measured(command=("./wc", "x y"))) == "another command: /home/a/wc 21000 → ./wc 'x y'"
@@ -109,7 +109,7 @@ def test_gates_that_fit_nothing_and_lone_benchmarks_of_two_names_are_noticed() -
     )
 
 
-def test_libraries_that_came_went_or_changed_are_told_and_the_executable_is_not() -> None:
+def test_libraries_that_came_went_or_changed_are_reported_and_the_executable_is_not() -> None:
     program = ObjectFile(path="/a/prog", build_id="1" * 40)
     base = measured(objects=(program, ObjectFile(path="/lib/libz.so.1", build_id="2" * 40)))
     upgraded = measured(objects=(program, ObjectFile(path="/lib/libz.so.2", build_id="sha256:" + "3" * 40)))

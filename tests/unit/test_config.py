@@ -73,7 +73,7 @@ def test_a_pyproject_that_does_not_speak_to_us_is_passed_over(tmp_path: Path) ->
     "text",
     ["[tool.cg_bench]\n", "[[benchmark]]\ncommand = 'x'\n", "[cg-bench]\n", f"{OURS}broken", "[tool . 'cg_bench']\n5"],
 )
-def test_a_pyproject_that_means_us_and_is_wrong_is_found_so_that_it_can_be_told(tmp_path: Path, text: str) -> None:
+def test_a_pyproject_that_means_us_and_is_wrong_is_found_so_that_it_can_be_reported(tmp_path: Path, text: str) -> None:
     (tmp_path / "pyproject.toml").write_text(text)
     assert find(tmp_path) == tmp_path / "pyproject.toml"
 
@@ -86,7 +86,7 @@ def test_nothing_above_the_top_of_the_work_tree_counts(tmp_path: Path) -> None:
     assert find(inner) is None
 
 
-def test_a_folder_of_that_name_is_no_configuration(tmp_path: Path) -> None:
+def test_a_folder_of_that_name_is_not_a_configuration(tmp_path: Path) -> None:
     (tmp_path / "cg-bench.toml").mkdir()
     assert find(tmp_path) is None
 
@@ -222,7 +222,9 @@ def test_a_file_with_a_byte_order_mark_and_windows_line_ends_is_read() -> None:
     assert found.benchmarks[0].place == "cg-bench.toml:2"
 
 
-def test_places_are_told_as_seen_from_the_working_directory(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_places_are_reported_as_seen_from_the_working_directory(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
     only('id = "a"\ncommand = "x"')
     (tmp_path / "sub").mkdir()
     monkeypatch.chdir(tmp_path / "sub")

@@ -196,7 +196,7 @@ def test_a_text_that_cannot_be_read_is_answered_by_an_example(text: str, sentenc
         (f"{COMMAND}stdin = '.git'", "4: stdin '.git' is a folder | stdin is relative to the folder of the configuration, HERE"),
     ],
 )  # fmt: skip
-def test_what_a_benchmark_lacks_is_told(text: str, sentence: str) -> None:
+def test_what_a_benchmark_lacks_is_reported(text: str, sentence: str) -> None:
     assert told(text) == sentence.replace("HERE", str(Path.cwd()))
 
 
@@ -236,7 +236,7 @@ def test_what_a_benchmark_lacks_is_told(text: str, sentence: str) -> None:
          "a text with spaces, as in '{ n }', is none")),
     ],
 )  # fmt: skip
-def test_a_command_that_is_none_is_told(command: str, sentence: str) -> None:
+def test_a_command_that_is_invalid_is_reported(command: str, sentence: str) -> None:
     assert told(f"{BENCHMARK}command = {command}") == f"3: {sentence}"
 
 
@@ -274,14 +274,14 @@ def test_a_command_that_is_none_is_told(command: str, sentence: str) -> None:
          + ",".join(map(str, range(100))) + "] }", "4: these parameters make 10100 benchmarks, more than 10000"),
     ],
 )  # fmt: skip
-def test_parameters_that_do_not_fit_are_told(table: str, sentence: str) -> None:
+def test_parameters_that_do_not_fit_are_reported(table: str, sentence: str) -> None:
     assert told(BENCHMARK + table) == sentence
 
 
 @pytest.mark.parametrize(
     ("identity", "meant"), [("a-{n}", "a"), ("{n}", "parse"), ("a[{n}]", "a"), ("a/{m}", "a"), ("{n}_a", "_a")]
 )
-def test_a_parameter_in_the_id_is_told(identity: str, meant: str) -> None:
+def test_a_parameter_in_the_id_is_reported(identity: str, meant: str) -> None:
     sentence = told(PARAMETERS.replace('"a"', f'"{identity}"'))
     assert sentence.startswith("2: {")
     assert sentence.endswith(
@@ -299,7 +299,7 @@ def test_a_parameter_in_the_id_is_told(identity: str, meant: str) -> None:
         ("limit = ['Ir=5', 'parse[n=3]:Ir=5']", "1: limit 'parse[n=3]:Ir=5' fits no benchmark of this file: 'parse[n=3]' | did you mean 'parse[n=2]'?"),
     ],
 )  # fmt: skip
-def test_a_pattern_that_fits_no_benchmark_is_told(defaults: str, sentence: str) -> None:
+def test_a_pattern_that_fits_no_benchmark_is_reported(defaults: str, sentence: str) -> None:
     parse = PARAMETERS.replace('"a"', '"parse"')
     assert told(f"{defaults}\n[[benchmark]]\nid = 'b'\ncommand = 'x'\n{parse}") == sentence
 
@@ -315,7 +315,7 @@ def test_a_pattern_that_fits_no_benchmark_is_told(defaults: str, sentence: str) 
         ("[{ n = 1 }, { n = 2 }]", "exclude leaves no combination of the parameters"),
     ],
 )
-def test_combinations_that_cannot_be_left_out_are_told(exclude: str, sentence: str) -> None:
+def test_combinations_that_cannot_be_left_out_are_reported(exclude: str, sentence: str) -> None:
     assert told(f"{PARAMETERS}exclude = {exclude}") == f"5: {sentence}"
 
 
@@ -333,7 +333,7 @@ def test_combinations_that_cannot_be_left_out_are_told(exclude: str, sentence: s
          "without any table")),
     ],
 )  # fmt: skip
-def test_tables_in_a_wrong_place_are_told(text: str, sentence: str) -> None:
+def test_tables_in_a_wrong_place_are_reported(text: str, sentence: str) -> None:
     assert told(text) == sentence
 
 
@@ -361,7 +361,7 @@ def test_tables_in_a_wrong_place_are_told(text: str, sentence: str) -> None:
          "the first [[tool.cg-bench.benchmark]]")),
     ],
 )  # fmt: skip
-def test_tables_of_pyproject_in_a_wrong_place_are_told(text: str, sentence: str) -> None:
+def test_tables_of_pyproject_in_a_wrong_place_are_reported(text: str, sentence: str) -> None:
     assert told(text, "pyproject.toml") == sentence
 
 
@@ -412,32 +412,32 @@ def test_tables_of_pyproject_in_a_wrong_place_are_told(text: str, sentence: str)
         ("[[benchmark]\n", 1, "a header ends with as many brackets as it begins with"),
     ],
 )
-def test_what_is_no_toml_is_told_with_its_line(text: str, line: int, advice: str) -> None:
+def test_what_is_not_toml_is_reported_with_its_line(text: str, line: int, advice: str) -> None:
     sentence = told(text)
     assert sentence.startswith(f"{line}: not valid TOML: ")
     assert sentence.endswith(f" | {advice}")
 
 
-def test_what_is_no_toml_in_pyproject_is_told_with_the_prefix() -> None:
+def test_what_is_not_toml_in_pyproject_is_reported_with_the_prefix() -> None:
     sentence = told("[tool.cg-bench.benchmark]\n[tool.cg-bench.benchmark]", "pyproject.toml")
     assert sentence.endswith(" | each benchmark begins with double brackets: [[tool.cg-bench.benchmark]]")
     sentence = told("[tool.cg-bench]\nx = {\n}", "pyproject.toml")
     assert sentence.endswith(" | an inline table stands in one line; or write [tool.cg-bench.benchmark.parameters]")
 
 
-def test_text_that_is_not_utf_8_is_told_with_its_line() -> None:
+def test_text_that_is_not_utf_8_is_reported_with_its_line() -> None:
     Path("cg-bench.toml").write_bytes(b"a = 1\nb = '\xff'\n")
     with pytest.raises(FileFormatError, match=r"^cg-bench\.toml:2: not UTF-8 text$"):
         load(Path.cwd() / "cg-bench.toml")
 
 
 @pytest.mark.parametrize("text", [f"x = {'[' * 5000}", f"x = {'1' * 5000}"])
-def test_what_no_reader_would_take_is_told(text: str) -> None:
+def test_what_no_reader_would_take_is_reported(text: str) -> None:
     Path("cg-bench.toml").write_text(text)
     with pytest.raises(FileFormatError, match="not valid TOML: too deep, or a number too long"):
         load(Path.cwd() / "cg-bench.toml")
 
 
-def test_a_file_that_cannot_be_read_is_told() -> None:
+def test_a_file_that_cannot_be_read_is_reported() -> None:
     with pytest.raises(UsageError, match=r"cannot read gone\.toml: No such file or directory"):
         load(Path.cwd() / "gone.toml")

@@ -58,7 +58,7 @@ def test_too_few_readings_have_no_step(length: int) -> None:
     assert find_steps([LEVEL] * length, LEAST) == ()
 
 
-def test_a_step_is_told_with_its_levels() -> None:
+def test_a_step_is_reported_with_its_levels() -> None:
     assert find_steps([1000, 1000, 1000, 1005, 1005], LEAST) == (Step(at=3, before=1000, after=1005, confirmed=True),)
 
 
@@ -70,7 +70,7 @@ def test_the_last_reading_alone_is_a_candidate() -> None:
     assert find_steps([1000, 1000, 1000, 1005], LEAST) == (Step(at=3, before=1000, after=1005, confirmed=False),)
 
 
-def test_the_first_reading_alone_is_no_level_that_confirms_a_step() -> None:
+def test_the_first_reading_alone_is_not_a_level_that_confirms_a_step() -> None:
     assert find_steps([1000, 1005, 1005, 1005], LEAST) == (Step(at=1, before=1000, after=1005, confirmed=False),)
 
 
@@ -87,7 +87,7 @@ def test_a_step_below_that_is_none() -> None:
 
 
 @pytest.mark.parametrize("height", [1.003, 1.5, 0.9, 100])
-def test_a_single_reading_that_is_off_is_no_step(height: float) -> None:
+def test_a_single_reading_that_is_off_is_not_a_step(height: float) -> None:
     assert places([LEVEL] * 9 + [round(LEVEL * height)] + [LEVEL] * 9) == []
 
 
@@ -117,7 +117,7 @@ def test_each_of_many_steps_in_a_row_is_found() -> None:
     assert places([1000 + 10 * number for number in range(8)]) == list(range(1, 8))
 
 
-def test_a_slow_rise_is_no_step_however_far_it_goes() -> None:
+def test_a_slow_rise_is_not_a_step_however_far_it_goes() -> None:
     assert places([LEVEL + LEVEL * number // 5000 for number in range(400)]) == []
 
 
@@ -132,7 +132,7 @@ def test_a_step_in_noise_is_found_at_its_place(seed: int) -> None:
 
 
 @pytest.mark.parametrize("seed", range(10))
-def test_noise_alone_is_no_step(seed: int) -> None:
+def test_noise_alone_is_not_a_step(seed: int) -> None:
     # Wider than the smallest step that matters.
     assert not any(step.confirmed for step in find_steps(noisy([1.0] * 100, 1.5e-3, seed), LEAST))
 
@@ -162,11 +162,11 @@ def test_a_slow_rise_within_the_budget_is_none() -> None:
     assert find_creep([1000 + number for number in range(22)], (), BUDGET) is None
 
 
-def test_what_has_come_down_again_is_no_creep() -> None:
+def test_what_has_come_down_again_is_not_creep() -> None:
     assert find_creep([1000 + number for number in range(40)] + [1000] * 5, (), BUDGET) is None
 
 
-def test_a_step_is_no_creep() -> None:
+def test_a_step_is_not_creep() -> None:
     values = [1000] * 20 + [1100] * 20
     assert find_creep(values, find_steps(values, LEAST), BUDGET) is None
 
@@ -230,13 +230,13 @@ def test_one_way_of_many_steps_is_steady() -> None:
     assert unsteady(values, find_steps(values, LEAST), LEAST) == ()
 
 
-def test_noise_in_which_nothing_can_be_told_is_unsteady() -> None:
+def test_noise_in_which_nothing_can_be_reported_is_unsteady() -> None:
     values = noisy([1.0] * 60, 0.05, 1)
     (stretch,) = unsteady(values, find_steps(values, LEAST), LEAST)
     assert (stretch.start, stretch.stop) == (0, 60)
 
 
-def test_noise_without_a_gap_is_no_two_levels() -> None:
+def test_noise_without_a_gap_does_not_make_two_levels() -> None:
     values = noisy([1.0] * 200, 5e-3, 1)
     assert unsteady(values, (), LEAST) == ()
 

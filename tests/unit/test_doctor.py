@@ -99,7 +99,9 @@ def test_without_valgrind_all_else_is_examined_and_the_line_that_installs_it_giv
 
 
 @pytest.mark.usefixtures("a_seal_that_holds")
-def test_a_valgrind_that_does_not_work_is_no_matter_of_installing(programs: Callable[..., str], tmp_path: Path) -> None:
+def test_a_valgrind_that_does_not_work_is_not_a_matter_of_installing(
+    programs: Callable[..., str], tmp_path: Path
+) -> None:
     found = examine({"PATH": programs("valgrind")}, tmp_path, valgrind=None)
     check = named(found, "Valgrind")
     assert check.level is Level.BAD
@@ -107,7 +109,7 @@ def test_a_valgrind_that_does_not_work_is_no_matter_of_installing(programs: Call
     assert any("valgrind.bin" in fix for fix in check.fixes)
 
 
-def test_a_scratch_directory_that_cannot_be_made_is_told(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_a_scratch_directory_that_cannot_be_made_is_reported(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(doctor, "SCRATCH_BASE", tmp_path / "missing")
     found = examine({"PATH": "/nowhere"}, tmp_path, valgrind=None)
     assert named(found, "scratch directory").level is Level.BAD
@@ -141,7 +143,7 @@ def test_yama_is_blamed_for_unpinned_randomness(monkeypatch: pytest.MonkeyPatch,
     assert named(found, "randomness").fixes == ("sudo sysctl -w kernel.yama.ptrace_scope=1",)
 
 
-def test_a_sealed_start_that_fails_is_told(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
+def test_a_sealed_start_that_fails_is_reported(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
     def fail(*_: object) -> dict[str, str]:
         raise MeasurementError("no report", hint="try again")
 
@@ -197,7 +199,7 @@ def test_random_bytes_that_differ_are_not_pinned_whatever_the_launcher_says(monk
         ("tmpdir", ("/tmp/x", ["left"])),
     ],
 )
-def test_a_part_that_looks_wrong_is_told(monkeypatch: pytest.MonkeyPatch, part: str, value: object) -> None:
+def test_a_part_that_looks_wrong_is_reported(monkeypatch: pytest.MonkeyPatch, part: str, value: object) -> None:
     seen = Seen(monkeypatch)
     seen.starts = [{part: value}, {part: value}]
     assert set(seen.reasons()) == {part}
@@ -251,7 +253,7 @@ def test_yama_is_read(tmp_path: Path) -> None:
     ("scope", "root", "told"),
     [(2, False, "warning sysctl"), (2, True, "ok sysctl"), (3, True, "warning boot")],
 )
-def test_a_strict_yama_is_told(
+def test_a_strict_yama_is_reported(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch, scope: int, root: bool, told: str
 ) -> None:
     monkeypatch.setattr(host, "is_root", lambda: root)
@@ -270,7 +272,7 @@ def test_a_strict_yama_is_told(
         ("unknown", Level.OK, ""),
     ],
 )
-def test_old_kernels_are_told(
+def test_old_kernels_are_reported(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch, release: str, level: Level, lacks: str
 ) -> None:
     machine = os.uname().machine
@@ -280,7 +282,7 @@ def test_old_kernels_are_told(
     assert lacks in kernel.found
 
 
-def test_a_machine_without_a_table_of_calls_is_told(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_a_machine_without_a_table_of_calls_is_reported(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(os, "uname", lambda: uname_result("6.1", "riscv64"))
     check = next(check for check in host_checks(tmp_path) if check.name == "architecture")
     assert check.level is Level.WARNING
@@ -312,7 +314,7 @@ def test_a_repository_of_somebody_else_is_explained(programs: Callable[..., str]
     assert "safe.directory" in check.fixes[0]
 
 
-def test_a_git_that_does_not_run_is_told(programs: Callable[..., str], tmp_path: Path) -> None:
+def test_a_git_that_does_not_run_is_reported(programs: Callable[..., str], tmp_path: Path) -> None:
     git = Path(programs("git"), "git")
     git.write_text("#!/nowhere/at/all\n")
     (check,) = git_checks({"PATH": str(git.parent)}, tmp_path)

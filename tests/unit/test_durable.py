@@ -98,7 +98,7 @@ def test_a_missing_folder_is_named(tmp_path: Path, action: object) -> None:
     assert caught.value.hint == "make the directory first"
 
 
-def test_a_folder_is_no_file(tmp_path: Path) -> None:
+def test_a_folder_is_not_a_file(tmp_path: Path) -> None:
     with pytest.raises(UsageError, match="it is a directory"):
         check_writable(tmp_path)
     with pytest.raises(UsageError, match="cannot write"):

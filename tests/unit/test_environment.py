@@ -140,7 +140,7 @@ def test_a_shift_makes_the_block_longer_by_just_that() -> None:
         assert size(pad(BASE, ["x"], "x", shift=shift), ["x"], "x") == 16384 + shift
 
 
-def test_values_passed_on_are_told_as_hashes_only() -> None:
+def test_values_passed_on_are_reported_as_hashes_only() -> None:
     request = Request(passed=("TOKEN", "ABSENT", "\udcff"), values={"SET": "secret"})
     told = fingerprint_values(request, {"TOKEN": "secret", "OTHER": "x", "\udcff": "\udcfe"})
     assert list(told) == ["SET", "TOKEN", "\\xff"]

@@ -137,7 +137,7 @@ def test_an_interrupt_that_got_lost_is_seen_all_the_same(cancel: Cancel) -> None
     assert (outcome.unfinished, outcome.interrupted) == (("b", "c"), True)
 
 
-def test_a_bug_in_a_job_is_no_failure_of_a_benchmark(cancel: Cancel) -> None:
+def test_a_bug_in_a_job_is_not_a_failure_of_a_benchmark(cancel: Cancel) -> None:
     def measure(item: Job) -> Benchmark:
         raise ZeroDivisionError(item.id)
 
@@ -153,7 +153,7 @@ def test_a_bug_in_a_job_is_no_failure_of_a_benchmark(cancel: Cancel) -> None:
         (MeasurementError("no"), Status.ERROR, None),
     ],
 )
-def test_a_failed_benchmark_tells_why_and_has_no_counts(
+def test_a_failed_benchmark_reports_why_and_has_no_counts(
     error: MeasurementError, status: Status, exit_status: int | None
 ) -> None:
     laboratory = Laboratory(valgrind=None, geometry=None, environment=result().env)  # type: ignore[arg-type]  # not asked

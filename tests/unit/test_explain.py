@@ -83,7 +83,7 @@ def test_in_c_inlined_headers_belong_to_a_function_with_one_home_only() -> None:
     assert rows == [("f", "a.c", 5), ("init", "a.c", 1), ("init", "b.c", 1), ("init", "list.h", 1)]
 
 
-def test_what_one_piece_gained_and_another_lost_is_no_difference() -> None:
+def test_what_one_piece_gained_and_another_lost_is_not_a_difference() -> None:
     base = profile(("a.c", "f", 10), ("list.h", "f", 5))
     found = explain(base, profile(("a.c", "f", 12), ("list.h", "f", 3)))
     assert (found.functions, found.total) == ((), ZERO)

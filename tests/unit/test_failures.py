@@ -24,12 +24,12 @@ def error(log: str = "", **changes: Any) -> MeasurementError:
     return caught.value
 
 
-def test_a_clean_end_is_no_failure() -> None:
+def test_a_clean_end_is_not_a_failure() -> None:
     check()
     check("==7== Warning: set address range perms\n", native=True)
 
 
-def test_a_failed_command_tells_its_status_its_last_words_and_the_variables_held_back() -> None:
+def test_a_failed_command_reports_its_status_its_last_words_and_the_variables_held_back() -> None:
     found = error(exit_status=3, tail=b"first\n\nTraceback\nKeyError: 'X'\n", held=("TOKEN", "X"))
     assert isinstance(found, CommandFailedError)
     assert (found.exit_status, found.signal) == (3, None)
@@ -46,7 +46,7 @@ def test_where_it_spoke_of_none_all_variables_are_named() -> None:
     assert "add --env NAME, or 'env' in the configuration: TOKEN X\n" in (found.hint or "")
 
 
-def test_only_the_last_lines_are_told() -> None:
+def test_only_the_last_lines_are_reported() -> None:
     found = error(exit_status=1, tail=b"".join(b"line %d\n" % number for number in range(100)))
     assert found.hint is not None
     assert "| line 91\n" not in found.hint
@@ -54,7 +54,7 @@ def test_only_the_last_lines_are_told() -> None:
     assert "| line 99" in found.hint
 
 
-def test_output_that_is_no_text_is_told_escaped() -> None:
+def test_output_that_is_not_text_is_reported_escaped() -> None:
     assert "  | \\xff\\xfe" in (error(exit_status=1, tail=b"\xff\xfe").hint or "")
 
 
@@ -76,7 +76,7 @@ def test_a_failure_can_be_ignored_but_not_a_signal() -> None:
     assert isinstance(error(exit_status=None, signal=11, ignore=True), CommandFailedError)
 
 
-def test_a_timeout_tells_the_time_it_was_given() -> None:
+def test_a_timeout_reports_the_time_it_was_given() -> None:
     found = error(timed_out=True, exit_status=None, signal=9)
     assert isinstance(found, CommandTimeoutError)
     assert found.message == "the command ran longer than 1.5 s under Valgrind, and was ended"
@@ -131,7 +131,7 @@ def test_sigill_without_valgrinds_word_is_a_plain_signal() -> None:
         ("==3== valgrind: mmap(0x1, 2) failed in UME\n", "valgrind: mmap(0x1, 2) failed in UME"),
     ],
 )
-def test_valgrinds_own_trouble_is_told_in_its_words(log: str, words: str) -> None:
+def test_valgrinds_own_trouble_is_reported_in_its_words(log: str, words: str) -> None:
     assert error(log, exit_status=1, ignore=True).message == f"Valgrind failed: {words}"
     assert error(log, exit_status=None, signal=6).message == f"Valgrind was ended by SIGABRT: {words}"
 

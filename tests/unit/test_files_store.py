@@ -94,7 +94,7 @@ def test_a_new_file_has_the_mode_that_the_umask_gives(tmp_path: Path) -> None:
         Record(name=f"renames/{uid_of(RENAME.data + b' ')}.json", data=RENAME.data + b" "),
     ],
 )
-def test_what_is_no_record_is_refused_and_nothing_of_the_batch_is_written(record: Record, tmp_path: Path) -> None:
+def test_what_is_not_a_record_is_refused_and_nothing_of_the_batch_is_written(record: Record, tmp_path: Path) -> None:
     with pytest.raises(StoreError):
         FileStore(tmp_path / "s").add([RECORDS[2], record])
     assert os.listdir(tmp_path) == []
@@ -206,7 +206,7 @@ def test_removing_takes_every_copy(store: FileStore) -> None:
 
 
 @pytest.mark.parametrize("before", ["", "2026", "2026-1", "2026-01-01", "x"])
-def test_what_is_no_month_is_refused(store: FileStore, before: str) -> None:
+def test_what_is_not_a_month_is_refused(store: FileStore, before: str) -> None:
     with pytest.raises(StoreError, match="not a month"):
         store.compact(before)
 

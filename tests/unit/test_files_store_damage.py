@@ -163,7 +163,7 @@ def test_a_segment_that_is_a_link_to_nowhere_is_named_by_everyone(store: FileSto
     assert [problem.where for problem in again.check()] == [f"segments/{segment.name}"]
 
 
-def test_all_that_can_be_told_of_a_damaged_store_is_told(store: FileStore) -> None:
+def test_all_that_can_be_reported_of_a_damaged_store_is_reported(store: FileStore) -> None:
     store.compact("2026-02")
     (segment,) = (store.folder / "segments").iterdir()
     segment.write_bytes(segment.read_bytes()[:40])
@@ -211,7 +211,7 @@ def test_a_run_in_a_segment_that_cannot_be_written_anew_stays_and_others_go(stor
     assert FEBRUARY.name not in again.names()
 
 
-def test_check_tells_what_does_not_belong(store: FileStore) -> None:
+def test_check_reports_what_does_not_belong(store: FileStore) -> None:
     month = store.folder / "runs" / "2026" / "01"
     (month / "notes.txt").write_text("x")
     (month / os.fsdecode(b"z\xff.json")).write_text("x")
@@ -234,7 +234,7 @@ def test_check_tells_what_does_not_belong(store: FileStore) -> None:
 
 
 @pytest.mark.parametrize("data", [b"", b"no gzip", gzip.compress(b"{}"), gzip.compress(b"x" * 999)[:-9]], ids=range(4))
-def test_a_damaged_profile_is_told_and_harms_no_run(store: FileStore, data: bytes) -> None:
+def test_a_damaged_profile_is_reported_and_harms_no_run(store: FileStore, data: bytes) -> None:
     path = store.profile_path(NAMES[0])
     path.write_bytes(data)
     assert len(list(store.snapshots(Query()))) == 9

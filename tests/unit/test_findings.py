@@ -24,11 +24,11 @@ def accept(place: int, benchmark: str = "*", reason: str = "meant") -> Accepted:
     return Accepted(benchmark=benchmark, commit=sha(place)[:7], reason=reason, line=1)
 
 
-def test_no_readings_tell_nothing() -> None:
+def test_no_readings_say_nothing() -> None:
     assert found(series([])) == ()
 
 
-def test_equal_readings_tell_nothing() -> None:
+def test_equal_readings_say_nothing() -> None:
     assert found([1000] * 100) == ()
 
 
@@ -44,7 +44,7 @@ def test_a_regression_names_its_commit() -> None:
     assert len(finding.id) == 12
 
 
-def test_an_improvement_is_told_as_well() -> None:
+def test_an_improvement_is_reported_as_well() -> None:
     assert brief(found([1000] * 10 + [900] * 10)) == [("improvement", "open", 10)]
 
 
@@ -100,7 +100,7 @@ def test_one_improvement_makes_several_regressions_recover() -> None:
     assert brief(found(values)) == [("regression", "recovered", 10), ("regression", "recovered", 20)]
 
 
-def test_an_improvement_beyond_recovery_is_told_too() -> None:
+def test_an_improvement_beyond_recovery_is_reported_too() -> None:
     values = [1000] * 10 + [1010] * 10 + [900] * 10
     assert brief(found(values)) == [("regression", "recovered", 10), ("improvement", "open", 20)]
 
@@ -215,7 +215,7 @@ def test_a_level_that_came_back_little_by_little_has_recovered() -> None:
     assert values[int(finding.recovered_sha[:7], 16) - 1] < 10_020
 
 
-def test_from_nothing_to_something_is_told_once() -> None:
+def test_from_nothing_to_something_is_reported_once() -> None:
     assert brief(found([0] * 20 + [100] * 20)) == [("regression", "open", 20)]
 
 
@@ -284,7 +284,7 @@ def test_two_machines_that_take_turns_hide_nothing() -> None:
     assert (finding.index, finding.suspects) == (20, (sha(19), sha(20)))
 
 
-def test_a_change_that_two_machines_saw_is_told_once_with_the_fewest_suspects() -> None:
+def test_a_change_that_two_machines_saw_is_reported_once_with_the_fewest_suspects() -> None:
     values = [number for pair in range(20) for number in ((1000, 2000) if pair < 10 else (1010, 2020))]
     keys = [KEY, OTHER] * 20
     places = [place for place in range(40) if place not in (17, 18)]
@@ -347,7 +347,7 @@ def test_accepted_creep_is_shown_and_the_level_begins_anew() -> None:
     assert findings[0].id != findings[1].id
 
 
-def test_a_step_explains_itself_and_is_not_told_as_creep_again() -> None:
+def test_a_step_explains_itself_and_is_not_reported_as_creep_again() -> None:
     assert brief(found([1000] * 20 + [1100] * 20)) == [("regression", "open", 20)]
 
 
@@ -421,7 +421,7 @@ def test_a_thousand_steady_benchmarks_take_less_than_a_second() -> None:
     assert time.process_time() - start < (1 if sys.gettrace() is None else 10)
 
 
-def test_a_creep_that_was_told_stays_until_it_is_clearly_less() -> None:
+def test_a_creep_that_was_reported_stays_until_it_is_clearly_less() -> None:
     values = [100_000] * 20 + [100_000 + 100 * n for n in range(20)] + [101_950] * 10
     assert found(values, previous={}) == ()
     (creep,) = found(values, options=Options(creep_budget=19_000))

@@ -236,7 +236,7 @@ def test_a_cache_nobody_understands_is_empty(tmp_path: Path, data: bytes) -> Non
     assert read_cache(str(tmp_path / "cache")) == {}
 
 
-def test_a_cache_cut_off_anywhere_is_no_error(tmp_path: Path) -> None:
+def test_a_cache_cut_off_anywhere_is_not_an_error(tmp_path: Path) -> None:
     data = cache_file([("liba.so", "/a/liba.so", 0), ("libb.so", "/b/libb.so", 0)])
     for length in range(len(data)):
         (tmp_path / "cache").write_bytes(data[:length])
@@ -327,13 +327,13 @@ def test_the_kernel_agrees_on_where_a_long_first_line_ends(tmp_path: Path, paddi
         (b"#!\n", "names no interpreter"),
     ],
 )
-def test_a_file_that_is_no_program_says_why(tmp_path: Path, content: bytes, why: str) -> None:
+def test_a_file_that_is_not_a_program_says_why(tmp_path: Path, content: bytes, why: str) -> None:
     found = fingerprint(str(script(tmp_path / "file", content)))
     assert found.kind == "unknown"
     assert why in (found.why or "")
 
 
-def test_what_is_no_regular_file_is_not_opened_for_long(tmp_path: Path) -> None:
+def test_what_is_not_a_regular_file_is_not_opened_for_long(tmp_path: Path) -> None:
     os.mkfifo(tmp_path / "pipe")
     (tmp_path / "loop").symlink_to("loop")
     reasons = {name: fingerprint(str(tmp_path / name)).why for name in (".", "pipe", "loop", "gone", "gone/x", "a\0b")}
@@ -442,7 +442,7 @@ def test_a_32_bit_program_does_not_take_64_bit_libraries(tmp_path: Path) -> None
 
 
 @needs_gcc
-def test_an_object_file_is_no_program(tmp_path: Path) -> None:
+def test_an_object_file_is_not_a_program(tmp_path: Path) -> None:
     assert "not an executable" in (fingerprint(str(gcc(tmp_path / "x.o", MAIN, "-c"))).why or "")
 
 
@@ -504,7 +504,7 @@ def test_an_interpreter_is_known_by_its_resolved_name(tmp_path: Path, name: str)
 
 
 @pytest.mark.parametrize("name", ["prog", "bash-test", "sh2png", "javac", "pythonic", "shell", "nodes", "lua_bench"])
-def test_a_native_program_is_no_interpreter(tmp_path: Path, name: str) -> None:
+def test_a_native_program_is_not_an_interpreter(tmp_path: Path, name: str) -> None:
     found = fingerprint(str(copy_of("/bin/sh", tmp_path / name)))
     assert interpreter_identity(found, path=PATH) is None
     assert key_fields(found, None) == {"interpreter": "none", "libc": found.libc.build_id if found.libc else "static"}

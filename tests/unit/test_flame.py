@@ -94,7 +94,7 @@ def test_hostile_text_stays_text() -> None:
     assert not re.search("[\x00-\x08\x0b-\x1f\x7f\u202a-\u202e\u2028\u2029\ud800-\udfff]", text)
 
 
-def test_the_table_tells_without_script_what_cost_most_and_adds_up() -> None:
+def test_the_table_reports_without_script_what_cost_most_and_adds_up() -> None:
     profile = flaming.small()
     page = Page(page_of(profile))
     for word in ("parse_row", "src/pkg/rows.py:42", "native code under no Python function", "400,000", "JavaScript"):

@@ -108,7 +108,7 @@ def test_a_record_has_no_profile_of_python_functions() -> None:
     ],
     ids=lambda value: str(value[:30]),
 )
-def test_a_line_that_is_no_record_is_told_with_its_number(line: bytes, told: str) -> None:
+def test_a_line_that_is_not_a_record_is_reported_with_its_number(line: bytes, told: str) -> None:
     with pytest.raises(FileFormatError) as raised:
         list(jsonl.read(io.BytesIO(stored(1).data + line), "h.jsonl"))
     assert raised.value.message.startswith("h.jsonl:2: ")
@@ -142,7 +142,7 @@ def test_no_cell_is_a_formula_and_the_text_comes_back(text: str) -> None:
 
 
 @pytest.mark.parametrize("text", ["", " ", "sieve", "a'b", "a=b", "1"])
-def test_what_is_no_formula_stays_as_it_is(text: str) -> None:
+def test_what_is_not_a_formula_stays_as_it_is(text: str) -> None:
     assert csvformat.guarded(text) == text
     assert csvformat.unguarded(text) == text
 
@@ -183,7 +183,7 @@ def test_a_table_that_went_through_a_spreadsheet_is_read() -> None:
         (("\r\n", '\r\n"'), "h.csv:"),
     ],
 )
-def test_a_row_that_makes_no_sense_is_told_with_its_line(change: tuple[str, str], told: str) -> None:
+def test_a_row_that_makes_no_sense_is_reported_with_its_line(change: tuple[str, str], told: str) -> None:
     text = "".join(csvformat.write([snapshot(stored(0))]))
     assert change[0] in text
     with pytest.raises(FileFormatError, match=re.escape(told)):
@@ -200,7 +200,7 @@ def test_rows_that_contradict_each_other_are_refused() -> None:
 
 
 @pytest.mark.parametrize("text", ["", "\n", "a,b\n1,2\n", "\0", '"'])
-def test_what_is_no_table_is_refused(text: str) -> None:
+def test_what_is_not_a_table_is_refused(text: str) -> None:
     with pytest.raises(FileFormatError):
         csvformat.read(text, "h.csv")
 
@@ -415,7 +415,7 @@ def test_a_page_of_another_tool_is_refused_with_its_units() -> None:
         (("cg_bench=", "cg_bench=%ff"), "utf-8"),
     ],
 )
-def test_an_entry_that_was_altered_is_told(change: tuple[str, str], told: str) -> None:
+def test_an_entry_that_was_altered_is_reported(change: tuple[str, str], told: str) -> None:
     text = github_action_benchmark.write(snapshots(1)[0])
     assert change[0] in text
     with pytest.raises(FileFormatError, match=r"entry 1 .*'sieve'.*" + re.escape(told)):
@@ -432,7 +432,7 @@ def test_entries_that_contradict_each_other_are_refused() -> None:
 @pytest.mark.parametrize(
     "text", ["", "{}", "[", "7", "window.BENCHMARK_DATA = 7", "window.BENCHMARK_DATA = {}", "[" * 10**5]
 )
-def test_what_is_no_data_of_the_action_is_refused(text: str) -> None:
+def test_what_is_not_data_of_the_action_is_refused(text: str) -> None:
     with pytest.raises(FileFormatError, match="no data of github-action-benchmark"):
         github_action_benchmark.read(text, "x")
 
@@ -454,7 +454,7 @@ def test_what_is_no_data_of_the_action_is_refused(text: str) -> None:
         ('{"entries": {}}', "github-action-benchmark"),
     ],
 )
-def test_a_format_is_told_by_the_beginning_of_a_file(start: str, form: str) -> None:
+def test_a_format_is_reported_by_the_beginning_of_a_file(start: str, form: str) -> None:
     stream = io.BytesIO(start.encode())
     assert detect.told(stream) == form
     assert stream.tell() == 0
@@ -520,7 +520,7 @@ def test_labels_are_escaped() -> None:
     assert len(samples(text)) == 11
 
 
-def test_a_time_that_there_is_not_is_told() -> None:
+def test_a_time_that_does_not_exist_is_reported() -> None:
     odd = replace(snapshot(stored(0, commit=None)), created_at="2026-13-99T00:00:00Z")
     with pytest.raises(StoreError, match="is not a valid time"):
         "".join(openmetrics.write([odd]))
@@ -561,7 +561,7 @@ def test_otava_can_choose_one_of_several_branches_also_that_of_a_detached_checko
 # What the commands tell of it
 
 
-def test_an_export_tells_what_other_tools_would_stumble_over(
+def test_an_export_reports_what_other_tools_would_stumble_over(
     tmp_path: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
     elsewhere = Commit(sha="ab" * 20, parent=None, branch="a\x1bb", dirty=False, committed_at="2026-01-01T00:00:00Z")

@@ -69,7 +69,7 @@ def test_a_limit_has_a_pattern_a_name_and_a_count(text: str, pattern: str, name:
 
 
 @pytest.mark.parametrize("text", ["", "startup", "startup:Ir", "startup=5", "x:Ir=1.5", "x:Ir=-1", "x:Ir=1e9", "x:Ir="])
-def test_a_limit_that_is_none_is_refused(text: str) -> None:
+def test_a_limit_that_is_invalid_is_refused(text: str) -> None:
     with pytest.raises(UsageError, match="--limit"):
         limit(text)
 

@@ -455,7 +455,7 @@ def test_commits_have_the_users_name_where_git_knows_one(shared: Place) -> None:
     assert shared.run("log", "-1", "--format=%an <%ce>", BRANCH, cwd=shared.bare) == "Ada <ada@x>"
 
 
-def test_it_works_from_a_subdirectory_and_in_a_bare_repository(shared: Place) -> None:
+def test_a_git_store_works_from_a_subdirectory_and_in_a_bare_repository(shared: Place) -> None:
     (shared.path / "sub").mkdir()
     assert shared.store(shared.path / "sub").add(RECORDS) == 8
     assert shared.store(shared.bare).names() == NAMES
@@ -646,7 +646,7 @@ def test_a_file_in_the_place_of_a_folder_is_not_replaced(place: Place) -> None:
     assert place.run("show", f"{BRANCH}:runs", cwd=place.home) == "a file of somebody's"
 
 
-def test_what_is_no_record_is_refused_and_nothing_is_written(place: Place) -> None:
+def test_what_is_not_a_record_is_refused_and_nothing_is_written(place: Place) -> None:
     with pytest.raises(StoreError):
         place.store().add([RECORDS[2], Record(name="../evil.json", data=b"{}\n")])
     assert BRANCH not in place.run("for-each-ref", cwd=place.home)

@@ -153,7 +153,7 @@ def test_reading_from_a_server_that_stays_away_is_an_error_and_not_an_empty_stor
 
 @pytest.mark.parametrize(("status", "said"), [(401, "Username|Authentication"), (403, "403"), (404, "not found")])
 @pytest.mark.parametrize("who", ["", "me:secret@"])
-def test_who_is_not_let_in_is_told_at_once(place: Place, server: Server, status: int, said: str, who: str) -> None:
+def test_who_is_not_let_in_is_reported_at_once(place: Place, server: Server, status: int, said: str, who: str) -> None:
     place.git("remote", "set-url", "origin", f"http://{who}127.0.0.1:{server.server_port}/remote.git")
     server.bad = [("/", status, False)] * 100
     with pytest.raises(StoreError, match=said) as caught:

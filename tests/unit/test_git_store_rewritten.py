@@ -71,7 +71,9 @@ def test_a_history_that_was_squashed_at_the_remote_does_not_come_back(place: Pla
 
 
 @pytest.mark.parametrize("squashes", [1, 2])
-def test_it_stays_away_however_often_it_was_read_before_the_next_change(place: Place, squashes: int) -> None:
+def test_a_squashed_history_stays_away_however_often_it_was_read_before_the_next_change(
+    place: Place, squashes: int
+) -> None:
     store = place.store()
     store.add(RECORDS[:3])
     old = fetched(place)

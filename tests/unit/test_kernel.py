@@ -44,7 +44,7 @@ def table(request: pytest.FixtureRequest) -> Architecture:
     return ARCHITECTURES[request.param]
 
 
-def test_only_the_trapped_calls_are_told(table: Architecture) -> None:
+def test_only_the_trapped_calls_are_reported(table: Architecture) -> None:
     code = kernel._program(table.audit, [Trap(7), Trap(9, 2, 0xFF, 0x11), Trap(11)])
     told = {
         (number, argument)
@@ -71,7 +71,7 @@ def test_the_program_has_these_bytes() -> None:
     )
 
 
-def test_threads_and_forks_are_told(table: Architecture) -> None:
+def test_threads_and_forks_are_reported(table: Architecture) -> None:
     code = kernel._program(table.audit, traps(table, randomness=True, clock=True))
     clone = table.calls["clone"]
     assert verdict(code, table.audit, clone, CLONE_THREAD | 0x100) == NOTIFY
@@ -91,7 +91,7 @@ def test_threads_and_forks_are_told(table: Architecture) -> None:
         (os.O_RDONLY | os.O_TRUNC, False),
     ],
 )
-def test_only_plain_reading_opens_are_told(table: Architecture, flags: int, told: bool) -> None:
+def test_only_plain_reading_opens_are_reported(table: Architecture, flags: int, told: bool) -> None:
     code = kernel._program(table.audit, traps(table, randomness=True, clock=False))
     wanted = NOTIFY if told else ALLOW
     assert verdict(code, table.audit, table.calls["openat"], 0, 0, flags) == wanted
@@ -112,7 +112,7 @@ def test_what_is_not_pinned_is_not_told(table: Architecture, randomness: bool, c
 
 
 @pytest.mark.parametrize("randomness", [False, True])
-def test_every_call_that_reads_or_changes_files_is_told_when_files_are_recorded(
+def test_every_call_that_reads_or_changes_files_is_reported_when_files_are_recorded(
     table: Architecture, randomness: bool
 ) -> None:
     code = kernel._program(table.audit, traps(table, randomness=randomness, clock=False, files=True))
@@ -135,6 +135,6 @@ def test_an_unknown_machine_has_no_table(monkeypatch: pytest.MonkeyPatch) -> Non
     assert calls.architecture() is None
 
 
-def test_a_refused_call_tells_its_name_and_reason() -> None:
+def test_a_refused_call_reports_its_name_and_reason() -> None:
     with pytest.raises(OSError, match=r"prctl\(x\): EINVAL, Invalid argument"):
         kernel._prctl(-1, 0, "prctl(x)")

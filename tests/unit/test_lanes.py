@@ -37,7 +37,7 @@ def test_the_same_prepare_or_cleanup_in_one_folder_means_the_same_files() -> Non
     assert groups(Item("a", ("a",), prepare="x"), Item("b", ("b",), prepare="y")) == ["a", "b"]
 
 
-def test_so_does_the_same_command_with_different_preparations() -> None:
+def test_the_same_command_with_different_preparations_means_the_same_files() -> None:
     assert groups(Item("a", ("sort", "in"), prepare="seq 1 > in"), Item("b", ("sort", "in"), prepare="seq 2 > in")) == [
         "ab"
     ]

@@ -90,7 +90,7 @@ def test_rewinding_reads_the_directory_as_it_is_by_then(folder: Path) -> None:
     assert reader.rest() == [*NAMES[:5], "aa", *NAMES[5:]]
 
 
-def test_reading_goes_on_at_a_position_that_was_told_before(folder: Path) -> None:
+def test_reading_goes_on_at_a_position_that_was_reported_before(folder: Path) -> None:
     reader = Reader(folder)
     first = reader.read(240)
     reader.rest()
@@ -138,7 +138,7 @@ def test_what_the_kernel_says_of_itself_is_left_to_it() -> None:
     assert reader.listings.read(os.getpid(), reader.descriptor, 1000) is None
 
 
-def test_a_descriptor_that_is_no_directory_is_the_kernels_to_refuse(folder: Path) -> None:
+def test_a_descriptor_that_is_not_a_directory_is_the_kernels_to_refuse(folder: Path) -> None:
     reader = Reader(folder)
     for flags, error in ((os.O_RDONLY, errno.ENOTDIR), (None, errno.EBADF)):
         number = 99 if flags is None else os.open(folder / "a", flags)

@@ -97,7 +97,7 @@ def test_fields_of_the_machine_that_differ_are_named_with_both_values() -> None:
     )
 
 
-def test_keys_that_differ_though_their_fields_do_not_are_told() -> None:
+def test_keys_that_differ_though_their_fields_do_not_are_reported() -> None:
     assert refusal(result(env=ENV), result(env=replace(ENV, key="0" * 12))) == (
         "a.json and b.json were measured on machines that do not compare: key ba9876543210 → 000000000000"
     )

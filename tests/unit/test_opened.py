@@ -232,7 +232,7 @@ def test_an_old_file_that_changes_meanwhile_makes_the_recording_incomplete(tmp_p
     assert taken(notes) == Recording(inputs=(), incomplete=f"it reads {path}, which changed meanwhile")
 
 
-def test_what_a_run_makes_itself_is_no_input(tmp_path: Path) -> None:
+def test_what_a_run_makes_itself_is_not_an_input(tmp_path: Path) -> None:
     notes = Notes("/scratch")
     notes.make(os.fsencode(tmp_path / "made"))
     (tmp_path / "made").mkdir()
@@ -279,7 +279,7 @@ def test_to_read_what_it_has_added_to_is_more_than_can_be_known(tmp_path: Path) 
     assert notes.incomplete == f"it reads {path}, which it has changed itself"
 
 
-def test_the_machine_is_no_input() -> None:
+def test_the_machine_is_not_an_input() -> None:
     for path in ("/proc/meminfo", "/proc/self/maps", "/sys/kernel", "/proc", "/dev/null", "/dev/urandom", "/etc/mtab"):
         for kind in (FILE, LOOK):
             notes = noted(Path(path), kind)
@@ -326,7 +326,7 @@ def test_recordings_of_several_runs_are_put_together() -> None:
     assert merged([Recording(inputs=(a,)), incomplete]) == incomplete
 
 
-def test_a_file_that_differed_between_runs_is_no_ground_to_stand_on() -> None:
+def test_a_file_that_differed_between_runs_is_no_basis_for_reuse() -> None:
     runs = [Recording(inputs=(Input(FILE, "/a", value),)) for value in ("ENOENT", "100644 00")]
     assert merged(runs) == Recording(inputs=(), incomplete="it reads /a, which changed between its executions")
 

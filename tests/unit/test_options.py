@@ -74,7 +74,7 @@ def test_a_cache_that_valgrind_refuses_is_refused_before(text: str, problem: str
 @pytest.mark.parametrize(
     "text", ["", "32768", "32768,8", "32768,8,64,1", "32k,8,64", "-32768,8,64", "32768,8,", "٣,8,64", "1_0,8,64"]
 )
-def test_what_is_no_geometry_is_refused_with_the_form(text: str) -> None:
+def test_what_is_not_a_geometry_is_refused_with_the_form(text: str) -> None:
     with pytest.raises(UsageError, match="is not a cache") as caught:
         Cache.parse(text, "--D1")
     assert caught.value.hint == "write SIZE,ASSOCIATIVITY,LINE_SIZE: --D1 32768,8,64"
@@ -136,7 +136,7 @@ def test_regions_are_instrumented_from_the_first_mark_on_but_for_paths_from_the_
     assert options(Collect(scope=Scope.CALLS, python_depth=9)) == options(Collect(scope=Scope.CALLS))
 
 
-def test_paths_of_python_are_told_in_instructions_alone_so_no_cache_is_simulated() -> None:
+def test_paths_of_python_are_reported_in_instructions_alone_so_no_cache_is_simulated() -> None:
     found = arguments(Tool.CALLGRIND, Geometry(), OUT, guest_chase_off=True, collect=Collect(python_depth=100))
     assert [option for option in found if option.startswith(("--cache-sim", "--I1", "--D1", "--LL"))] == [
         "--cache-sim=no"

@@ -301,7 +301,7 @@ def test_arguments_beyond_the_kernels_limit_are_refused_in_words() -> None:
         process.run(["echo", "x" * 3_000_000], env=ENV)
 
 
-def test_which_looks_only_where_it_is_told(tmp_path: Path) -> None:
+def test_which_looks_only_where_it_is_reported(tmp_path: Path) -> None:
     (tmp_path / "tool").write_text("#!/bin/sh\n")
     (tmp_path / "tool").chmod(0o755)
     (tmp_path / "plain").write_text("")

@@ -147,14 +147,14 @@ def test_callgrind_keeps_what_ran_before_an_exec_under_its_own_name(tmp_path: Pa
     assert [item.executable for item in found.processes] == ["/bin/sh", "/bin/p"]
 
 
-def test_an_exec_that_was_not_seen_is_told(tmp_path: Path) -> None:
+def test_an_exec_that_was_not_seen_is_reported(tmp_path: Path) -> None:
     callgrind(tmp_path, "out.7", END)
     found = accounts(CALLGRIND, tmp_path, [image(7, "/bin/sh", replaced=True), image(7, "/bin/p")])
     assert found.doubts == ("what /bin/sh did before it executed another program is lost",)
     assert not found.split_needed
 
 
-def test_a_killed_process_is_told(tmp_path: Path) -> None:
+def test_a_killed_process_is_reported(tmp_path: Path) -> None:
     callgrind(tmp_path, "out.7.1", FORK)
     callgrind(tmp_path, "out.7", END)
     (tmp_path / "out.8").touch()
@@ -162,7 +162,7 @@ def test_a_killed_process_is_told(tmp_path: Path) -> None:
     assert found.doubts == ("a process of /bin/p was killed, and the counts since its last fork are lost",)
 
 
-def test_a_fork_that_was_not_split_is_told(tmp_path: Path) -> None:
+def test_a_fork_that_was_not_split_is_reported(tmp_path: Path) -> None:
     callgrind(tmp_path, "out.7.1", FORK)
     callgrind(tmp_path, "out.7", END)
     found = accounts(CALLGRIND, tmp_path, [image(7, "", forks=2)])
@@ -263,7 +263,7 @@ def test_an_empty_part_with_a_rest_has_a_line_for_it(tmp_path: Path) -> None:
     assert [(row.line, row.counts[0]) for row in found.lines] == [(0, 4), (1, 1353)]
 
 
-def test_a_child_that_left_no_trace_is_told(tmp_path: Path) -> None:
+def test_a_child_that_left_no_trace_is_reported(tmp_path: Path) -> None:
     callgrind(tmp_path, "out.7.1", FORK)
     callgrind(tmp_path, "out.7", END)
     found = accounts(CALLGRIND, tmp_path, [image(7, "/bin/p", forks=1)])

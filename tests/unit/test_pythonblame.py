@@ -202,7 +202,7 @@ def test_the_chief_goes_with_the_total_and_ties_are_broken_by_name() -> None:
     assert mirrored.function.name == "also"
 
 
-def test_rows_tell_calls_self_and_inclusive_cost_of_both_sides_under_the_candidates_name() -> None:
+def test_rows_report_calls_self_and_inclusive_cost_of_both_sides_under_the_candidates_name() -> None:
     before = python_profile({"f@/old/site-packages/p/a.py:3": (2, 10, {"g@/old/p/b.py:1": (4, 8)})})
     after = python_profile({"f@/new/venv/p/a.py:7": (2, 15, {"g@/new/p/b.py:1": (4, 8)})}, cut=True)
     found = blame(before, after)

@@ -101,7 +101,9 @@ def test_mutual_recursion_stays_as_deep_as_it_was(read: Callable[..., PythonProf
     assert list(tree(read(file_of(body, 2)))) == ["main", "main/f", "main/f/g", "main/f/g/f"]
 
 
-def test_the_tail_of_a_call_that_began_unseen_belongs_to_it_and_is_no_call(read: Callable[..., PythonProfile]) -> None:
+def test_the_tail_of_a_call_that_began_unseen_belongs_to_it_and_is_not_a_call(
+    read: Callable[..., PythonProfile],
+) -> None:
     assert tree(read(file_of("fn=(1) 0x1006\n0x1006 3\n", 3))) == {"main": (0, 3)}
 
 
@@ -129,7 +131,7 @@ def test_parts_and_files_add_up(tmp_path: Path) -> None:
     assert profile.total == 201
 
 
-def test_paths_with_as_many_callers_as_were_kept_are_told(read: Callable[..., PythonProfile]) -> None:
+def test_paths_with_as_many_callers_as_were_kept_are_reported(read: Callable[..., PythonProfile]) -> None:
     body = "fn=(1) 0x1010'2'0x1020'0x1000\n0x1010 1\n"
     assert read(file_of(body, 1), depth=2).cut
     assert not read(file_of(body, 1), depth=3).cut

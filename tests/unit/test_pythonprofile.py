@@ -65,7 +65,7 @@ def test_a_link_to_a_python_is_one(tmp_path: Path) -> None:
         ("echo never run >&2; exit 1", "ls", "--python-profile is for Python programs, and .*/ls is no Python"),
     ],
 )
-def test_what_cannot_be_profiled_is_told(tmp_path: Path, says: str, name: str, message: str) -> None:
+def test_what_cannot_be_profiled_is_reported(tmp_path: Path, says: str, name: str, message: str) -> None:
     with pytest.raises(UsageError, match=message) as caught:
         perf_command(python(tmp_path, says, name), {"PATH": os.environ["PATH"]})
     assert "without --python-profile" in (caught.value.hint or "")
@@ -151,7 +151,7 @@ def test_deep_calls_are_followed_by_a_second_execution(folder: Path) -> None:
     assert (profile.cut, profile.total) == (False, 1000)
 
 
-def test_what_cannot_be_followed_more_deeply_is_told_as_far_as_it_was(folder: Path) -> None:
+def test_what_cannot_be_followed_more_deeply_is_reported_as_far_as_it_was(folder: Path) -> None:
     deep = "'".join(["0x1010", "0x1000"] * 60)
 
     def write(out: Path, depth: int) -> None:

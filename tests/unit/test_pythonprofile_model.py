@@ -98,7 +98,7 @@ def test_a_result_file_without_one_has_no_key_for_it() -> None:
     assert decode(encode(result(benchmark())), "x").benchmarks[0].python is None
 
 
-def test_it_is_not_parsed_until_it_is_wanted() -> None:
+def test_a_python_profile_is_not_parsed_until_it_is_wanted() -> None:
     opened = ResultFile(encode(result(replace(benchmark(), python=PROFILE))), "x")
     assert opened.result.benchmarks[0].python is None
     assert opened.python(benchmark().id) == PROFILE

@@ -122,7 +122,7 @@ def test_marks_of_c_have_no_address_and_cost_native_code(tmp_path: Path) -> None
     assert (tree(profile), profile.total) == ({"main": (0, 14)}, 19)
 
 
-def test_calls_that_are_too_deep_are_told(tmp_path: Path) -> None:
+def test_calls_that_are_too_deep_are_reported(tmp_path: Path) -> None:
     part(tmp_path, 1, f"{CLIENT}region:a", {})
     part(tmp_path, 2, "Program termination", {"0x1010'0x1000'0x1010": 10})
     assert read(tmp_path, depth=2).cut

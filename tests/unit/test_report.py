@@ -87,7 +87,7 @@ def test_identical_runs_are_called_so() -> None:
     assert "noise" not in facts(benchmark())
 
 
-def test_runs_that_differ_tell_the_spread_of_the_score() -> None:
+def test_runs_that_differ_report_the_spread_of_the_score() -> None:
     runs = (Run(layout=0, counts=VECTOR), Run(layout=0, counts=replace(VECTOR, Ir=1353 + 342)))
     assert facts(benchmark(runs=runs))["noise"] == ("10 %", "of the score, over 2 runs")
 
@@ -97,14 +97,14 @@ def in_layouts(*runs: tuple[int, int]) -> Benchmark:
     return benchmark(runs=tuple(Run(layout=layout, counts=replace(VECTOR, Ir=1353 + more)) for layout, more in runs))
 
 
-def test_layouts_tell_their_spread_and_are_no_noise() -> None:
+def test_layouts_report_their_spread_and_are_no_noise() -> None:
     found = facts(in_layouts((0, 0), (1, 342), (2, 171)))
     assert found["layouts"] == ("3", "score spread 10 %, Ir spread 25 %")
     assert "noise" not in found
     assert "layouts" not in facts(in_layouts((0, 0), (0, 342)))
 
 
-def test_noise_is_told_within_layouts() -> None:
+def test_noise_is_reported_within_layouts() -> None:
     found = facts(in_layouts((0, 0), (0, 0), (1, 342), (1, 342)))
     assert found["noise"] == ("0", "all nine counts of 4 runs are identical within each layout")
     found = facts(in_layouts((0, 0), (0, 0), (1, 0), (1, 342)))
@@ -113,7 +113,7 @@ def test_noise_is_told_within_layouts() -> None:
     assert found["layouts"] == ("2", "score spread 0, Ir spread 0")
 
 
-def test_the_summary_tells_the_spread_over_layouts_and_calls_runs_identical_within_them() -> None:
+def test_the_summary_reports_the_spread_over_layouts_and_calls_runs_identical_within_them() -> None:
     stream = io.StringIO()
     summary.render(result(in_layouts((0, 0), (0, 0), (3, 342))), stream)
     found = json.loads(stream.getvalue())["benchmarks"][0]
@@ -125,7 +125,7 @@ def test_the_summary_tells_the_spread_over_layouts_and_calls_runs_identical_with
     assert (found["runs"], found["runs_identical"]) == (3, True)
 
 
-def test_what_could_not_be_pinned_is_told_with_the_reason() -> None:
+def test_what_could_not_be_pinned_is_reported_with_the_reason() -> None:
     rows = cells(measured(rich_benchmark(), result().env), "")
     assert ("sealed", "4 of 6 parts (clock kept)") not in rows  # randomness is one of the four
     assert ("sealed", "3 of 5 parts (clock kept)") in rows

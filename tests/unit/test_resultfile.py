@@ -70,7 +70,7 @@ def test_profiles_that_nobody_asks_for_are_not_read_row_by_row() -> None:
 
 
 @pytest.mark.parametrize("rows", [b"[[0,1]", b"[[0,1]]]", b"[", b"[[1]]5", b"[[1]],,", b"[1]}"])
-def test_what_only_looks_like_a_profile_is_no_json(rows: bytes) -> None:
+def test_what_only_looks_like_a_profile_is_not_json(rows: bytes) -> None:
     assert refusal(encode(result()).replace(ROWS, rows)).startswith("r.json:1: not JSON: ")
 
 

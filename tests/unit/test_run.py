@@ -112,7 +112,7 @@ def test_a_command_is_warmed_up_once_and_measured_once() -> None:
 
 
 @pytest.mark.parametrize(("warmup", "repeat"), [(0, 1), (2, 1), (0, 3), (3, 2)])
-def test_it_is_executed_as_often_as_the_plan_says(warmup: int, repeat: int) -> None:
+def test_a_command_is_executed_as_often_as_the_plan_says(warmup: int, repeat: int) -> None:
     runner = FakeRunner([])
     found = run(runner, warmup=warmup, repeat=repeat)
     assert executions(runner) == ["warm-up"] * warmup + ["cachegrind"] * repeat
@@ -243,7 +243,7 @@ def test_cleaning_happens_after_a_failure_too_and_does_not_hide_it(tmp_path: Pat
     assert trace(tmp_path) == ["after"]
 
 
-def test_a_failing_preparation_is_told_with_its_words_and_cleaned_up(tmp_path: Path) -> None:
+def test_a_failing_preparation_is_reported_with_its_words_and_cleaned_up(tmp_path: Path) -> None:
     runner = FakeRunner([])
     with pytest.raises(MeasurementError) as caught:
         run(
@@ -259,7 +259,7 @@ def test_a_failing_preparation_is_told_with_its_words_and_cleaned_up(tmp_path: P
     assert trace(tmp_path) == ["after"]
 
 
-def test_a_failing_cleaning_is_told(tmp_path: Path) -> None:
+def test_a_failing_cleaning_is_reported(tmp_path: Path) -> None:
     with pytest.raises(MeasurementError, match=r"the --cleanup command failed with signal 9: kill -9 \$\$") as caught:
         run(FakeRunner([]), cwd=tmp_path, cleanup="kill -9 $$", environ=dict(os.environ))
     assert caught.value.hint is None
@@ -315,7 +315,7 @@ def test_the_key_covers_machine_identity_and_what_was_pinned() -> None:
     assert run(FakeRunner([], measured=[measurement(unsealed={"aslr": "EPERM"})])).key == found.key
 
 
-def test_an_ignored_failure_is_told() -> None:
+def test_an_ignored_failure_is_reported() -> None:
     found = run(FakeRunner([], measured=[measurement(exit_status=3)]), ignore_exit_status=True)
     assert found.exit_status == 3
     assert found.warnings == ("the command ended with exit status 3, which was ignored",)

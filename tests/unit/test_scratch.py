@@ -36,7 +36,7 @@ def test_runs_at_the_same_time_take_the_next_numbers(tmp_path: Path) -> None:
         assert again.path.name == "cg-bench.00"
 
 
-def test_it_goes_away_after_a_failure_too(tmp_path: Path) -> None:
+def test_the_scratch_folder_is_removed_after_a_failure_too(tmp_path: Path) -> None:
     with pytest.raises(RuntimeError), scratch(tmp_path):
         raise RuntimeError
     assert os.listdir(tmp_path) == []
@@ -115,7 +115,9 @@ def test_what_cannot_be_emptied_is_passed_over(tmp_path: Path, monkeypatch: pyte
     assert os.listdir(tmp_path) == ["cg-bench.00"]
 
 
-def test_a_program_that_leaves_what_cannot_be_removed_is_told(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_a_program_that_leaves_what_cannot_be_removed_is_reported(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
     with scratch(tmp_path) as found:
         monkeypatch.setattr(module, "_empty", refuse)
         with pytest.raises(MeasurementError, match="ready for the next execution"):
@@ -195,7 +197,7 @@ def test_a_lock_that_was_inherited_holds_the_directory(tmp_path: Path) -> None:
         os.close(held)
 
 
-def test_no_place_for_it_is_told(tmp_path: Path) -> None:
+def test_no_place_for_it_is_reported(tmp_path: Path) -> None:
     with pytest.raises(MeasurementError) as caught, scratch(tmp_path / "missing"):
         pass
     assert (

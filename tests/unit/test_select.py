@@ -101,7 +101,7 @@ def test_case_is_folded_in_every_script() -> None:
         ("''", "-k \"''\": the quote at character 1 is not closed, or there is nothing in it"),
     ],
 )
-def test_what_is_wrong_in_an_expression_is_told_with_its_place(expression: str, message: str) -> None:
+def test_what_is_wrong_in_an_expression_is_reported_with_its_place(expression: str, message: str) -> None:
     assert refusal(expression) == message
 
 
@@ -115,7 +115,7 @@ def test_an_expression_does_not_nest_without_end() -> None:
     assert refusal("not " * 100_000 + "a") == "-k: at character 205 it nests deeper than 50 levels"
 
 
-def test_a_long_expression_is_no_deep_one() -> None:
+def test_a_long_expression_is_not_a_deep_one() -> None:
     assert matcher(" or ".join(f"word{number}" for number in range(5000)))("word4999")
 
 
@@ -138,7 +138,7 @@ def test_a_shard_is_written_as_index_and_count(text: str, expected: tuple[int, i
 
 
 @pytest.mark.parametrize("text", ["", "2", "2/", "/5", "a/b", "-1/5", "1.0/5", "1/5/2", "1 / 5", "²/5", "1/9999999"])
-def test_what_is_no_shard_is_refused(text: str) -> None:
+def test_what_is_not_a_shard_is_refused(text: str) -> None:
     with pytest.raises(UsageError) as caught:
         parse_shard(text)
     assert caught.value.message == f"--shard {text!r}: that is not a part of a whole"

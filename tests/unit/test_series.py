@@ -92,7 +92,7 @@ def test_repeats_that_agree_or_have_another_key_do_not_differ() -> None:
     assert series_set(runs, line(2)).left_out.differing == ()
 
 
-def test_a_failure_is_no_reading_and_forgotten_where_another_run_succeeded() -> None:
+def test_a_failure_is_not_a_reading_and_is_forgotten_where_another_run_succeeded() -> None:
     found = series_set([run(0, failure()), run(1, failure()), run(1, point(5), uid="v"), run(2, failure("b"))], line(3))
     assert values(found) == {"a": [(1, 5)], "b": []}
     assert [item.failed for item in found.series] == [(0,), (2,)]
@@ -134,7 +134,7 @@ def chosen(choice: Choice) -> dict[str, tuple[str, int]]:
     return {name: (piece.run.uid, piece.distance) for name, piece in choice.pieces.items()}
 
 
-def test_the_nearest_run_of_the_same_key_is_chosen_and_others_are_told() -> None:
+def test_the_nearest_run_of_the_same_key_is_chosen_and_others_are_reported() -> None:
     other, fitting = stored("other", "a", "b", key="f" * 12), stored("fitting", "a", "b")
     runs = {"b": [other], "c": [fitting], "d": [stored("further", "a", "b")]}
     found = choose(["a", "b", "c", "d"], lambda name: runs.get(name, []), CANDIDATE)
@@ -157,7 +157,7 @@ def test_where_nothing_fits_there_is_no_baseline() -> None:
     assert chosen(of_commit([], CANDIDATE)) == {}
 
 
-def test_where_only_the_machine_fits_that_run_is_chosen_as_it_tells_what_differs() -> None:
+def test_where_only_the_machine_fits_that_run_is_chosen_as_it_reports_what_differs() -> None:
     near = stored("near", "a", "b")
     near = replace(near, points=tuple(replace(point, key="f" * 12) for point in near.points))
     assert chosen(choose(["x", "y"], lambda name: [near] if name == "y" else [], CANDIDATE)) == {

@@ -85,7 +85,7 @@ def test_files_that_would_look_the_same_are_shown_in_full() -> None:
     assert len({shown for _, shown in found.values()}) == 2
 
 
-def test_a_missing_name_is_no_file_and_is_paired_with_itself_only() -> None:
+def test_a_missing_name_is_not_a_file_and_is_paired_with_itself_only() -> None:
     assert paired(["???"], ["/a/???"]) == {"???": (None, "???")}
     assert paired(["???"], ["???"]) == {"???": ("???", "???")}
 

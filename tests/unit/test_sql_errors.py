@@ -68,7 +68,7 @@ def test_a_wrong_password_and_a_database_that_is_not_there(postgres: Server) -> 
 
 
 @pytest.mark.parametrize("place", ["x.db", "disk/x.db"])
-def test_a_link_that_leads_nowhere_is_no_empty_database_and_makes_none(tmp_path: Path, place: str) -> None:
+def test_a_link_that_leads_nowhere_is_not_an_empty_database_and_makes_none(tmp_path: Path, place: str) -> None:
     (tmp_path / "there").mkdir()
     (tmp_path / "x.db").symlink_to(tmp_path / "there" / "gone.db")
     (tmp_path / "disk").symlink_to("/nonexistent/disk")
@@ -183,7 +183,7 @@ def test_a_url_is_shown_without_its_password(url: str, shown: str) -> None:
         "sqlite:///a\0b",
     ],
 )
-def test_what_is_no_url_of_a_database_is_refused(url: str) -> None:
+def test_what_is_not_a_url_of_a_database_is_refused(url: str) -> None:
     with pytest.raises(UsageError) as caught:
         SqlStore(url)
     assert "s3cret@" not in caught.value.message
@@ -191,7 +191,7 @@ def test_what_is_no_url_of_a_database_is_refused(url: str) -> None:
     assert "sqlite:///PATH" in caught.value.hint
 
 
-def test_a_file_that_is_no_database_is_left_as_it_is(tmp_path: Path) -> None:
+def test_a_file_that_is_not_a_database_is_left_as_it_is(tmp_path: Path) -> None:
     path = tmp_path / "notes.txt"
     path.write_text("no database\n" * 1000)
     assert "not a database" in refused(f"sqlite:///{path}")
@@ -209,7 +209,7 @@ def test_a_database_of_another_program_is_left_as_it_is(tmp_path: Path) -> None:
     assert path.read_bytes() == before
 
 
-def test_a_folder_that_is_not_there_is_told_when_something_is_to_be_stored(tmp_path: Path) -> None:
+def test_a_folder_that_is_not_there_is_reported_when_something_is_to_be_stored(tmp_path: Path) -> None:
     url = f"sqlite:///{tmp_path / 'none' / 'history.db'}"
     assert "make the folder first" in refused(url, (lambda store: store.add(RECORDS),))
     assert SqlStore(url).names() == []
@@ -268,7 +268,7 @@ def test_a_file_without_permission_to_write_can_be_read(tmp_path: Path) -> None:
     tmp_path.chmod(0o700)
 
 
-def test_a_full_disk_is_told_and_what_was_there_stays(tmp_path: Path) -> None:
+def test_a_full_disk_is_reported_and_what_was_there_stays(tmp_path: Path) -> None:
     if shutil.which("unshare") is None:
         pytest.skip("no unshare here")
     code = (

@@ -54,7 +54,7 @@ def test_a_log_has_one_line_for_each_benchmark_that_has_ended() -> None:
     )
 
 
-def test_one_that_failed_is_told_with_why_and_what_it_said() -> None:
+def test_one_that_failed_is_reported_with_why_and_what_it_said() -> None:
     display, stream = log()
     display.started("sieve")
     display.finished(failed_benchmark(error="it failed\nlook here"), b"oh \xff\nno\n")
@@ -143,7 +143,7 @@ class Broken(io.StringIO):
 
 
 @pytest.mark.parametrize(("stream", "quiet"), [(io.StringIO(), True), (None, False), (Broken(), False)])
-def test_where_nobody_listens_nothing_is_told_and_times_are_kept_all_the_same(
+def test_where_nobody_listens_nothing_is_reported_and_times_are_kept_all_the_same(
     stream: io.StringIO | None, *, quiet: bool
 ) -> None:
     display = suite_display(stream, 3, {}, jobs=1, quiet=quiet)

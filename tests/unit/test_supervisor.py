@@ -79,7 +79,7 @@ def test_all_ways_to_ask_for_the_time_agree() -> None:
     assert told(supervisor) == (1004, 0)
 
 
-def test_microseconds_are_told_where_they_are_asked_for() -> None:
+def test_microseconds_are_reported_where_they_are_asked_for() -> None:
     supervisor = Watched(Clock(0, 1_500_000))
     supervisor.ask("gettimeofday", BUFFER, 0)
     assert told(supervisor) == (0, 1500)
@@ -120,7 +120,7 @@ def test_random_bytes_are_the_same_in_every_run_and_differ_from_draw_to_draw() -
     assert draws[0][0] == hashlib.shake_128(b"seed0").digest(16)
 
 
-def test_the_machines_memory_and_load_are_told_as_those_of_an_idle_one() -> None:
+def test_the_machines_memory_and_load_are_reported_as_those_of_an_idle_one() -> None:
     supervisor = Watched(None)
     real = os.sysconf("SC_PHYS_PAGES") * os.sysconf("SC_PAGE_SIZE")
     gib = 1 << 30

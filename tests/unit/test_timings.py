@@ -61,7 +61,7 @@ def test_only_times_that_can_be_are_believed(tmp_path: Path) -> None:
     assert read_timings(tmp_path) == {"good": 5}
 
 
-def test_a_folder_that_cannot_be_written_is_no_reason_to_fail(tmp_path: Path) -> None:
+def test_a_folder_that_cannot_be_written_is_not_a_reason_to_fail(tmp_path: Path) -> None:
     write_timings(tmp_path / "nonesuch", {"a": 1})
     (tmp_path / "timings.json").mkdir()
     write_timings(tmp_path, {"a": 1})
@@ -81,7 +81,7 @@ def test_a_new_store_is_ignored_by_git_and_an_old_one_is_left_as_it_is(tmp_path:
     assert os.listdir(store) == ["baselines"]
 
 
-def test_a_store_that_cannot_be_made_is_told(tmp_path: Path) -> None:
+def test_a_store_that_cannot_be_made_is_reported(tmp_path: Path) -> None:
     (tmp_path / ".cg-bench").touch()
     with pytest.raises(UsageError, match=r"cannot make the folder .*\.cg-bench: "):
         make_store(tmp_path / ".cg-bench")

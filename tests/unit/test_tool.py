@@ -108,7 +108,7 @@ def test_the_tools_are_found_where_the_user_says(tmp_path: Path, answers: FakeVa
     assert found(tmp_path, VALGRIND_LIB="/no/such").libexec == str(tmp_path / "lib/valgrind")
 
 
-def test_missing_tools_are_told(tmp_path: Path, answers: FakeValgrind) -> None:
+def test_missing_tools_are_reported(tmp_path: Path, answers: FakeValgrind) -> None:
     del answers
     program(tmp_path / "bin/valgrind")
     error = refusal(tmp_path)
@@ -166,14 +166,14 @@ def test_where_only_the_launcher_itself_is_installed_it_is_found(tmp_path: Path,
 
 
 @pytest.mark.parametrize("manager", INSTALL)
-def test_a_missing_valgrind_is_told_with_the_line_for_this_system(tmp_path: Path, manager: str) -> None:
+def test_a_missing_valgrind_is_reported_with_the_line_for_this_system(tmp_path: Path, manager: str) -> None:
     program(tmp_path / "bin" / manager)
     error = refusal(tmp_path)
     assert error.message == "Valgrind was not found on PATH"
     assert error.hint == f"install it: {INSTALL[manager]}   (or give its place with --valgrind PATH)"
 
 
-def test_without_a_known_package_manager_all_lines_are_told(tmp_path: Path) -> None:
+def test_without_a_known_package_manager_all_lines_are_reported(tmp_path: Path) -> None:
     error = refusal(tmp_path, "/no/such/valgrind")
     assert error.message == "Valgrind was not found at '/no/such/valgrind'"
     assert all(line in (error.hint or "") for line in INSTALL.values())
@@ -198,7 +198,7 @@ def test_a_version_that_is_too_old_is_refused(tmp_path: Path, answers: FakeValgr
 
 
 @pytest.mark.parametrize(("stderr", "words"), [(b"cannot execute\n", "cannot execute"), (b"", "status 0")])
-def test_a_valgrind_that_does_not_work_is_told_in_its_words(
+def test_a_valgrind_that_does_not_work_is_reported_in_its_words(
     tmp_path: Path, answers: FakeValgrind, stderr: bytes, words: str
 ) -> None:
     path = program(tmp_path / "bin/valgrind")

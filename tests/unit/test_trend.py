@@ -207,7 +207,7 @@ def test_the_json_report_has_whole_numbers_only_and_sorted_keys() -> None:
     ],
     ids=["empty", "bytes", "list", "object", "result", "no findings", "bad finding", "deep", "long number"],
 )
-def test_what_is_no_trend_report_is_refused_by_name(data: bytes) -> None:
+def test_what_is_not_a_trend_report_is_refused_by_name(data: bytes) -> None:
     with pytest.raises(UsageError, match=r"previous\.json"):
         document.findings(data, path="previous.json")
 
@@ -318,7 +318,7 @@ def test_the_text_has_headline_table_findings_and_health() -> None:
     assert said[said.index("Health") + 1] == "  Failing: zip/deflate"
 
 
-def test_what_jumps_or_creeps_is_told_by_its_ends_and_without_bisection() -> None:
+def test_what_jumps_or_creeps_is_reported_by_its_ends_and_without_bisection() -> None:
     item = series("a", [1000] * 30)
     creep = finding(item, 20, Kind.CREEP, suspects=tuple(sha(n) for n in range(3, 20)))
     for found, told in (
@@ -341,7 +341,7 @@ def test_a_single_reading_is_a_possible_regression_only() -> None:
     assert "wordcraft: 1 newly creeping\n" in printed(arranged([item], [creep], 3))
 
 
-def test_an_improvement_is_no_task_once_it_is_known_and_lost_when_it_is_undone() -> None:
+def test_an_improvement_is_not_a_task_once_it_is_known_and_lost_when_it_is_undone() -> None:
     item = series("a", [2000, 1900, 1900, 2000])
     said = printed(arranged([item], [finding(item, 1, Kind.IMPROVEMENT, State.OPEN)], 4))
     assert "\nSettled\n" in said
@@ -352,7 +352,7 @@ def test_an_improvement_is_no_task_once_it_is_known_and_lost_when_it_is_undone()
     assert f"lost with {sha(3)[:12]}" in said
 
 
-def test_more_than_half_of_the_work_gone_is_no_good_news() -> None:
+def test_more_than_half_of_the_work_gone_is_not_good_news() -> None:
     item = series("a", [2000, 900, 900])
     view = arranged([item], [finding(item, 1, Kind.IMPROVEMENT, State.NEW)], 3)
     assert "1 suspicious drop\n" in printed(view)
@@ -377,7 +377,7 @@ def test_a_step_after_the_first_reading_says_what_it_lacks() -> None:
     assert "open regression, after only one reading: " in printed(arranged([item], [found], 10))
 
 
-def test_the_span_is_told_by_mended_clocks() -> None:
+def test_the_span_is_reported_by_mended_clocks() -> None:
     line = days("2031-01-01", "2026-01-20", "2026-02-01", "2026-01-30")
     assert "2026-01-20 to 2026-01-30" in printed(arranged([series("a", [1000] * 4)], [], 4, line=line))
 

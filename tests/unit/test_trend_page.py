@@ -210,7 +210,7 @@ def test_fifty_benchmarks_of_five_hundred_commits_take_less_than_a_megabyte(nois
     [("計算の順序を変える", ()), ("&<\x1b", range(1, 500, 3))],
     ids=["japanese", "escaped and a third failed"],
 )
-def test_so_they_do_whatever_has_happened_there(text: str, failed: Sequence[int]) -> None:
+def test_fifty_eventful_benchmarks_take_less_than_a_megabyte(text: str, failed: Sequence[int]) -> None:
     page = html.page(eventful(text, failed))
     assert len(page.encode()) <= 1_000_000
     assert page.count('class="plot value"') == 50
@@ -284,7 +284,7 @@ def test_no_character_of_the_scripts_numbers_means_anything_to_html() -> None:
     assert json.loads(text)["subjects"][0].startswith("<!--<script>&")
 
 
-def test_a_long_name_is_cut_in_headings_and_told_whole_in_a_title_as_far_as_it_goes() -> None:
+def test_a_long_name_is_cut_in_headings_and_reported_whole_in_a_title_as_far_as_it_goes() -> None:
     text = html.page(
         arranged([series("long/" + "x" * 200, [1]), series("y" * 10_000, [1]), series("short", [1])], [], 1)
     )

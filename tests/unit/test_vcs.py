@@ -6,7 +6,6 @@ import json
 import os
 import shutil
 import subprocess
-import time
 from pathlib import Path
 
 import pytest
@@ -136,7 +135,7 @@ def test_hostile_messages_and_names_do_not_pass_for_headers(repository: Reposito
 
 
 @pytest.mark.parametrize("seconds", ["99999999999999", "-1", "x", "9" * 40])
-def test_a_made_up_time_is_no_error(repository: Repository, seconds: str) -> None:
+def test_a_made_up_time_is_not_an_error(repository: Repository, seconds: str) -> None:
     tree = repository.git("write-tree")
     raw = f"tree {tree}\nauthor x <y> 1 +0000\ncommitter x <y> {seconds} +0000\n\nmessage\n"
     command = ["git", "hash-object", "-t", "commit", "-w", "--stdin", "--literally"]
@@ -274,14 +273,3 @@ def test_a_git_that_hangs_is_given_up(repository: Repository, tmp_path: Path, mo
     slow.chmod(0o755)
     monkeypatch.setattr(commits, "_STATUS_S", 0.2)
     assert "took more than" in why(repository.path, {**repository.environ, "PATH": f"{slow.parent}:{PATH}"})
-
-
-def test_it_takes_a_moment_only(repository: Repository) -> None:
-    repository.commit()
-
-    def measure() -> float:
-        started = time.perf_counter()
-        repository.info()
-        return time.perf_counter() - started
-
-    assert min(measure() for _ in range(5)) < 0.1

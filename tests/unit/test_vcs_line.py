@@ -66,14 +66,14 @@ def test_a_line_is_that_of_first_parents_and_the_oldest_comes_first(repository: 
 
 
 @pytest.mark.parametrize("subject", ["<script>alert(1)</script>", "a\tb | c", "ünïcødé ✓", "%H %x00", "'\"\\"])
-def test_author_and_subject_are_told_as_they_are(repository: Repository, subject: str) -> None:
+def test_author_and_subject_are_reported_as_they_are(repository: Repository, subject: str) -> None:
     sha = repository.commit(f"{subject}\n\nand a body\n", GIT_AUTHOR_NAME="Zoë <b>")
     (note,) = commits.line(repository.path, repository.environ, sha)
     assert (note.subject, note.committed_at) == (subject, "2023-11-14T22:13:20Z")
     assert note.author.startswith("Zoë")
 
 
-def test_what_is_no_commit_has_no_line(repository: Repository) -> None:
+def test_what_is_not_a_commit_has_no_line(repository: Repository) -> None:
     repository.commit()
     for revision in ("nonesuch", "--all", ""):
         with pytest.raises(MeasurementError):
@@ -160,7 +160,7 @@ def test_a_shallow_clone_is_deepened_as_far_as_needed(repository: Repository, tm
     assert not copy.git("status", "--porcelain")
 
 
-def test_a_shallow_clone_whose_remote_is_gone_is_told(repository: Repository, tmp_path: Path) -> None:
+def test_a_shallow_clone_whose_remote_is_gone_is_reported(repository: Repository, tmp_path: Path) -> None:
     repository.commit("a")
     sha = repository.commit("b")
     copy = clone(repository, tmp_path / "copy", "--depth=1")
@@ -426,7 +426,7 @@ def test_a_lock_of_the_user_is_not_ours(repository: Repository, tmp_path: Path) 
     assert (tmp_path / "mine" / ".git").exists()
 
 
-def test_the_index_of_a_hook_is_left_alone_where_only_variables_tell_of_the_repository(
+def test_the_index_of_a_hook_is_left_alone_where_only_variables_report_of_the_repository(
     repository: Repository, tmp_path: Path
 ) -> None:
     sha = repository.commit("empty")

@@ -156,7 +156,7 @@ def test_equal_profiles_are_identical() -> None:
     assert difference(profile(f=3, g=4), [profile(f=3, g=4)], DEFAULT).identical
 
 
-def test_a_function_without_cost_is_no_difference() -> None:
+def test_a_function_without_cost_is_not_a_difference() -> None:
     assert difference(profile(f=3), [profile(f=3, g=0)], DEFAULT).identical
 
 
@@ -174,7 +174,7 @@ def test_the_functions_that_moved_most_come_first_and_five_are_enough() -> None:
     assert (found.rows, found.ir) == (7, sum(range(8)))
 
 
-def test_where_instructions_held_the_misses_are_told() -> None:
+def test_where_instructions_held_the_misses_are_reported() -> None:
     before, after = (10, 0, 0, 5, 1, 0, 0, 0, 0), (10, 0, 0, 5, 3, 0, 0, 0, 0)
     found = difference(profile(f=before, g=5), [profile(f=after, g=6)], DEFAULT)
     assert [(item.event, item.low, item.high) for item in found.functions] == [("Ir", 5, 6), ("D1mr", 1, 3)]
@@ -245,7 +245,7 @@ def test_a_clock_is_found_even_where_the_plain_repeats_agreed(plan: Plan) -> Non
     assert "Repeats agree, but the counts change with: clock." in verification.conclusion(found)
 
 
-def test_a_clock_that_the_user_has_pinned_is_no_failure(plan: Plan) -> None:
+def test_a_clock_that_the_user_has_pinned_is_not_a_failure(plan: Plan) -> None:
     pinned = msgspec.structs.replace(plan, clock=PINNED_CLOCK)
     found = hunt(pinned, Fake(lambda target: BASE + (target.clock.epoch_ns % 1000 if target.clock else 0)), "clock")
     assert of(found, "clock").verdict is Verdict.DEPENDS
@@ -277,7 +277,7 @@ def test_noise_without_a_known_cause_is_told_apart_from_a_real_effect(plan: Plan
     assert "none of the things" in verification.conclusion(found)
 
 
-def test_what_the_seal_pins_is_no_failure(plan: Plan) -> None:
+def test_what_the_seal_pins_is_not_a_failure(plan: Plan) -> None:
     def cost(target: Target) -> int:
         return BASE + sum(
             (
@@ -298,7 +298,7 @@ def test_what_the_seal_pins_is_no_failure(plan: Plan) -> None:
     assert "which the seal keeps the same" in verification.conclusion(found)
 
 
-def test_threads_that_took_turns_as_the_kernel_likes_tell_nothing_of_a_cpu(plan: Plan) -> None:
+def test_threads_that_took_turns_as_the_kernel_likes_say_nothing_of_a_cpu(plan: Plan) -> None:
     class Shared(Fake):
         def measure(self, target: Target, tool: Tool) -> Measurement:
             self.unsealed = {} if target.cpu == plan.cpu else {"scheduling": "another run of cg-bench is on this CPU"}
@@ -432,7 +432,7 @@ def test_a_crowded_or_unreadable_directory_is_not_mirrored(plan: Plan, monkeypat
 # --- Failures and processes ----------------------------------------------------------------------------------------------
 
 
-def test_a_failure_under_an_axis_is_told_with_its_last_words(plan: Plan) -> None:
+def test_a_failure_under_an_axis_is_reported_with_its_last_words(plan: Plan) -> None:
     def cost(target: Target) -> int:
         if target.output is Output.TERMINAL:
             raise CommandFailedError("exit status 3", hint="its last lines", exit_status=3)
@@ -587,7 +587,7 @@ def test_json_says_everything(noisy: Verification) -> None:
     assert axes["random"]["held"] is True
 
 
-def test_a_change_of_misses_alone_is_told_by_the_score() -> None:
+def test_a_change_of_misses_alone_is_reported_by_the_score() -> None:
     before, after = (100, 0, 0, 50, 1, 0, 0, 0, 0), (100, 0, 0, 50, 3, 0, 0, 0, 0)
     finding = Finding(
         axis=AXES[2],

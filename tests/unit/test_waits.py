@@ -106,7 +106,7 @@ def test_readings_bring_a_wait_of_the_same_process_to_its_end(held: Held) -> Non
 
 
 @pytest.mark.parametrize(("operation", "timeout"), [(FUTEX_WAIT, 2.0), (FUTEX_WAIT_BITSET | 256, 2.0)])
-def test_a_futex_that_changed_is_no_time_out(held: Held, operation: int, timeout: float) -> None:
+def test_a_futex_that_changed_is_not_a_time_out(held: Held, operation: int, timeout: float) -> None:
     word = held.bytes(b"\1\0\0\0")
     for expected, error in ((1, errno.ETIMEDOUT), (0, errno.EAGAIN)):
         held.ask(expected, "futex", word, operation | 128, expected, held.at(timeout + held.pinned.waited_ns / SECOND))
@@ -145,7 +145,7 @@ def test_where_one_waits_for_the_world_outside_waits_last_as_long_as_they_say(he
     assert (held.sent, held.pinned.waited_ns) == ([(1, {})], SECOND // 20)
 
 
-def test_so_do_they_once_an_alarm_is_set(held: Held) -> None:
+def test_waits_last_as_long_as_they_say_once_an_alarm_is_set(held: Held) -> None:
     held.note_timer("alarm", os.getpid(), [5], held.process)
     held.ask(1, "nanosleep", held.at(60))
     held.settle()

@@ -82,7 +82,7 @@ def test_two_commits_and_one_command_compare_without_any_noise(repository: Repos
     assert list(states(out).values()) == [("unchanged", 0)]
 
 
-def test_a_commit_that_cannot_be_measured_is_told_and_leaves_nothing(repository: Repository) -> None:
+def test_a_commit_that_cannot_be_measured_is_reported_and_leaves_nothing(repository: Repository) -> None:
     (repository.path / "bench" / "cg-bench.toml").write_text("[[benchmark]]\nid = 1\n")
     repository.git("commit", "--quiet", "-a", "-m", "broken")
     (repository.path / "bench" / "cg-bench.toml").write_text(SUITE)
@@ -93,7 +93,7 @@ def test_a_commit_that_cannot_be_measured_is_told_and_leaves_nothing(repository:
     assert repository.git("worktree", "list").count("\n") == 0
 
 
-def test_a_commit_without_the_suite_is_told_with_the_way_out(repository: Repository) -> None:
+def test_a_commit_without_the_suite_is_reported_with_the_way_out(repository: Repository) -> None:
     repository.git("mv", "bench/cg-bench.toml", "bench/other")
     repository.commit("not yet there")
     repository.git("mv", "bench/other", "bench/cg-bench.toml")
@@ -119,7 +119,7 @@ def test_a_program_that_is_not_there_before_it_is_built_can_be_measured(reposito
     assert list(states(out).values()) == [("unchanged", 0)]
 
 
-def test_what_git_does_not_know_is_told_before_anything_is_measured(repository: Repository) -> None:
+def test_what_git_does_not_know_is_reported_before_anything_is_measured(repository: Repository) -> None:
     code, _, err = ab(repository, "nonesuch")
     assert code == 2
     assert "git knows no commit 'nonesuch'" in err

@@ -92,7 +92,7 @@ def test_a_script_whose_interpreter_is_missing(cg_bench: CgBench, tmp_path: Path
 
 
 @pytest.mark.parametrize("warmup", ["0", "1"])
-def test_an_executable_file_that_is_no_program(cg_bench: CgBench, tmp_path: Path, warmup: str) -> None:
+def test_an_executable_file_that_is_not_a_program(cg_bench: CgBench, tmp_path: Path, warmup: str) -> None:
     file = tmp_path / "file"
     file.write_bytes(b"\x7fELF but not really")
     file.chmod(0o755)

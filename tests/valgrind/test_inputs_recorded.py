@@ -126,7 +126,7 @@ def test_programs_that_are_executed_and_what_they_read_is_seen(tmp_path: Path) -
     assert any("libc.so" in path for path in paths)
 
 
-def test_what_it_writes_and_reads_back_is_no_input(tmp_path: Path) -> None:
+def test_what_it_writes_and_reads_back_is_not_an_input(tmp_path: Path) -> None:
     code = """
 open("out", "w").write("x"); open("out").read(); os.stat("out")
 os.mkdir("new"); open("new/file", "x").close(); os.listdir("new"); os.stat("new/file")
@@ -213,7 +213,9 @@ LEARNS = {
 
 @pytest.mark.parametrize("there", [True, False], ids=["there", "absent"])
 @pytest.mark.parametrize("name", LEARNS)
-def test_a_call_that_tells_whether_something_is_there_makes_it_an_input(name: str, there: bool, tmp_path: Path) -> None:
+def test_a_call_that_reports_whether_something_is_there_makes_it_an_input(
+    name: str, there: bool, tmp_path: Path
+) -> None:
     (tmp_path / "data").write_text("x")
     if there:
         (tmp_path / "flag").write_text("x")
@@ -284,7 +286,7 @@ ctypes.CDLL(None).syscall(ctypes.c_long(437), ctypes.c_long(-100), b"data", how,
     assert ("file", "data") in inputs(record(code, tmp_path), tmp_path)
 
 
-def test_another_process_that_answers_is_told(tmp_path: Path) -> None:
+def test_another_process_that_answers_is_reported(tmp_path: Path) -> None:
     with socket.socket(socket.AF_UNIX) as server:
         server.bind(str(tmp_path / "s"))
         server.listen()

@@ -171,7 +171,7 @@ def test_ctrl_c_in_a_terminal_which_signals_the_whole_group_leaves_nothing_behin
     assert_nothing_left(cg_bench, marker, temporary)
 
 
-def test_a_killed_launcher_is_told_and_takes_the_program_itself_with_it(
+def test_a_killed_launcher_is_reported_and_takes_the_program_itself_with_it(
     cg_bench: CgBench, running: Callable[[str], tuple[Popen[bytes], Path]], marker: str
 ) -> None:
     run, _temporary = running("0")

@@ -164,7 +164,7 @@ def test_a_fork_by_a_static_program_with_symbols_is_exact(cg_bench: CgBench, com
     assert abs(quick(busy) - quick(idle) - PARENT - CHILD) <= 0.001 * (PARENT + CHILD)
 
 
-def test_the_lost_work_of_a_killed_child_is_told(cg_bench: CgBench, compile_c: CompileC) -> None:
+def test_the_lost_work_of_a_killed_child_is_reported(cg_bench: CgBench, compile_c: CompileC) -> None:
     finished = cg_bench.run(compile_c(WORK), "kill", str(PARENT), str(CHILD))
     assert finished.benchmark["processes_exact"] is False
     assert any("killed" in warning for warning in finished.benchmark["warnings"])

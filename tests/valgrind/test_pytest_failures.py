@@ -56,7 +56,7 @@ def test_a_file_whose_import_ends_the_process_does_not_end_the_others(project: P
     assert found["test_other.py::test_good"]["status"] == "ok"
 
 
-def test_an_exception_that_ends_pytest_is_told_with_its_traceback(project: Project) -> None:
+def test_an_exception_that_ends_pytest_is_reported_with_its_traceback(project: Project) -> None:
     project.write(
         """
 import pytest
@@ -173,7 +173,7 @@ def test_the_configuration_may_have_the_time_limit(project: Project) -> None:
     assert "took longer than 3 s under Valgrind" in found["test_lock"]["error"]
 
 
-def test_a_time_limit_that_is_no_time_is_bad_usage(project: Project) -> None:
+def test_a_time_limit_that_is_not_a_time_is_bad_usage(project: Project) -> None:
     project.write("def test_int(benchmark): benchmark(int)\n")
     done = project.run("--cg-bench-timeout=soon")
     assert done.returncode == 4
@@ -214,7 +214,7 @@ def test_replaced(benchmark, replaced): benchmark(int)
     assert project.measure()["test_replaced"]["status"] == "ok"
 
 
-def test_why_counts_could_not_be_read_is_told(project: Project) -> None:
+def test_why_counts_could_not_be_read_is_reported(project: Project) -> None:
     project.write(
         """
 import os, shutil

@@ -137,7 +137,7 @@ def test_profiles_do_not_depend_on_the_others_and_counts_not_on_them(tmp_path: P
 
 
 @pytest.mark.slow
-def test_what_is_missing_is_told_before_anything_runs(tmp_path: Path) -> None:
+def test_what_is_missing_is_reported_before_anything_runs(tmp_path: Path) -> None:
     done = Project(suite_python("3.11"), tmp_path).run("--cg-bench-python-profile")
     assert done.returncode == 4
     assert "--cg-bench-python-profile needs CPython 3.12 or newer" in done.stderr

@@ -314,7 +314,7 @@ region = "other"
 
 
 @pytest.mark.slow
-def test_a_process_that_was_killed_in_a_region_is_told(cg_bench: CgBench) -> None:
+def test_a_process_that_was_killed_in_a_region_is_reported(cg_bench: CgBench) -> None:
     program = """
 import signal, time
 with region("whole"):

@@ -439,7 +439,7 @@ def test_addresses_that_lead_nowhere_get_the_kernels_answers(cg_bench: CgBench, 
 # --- The clock -----------------------------------------------------------------------------------------------------------
 
 
-def test_a_pinned_clock_tells_the_same_time_in_each_run(cg_bench: CgBench, compile_c: CompileC) -> None:
+def test_a_pinned_clock_reports_the_same_time_in_each_run(cg_bench: CgBench, compile_c: CompileC) -> None:
     program = compile_c(CLOCK)
     first, second = (cg_bench.run(program, options=["--pin-clock"]) for _ in range(2))
     assert first.said == second.said

@@ -137,7 +137,7 @@ def test_jobs_side_by_side_count_what_they_count_one_by_one_and_alone(
         assert read(path) == [item]
 
 
-def test_one_that_fails_stops_no_other_and_is_told_with_what_it_said(cg_bench: CgBench, tmp_path: Path) -> None:
+def test_one_that_fails_stops_no_other_and_is_reported_with_what_it_said(cg_bench: CgBench, tmp_path: Path) -> None:
     configure(cg_bench, suite_of("true", "sh -c 'echo oh no; exit 3'", "./nonesuch", "true"))
     path = tmp_path / "result.json"
     done = cg_bench("run", "-o", str(path))
@@ -221,7 +221,7 @@ def test_only_what_read_something_that_changed_is_measured_again(
     assert reused() == {"script": False, "other": True}
 
 
-def test_ctrl_c_of_a_terminal_which_reaches_all_at_once_is_no_failure_of_a_benchmark(
+def test_ctrl_c_of_a_terminal_which_reaches_all_at_once_is_not_a_failure_of_a_benchmark(
     cg_bench: CgBench, tmp_path: Path
 ) -> None:
     marker = f"6{uuid.uuid4().int % 10**12}"

@@ -97,7 +97,7 @@ def test_a_head_that_moved_was_closed_or_is_another_forks_gets_no_comment_and_fa
     assert words in notice
 
 
-def test_of_two_pull_requests_with_one_head_none_is_commented_and_that_is_told(job: Job) -> None:
+def test_of_two_pull_requests_with_one_head_none_is_commented_and_that_is_reported(job: Job) -> None:
     job.stub.add_pull(REPO, number=7)
     job.stub.add_pull(REPO, base_branch="next", number=8)
     sent(job, GOOD)
@@ -106,7 +106,7 @@ def test_of_two_pull_requests_with_one_head_none_is_commented_and_that_is_told(j
     assert any("2 pull requests have this commit" in each for each in noted(told, "notice"))
 
 
-def test_a_run_without_a_branch_gets_no_comment_and_that_is_told(job: Job) -> None:
+def test_a_run_without_a_branch_gets_no_comment_and_that_is_reported(job: Job) -> None:
     job.stub.add_pull(REPO, number=7)
     sent(job, GOOD)
     told = whole(job.workflow_run(head_branch=None))

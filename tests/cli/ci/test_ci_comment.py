@@ -41,7 +41,7 @@ def test_when_there_is_a_comment_is_chosen(job: Job, when: str, ir: int, number:
     assert len(job.comments()) == number
 
 
-def test_no_baseline_alone_is_no_reason_for_a_comment(job: Job) -> None:
+def test_no_baseline_alone_is_not_a_reason_for_a_comment(job: Job) -> None:
     job.stub.add_pull(REPO, head="base:topic", number=7)
     job.pull_request().has(run(one())).compared()
     assert commented(job).code == 0
@@ -85,7 +85,7 @@ def test_two_jobs_and_two_artifacts_have_a_comment_each(job: Job) -> None:
     assert len(job.comments()) == 3
 
 
-def test_without_a_token_there_is_no_comment_and_that_is_told(job: Job) -> None:
+def test_without_a_token_there_is_no_comment_and_that_is_reported(job: Job) -> None:
     job.pull_request().has(SLOWER, base_run()).compared()
     told = job.step("comment")
     assert told.code == 0

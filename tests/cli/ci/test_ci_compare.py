@@ -41,7 +41,7 @@ def test_the_report_says_how_to_do_it_again_and_on_what_it_was_done(job: Job) ->
     assert "fully sealed" in job.report
 
 
-def test_of_a_command_its_words_are_told_and_only_its_benchmark_is_compared(job: Job) -> None:
+def test_of_a_command_its_words_are_reported_and_only_its_benchmark_is_compared(job: Job) -> None:
     job.pull_request().has(SLOWER, base_run(one(), one(name="of another command")))
     job.compared("--command", "./a 'b c' \"`id`\" $HOME", "--id", "a")
     assert "cg-bench run -o candidate.json --id a -- ./a 'b c' ''id'' '$HOME'" in job.report.replace("'\"'\"'", "'")
@@ -138,7 +138,7 @@ def test_a_benchmark_that_is_missing_is_seen_everywhere_and_fails(job: Job) -> N
         ("any-change", 1_000_000, 0),
     ],
 )
-def test_what_fails_is_chosen_and_what_was_found_is_told_all_the_same(
+def test_what_fails_is_chosen_and_what_was_found_is_reported_all_the_same(
     job: Job, fail_on: str, ir: int, code: int
 ) -> None:
     job.pull_request().has(run(one(ir)), base_run()).compared("--fail-on", fail_on)
@@ -179,7 +179,7 @@ def test_a_gate_without_a_comparison_or_a_result_is_an_error(job: Job) -> None:
     assert job.step("gate").code == 2
 
 
-def test_a_baseline_that_is_no_word_of_ours_is_an_error(job: Job, repository: Repository) -> None:
+def test_a_baseline_that_is_not_a_word_of_ours_is_an_error(job: Job, repository: Repository) -> None:
     del repository
     told = job.pull_request().has(SLOWER).step("compare", "--baseline", "master", "--store", "file:.cg-bench")
     assert told.code == 2
@@ -202,7 +202,7 @@ def test_the_base_is_left_with_the_python_functions_it_has(job: Job) -> None:
 
 @pytest.mark.parametrize("name", ["result.json", "base.json"])
 @pytest.mark.parametrize("content", [b"", b"[]", b'{"schema": "x"}', b"{" * 100_000, b"\xff", b"NaN"])
-def test_a_result_that_is_none_is_an_error_for_all_to_see(job: Job, name: str, content: bytes) -> None:
+def test_a_result_that_is_invalid_is_an_error_for_all_to_see(job: Job, name: str, content: bytes) -> None:
     job.pull_request().has(SLOWER, base_run())
     (job.folder / "artifact" / name).write_bytes(content)
     told = job.step("compare", "--store", "none")

@@ -33,7 +33,7 @@ def test_a_pull_request_is_compared_with_what_it_was_merged_with(job: Job, repos
     assert (job.outputs["verdict"], job.outputs["baseline-sha"]) == ("regression", main)
 
 
-def test_an_empty_history_is_no_baseline_and_says_so(job: Job, repository: Repository) -> None:
+def test_an_empty_history_is_not_a_baseline_and_says_so(job: Job, repository: Repository) -> None:
     sha = repository.commit("a")
     job.monkeypatch.setenv("GITHUB_SHA", sha)
     told = job.has(run(one(), sha=sha)).step("compare", *STORE)
@@ -43,7 +43,9 @@ def test_an_empty_history_is_no_baseline_and_says_so(job: Job, repository: Repos
     assert "no baseline" in job.summary
 
 
-def test_an_environment_that_changed_is_no_baseline_and_what_changed_is_told(job: Job, repository: Repository) -> None:
+def test_an_environment_that_changed_is_not_a_baseline_and_what_changed_is_reported(
+    job: Job, repository: Repository
+) -> None:
     first, second = repository.commit("a"), repository.commit("b")
     there = run(one(), sha=first)
     fields = {**there.env.fields, "valgrind": "3.16.1"}

@@ -47,7 +47,7 @@ def test_after_another_workflow_its_artifacts_are_collected_and_nothing_is_measu
     assert (found["store"], found["artifact"], found["hold"]) == ("false", "", "nothing")
 
 
-def test_after_a_push_there_is_nothing_to_comment_on_and_that_is_told(job: Job) -> None:
+def test_after_a_push_there_is_nothing_to_comment_on_and_that_is_reported(job: Job) -> None:
     told = job.workflow_run(event="push").step("plan")
     assert (told.code, job.outputs["collect"], job.outputs["comment"]) == (0, "", "false")
     (notice,) = noted(told, "notice")
@@ -74,7 +74,7 @@ def test_outside_of_a_job_it_is_said_what_to_use(job: Job) -> None:
 
 
 @pytest.mark.parametrize("name", ["../x", "x.toml", "\n::error::x/cg-bench.toml", "cg-bench.toml"])
-def test_a_configuration_that_is_none_is_told_without_what_its_name_would_do(job: Job, name: str) -> None:
+def test_a_configuration_that_is_invalid_is_reported_without_what_its_name_would_do(job: Job, name: str) -> None:
     told = job.step("plan", "--config", name)
     assert told.code == 2
     assert len(noted(told)) == 1

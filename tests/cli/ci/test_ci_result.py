@@ -35,7 +35,7 @@ def test_the_result_is_taken_as_it_is(job: Job) -> None:
         (encode(SLOWER), ("--base", "abc"), "result and baseline: ab exclude each other"),
     ],
 )
-def test_what_is_no_result_or_has_inputs_for_measuring_is_an_error(
+def test_what_is_not_a_result_or_has_inputs_for_measuring_is_an_error(
     job: Job, data: bytes | None, others: tuple[str, ...], message: str
 ) -> None:
     given = job.root / "given.json"

@@ -65,7 +65,7 @@ def test_a_program_of_our_own_gets_the_token_for_git_only(job: Job, repository: 
     assert "http.https://github.com/.extraheader" in environ.values()
 
 
-def test_what_a_program_prints_is_no_command_of_the_workflow(job: Job) -> None:
+def test_what_a_program_prints_is_not_a_command_of_the_workflow(job: Job) -> None:
     def fake(_: list[str], *, echo: Any, **__: Any) -> SimpleNamespace:
         echo(b"::error::from the program\n##[add-mask]e\n::set-output name=verdict::unchanged\n::endgroup::\n")
         (job.folder / "artifact" / "result.json").write_bytes(encode(SLOWER))
