@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import os
 import stat
+from functools import partial
 from itertools import islice
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -35,8 +36,6 @@ _ONE_WAY = {
     "otava-csv": "carries no counts but Ir",
 }
 _OF_ONE_RUN = "bmf", "github-action-benchmark"
-_LACKING = "they lack a benchmark of the last run, or have no clean commit, and Otava takes no empty cell"
-_UNNAMED = "Bencher takes no empty names, none of more than 1,024 bytes, and none that are a UUID"
 _HINT = "such files are written by 'cg-bench history export'"
 _BATCH = 200
 _CHUNK = 1 << 20
@@ -109,7 +108,7 @@ def import_command(file: str, *, form: str | None, max_size: int, **options: Any
         raise UsageError(f"{form} {_ONE_WAY[form]}, so it cannot be imported", hint="jsonl loses nothing")
     name = shown_name(file)
     with opened_store(options) as store, open_input(file, limit=max_size, hint=_HINT) as stream:
-        form = form or detect.told(stream)
+        form = form or detect(stream)
         if form == "jsonl":
             names = [record.name for record in jsonl.read(stream, name)]  # all are looked at before the first is added
             total, foreign = len(names), 0
@@ -127,35 +126,24 @@ def import_command(file: str, *, form: str | None, max_size: int, **options: Any
 
 def _exported(store: Store, form: str, options: dict[str, Any]) -> Iterator[bytes]:
     """Return the file in pieces."""
-    from cachegrind_bench.history.formats import bmf, csvformat, github_action_benchmark, jsonl, openmetrics, otava
+    from cachegrind_bench.history.formats import csvformat, export_only, github_action_benchmark
+
+    def warn(sentence: str) -> None:
+        output.write_error(f"cg-bench: {sentence}\n")
 
     if form == "jsonl":
-        yield from jsonl.write(_records(store, options["since"]))
-        return
-    if form == "bmf":
-        document = bmf.write(_run(store, options))
-        _tell_left_out(document.left_out, "benchmark", _UNNAMED)
-        yield document.text.encode()
-        return
-    if form == "github-action-benchmark":
+        yield from (record.data for record in _records(store, options["since"]))
+    elif form == "bmf":
+        yield export_only.bencher(_run(store, options), warn).encode()
+    elif form == "github-action-benchmark":
         yield github_action_benchmark.write(_run(store, options)).encode()
-        return
-    runs = _runs(store, options)
-    if form == "otava-csv":
-        table = otava.write(runs)
-        _tell_left_out(table.left_out, "run", _LACKING)
-        if len(table.branches) > 1:
-            names = ", ".join(map(plain, table.branches[:5]))
-            output.write_error(f"cg-bench: more than one branch: choose by 'otava analyze --branch' from {names}\n")
-        yield table.text.encode()
-        return
-    write_all = csvformat.write if form == "csv" else openmetrics.write
-    yield from (piece.encode() for piece in write_all(runs))
-
-
-def _tell_left_out(count: int, what: str, why: str) -> None:
-    if count:
-        output.write_error(f"cg-bench: {counted(count, what)} left out: {why}\n")
+    else:
+        writers: dict[str, Callable[[Iterable[Snapshot]], Iterator[str]]] = {
+            "csv": csvformat.write,
+            "openmetrics": export_only.openmetrics,
+            "otava-csv": partial(export_only.otava, warn=warn),
+        }
+        yield from (piece.encode() for piece in writers[form](_runs(store, options)))
 
 
 def _records(store: Store, since: str | None) -> Iterator[Record]:
@@ -228,7 +216,7 @@ def _text(stream: BinaryIO, name: str) -> str:
     try:
         return stream.read().decode("utf-8-sig")
     except UnicodeDecodeError as error:
-        raise FileFormatError(f"it is no UTF-8 text: {error.reason} at byte {error.start}", path=name) from error
+        raise FileFormatError(f"not UTF-8 text: {error.reason} at byte {error.start}", path=name) from error
 
 
 def _parts(text: str, form: str, name: str, store: Store) -> tuple[list[Record], int, int]:
@@ -236,12 +224,7 @@ def _parts(text: str, form: str, name: str, store: Store) -> tuple[list[Record],
     from cachegrind_bench.history.formats import csvformat, github_action_benchmark
     from cachegrind_bench.history.formats.fields import imported_record
 
-    foreign = 0
-    if form == "csv":
-        runs = csvformat.read(text, name)
-    else:
-        found = github_action_benchmark.read(text, name)
-        runs, foreign = found.runs, found.foreign
+    runs, foreign = (csvformat.read(text, name), 0) if form == "csv" else github_action_benchmark.read(text, name)
     known = set(store.names())  # a run that was measured is better than what was exported of it
     return [imported_record(run, form, name) for run in runs if name_of(run) not in known], len(runs), foreign
 

@@ -1,6 +1,6 @@
-"""Texts from foreign files as the fields of a run, each checked, and runs that carry only a part of them as results that say so.
+"""What formats carry of a history, as named texts: written from runs, checked and gathered to runs when read.
 
-Must not know which file they are in.
+Runs that carry only a part of what was measured become results that say so. Must not know which file a text is in.
 """
 
 from __future__ import annotations
@@ -10,7 +10,10 @@ import re
 from datetime import UTC, datetime
 from typing import TYPE_CHECKING
 
+from msgspec.structs import replace
+
 from cachegrind_bench.model.codec import decode, encode
+from cachegrind_bench.model.history import Point, Snapshot
 from cachegrind_bench.model.metrics import EVENTS, Counts
 from cachegrind_bench.model.result import (
     Benchmark,
@@ -21,14 +24,31 @@ from cachegrind_bench.model.result import (
     Score,
     SealPart,
     SealState,
+    Status,
     comparability_key,
 )
 from cachegrind_bench.model.score import CostModel
 from cachegrind_bench.store.record import run_record
 
 if TYPE_CHECKING:
-    from cachegrind_bench.model.history import Point, Snapshot
+    from collections.abc import Mapping
+
     from cachegrind_bench.store.record import Record
+
+COMMIT = "sha", "parent", "branch", "dirty", "committed_at"
+NAMES = (
+    "run",
+    "created_at",
+    *COMMIT,
+    "environment",
+    "tool_version",
+    "benchmark",
+    "key",
+    "status",
+    *EVENTS,
+    "model",
+    "score",
+)
 
 _UID = re.compile(r"[0-9a-f]{16}", re.ASCII)
 _KEY = re.compile(r"[0-9a-f]{8,64}", re.ASCII)
@@ -37,17 +57,84 @@ _TIME = re.compile(r"[0-9]{4}-[0-9]{2}-[0-9]{2}T[0-9]{2}:[0-9]{2}:[0-9]{2}Z", re
 _COUNT = re.compile(r"[0-9]{1,18}", re.ASCII)
 
 
-def uid(text: str) -> str:
-    """Return this uid of a run. ValueError for what is none, as below."""
-    return _matching(_UID, text, "the uid of a run, 16 hex digits")
+def texts_of(run: Snapshot, point: Point) -> dict[str, str]:
+    """Return the texts of one benchmark of a run, by `NAMES`; empty where something is not known."""
+    found = {
+        "run": run.uid,
+        "created_at": run.created_at,
+        "environment": run.env_key,
+        "tool_version": run.tool_version,
+        "benchmark": point.id,
+        "key": point.key,
+        "status": point.status.value,
+    }
+    if run.commit is not None:
+        values = (
+            run.commit.sha,
+            run.commit.parent,
+            run.commit.branch,
+            str(run.commit.dirty).lower(),
+            run.commit.committed_at,
+        )
+        found |= {name: value or "" for name, value in zip(COMMIT, values, strict=True)}
+    if point.counts is not None and point.score is not None:
+        found |= {event: str(count) for event, count in point.counts.as_dict().items()}
+        found |= {"model": point.score.model, "score": str(point.score.value)}
+    return dict.fromkeys(NAMES, "") | found
 
 
-def environment_key(text: str) -> str:
-    """Return this key of an environment."""
-    return _matching(_KEY, text, "a key, 8 to 64 hex digits")
+class Runs:
+    """Gathers runs from the texts of their benchmarks."""
+
+    def __init__(self) -> None:
+        self._runs: dict[str, tuple[Snapshot, dict[str, Point]]] = {}
+
+    def add(self, texts: Mapping[str, str], *, score: float | None = None, repeated: bool = False) -> None:
+        """Add one benchmark of a run. ValueError or UsageError for texts that make no sense, or contradict earlier ones.
+
+        The score may be given as a number. `repeated` entries may come again as they were.
+        """
+        point = _point(texts, score)
+        run = Snapshot(
+            uid=_matching(_UID, texts["run"], "the uid of a run, 16 hex digits"),
+            tool_version=texts["tool_version"],
+            created_at=_time(texts["created_at"]),
+            commit=_commit(texts),
+            env_key=_matching(_KEY, texts["environment"], "a key, 8 to 64 hex digits"),
+            points=(),
+        )
+        known, points = self._runs.setdefault(run.uid, (run, {}))
+        if known != run:
+            raise ValueError(f"run {run.uid} is described differently before")
+        earlier = points.setdefault(point.id, point)
+        if earlier is not point and not (repeated and earlier == point):
+            raise ValueError(f"there is another entry of {point.id[:80]!r} in run {run.uid}")
+
+    def all(self) -> list[Snapshot]:
+        """Return the runs in the order in which they were first added."""
+        return [replace(run, points=tuple(points.values())) for run, points in self._runs.values()]
 
 
-def time(text: str) -> str:
+def _point(texts: Mapping[str, str], score: float | None) -> Point:
+    status = Status(texts["status"])
+    missing = [event for event in EVENTS if event not in texts]
+    if missing:
+        raise ValueError(f"{missing[0]} is missing")
+    if status is not Status.OK and any(texts[event] for event in EVENTS):
+        raise ValueError(f"counts of a benchmark with status {status.value}")
+    counts = None
+    if status is Status.OK:
+        counts = Counts.of([int(_matching(_COUNT, texts[event], f"a count of {event}")) for event in EVENTS])
+    return Point(
+        id=texts["benchmark"],
+        key=texts["key"],
+        status=status,
+        counts=counts,
+        score=None if counts is None else _score(texts["model"], texts["score"] if score is None else score, counts),
+    )
+
+
+def _time(text: str) -> str:
     """Return this time, which is UTC, as 2026-01-31T12:00:00Z."""
     seconds(_matching(_TIME, text, "a time, as 2026-01-31T12:00:00Z"))
     return text
@@ -61,8 +148,9 @@ def seconds(text: str) -> int:
         raise ValueError(f"{text[:40]!r} is not a valid time") from None
 
 
-def commit(sha: str, parent: str, branch: str, dirty: str, committed_at: str) -> Commit | None:
-    """Return the commit of these texts, empty where something is not known; None without an id."""
+def _commit(texts: Mapping[str, str]) -> Commit | None:
+    """Return the commit of these texts; None without an id."""
+    sha, parent, branch, dirty, committed_at = (texts[name] for name in COMMIT)
     if not sha:
         return None
     if dirty not in {"true", "false"}:
@@ -72,27 +160,19 @@ def commit(sha: str, parent: str, branch: str, dirty: str, committed_at: str) ->
         parent=_matching(_SHA, parent, "the id of a commit") if parent else None,
         branch=branch or None,
         dirty=dirty == "true",
-        committed_at=time(committed_at),
+        committed_at=_time(committed_at),
     )
 
 
-def counts(texts: dict[str, str]) -> Counts:
-    """Return the nine counts of these texts by event."""
-    missing = [event for event in EVENTS if event not in texts]
-    if missing:
-        raise ValueError(f"{missing[0]} is missing")
-    return Counts.of([int(_matching(_COUNT, texts[event], f"a count of {event}")) for event in EVENTS])
-
-
-def score(model: str, value: str | float, found: Counts) -> Score:
+def _score(model: str, value: str | float, counts: Counts) -> Score:
     """Return the score under the model of this name. ValueError unless it is that of the counts.
 
-    Of a number, only what a double keeps is compared: to JavaScript, that is all there is of it.
+    Of a number, only what a double keeps is compared: JavaScript knows no more of it.
     """
     weights = CostModel.parse(model)
     if weights.name != model:
         raise ValueError(f"the model {model[:40]!r} is written {weights.name!r}")
-    wanted = weights.score(found)
+    wanted = weights.score(counts)
     if value != str(wanted) if isinstance(value, str) else _double(value) != _double(wanted):
         raise ValueError(f"these counts give {wanted} under {model}, not {str(value)[:40]}")
     return Score(model=model, value=wanted)

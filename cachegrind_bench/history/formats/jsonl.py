@@ -6,6 +6,7 @@ A line is exactly what a store keeps, so the uid of a record is that of its line
 from __future__ import annotations
 
 import json
+from itertools import chain, repeat
 from typing import TYPE_CHECKING, Any, NoReturn
 
 from cachegrind_bench.errors import FileFormatError
@@ -21,33 +22,25 @@ if TYPE_CHECKING:
 _LONGEST = 250_000_000
 
 
-def write(records: Iterable[Record]) -> Iterator[bytes]:
-    """Return the lines of these records."""
-    for record in records:
-        yield record.data
-
-
 def read(stream: BinaryIO, name: str) -> Iterator[Record]:
-    """Return the records of these lines; blank lines are passed over. FileFormatError with the line that is none.
+    """Return the records of these lines; blank lines are ignored. FileFormatError with the line that is not a record.
 
     A line may have other spaces, or another order of keys, than a record has; profiles and outputs are left out.
     """
-    number = 0
-    while line := stream.readline(_LONGEST):
-        number += 1
-        if line.strip():
-            yield _record(line, name, number)
+    return (_record(line, name, number) for number, line in _lines(stream))
 
 
 def read_again(stream: BinaryIO, name: str, names: Iterable[str]) -> Iterator[Record]:
     """Return the records that `read` returned, by their names, without looking at what is in them a second time."""
-    known = iter(names)
-    number = 0
-    while line := stream.readline(_LONGEST):
-        number += 1
-        if line.strip():
-            record = Record(name=next(known, ""), data=line)
-            yield record if record.uid[:8] in record.name else _record(line, name, number)
+    for (number, line), known in zip(_lines(stream), chain(names, repeat("")), strict=False):
+        record = Record(name=known, data=line)
+        yield record if record.uid[:8] in record.name else _record(line, name, number)
+
+
+def _lines(stream: BinaryIO) -> Iterator[tuple[int, bytes]]:
+    """Return the lines that are not blank, with their numbers."""
+    pieces = iter(lambda: stream.readline(_LONGEST), b"")
+    return ((number, line) for number, line in enumerate(pieces, 1) if line.strip())
 
 
 def _record(line: bytes, name: str, number: int) -> Record:
@@ -63,7 +56,7 @@ def _record(line: bytes, name: str, number: int) -> Record:
     elif schema.startswith(FAMILY):
         record = _run(data, f"{name}:{number}")
     else:
-        raise FileFormatError(f"its schema is {schema[:80]!r}, no record's", path=name, line=number, hint=_HINT)
+        raise FileFormatError(f"its schema is {schema[:80]!r}, not a record's", path=name, line=number, hint=_HINT)
     problem = wrong_with(record)
     if problem is not None:
         raise FileFormatError(problem, path=name, line=number)
