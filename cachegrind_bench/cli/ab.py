@@ -10,9 +10,8 @@ from typing import TYPE_CHECKING, Any
 import click
 
 from cachegrind_bench.cli import output
-from cachegrind_bench.cli.comparing import deliver, detail_options, report_options
+from cachegrind_bench.cli.comparison_options import deliver, detail_options, gate_options, gates_of, report_options
 from cachegrind_bench.cli.defaults import configured_benchmarks
-from cachegrind_bench.cli.gate_options import gate_options, gates_of
 from cachegrind_bench.cli.options import (
     TrailingCommand,
     benchmark_option,

@@ -9,12 +9,12 @@ from typing import TYPE_CHECKING, Any
 import click
 
 from cachegrind_bench.cli import output, show
-from cachegrind_bench.cli.comparison_inputs import resolve
 from cachegrind_bench.cli.options import format_option, size_limit_option, working_directory
 from cachegrind_bench.errors import FileFormatError, MeasurementError, UsageError
 from cachegrind_bench.model.result import Status
 from cachegrind_bench.model.text import some
 from cachegrind_bench.store.baselines import Baselines
+from cachegrind_bench.usecases.comparison_inputs import resolve
 from cachegrind_bench.usecases.result_files import read_result
 
 if TYPE_CHECKING:

@@ -10,9 +10,7 @@ import click
 from msgspec.structs import replace
 
 from cachegrind_bench.cli import output
-from cachegrind_bench.cli.comparing import deliver, detail_options, report_options
-from cachegrind_bench.cli.comparison_inputs import resolve
-from cachegrind_bench.cli.gate_options import gate_options, gates_of
+from cachegrind_bench.cli.comparison_options import deliver, detail_options, gate_options, gates_of, report_options
 from cachegrind_bench.cli.measuring import (
     check_output,
     measured,
@@ -29,6 +27,7 @@ from cachegrind_bench.cli.options import (
 )
 from cachegrind_bench.errors import MeasurementError, NotComparableError, NoValgrindError, UsageError
 from cachegrind_bench.usecases.comparison import InMemory, Side, compared, exit_code
+from cachegrind_bench.usecases.comparison_inputs import resolve
 from cachegrind_bench.usecases.result_files import read_result
 
 if TYPE_CHECKING:

@@ -13,7 +13,7 @@ from cachegrind_bench.ci.artifact import RESULT
 from cachegrind_bench.ci.event import read_event
 from cachegrind_bench.ci.plan import Hold, Mode, artifact_name, plan
 from cachegrind_bench.ci.runner_files import add_summary, set_outputs
-from cachegrind_bench.cli import ci_collect, ci_compare, ci_measure, ci_report
+from cachegrind_bench.cli import ci_collect, ci_compare, ci_measure, ci_report, output
 from cachegrind_bench.cli.ci_base import commit_to_measure
 from cachegrind_bench.cli.ci_job import (
     NO_STORE,
@@ -35,11 +35,12 @@ from cachegrind_bench.cli.ci_job import (
 )
 from cachegrind_bench.cli.defaults import Configured
 from cachegrind_bench.cli.options import named_store
-from cachegrind_bench.cli.stored_runs import Runs
 from cachegrind_bench.errors import CgBenchError, MeasurementError, UsageError
 from cachegrind_bench.model.text import plain
 from cachegrind_bench.render.markdown import escape
+from cachegrind_bench.usecases import Notices
 from cachegrind_bench.usecases.result_files import read_result
+from cachegrind_bench.usecases.stored_runs import Runs
 from cachegrind_bench.vcs.revisions import Repository
 
 if TYPE_CHECKING:
@@ -223,7 +224,11 @@ def _check_others(result: Result, store: str) -> None:
     if result.commit is None:
         return
     with named_store(history(store)) as opened:
-        known = [point for run in Runs(opened).of(result.commit.sha) for point in run.points]
+        known = [
+            point
+            for run in Runs(opened, Notices(write=output.write_error)).of(result.commit.sha)
+            for point in run.points
+        ]
     counts = {(item.id, item.key): item.counts for item in result.benchmarks if item.counts is not None}
     other = sorted(
         {

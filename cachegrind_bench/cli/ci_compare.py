@@ -33,13 +33,14 @@ from cachegrind_bench.cli.ci_job import (
 )
 from cachegrind_bench.cli.ci_profiles import unexplained, with_profiles
 from cachegrind_bench.cli.ci_reproduce import again, failures
-from cachegrind_bench.cli.comparison_inputs import Sides, no_side
+from cachegrind_bench.cli.comparison_options import fail_on_option, gate_options, gates_of
 from cachegrind_bench.cli.defaults import configured_benchmarks
-from cachegrind_bench.cli.gate_options import fail_on_option, gate_options, gates_of
 from cachegrind_bench.cli.options import named_store
 from cachegrind_bench.errors import MeasurementError, UsageError
 from cachegrind_bench.store.durable import write_atomic
+from cachegrind_bench.usecases import Notices
 from cachegrind_bench.usecases.comparison import ReportOptions, Side, code_of, compared, same_program
+from cachegrind_bench.usecases.comparison_inputs import Sides, no_side
 from cachegrind_bench.usecases.result_files import DEFAULT_LIMIT, read_result
 
 if TYPE_CHECKING:
@@ -82,7 +83,7 @@ def command(folder: str, baseline: str, store: str, token: str | None, **options
     """
     event = read_event(os.environ)
     use_token(event, token)
-    gates = gates_of({"force": False, **options}, configured_benchmarks())
+    gates = gates_of(options, configured_benchmarks())
     place = data(folder)
     result = read_result(str(place / RESULT))
     missing = read_missing(folder)
@@ -99,7 +100,7 @@ def command(folder: str, baseline: str, store: str, token: str | None, **options
         write_atomic(place / BASE, _bytes(base.file, wanted))
     builds = any(spec.setup for spec in configured_benchmarks())
     end = failures(made.comparison) + again(event, made.comparison, options["text"], options["identity"], builds=builds)
-    text = made.markdown(_MOST_CHARACTERS - _ROOM - len(end)) + end
+    text = made.text("markdown", most=_MOST_CHARACTERS - _ROOM - len(end)) + end
     write_atomic(Path(folder) / REPORT, text.encode())
     add_summary(os.environ, text)
     code = code_of(made, base, require_baseline=options["require_baseline"])
@@ -119,7 +120,7 @@ def _annotate(made: Report, event: Event, base: Side, twice: Sequence[str], *, r
     """Tell what matters where it is seen beside the job. A green job may not hide that nothing was compared."""
     commit = made.comparison.candidate.commit
     accepted = event.accepts(None if commit is None else commit.sha)
-    text = made.annotations()
+    text = made.text("github", brief=True)
     if accepted:  # no regression fails this job
         text = re.sub("^::error title=regression", "::warning title=regression", text, flags=re.MULTILINE)
     output.write(text)
@@ -157,7 +158,9 @@ def _base(event: Event, result: Result, place: Path, *, baseline: str, store: st
     if store == NO_STORE and kind != "file":
         return no_side("base", result, ("no baseline: there is no store (store: none)",))
     repository = Repository(cwd=Path.cwd(), environ=dict(os.environ))
-    sides = Sides(repository, lambda: named_store(history(store)), limit=DEFAULT_LIMIT)
+    sides = Sides(
+        repository, lambda: named_store(history(store)), Notices(write=output.write_error), limit=DEFAULT_LIMIT
+    )
     if kind == "file" and rest:
         return sides.base(baseline, result)
     if kind not in ("merge-base", "branch"):

@@ -9,14 +9,18 @@ from typing import Any
 import click
 
 from cachegrind_bench.cli import output
-from cachegrind_bench.cli.comparing import deliver, detail_options, report_options
-from cachegrind_bench.cli.comparison_inputs import Sides, is_known, resolve
+from cachegrind_bench.cli.comparison_options import (
+    deliver,
+    detail_options,
+    fail_on_option,
+    gate_options,
+    gates_of,
+    report_options,
+)
 from cachegrind_bench.cli.defaults import configured_benchmarks
-from cachegrind_bench.cli.gate_options import fail_on_option, gate_options, gates_of
-from cachegrind_bench.cli.options import opened_store, size_limit_option, store_option, working_directory
-from cachegrind_bench.errors import UsageError
-from cachegrind_bench.model.text import matches
-from cachegrind_bench.usecases.comparison import code_of, compared
+from cachegrind_bench.cli.options import opened_store, size_limit_option, store_option, struct_of, working_directory
+from cachegrind_bench.usecases import Notices
+from cachegrind_bench.usecases.comparison_inputs import CompareRequest, compare_sides
 from cachegrind_bench.vcs.revisions import Repository
 
 _EPILOG = """\b
@@ -73,25 +77,18 @@ def command(base: str, candidate: str, **options: Any) -> int:
     'cg-bench history'); file:NAME, baseline:NAME and rev:NAME say which is meant. As BASE, the name of a branch and
     merge-base:BRANCH mean the nearest run at that commit or up to 50 before it that was measured in the same environment.
     """
-    gates = gates_of(options, configured_benchmarks())
-    if base == candidate == "-":
-        raise UsageError("base and candidate cannot both be stdin", hint="save one of them to a file first")
-    cwd = working_directory()
-    shown = report_options(options)
-    shown.check_files([resolve(name, cwd) for name in (base, candidate) if is_known(name, cwd)])
-    repository = Repository(cwd=cwd, environ=dict(os.environ))
-    sides = Sides(repository, lambda: opened_store(options), limit=options["max_size"])
-    after = sides.candidate(candidate)
-    before = sides.base(base, after.file.result)
-    pattern = options["pattern"]
-    made = compared(before, after, gates, shown, wanted=lambda name: pattern is None or matches(name, pattern))
-    if pattern is not None and not made.comparison.differences:
-        known = ", ".join(item.id for item in after.file.result.benchmarks[:10]) or "no benchmarks at all"
-        raise UsageError(f"neither side has a benchmark {pattern!r}", hint=f"the candidate has {known}")
-    if before.missing:
-        output.write_error(f"cg-bench: warning: {before.remarks[0]}\n")
+    request = struct_of(
+        CompareRequest,
+        options,
+        base=base,
+        candidate=candidate,
+        gates=gates_of(options, configured_benchmarks()),
+        report=report_options(options),
+    )
+    repository = Repository(cwd=working_directory(), environ=dict(os.environ))
+    made, code = compare_sides(request, repository, lambda: opened_store(options), Notices(write=output.write_error))
     try:
-        deliver(made, shown)
+        deliver(made, request.report)
     except BrokenPipeError:
         output.forget(sys.stdout)  # that nobody reads on must not make a regression green
-    return code_of(made, before, require_baseline=options["require_baseline"])
+    return code

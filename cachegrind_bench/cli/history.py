@@ -8,8 +8,7 @@ from typing import TYPE_CHECKING, Any
 import click
 
 from cachegrind_bench.cli import history_exchange, history_upkeep, output, show
-from cachegrind_bench.cli.comparison_inputs import resolve
-from cachegrind_bench.cli.history_runs import find_run, since_option
+from cachegrind_bench.cli.history_runs import since_option
 from cachegrind_bench.cli.options import (
     format_option,
     opened_store,
@@ -19,10 +18,12 @@ from cachegrind_bench.cli.options import (
     working_directory,
 )
 from cachegrind_bench.cli.saving import profiles_of
-from cachegrind_bench.cli.stored_runs import kept_result
 from cachegrind_bench.errors import UsageError
 from cachegrind_bench.model.text import matches
+from cachegrind_bench.usecases import Notices
+from cachegrind_bench.usecases.comparison_inputs import resolve
 from cachegrind_bench.usecases.result_files import read_result
+from cachegrind_bench.usecases.stored_runs import find_run, kept_result
 
 if TYPE_CHECKING:
     from collections.abc import Callable
@@ -138,7 +139,7 @@ def _show(run: str | None, **options: Any) -> None:
     sort_name(options["sort"])
     with opened_store(options) as store:
         name = find_run(store, run)
-        data = kept_result(store, name)
+        data = kept_result(store, name, Notices(write=output.write_error))
         source = ResultFile(data, name)
     view = {option: options[option] for option in ("top", "sort", "pattern", "form")}
     output.write(show.shown_text(source, name, **view))

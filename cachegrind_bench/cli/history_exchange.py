@@ -12,13 +12,14 @@ from typing import TYPE_CHECKING, Any
 import click
 
 from cachegrind_bench.cli import output
-from cachegrind_bench.cli.history_runs import find_run, name_of, since_option
+from cachegrind_bench.cli.history_runs import since_option
 from cachegrind_bench.cli.options import opened_store, size_limit_option, store_option
 from cachegrind_bench.errors import FileFormatError, UsageError
 from cachegrind_bench.model.text import counted, grouped, matches, plain
 from cachegrind_bench.store.durable import check_writable, new_file, write_atomic
 from cachegrind_bench.store.record import run_name
 from cachegrind_bench.usecases.result_files import open_input, shown_name
+from cachegrind_bench.usecases.stored_runs import find_run, name_of
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterable, Iterator

@@ -10,12 +10,13 @@ from typing import TYPE_CHECKING, Any
 import click
 
 from cachegrind_bench.cli import output
-from cachegrind_bench.cli.history_runs import Date, find_runs, name_of
+from cachegrind_bench.cli.history_runs import Date
 from cachegrind_bench.cli.options import named_store, opened_store, store_option
 from cachegrind_bench.errors import UsageError
 from cachegrind_bench.model.text import counted, plain, some
 from cachegrind_bench.store.protocol import Query
 from cachegrind_bench.store.record import rename_record, run_name
+from cachegrind_bench.usecases.stored_runs import find_runs, name_of
 
 if TYPE_CHECKING:
     from collections.abc import Sequence

@@ -8,9 +8,9 @@ from typing import TYPE_CHECKING
 import click
 
 from cachegrind_bench.cli import output
-from cachegrind_bench.cli.comparison_inputs import resolve
 from cachegrind_bench.cli.options import size_limit_option, working_directory
 from cachegrind_bench.errors import UsageError
+from cachegrind_bench.usecases.comparison_inputs import resolve
 from cachegrind_bench.usecases.result_files import read_result
 
 if TYPE_CHECKING:

@@ -9,6 +9,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any, TypeVar
 
 import click
+import msgspec
 from click.core import ParameterSource
 
 from cachegrind_bench.cli.defaults import configured_store, configured_variables
@@ -26,6 +27,7 @@ else:
     _Number = click.ParamType  # generic since click 8.4 only
 
 Function = TypeVar("Function", bound="Callable[..., Any]")
+Struct = TypeVar("Struct", bound=msgspec.Struct)
 
 _SIZE = re.compile(r"([0-9]{1,15})\s*(?:([kmgt])(i?)b|b)?", re.ASCII | re.IGNORECASE)
 DEFAULT_STORE = "file:.cg-bench"
@@ -40,6 +42,11 @@ def options_group(*options: Callable[[Any], Any]) -> Callable[[Function], Functi
         return function
 
     return decorate
+
+
+def struct_of(kind: type[Struct], options: Mapping[str, Any], **others: Any) -> Struct:
+    """Return a struct whose fields are the options of the same names, as far as a command has them, and these others."""
+    return kind(**{name: options[name] for name in kind.__struct_fields__ if name in options} | others)
 
 
 class Duration(_Number):

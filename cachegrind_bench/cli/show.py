@@ -8,12 +8,12 @@ import click
 from msgspec.structs import replace
 
 from cachegrind_bench.cli import output
-from cachegrind_bench.cli.comparison_inputs import resolve
 from cachegrind_bench.cli.options import format_option, size_limit_option, working_directory
 from cachegrind_bench.cli.python_files import python_file_options, wants_files, write_files
 from cachegrind_bench.cli.report import report_text
 from cachegrind_bench.errors import UsageError
 from cachegrind_bench.model.text import matches
+from cachegrind_bench.usecases.comparison_inputs import resolve
 from cachegrind_bench.usecases.result_files import read_result
 
 if TYPE_CHECKING:

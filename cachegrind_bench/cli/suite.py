@@ -21,7 +21,6 @@ from msgspec.structs import replace
 from cachegrind_bench._version import __version__
 from cachegrind_bench.cli import output
 from cachegrind_bench.cli.defaults import configured_limits
-from cachegrind_bench.cli.gate_options import own_limits
 from cachegrind_bench.cli.measuring import measuring_plan, refuse_to_drop, write_result
 from cachegrind_bench.cli.options import (
     geometry,
@@ -36,6 +35,7 @@ from cachegrind_bench.cli.report import deliver_report
 from cachegrind_bench.cli.saving import saving
 from cachegrind_bench.cli.selection import configuration, selected
 from cachegrind_bench.errors import MeasurementError, UsageError
+from cachegrind_bench.usecases.comparison import own_limits
 
 if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence

@@ -6,13 +6,12 @@ import os
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
-from cachegrind_bench.compare import verdict
 from cachegrind_bench.compare.comparison import Conclusion
 from cachegrind_bench.errors import UsageError
-from cachegrind_bench.model import thresholds
 from cachegrind_bench.pytest_plugin.options import listed
 
 if TYPE_CHECKING:
+    from cachegrind_bench.compare.verdict import Gates
     from cachegrind_bench.model.result import Result
     from cachegrind_bench.pytest_plugin.options import Settings
 
@@ -65,15 +64,12 @@ def compared(settings: Settings, candidate: Result) -> Compared:
     return Compared(text=text, failing=conclusion in _FAILING)
 
 
-def gates_of(defaults: dict[str, Any]) -> verdict.Gates:
+def gates_of(defaults: dict[str, Any]) -> Gates:
     """Return what the configuration holds comparisons to."""
-    return verdict.Gates(
-        threshold=thresholds.percentages(listed(defaults.get("threshold")), verdict.DEFAULT_THRESHOLD, "threshold"),
-        threshold_ir=thresholds.percentages(listed(defaults.get("threshold_ir")), None, "threshold-ir"),
-        threshold_cache=thresholds.percentage(
-            str(defaults.get("threshold_cache") or verdict.DEFAULT_THRESHOLD_CACHE), "threshold-cache"
-        ),
-        max_drop=thresholds.percentages(listed(defaults.get("max_drop")), verdict.DEFAULT_MAX_DROP, "max-drop"),
-        limits=tuple(map(thresholds.limit, listed(defaults.get("limit")))),
-        metric=verdict.Metric.IR if str(defaults.get("metric", "")).lower() == "ir" else verdict.Metric.SCORE,
-    )
+    from cachegrind_bench.usecases.comparison import GateOptions
+
+    given: dict[str, Any] = {
+        name: listed(defaults.get(name)) for name in ("threshold", "threshold_ir", "max_drop", "limit")
+    }
+    given |= {name: str(defaults[name]) for name in ("threshold_cache", "metric") if defaults.get(name)}
+    return GateOptions(**given).gates()

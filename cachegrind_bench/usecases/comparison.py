@@ -15,15 +15,17 @@ from msgspec.structs import replace
 from cachegrind_bench.errors import MeasurementError, NotComparableError, UsageError
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Mapping, Sequence
+    from collections.abc import Callable, Collection, Mapping, Sequence
     from pathlib import Path
 
     from cachegrind_bench.compare.comparison import Comparison
     from cachegrind_bench.compare.details import Details
     from cachegrind_bench.compare.verdict import Gates
+    from cachegrind_bench.config.values import BenchmarkSpec
     from cachegrind_bench.model.metrics import Profile
     from cachegrind_bench.model.python_profile import PythonProfile
     from cachegrind_bench.model.result import Result
+    from cachegrind_bench.model.thresholds import Limit
     from cachegrind_bench.render.comparison.view import View
 
 FINE, REGRESSION = 0, 1
@@ -36,15 +38,61 @@ _SAME = (
 )
 
 
+class GateOptions(msgspec.Struct, frozen=True, kw_only=True):
+    """What a comparison is held to, as it is typed or configured."""
+
+    threshold: Sequence[str] = ()
+    threshold_ir: Sequence[str] = ()
+    threshold_cache: str = "2%"
+    max_drop: Sequence[str] = ()
+    limit: Sequence[str] = ()
+    metric: str = "score"
+    fail_on: str = "regression"
+    force: bool = False
+    model: str | None = None
+
+    def gates(self, benchmarks: Sequence[BenchmarkSpec] = (), *, typed: Collection[str] = ()) -> Gates:
+        """Return the gates. UsageError on anything that is not a threshold or limit.
+
+        The benchmarks' own thresholds and limits hold unless `threshold` or `limit` is among the `typed` options.
+        """
+        from cachegrind_bench.compare.verdict import DEFAULT_MAX_DROP, DEFAULT_THRESHOLD, FailOn, Gates, Metric
+        from cachegrind_bench.model.score import CostModel
+        from cachegrind_bench.model.thresholds import limit, percentage, percentages
+
+        own = () if "threshold" in typed else benchmarks
+        return Gates(
+            threshold=replace(
+                percentages(self.threshold, DEFAULT_THRESHOLD, "--threshold"),
+                own={spec.id: percentage(spec.threshold, "threshold") for spec in own if spec.threshold is not None},
+            ),
+            threshold_ir=percentages(self.threshold_ir, None, "--threshold-ir"),
+            threshold_cache=percentage(self.threshold_cache, "--threshold-cache"),
+            max_drop=percentages(self.max_drop, DEFAULT_MAX_DROP, "--max-drop"),
+            limits=(*map(limit, self.limit), *(() if "limit" in typed else own_limits(benchmarks))),
+            metric=Metric.IR if self.metric.lower() == "ir" else Metric.SCORE,
+            fail_on=FailOn(self.fail_on),
+            force=self.force,
+            model=None if self.model is None else CostModel.parse(self.model),
+        )
+
+
+def own_limits(benchmarks: Sequence[BenchmarkSpec]) -> list[Limit]:
+    """Return the limits in the configuration's tables of these benchmarks."""
+    from cachegrind_bench.model.thresholds import limit
+
+    return [replace(limit(text), pattern=spec.id, own=True) for spec in benchmarks for text in spec.limits]
+
+
 class ReportOptions(msgspec.Struct, frozen=True, kw_only=True):
     """How a comparison is shown: `rows` in the table (0 for all), `explain` in each explanation (0 for none).
 
-    `form` is table, markdown, json or github; `markdown` and `json` are files to write as well.
+    Rows are `by` function or file. `form` is table, markdown, json or github; `markdown` and `json` are files to write as well.
     """
 
     rows: int = 0
     explain: int = 10
-    by_file: bool = False
+    by: str = "function"
     lines: bool = False
     form: str = "table"
     markdown: Path | None = None
@@ -126,35 +174,28 @@ class Report(msgspec.Struct, frozen=True, kw_only=True):
     rows: int
     explained: tuple[str, ...]
 
-    def text(self, form: str, *, width: int | None = None) -> str:
-        """Return the comparison as table (cut to this width, if there is one), markdown, json or github."""
-        from cachegrind_bench.render.comparison import document, github, markdown, table
+    def text(self, form: str, *, width: int | None = None, most: int | None = None, brief: bool = False) -> str:
+        """Return the comparison as table, markdown, json or github.
 
+        A table is cut to this `width`; markdown has at most so many characters; `brief` annotations say nothing twice.
+        """
         text = io.StringIO()
         if form == "json":
+            from cachegrind_bench.render.comparison import document
+
             document.render(self.comparison, self.details, text)
         elif form == "table":
+            from cachegrind_bench.render.comparison import table
+
             table.render(self._view(self.rows), text, width=width)
         elif form == "markdown":
-            markdown.render(self._view(self.rows), text)
+            from cachegrind_bench.render.comparison import markdown
+
+            markdown.render(self._view(self.rows), text, most=most or markdown.MOST_CHARACTERS)
         else:
-            github.render(self._view(0), text)  # it counts for itself what it leaves out
-        return text.getvalue()
+            from cachegrind_bench.render.comparison import github
 
-    def markdown(self, most: int) -> str:
-        """Return the comparison as markdown of at most so many characters."""
-        from cachegrind_bench.render.comparison import markdown
-
-        text = io.StringIO()
-        markdown.render(self._view(self.rows), text, most=most)
-        return text.getvalue()
-
-    def annotations(self) -> str:
-        """Return the comparison as workflow annotations that say nothing twice."""
-        from cachegrind_bench.render.comparison import github
-
-        text = io.StringIO()
-        github.render(self._view(0), text, brief=True)
+            github.render(self._view(0), text, brief=brief)  # it counts for itself what it leaves out
         return text.getvalue()
 
     def with_remarks(self, remarks: tuple[str, ...]) -> Self:
@@ -214,7 +255,7 @@ def _explanations(
                 profiles[1],
                 comparison,
                 rows=options.explain,
-                by_file=options.by_file,
+                by_file=options.by == "file",
                 lines=options.lines,
                 python=None if one is None or other is None else (one, other),
             )

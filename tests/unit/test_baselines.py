@@ -8,9 +8,9 @@ from pathlib import Path
 
 import pytest
 
-from cachegrind_bench.cli.comparison_inputs import resolve
 from cachegrind_bench.errors import UsageError
 from cachegrind_bench.store.baselines import Baselines
+from cachegrind_bench.usecases.comparison_inputs import resolve
 from tests.unit.samples import run_without_rights
 
 

@@ -8,36 +8,34 @@ from typing import TYPE_CHECKING
 import msgspec
 from msgspec.structs import replace
 
-from cachegrind_bench.cli.stored_runs import Runs
 from cachegrind_bench.errors import UsageError
-from cachegrind_bench.model.text import some
+from cachegrind_bench.model.result import Status
+from cachegrind_bench.model.text import counted, matches, some
 from cachegrind_bench.store.baselines import Baselines
-from cachegrind_bench.usecases.comparison import InMemory, Side
-from cachegrind_bench.usecases.result_files import read_result
+from cachegrind_bench.usecases.comparison import InMemory, ReportOptions, Side, code_of, compared
+from cachegrind_bench.usecases.result_files import DEFAULT_LIMIT, read_result
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator, Sequence
     from pathlib import Path
 
+    from cachegrind_bench.compare.verdict import Gates
     from cachegrind_bench.history.baseline import Choice
     from cachegrind_bench.model.result import Result
     from cachegrind_bench.store.protocol import Store
+    from cachegrind_bench.usecases import Notices
+    from cachegrind_bench.usecases.comparison import Report
+    from cachegrind_bench.usecases.stored_runs import Runs
     from cachegrind_bench.vcs.revisions import Repository
 
 _FILE, _BASELINE = "file:", "baseline:"
 
 
-def is_known(text: str, cwd: Path) -> bool:
-    """Tell whether `resolve` would find something: stdin, a file or a saved baseline."""
-    if text == "-" or text.startswith((_FILE, _BASELINE)):
-        return True
-    return (os.path.lexists(cwd / text) and not os.path.isdir(cwd / text)) or Baselines.find(cwd).exists(text)
+def find(text: str, cwd: Path) -> str | None:
+    """Return the path of the result that `text` names, `-` being stdin; None if it is neither a file nor a saved baseline.
 
-
-def resolve(text: str, cwd: Path) -> str:
-    """Return the path of the result that `text` names, `-` being stdin. UsageError if it names none.
-
-    An existing file comes before a baseline of the same name; `file:` and `baseline:` force one of them.
+    An existing file comes before a baseline of the same name; `file:` and `baseline:` force one of them, UsageError if there is
+    no such baseline.
     """
     if text == "-":
         return text
@@ -51,17 +49,38 @@ def resolve(text: str, cwd: Path) -> str:
             return str(saved.path(name))
         raise UsageError(f"there is no baseline {name!r}", hint=saved.known())
     # A folder cannot be meant: `main` may well be both a baseline and a folder of the sources.
-    if os.path.exists(cwd / text) and not os.path.isdir(cwd / text):
+    is_folder = os.path.isdir(cwd / text)
+    if os.path.exists(cwd / text) and not is_folder:
         return text
     if saved.exists(text):
         return str(saved.path(text))
-    if text and os.path.lexists(cwd / text):
-        return text  # what is wrong with it is told by whoever opens it
-    raise UsageError(f"{text!r} is neither a result file nor a saved baseline", hint=saved.known())
+    return text if os.path.lexists(cwd / text) and not is_folder else None
+
+
+def resolve(text: str, cwd: Path) -> str:
+    """Return what `find` does, or UsageError. What is wrong with a folder is for whoever opens it to say."""
+    found = find(text, cwd)
+    if found is not None:
+        return found
+    if text and os.path.isdir(cwd / text):
+        return text
+    raise UsageError(f"{text!r} is neither a result file nor a saved baseline", hint=Baselines.find(cwd).known())
 
 
 _REVISION, _MERGE_BASE = "rev:", "merge-base:"
 _SHOWN = 5
+
+
+class CompareRequest(msgspec.Struct, frozen=True, kw_only=True):
+    """Two sides by their names, which of their benchmarks to compare, by what, and how to show it."""
+
+    base: str
+    candidate: str
+    gates: Gates
+    report: ReportOptions
+    pattern: str | None = None
+    max_size: int = DEFAULT_LIMIT
+    require_baseline: bool = False
 
 
 class _Wanted(msgspec.Struct, frozen=True, kw_only=True):
@@ -75,9 +94,11 @@ class _Wanted(msgspec.Struct, frozen=True, kw_only=True):
 class Sides:
     """Opens both sides of a comparison; the candidate first, since a baseline that is searched has to fit it."""
 
-    def __init__(self, repository: Repository, open_store: Callable[[], Store], *, limit: int) -> None:
+    def __init__(
+        self, repository: Repository, open_store: Callable[[], Store], notices: Notices, *, limit: int
+    ) -> None:
         self._repository, self._cwd = repository, repository.cwd
-        self._open_store, self._limit = open_store, limit
+        self._open_store, self._notices, self._limit = open_store, notices, limit
 
     def candidate(self, text: str) -> Side:
         """Open the candidate. UsageError if there is none."""
@@ -100,18 +121,18 @@ class Sides:
         return self._searched(_Wanted(text=text, sha=sha, searched=True), candidate)
 
     def _file(self, text: str) -> Side:
-        if not is_known(text, self._cwd):
+        name = find(text, self._cwd)
+        if name is None:
             raise UsageError(
                 f"{text!r} is neither a result file nor a saved baseline, nor a commit that git knows",
                 hint=Baselines.find(self._cwd).known(),
             )
-        name = resolve(text, self._cwd)
         return Side(name=text, file=read_result(name, limit=self._limit))
 
     def _wanted(self, text: str) -> _Wanted | None:
         """Return the commit that is meant, None for a file or a saved baseline."""
         revision = text.removeprefix(_REVISION)
-        if revision == text and is_known(text, self._cwd):
+        if revision == text and find(text, self._cwd) is not None:
             return None
         branch = self._repository.branch(revision)
         if branch is not None:
@@ -147,9 +168,10 @@ class Sides:
     def _stored(self, wanted: _Wanted, candidate: Result | None) -> Side:
         """Return the runs of exactly this commit: those that compare, if there are any."""
         from cachegrind_bench.history.baseline import of_commit
+        from cachegrind_bench.usecases.stored_runs import Runs
 
         with self._open_store() as store:
-            runs = Runs(store, candidate)
+            runs = Runs(store, self._notices, candidate)
             choice = of_commit(runs.of(wanted.sha), candidate)
             if not choice.pieces:
                 raise UsageError(
@@ -160,6 +182,7 @@ class Sides:
 
     def _searched(self, wanted: _Wanted, candidate: Result) -> Side:
         from cachegrind_bench.history.baseline import MOST_ANCESTORS, choose
+        from cachegrind_bench.usecases.stored_runs import Runs
 
         remarks: list[str] = []
         commit = candidate.commit
@@ -168,7 +191,7 @@ class Sides:
             remarks.append(f"the candidate is {_told(wanted)} itself: it is compared with what was before")
         shas: list[str] = []
         with self._open_store() as store:
-            runs = Runs(store, candidate)
+            runs = Runs(store, self._notices, candidate)
             choice = choose(self._line(wanted.sha, shas, runs, itself=itself), runs.of, candidate)
             passed_over = _passed_over(choice, candidate, runs)
             choice, failed = _without_failed(choice)
@@ -200,6 +223,29 @@ class Sides:
             yield ancestor
 
 
+def compare_sides(
+    request: CompareRequest, repository: Repository, open_store: Callable[[], Store], notices: Notices
+) -> tuple[Report, int]:
+    """Return the comparison and its exit code. UsageError, before the work, where its files cannot be written."""
+    if request.base == request.candidate == "-":
+        raise UsageError("base and candidate cannot both be stdin", hint="save one of them to a file first")
+    inputs = [find(name, repository.cwd) for name in (request.base, request.candidate)]
+    request.report.check_files([path for path in inputs if path is not None])
+    sides = Sides(repository, open_store, notices, limit=request.max_size)
+    after = sides.candidate(request.candidate)
+    before = sides.base(request.base, after.file.result)
+    pattern = request.pattern
+    made = compared(
+        before, after, request.gates, request.report, wanted=lambda name: pattern is None or matches(name, pattern)
+    )
+    if pattern is not None and not made.comparison.differences:
+        known = ", ".join(item.id for item in after.file.result.benchmarks[:10]) or "no benchmarks at all"
+        raise UsageError(f"neither side has a benchmark {pattern!r}", hint=f"the candidate has {known}")
+    if before.missing:
+        notices.warn(f"{before.remarks[0]}")
+    return made, code_of(made, before, require_baseline=request.require_baseline)
+
+
 def no_side(name: str, candidate: Result, remarks: tuple[str, ...]) -> Side:
     """Return what stands for a base that was searched in vain; the first of the remarks says so."""
     empty = replace(candidate, commit=None, benchmarks=())
@@ -208,7 +254,6 @@ def no_side(name: str, candidate: Result, remarks: tuple[str, ...]) -> Side:
 
 def _far_back(choice: Choice, shas: Sequence[str], wanted: _Wanted, *, first: int) -> Iterator[str]:
     """Say how far back the baseline lies, and of which benchmarks further; `shas[0]` lies `first` commits back."""
-    from cachegrind_bench.model.text import counted
 
     def place(distance: int) -> str:
         return f"{shas[distance][:12]}, {counted(distance + first, 'commit')} before {_told(wanted)}"
@@ -226,8 +271,6 @@ def _far_back(choice: Choice, shas: Sequence[str], wanted: _Wanted, *, first: in
 
 def _without_failed(choice: Choice) -> tuple[Choice, list[str]]:
     """Leave out what failed there, and say so: it is no fault of a candidate that works."""
-    from cachegrind_bench.model.result import Status
-
     well = {name: piece for name, piece in choice.pieces.items() if piece.point.status is Status.OK}
     failed = sorted(choice.pieces.keys() - well.keys())
     if not failed:
@@ -238,7 +281,6 @@ def _without_failed(choice: Choice) -> tuple[Choice, list[str]]:
 def _passed_over(choice: Choice, candidate: Result, runs: Runs) -> list[str]:
     """Say which nearer runs there are that do not compare, and why."""
     from cachegrind_bench.compare.verdict import field_differences
-    from cachegrind_bench.model.text import counted
 
     found: list[str] = []
     for run in choice.other_keys[:_SHOWN]:

@@ -1,0 +1,119 @@
+"""What the commands that compare have in common: what a comparison is held to, how it is shown, and writing it."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+import click
+
+from cachegrind_bench.cli import output
+from cachegrind_bench.cli.options import options_group, struct_of, typed
+from cachegrind_bench.usecases.comparison import GateOptions, ReportOptions
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Mapping, Sequence
+
+    from cachegrind_bench.compare.verdict import Gates
+    from cachegrind_bench.config.values import BenchmarkSpec
+    from cachegrind_bench.usecases.comparison import Report
+
+gate_options = options_group(
+    click.option(
+        "--threshold",
+        multiple=True,
+        metavar="[PATTERN=]PERCENT",
+        help="A larger change of the score, or of Ir in the same direction, is a regression or improvement. Repeatable. [default: 0.5%]",
+    ),
+    click.option(
+        "--threshold-ir",
+        multiple=True,
+        metavar="[PATTERN=]PERCENT",
+        help="Use this threshold for growth of Ir instead. Repeatable.",
+    ),
+    click.option(
+        "--threshold-cache",
+        default="2%",
+        show_default=True,
+        metavar="PERCENT",
+        help="A score change above this counts even if Ir did not change.",
+    ),
+    click.option(
+        "--max-drop",
+        multiple=True,
+        metavar="[PATTERN=]PERCENT",
+        help="A larger fall of Ir is suspicious. Repeatable. [default: 50%]",
+    ),
+    click.option(
+        "--limit",
+        multiple=True,
+        metavar="[PATTERN:]NAME=COUNT",
+        help="Absolute bound of score, an event, or L1, LL, RAM (hits). Repeatable.",
+    ),
+    click.option(
+        "--metric",
+        type=click.Choice(["score", "Ir"], case_sensitive=False),
+        default="score",
+        show_default=True,
+        metavar="[score|Ir]",
+        help="The number that decides.",
+    ),
+    click.option("--force", is_flag=True, help="Compare even where the comparability keys differ."),
+)
+
+fail_on_option = click.option(
+    "--fail-on",
+    type=click.Choice(["regression", "any-change", "never"]),
+    default="regression",
+    show_default=True,
+    help="Exit with code 1 on these.",
+)
+
+detail_options = options_group(
+    click.option(
+        "--explain",
+        type=click.IntRange(0, 100_000),
+        default=10,
+        show_default=True,
+        metavar="N",
+        help="Rows in each explanation; 0 for none.",
+    ),
+    click.option(
+        "--by",
+        type=click.Choice(["function", "file"]),
+        default="function",
+        show_default=True,
+        help="Group rows by function or file.",
+    ),
+    click.option("--lines", is_flag=True, help="Add the source lines that moved (needs 'run --lines')."),
+    click.option(
+        "--format",
+        "form",
+        type=click.Choice(["table", "markdown", "json", "github"]),
+        default="table",
+        show_default=True,
+        help="Report's format; github is workflow annotations.",
+    ),
+    click.option("--markdown", type=Path, metavar="FILE", help="Write the report as Markdown, too."),
+    click.option("--json", type=Path, metavar="FILE", help="Write the report as JSON, too."),
+)
+
+
+def gates_of(options: Mapping[str, Any], benchmarks: Sequence[BenchmarkSpec] = ()) -> Gates:
+    """Return what `gate_options` ask for; UsageError on anything that is not a threshold or limit.
+
+    These `benchmarks` may have thresholds and limits of their own, which hold unless others are typed.
+    """
+    given = frozenset(name for name in ("threshold", "limit") if typed(name))
+    return struct_of(GateOptions, options).gates(benchmarks, typed=given)
+
+
+def report_options(options: Mapping[str, Any]) -> ReportOptions:
+    """Return how `detail_options`, and --rows where a command has it, want a comparison to be shown."""
+    return struct_of(ReportOptions, options)
+
+
+def deliver(made: Report, options: ReportOptions, *, write: Callable[[str], None] = output.write) -> None:
+    """Write the files that were asked for, then the report."""
+    options.write_files(made)
+    write(made.text(options.form, width=output.terminal_width()))
