@@ -101,9 +101,8 @@ def _is_over(issue: Issue) -> bool:
 
 
 def _title(finding: Finding) -> str:
-    change = f" {finding_text.size(finding)}" if finding_text.has_size(finding) else ""
     # A title is text, yet @name in it would still call somebody.
-    told = plain(f"{finding.benchmark}{change}: {finding.kind.value}").replace("@", "@\u200b")
+    told = plain(f"{finding.benchmark}{finding_text.size(finding)}: {finding.kind.value}").replace("@", "@\u200b")
     return shortened(told, _LONGEST_TITLE)
 
 

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import io
 import sys
 from typing import TYPE_CHECKING, Any
 
@@ -49,13 +48,11 @@ def command() -> None:
 @format_option
 def list_command(form: str) -> None:
     """List all baselines with their benchmarks, commit, branch and date. A damaged one is listed as that."""
-    from cachegrind_bench.render import baselines
+    from cachegrind_bench.render import listings
 
     saved = Baselines.find(working_directory())
-    entries = [baselines.Entry(name=name, held=_held(saved, name)) for name in saved.names()]
-    text = io.StringIO()
-    baselines.render(entries, str(saved.store), form, text)
-    output.write(text.getvalue())
+    held = {name: _held(saved, name) for name in saved.names()}
+    output.write(listings.baselines(held, str(saved.store), form))
 
 
 def _show(name: str, **options: Any) -> None:
@@ -108,7 +105,7 @@ def update_command(name: str, file: str, *, force: bool, max_size: int) -> None:
     Refused if a benchmark of FILE failed, or if FILE lacks a benchmark of the baseline. It says what was added, replaced
     and dropped.
     """
-    from cachegrind_bench.render.baselines import updated
+    from cachegrind_bench.render.listings import updated
 
     saved = Baselines.find(working_directory())
     saved.path(name)

@@ -164,7 +164,7 @@ def _last_report(event: Event, api: Client, artifact: str, place: Path) -> Path 
 
 def _keep_issues(event: Event, api: Client | None, report: Path) -> None:
     from cachegrind_bench.ci.issues import update
-    from cachegrind_bench.render.trend.document import findings
+    from cachegrind_bench.render.documents import findings
 
     if api is None:
         raise UsageError("there is no token for GitHub's API", hint="the action's input 'token' has one by default")

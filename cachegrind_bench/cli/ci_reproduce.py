@@ -13,8 +13,7 @@ from cachegrind_bench.ci.event import SHA
 from cachegrind_bench.cli.ci_job import command_words
 from cachegrind_bench.model.result import SealState, is_pytests
 from cachegrind_bench.model.text import plain, shortened
-from cachegrind_bench.render.comparison.markdown import fold
-from cachegrind_bench.render.markdown import escape
+from cachegrind_bench.render.markdown import escape, fold
 from cachegrind_bench.vcs.checkout import top_folder
 
 if TYPE_CHECKING:

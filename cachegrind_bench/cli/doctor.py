@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import io
 import os
 from pathlib import Path
 
@@ -45,7 +44,5 @@ def command(valgrind: str | None, form: str) -> int:
     except FileNotFoundError:
         cwd = Path("/")
     found = examine(dict(os.environ), cwd, valgrind=valgrind)
-    text = io.StringIO()
-    (diagnosis.as_json if form == "json" else diagnosis.table)(found, text)
-    output.write(text.getvalue())
+    output.write(diagnosis.machine(found, form))
     return 0 if found.works else MeasurementError.exit_code

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import io
 from typing import TYPE_CHECKING, Any
 
 import click
@@ -117,17 +116,17 @@ def add_command(files: tuple[str, ...], **options: Any) -> None:
 @store_option
 def list_command(*, last: int, since: str | None, pattern: str | None, form: str, **options: Any) -> None:
     """List the runs, the newest commit first: commit, dates, benchmarks, and the key of the environment."""
-    from cachegrind_bench.render import history
+    from cachegrind_bench.render import listings
     from cachegrind_bench.store.protocol import Query
 
     wanted: Callable[[str], bool] | None = None if pattern is None else lambda name: matches(name, pattern)
     with opened_store(options) as store:
         found = [run for run in store.snapshots(Query(since=since, wanted=wanted)) if pattern is None or run.points]
         found.reverse()
-        text, shown = io.StringIO(), found[:last] if last else found
-        history.render(shown, len(found), store.url, form, text, width=output.terminal_width())
+        shown = found[:last] if last else found
+        text = listings.runs(shown, len(found), store.url, form, width=output.terminal_width())
         empty = not found and not store.names()
-    output.write(text.getvalue())
+    output.write(text)
     if empty:
         output.write_error("cg-bench: 'cg-bench run --save' stores a run\n")
 
@@ -178,15 +177,14 @@ Examples:
 @store_option
 def fsck_command(*, form: str, **options: Any) -> int:
     """Read everything that is stored, and tell what is wrong: unreadable, altered, misnamed or kept twice."""
-    from cachegrind_bench.render import history
+    from cachegrind_bench.render import listings
 
     with opened_store(options) as store:
         problems, survey = store.check(), store.survey()
         told = {problem.where for problem in problems}
         problems += [problem for problem in survey.problems if problem.where not in told]
-        text = io.StringIO()
-        history.render_problems(problems, len(survey.names), store.url, form, text)
-    output.write(text.getvalue())
+        text = listings.problems(problems, len(survey.names), store.url, form)
+    output.write(text)
     return UsageError.exit_code if problems else 0
 
 

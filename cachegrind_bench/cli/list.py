@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import io
 from typing import TYPE_CHECKING, Any
 
 import click
@@ -37,7 +36,7 @@ def command(**options: Any) -> None:
     from cachegrind_bench.config.load import find, ignored, load
     from cachegrind_bench.config.source import shown
     from cachegrind_bench.model.text import plain
-    from cachegrind_bench.render import listing
+    from cachegrind_bench.render import listings
 
     cwd = working_directory()
     path = find(cwd)
@@ -52,9 +51,8 @@ def command(**options: Any) -> None:
     if not found.benchmarks:
         output.write_error(f"cg-bench: {origin} has no benchmarks; {NO_BENCHMARKS}\n")
     specs = _selected(found, options)
-    text = io.StringIO()
-    listing.render(specs, len(found.benchmarks), shown(path), options["form"], text, width=output.terminal_width())
-    output.write(text.getvalue())
+    width = output.terminal_width()
+    output.write(listings.benchmarks(specs, len(found.benchmarks), shown(path), options["form"], width=width))
 
 
 def _selected(found: Configuration, options: Mapping[str, Any]) -> Sequence[BenchmarkSpec]:

@@ -68,18 +68,18 @@ def write_files(source: ResultFile, name: str, chosen: Sequence[Benchmark], opti
     """Write what is wanted of these benchmarks of a result. UsageError if they have no Python profile, or too many have."""
     profiles = _profiles(source, name, chosen)
     if options["flame"] is not None:
-        from cachegrind_bench.render.flame import html
+        from cachegrind_bench.render.flame import page
 
         identity, profile = _only(profiles, "a flame graph shows one benchmark")
-        _write(options["flame"], html.page(source.result, identity, profile).encode())
+        _write(options["flame"], page(source.result, identity, profile).encode())
     if options["export"] == _SPEEDSCOPE:
         from cachegrind_bench.render.exports import speedscope
 
-        _write(options["output"], speedscope.encode(profiles))
+        _write(options["output"], speedscope(profiles))
     elif options["export"] == _CALLGRIND:
         from cachegrind_bench.render.exports import callgrind
 
-        _write(options["output"], callgrind.encode(*_only(profiles, "Callgrind's format holds one benchmark")))
+        _write(options["output"], callgrind(*_only(profiles, "Callgrind's format holds one benchmark")))
 
 
 def _profiles(source: ResultFile, name: str, chosen: Sequence[Benchmark]) -> dict[str, PythonProfile]:

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import io
 from typing import TYPE_CHECKING, Any
 
 from msgspec.structs import replace
@@ -13,24 +12,18 @@ if TYPE_CHECKING:
     from collections.abc import Callable, Mapping, Sequence
 
     from cachegrind_bench.model.result import Benchmark, Result
-    from cachegrind_bench.render.report import Report
+    from cachegrind_bench.render.table import Report
 
 
 def report_text(
     result: Result, benchmarks: Sequence[Benchmark], form: str, report_of: Callable[[Benchmark], Report]
 ) -> str:
     """Return the reports of these benchmarks of a result, made by `report_of`; JSON has a form of its own."""
-    from cachegrind_bench.render import markdown, summary, table
+    from cachegrind_bench.render import documents, table
 
-    text = io.StringIO()
     if form == "json":
-        summary.render(replace(result, benchmarks=tuple(benchmarks)), text)
-        return text.getvalue()
-    layout = markdown if form == "markdown" else table
-    for index, benchmark in enumerate(benchmarks):
-        text.write("\n" if index else "")
-        layout.render(report_of(benchmark), text)
-    return text.getvalue()
+        return documents.summary(replace(result, benchmarks=tuple(benchmarks)))
+    return "\n".join(table.render(report_of(benchmark), form) for benchmark in benchmarks)
 
 
 def deliver_report(text: Callable[[], str], options: Mapping[str, Any]) -> None:

@@ -19,7 +19,7 @@ from cachegrind_bench.usecases.result_files import read_result
 if TYPE_CHECKING:
     from cachegrind_bench.model.codec import ResultFile
     from cachegrind_bench.model.result import Benchmark, Result
-    from cachegrind_bench.render.report import Report
+    from cachegrind_bench.render.table import Report
 
 _EPILOG = """\b
 Examples:

@@ -5,7 +5,6 @@ What is typed goes before what the configuration says.
 
 from __future__ import annotations
 
-import io
 import os
 import sys
 from concurrent.futures import ThreadPoolExecutor
@@ -118,17 +117,13 @@ def _write_result(result: Result, outcome: Outcome, wanted: int, options: dict[s
 
 
 def _report(result: Result, outcome: Outcome, reused: frozenset[str], limits: Sequence[Limit], form: str) -> str:
-    from cachegrind_bench.render import markdown, suite, summary, table
+    from cachegrind_bench.render import documents, report, table
 
-    text = io.StringIO()
     if form == "json":
-        summary.render(result, text)
-    else:
-        layout = markdown if form == "markdown" else table
-        remarks = _exceeded(result, limits)
-        shown = suite.report(result, unfinished=outcome.unfinished, reused=reused, remarks=remarks)
-        layout.render(shown, text)
-    return text.getvalue()
+        return documents.summary(result)
+    remarks = _exceeded(result, limits)
+    shown = report.suite(result, unfinished=outcome.unfinished, reused=reused, remarks=remarks)
+    return table.render(shown, form)
 
 
 def _exceeded(result: Result, limits: Sequence[Limit]) -> list[str]:

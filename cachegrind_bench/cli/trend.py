@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import io
 import os
 from datetime import UTC, datetime
 from pathlib import Path
@@ -18,8 +17,6 @@ from cachegrind_bench.errors import UsageError
 from cachegrind_bench.vcs.checkout import top_folder
 
 if TYPE_CHECKING:
-    from collections.abc import Callable
-
     from cachegrind_bench.cli.trending import Found
     from cachegrind_bench.history.values import Trend
 
@@ -143,26 +140,16 @@ def _check(options: dict[str, Any]) -> None:
 
 def _write(view: Trend, options: dict[str, Any]) -> None:
     """Write the reports that are asked for; where one goes to stdout, the text does not."""
-    from cachegrind_bench.render.trend import document, html, markdown, text
+    from cachegrind_bench.render import documents
+    from cachegrind_bench.render.trend import html, markdown, text
     from cachegrind_bench.store.durable import write_atomic
 
-    def marked_down() -> bytes:
-        report = io.StringIO()
-        markdown.render(view, report)
-        return report.getvalue().encode()
-
-    makers: dict[str, Callable[[], bytes]] = {
-        "json": lambda: document.encode(view),
-        "markdown": marked_down,
-        "html": lambda: html.page(view).encode(),
-    }
+    makers = {"json": documents.trend, "markdown": markdown.render, "html": html.page}
     for kind in _FORMS:
         name = options[kind]
         if name == "-":
-            output.write(makers[kind]())
+            output.write(makers[kind](view).encode())
         elif name is not None:
-            write_atomic(Path(name), makers[kind]())
+            write_atomic(Path(name), makers[kind](view).encode())
     if not options["quiet"] and "-" not in (options[kind] for kind in _FORMS):
-        report = io.StringIO()
-        text.render(view, report, width=output.terminal_width())
-        output.write(report.getvalue())
+        output.write(text.render(view, width=output.terminal_width()))

@@ -199,7 +199,7 @@ def _accepted(repository: Repository, name: str | None) -> tuple[Accepted, ...]:
 
 def _previous(name: str | None) -> tuple[Finding, ...] | None:
     """Return the findings of an earlier report; None if there is none, as on the first night."""
-    from cachegrind_bench.render.trend.document import findings
+    from cachegrind_bench.render.documents import findings
 
     if name is None:
         return None

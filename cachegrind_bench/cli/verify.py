@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import io
 import sys
 from typing import TYPE_CHECKING, Any
 
@@ -111,9 +110,6 @@ def _drop(chunk: bytes) -> None:
 
 
 def _report(found: Verification, form: str) -> str:
-    from cachegrind_bench.render import verification
+    from cachegrind_bench.render.diagnosis import verification
 
-    text = io.StringIO()
-    render = {"json": verification.as_json, "markdown": verification.markdown, "table": verification.table}[form]
-    render(found, text)
-    return text.getvalue()
+    return verification(found, form)

@@ -12,9 +12,10 @@ from typing import TYPE_CHECKING, NamedTuple
 import msgspec
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator, Sequence
+    from collections.abc import Iterator, Mapping, Sequence
 
 TOP = -1  # the parent of what native code called
+NATIVE = "native code not under any Python function"
 
 
 class PythonFunction(msgspec.Struct, frozen=True, order=True):
@@ -26,6 +27,11 @@ class PythonFunction(msgspec.Struct, frozen=True, order=True):
     file: str
     name: str
     line: int
+
+    @property
+    def place(self) -> str:
+        """Where it is, as `src/pkg/rows.py:42`."""
+        return f"{self.file}:{self.line}" if self.line else self.file
 
 
 class PythonPath(msgspec.Struct, frozen=True):
@@ -68,6 +74,14 @@ class PythonProfile(msgspec.Struct, frozen=True, kw_only=True, dict=True):
         return self.total - sum(path.ir for path in self.paths)
 
     @cached_property
+    def children(self) -> Mapping[int, Sequence[int]]:
+        """The paths that each path calls, in their order; TOP has those that native code calls."""
+        found = defaultdict[int, list[int]](list)
+        for index, path in enumerate(self.paths):
+            found[path.parent].append(index)
+        return found
+
+    @cached_property
     def inclusive(self) -> tuple[int, ...]:
         """What each path cost with everything below it, in the order of `paths`."""
         sums = [path.ir for path in self.paths]
@@ -92,12 +106,9 @@ class PythonProfile(msgspec.Struct, frozen=True, kw_only=True, dict=True):
         return tuple(sorted(found, key=lambda cost: (-cost.ir, -cost.inclusive, cost.function)))
 
     def outermost(self) -> Iterator[int]:
-        """Go through the paths whose function does not stand among their callers. Linear, however deep they are."""
-        below: defaultdict[int, list[int]] = defaultdict(list)
-        for index, path in enumerate(self.paths):
-            below[path.parent].append(index)
+        """Go through the paths whose function is not among their callers. Linear, however deep they are."""
         running = defaultdict[int, int](int)  # how often each function is among the callers
-        waiting = below[TOP].copy()
+        waiting = [*self.children[TOP]]
         while waiting:
             index = waiting.pop()
             if index < 0:  # everything below was seen
@@ -107,7 +118,7 @@ class PythonProfile(msgspec.Struct, frozen=True, kw_only=True, dict=True):
             if not running[function]:
                 yield index
             running[function] += 1
-            waiting += [~index, *below[index]]
+            waiting += [~index, *self.children[index]]
 
     def callers(self, index: int) -> Iterator[int]:
         """Go from a path's caller outwards."""

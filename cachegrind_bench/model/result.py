@@ -58,6 +58,12 @@ class Commit(msgspec.Struct, frozen=True, kw_only=True):
     dirty: bool
     committed_at: str
 
+    @property
+    def described(self) -> str:
+        """The commit in words."""
+        branch = f" on {self.branch}" if self.branch else ""
+        return f"{self.sha[:12]}{branch}{' with uncommitted changes' if self.dirty else ''}"
+
 
 class Environment(msgspec.Struct, frozen=True, kw_only=True):
     """What the machine contributes to the counts (`fields`, hashed into `key`) and what merely explains (`info`)."""

@@ -6,8 +6,7 @@ import io
 from typing import TYPE_CHECKING
 
 from cachegrind_bench.model.result import SealState
-from cachegrind_bench.render import table
-from cachegrind_bench.render.suite import report
+from cachegrind_bench.render import report, table
 
 if TYPE_CHECKING:
     from cachegrind_bench.model.result import Result
@@ -19,7 +18,7 @@ def summary(result: Result, settings: Settings, compared: Compared | None) -> li
     """Return the lines."""
     text = io.StringIO()
     if result.benchmarks:
-        table.render(report(result), text)
+        text.write(table.render(report.suite(result)))
     text.write(f"{_sealed(result)}\n")
     if settings.output is not None:
         text.write(f"result written to {settings.output}\n")

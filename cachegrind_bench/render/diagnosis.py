@@ -1,66 +1,157 @@
-"""What the doctor found, as text and JSON: one line for each check, and below it what mends it."""
+"""What `doctor` found on a machine and `verify` about a command, in the forms json, markdown (of `verify` only) and table."""
 
 from __future__ import annotations
 
-import json
 from typing import TYPE_CHECKING
 
+from cachegrind_bench.measure.axes import CLOCK
 from cachegrind_bench.measure.checks import Level
-from cachegrind_bench.model.text import plain
+from cachegrind_bench.measure.findings import Verdict
+from cachegrind_bench.model.text import counted, grouped, plain, small_share
+from cachegrind_bench.render import documents
+from cachegrind_bench.render.demangling import demangled
+from cachegrind_bench.render.markdown import escape
 
 if TYPE_CHECKING:
-    from typing import TextIO
+    from collections.abc import Sequence
 
     from cachegrind_bench.measure.checks import Diagnosis
+    from cachegrind_bench.measure.difference import Difference
+    from cachegrind_bench.measure.findings import Finding, Verification
 
-_MARKS = {Level.OK: "✓", Level.WARNING: "!", Level.BAD: "✗"}
+_LEVELS = {Level.OK: "✓", Level.WARNING: "!", Level.BAD: "✗"}
+# A mark and words for each verdict.
+_VERDICTS = {
+    Verdict.HELD: ("✓", "identical"),
+    Verdict.MOVED: ("✗", "counts moved"),
+    Verdict.FAILED: ("✗", "the command failed"),
+    Verdict.DEPENDS: ("~", "counts depend on it; pinned"),
+    Verdict.TRACE: ("~", "no more than another path may"),
+    Verdict.UNCLEAR: ("–", "unclear"),
+    Verdict.SKIPPED: ("–", "skipped"),
+}
 
 
-def table(found: Diagnosis, stream: TextIO) -> None:
-    """Write aligned text."""
+def machine(found: Diagnosis, form: str) -> str:
+    """Return one line for each check of the doctor, and below it what mends it."""
+    if form == "json":
+        return documents.diagnosis(found, _usability(found))
     width = max((len(check.name) for check in found.checks), default=0)
     lines: list[str] = []
     for title, checks in found.sections:
-        lines += ["", title] if lines else [title]
-        told: tuple[str, ...] = ()
+        lines += [title]
+        last: tuple[str, ...] = ()
         for check in checks:
-            lines.append(f"  {_MARKS[check.level]} {check.name.ljust(width)}  {plain(check.found)}")
+            lines.append(f"  {_LEVELS[check.level]} {check.name.ljust(width)}  {plain(check.found)}")
             if check.level is Level.OK:
                 continue
-            fixes = ("as above",) if check.fixes and check.fixes == told else check.fixes
+            fixes = ("as above",) if check.fixes and check.fixes == last else check.fixes
             lines += [f"    {'':{width}}  fix: {plain(fix)}" for fix in fixes]
-            told = check.fixes or told
-    lines += ["", conclusion(found)]
-    stream.write("\n".join(lines) + "\n")
+            last = check.fixes or last
+        lines.append("")
+    return "\n".join([*lines, _usability(found)]) + "\n"
 
 
-def as_json(found: Diagnosis, stream: TextIO) -> None:
-    """Write one JSON document, indented, keys sorted."""
-    document = {
-        "schema": "cg-bench.doctor/1",
-        "works": found.works,
-        "conclusion": conclusion(found),
-        "checks": [
-            {
-                "section": title,
-                "name": check.name,
-                "level": check.level.value,
-                "found": check.found,
-                "fixes": list(check.fixes),
-            }
-            for title, checks in found.sections
-            for check in checks
-        ],
-    }
-    json.dump(document, stream, indent=2, sort_keys=True, ensure_ascii=True)
-    stream.write("\n")
-
-
-def conclusion(found: Diagnosis) -> str:
-    """Return the outcome in words."""
+def _usability(found: Diagnosis) -> str:
     if not found.works:
         return "This machine cannot measure yet: see the lines marked ✗."
     warnings = sum(check.level is Level.WARNING for check in found.checks)
     if warnings:
-        return f"This machine can measure, with {warnings} thing{'s' if warnings > 1 else ''} to mend (marked !)."
+        return f"This machine can measure, with {counted(warnings, 'thing')} to mend (marked !)."
     return "This machine can measure, fully sealed."
+
+
+def verification(found: Verification, form: str) -> str:
+    """Return one line for each axis, and below it the functions that moved."""
+    if form == "json":
+        return documents.verification(found, conclusion(found))
+    return _markdown(found) if form == "markdown" else _table(found)
+
+
+def _table(found: Verification) -> str:
+    lines = [plain(found.command), f"  {_base(found)}", ""]
+    rows = [_row(finding) for finding in found.findings]
+    widths = [*(max(map(len, column)) for column in list(zip(*rows, strict=True))[:-1]), 0]
+    for finding, row in zip(found.findings, rows, strict=True):
+        lines.append("  " + "  ".join(cell.ljust(width) for cell, width in zip(row, widths, strict=True)))
+        lines += [f"      {line}" for line in _details(finding)]
+    lines += ["", *(f"  warning: {plain(warning)}" for warning in found.warnings)]
+    lines += [*([""] if found.warnings else []), conclusion(found)]
+    return "".join(f"{line.rstrip()}\n" for line in lines)
+
+
+def _markdown(found: Verification) -> str:
+    text = f"### {escape(plain(found.command))}\n\n{escape(_base(found))}\n\n"
+    text += "| | what | changed | verdict | difference |\n| --- | --- | --- | --- | --- |\n"
+    for mark, *cells in map(_row, found.findings):
+        text += f"| {mark} | {' | '.join(map(escape, cells))} |\n"
+    for finding in found.findings:
+        details = _details(finding)
+        if details:
+            text += f"\n**{escape(finding.axis.title)}**\n\n"
+            text += "".join(f"- {escape(line.strip())}\n" for line in details)
+    text += "".join(f"\n> ⚠️ {escape(plain(warning))}\n" for warning in found.warnings)
+    return f"{text}\n{escape(conclusion(found))}\n"
+
+
+def conclusion(found: Verification) -> str:
+    """Return the outcome in words: what to blame, or what was proved."""
+    blamed = [finding for finding in found.findings if not finding.held]
+    repeat = found.findings[0]
+    if not repeat.held:
+        why = repeat.cause or "none of the things that could be changed here"
+        rest = _names([finding for finding in blamed if finding is not repeat and finding.axis.key != CLOCK])
+        more = f" Beyond that, they change with: {rest}." if rest else ""
+        return plain(f"Not repeatable. Cause: {why}.{more} What to do: {(repeat.advice or '').rstrip('.')}.")
+    if blamed:
+        return f"Repeats agree, but the counts change with: {_names(blamed)}."
+    depends = [finding for finding in found.findings if finding.verdict is Verdict.DEPENDS]
+    if depends:
+        causes = [finding.cause for finding in depends if finding.cause]
+        sentences = "".join(f" {cause[:1].upper()}{cause[1:].rstrip('.')}." for cause in causes)
+        kept = f"The counts depend on {_names(depends)}, which the seal keeps the same in every run."
+        return plain(f"Repeatable. {kept}{sentences}")
+    if all(finding.verdict is Verdict.HELD for finding in found.findings):
+        return "Repeatable: all that was changed left the counts as they are."
+    return "Repeatable: nothing that was changed moved the counts by more than it may."
+
+
+def _names(findings: Sequence[Finding]) -> str:
+    titles = [finding.axis.title for finding in findings]
+    return " and ".join(filter(None, (", ".join(titles[:-1]), *titles[-1:])))
+
+
+def _base(found: Verification) -> str:
+    clock = ", from the second line on with the clock pinned" if found.clock_pinned else ""
+    return f"{grouped(found.ir)} Ir, {found.executions} executions under {found.tool.capitalize()}{clock}"
+
+
+def _row(finding: Finding) -> tuple[str, ...]:
+    mark, verdict = _VERDICTS[finding.verdict]
+    difference = finding.difference
+    amount = "" if difference is None or difference.identical else _amount(difference)
+    return mark, finding.axis.title, finding.axis.change, verdict, amount
+
+
+def _amount(found: Difference) -> str:
+    """Return the largest deviation: of Ir, or where it held, of the score."""
+    if found.ir:
+        return f"ΔIr {found.ir:+,} ({small_share(abs(found.ir), found.reference_ir)})"
+    if found.events:
+        return f"ΔIr 0, score {found.score:+,} ({small_share(abs(found.score), found.reference_score)})"
+    return f"totals identical, {found.rows} functions not"
+
+
+def _details(finding: Finding) -> list[str]:
+    if finding.verdict is Verdict.DEPENDS and finding.axis.common:
+        return []
+    lines = [f"cause: {plain(finding.cause)}"] if finding.cause else []
+    if finding.note:
+        lines.append(plain(finding.note))
+    if finding.difference is not None and finding.verdict in (Verdict.MOVED, Verdict.DEPENDS):
+        functions = finding.difference.functions
+        ranges = [f"{item.event} {grouped(item.low)} … {grouped(item.high)}" for item in functions]
+        width = max(map(len, ranges), default=0)
+        names = [plain(demangled(item.name)) for item in functions]
+        lines += [f"{text.ljust(width)}  {name}" for text, name in zip(ranges, names, strict=True)]
+    return [*lines, *map(plain, (f"→ {finding.advice}" if finding.advice else "").splitlines())]

@@ -1,4 +1,4 @@
-"""What a report of one benchmark says, as titled rows of text; `table` and `markdown` only lay it out."""
+"""What the reports of one benchmark and of a suite say, as titled rows of text; `table` lays them out."""
 
 from __future__ import annotations
 
@@ -6,179 +6,173 @@ import shlex
 from typing import TYPE_CHECKING
 
 import msgspec
-from msgspec.structs import replace
 
 from cachegrind_bench.errors import UsageError
 from cachegrind_bench.model.metrics import EVENTS, Counts
-from cachegrind_bench.model.result import SealState
+from cachegrind_bench.model.python_profile import NATIVE
+from cachegrind_bench.model.result import SealState, Status
 from cachegrind_bench.model.score import CostModel
-from cachegrind_bench.model.text import counted, duration, grouped, plain, share, spread
-from cachegrind_bench.render.demangling import demangle, demangled
-from cachegrind_bench.render.layouts import spans
+from cachegrind_bench.model.text import counted, duration, grouped, share, spread
+from cachegrind_bench.render.table import Report, Row, Section
 
 if TYPE_CHECKING:
-    from collections.abc import Sequence
+    from collections.abc import Collection, Iterable, Sequence
 
     from cachegrind_bench.model.metrics import FunctionCost
-    from cachegrind_bench.model.python_profile import PythonFunction
     from cachegrind_bench.model.result import Benchmark, Environment, Result
 
-Row = tuple[str, ...]
-
 _FIRST = 10  # Python functions in a short report
+# Columns of a suite that are shown where any benchmark has something in them.
+_OPTIONAL = ("noise", "over layouts")
+_CUT = (
+    "some Python calls were nested too deeply to be followed to their outermost callers: costs with callees are too low "
+    "there; calls, and what functions cost by themselves, are exact"
+)
+
+Span = tuple[int, int]
 
 
-class Section(msgspec.Struct, frozen=True, kw_only=True):
-    """Rows under a heading. `columns` names them; empty for pairs of label and value."""
+class Spans(msgspec.Struct, frozen=True, kw_only=True):
+    """Smallest and largest numbers.
 
-    title: str
-    columns: Row
-    rows: tuple[Row, ...]
+    `noise` is that of the score in the layout where it is furthest apart; the others are those between layouts, each
+    of which counts by its lower median.
+    """
+
+    noise: Span
+    identical: bool  # all nine counts, within each layout
+    layouts: int
+    score: Span
+    ir: Span
 
 
-class Report(msgspec.Struct, frozen=True, kw_only=True):
-    """One benchmark: its name, its sections and its warnings."""
+def spans(benchmark: Benchmark) -> Spans | None:
+    """Return how far the runs are apart; None where there are none."""
+    if benchmark.score is None or not benchmark.runs:
+        return None
+    model = CostModel.parse(benchmark.score.model)
+    layouts: dict[int, list[Counts]] = {}
+    for run in benchmark.runs:
+        layouts.setdefault(run.layout, []).append(run.counts)
+    scores = [sorted(map(model.score, counts)) for counts in layouts.values()]
+    return Spans(
+        noise=max(
+            ((values[0], values[-1]) for values in scores), key=lambda span: (span[1] - span[0]) / max(span[0], 1)
+        ),
+        identical=all(len(set(counts)) == 1 for counts in layouts.values()),
+        layouts=len(layouts),
+        score=_between(scores),
+        ir=_between([sorted(item.Ir for item in counts) for counts in layouts.values()]),
+    )
 
-    title: str
-    sections: tuple[Section, ...]
-    warnings: tuple[str, ...]
+
+def _between(layouts: Sequence[Sequence[int]]) -> Span:
+    middles = [values[(len(values) - 1) // 2] for values in layouts]
+    return min(middles), max(middles)
 
 
 def measured(benchmark: Benchmark, env: Environment) -> Report:
     """Return the short report that follows a run."""
-    sections = [
-        _numbers(benchmark),
-        *_processes(benchmark),
-        *_python(benchmark, top=_FIRST),
-        _conditions(benchmark, env),
-    ]
-    return _report(benchmark, sections)
+    return _report(benchmark, _python(benchmark, top=_FIRST), _conditions(benchmark, env))
 
 
 def shown(result: Result, benchmark: Benchmark, *, top: int, sort: str) -> Report:
     """Return the long report: totals, every event, the hottest functions, the seal."""
-    sections = [_numbers(benchmark), *_processes(benchmark), *_python(benchmark, top=top)]
-    if benchmark.profile is not None:
-        sections.append(_hottest(benchmark, top=top, sort=sort))
-    sections += [_events(benchmark), _seal(benchmark), _conditions(benchmark, result.env), _origin(result, benchmark)]
-    return _report(benchmark, [section for section in sections if section.rows])
+    counts = benchmark.counts.as_dict() if benchmark.counts is not None else {}
+    events = tuple((name, grouped(value)) for name, value in counts.items())
+    seal = tuple((name, part.state.value, part.why or "") for name, part in sorted(benchmark.seal.items()))
+    return _report(
+        benchmark,
+        _python(benchmark, top=top),
+        _hottest(benchmark, top=top, sort=sort),
+        Section(title="events", rows=events),
+        Section(title="seal", rows=seal),
+        _conditions(benchmark, result.env),
+        _origin(result, benchmark),
+    )
 
 
-def _report(benchmark: Benchmark, sections: Sequence[Section]) -> Report:
-    """Make every text harmless, in one place: a result file may come from a stranger's pull request."""
-
-    def cleaned(section: Section) -> Section:
-        return replace(section, rows=tuple(tuple(plain(cell) for cell in row) for row in section.rows))
-
+def _report(benchmark: Benchmark, *sections: Section) -> Report:
     return Report(
-        title=plain(benchmark.id),
-        sections=tuple(cleaned(section) for section in sections),
-        warnings=tuple(plain(warning) for warning in (*benchmark.warnings, *_python_warnings(benchmark))),
+        title=benchmark.id,
+        sections=(_numbers(benchmark), _processes(benchmark), *sections),
+        warnings=(*benchmark.warnings, *([_CUT] if benchmark.python is not None and benchmark.python.cut else [])),
     )
 
 
 def _numbers(benchmark: Benchmark) -> Section:
     counts, score = benchmark.counts, benchmark.score
     if counts is None or score is None:
-        return Section(
-            title="", columns=(), rows=(("status", benchmark.status.value), ("error", benchmark.error or ""))
-        )
-    accesses = counts.l1_hits + counts.ll_hits + counts.ram_hits
+        return Section(rows=(("status", benchmark.status.value), ("error", benchmark.error or "")))
+    hits = {"L1 hits": counts.l1_hits, "LL hits": counts.ll_hits, "RAM hits": counts.ram_hits}
     rows: list[Row] = [
         ("score", grouped(score.value), score.model),
         ("Ir", grouped(counts.Ir), "instructions executed"),
-        ("L1 hits", grouped(counts.l1_hits), share(counts.l1_hits, accesses)),
-        ("LL hits", grouped(counts.ll_hits), share(counts.ll_hits, accesses)),
-        ("RAM hits", grouped(counts.ram_hits), share(counts.ram_hits, accesses)),
+        *((name, grouped(number), share(number, sum(hits.values()))) for name, number in hits.items()),
     ]
-    return Section(title="", columns=(), rows=(*rows, *_spreads(benchmark)))
-
-
-def _spreads(benchmark: Benchmark) -> list[Row]:
-    found = spans(benchmark)
-    if found is None:
-        return []
-    rows: list[Row] = []
-    runs = len(benchmark.runs)
-    if runs > found.layouts:
+    found, runs = spans(benchmark), len(benchmark.runs)
+    if found is not None and runs > found.layouts:
         within = " within each layout" if found.layouts > 1 else ""
         same = f"all nine counts of {runs} runs are identical{within}"
-        rows.append(
-            ("noise", spread(*found.noise), same if found.identical else f"of the score, over {runs} runs{within}")
-        )
-    if found.layouts > 1:
-        rows.append(
-            ("layouts", grouped(found.layouts), f"score spread {spread(*found.score)}, Ir spread {spread(*found.ir)}")
-        )
-    return rows
+        differing = f"of the score, over {runs} runs{within}"
+        rows.append(("noise", spread(*found.noise), same if found.identical else differing))
+    if found is not None and found.layouts > 1:
+        spreads = f"score spread {spread(*found.score)}, Ir spread {spread(*found.ir)}"
+        rows.append(("layouts", grouped(found.layouts), spreads))
+    return Section(rows=tuple(rows))
 
 
-def _processes(benchmark: Benchmark) -> list[Section]:
-    if len(benchmark.processes) < 2 or benchmark.counts is None:
-        return []
-    total = benchmark.counts.Ir
-    rows = tuple(
-        (process.executable, grouped(process.counts.Ir), share(process.counts.Ir, total))
-        for process in benchmark.processes
-    )
-    return [Section(title="processes", columns=("executable", "Ir", "share"), rows=rows)]
+def _processes(benchmark: Benchmark) -> Section:
+    rows: list[Row] = []
+    if benchmark.counts is not None and len(benchmark.processes) > 1:
+        total = benchmark.counts.Ir
+        rows += (
+            (item.executable, grouped(item.counts.Ir), share(item.counts.Ir, total)) for item in benchmark.processes
+        )
+    return Section(title="processes", columns=("executable", "Ir", "share"), rows=tuple(rows))
 
 
 def _conditions(benchmark: Benchmark, env: Environment) -> Section:
-    parts = benchmark.seal.values()
-    wanted = [part for part in parts if part.state is not SealState.KEPT]
+    parts = sorted(benchmark.seal.items())
+    kept = ", ".join(f"{name} kept" for name, part in parts if part.state is SealState.KEPT)
+    wanted = [part for _name, part in parts if part.state is not SealState.KEPT]
     pinned = sum(part.state is SealState.PINNED for part in wanted)
-    loose = [
-        f"{name}: {part.why}" for name, part in sorted(benchmark.seal.items()) if part.state is SealState.UNAVAILABLE
-    ]
-    kept = ", ".join(f"{name} kept" for name, part in sorted(benchmark.seal.items()) if part.state is SealState.KEPT)
     state = "fully" if pinned == len(wanted) else f"{pinned} of {len(wanted)} parts"
-    runs = len(benchmark.runs)
     tool = f"{benchmark.tool.capitalize()} {env.fields.get('valgrind', '?')}"
     rows: list[Row] = [
         ("sealed", f"{state}{f' ({kept})' if kept else ''}"),
-        *(("", f"not pinned: {text}") for text in loose),
-        ("measured", f"{runs} run{'s' if runs != 1 else ''} under {tool} in {duration(benchmark.wall_ms)}"),
+        *(("", f"not pinned: {name}: {part.why}") for name, part in parts if part.state is SealState.UNAVAILABLE),
+        ("measured", f"{counted(len(benchmark.runs), 'run')} under {tool} in {duration(benchmark.wall_ms)}"),
     ]
     if not benchmark.processes_exact:
         rows.append(("processes", "not all counted exactly, see the warnings"))
-    return Section(title="", columns=(), rows=tuple(rows))
-
-
-def _events(benchmark: Benchmark) -> Section:
-    counts = benchmark.counts
-    rows = () if counts is None else tuple((name, grouped(value)) for name, value in counts.as_dict().items())
-    return Section(title="events", columns=(), rows=rows)
-
-
-def _seal(benchmark: Benchmark) -> Section:
-    rows = tuple((name, part.state.value, part.why or "") for name, part in sorted(benchmark.seal.items()))
-    return Section(title="seal", columns=(), rows=rows)
+    return Section(rows=tuple(rows))
 
 
 def _origin(result: Result, benchmark: Benchmark) -> Section:
-    rows: list[Row] = [("command", shlex.join(benchmark.command)), ("created", result.created_at)]
-    commit = result.commit
-    if commit is not None:
-        dirty = " with uncommitted changes" if commit.dirty else ""
-        branch = f" on {commit.branch}" if commit.branch else ""
-        rows.append(("commit", f"{commit.sha[:12]}{branch}{dirty}"))
-    rows.append(("key", f"{benchmark.key}, comparable with results of the same key"))
-    rows += [(f"  {name}", value) for name, value in sorted({**result.env.fields, **benchmark.key_fields}.items())]
-    return Section(title="origin", columns=(), rows=tuple(rows))
+    fields = sorted({**result.env.fields, **benchmark.key_fields}.items())
+    rows: list[Row] = [
+        ("command", shlex.join(benchmark.command)),
+        ("created", result.created_at),
+        *([("commit", result.commit.described)] if result.commit is not None else []),
+        ("key", f"{benchmark.key}, comparable with results of the same key"),
+        *((f"  {name}", value) for name, value in fields),
+    ]
+    return Section(title="origin", rows=tuple(rows))
 
 
 def _hottest(benchmark: Benchmark, *, top: int, sort: str) -> Section:
+    from cachegrind_bench.render.demangling import demangle, demangled
+
     profile, score = benchmark.profile, benchmark.score
     if profile is None or score is None or top <= 0:
-        return Section(title="", columns=(), rows=())
-    model = CostModel.parse(score.model)
+        return Section(rows=())
+    model, name = CostModel.parse(score.model), sort_name(sort)
 
     def weight(row: FunctionCost) -> int:
         counts = Counts.from_mapping(dict(zip(profile.events, row.counts, strict=True)))
         return model.score(counts) if name == "score" else counts.as_dict()[name]
 
-    name = sort_name(sort)
     weighed = sorted(
         ((weight(row), row) for row in profile.functions), key=lambda item: (-item[0], item[1].name, item[1].file)
     )
@@ -188,53 +182,79 @@ def _hottest(benchmark: Benchmark, *, top: int, sort: str) -> Section:
     rest = weighed[top:]
     if rest:
         value = sum(value for value, _row in rest)
-        rows.append(
-            (grouped(value), share(value, total), f"{len(rest)} other function{'s' if len(rest) != 1 else ''}", "")
-        )
+        rows.append((grouped(value), share(value, total), counted(len(rest), "other function"), ""))
     return Section(title="hottest functions", columns=(name, "share", "function", "file"), rows=tuple(rows))
 
 
-def _python(benchmark: Benchmark, *, top: int) -> list[Section]:
+def _python(benchmark: Benchmark, *, top: int) -> Section:
     """List the Python functions that cost most by themselves; the rows add up to what the execution cost."""
     profile = benchmark.python
     if profile is None or top <= 0:
-        return []
-    costs = profile.costs()
+        return Section(rows=())
 
     def row(ir: int, inclusive: str, calls: str, name: str, place: str) -> Row:
         return grouped(ir), share(ir, profile.total), inclusive, calls, name, place
 
+    costs = profile.costs()
     rows = [
-        row(item.ir, grouped(item.inclusive), grouped(item.calls), item.function.name, _place(item.function))
+        row(item.ir, grouped(item.inclusive), grouped(item.calls), item.function.name, item.function.place)
         for item in costs[:top]
     ]
     rest = costs[top:]
     if rest:
         calls = grouped(sum(item.calls for item in rest))
-        rows.append(row(sum(item.ir for item in rest), "", calls, f"{counted(len(rest), 'other function')}", ""))
-    rows.append(row(profile.native, "", "", "native code not under any Python function", ""))
+        rows.append(row(sum(item.ir for item in rest), "", calls, counted(len(rest), "other function"), ""))
+    rows.append(row(profile.native, "", "", NATIVE, ""))
     title = f"hottest Python functions, of {grouped(profile.total)} Ir in an execution of its own with -X perf"
     columns = ("Ir", "share", "with callees", "calls", "function", "file")
-    return [Section(title=title, columns=columns, rows=tuple(rows))]
-
-
-def _python_warnings(benchmark: Benchmark) -> list[str]:
-    if benchmark.python is None or not benchmark.python.cut:
-        return []
-    text = (
-        "some Python calls were nested too deeply to be followed to their outermost callers: costs with callees are too low "
-        "there; calls, and what functions cost by themselves, are exact"
-    )
-    return [text]
-
-
-def _place(function: PythonFunction) -> str:
-    return f"{function.file}:{function.line}" if function.line else function.file
+    return Section(title=title, columns=columns, rows=tuple(rows))
 
 
 def sort_name(text: str) -> str:
-    """Return the canonical spelling of a column to sort by; UsageError for what is none."""
+    """Return the canonical spelling of a column to sort by; UsageError on anything else."""
     names = {name.lower(): name for name in ("score", *EVENTS)}
     if text.lower() not in names:
         raise UsageError(f"cannot sort by {text!r}", hint=f"one of: {', '.join(names.values())}")
     return names[text.lower()]
+
+
+def suite(
+    result: Result, *, unfinished: Collection[str] = (), reused: Collection[str] = (), remarks: Iterable[str] = ()
+) -> Report:
+    """Return a row for each benchmark; `unfinished` ones were not measured to their end, `reused` ones not measured again."""
+    failed = [item for item in result.benchmarks if item.status is not Status.OK]
+    title = [counted(len(result.benchmarks), "benchmark")]
+    title += [
+        f"{len(items)} {what}"
+        for items, what in ((failed, "failed"), (reused, "re-used"), (unfinished, "not measured"))
+        if items
+    ]
+    columns: Row = ("benchmark", "score", "Ir", "RAM hits", *_OPTIONAL, "measured in")
+    rows = [_suite_row(item, reused=item.id in reused) for item in result.benchmarks]
+    for name in _OPTIONAL:
+        place = columns.index(name)
+        if not any(row[place:] and row[place] for row in rows):
+            columns, *rows = [(*row[:place], *row[place + 1 :]) for row in (columns, *rows)]
+    # Why benchmarks have no score: below the table, whose columns are for numbers.
+    failures = tuple((item.id, (item.error or "").partition("\n")[0]) for item in failed)
+    warnings = [f"{item.id}: {text}" for item in result.benchmarks for text in item.warnings]
+    return Report(
+        title=", ".join(title),
+        sections=(Section(columns=columns, rows=tuple(rows)), Section(title="not measured", rows=failures)),
+        warnings=(*warnings, *remarks, *(f"{name} was not measured" for name in unfinished)),
+    )
+
+
+def _suite_row(item: Benchmark, *, reused: bool) -> Row:
+    found = spans(item)
+    if item.counts is None or item.score is None or found is None:
+        return item.id, item.status.value
+    return (
+        item.id,
+        grouped(item.score.value),
+        grouped(item.counts.Ir),
+        grouped(item.counts.ram_hits),
+        "" if len(item.runs) == found.layouts else spread(*found.noise),  # nothing was measured twice in one layout
+        "" if found.layouts == 1 else spread(*found.score),
+        "re-used" if reused else duration(item.wall_ms),
+    )

@@ -1,56 +1,91 @@
-"""Reports as aligned plain text, for terminals and logs alike."""
+"""Reports as titled rows of text, and their layouts: aligned for terminals and logs, or Markdown.
+
+Makes every text harmless, in one place: a result file may come from a stranger's pull request.
+"""
 
 from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-from cachegrind_bench.model.text import is_number, shortened
+import msgspec
+
+from cachegrind_bench.model.text import is_number, plain, shortened
 
 if TYPE_CHECKING:
-    from collections.abc import Collection, Sequence
-    from typing import TextIO
+    from collections.abc import Collection, Iterator, Sequence
 
-    from cachegrind_bench.render.report import Report, Section
+Row = tuple[str, ...]
 
 _MARGIN = "  "
 _SHORTEST = 12
 
 
-def render(report: Report, stream: TextIO) -> None:
-    """Write one report."""
-    lines = [report.title]
+class Section(msgspec.Struct, frozen=True, kw_only=True):
+    """Rows under a heading; a section without rows is not shown. `columns` names them; empty for pairs of label and value.
+
+    `shrinkable` are the columns that give way where a terminal is narrow, first the first one.
+    """
+
+    title: str = ""
+    columns: Row = ()
+    rows: tuple[Row, ...]
+    shrinkable: tuple[int, ...] = ()
+
+
+class Report(msgspec.Struct, frozen=True, kw_only=True):
+    """A title, sections and warnings."""
+
+    title: str
+    sections: tuple[Section, ...]
+    warnings: tuple[str, ...] = ()
+
+
+def render(report: Report, form: str = "table", *, width: int | None = None) -> str:
+    """Return a report as table, for a terminal of this width (None: as wide as it gets), or as markdown."""
+    if form == "markdown":
+        return _markdown(report)
+    return "".join(f"{line.rstrip()}\n" for line in _aligned(report, width))
+
+
+def _markdown(report: Report) -> str:
+    from cachegrind_bench.render.markdown import escape, table
+
+    text = f"### {escape(plain(report.title))}\n"
     for section in report.sections:
-        lines.append("")
-        if section.title:
-            lines.append(f"{_MARGIN}{section.title}")
-        lines += _section(section)
-    if report.warnings:
-        lines.append("")
-        lines += [f"{_MARGIN}warning: {warning}" for warning in report.warnings]
-    stream.write("\n".join(line.rstrip() for line in lines) + "\n")
+        if section.rows:
+            title = f"**{escape(section.title)}**\n\n" if section.title else ""
+            text += f"\n{title}{table(section.columns, [tuple(map(plain, row)) for row in section.rows])}"
+    return text + "".join(f"\n> ⚠️ {escape(plain(warning))}\n" for warning in report.warnings)
 
 
-def _section(section: Section) -> list[str]:
-    heading = [section.columns] if section.columns else []
-    indent = _MARGIN * 2 if section.title else _MARGIN
-    return [indent + line for line in aligned([*heading, *section.rows], headed=bool(heading))]
+def _aligned(report: Report, width: int | None) -> Iterator[str]:
+    yield plain(report.title)
+    for section in report.sections:
+        if section.rows:
+            yield ""
+            yield from [_MARGIN + section.title] if section.title else []
+            indent = _MARGIN * 2 if section.title else _MARGIN
+            heading = [section.columns] if section.columns else []
+            rows = [*heading, *(tuple(map(plain, row)) for row in section.rows)]
+            rows = fitted(rows, width and width - len(indent), section.shrinkable)
+            yield from (indent + line for line in aligned(rows, headed=bool(heading)))
+    yield from [""] if report.warnings else []
+    yield from (f"{_MARGIN}warning: {plain(warning)}" for warning in report.warnings)
 
 
-def fitted(rows: Sequence[Sequence[str]], width: int | None, shrinkable: Sequence[int]) -> list[tuple[str, ...]]:
+def fitted(rows: Sequence[Sequence[str]], width: int | None, shrinkable: Sequence[int]) -> list[Row]:
     """Return rows whose texts are cut so that the table is at most `width` wide, if cutting these columns can do it.
 
     The first of `shrinkable` gives way first; none gets shorter than its heading, or than what can still be read.
     """
-    lines = [tuple(row) for row in rows]
-    sizes = [max((len(row[place]) for row in lines if place < len(row)), default=0) for place in range(_width(lines))]
+    lines = _filled(rows)
+    sizes = [max(map(len, column)) for column in zip(*lines, strict=True)]
     excess = 0 if width is None else sum(sizes) + len(_MARGIN) * (len(sizes) - 1) - width
     for place in shrinkable:
         size = max(_SHORTEST, len(lines[0][place]), sizes[place] - max(excess, 0))
         if size < sizes[place]:
             excess -= sizes[place] - size
-            lines = [
-                (*row[:place], _cut(row[place], size), *row[place + 1 :]) if place < len(row) else row for row in lines
-            ]
+            lines = [(*row[:place], _cut(row[place], size), *row[place + 1 :]) for row in lines]
     return lines
 
 
@@ -59,24 +94,25 @@ def _cut(text: str, size: int) -> str:
     return f"…{text[1 - size :]}" if "/" in text and len(text) > size else shortened(text, size)
 
 
-def _width(rows: Sequence[Sequence[str]]) -> int:
-    return max(map(len, rows), default=0)
+def _filled(rows: Sequence[Sequence[str]]) -> list[Row]:
+    """Return rows of equal length."""
+    width = max(map(len, rows), default=0)
+    return [(*row, *[""] * (width - len(row))) for row in rows]
 
 
 def aligned(rows: Sequence[Sequence[str]], *, headed: bool = False, right: Collection[int] = ()) -> list[str]:
     """Return rows as lines with columns of equal width; the first may be the columns' names.
 
-    Numbers stand to the right, and so does what is in the columns `right`, of numbers with exceptions.
+    Numbers are aligned to the right, and so is what is in the columns `right`, of numbers with exceptions.
     """
-    width = _width(rows)
-    lines = [(*row, *[""] * (width - len(row))) for row in rows]
-    columns = range(width)
-    numeric = [
-        place in right or all(is_number(row[place]) for row in lines[headed:] if row[place]) for place in columns
+    columns = [
+        [text.rjust(size) if place in right or _numeric(column[headed:]) else text.ljust(size) for text in column]
+        for place, column in enumerate(zip(*_filled(rows), strict=True))
+        for size in [max(map(len, column))]
     ]
-    sizes = [max(len(row[place]) for row in lines) for place in columns]
-    return [_MARGIN.join(_cell(row[place], sizes[place], numeric[place]) for place in columns) for row in lines]
+    return [_MARGIN.join(row) for row in zip(*columns, strict=True)]
 
 
-def _cell(text: str, size: int, numeric: bool) -> str:  # noqa: FBT001 - one of three facts about a cell
-    return text.rjust(size) if numeric else text.ljust(size)
+def _numeric(column: Sequence[str]) -> bool:
+    """Tell whether there are only numbers in a column, as far as anything."""
+    return all(is_number(text) for text in column if text)

@@ -5,7 +5,6 @@ Knows results, their profiles and renderers; must not know how a user names the 
 
 from __future__ import annotations
 
-import io
 import os
 from typing import TYPE_CHECKING, Protocol, Self
 
@@ -179,24 +178,21 @@ class Report(msgspec.Struct, frozen=True, kw_only=True):
 
         A table is cut to this `width`; markdown has at most so many characters; `brief` annotations say nothing twice.
         """
-        text = io.StringIO()
         if form == "json":
-            from cachegrind_bench.render.comparison import document
+            from cachegrind_bench.render import documents
 
-            document.render(self.comparison, self.details, text)
-        elif form == "table":
+            return documents.comparison(self.comparison, self.details)
+        if form == "table":
             from cachegrind_bench.render.comparison import table
 
-            table.render(self._view(self.rows), text, width=width)
-        elif form == "markdown":
+            return table.render(self._view(self.rows), width=width)
+        if form == "markdown":
             from cachegrind_bench.render.comparison import markdown
 
-            markdown.render(self._view(self.rows), text, most=most or markdown.MOST_CHARACTERS)
-        else:
-            from cachegrind_bench.render.comparison import github
+            return markdown.render(self._view(self.rows), most=most or markdown.MOST_CHARACTERS)
+        from cachegrind_bench.render.comparison import github
 
-            github.render(self._view(0), text, brief=brief)  # it counts for itself what it leaves out
-        return text.getvalue()
+        return github.render(self._view(0), brief=brief)  # it counts for itself what it leaves out
 
     def with_remarks(self, remarks: tuple[str, ...]) -> Self:
         """Return the same with these remarks on where base and candidate come from."""

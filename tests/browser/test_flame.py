@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Any
 
 import pytest
 
-from cachegrind_bench.render.flame import html
+from cachegrind_bench.render.flame import page
 from tests.browser.opening import Opened
 from tests.unit import flaming
 from tests.unit.samples import result
@@ -24,7 +24,7 @@ pytestmark = pytest.mark.slow
 
 
 def written(path: Path, profile: PythonProfile, name: str = "rows") -> str:
-    path.write_text(html.page(result(), name, profile), encoding="utf-8")
+    path.write_text(page(result(), name, profile), encoding="utf-8")
     return path.as_uri()
 
 

@@ -11,7 +11,7 @@ import pytest
 
 from cachegrind_bench.model.codec import encode
 from cachegrind_bench.model.text import matches
-from cachegrind_bench.render import markdown, table
+from cachegrind_bench.render import table
 from cachegrind_bench.render.report import shown
 from tests.unit.samples import benchmark, failed_benchmark, result, rich_benchmark
 
@@ -26,19 +26,15 @@ def saved(*benchmarks: Any) -> Result:
     return value
 
 
-def report(value: Result, layout: Any, *, top: int = 10, sort: str = "score") -> str:
-    stream = io.StringIO()
-    for index, item in enumerate(value.benchmarks):
-        stream.write("\n" if index else "")
-        layout.render(shown(value, item, top=top, sort=sort), stream)
-    return stream.getvalue()
+def report(value: Result, form: str, *, top: int = 10, sort: str = "score") -> str:
+    return "\n".join(table.render(shown(value, item, top=top, sort=sort), form) for item in value.benchmarks)
 
 
-@pytest.mark.parametrize(("form", "layout"), [("table", table), ("markdown", markdown)])
-def test_all_benchmarks_are_shown_in_the_wanted_form(cg_bench: CommandLine, form: str, layout: Any) -> None:
+@pytest.mark.parametrize("form", ["table", "markdown"])
+def test_all_benchmarks_are_shown_in_the_wanted_form(cg_bench: CommandLine, form: str) -> None:
     value = saved(rich_benchmark(), failed_benchmark())
     told = cg_bench("show", "r.json", "--format", form)
-    assert (told.code, told.out, told.err) == (0, report(value, layout), "")
+    assert (told.code, told.out, told.err) == (0, report(value, form), "")
 
 
 def test_scripts_get_json(cg_bench: CommandLine) -> None:
@@ -51,14 +47,14 @@ def test_scripts_get_json(cg_bench: CommandLine) -> None:
 def test_as_many_functions_as_wanted_are_listed(cg_bench: CommandLine, top: int) -> None:
     value = saved(rich_benchmark())
     told = cg_bench("show", "r.json", "--top", str(top))
-    assert told.out == report(value, table, top=top)
+    assert told.out == report(value, "table", top=top)
     assert ("hottest functions" in told.out) is (top > 0)
 
 
 def test_functions_are_ordered_as_wanted(cg_bench: CommandLine) -> None:
     value = saved(rich_benchmark())
     told = cg_bench("show", "r.json", "--sort", "d1MR")
-    assert told.out == report(value, table, sort="D1mr")
+    assert told.out == report(value, "table", sort="D1mr")
     assert "    D1mr   share  function" in told.out
 
 
@@ -90,7 +86,7 @@ def test_a_file_without_benchmarks_is_reported(cg_bench: CommandLine) -> None:
 def test_stdin_can_be_shown(cg_bench: CommandLine, monkeypatch: pytest.MonkeyPatch) -> None:
     value = saved(benchmark())
     monkeypatch.setattr("sys.stdin", io.TextIOWrapper(io.BytesIO(encode(value))))
-    assert cg_bench("show", "-").out == report(value, table)
+    assert cg_bench("show", "-").out == report(value, "table")
 
 
 def test_what_stdin_holds_may_be_no_result(cg_bench: CommandLine, monkeypatch: pytest.MonkeyPatch) -> None:
@@ -145,6 +141,6 @@ def test_options_can_be_given_by_the_environment(cg_bench: CommandLine, monkeypa
     monkeypatch.setenv("CG_BENCH_TOP", "1")
     monkeypatch.setenv("CG_BENCH_SORT", "ir")
     monkeypatch.setenv("CG_BENCH_FORMAT", "markdown")
-    assert cg_bench("show", "r.json").out == report(value, markdown, top=1, sort="Ir")
+    assert cg_bench("show", "r.json").out == report(value, "markdown", top=1, sort="Ir")
     monkeypatch.setenv("CG_BENCH_BENCHMARK", "a")
     assert "odd" not in cg_bench("show", "r.json").out

@@ -10,7 +10,7 @@ import pytest
 
 from cachegrind_bench.model.codec import encode
 from cachegrind_bench.render.exports import callgrind, speedscope
-from cachegrind_bench.render.flame import html
+from cachegrind_bench.render.flame import page
 from tests.unit import flaming
 from tests.unit.samples import benchmark, result
 
@@ -30,7 +30,7 @@ def _saved(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
 def test_a_flame_graph_is_one_file(cg_bench: CommandLine) -> None:
     told = cg_bench("show", "r.json", "--benchmark", "a", "--flame", "a.html")
     assert (told.code, told.out, told.err) == (0, "", "")
-    assert Path("a.html").read_text() == html.page(result(), "a", flaming.small())
+    assert Path("a.html").read_text() == page(result(), "a", flaming.small())
     told = cg_bench("show", "r.json", "--benchmark", "a", "--flame", "-")
     assert told.out == Path("a.html").read_text()
 
@@ -41,19 +41,19 @@ def test_speedscope_takes_all_benchmarks_at_once(cg_bench: CommandLine) -> None:
     assert [item["name"] for item in json.loads(told.out)["profiles"]] == ["a", "b"]
     told = cg_bench("show", "r.json", "--export", "speedscope", "--benchmark", "b", "-o", "b.json")
     assert (told.code, told.out) == (0, "")
-    assert Path("b.json").read_bytes() == speedscope.encode({"b": flaming.small()})
+    assert Path("b.json").read_bytes() == speedscope({"b": flaming.small()})
 
 
 def test_callgrinds_format_holds_one_benchmark(cg_bench: CommandLine) -> None:
     told = cg_bench("show", "r.json", "--export", "callgrind", "--benchmark", "a", "--to", "callgrind.out.a")
     assert told.code == 0
-    assert Path("callgrind.out.a").read_bytes() == callgrind.encode("a", flaming.small())
+    assert Path("callgrind.out.a").read_bytes() == callgrind("a", flaming.small())
 
 
 def test_both_can_be_written_at_once(cg_bench: CommandLine) -> None:
     told = cg_bench("show", "r.json", "--benchmark", "a", "--flame", "a.html", "--export", "callgrind")
     assert told.code == 0
-    assert told.out.encode() == callgrind.encode("a", flaming.small())
+    assert told.out.encode() == callgrind("a", flaming.small())
     assert Path("a.html").exists()
 
 

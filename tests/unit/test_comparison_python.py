@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import io
 import json
 from typing import TYPE_CHECKING, Any
 
@@ -11,7 +10,8 @@ import pytest
 from cachegrind_bench.compare.comparison import compare
 from cachegrind_bench.compare.details import details
 from cachegrind_bench.model.result import ObjectFile
-from cachegrind_bench.render.comparison import document, github, markdown, table
+from cachegrind_bench.render import documents
+from cachegrind_bench.render.comparison import github, markdown, table
 from cachegrind_bench.render.comparison.view import View, view
 from tests.unit.comparing import compared, counts, gates, measured
 from tests.unit.pythons import python_profile
@@ -65,9 +65,8 @@ def seen(found: Comparison, rows: int = 10) -> View:
 
 
 def text_of(layout: ModuleType, shown: View) -> str:
-    stream = io.StringIO()
-    layout.render(shown, stream)
-    return stream.getvalue()
+    text: str = layout.render(shown)
+    return text
 
 
 def slower() -> Comparison:
@@ -82,10 +81,9 @@ def test_the_python_function_is_named_first_with_its_line(layout: ModuleType, su
 
 def test_a_comparison_of_python_functions_as_json(golden: Golden) -> None:
     found = slower()
-    stream = io.StringIO()
-    document.render(found, explained(found), stream)
-    golden("comparison-python.json", stream.getvalue())
-    python = json.loads(stream.getvalue())["benchmarks"][0]["python"]
+    text = documents.comparison(found, explained(found))
+    golden("comparison-python.json", text)
+    python = json.loads(text)["benchmarks"][0]["python"]
     assert (python["blamed"]["function"], python["blamed"]["line"]) == ("parse_row", 42)
     total = python["total"]["candidate"] - python["total"]["base"]
     assert sum(row["blame"] for row in python["functions"]) + python["native"]["blame"] == total
@@ -140,12 +138,12 @@ def test_the_c_functions_are_told_apart_only_where_no_python_function_is_named()
 
 def test_the_table_adds_up_and_is_as_long_as_wanted() -> None:
     (found,) = seen(slower(), rows=1).explanations
-    sums = [int(row[0].replace(",", "")) for row in found.python]
+    sums = [int(row[0].replace(",", "")) for row in found.tables[0][1:]]
     assert sum(sums[:-1]) == sums[-1] == 13_400
-    assert [row[4] for row in found.python] == [
+    assert [row[4] for row in found.tables[0][1:]] == [
         "parse_row",
         "everything else (1 more)",
-        "native code under no Python function",
+        "native code not under any Python function",
         "total",
     ]
 
@@ -188,8 +186,9 @@ def test_most_of_it_is_in_a_function_only_if_that_is_more_than_half(others: int,
 
 def test_the_column_of_blames_is_not_taken_for_differences_of_costs() -> None:
     (found,) = seen(slower()).explanations
-    assert found.python_columns[0] == "blame"
-    assert not any("Ir" in name for name in found.python_columns)
+    columns = found.tables[0][0]
+    assert columns[0] == "blame"
+    assert not any("Ir" in name for name in columns)
 
 
 def test_no_python_function_is_named_where_its_instructions_went_the_other_way() -> None:

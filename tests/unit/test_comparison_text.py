@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import io
 import json
 import re
 from typing import TYPE_CHECKING, Any
@@ -16,7 +15,8 @@ from cachegrind_bench.compare.verdict import FailOn, Metric, State
 from cachegrind_bench.model.metrics import EVENTS, FunctionCost, LineCost, Profile
 from cachegrind_bench.model.result import ObjectFile
 from cachegrind_bench.model.thresholds import Limit
-from cachegrind_bench.render.comparison import document, github, markdown, table
+from cachegrind_bench.render import documents
+from cachegrind_bench.render.comparison import github, markdown, table
 from cachegrind_bench.render.comparison.view import View, view
 from tests.unit.comparing import compared, counts, gates, measured
 from tests.unit.samples import HOSTILE, failed_benchmark, result
@@ -102,9 +102,8 @@ def seen(found: Comparison, *, shown: int = 50, **wanted: Any) -> View:
 
 
 def text_of(layout: ModuleType, shown: View) -> str:
-    stream = io.StringIO()
-    layout.render(shown, stream)
-    return stream.getvalue()
+    text: str = layout.render(shown)
+    return text
 
 
 def suite_comparison() -> Comparison:
@@ -119,10 +118,9 @@ def test_a_comparison_of_52_benchmarks_reads_well(layout: ModuleType, suffix: st
 
 def test_a_comparison_as_json(golden: Golden) -> None:
     found = suite_comparison()
-    stream = io.StringIO()
-    document.render(found, explained(found), stream)
-    golden("comparison-52.json", stream.getvalue())
-    read = json.loads(stream.getvalue())
+    text = documents.comparison(found, explained(found))
+    golden("comparison-52.json", text)
+    read = json.loads(text)
     assert not any(isinstance(value, float) for value in _values(read))
 
 
@@ -172,9 +170,7 @@ def test_a_forced_comparison_says_so_in_every_format() -> None:
         text = text_of(layout, seen(found))
         assert "force" in text, layout
         assert "libc" in text, layout
-    stream = io.StringIO()
-    document.render(found, {}, stream)
-    read = json.loads(stream.getvalue())
+    read = json.loads(documents.comparison(found, {}))
     assert read["forced"] is True
     assert "force" in read["headline"]
     assert read["benchmarks"][0]["fields"] == [{"name": "libc", "base": "abc", "candidate": "def"}]

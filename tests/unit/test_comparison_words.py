@@ -20,7 +20,7 @@ from tests.unit.samples import failed_benchmark, result
 if TYPE_CHECKING:
     from cachegrind_bench.model.metrics import Counts
     from cachegrind_bench.model.result import Benchmark
-    from cachegrind_bench.render.comparison.explained import Explanation
+    from cachegrind_bench.render.comparison.view import Explanation
 
 
 def said(base: Benchmark, candidate: Benchmark, **changes: Any) -> str:
@@ -169,7 +169,7 @@ def test_functions_that_moved_are_listed_and_counted_when_they_are_many() -> Non
     made = explanation(profile("a.c"), profile("b.c"))
     assert made.remarks[0] == "moved at the same cost: f00 from a.c to b.c"
     assert made.remarks[-1] == "5 more functions moved to another file, at the same cost"
-    assert [row[-2:] for row in made.rows] == [("main", "main.c"), ("100.0 %", "total")]
+    assert [row[-2:] for row in made.tables[0][1:]] == [("main", "main.c"), ("100.0 %", "total")]
 
 
 def test_source_lines_are_placed_in_both_builds() -> None:
@@ -180,7 +180,7 @@ def test_source_lines_are_placed_in_both_builds() -> None:
 
     base = profile((0, 500_000), (10, 1_000), (11, 200_000), (12, 2_000))
     candidate = profile((0, 600_000), (20, 1_000), (22, 2_000), (23, 300_000))
-    places = {row[-1] for row in explanation(base, candidate, lines=True).lines}
+    places = {row[-1] for row in explanation(base, candidate, lines=True).tables[1][1:]}
     assert places == {"unknown", "a.c:11 (gone)", "a.c:23 (new)"}
     moved = profile((0, 500_000), (20, 1_000), (21, 300_000), (22, 2_000))
-    assert [row[-1] for row in explanation(base, moved, lines=True).lines] == ["a.c:21 (was 11)"]
+    assert [row[-1] for row in explanation(base, moved, lines=True).tables[1][1:]] == ["a.c:21 (was 11)"]

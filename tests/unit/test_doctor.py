@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import io
 import json
 import os
 import shutil
@@ -329,9 +328,8 @@ def diagnosed(*checks: Check, works: bool = True) -> Diagnosis:
 
 
 def test_the_table_shows_marks_fixes_and_the_outcome() -> None:
-    text = io.StringIO()
     same = ("do this",)
-    diagnosis.table(
+    text = diagnosis.machine(
         diagnosed(
             Check(name="good", found="fine", fixes=("not needed",)),
             Check(name="half", level=Level.WARNING, found="so \x1b[31mso", fixes=same),
@@ -339,9 +337,9 @@ def test_the_table_shows_marks_fixes_and_the_outcome() -> None:
             Check(name="bad", level=Level.BAD, found="broken"),
             works=False,
         ),
-        text,
+        "table",
     )
-    assert text.getvalue().splitlines() == [
+    assert text.splitlines() == [
         "first",
         "  ✓ good  fine",
         "  ! half  so \\x1b[31mso",
@@ -356,15 +354,14 @@ def test_the_table_shows_marks_fixes_and_the_outcome() -> None:
 
 def test_the_outcome_counts_what_is_to_mend() -> None:
     good, half = Check(name="good", found="fine"), Check(name="half", level=Level.WARNING, found="so so")
-    assert diagnosis.conclusion(diagnosed(good)) == "This machine can measure, fully sealed."
-    assert "with 1 thing to mend" in diagnosis.conclusion(diagnosed(half))
-    assert "with 2 things to mend" in diagnosis.conclusion(diagnosed(half, half))
+    assert diagnosis.machine(diagnosed(good), "table").endswith("\nThis machine can measure, fully sealed.\n")
+    assert "with 1 thing to mend" in diagnosis.machine(diagnosed(half), "table")
+    assert "with 2 things to mend" in diagnosis.machine(diagnosed(half, half), "table")
 
 
 def test_json_says_everything() -> None:
-    text = io.StringIO()
-    diagnosis.as_json(diagnosed(Check(name="half", level=Level.WARNING, found="so so", fixes=("do this",))), text)
-    document = json.loads(text.getvalue())
+    half = Check(name="half", level=Level.WARNING, found="so so", fixes=("do this",))
+    document = json.loads(diagnosis.machine(diagnosed(half), "json"))
     assert document["schema"] == "cg-bench.doctor/1"
     assert document["works"] is True
     assert document["checks"] == [

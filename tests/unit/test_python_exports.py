@@ -29,7 +29,7 @@ NAMES = ["small", "large", "hostile", "recursive", "empty"]
 
 @pytest.mark.parametrize("profile", PROFILES, ids=NAMES)
 def test_speedscope_gets_every_path_with_its_own_cost(profile: PythonProfile) -> None:
-    document = json.loads(speedscope.encode({"a": profile, "b": flaming.small()}))
+    document = json.loads(speedscope({"a": profile, "b": flaming.small()}))
     assert document["$schema"] == "https://www.speedscope.app/file-format-schema.json"
     frames = document["shared"]["frames"]
     assert len({json.dumps(frame) for frame in frames}) == len(frames)
@@ -76,7 +76,7 @@ def summed(profile: PythonProfile) -> dict[tuple[int, ...], int]:
 
 
 def test_a_stack_of_speedscope_begins_with_the_outermost_caller() -> None:
-    document = json.loads(speedscope.encode({"rows": flaming.small()}))
+    document = json.loads(speedscope({"rows": flaming.small()}))
     frames = document["shared"]["frames"]
     costs = {
         tuple(frames[place]["name"] for place in stack): cost
@@ -84,22 +84,22 @@ def test_a_stack_of_speedscope_begins_with_the_outermost_caller() -> None:
     }
     assert costs["<module>", "load", "parse_row", "field"] == 90_000
     assert costs["<module>", "walk", "walk", "walk"] == 10_000
-    assert costs[("native code under no Python function",)] == 62_500
+    assert costs[("native code not under any Python function",)] == 62_500
     field = next(frame for frame in frames if frame["name"] == "field")
     assert field == {"name": "field", "file": "src/pkg/rows.py", "line": 61}
 
 
 @pytest.mark.parametrize("profile", PROFILES, ids=NAMES)
 def test_our_reader_of_callgrinds_files_finds_the_same_self_costs(profile: PythonProfile) -> None:
-    (part,) = parse_callgrind_bytes(callgrind.encode("rows\nfn=x", profile), "rows.out", lines=True)
+    (part,) = parse_callgrind_bytes(callgrind("rows\nfn=x", profile), "rows.out", lines=True)
     assert part.events == ("Ir",)
     assert part.summary == part.header_summary == (profile.total,)
     found = {row.name: row.counts[0] for row in part.profile.functions}
-    assert found["native code under no Python function"] == profile.native
+    assert found["native code not under any Python function"] == profile.native
     assert sum(row.counts[0] for row in part.profile.functions) == profile.total
     if profile is PROFILES[0]:
         assert found == {cost.function.name: cost.ir for cost in profile.costs()} | {
-            "native code under no Python function": 62_500
+            "native code not under any Python function": 62_500
         }
         assert {(line.name, line.line) for line in part.profile.lines} >= {("parse_row", 42), ("field", 61)}
 
@@ -110,7 +110,7 @@ def test_callgrind_annotate_reads_the_same_totals(profile: PythonProfile, tmp_pa
     if program is None:
         without("no callgrind_annotate on PATH (it comes with Valgrind)")
     path = tmp_path / "callgrind.out.rows"
-    path.write_bytes(callgrind.encode("rows", profile))
+    path.write_bytes(callgrind("rows", profile))
 
     def annotated(*options: str) -> str:
         command = [program, "--threshold=100", "--show-percs=no", *options, str(path)]
@@ -134,7 +134,7 @@ def test_callgrind_annotate_reads_the_same_totals(profile: PythonProfile, tmp_pa
 def test_what_a_function_is_called_for_is_its_inclusive_cost(profile: PythonProfile) -> None:
     names: dict[str, str] = {}
     found = defaultdict[str, int](int)
-    lines = callgrind.encode("rows", profile).decode().splitlines()
+    lines = callgrind("rows", profile).decode().splitlines()
     for place, line in enumerate(lines):
         match = re.match(r"c?fn=\((\d+)\)(?: (.*))?$", line)
         if match is not None:
@@ -148,6 +148,6 @@ def test_what_a_function_is_called_for_is_its_inclusive_cost(profile: PythonProf
 
 
 def test_calls_and_what_they_cost_stand_with_the_caller() -> None:
-    text = callgrind.encode("rows", flaming.small()).decode()
+    text = callgrind("rows", flaming.small()).decode()
     assert re.search(r"^cfn=\(\d+\)( field)?\ncalls=300 61\n42 90000$", text, re.MULTILINE)
     assert text.startswith("# callgrind format\nversion: 1\n")

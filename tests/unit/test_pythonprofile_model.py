@@ -16,7 +16,6 @@ from cachegrind_bench.model.python_profile import TOP, PythonFunction, PythonPat
 from cachegrind_bench.render.report import measured, shown
 from cachegrind_bench.store.record import run_record
 from tests.unit.samples import HOSTILE, benchmark, result
-from tests.unit.test_report import text_of
 
 MAIN, WORK, KEY = (PythonFunction("a.py", name, line) for name, line in (("main", 1), ("work", 5), ("key", 0)))
 ROWS = (
@@ -149,7 +148,7 @@ def test_a_report_lists_the_hottest_python_functions_and_adds_up_to_the_total() 
     from cachegrind_bench.render import table
 
     whole = result(replace(benchmark(), python=PROFILE))
-    text = text_of(table, shown(whole, whole.benchmarks[0], top=2, sort="score"))
+    text = table.render(shown(whole, whole.benchmarks[0], top=2, sort="score"))
     assert "hottest Python functions, of 1,000 Ir in an execution of its own with -X perf" in text
     assert profile_rows(text) == [
         ["Ir", "share", "with", "callees", "calls", "function", "file"],
@@ -158,25 +157,25 @@ def test_a_report_lists_the_hottest_python_functions_and_adds_up_to_the_total() 
         ["10", "1.0", "%", "1", "1", "other", "function"],
         ["801", "80.1", "%", "native", "code", "not", "under", "any", "Python", "function"],
     ]
-    assert "hottest Python functions" in text_of(table, measured(whole.benchmarks[0], whole.env))
-    assert "hottest Python functions" not in text_of(table, shown(whole, whole.benchmarks[0], top=0, sort="score"))
+    assert "hottest Python functions" in table.render(measured(whole.benchmarks[0], whole.env))
+    assert "hottest Python functions" not in table.render(shown(whole, whole.benchmarks[0], top=0, sort="score"))
 
 
 def test_a_report_says_when_paths_were_cut() -> None:
     from cachegrind_bench.render import table
 
     whole = result(replace(benchmark(), python=replace(PROFILE, cut=True)))
-    assert "nested too deeply" in text_of(table, measured(whole.benchmarks[0], whole.env))
+    assert "nested too deeply" in table.render(measured(whole.benchmarks[0], whole.env))
 
 
 def test_hostile_names_are_harmless_in_reports() -> None:
-    from cachegrind_bench.render import markdown, table
+    from cachegrind_bench.render import table
 
     hostile = profile_of((PythonRow(TOP, PythonFunction(HOSTILE, HOSTILE, 3), 1, 1),), total=5, cut=False)
     whole = result(replace(benchmark(), python=hostile))
     report = measured(whole.benchmarks[0], whole.env)
-    assert "\x1b" not in text_of(table, report)
-    assert "<script>" not in text_of(markdown, report)
+    assert "\x1b" not in table.render(report)
+    assert "<script>" not in table.render(report, "markdown")
 
 
 def test_the_profile_of_nothing_is_all_native() -> None:

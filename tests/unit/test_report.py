@@ -2,9 +2,8 @@
 
 from __future__ import annotations
 
-import io
 import json
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
 import pytest
 from msgspec.structs import replace
@@ -12,8 +11,9 @@ from msgspec.structs import replace
 from cachegrind_bench.errors import UsageError
 from cachegrind_bench.model.metrics import EVENTS
 from cachegrind_bench.model.result import Commit, Environment, Run
-from cachegrind_bench.render import markdown, summary, table
-from cachegrind_bench.render.report import Report, Section, measured, shown, sort_name
+from cachegrind_bench.render import documents, markdown, table
+from cachegrind_bench.render.report import measured, shown, sort_name
+from cachegrind_bench.render.table import Report, Section
 from tests.unit.samples import HOSTILE, VECTOR, benchmark, failed_benchmark, result, rich_benchmark
 
 if TYPE_CHECKING:
@@ -27,13 +27,7 @@ RESULTS: dict[str, Callable[[], Result]] = {
     "rich": lambda: result(rich_benchmark()),
     "failed": lambda: result(failed_benchmark(), commit=None),
 }
-LAYOUTS: dict[str, Any] = {"txt": table, "md": markdown}
-
-
-def text_of(layout: Any, report: Report) -> str:
-    stream = io.StringIO()
-    layout.render(report, stream)
-    return stream.getvalue()
+FORMS = {"txt": "table", "md": "markdown"}
 
 
 def cells(report: Report, title: str) -> list[tuple[str, ...]]:
@@ -44,26 +38,26 @@ def facts(item: Benchmark) -> dict[str, tuple[str, ...]]:
     return {row[0]: row[1:] for section in measured(item, result().env).sections for row in section.rows}
 
 
-@pytest.mark.parametrize("suffix", LAYOUTS)
+@pytest.mark.parametrize("suffix", FORMS)
 @pytest.mark.parametrize("name", RESULTS)
 def test_the_report_after_a_run(name: str, suffix: str, golden: Golden) -> None:
     value = RESULTS[name]()
-    golden(f"measured-{name}.{suffix}", text_of(LAYOUTS[suffix], measured(value.benchmarks[0], value.env)))
+    golden(f"measured-{name}.{suffix}", table.render(measured(value.benchmarks[0], value.env), FORMS[suffix]))
 
 
-@pytest.mark.parametrize("suffix", LAYOUTS)
+@pytest.mark.parametrize("suffix", FORMS)
 @pytest.mark.parametrize("name", RESULTS)
 def test_the_long_report(name: str, suffix: str, golden: Golden) -> None:
     value = RESULTS[name]()
-    golden(f"shown-{name}.{suffix}", text_of(LAYOUTS[suffix], shown(value, value.benchmarks[0], top=2, sort="score")))
+    golden(
+        f"shown-{name}.{suffix}", table.render(shown(value, value.benchmarks[0], top=2, sort="score"), FORMS[suffix])
+    )
 
 
 def test_the_summary_for_scripts(golden: Golden) -> None:
-    stream = io.StringIO()
-    value = result(benchmark(), rich_benchmark(), failed_benchmark(id="failed"))
-    summary.render(value, stream)
-    golden("summary.json", stream.getvalue())
-    assert json.loads(stream.getvalue())["benchmarks"][0]["hits"] == {"L1": 1778, "LL": 10, "RAM": 53}
+    text = documents.summary(result(benchmark(), rich_benchmark(), failed_benchmark(id="failed")))
+    golden("summary.json", text)
+    assert json.loads(text)["benchmarks"][0]["hits"] == {"L1": 1778, "LL": 10, "RAM": 53}
 
 
 def test_no_text_from_outside_reaches_the_terminal_raw() -> None:
@@ -75,7 +69,7 @@ def test_no_text_from_outside_reaches_the_terminal_raw() -> None:
     )
     item = value.benchmarks[0]
     for report in (measured(item, value.env), shown(value, item, top=5, sort="Ir")):
-        text = text_of(table, report)
+        text = table.render(report)
         assert "\x1b" not in text
         assert "\u202e" not in text
         assert text.count("\\x1b[31mred\\x0a") >= 4
@@ -114,9 +108,7 @@ def test_noise_is_reported_within_layouts() -> None:
 
 
 def test_the_summary_reports_the_spread_over_layouts_and_calls_runs_identical_within_them() -> None:
-    stream = io.StringIO()
-    summary.render(result(in_layouts((0, 0), (0, 0), (3, 342))), stream)
-    found = json.loads(stream.getvalue())["benchmarks"][0]
+    found = json.loads(documents.summary(result(in_layouts((0, 0), (0, 0), (3, 342)))))["benchmarks"][0]
     assert found["layouts"] == {
         "count": 2,
         "score": {"min": 3418, "max": 3760},
@@ -207,11 +199,11 @@ def test_markdown_renders_hostile_text_as_itself(text: str) -> None:
 
 def test_a_table_aligns_numbers_right_and_text_left() -> None:
     section = Section(title="t", columns=("name", "count"), rows=(("a", "5"), ("long name", "1,234"), ("b", "")))
-    assert text_of(table, Report(title="x", sections=(section,), warnings=())) == (
+    assert table.render(Report(title="x", sections=(section,), warnings=())) == (
         "x\n\n  t\n    name       count\n    a              5\n    long name  1,234\n    b\n"
     )
 
 
-def test_an_empty_section_is_an_empty_table() -> None:
+def test_a_section_without_rows_is_left_out() -> None:
     report = Report(title="x", sections=(Section(title="", columns=(), rows=()),), warnings=())
-    assert text_of(table, report) == "x\n\n"
+    assert table.render(report) == "x\n"

@@ -11,8 +11,8 @@ import pytest
 from msgspec.structs import replace
 
 from cachegrind_bench.model.result import Run
-from cachegrind_bench.render import markdown, table
-from cachegrind_bench.render.suite import report
+from cachegrind_bench.render import table
+from cachegrind_bench.render.report import suite
 from cachegrind_bench.render.terminal import SuiteLog, SuiteTerminal, suite_display
 from tests.unit.samples import HOSTILE, VECTOR, benchmark, failed_benchmark, result, times
 
@@ -248,9 +248,7 @@ def test_what_has_failed_or_was_used_again_is_not_waited_for(end: str) -> None:
 
 
 def as_table(*benchmarks: Benchmark, **options: list[str]) -> str:
-    text = io.StringIO()
-    table.render(report(result(*benchmarks), **options), text)
-    return text.getvalue()
+    return table.render(suite(result(*benchmarks), **options))
 
 
 def test_the_report_has_one_row_for_each_benchmark() -> None:
@@ -288,8 +286,8 @@ def test_one_benchmark_is_not_counted_as_several() -> None:
 
 
 def test_nothing_measured_is_a_report_without_a_table() -> None:
-    found = report(replace(result(), benchmarks=()), unfinished=["a"])
-    assert (found.title, found.sections) == ("0 benchmarks, 1 not measured", ())
+    text = table.render(suite(replace(result(), benchmarks=()), unfinished=["a"]))
+    assert text == "0 benchmarks, 1 not measured\n\n  warning: a was not measured\n"
 
 
 def test_a_report_has_no_control_characters_and_markdown_no_markup() -> None:
@@ -297,11 +295,9 @@ def test_a_report_has_no_control_characters_and_markdown_no_markup() -> None:
         benchmark(id=HOSTILE, warnings=(HOSTILE,)),
         failed_benchmark(id=f"{HOSTILE}2", error=f"{HOSTILE}\nmore"),
     ]
-    found = report(result(*hostile), unfinished=[HOSTILE])
-    plain, marked = io.StringIO(), io.StringIO()
-    table.render(found, plain)
-    markdown.render(found, marked)
-    assert not CONTROL.search(plain.getvalue())
-    assert not CONTROL.search(marked.getvalue())
-    assert "<script>" not in marked.getvalue()
-    assert "| failed |" in marked.getvalue()
+    found = suite(result(*hostile), unfinished=[HOSTILE])
+    plain, marked = table.render(found), table.render(found, "markdown")
+    assert not CONTROL.search(plain)
+    assert not CONTROL.search(marked)
+    assert "<script>" not in marked
+    assert "| failed |" in marked

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import io
 import json
 from datetime import datetime
 from fractions import Fraction
@@ -16,7 +15,8 @@ from cachegrind_bench.history.lifecycle import times_of
 from cachegrind_bench.history.trend import window
 from cachegrind_bench.history.values import Kind, State
 from cachegrind_bench.model.history import CommitNote, Release
-from cachegrind_bench.render.trend import document, markdown, text
+from cachegrind_bench.render import documents
+from cachegrind_bench.render.trend import markdown, text
 from tests.unit import trending
 from tests.unit.trending import arranged, finding, notes, series, sha
 
@@ -175,19 +175,19 @@ def test_a_window_hides_older_readings_but_compares_with_them() -> None:
 
 def test_the_json_report_gives_its_findings_back() -> None:
     report = trending.small()
-    assert document.findings(document.encode(report), path="t.json") == report.findings
+    assert documents.findings(documents.trend(report).encode(), path="t.json") == report.findings
 
 
 def test_the_json_report_has_whole_numbers_only_and_sorted_keys() -> None:
-    data = document.encode(trending.small())
-    assert data == document.encode(trending.small())
+    data = documents.trend(trending.small())
+    assert data == documents.trend(trending.small())
 
     def refuse(text: str) -> None:
         raise AssertionError(text)
 
     parsed = json.loads(data, parse_float=refuse)
     assert parsed["schema"] == "cg-bench.trend/1"
-    assert (json.dumps(parsed, indent=2, sort_keys=True) + "\n").encode() == data
+    assert json.dumps(parsed, indent=2, sort_keys=True) + "\n" == data
     first = parsed["benchmarks"][0]
     assert (first["id"], first["impact_ppm"], first["release"]["change_ppm"]) == ("parse/json[large]", 79995, 79995)
 
@@ -209,7 +209,7 @@ def test_the_json_report_has_whole_numbers_only_and_sorted_keys() -> None:
 )
 def test_what_is_not_a_trend_report_is_refused_by_name(data: bytes) -> None:
     with pytest.raises(UsageError, match=r"previous\.json"):
-        document.findings(data, path="previous.json")
+        documents.findings(data, path="previous.json")
 
 
 def test_of_two_machines_that_take_turns_one_is_shown() -> None:
@@ -257,9 +257,7 @@ def test_a_benchmark_that_was_not_run_for_long_is_not_missed_any_more() -> None:
 
 
 def written(report: Trend) -> str:
-    stream = io.StringIO()
-    markdown.render(report, stream)
-    return stream.getvalue()
+    return markdown.render(report)
 
 
 def test_the_summary_begins_with_the_headline_and_names_the_commits() -> None:
@@ -300,9 +298,7 @@ def test_hostile_names_stay_text_in_the_summary() -> None:
 
 
 def printed(report: Trend, width: int | None = None) -> str:
-    stream = io.StringIO()
-    text.render(report, stream, width=width)
-    return stream.getvalue()
+    return text.render(report, width=width)
 
 
 def test_the_text_has_headline_table_findings_and_health() -> None:

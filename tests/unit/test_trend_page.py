@@ -17,7 +17,7 @@ from msgspec.structs import replace
 
 from cachegrind_bench.history.values import Kind, State
 from cachegrind_bench.model.history import Release
-from cachegrind_bench.render.trend import data, html, rules, svg, words
+from cachegrind_bench.render.trend import chart, data, html, svg, words
 from tests.unit import trending
 from tests.unit.trending import PROVENANCE, arranged, finding, notes, series, sha
 
@@ -298,7 +298,7 @@ def test_labels_across_a_chart_leave_each_other_room() -> None:
     keys = {at: f"{at:012x}" for at in range(0, 500, 10)}
     tags = [Release(name=f"v1.{at}-rc.1+build", sha=sha(at)) for at in range(3, 500, 5)]
     report = arranged([series("a", [1000] * 500, keys=keys)], [], 500, releases=tags)
-    for found in (rules.keys(report.rows[0], report, 1), rules.releases(report, 1)):
+    for found in (chart.key_changes(report.rows[0], report, 1), chart.releases(report, 1)):
         for room, labels in ((9, found), (30, [rule for rule in found if not rule.tight])):
             places = [(float(rule.x[:-1]), rule.turned) for rule in labels if rule.text]
             spans = [(x - room, x) if turned else (x, x + room) for x, turned in places]
@@ -310,7 +310,7 @@ def test_labels_across_a_chart_leave_each_other_room() -> None:
 
 def test_two_tags_of_one_commit_share_a_line() -> None:
     tags = [Release(name="v1", sha=sha(1)), Release(name="stable", sha=sha(1))]
-    (rule,) = rules.releases(arranged([series("a", [1, 1, 1])], [], 3, releases=tags), 1)
+    (rule,) = chart.releases(arranged([series("a", [1, 1, 1])], [], 3, releases=tags), 1)
     assert (rule.at, rule.text) == (1, "stable, v1")
 
 

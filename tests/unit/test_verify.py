@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import contextlib
-import io
 import itertools
 import json
 import os
@@ -12,7 +11,7 @@ import subprocess
 import sys
 import time
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
 import msgspec
 import pytest
@@ -30,7 +29,7 @@ from cachegrind_bench.measure.plan import Plan
 from cachegrind_bench.measure.verify import verify
 from cachegrind_bench.model.metrics import EVENTS, FunctionCost, Profile
 from cachegrind_bench.model.score import DEFAULT
-from cachegrind_bench.render import verification
+from cachegrind_bench.render.diagnosis import conclusion, verification
 from cachegrind_bench.valgrind.options import Tool
 from cachegrind_bench.valgrind.processes import Accounts
 from cachegrind_bench.valgrind.runner import Measurement, Target
@@ -199,7 +198,7 @@ def test_a_program_that_nothing_disturbs_holds_on_every_axis(plan: Plan) -> None
         axis.key: "held" for axis in AXES if axis.key != "cpu"
     }
     assert of(found, "cpu").verdict is (Verdict.SKIPPED if alone else Verdict.HELD)
-    assert verification.conclusion(found).startswith("Repeatable: nothing" if alone else "Repeatable: all")
+    assert conclusion(found).startswith("Repeatable: nothing" if alone else "Repeatable: all")
 
 
 def test_every_axis_changes_one_thing(plan: Plan) -> None:
@@ -234,7 +233,7 @@ def test_a_clock_that_decides_the_work_is_named(plan: Plan) -> None:
     others = {key: verdict for key, verdict in verdicts(found).items() if key not in ("repeat", "clock", "cpu")}
     assert set(others.values()) == {"held"}
     assert found.clock_pinned
-    assert "Cause: the clock" in verification.conclusion(found)
+    assert "Cause: the clock" in conclusion(found)
 
 
 def test_a_clock_is_found_even_where_the_plain_repeats_agreed(plan: Plan) -> None:
@@ -242,7 +241,7 @@ def test_a_clock_is_found_even_where_the_plain_repeats_agreed(plan: Plan) -> Non
     assert of(found, "repeat").verdict is Verdict.HELD
     assert of(found, "clock").verdict is Verdict.MOVED
     assert "time it reads" in str(of(found, "clock").cause)
-    assert "Repeats agree, but the counts change with: clock." in verification.conclusion(found)
+    assert "Repeats agree, but the counts change with: clock." in conclusion(found)
 
 
 def test_a_clock_that_the_user_has_pinned_is_not_a_failure(plan: Plan) -> None:
@@ -274,7 +273,7 @@ def test_noise_without_a_known_cause_is_told_apart_from_a_real_effect(plan: Plan
     assert "threads" in str(of(found, "repeat").advice)
     assert of(found, "load").verdict is Verdict.UNCLEAR
     assert of(found, "aslr").verdict is Verdict.DEPENDS
-    assert "none of the things" in verification.conclusion(found)
+    assert "none of the things" in conclusion(found)
 
 
 def test_what_the_seal_pins_is_not_a_failure(plan: Plan) -> None:
@@ -295,7 +294,7 @@ def test_what_the_seal_pins_is_not_a_failure(plan: Plan) -> None:
     depends = {key for key, verdict in verdicts(found).items() if verdict == "depends"}
     assert depends == {"layout", "place", "scheduling", "aslr", "random", "hash-seed", "stdout"}
     assert found.held
-    assert "which the seal keeps the same" in verification.conclusion(found)
+    assert "which the seal keeps the same" in conclusion(found)
 
 
 def test_threads_that_took_turns_as_the_kernel_likes_say_nothing_of_a_cpu(plan: Plan) -> None:
@@ -332,7 +331,7 @@ def test_python_that_ignores_the_hash_seed_is_named(plan: Plan, option: str, ins
     assert instead in str(finding.advice)
     assert "ignores it" in str(of(found, "hash-seed").note)
     assert found.held
-    assert "ignores PYTHONHASHSEED" in verification.conclusion(found)
+    assert "ignores PYTHONHASHSEED" in conclusion(found)
 
 
 def test_random_bytes_that_cannot_be_pinned_are_suspected(plan: Plan) -> None:
@@ -547,14 +546,8 @@ def noisy(plan: Plan) -> Verification:
     return hunt(hostile, Fake(cost), "cwd", "random", "clock", "stdout")
 
 
-def rendered(render: Callable[[Verification, Any], None], found: Verification) -> str:
-    text = io.StringIO()
-    render(found, text)
-    return text.getvalue()
-
-
 def test_the_table_has_a_line_for_each_axis_and_functions_below_a_failure(noisy: Verification) -> None:
-    text = rendered(verification.table, noisy)
+    text = verification(noisy, "table")
     lines = text.splitlines()
     marks = {line.strip()[0] for line in lines if line.startswith("  ") and line.strip()[:1] in ("✓", "✗", "~", "–")}
     assert marks == {"✓", "✗", "~"}
@@ -568,7 +561,7 @@ def test_the_table_has_a_line_for_each_axis_and_functions_below_a_failure(noisy:
 
 
 def test_markdown_is_escaped(noisy: Verification) -> None:
-    text = rendered(verification.markdown, noisy)
+    text = verification(noisy, "markdown")
     assert "<b>" not in text
     assert "\x1b" not in text
     assert text.count("\n| ✗ |") == 2
@@ -576,7 +569,7 @@ def test_markdown_is_escaped(noisy: Verification) -> None:
 
 
 def test_json_says_everything(noisy: Verification) -> None:
-    document = json.loads(rendered(verification.as_json, noisy))
+    document = json.loads(verification(noisy, "json"))
     assert document["schema"] == "cg-bench.verify/1"
     assert document["held"] is False
     assert document["clock_pinned"] is True
@@ -597,4 +590,4 @@ def test_a_change_of_misses_alone_is_reported_by_the_score() -> None:
     found = Verification(
         command="x", tool="cachegrind", ir=1, executions=2, findings=(finding,), clock_pinned=False, warnings=()
     )
-    assert "ΔIr 0, score +8" in rendered(verification.table, found)
+    assert "ΔIr 0, score +8" in verification(found, "table")

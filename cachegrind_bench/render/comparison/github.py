@@ -11,8 +11,6 @@ from cachegrind_bench.compare.verdict import State
 from cachegrind_bench.model.text import shortened
 
 if TYPE_CHECKING:
-    from typing import TextIO
-
     from cachegrind_bench.render.comparison.view import Row, View
 
 # GitHub shows ten annotations of a kind for each step and drops the others without a word.
@@ -32,23 +30,23 @@ _LEVELS = {
 }
 
 
-def render(view: View, stream: TextIO, *, brief: bool = False) -> None:
-    """Write the annotations, worst first, and last the verdict; if `brief`, that only where no benchmark has told it."""
+def render(view: View, *, brief: bool = False) -> str:
+    """Return the annotations, worst first, and last the verdict; if `brief`, that only where no benchmark has an annotation."""
+    text = ""
     for level in ("error", "warning", "notice"):
         rows = [row for row in view.rows if _LEVELS.get(row.state) == level]
         room = _MOST - (level == "notice")
         shown = rows if len(rows) <= room else rows[: room - 1]
-        stream.writelines(
-            command(level, f"{row.state.value}: {row.id}", _message(row, view), place=row.place) for row in shown
-        )
+        for row in shown:
+            text += command(level, f"{row.state.value}: {row.id}", _message(row, view), place=row.place)
         if len(shown) < len(rows):
-            stream.write(command(level, "cg-bench", f"{len(rows) - len(shown)} more benchmarks like these"))
-    if brief and any(row.state in _LEVELS for row in view.rows):
-        return
+            text += command(level, "cg-bench", f"{len(rows) - len(shown)} more benchmarks like these")
+    if brief and text:
+        return text
     notices = "".join(f" ({notice})" for notice in view.notices)
     level = _LEVELS.get(view.verdict, "notice")
-    told = any(_LEVELS.get(row.state) == level for row in view.rows)  # once is enough
-    stream.write(command("notice" if told else level, "cg-bench", view.headline + notices))
+    known = any(_LEVELS.get(row.state) == level for row in view.rows)  # once is enough
+    return text + command("notice" if known else level, "cg-bench", view.headline + notices)
 
 
 def _message(row: Row, view: View) -> str:

@@ -2,17 +2,15 @@
 
 from __future__ import annotations
 
-import html
 from typing import TYPE_CHECKING
 
 from cachegrind_bench.compare.verdict import State
 from cachegrind_bench.model.text import shortened
-from cachegrind_bench.render.markdown import escape, table, unreferenced
+from cachegrind_bench.render.markdown import escape, fold, table
 
 if TYPE_CHECKING:
-    from typing import TextIO
+    from collections.abc import Iterator, Sequence
 
-    from cachegrind_bench.render.comparison.explained import Explanation
     from cachegrind_bench.render.comparison.view import Row, View
 
 # GitHub refuses a comment of more than 65,536 characters.
@@ -36,83 +34,61 @@ _SIGNS = {
 }
 
 
-def render(view: View, stream: TextIO, *, most: int = MOST_CHARACTERS) -> None:
-    """Write the comparison, leaving out what is folded or remarked where it would get longer than `most` characters."""
-    tail = _tail(view)
-    text = _head(view)
-    remarks = _remarks(view.rows[:_MOST_ROWS])
-    left_out = False
-    for part in [*([remarks] if remarks else []), *_folded(view)]:
+def render(view: View, *, most: int = MOST_CHARACTERS) -> str:
+    """Return the comparison, without what is folded or remarked where it would get longer than `most` characters."""
+    tail = "\n" + "".join(f"<sub>{label}: {escape(shortened(text, 400))}</sub><br>\n" for label, text in view.origin)
+    text, left_out = _head(view), ""
+    for part in filter(None, _parts(view)):
         if len(text) + len(part) + len(tail) + len(_LEFT_OUT) > most:
-            left_out = True
+            left_out = _LEFT_OUT
         else:
             text += part
-    stream.write(text + (_LEFT_OUT if left_out else "") + tail)
+    return text + left_out + tail
 
 
 def _head(view: View) -> str:
     sign = "⚠️" if view.headline.startswith("no baseline") else _SIGNS[view.verdict]
     lines = [f"### {sign} {_cut(view.headline, 3000)}", ""]
     lines += [f"> ⚠️ {_cut(notice, 500)}\n" for notice in view.notices[:_MOST_ROWS]]
-    shown = view.rows[:_MOST_ROWS]
-    if shown:
-        lines.append(_table(view, shown))
+    lines += [_table(view, view.rows[:_MOST_ROWS])] if view.rows else []
     return "\n".join(lines)
 
 
-def _folded(view: View) -> list[str]:
-    parts = [fold(f"What moved in {item.title}", _explanation(item)) for item in view.explanations]
-    rest = view.rows[_MOST_ROWS:]
+def _parts(view: View) -> Iterator[str]:
+    """Yield what may be left out, the most important first."""
+    yield _remarks(view.rows[:_MOST_ROWS])
+    for item in view.explanations:
+        tables = "\n".join(map(_explained, item.tables))
+        remarks = "".join(f"\n{_cut(remark, 500)}\n" for remark in item.remarks)
+        yield fold(f"What moved in {item.title}", tables + remarks)
     # In pieces, so that of a long list only the end is left out.
-    for start in range(0, len(rest), 50):
-        some = rest[start : start + 50]
-        parts.append(fold(f"{len(some)} more benchmarks", _table(view, some) + _remarks(some)))
+    for start in range(_MOST_ROWS, len(view.rows), 50):
+        some = view.rows[start : start + 50]
+        yield fold(f"{len(some)} more benchmarks", _table(view, some) + _remarks(some))
     if view.left_out:
-        parts.append(f"\nNot listed: {escape(view.left_out)}.\n")
-    return parts
+        yield f"\nNot listed: {escape(view.left_out)}.\n"
 
 
-def _tail(view: View) -> str:
-    return "\n" + "".join(f"<sub>{label}: {escape(shortened(text, 400))}</sub><br>\n" for label, text in view.origin)
+def _table(view: View, rows: Sequence[Row]) -> str:
+    signed = ((f"{_SIGNS[row.state]} {row.state.value}", row.id, *row.cells) for row in rows)
+    return table(view.columns, [_shortened(row) for row in signed])
 
 
-def fold(summary: str, content: str) -> str:
-    """Return Markdown that is folded under a summary, which may be any text."""
-    # GitHub reads no Markdown within a summary, only HTML.
-    title = html.escape(shortened(summary, _LONGEST_NAME))
-    for sign in ("@", "#", ":", "www"):  # that make a mention, a reference or an address of what follows
-        title = title.replace(sign, f"{sign}\u200b")
-    title = unreferenced(title)
-    return f"\n<details><summary>{title}</summary>\n\n{content}\n</details>\n"
+def _remarks(rows: Sequence[Row]) -> str:
+    remarks = [f"- {_cut(row.id, _LONGEST_NAME)}: {_cut(remark, 500)}\n" for row in rows for remark in row.remarks]
+    return "\n" + "".join(remarks) if remarks else ""
 
 
-def _table(view: View, rows: tuple[Row, ...]) -> str:
-    return table(view.columns, [_cells(row) for row in rows])
-
-
-def _remarks(rows: tuple[Row, ...]) -> str:
-    remarks = [f"- {_cut(row.id, _LONGEST_NAME)}: {_cut(remark, 500)}" for row in rows for remark in row.remarks]
-    return "\n" + "\n".join(remarks) + "\n" if remarks else ""
-
-
-def _cells(row: Row) -> tuple[str, ...]:
-    cells = [shortened(cell, _LONGEST_NAME) for cell in (row.id, *row.cells)]
-    return (f"{_SIGNS[row.state]} {row.state.value}", *cells)
-
-
-def _explanation(item: Explanation) -> str:
-    text = _rows(item.python_columns, item.python) + "\n" if item.python else ""
-    text += _rows(item.columns, item.rows)
-    if item.lines:
-        text += "\n" + _rows(item.line_columns, item.lines)
-    return text + "".join(f"\n{_cut(remark, 500)}\n" for remark in item.remarks)
-
-
-def _rows(columns: tuple[str, ...], rows: tuple[tuple[str, ...], ...]) -> str:
-    """Return a table; of a very long one the first rows and the last, which is the sum."""
+def _explained(rows: Sequence[Sequence[str]]) -> str:
+    """Return a table; of a very long one the first rows and the last, which is the sum of functions."""
+    columns, *rows = map(_shortened, rows)
     if len(rows) > _MOST_FUNCTIONS:
-        rows = (*rows[: _MOST_FUNCTIONS - 1], ("…",), rows[-1])
-    return table(columns, [tuple(shortened(cell, _LONGEST_NAME) for cell in row) for row in rows])
+        rows = [*rows[: _MOST_FUNCTIONS - 1], ["…"], rows[-1]]
+    return table(columns, rows)
+
+
+def _shortened(row: Sequence[str]) -> list[str]:
+    return [shortened(cell, _LONGEST_NAME) for cell in row]
 
 
 def _cut(text: str, length: int) -> str:

@@ -1,4 +1,4 @@
-"""The Python functions of a comparison in words: which one did it, where it stands, and a table of those that moved.
+"""The Python functions of a comparison in words: which one did it, where it is, and a table of those that moved.
 
 Knows their numbers; must not know the formats. What it returns is not yet harmless text.
 """
@@ -9,6 +9,7 @@ import posixpath
 from fractions import Fraction
 from typing import TYPE_CHECKING
 
+from cachegrind_bench.model.python_profile import NATIVE
 from cachegrind_bench.model.text import change, counted, grouped, percent, share, signed
 from cachegrind_bench.render.demangling import demangled
 
@@ -18,18 +19,11 @@ if TYPE_CHECKING:
     from cachegrind_bench.model.python_profile import PythonFunction
 
 _MOST = Fraction(1, 2)
-COLUMNS = ("blame", "of Δ", "own code", "calls", "Python function", "line")
-NATIVE = "native code under no Python function"
 
 
 def chief(details: Details | None) -> PythonDelta | None:
     """Return the Python function to name first, if there is one."""
     return None if details is None or details.python is None else details.python.chief
-
-
-def place(function: PythonFunction) -> str:
-    """Return where a function stands, as `src/pkg/rows.py:42`."""
-    return f"{function.file}:{function.line}" if function.line else function.file
 
 
 def annotated(function: PythonFunction) -> tuple[str, int] | None:
@@ -66,7 +60,7 @@ def _culprit(details: Details | None) -> tuple[str, str, Fraction] | None:
     row = chief(details)
     if row is not None and details.python is not None:
         total = details.python.total
-        return row.function.name, place(row.function), abs(Fraction(row.blame, total)) if total else Fraction(0)
+        return row.function.name, row.function.place, abs(Fraction(row.blame, total)) if total else Fraction(0)
     if details.blamed is None:
         return None
     return demangled(details.blamed.name), "", details.blamed_share
@@ -79,78 +73,32 @@ def remarks(details: Details | None) -> list[str]:
         return []
     total = details.python.base_total
     share_of_all = f"{change(Fraction(row.blame, total))} " if total else ""
-    calls = f"{grouped(row.base.calls)} → {counted(row.candidate.calls, 'call')}"
-    return [f"in Python: {row.function.name}, {place(row.function)}, {share_of_all}({_how(row)}; {calls})"]
-
-
-def _how(row: PythonDelta) -> str:
-    whole = f"{signed(row.blame)} instructions"
-    often = "calling others more often" if row.called > 0 else "calling others less often"
+    often = f"by calling others {'more' if row.called > 0 else 'less'} often"
+    how = f"{signed(row.blame)} instructions"
     if not row.called:
-        return f"{whole} of its own"
-    return f"{whole} by {often}" if not row.own else f"{whole}, of which {signed(row.called)} by {often}"
+        how += " of its own"
+    else:
+        how += f", of which {signed(row.called)} {often}" if row.own else f" {often}"
+    calls = f"{grouped(row.base.calls)} → {counted(row.candidate.calls, 'call')}"
+    return [f"in Python: {row.function.name}, {row.function.place}, {share_of_all}({how}; {calls})"]
 
 
-def rows(found: PythonBlame) -> list[tuple[str, ...]]:
-    """Return the cells of the table, for `COLUMNS`; the last row is the sum of the others."""
+def table(found: PythonBlame) -> list[tuple[str, ...]]:
+    """Return the heading and the rows of a table; the last row is the sum of the others."""
     total = found.total
 
     def cells(blame: int, own: int, *texts: str) -> tuple[str, ...]:
         return signed(blame), share(blame, total), signed(own), *texts
 
-    table = [cells(row.blame, row.own, _calls(row), row.function.name, place(row.function)) for row in found.rows]
+    rows: list[tuple[str, ...]] = [("blame", "of Δ", "own code", "calls", "Python function", "line")]
+    for row in found.rows:
+        before, after = grouped(row.base.calls), grouped(row.candidate.calls)
+        calls = after if before == after else f"{before} → {after}"
+        rows.append(cells(row.blame, row.own, calls, row.function.name, row.function.place))
     if found.rest_functions:
         others = f"everything else ({grouped(found.rest_functions)} more)"
-        table.append(cells(found.rest_blame, found.rest_own, "", others))
+        rows.append(cells(found.rest_blame, found.rest_own, "", others))
     if found.native or found.native_blame:
-        table.append(cells(found.native_blame, found.native, "", NATIVE))
+        rows.append(cells(found.native_blame, found.native, "", NATIVE))
     own = sum(row.own for row in found.rows) + found.rest_own + found.native
-    return [*table, cells(total, own, "", "total")]
-
-
-def _calls(row: PythonDelta) -> str:
-    before, after = grouped(row.base.calls), grouped(row.candidate.calls)
-    return after if before == after else f"{before} → {after}"
-
-
-def cautions(found: PythonBlame | None) -> list[str]:
-    """Say what the table lacks."""
-    if found is None or not found.cut:
-        return []
-    lacking = "to their outermost callers, whose blame for calling more often may be missing"
-    return [f"some Python calls were nested too deeply to be followed {lacking}"]
-
-
-def document(details: Details | None) -> dict[str, object] | None:
-    """Return the same for JSON; costs are in Ir."""
-    if details is None or details.python is None:
-        return None
-    found = details.python
-    return {
-        "blamed": None if found.chief is None else _function(found.chief),
-        "functions": [_function(row) for row in found.rows],
-        "rest": {
-            "functions": found.rest_functions,
-            "blame": found.rest_blame,
-            "own": found.rest_own,
-            "delta": found.rest_delta,
-        },
-        "native": {"base": found.base_native, "candidate": found.candidate_native, "blame": found.native_blame},
-        "total": {"base": found.base_total, "candidate": found.candidate_total},
-        "cut": found.cut,
-    }
-
-
-def _function(row: PythonDelta) -> dict[str, object]:
-    sides = {
-        name: {"calls": side.calls, "self": side.ir, "inclusive": side.inclusive}
-        for name, side in (("base", row.base), ("candidate", row.candidate))
-    }
-    return {
-        "function": row.function.name,
-        "file": row.function.file,
-        "line": row.function.line,
-        "blame": row.blame,
-        "own": row.own,
-        **sides,
-    }
+    return [*rows, cells(total, own, "", "total")]

@@ -9,17 +9,18 @@ import msgspec
 from msgspec.structs import replace
 
 from cachegrind_bench.compare.verdict import BLAMING, Metric, State
-from cachegrind_bench.model.text import change, grouped, percent, plain, signed
+from cachegrind_bench.model.text import change, grouped, percent, plain, share, signed
 from cachegrind_bench.render.comparison import pythons, words
-from cachegrind_bench.render.comparison.explained import Explanation, explanation
-from cachegrind_bench.render.demangling import demangle
+from cachegrind_bench.render.demangling import demangle, demangled
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Mapping, Sequence
 
     from cachegrind_bench.compare.comparison import Comparison
     from cachegrind_bench.compare.details import Details
+    from cachegrind_bench.compare.lines import LineDelta
     from cachegrind_bench.compare.verdict import Difference
+    from cachegrind_bench.model.metrics import Counts
     from cachegrind_bench.model.result import Result
 
 _CIRCUMSTANCES = frozenset({"container", "cpu_model", "kernel", "os", "virtualization"})
@@ -42,6 +43,17 @@ class Row(msgspec.Struct, frozen=True, kw_only=True):
     cells: tuple[str, ...]
     remarks: tuple[str, ...]
     place: tuple[str, int] | None = None
+
+
+class Explanation(msgspec.Struct, frozen=True, kw_only=True):
+    """Why one benchmark moved: tables with a heading in their first row, and remarks under them.
+
+    Python's functions come first, then those of the program, then source lines; the last row of functions is their sum.
+    """
+
+    title: str
+    tables: tuple[tuple[tuple[str, ...], ...], ...]
+    remarks: tuple[str, ...]
 
 
 class View(msgspec.Struct, frozen=True, kw_only=True):
@@ -87,7 +99,7 @@ def view(
         rows=table,
         left_out=words.numbered(Counter(item.state for item in comparison.differences[len(shown) :])),
         explanations=tuple(
-            explanation(by_id[name], comparison, details[name]) for name in explained if name in details
+            _explanation(by_id[name], comparison, details[name]) for name in explained if name in details
         ),
     )
 
@@ -111,12 +123,10 @@ def _columns(comparison: Comparison) -> tuple[str, ...]:
 
 def _origin(name: str, result: Result) -> str:
     commit = result.commit
-    if commit is None:
-        # A baseline that was searched for in vain is nobody's measurement.
-        return f"{name}, measured {result.created_at}" if result.benchmarks else f"{name}, nothing found"
-    branch = f" on {commit.branch}" if commit.branch else ""
-    dirty = " with uncommitted changes" if commit.dirty else ""
-    return f"{name}, commit {commit.sha[:12]}{branch}{dirty}, measured {result.created_at}"
+    if commit is None and not result.benchmarks:
+        return f"{name}, nothing found"  # a baseline that was searched for in vain is nobody's measurement
+    origin = f"{name}, commit {commit.described}" if commit is not None else name
+    return f"{origin}, measured {result.created_at}"
 
 
 def _differing(comparison: Comparison) -> tuple[tuple[str, str], ...]:
@@ -160,22 +170,20 @@ def notices(comparison: Comparison, details: Mapping[str, Details]) -> list[str]
 
 
 def _row(item: Difference, comparison: Comparison, details: Details | None) -> Row:
-    moved = item.change
+    moved, weigh = item.change, comparison.weigh
     blamed = details if item.state in BLAMING else None
     if moved is None:
-        sides = (item.base, item.candidate)
-        numbers = [
-            "" if side is None or side.counts is None else grouped(comparison.weigh(side.counts)) for side in sides
-        ] + [""] * (len(COLUMNS) - 4)
+        sides = [side.counts if side is not None else None for side in (item.base, item.candidate)]
+        cells = ["" if counts is None else grouped(weigh(counts)) for counts in sides] + [""] * (len(COLUMNS) - 4)
     else:
         by_ir = comparison.gates.metric is Metric.IR
-        shifts = (moved.ir, moved.score) if by_ir else (moved.score, moved.ir)
-        numbers = [
-            grouped(comparison.weigh(moved.base)),
-            grouped(comparison.weigh(moved.candidate)),
-            change(shifts[0].relative),
-            percent(shifts[0].margin, 2) if shifts[0].margin else "",
-            change(shifts[1].relative),
+        first, other = (moved.ir, moved.score) if by_ir else (moved.score, moved.ir)
+        cells = [
+            grouped(weigh(moved.base)),
+            grouped(weigh(moved.candidate)),
+            change(first.relative),
+            percent(first.margin, 2) if first.margin else "",
+            change(other.relative),
             signed(moved.counts.ll_hits),
             signed(moved.counts.ram_hits),
             pythons.culprit(blamed),
@@ -184,7 +192,67 @@ def _row(item: Difference, comparison: Comparison, details: Details | None) -> R
     return Row(
         id=plain(item.id),
         state=item.state,
-        cells=tuple(map(plain, numbers)),
+        cells=tuple(map(plain, cells)),
         remarks=tuple(map(plain, [*pythons.remarks(blamed), *words.remarks(item, comparison.gates)])),
         place=None if chief is None else pythons.annotated(chief.function),
     )
+
+
+def _explanation(item: Difference, comparison: Comparison, details: Details) -> Explanation:
+    """Return the tables of one benchmark: its functions, and their source lines if these were asked for."""
+    weigh, by_ir = comparison.weigh, comparison.gates.metric is Metric.IR
+    total = weigh(details.total)
+    columns = [f"Δ {comparison.gates.metric.value}", *([] if by_ir else ["Δ Ir"]), "Δ LL hits", "Δ RAM hits", "of Δ"]
+
+    def cells(counts: Counts, *names: str) -> tuple[str, ...]:
+        others = [counts.ll_hits, counts.ram_hits] if by_ir else [counts.Ir, counts.ll_hits, counts.ram_hits]
+        return (*map(signed, (weigh(counts), *others)), share(weigh(counts), total), *names)
+
+    names = ("file",) if details.by_file else ("function", "file")
+    functions = [(*columns, *names)]
+    functions += (cells(row.delta, *(demangled(row.name), row.file)[-len(names) :]) for row in details.top.rows)
+    if details.top.rest_functions:
+        functions.append(cells(details.top.rest, f"everything else ({details.top.rest_functions} more)"))
+    functions.append(cells(details.total, "total"))
+    lines = [
+        cells(line.delta, demangled(group.function), _place(line))
+        for group in details.lines or ()
+        for line in group.lines
+    ]
+    tables = [
+        pythons.table(details.python) if details.python else [],
+        functions,
+        [(*columns, "function", "source line"), *lines] if lines else [],
+    ]
+    return Explanation(
+        title=plain(item.id),
+        tables=tuple(tuple(tuple(map(plain, row)) for row in table) for table in tables if table),
+        remarks=tuple(map(plain, _explanation_remarks(details))),
+    )
+
+
+def _explanation_remarks(details: Details) -> Iterator[str]:
+    if details.python is not None and details.python.cut:
+        yield (
+            "some Python calls were nested too deeply to be followed to their outermost callers, whose blame for calling "
+            "more often may be missing"
+        )
+    for row in details.moved:
+        yield f"moved at the same cost: {demangled(row.name)} from {row.base_file} to {row.candidate_file}"
+    if details.lines_missing:
+        yield "no source lines: measure base and candidate with 'cg-bench run --lines'"
+    more = details.moved_count - len(details.moved)
+    if more:
+        yield f"{more} more functions moved to another file, at the same cost"
+
+
+def _place(line: LineDelta) -> str:
+    """Return where a line is, with its place in the base if that is another."""
+    if line.candidate_line == line.base_line == 0:
+        return "unknown"
+    if line.candidate_line is None:
+        return f"{line.base_file}:{line.base_line} (gone)"
+    here = f"{line.candidate_file}:{line.candidate_line}"
+    if line.base_line is None:
+        return f"{here} (new)"
+    return here if line.base_line == line.candidate_line else f"{here} (was {line.base_line})"

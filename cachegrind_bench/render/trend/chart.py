@@ -10,13 +10,15 @@ from typing import TYPE_CHECKING
 import msgspec
 
 from cachegrind_bench.history.values import STANDING, Kind
-from cachegrind_bench.model.text import counted, grouped
-from cachegrind_bench.render.trend import finding_text, rules, svg, words
+from cachegrind_bench.model.text import counted, plain, shortened, some
+from cachegrind_bench.render.trend import finding_text, svg, words
 
 if TYPE_CHECKING:
-    from cachegrind_bench.history.values import Finding, Reading, Row, Trend
-    from cachegrind_bench.render.trend.rules import Crosses, Rule
+    from collections.abc import Sequence
 
+    from cachegrind_bench.history.values import Finding, Reading, Row, Trend
+
+QUANTITIES = ("value", "ir", "ll", "ram")
 _TOP = 30  # the labels of releases lie above the topmost label of the scale
 _MAIN = 172
 _SMALL = 26
@@ -26,6 +28,12 @@ _MOST_MARKS = 40
 # Characters of a path: four of them for each of fifty benchmarks leave half of a megabyte for everything else.
 _LONGEST_MAIN, _SHORTEST_MAIN = 3200, 1200
 _LONGEST_SMALL = 1000
+_MOST_RULES = 60
+_MOST_CROSSES = 120  # eight pixels each fill a chart
+# Percent of the width that a label takes, on a desk and on a phone.
+_ROOM, _PHONE_ROOM = 9, 30
+_LONGEST_LABEL = 14
+_TURNED = 72  # from here on, in percent, labels lie left of their lines: so the longest one stays within a phone
 
 
 class Label(msgspec.Struct, frozen=True):
@@ -58,6 +66,28 @@ class Panel(msgspec.Struct, frozen=True):
     ticks: tuple[Label, ...]
 
 
+class Rule(msgspec.Struct, frozen=True):
+    """A line from top to bottom at a commit; `text` is shown where there is room, `title` always.
+
+    `turned` puts the text on the left of the line, `tight` tells that a phone has no room for it.
+    """
+
+    at: int
+    x: str
+    text: str
+    title: str
+    turned: bool
+    tight: bool
+
+
+class Crosses(msgspec.Struct, frozen=True):
+    """Crosses in one row: as many places as signs."""
+
+    x: str
+    text: str
+    title: str
+
+
 class Chart(msgspec.Struct, frozen=True):
     """A whole chart: `width` in commits, `height` in pixels; `left_out` tells what there was no room for."""
 
@@ -76,40 +106,43 @@ class Chart(msgspec.Struct, frozen=True):
 
 def chart(row: Row, report: Trend, coarse: int = 1) -> Chart:
     """Lay out a benchmark's chart; it has at least one reading. Lines and marks may be so many times `coarse` as usual."""
-    width, first = len(report.commits), report.first
-    y = _TOP
-    panels = [_panel(row, report, "value", words.value_name(row.model), y=y, height=_MAIN, coarse=coarse)]
-    small = [("ll", "LL hits"), ("ram", "RAM hits")]
-    if row.model != "ir":
-        small.insert(0, ("ir", "Ir"))
-    y += _MAIN
+    width = len(report.commits)
+    panels = [_panel(row, report, "value", words.value_name(row.model), y=_TOP, height=_MAIN, coarse=coarse)]
+    small = [*([("ir", "Ir")] if row.model != "ir" else []), ("ll", "LL hits"), ("ram", "RAM hits")]
+    y = _TOP + _MAIN
     for name, title in small:
         panels.append(_panel(row, report, name, title, y=y + _GAP, height=_SMALL, coarse=coarse))
         y += _GAP + _SMALL
-    marks = _marks(row, first, width, max(_MOST_MARKS // coarse, 2))
-    releases, keys = rules.releases(report, coarse), rules.keys(row, report, coarse)
-    tags = len({at for at, _name in report.releases})
+    places = {reading.index for reading in row.readings}
+    shown = [found for found in row.findings if found.index in places]  # the most important first
+    marks = _marks(shown[: max(_MOST_MARKS // coarse, 2)], row, report)
+    tags, keys = releases(report, coarse), key_changes(row, report, coarse)
+    left_out = [
+        counted(number, what)
+        for number, what in (
+            (len(shown) - len(marks), "finding"),
+            (len({at for at, _name in report.releases}) - len(tags), "release"),
+            (len(row.key_changes) - len(keys), "key change"),
+        )
+        if number > 0
+    ]
     return Chart(
         width=width,
         height=y + 24,
         bottom=y + 4,
         panels=tuple(panels),
         marks=marks,
-        releases=releases,
+        releases=tags,
         keys=keys,
-        crosses=rules.crosses(row, report, coarse),
+        crosses=_crosses(row, report, coarse),
         floor=_TOP + _MAIN,
         dates=_dates(report, y + 19),
-        left_out=_left_out(
-            (len(_shown(row)) - len(marks), "finding"),
-            (tags - len(releases), "release"),
-            (len(row.key_changes) - len(keys), "key change"),
-        ),
+        left_out=f"Not drawn, for want of room: {', '.join(left_out)}." if left_out else "",
     )
 
 
 def amount(reading: Reading, name: str) -> int:
-    """Return the number of a panel."""
+    """Return the number of a panel, which is one of `QUANTITIES`."""
     counts = reading.counts
     return {"value": reading.value, "ir": counts.Ir, "ll": counts.ll_hits, "ram": counts.ram_hits}[name]
 
@@ -137,41 +170,24 @@ def _panel(row: Row, report: Trend, name: str, title: str, *, y: int, height: in
     )
 
 
-def _shown(row: Row) -> list[Finding]:
-    """Return the findings at readings of the window, the most important first."""
-    places = {reading.index for reading in row.readings}
-    return [found for found in row.findings if found.index in places]
-
-
-def _marks(row: Row, first: int, width: int, most: int) -> tuple[Mark, ...]:
+def _marks(shown: Sequence[Finding], row: Row, report: Trend) -> tuple[Mark, ...]:
     scale = svg.Scale.of([reading.value for reading in row.readings], _MAIN)
     down = {reading.index: _TOP + scale.place(reading.value) for reading in row.readings}
     marks: list[Mark] = []
-    for found in sorted(_shown(row)[:most], key=lambda found: (found.index, found.id)):
+    for found in sorted(shown, key=lambda found: (found.index, found.id)):
         y = down[found.index] + (_AIR if found.kind is Kind.IMPROVEMENT else -_AIR)
+        commits = some([words.sha(sha) for sha in found.suspects], 3)
         marks.append(
             Mark(
-                found.index - first,
-                svg.percent(found.index, first, width),
+                found.index - report.first,
+                svg.percent(found.index, report.first, len(report.commits)),
                 min(max(y, _TOP), _TOP + _MAIN),
                 found.kind.value,
                 "" if found.confirmed and found.state in STANDING else "hollow",
-                _mark_title(found),
+                f"{finding_text.kind(found)}{finding_text.size(found)}: {commits}",
             )
         )
     return tuple(marks)
-
-
-def _left_out(*sorts: tuple[int, str]) -> str:
-    told = ", ".join(counted(number, what) for number, what in sorts if number > 0)
-    return f"Not drawn, for want of room: {told}." if told else ""
-
-
-def _mark_title(found: Finding) -> str:
-    commits = ", ".join(words.sha(sha) for sha in found.suspects[:3])
-    more = f" and {len(found.suspects) - 3} more" if len(found.suspects) > 3 else ""
-    size = f" {finding_text.size(found)}" if finding_text.has_size(found) else ""
-    return f"{finding_text.kind(found)}{size}: {commits}{more}"
 
 
 def _dates(report: Trend, y: int) -> tuple[Label, ...]:
@@ -181,6 +197,66 @@ def _dates(report: Trend, y: int) -> tuple[Label, ...]:
     return tuple(Label(svg.percent(at + report.first, report.first, width), y, words.day(commits[at])) for at in places)
 
 
-def told(reading: Reading) -> tuple[str, ...]:
-    """Return the numbers of a reading as a table shows them."""
-    return tuple(grouped(amount(reading, name)) for name in ("value", "ir", "ll", "ram"))
+def releases(report: Trend, coarse: int) -> tuple[Rule, ...]:
+    """Return the lines of releases, the newest of those that crowd."""
+    commits, most = report.commits, _MOST_RULES // coarse
+    names: dict[int, list[str]] = {}
+    for at, name in report.releases:
+        names.setdefault(at - report.first, []).append(name)
+    places: list[tuple[int, str, str]] = []
+    for place in _spread(list(names), len(commits), most):
+        # Cut before it is made plain: tags may be as long as they like, and there is a chart for each benchmark.
+        name = shortened(", ".join(plain(shortened(name, 120)) for name in names[place][:10]), 60)
+        places.append((place, name, f"release {name} of {words.day(commits[place])}"))
+    return _rules(places, len(commits), most)
+
+
+def key_changes(row: Row, report: Trend, coarse: int) -> tuple[Rule, ...]:
+    """Return the lines where a benchmark was measured otherwise than before."""
+    named = {reading.index: plain(reading.key[:12]) for reading in row.readings}
+    places = [
+        (at - report.first, "other key", f"measured otherwise from here on: comparability key {named.get(at, '')}")
+        for at in row.key_changes
+    ]
+    return _rules(places, len(report.commits), _MOST_RULES // coarse)
+
+
+def _crosses(row: Row, report: Trend, coarse: int) -> Crosses | None:
+    """Return where a benchmark failed; of places that would cover each other, one."""
+    width = len(report.commits)
+    places = [at - report.first for at in row.failed]
+    kept = _spread(places, width, _MOST_CROSSES // coarse)
+    if not kept:
+        return None
+    x = " ".join(svg.percent(place, 0, width, digits=1) for place in kept)
+    return Crosses(x, "×" * len(kept), f"failed at {counted(len(places), 'commit')}")
+
+
+def _rules(places: Sequence[tuple[int, str, str]], width: int, most: int) -> tuple[Rule, ...]:
+    kept = set(_spread([place for place, _text, _title in places], width, most))
+    found: list[Rule] = []
+    free = phone_free = -100.0
+    for place, text, title in places:
+        if place not in kept:
+            continue
+        x = 100 * (place + 0.5) / max(1, width)
+        turned = x > _TURNED
+        roomy = x - _ROOM * turned >= free
+        phone_roomy = roomy and x - _PHONE_ROOM * turned >= phone_free
+        free = x + _ROOM * (not turned) if roomy else free
+        phone_free = x + _PHONE_ROOM * (not turned) if phone_roomy else phone_free
+        label = (text if len(text) <= _LONGEST_LABEL else f"{text[: _LONGEST_LABEL - 1]}…") if roomy else ""
+        found.append(Rule(place, svg.percent(place, 0, width), label, title, turned, tight=not phone_roomy))
+    return tuple(found)
+
+
+def _spread(places: Sequence[int], width: int, most: int) -> list[int]:
+    """Return at most so many places in their order: all, or from the newest back those that do not crowd."""
+    if len(places) <= most:
+        return list(places)
+    nearest = width / max(1, most)
+    kept: list[int] = []
+    for place in reversed(places):
+        if not kept or kept[-1] - place >= nearest:
+            kept.append(place)
+    return kept[: max(1, most)][::-1]

@@ -6,15 +6,17 @@ Knows the layout that `page.js` reads; must not know how it is shown.
 from __future__ import annotations
 
 from datetime import datetime
+from itertools import groupby, pairwise
 from typing import TYPE_CHECKING
 
 from cachegrind_bench.model.score import CostModel
 from cachegrind_bench.model.text import plain, shortened
-from cachegrind_bench.render.page import html
+from cachegrind_bench.render import page
 from cachegrind_bench.render.trend import words
+from cachegrind_bench.render.trend.chart import QUANTITIES, amount
 
 if TYPE_CHECKING:
-    from collections.abc import Iterable, Mapping, Sequence
+    from collections.abc import Sequence
 
     from cachegrind_bench.history.values import Row, Trend
 
@@ -35,49 +37,33 @@ def block(report: Trend, anchors: Sequence[str], coarse: int = 1) -> str:
 
     written = [cut(words.author(note), _LONGEST_AUTHOR) for note in report.commits]
     authors = sorted(set(written))
-    number = {name: place for place, name in enumerate(authors)}
     keys = sorted({reading.key for row in report.rows for reading in row.readings})
-    key = {name: place for place, name in enumerate(keys)}
     document = {
         "coarse": coarse,
         "first": report.first,
         "shas": [words.sha(note.sha) for note in report.commits],
         "minutes": packed(_minutes(report)),
         "authors": authors,
-        "author": packed([number[name] for name in written]),
+        "author": packed([authors.index(name) for name in written]),
         "subjects": [cut(words.subject(note), _LONGEST_SUBJECT) for note in report.commits],
         "keys": [plain(key[:12]) for key in keys],
         "releases": [
             [place - report.first, cut(name, _LONGEST_TAG)] for place, name in report.releases[-len(report.commits) :]
         ],
         "rows": [
-            _row(row, anchor, report.first, key, coarse) for row, anchor in zip(report.rows, anchors, strict=True)
+            _row(row, anchor, report.first, keys, coarse) for row, anchor in zip(report.rows, anchors, strict=True)
         ],
     }
-    return html.block(document)
+    return page.block(document)
 
 
-def packed(numbers: Iterable[int]) -> str:
+def packed(numbers: Sequence[int]) -> str:
     """Return whole numbers as text: their differences in base 32, and `!` with a number where one repeats so many times."""
-    text: list[str] = []
-    before, last, repeated = 0, None, 0
-    for number in numbers:
-        difference, before = number - before, number
-        if difference == last:
-            repeated += 1
-            continue
-        text.append(_repeats(repeated, last))
-        text.append(_digits(difference))
-        last, repeated = difference, 0
-    text.append(_repeats(repeated, last))
-    return "".join(text)
-
-
-def _repeats(number: int, difference: int | None) -> str:
-    if not number or difference is None:
-        return ""
-    short, long = f"!{_digits(number)}", _digits(difference) * number
-    return min(long, short, key=len)
+    text = ""
+    for difference, run in groupby(number - before for before, number in pairwise([0, *numbers])):
+        digits, repeated = _digits(difference), len(list(run)) - 1
+        text += digits + min(digits * repeated, f"!{_digits(repeated)}", key=len)
+    return text
 
 
 def _digits(number: int) -> str:
@@ -91,23 +77,17 @@ def _digits(number: int) -> str:
             return text
 
 
-def _row(row: Row, anchor: str, first: int, keys: Mapping[str, int], coarse: int) -> dict[str, object]:
-    readings = row.readings
-    model = CostModel.parse(row.model)
-    quantities = {
-        "value": [reading.value for reading in readings],
-        "ir": [reading.counts.Ir for reading in readings],
-        "ll": [reading.counts.ll_hits for reading in readings],
-        "ram": [reading.counts.ram_hits for reading in readings],
-    }
+def _row(row: Row, anchor: str, first: int, keys: Sequence[str], coarse: int) -> dict[str, object]:
+    readings, model = row.readings, CostModel.parse(row.model)
+    quantities = {name: [amount(reading, name) for reading in readings] for name in QUANTITIES}
     found = {name: _rounded(numbers, coarse) for name, numbers in quantities.items()}
     return {
         "anchor": anchor,
-        "at": packed(reading.index - first for reading in readings),
-        "failed": packed(index - first for index in row.failed),
+        "at": packed([reading.index - first for reading in readings]),
+        "failed": packed([index - first for index in row.failed]),
         **{name: text for name, (text, _grain) in found.items()},
         "grain": {name: grain for name, (_text, grain) in found.items() if grain > 1},
-        "key": packed(keys[reading.key] for reading in readings),
+        "key": packed([keys.index(reading.key) for reading in readings]),
         "weights": None if model.l1 is None else [model.l1, model.ll, model.ram],
     }
 
@@ -119,7 +99,7 @@ def _rounded(numbers: Sequence[int], coarse: int) -> tuple[str, int]:
     while coarse > 1 and len(text) > most and grain < max(numbers):
         # A digit of five bits is one and a half of ten: never too much, as the shortest numbers do not get shorter.
         grain *= 10 ** max(1, int(1.5 * (len(text) - most) / len(numbers)))
-        text = packed((number + grain // 2) // grain for number in numbers)
+        text = packed([(number + grain // 2) // grain for number in numbers])
     return text, grain
 
 

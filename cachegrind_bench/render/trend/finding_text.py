@@ -14,16 +14,11 @@ if TYPE_CHECKING:
     from cachegrind_bench.history.values import Finding, Row, Trend
 
 
-def has_size(found: Finding) -> bool:
-    """Tell whether there is one change to speak of."""
-    return found.kind is not Kind.UNSTABLE
-
-
 def size(found: Finding) -> str:
-    """Return how much the level changed."""
-    if not found.before:
-        return "from 0"
-    return short_change(relative(found.before, found.after))
+    """Return how much the level changed, after a space; nothing where there is not one change to speak of."""
+    if found.kind is Kind.UNSTABLE:
+        return ""
+    return f" {short_change(relative(found.before, found.after))}" if found.before else " from 0"
 
 
 def kind(found: Finding) -> str:
@@ -34,8 +29,8 @@ def kind(found: Finding) -> str:
         return "improvement, lost again"
     sure = "" if found.confirmed else ", after only one reading" if found.lone_base else ", one reading so far"
     doubt = ", does it still do its work?" if is_suspicious(found) else ""
-    told = found.kind is Kind.IMPROVEMENT and found.state is State.OPEN
-    return f"{'' if told else f'{STATES[found.state]} '}{found.kind.value}{doubt}{sure}"
+    known = found.kind is Kind.IMPROVEMENT and found.state is State.OPEN
+    return f"{'' if known else f'{STATES[found.state]} '}{found.kind.value}{doubt}{sure}"
 
 
 def ended(found: Finding) -> str:
@@ -84,10 +79,9 @@ def _moved(found: Finding, row: Row) -> str:
     place = next((number for number, reading in enumerate(same) if reading.index == found.index), 0)
     if found.kind not in (Kind.REGRESSION, Kind.IMPROVEMENT) or not place:
         return ""
-    before, after = same[place - 1].counts, same[place].counts
-    pairs = (
-        ("Ir", before.Ir, after.Ir),
-        ("LL hits", before.ll_hits, after.ll_hits),
-        ("RAM hits", before.ram_hits, after.ram_hits),
+    pairs = zip(
+        *((item.counts.Ir, item.counts.ll_hits, item.counts.ram_hits) for item in same[place - 1 : place + 1]),
+        strict=True,
     )
-    return ", ".join(f"{name} {short_change(relative(then, now))}" for name, then, now in pairs)
+    changes = (short_change(relative(before, after)) for before, after in pairs)
+    return ", ".join(map(" ".join, zip(("Ir", "LL hits", "RAM hits"), changes, strict=True)))

@@ -5,43 +5,49 @@ Knows the templates; what is said comes from `words`, where lines go from `chart
 
 from __future__ import annotations
 
+import hashlib
+from collections import Counter
 from typing import TYPE_CHECKING
 
+import msgspec
 from msgspec.structs import replace
 
-from cachegrind_bench.history.values import stands
-from cachegrind_bench.model.text import counted, grouped, plain, shortened
-from cachegrind_bench.render.page.html import looks, ours, template
-from cachegrind_bench.render.trend import data, finding_text, words
-from cachegrind_bench.render.trend.sections import SPARK_HEIGHT, cut, section
+from cachegrind_bench.history.values import STANDING, WORSE, Kind, stands
+from cachegrind_bench.model.text import grouped, plain, shortened
+from cachegrind_bench.render.page import render
+from cachegrind_bench.render.trend import data, finding_text, svg, words
+from cachegrind_bench.render.trend.chart import QUANTITIES, amount, chart
 
 if TYPE_CHECKING:
-    from collections.abc import Mapping, Sequence
+    from collections.abc import Iterator, Mapping
 
-    from jinja2 import Template
+    from cachegrind_bench.history.values import Against, Finding, Row, Trend
+    from cachegrind_bench.render.trend.chart import Chart
 
-    from cachegrind_bench.history.values import Trend
-
-_PACKAGE = "cachegrind_bench.render.trend"
 _MOST_BYTES = 1_000_000
 _USUAL = 50 * 500  # readings
 _COARSER = (1, 3, 9, 27)
 _MOST_FINDINGS = 200
 _MOST_SUSPECTS = 10
 _MOST_NOTES = 20
+_MOST_BADGES = 3
+_MOST_FIGURES = 8
+_LONGEST = 300
+_SPARK_HEIGHT = 22
+_COLOURED = 500  # a change of at least one part in so many is coloured
 
 
 def page(view: Trend) -> str:
     """Return the page. It needs no network, and no script for what matters.
 
     It has at most `_MOST_BYTES` with 50 benchmarks over 500 commits: where much has happened, drawings get coarser and lists
-    shorter, which is told; the script draws all again.
+    shorter, and the page says so; the script draws all again.
     """
     view = _bounded(view)
     most = max(_MOST_BYTES, _MOST_BYTES * len(view.rows) * len(view.commits) // _USUAL)
-    text, layout, moves = "", template(_PACKAGE), finding_text.moves(view)
+    text, moves = "", finding_text.moves(view)
     for coarse in _COARSER:
-        text = _page(view, layout, moves, coarse)
+        text = _page(view, moves, coarse)
         if len(text.encode()) <= most:
             break
     return text
@@ -52,64 +58,151 @@ def _bounded(view: Trend) -> Trend:
     made = view.provenance
     provenance = replace(
         made,
-        title=cut(made.title),
-        store=cut(made.store),
-        branch=made.branch and cut(made.branch),
-        notes=tuple((cut(name), cut(value)) for name, value in made.notes[:_MOST_NOTES]),
+        title=_cut(made.title),
+        store=_cut(made.store),
+        branch=made.branch and _cut(made.branch),
+        notes=tuple((_cut(name), _cut(value)) for name, value in made.notes[:_MOST_NOTES]),
     )
     return replace(view, provenance=provenance, release=view.release and shortened(plain(view.release), 40))
 
 
-def _page(view: Trend, layout: Template, moves: Mapping[str, str], coarse: int) -> str:
-    sections = [section(row, view, coarse) for row in view.rows]
-    return layout.render(
+def _cut(text: str) -> str:
+    """Return text at a bounded length for an eye that wants to know all; texts of megabytes take no longer than others."""
+    return shortened(plain(shortened(text, 2 * _LONGEST)), _LONGEST)
+
+
+def _page(view: Trend, moves: Mapping[str, str], coarse: int) -> str:
+    sections = [_section(row, view, coarse) for row in view.rows]
+    keys = Counter(row.latest.key for row in view.rows if row.latest is not None)  # of the newest readings
+    return render(
+        "trend",
+        data=data.block(view, [item.anchor for item in sections], coarse),
         view=view,
         words=words,
         stories=finding_text,
-        counted=counted,
-        grouped=grouped,
-        cut=cut,
+        cut=_cut,
         sections=sections,
         anchors={item.row.id: item.anchor for item in sections},
-        tiles=_tiles(view),
+        tiles=list(_tiles(view)),
         moves=moves,
         standing=[item for item in view.findings if stands(item)],
         settled=[item for item in view.findings if not stands(item)],
         most_findings=max(_MOST_FINDINGS // coarse, 1),
-        keys=_keys(view),
+        keys=sorted(keys.items(), key=lambda item: (-item[1], item[0])),
         most_suspects=max(_MOST_SUSPECTS // coarse, 2),
-        spark_height=SPARK_HEIGHT,
+        spark_height=_SPARK_HEIGHT,
         tool_version=view.provenance.tool_version,
-        data=ours(data.block(view, [item.anchor for item in sections], coarse)),
-        **looks(_PACKAGE),
     )
 
 
-def _tiles(view: Trend) -> list[tuple[str, str, str, int, str]]:
-    """Return filter, class, shape, number and words for each of the headline's numbers."""
+def _tiles(view: Trend) -> Iterator[tuple[str, str, str, int, str]]:
+    """Yield filter, class, shape, number and words for each of the headline's numbers."""
     found = view.headline
-    tiles = [
-        ("new", "regression", "▲", found.new, f"new {words.since(found)}"),
-        ("open", "regression", "▲", found.open, "still open"),
-        ("creeping", "creep", "◆", found.creeping, "creeping"),
-        ("recovered", "recovered", "✓", found.recovered, "recovered"),
-        ("improvement", "improvement", "▼", found.improved, "newly improved"),
-    ]
+    yield "new", "regression", "▲", found.new, f"new {words.since(found)}"
     if found.possible:
-        tiles.insert(1, ("new", "regression", "△", found.possible, "possible: one reading so far"))
+        yield "new", "regression", "△", found.possible, "possible: one reading so far"
+    yield "open", "regression", "▲", found.open, "still open"
+    yield "creeping", "creep", "◆", found.creeping, "creeping"
+    yield "recovered", "recovered", "✓", found.recovered, "recovered"
+    yield "improvement", "improvement", "▼", found.improved, "newly improved"
     if found.suspicious:
-        tiles.append(("improvement", "improvement", "▼", found.suspicious, "suspicious drop"))
+        yield "improvement", "improvement", "▼", found.suspicious, "suspicious drop"
     if found.unstable:
-        tiles.append(("unstable", "unstable", "≈", found.unstable, "unstable"))
+        yield "unstable", "unstable", "≈", found.unstable, "unstable"
     if found.acknowledged:
-        tiles.append(("acknowledged", "recovered", "✓", found.acknowledged, "accepted"))
-    return tiles
+        yield "acknowledged", "recovered", "✓", found.acknowledged, "accepted"
 
 
-def _keys(view: Trend) -> Sequence[tuple[str, int]]:
-    """Return the comparability keys of the newest readings, and of how many benchmarks each is."""
-    found: dict[str, int] = {}
-    for row in view.rows:
-        if row.latest is not None:
-            found[row.latest.key] = found.get(row.latest.key, 0) + 1
-    return sorted(found.items(), key=lambda item: (-item[1], item[0]))
+class Cell(msgspec.Struct, frozen=True):
+    """A field of the table."""
+
+    text: str
+    look: str
+    title: str
+
+
+class Section(msgspec.Struct, frozen=True):
+    """A benchmark as the templates need it: its line in the table, its chart and its figures."""
+
+    anchor: str
+    row: Row
+    full: str
+    states: str
+    badges: tuple[tuple[str, str, str], ...]
+    cells: tuple[Cell, ...]
+    spark: str
+    chart: Chart | None
+    figures: tuple[tuple[str, ...], ...]
+
+
+def _section(row: Row, view: Trend, coarse: int) -> Section:
+    """Put a benchmark together; its drawings and lists may be so many times `coarse` as usual."""
+    places = [(reading.index, reading.value) for reading in row.readings]
+    return Section(
+        # For links that stay the same from report to report, whatever the benchmark is called.
+        anchor="b-" + hashlib.sha256(row.id.encode("utf-8", "surrogatepass")).hexdigest()[:10],
+        row=row,
+        full=_cut(row.id) if words.name(row.id) != _cut(row.id) else "",
+        states=" ".join(_states(row)),
+        badges=tuple(_badges(row)),
+        cells=tuple(_cell(item, row, view) for item in (row.day, row.week, row.month, row.release)),
+        spark=svg.spark(places, view.first, view.first + len(view.commits) - 1, _SPARK_HEIGHT - 2),
+        chart=chart(row, view, coarse) if row.readings else None,
+        figures=tuple(_figures(row, view, max(_MOST_FIGURES // coarse, 1))),
+    )
+
+
+def _states(row: Row) -> list[str]:
+    """Return the words that the page's filter knows."""
+    found = {item.state.value for item in row.findings if item.kind in WORSE}
+    found |= {item.kind.value for item in row.findings if item.state in STANDING and item.kind not in WORSE}
+    if any(item.kind is Kind.CREEP and item.state in STANDING for item in row.findings):
+        found.add("creeping")
+    if row.failing or row.missing:
+        found.add("unhealthy")
+    return sorted(found)
+
+
+def _badges(row: Row) -> list[tuple[str, str, str]]:
+    """Return shape, class and words of what somebody should look at, the most important first."""
+    found = [(words.SHAPES[item.kind], item.kind.value, _badge(item)) for item in row.findings if stands(item)]
+    if len(found) > _MOST_BADGES:
+        found[_MOST_BADGES:] = [("", "more", f"and {len(found) - _MOST_BADGES} more")]
+    if row.failing:
+        found.append(("✕", "failed", "failing"))
+    elif row.missing:
+        found.append(("○", "failed", "missing"))
+    return found
+
+
+def _badge(found: Finding) -> str:
+    if found.kind is Kind.UNSTABLE:
+        return "unstable"
+    label = "creep" if found.kind is Kind.CREEP else found.state.value
+    return f"{label}{finding_text.size(found)}"
+
+
+def _cell(item: Against | None, row: Row, view: Trend) -> Cell:
+    change = item.change if item is not None else None
+    sign, look = "", "same"
+    if change is None:
+        look = "none"
+    elif abs(change) * _COLOURED >= 1 and row.id not in view.health.unstable:  # the jumps of those mean nothing
+        sign, look = ("▲ ", "worse") if change > 0 else ("▼ ", "better")
+    return Cell(sign + words.against(item), look, words.base(item, view))
+
+
+def _figures(row: Row, view: Trend, most: int) -> list[tuple[str, ...]]:
+    """Return the readings that matter: where something was found, and the last few."""
+    places = {reading.index: number for number, reading in enumerate(row.readings)}
+    found = [places[item.index] for item in row.findings if item.index in places]
+    wanted = {*found, *(place - 1 for place in found if place), *range(len(places) - 3, len(places))}
+    chosen = sorted(place for place in wanted if place >= 0)[-most:]
+    return [
+        (
+            words.day(view.noted.get(reading.sha)),
+            words.sha(reading.sha),
+            *(grouped(amount(reading, name)) for name in QUANTITIES),
+        )
+        for reading in (row.readings[place] for place in chosen)
+    ]

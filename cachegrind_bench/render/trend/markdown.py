@@ -9,8 +9,7 @@ from cachegrind_bench.render.markdown import escape, table
 from cachegrind_bench.render.trend import finding_text, words
 
 if TYPE_CHECKING:
-    from collections.abc import Mapping
-    from typing import TextIO
+    from collections.abc import Iterator, Mapping
 
     from cachegrind_bench.history.values import Finding, Trend
 
@@ -19,48 +18,52 @@ _MOST_FINDINGS = 20
 _MOST_SUSPECTS = 5
 
 
-def render(view: Trend, stream: TextIO) -> None:
-    """Write the report; what it leaves out for its length it counts."""
-    stream.write(f"### {escape(plain(view.provenance.title))}: {escape(words.headline(view.headline))}\n\n")
-    stream.write(f"{escape(words.span(view))}\n")
+def render(view: Trend) -> str:
+    """Return the report; what it leaves out for its length it counts."""
+    return "".join(f"{line}\n" for line in _lines(view))
+
+
+def _lines(view: Trend) -> Iterator[str]:
+    yield f"### {escape(plain(view.provenance.title))}: {escape(words.headline(view.headline))}\n"
+    yield escape(words.span(view))
     if view.rows:
-        stream.write("\n" + table(words.columns(view), list(map(words.cells, view.rows[:_MOST_ROWS]))))
+        yield "\n" + table(words.columns(view), list(map(words.cells, view.rows[:_MOST_ROWS]))).rstrip("\n")
     more = len(view.rows) - _MOST_ROWS
     if more > 0:
-        stream.write(f"\n{counted(more, 'more benchmark')} with less impact.\n")
+        yield f"\n{counted(more, 'more benchmark')} with less impact."
     moves = finding_text.moves(view)
     for title, items in words.chapters(view):
-        stream.write(f"\n**{title}**\n\n")
-        stream.writelines(_finding(item, view, moves) for item in items[:_MOST_FINDINGS])
+        yield f"\n**{title}**\n"
+        for item in items[:_MOST_FINDINGS]:
+            yield from _finding(item, view, moves)
         if len(items) > _MOST_FINDINGS:
-            stream.write(f"- and {len(items) - _MOST_FINDINGS} more\n")
+            yield f"- and {len(items) - _MOST_FINDINGS} more"
     accepting = words.accepting(view)
-    stream.write(f"\n{escape(accepting)}\n" if accepting else "")
-    stream.writelines(f"\n> ⚠️ {escape(line)}\n" for line in words.health(view.health))
+    yield from [f"\n{escape(accepting)}"] if accepting else []
+    yield from (f"\n> ⚠️ {escape(line)}" for line in words.health(view.health))
     made = f"cg-bench {view.provenance.tool_version}, {view.provenance.created_at}, {view.provenance.store}"
-    stream.write(f"\n<sub>{escape(plain(made))}</sub>\n")
+    yield f"\n<sub>{escape(plain(made))}</sub>"
 
 
-def _finding(found: Finding, view: Trend, moves: Mapping[str, str]) -> str:
+def _finding(found: Finding, view: Trend, moves: Mapping[str, str]) -> Iterator[str]:
     blame = finding_text.blame(found, _MOST_SUSPECTS)
-    size = f" {escape(finding_text.size(found))}" if finding_text.has_size(found) else ""
-    text = f"- {words.SHAPES[found.kind]} **{escape(words.name(found.benchmark))}**{size}, {escape(finding_text.kind(found))}"
-    text += f": {escape(finding_text.story(found))}, {escape(blame.words)}"
+    name = f"{words.SHAPES[found.kind]} **{escape(words.name(found.benchmark))}**{escape(finding_text.size(found))}"
+    text = f"{escape(finding_text.kind(found))}: {escape(finding_text.story(found))}, {escape(blame.words)}"
     commits = [_commit(sha, view) for sha in blame.commits]
     if len(commits) <= 1:
-        text += f" {commits[0]}\n" if commits else "\n"
+        yield " ".join([f"- {name}, {text}", *commits])
     else:
-        text += "\n" + "".join(f"  - {commit}\n" for commit in commits)
+        yield f"- {name}, {text}"
+        yield from (f"  - {commit}" for commit in commits)
     if found.id in moves:
-        text += f"  - {escape(moves[found.id])}\n"
+        yield f"  - {escape(moves[found.id])}"
     if blame.bisectable:
         more = f"and {blame.more} more; " if blame.more else ""
-        text += f"  - {more}`cg-bench bisect {_code(found.id)}` narrows them down\n"
+        yield f"  - {more}`cg-bench bisect {_code(found.id)}` narrows them down"
     if found.reason is not None:
-        text += f"  - accepted: {escape(shortened(plain(found.reason), 200))}\n"
+        yield f"  - accepted: {escape(shortened(plain(found.reason), 200))}"
     if found.recovered_sha is not None:
-        text += f"  - {finding_text.ended(found)} {_commit(found.recovered_sha, view)}\n"
-    return text
+        yield f"  - {finding_text.ended(found)} {_commit(found.recovered_sha, view)}"
 
 
 def _commit(sha: str, view: Trend) -> str:
@@ -68,7 +71,7 @@ def _commit(sha: str, view: Trend) -> str:
     code = f"`{_code(words.sha(sha))}`"
     # A pointed bracket ends the address, and a bracket within a name would: both are quoted in it.
     linked = code if address is None else f"[{code}](<{address.replace('<', '%3C').replace('>', '%3E')}>)"
-    return " ".join([linked, *map(escape, words.told(note))])
+    return " ".join([linked, *map(escape, words.described(note))])
 
 
 def _code(text: str) -> str:

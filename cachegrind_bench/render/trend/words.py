@@ -60,8 +60,8 @@ def _news(found: Headline) -> list[str]:
 def verdict(found: Headline) -> str:
     """Return what is new since the last report, as one sentence for a heading: the rest stands in the tiles below."""
     new = [*_news(found), *([counted(found.improved, "new improvement")] if found.improved else [])]
-    told = " and ".join([", ".join(new[:-1]), *new[-1:]] if len(new) > 1 else new)
-    return told[:1].upper() + told[1:] if told else f"Nothing new {since(found)}"
+    text = " and ".join([", ".join(new[:-1]), *new[-1:]] if len(new) > 1 else new)
+    return text[:1].upper() + text[1:] if text else f"Nothing new {since(found)}"
 
 
 def since(found: Headline) -> str:
@@ -171,7 +171,7 @@ def accepting(report: Trend) -> str:
     return f"Was one meant? Accept it in cg-bench-accepted.toml: [[accepted]] with {entry}"
 
 
-def told(note: CommitNote | None) -> list[str]:
+def described(note: CommitNote | None) -> list[str]:
     """Return a commit's subject, and its author and day in brackets, as far as they are known."""
     by = ", ".join(part for part in (author(note), day(note)) if part)
     return [part for part in (subject(note), f"({by})" if by else "") if part]

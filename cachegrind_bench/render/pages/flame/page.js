@@ -14,7 +14,7 @@
   for (let index = 0; index < count; index += 1) {
     const number = data.function[index], parent = frames[data.parent[index]] || null;
     const [name, place, colour] = number >= 0 ? data.functions[number]
-      : number === ALL ? ["all", "", null] : number === NATIVE ? ["native code", "under no Python function", null]
+      : number === ALL ? ["all", "", null] : number === NATIVE ? ["native code", "not under any Python function", null]
       : ["…", `${grouped(data.merged[index])} smaller callees`, null];
     const frame = { index, number, name, place, colour, parent, children: [], inclusive: data.inclusive[index], next: 0 };
     frame.depth = parent ? parent.depth + 1 : 0;

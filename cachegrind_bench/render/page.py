@@ -9,45 +9,44 @@ import base64
 import hashlib
 import json
 import re
+from functools import cache
 from importlib.resources import files
 from typing import TYPE_CHECKING
 
-from cachegrind_bench.model.text import plain
+from cachegrind_bench.model.text import counted, grouped, plain
 
 if TYPE_CHECKING:
     from jinja2 import Template
     from markupsafe import Markup
 
-_SHARED = "cachegrind_bench.render.page"
+_PAGES = files("cachegrind_bench.render").joinpath("pages")  # templates, styles and scripts, a folder for each page
 # What HTML or a script would take for its own, and halves of pairs, which cannot be written; others are shorter as they are.
 _MEANT = re.compile("[<>&\u2028\u2029\ud800-\udfff]")
 
 
-def template(package: str) -> Template:
-    """Return a package's `templates/page.html.j2`, which can include those of all pages."""
-    from jinja2 import ChoiceLoader, Environment, PackageLoader, StrictUndefined
+def render(name: str, *, data: str, **values: object) -> str:
+    """Return the page of this name. Its template has the `values`; its script reads `data`, which `block` made."""
+    looks: dict[str, object] = {}
+    for what, files_of in (("style", ("base.css", f"{name}/page.css")), ("script", ("theme.js", f"{name}/page.js"))):
+        text = "\n".join(_PAGES.joinpath(file).read_text(encoding="utf-8").strip() for file in files_of)
+        digest = base64.b64encode(hashlib.sha256(text.encode()).digest()).decode()
+        looks |= {what: _ours(text), f"{what}_hash": f"sha256-{digest}"}  # the hash lets a browser run it, and no other
+    return _template(name).render(data=_ours(data), counted=counted, grouped=grouped, **values, **looks)
+
+
+@cache
+def _template(name: str) -> Template:
+    from jinja2 import Environment, PackageLoader, StrictUndefined
 
     environment = Environment(
-        loader=ChoiceLoader([PackageLoader(package, "templates"), PackageLoader(_SHARED, "templates")]),
+        loader=PackageLoader("cachegrind_bench.render", "pages"),
         autoescape=True,
         finalize=_visible,
         lstrip_blocks=True,
         trim_blocks=True,
         undefined=StrictUndefined,
     )
-    return environment.get_template("page.html.j2")
-
-
-def looks(package: str) -> dict[str, object]:
-    """Return style and script of a page, with the hashes that let a browser run them and no other."""
-    style = "\n".join((_own(_SHARED, "base.css"), _own(package, "page.css")))
-    script = "\n".join((_own(_SHARED, "theme.js"), _own(package, "page.js")))
-    return {
-        "style": ours(style),
-        "script": ours(script),
-        "style_hash": _hash(style),
-        "script_hash": _hash(script),
-    }
+    return environment.get_template(f"{name}/page.html.j2")
 
 
 def block(document: object) -> str:
@@ -56,8 +55,8 @@ def block(document: object) -> str:
     return _MEANT.sub(lambda match: f"\\u{ord(match[0]):04x}", text)
 
 
-def ours(text: str) -> Markup:
-    """Return text as it shall stand in the page: it is ours, and free of what would end its element."""
+def _ours(text: str) -> Markup:
+    """Return text that is not escaped: it is ours, and free of what would end its element."""
     from markupsafe import Markup
 
     return Markup(text)  # noqa: S704
@@ -66,11 +65,3 @@ def ours(text: str) -> Markup:
 def _visible(value: object) -> object:
     """Show what hostile text would hide; what is markup already is ours."""
     return plain(value) if isinstance(value, str) and not hasattr(value, "__html__") else value
-
-
-def _own(package: str, name: str) -> str:
-    return files(package).joinpath(name).read_text(encoding="utf-8").strip()
-
-
-def _hash(text: str) -> str:
-    return "sha256-" + base64.b64encode(hashlib.sha256(text.encode()).digest()).decode()

@@ -1,3 +1,0 @@
-"""Python profiles in the formats of other tools."""
-
-NATIVE = "native code under no Python function"

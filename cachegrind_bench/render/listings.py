@@ -1,0 +1,131 @@
+"""Lists for people and for scripts: benchmarks of a configuration, baselines, runs of a history and what is wrong with it.
+
+Each is returned in one of the forms json, markdown and table, the last for a terminal of some width.
+"""
+
+from __future__ import annotations
+
+import shlex
+from typing import TYPE_CHECKING
+
+from cachegrind_bench.model.text import counted, grouped, plain, shortened, some
+from cachegrind_bench.render import documents, table
+from cachegrind_bench.render.table import Report, Row, Section
+
+if TYPE_CHECKING:
+    from collections.abc import Mapping, Sequence
+
+    from cachegrind_bench.config.values import BenchmarkSpec
+    from cachegrind_bench.model.history import Point, Snapshot
+    from cachegrind_bench.model.result import Commit, Result
+    from cachegrind_bench.store.protocol import Problem
+
+_LONGEST_ID = 30
+_SHOWN_CHANGES = 20
+
+
+def benchmarks(specs: Sequence[BenchmarkSpec], total: int, origin: str, form: str, *, width: int | None = None) -> str:
+    """Return the chosen benchmarks of `total` that this configuration has."""
+    if form == "json":
+        return documents.benchmarks(specs, origin)
+    rows: list[Row] = [("id", "command", "tags", "parameters")]
+    rows += (
+        (spec.id, shlex.join(spec.command), ", ".join(spec.tags), ", ".join(map("=".join, spec.parameters.items())))
+        for spec in specs
+    )
+    # Without columns that are empty: the values of parameters are in the ids.
+    used = [place for place in range(4) if place < 2 or any(row[place] for row in rows[1:])]
+    columns, *rows = [tuple(row[place] for place in used) for row in rows]
+    section = Section(columns=columns, rows=tuple(rows), shrinkable=(1, 0))
+    return table.render(Report(title=_title(specs, total, "benchmark", origin), sections=(section,)), form, width=width)
+
+
+def baselines(held: Mapping[str, Result | str], place: str, form: str) -> str:
+    """Return the baselines at this place: what each holds, or why it cannot be read."""
+    if form == "json":
+        return documents.baselines(held)
+    section = Section(
+        columns=("name", "benchmarks", "commit", "branch", "measured"),
+        rows=tuple(_baseline(name, found) for name, found in held.items()),
+    )
+    broken = tuple(f"{name} cannot be read: {found}" for name, found in held.items() if isinstance(found, str))
+    title = f"{counted(len(held), 'baseline')} in {place}"
+    return table.render(Report(title=title, sections=(section,), warnings=broken), form)
+
+
+def _baseline(name: str, held: Result | str) -> Row:
+    if isinstance(held, str):
+        return name, "unreadable"
+    branch = held.commit.branch if held.commit else None
+    return name, _ids([item.id for item in held.benchmarks], 3), _commit(held.commit), branch or "", held.created_at
+
+
+def updated(name: str, before: Result | None, after: Result) -> str:
+    """Return what became of a baseline: which benchmarks were added, replaced and dropped, and the commits."""
+    old = {item.id for item in before.benchmarks} if before else set[str]()
+    new = {item.id for item in after.benchmarks}
+    lines = [f"{name}: {'updated' if before else 'new'}, {counted(len(new), 'benchmark')}"]
+    for what, ids in (("added", new - old), ("replaced", new & old), ("dropped", old - new)):
+        lines += [f"  {what:8}  {plain(item)}" for item in sorted(ids)[:_SHOWN_CHANGES]]
+        if len(ids) > _SHOWN_CHANGES:
+            lines.append(f"  {what:8}  and {len(ids) - _SHOWN_CHANGES} more")
+    origin = f"{_commit(before.commit) or 'unknown'} -> " if before else ""
+    lines.append(f"  commit    {origin}{_commit(after.commit) or 'unknown'}")
+    return "\n".join(lines) + "\n"
+
+
+def _commit(commit: Commit | None) -> str:
+    return "" if commit is None else plain(commit.sha[:12]) + (" with uncommitted changes" if commit.dirty else "")
+
+
+def runs(found: Sequence[Snapshot], total: int, place: str, form: str, *, width: int | None = None) -> str:
+    """Return runs of `total` that there are at this place."""
+    if form == "json":
+        return documents.runs(found, total, place)
+    section = Section(
+        columns=("run", "commit", "branch", "committed", "measured", "benchmarks", "environment"),
+        rows=tuple(map(_run, found)),
+        shrinkable=(5, 2),
+    )
+    return table.render(Report(title=_title(found, total, "run", place), sections=(section,)), form, width=width)
+
+
+def _run(run: Snapshot) -> Row:
+    commit = run.commit
+    origin = ("none", "", "")
+    if commit is not None:
+        dirty = " with changes" if commit.dirty else ""
+        origin = (f"{commit.sha[:12]}{dirty}", commit.branch or "", _minute(commit.committed_at))
+    return run.uid[:8], *origin, _minute(run.created_at), _measured(run.points), run.env_key
+
+
+def _measured(points: Sequence[Point]) -> str:
+    """Return what a run measured: some names, how many more, how many failed."""
+    failed = sum(point.counts is None for point in points)
+    return (_ids([point.id for point in points], 2) or "none") + (f" ({failed} failed)" if failed else "")
+
+
+def _minute(time: str) -> str:
+    """Return 2026-01-31T12:00:00Z as 2026-01-31 12:00."""
+    return time[:16].replace("T", " ")
+
+
+def problems(found: Sequence[Problem], total: int, place: str, form: str) -> str:
+    """Return what is wrong with the store at this place, which has `total` records."""
+    if form == "json":
+        return documents.problems(found, total, place)
+    verdict = counted(len(found), "problem") if found else "nothing wrong"
+    rows = tuple((problem.where, problem.what) for problem in found)
+    section = Section(columns=("where", "what is wrong"), rows=rows)
+    return table.render(
+        Report(title=f"{verdict} with {counted(total, 'record')} in {place}", sections=(section,)), form
+    )
+
+
+def _title(found: Sequence[object], total: int, noun: str, place: str) -> str:
+    part = "" if len(found) == total else f"{grouped(len(found))} of "
+    return f"{part}{counted(total, noun)} in {place}"
+
+
+def _ids(ids: Sequence[str], most: int) -> str:
+    return some([shortened(plain(name), _LONGEST_ID) for name in ids], most)
