@@ -7,19 +7,21 @@ from __future__ import annotations
 
 import re
 import tomllib
+from operator import itemgetter
+from pathlib import Path
 from typing import TYPE_CHECKING, Any, cast
 
 import msgspec
 
+from cachegrind_bench.config.source import Source
 from cachegrind_bench.config.suggestions import named, nearest
-from cachegrind_bench.config.toml_lines import places
+from cachegrind_bench.config.toml_lines import places, syntax_error
 from cachegrind_bench.errors import FileFormatError
 from cachegrind_bench.model.text import matches
 
 if TYPE_CHECKING:
-    from collections.abc import Collection, Mapping, Sequence
+    from collections.abc import Collection, Sequence
 
-    from cachegrind_bench.config.toml_lines import Steps
     from cachegrind_bench.model.history import CommitNote
 
 ACCEPTED_FILE = "cg-bench-accepted.toml"
@@ -27,7 +29,6 @@ _TABLE = "accepted"
 _KEYS = ("benchmark", "commit", "reason")
 _EXAMPLE = 'each begins with [[accepted]] and has benchmark = "…", commit = "…" and reason = "…"'
 _SHA = re.compile(r"[0-9a-f]{7,64}")
-_PLACE = re.compile(r" \(at (?:line (\d+), column \d+|end of document)\)$")
 
 
 class Accepted(msgspec.Struct, frozen=True, kw_only=True):
@@ -48,60 +49,43 @@ def parse_accepted(text: str, *, path: str) -> tuple[Accepted, ...]:
     try:
         data = tomllib.loads(text)
     except tomllib.TOMLDecodeError as error:
-        raise _no_toml(str(error), text, path) from error
+        raise syntax_error(str(error), path, text, ()) from error
     except (RecursionError, ValueError) as error:  # brackets in thousands, a number of thousands of digits
         raise FileFormatError("not valid TOML: too deep, or a number too long", path=path) from error
     if not data:
         return ()
-    lines = places(text)
+    source = Source(path=Path(path), shown=path, data=data, prefix=(), lines=places(text))
     for key in data:
         if key != _TABLE:
-            raise FileFormatError(f"unknown key {key!r}", path=path, line=lines.get((key,)), hint=_EXAMPLE)
+            source.fail(f"unknown key {key!r}", key, hint=_EXAMPLE)
     tables: object = data[_TABLE]
     if not isinstance(tables, list):
-        message = f"write [[{_TABLE}]] in double brackets: there may be several"
-        raise FileFormatError(message, path=path, line=lines.get((_TABLE,)), hint=_EXAMPLE)
-    return tuple(_entry(table, number, path, lines) for number, table in enumerate(cast("list[object]", tables)))
+        source.fail(f"write [[{_TABLE}]] in double brackets: there may be several", _TABLE, hint=_EXAMPLE)
+    return tuple(_entry(source, number, table) for number, table in enumerate(cast("list[object]", tables)))
 
 
-def _entry(table: object, number: int, path: str, lines: Mapping[Steps, int]) -> Accepted:
-    own = lines.get((_TABLE, number)) or lines.get((_TABLE,))
+def _entry(source: Source, number: int, table: object) -> Accepted:
+    at = _TABLE, number
     if not isinstance(table, dict):
-        raise FileFormatError(f"{named(table)} is not a table", path=path, line=own, hint=_EXAMPLE)
+        source.fail(f"{named(table)} is not a table", *at, hint=_EXAMPLE)
     values = cast("dict[str, Any]", table)
     for key in values:
         if key not in _KEYS:
             meant = nearest(key, {name: name for name in _KEYS})
             advice = f"did you mean {meant!r}?" if meant else f"known are {', '.join(_KEYS)}"
-            line = lines.get((_TABLE, number, key), own)
-            raise FileFormatError(f"unknown key {key!r}; {advice}", path=path, line=line)
-    benchmark, commit, reason = (_text(values, key, path, lines.get((_TABLE, number, key), own)) for key in _KEYS)
-    commit = commit.lower()
-    if not _SHA.fullmatch(commit):
-        raise FileFormatError(
-            f"{commit!r} is not a commit id",
-            path=path,
-            line=lines.get((_TABLE, number, "commit"), own),
-            hint="write at least 7 digits of its sha; a branch or tag would move on",
-        )
-    return Accepted(benchmark=benchmark, commit=commit, reason=reason, line=own or 1)
-
-
-def _text(values: Mapping[str, Any], key: str, path: str, line: int | None) -> str:
-    if key not in values:
-        raise FileFormatError(f"{key} is missing", path=path, line=line, hint=_EXAMPLE)
-    value: object = values[key]
-    if not isinstance(value, str):
-        raise FileFormatError(f"{key} must be a text, not {named(value)}", path=path, line=line)
-    if not value.strip():
-        raise FileFormatError(f"{key} is empty", path=path, line=line)
-    return value.strip()
-
-
-def _no_toml(told: str, text: str, path: str) -> FileFormatError:
-    place = _PLACE.search(told)
-    line = int(place[1]) if place and place[1] else text.rstrip().count("\n") + 1
-    return FileFormatError(f"not valid TOML: {_PLACE.sub('', told)}", path=path, line=line, hint=_EXAMPLE)
+            source.fail(f"unknown key {key!r}; {advice}", *at, key)
+    for key in _KEYS:
+        if key not in values:
+            source.fail(f"{key} is missing", *at, hint=_EXAMPLE)
+        if not isinstance(values[key], str):
+            source.fail(f"{key} must be a text, not {named(values[key])}", *at, key)
+        if not values[key].strip():
+            source.fail(f"{key} is empty", *at, key)
+    benchmark, commit, reason = (str(values[key]).strip() for key in _KEYS)
+    if not _SHA.fullmatch(commit.lower()):
+        hint = "write at least 7 digits of its sha; a branch or tag would move on"
+        source.fail(f"{commit.lower()!r} is not a commit id", *at, "commit", hint=hint)
+    return Accepted(benchmark=benchmark, commit=commit.lower(), reason=reason, line=source.line(*at) or 1)
 
 
 def without_effect(
@@ -123,11 +107,11 @@ def accepted_here(
     benchmark: str, line: Sequence[CommitNote], accepted: Sequence[Accepted]
 ) -> tuple[tuple[int, Accepted], ...]:
     """Return the entries about this benchmark with the places of their commits on the line, by place, then as in the file."""
-    entries = [entry for entry in accepted if entry.concerns(benchmark)]
     found = [
-        (index, number)
-        for number, entry in enumerate(entries)
+        (index, number, entry)
+        for number, entry in enumerate(accepted)
+        if entry.concerns(benchmark)
         for index, note in enumerate(line)
         if note.sha.startswith(entry.commit)
     ]
-    return tuple((index, entries[number]) for index, number in sorted(found))
+    return tuple((index, entry) for index, _, entry in sorted(found, key=itemgetter(0, 1)))

@@ -10,19 +10,19 @@ from itertools import accumulate
 from typing import TYPE_CHECKING
 
 import msgspec
+from msgspec.structs import replace
 
 from cachegrind_bench.history.lifecycle import identity
 from cachegrind_bench.history.noise import MILLION, typical_move
 from cachegrind_bench.history.partition import median
-from cachegrind_bench.history.values import Finding, Kind, State
+from cachegrind_bench.history.values import Kind, State
 
 if TYPE_CHECKING:
-    from collections.abc import Collection, Iterator, Sequence
+    from collections.abc import Iterator, Sequence
 
     from cachegrind_bench.history.accepted import Accepted
     from cachegrind_bench.history.steps import Step
-    from cachegrind_bench.history.values import Reading
-    from cachegrind_bench.model.history import CommitNote
+    from cachegrind_bench.history.values import Finding, KeyReadings
 
 # A level is the median of so many readings, and two levels are compared.
 _READINGS = 5
@@ -111,22 +111,6 @@ def _rises(flat: Sequence[int], best: int, whole: int) -> tuple[int, ...]:
 _STAYS = 75  # percent of the budget
 
 
-class Epoch(msgspec.Struct, frozen=True, kw_only=True):
-    """Readings that compare, of which those before place `start` cannot be judged, and what a best level begins with.
-
-    `known` are the findings of the previous report. `released` is the place of the last release on the line of commits, or -1; those of `accepted` changes are in order.
-    """
-
-    readings: Sequence[Reading]
-    line: Sequence[CommitNote]
-    start: int
-    released: int
-    accepted: Sequence[tuple[int, Accepted]]
-    budget: int
-    least: int
-    known: Collection[str] = ()
-
-
 class _Part(msgspec.Struct, frozen=True, kw_only=True):
     """Readings from `start` to before `stop`; `anchor` is the commit that begins them, `accepted` the change that ends them."""
 
@@ -136,76 +120,76 @@ class _Part(msgspec.Struct, frozen=True, kw_only=True):
     accepted: tuple[int, Accepted] | None
 
 
-def creep_findings(benchmark: str, key: str, epoch: Epoch, steps: Sequence[Step]) -> Iterator[Finding]:
-    """Return the creep there is now, and that which ended with an accepted change; no part of it is in `steps`."""
-    values = [reading.value for reading in epoch.readings]
-    if within_budget(values[epoch.start :], epoch.budget * _STAYS // 100):
+def creep_findings(row: KeyReadings, steps: Sequence[Step], *, start: int, released: int) -> Iterator[Finding]:
+    """Return the creep there is now, and that which ended with an accepted change; no part of it is in `steps`.
+
+    Readings before place `start` cannot be judged. `released` is the place of the last release on the line, or -1.
+    """
+    lower = row.budget * _STAYS // 100
+    if within_budget(row.values[start:], lower):
         return
-    for part in _parts(epoch):
-        own = [step for step in steps if part.start < step.at < part.stop]
-        moved = [_moved(step, part.start) for step in own]
-        name = identity(Kind.CREEP, benchmark, key, part.anchor)
-        # What was told once stays until it is clearly less, or a level near the budget would be news again and again.
-        budget = epoch.budget * _STAYS // 100 if name in epoch.known else epoch.budget
-        found = find_creep(values[part.start : part.stop], moved, budget)
-        if found is None or (part.accepted and _is_gone(values, part, found, steps, epoch)):
+    for part in _parts(row, start, released):
+        inside = _shifted([step for step in steps if step.at < part.stop], part.start)
+        name = identity(Kind.CREEP, row.benchmark, row.key, part.anchor)
+        # What was reported once stays until it is clearly less, or a level near the budget would be news again and again.
+        budget = lower if name in (row.previous or ()) else row.budget
+        found = find_creep(row.values[part.start : part.stop], inside, budget)
+        if found is None or (part.accepted and _is_gone(row, part, found, steps)):
             continue
         # A change that was accepted as a step says nothing about what crept before it.
-        accepted = part.accepted and not any(_explains(step, part.accepted[0], epoch) for step in steps)
-        yield Finding(
-            id=name,
-            kind=Kind.CREEP,
-            state=State.ACKNOWLEDGED if accepted else State.OPEN,
-            benchmark=benchmark,
-            key=key,
-            before=found.before,
-            after=found.after,
-            suspects=tuple(_suspects(epoch, part, found)),
-            last_good_sha=epoch.readings[part.start + found.best].sha,
-            index=epoch.readings[part.start + found.over].index,
-            confirmed=True,
-            reason=part.accepted[1].reason if part.accepted and accepted else None,
+        accepted = (
+            part.accepted
+            if part.accepted and not any(_explains(row, step, part.accepted[0]) for step in steps)
+            else None
+        )
+        yield replace(
+            row.finding(
+                part.start + found.over,
+                Kind.CREEP,
+                State.ACKNOWLEDGED if accepted else State.OPEN,
+                name,
+                (found.before, found.after),
+                reason=accepted[1].reason if accepted else None,
+            ),
+            # Those that came with the rises, or if there were too many for that, all since the best level.
+            suspects=tuple(
+                sha
+                for place in found.rises or range(found.best + 1, part.stop - part.start)
+                for sha in row.suspects(part.start + place)
+            ),
+            last_good_sha=row.readings[part.start + found.best].sha,
         )
 
 
-def _parts(epoch: Epoch) -> Iterator[_Part]:
+def _parts(row: KeyReadings, start: int, released: int) -> Iterator[_Part]:
     """Cut the readings at the last release and at each change accepted since; the reading at the cut is in both."""
-    readings = epoch.readings
-    start, anchor = epoch.start, ""
-    before = [place for place, reading in enumerate(readings) if reading.index <= epoch.released]
+    readings, anchor = row.readings, ""
+    before = [place for place, reading in enumerate(readings) if reading.index <= released]
     if before and before[-1] >= start:
-        start, anchor = before[-1], epoch.line[epoch.released].sha
-    for index, entry in epoch.accepted:
+        start, anchor = before[-1], row.line[released].sha
+    for index, entry in row.accepted:
         place = next((place for place, reading in enumerate(readings) if reading.index >= index), len(readings) - 1)
         if place <= start:
             continue
         yield _Part(start=start, stop=place + 1, anchor=anchor, accepted=(index, entry))
-        start, anchor = place, epoch.line[index].sha
+        start, anchor = place, row.line[index].sha
     if start < len(readings):
         yield _Part(start=start, stop=len(readings), anchor=anchor, accepted=None)
 
 
-def _moved(step: Step, start: int) -> Step:
-    return type(step)(at=step.at - start, before=step.before, after=step.after, confirmed=step.confirmed)
+def _shifted(steps: Sequence[Step], start: int) -> list[Step]:
+    """Return the steps after a place, as they are in the readings from there on."""
+    return [replace(step, at=step.at - start) for step in steps if step.at > start]
 
 
-def _is_gone(values: Sequence[int], part: _Part, found: Creep, steps: Sequence[Step], epoch: Epoch) -> bool:
+def _is_gone(row: KeyReadings, part: _Part, found: Creep, steps: Sequence[Step]) -> bool:
     """Tell whether the level has come back since, but for steps."""
-    rest = [_moved(step, part.start) for step in steps if step.at > part.start]
-    flat = levelled(values[part.start :], rest)
-    now, then = median(flat[-5:]), median(flat[: part.stop - part.start][-5:])
+    flat = levelled(row.values[part.start :], _shifted(steps, part.start))
+    now, then = median(flat[-_READINGS:]), median(flat[: part.stop - part.start][-_READINGS:])
     # By how much it was above the best then, on the scale of now.
     best = then * found.before // max(found.after, 1)
-    return now * MILLION < best * (MILLION + epoch.least)
+    return now * MILLION < best * (MILLION + row.least)
 
 
-def _explains(step: Step, index: int, epoch: Epoch) -> bool:
-    return epoch.readings[step.at - 1].index < index <= epoch.readings[step.at].index
-
-
-def _suspects(epoch: Epoch, part: _Part, found: Creep) -> Iterator[str]:
-    """Return the commits that came with the rises, or if there were too many for that, all since the best level."""
-    last = part.stop - part.start - 1
-    for place in found.rises or range(found.best + 1, last + 1):
-        first, end = epoch.readings[part.start + place - 1].index + 1, epoch.readings[part.start + place].index + 1
-        yield from (note.sha for note in epoch.line[first:end])
+def _explains(row: KeyReadings, step: Step, index: int) -> bool:
+    return row.readings[step.at - 1].index < index <= row.readings[step.at].index

@@ -13,7 +13,7 @@ from typing import TYPE_CHECKING
 
 from msgspec.structs import replace
 
-from cachegrind_bench.history.noise import MILLION
+from cachegrind_bench.history.noise import matters
 from cachegrind_bench.history.partition import median
 from cachegrind_bench.history.steps import WINDOW
 from cachegrind_bench.history.values import Kind, State
@@ -55,7 +55,7 @@ def recovery(values: Sequence[int], step: Step, steps: Sequence[Step], least: in
 
 def _is_back(level: int, step: Step, least: int) -> bool:
     away = level - step.before if step.after > step.before else step.before - level
-    return away * MILLION < least * max(abs(step.before), 1)
+    return away < 0 or not matters(away, step.before, least)
 
 
 def aged(

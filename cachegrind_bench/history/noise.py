@@ -61,6 +61,6 @@ def margin(values: Sequence[int], at: int) -> int:
 
 
 def matters(change: Fraction | int, level: int, least: int) -> bool:
-    """Tell whether a change is at least `least` ppm of a level."""
-    bound = Fraction(least * max(abs(level), 1), MILLION)
-    return not -bound < change < bound
+    """Tell whether a change, up or down, is at least `least` ppm of a level."""
+    bound = least * max(abs(level), 1)
+    return not -bound < change * MILLION < bound

@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING
 
 import msgspec
 
-from cachegrind_bench.history.noise import MILLION, logarithms, margin, matters, penalty, typical_move
+from cachegrind_bench.history.noise import logarithms, margin, matters, penalty, typical_move
 from cachegrind_bench.history.partition import median, partition
 
 if TYPE_CHECKING:
@@ -42,7 +42,7 @@ def find_steps(values: Sequence[int], least: int) -> tuple[Step, ...]:
 
     A single reading that is off, with others after it, is no step. Nor is a slow change, however far it goes.
     """
-    if len(values) < 2 or (max(values) - min(values)) * MILLION < least * max(abs(min(values)), 1):
+    if len(values) < 2 or not matters(max(values) - min(values), min(values), least):
         return ()
     # A level far above or below must not hide steps: on a scale of logarithms, a jump has the same price everywhere.
     shares = logarithms(values)
@@ -170,7 +170,7 @@ class Unsteady(msgspec.Struct, frozen=True, kw_only=True):
 
 def unsteady(values: Sequence[int], steps: Sequence[Step], least: int) -> tuple[Unsteady, ...]:
     """Return where the readings cannot be judged, in order, without overlaps. `least` is what matters, in ppm."""
-    if len(values) < 2 or (max(values) - min(values)) * MILLION < least * max(abs(min(values)), 1):
+    if len(values) < 2 or not matters(max(values) - min(values), min(values), least):
         return ()
     found = [*_windows(values, least), *_to_and_fro(steps)]
     joined: list[Unsteady] = []
@@ -207,7 +207,7 @@ def _two_kinds(window: Sequence[int], start: int, least: int) -> Unsteady | None
     """Return from where to where these readings alternate between two levels."""
     ordered = sorted(window)
     gap, after = max((high - low, high) for low, high in pairwise(ordered))
-    if gap * MILLION < least * max(abs(ordered[0]), 1) or gap == 0:
+    if gap == 0 or not matters(gap, ordered[0], least):
         return None
     kinds = [value >= after for value in window]
     low, high = [value for value in ordered if value < after], [value for value in ordered if value >= after]
@@ -226,7 +226,7 @@ def _middle_width(ordered: Sequence[int]) -> int:
 
 def _noisy(window: Sequence[int], start: int, least: int) -> Unsteady | None:
     """Return a whole window whose readings move too much to be judged, and as often back as on."""
-    if len(window) < WINDOW or typical_move(window) * MILLION < _TOO_NOISY * least * max(abs(median(window)), 1):
+    if len(window) < WINDOW or not matters(typical_move(window), median(window), _TOO_NOISY * least):
         return None
     moves = [after - before for before, after in pairwise(window)]
     turns = sum(before * after < 0 for before, after in pairwise(moves))

@@ -9,8 +9,9 @@ from typing import TYPE_CHECKING
 import msgspec
 
 if TYPE_CHECKING:
-    from collections.abc import Mapping
+    from collections.abc import Collection, Mapping, Sequence
 
+    from cachegrind_bench.history.accepted import Accepted
     from cachegrind_bench.model.history import CommitNote
     from cachegrind_bench.model.metrics import Counts
 
@@ -91,6 +92,57 @@ class Finding(msgspec.Struct, frozen=True, kw_only=True):
     recovered_sha: str | None = None
     reason: str | None = None
     lone_base: bool = False
+
+
+class KeyReadings(msgspec.Struct, frozen=True, kw_only=True):
+    """The readings of one benchmark that compare with each other, and all that is needed to judge them.
+
+    `least` is the smallest step that matters, `budget` how far a level may creep, both in ppm. `accepted` are the accepted
+    changes with their places on the line of commits, in order, and `previous` the findings of the previous report.
+    """
+
+    benchmark: str
+    key: str
+    readings: tuple[Reading, ...]
+    values: tuple[int, ...]
+    line: Sequence[CommitNote]
+    accepted: tuple[tuple[int, Accepted], ...]
+    previous: Collection[str] | None
+    least: int
+    budget: int
+
+    def span(self, at: int) -> tuple[int, int]:
+        """Return from which to before which place on the line the change lies that this reading shows first."""
+        return self.readings[at - 1].index + 1 if at else self.readings[at].index, self.readings[at].index + 1
+
+    def suspects(self, at: int) -> tuple[str, ...]:
+        """Return the commits that the change may have come with that this reading shows first."""
+        start, end = self.span(at)
+        return tuple(note.sha for note in self.line[start:end])
+
+    def reason(self, start: int, stop: int) -> str | None:
+        """Return why a change within these places on the line was accepted; None if it was not."""
+        return next((entry.reason for index, entry in self.accepted if start <= index < stop), None)
+
+    def finding(
+        self, at: int, kind: Kind, state: State, identity: str, levels: tuple[int, int], *, reason: str | None
+    ) -> Finding:
+        """Return the confirmed finding that the level changed with this reading; without suspects if it is the first."""
+        before, after = levels
+        return Finding(
+            id=identity,
+            kind=kind,
+            state=state,
+            benchmark=self.benchmark,
+            key=self.key,
+            before=before,
+            after=after,
+            suspects=self.suspects(at) if at else (),
+            last_good_sha=self.readings[at - 1].sha if at else None,
+            index=self.readings[at].index,
+            confirmed=True,
+            reason=reason,
+        )
 
 
 # Those that still ask for a decision; of improvements only those that are news.
