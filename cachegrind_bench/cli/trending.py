@@ -81,7 +81,7 @@ def find_all(options: Mapping[str, Any], model: CostModel | None = None) -> Foun
     """
     from cachegrind_bench.history.accepted import without_effect
     from cachegrind_bench.history.findings import find
-    from cachegrind_bench.history.lifecycle import told_before
+    from cachegrind_bench.history.lifecycle import reported_before
     from cachegrind_bench.history.series import series_set
     from cachegrind_bench.model.text import matches
     from cachegrind_bench.store.protocol import Query
@@ -105,7 +105,7 @@ def find_all(options: Mapping[str, Any], model: CostModel | None = None) -> Foun
         raise UsageError(f"--benchmark {pattern!r}: no run of these commits has such a benchmark")
     tags = () if line is None else releases(repository.cwd, repository.environ, found.line)
     begins = {note.sha for note in found.line} if renames else set[str]()
-    known = None if earlier is None else told_before(earlier, renames, begins)
+    known = None if earlier is None else reported_before(earlier, renames, begins)
     findings = [
         item
         for series in found.series

@@ -70,33 +70,36 @@ def choose(shas: Iterable[str], runs_of: Callable[[str], Sequence[Snapshot]], ca
     wanted = _keys(candidate)
     pieces: dict[str, Piece] = {}
     second: dict[str, Piece] = {}
+    fit: set[str] = set()  # the benchmarks whose piece compares
     passed_over: list[Snapshot] = []
     for distance, sha in enumerate(shas):
         runs = runs_of(sha)
         here = _joined(runs, candidate.env.key, wanted, distance)
         fitting = {name: piece for name, piece in here.items() if _fits(piece.point, wanted)}
-        if not pieces:
-            second = second or here
-            if fitting:
-                pieces = here
-            else:
-                passed_over += sorted((run for run in runs if run.env_key != candidate.env.key), key=_age)[-1:]
+        if pieces:
+            pieces |= {name: piece for name, piece in fitting.items() if name not in fit}
+        elif fitting:
+            pieces = here
         else:
-            pieces |= {name: piece for name, piece in fitting.items() if not _is_fit(pieces.get(name), wanted)}
-        if all(_is_fit(pieces.get(name), wanted) for name in wanted):
+            second = second or here
+            passed_over += sorted((run for run in runs if run.env_key != candidate.env.key), key=_age)[-1:]
+        fit |= fitting.keys()
+        if fit >= wanted.keys():
             break
     return Choice(pieces=pieces or second, other_keys=tuple(passed_over))
 
 
 def _joined(runs: Iterable[Snapshot], key: str, wanted: Mapping[str, str], distance: int) -> dict[str, Piece]:
     """Return of each benchmark in the runs of this machine's key the last reading that fits, else the last that went well."""
+
+    def rank(point: Point) -> tuple[bool, bool]:
+        return _fits(point, wanted), point.status is Status.OK
+
     found: dict[str, Piece] = {}
     for run in sorted(runs, key=_age):
-        if run.env_key != key:
-            continue
-        for point in run.points:
+        for point in run.points if run.env_key == key else ():
             known = found.get(point.id)
-            if known is None or _rank(point, wanted) >= _rank(known.point, wanted):
+            if known is None or rank(point) >= rank(known.point):
                 found[point.id] = Piece(point=point, run=run, distance=distance)
     return found
 
@@ -105,16 +108,8 @@ def _keys(candidate: Result) -> dict[str, str]:
     return {benchmark.id: benchmark.key for benchmark in candidate.benchmarks}
 
 
-def _rank(point: Point, wanted: Mapping[str, str]) -> tuple[bool, bool]:
-    return _fits(point, wanted), point.status is Status.OK
-
-
 def _fits(point: Point, wanted: Mapping[str, str]) -> bool:
     return point.status is Status.OK and wanted.get(point.id) == point.key
-
-
-def _is_fit(piece: Piece | None, wanted: Mapping[str, str]) -> bool:
-    return piece is not None and _fits(piece.point, wanted)
 
 
 def _age(run: Snapshot) -> tuple[str, str]:

@@ -154,7 +154,9 @@ def known_identity(
     return next((name for name in names if name in previous), own)
 
 
-def told_before(findings: Iterable[Finding], renames: Mapping[str, str], anchors: Collection[str]) -> dict[str, bool]:
+def reported_before(
+    findings: Iterable[Finding], renames: Mapping[str, str], anchors: Collection[str]
+) -> dict[str, bool]:
     """Return the identities of a previous report's findings, and whether they were confirmed then.
 
     Those of benchmarks that have another name now are found by that as well; `anchors` are the commits creep may begin with.

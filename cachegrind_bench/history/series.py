@@ -5,27 +5,17 @@ Knows values only; must not know where runs are stored or where the line comes f
 
 from __future__ import annotations
 
+from collections import defaultdict
 from typing import TYPE_CHECKING
 
 import msgspec
 
-from cachegrind_bench.history.values import Reading, Series
-from cachegrind_bench.model.history import CommitNote
-from cachegrind_bench.model.score import CostModel
+from cachegrind_bench.history.values import LeftOut, Reading, Series
+from cachegrind_bench.model.history import CommitNote, Point, Snapshot
+from cachegrind_bench.model.score import DEFAULT, CostModel
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Mapping, Sequence
-
-    from cachegrind_bench.model.history import Point, Snapshot
-
-
-class LeftOut(msgspec.Struct, frozen=True, kw_only=True):
-    """How many runs are in no series, and why; `differing` names benchmark and commit whose repeats do not agree."""
-
-    dirty: int = 0
-    elsewhere: int = 0
-    without_commit: int = 0
-    differing: tuple[tuple[str, str], ...] = ()
 
 
 class SeriesSet(msgspec.Struct, frozen=True, kw_only=True):
@@ -55,31 +45,26 @@ def series_set(
     dirty = sum(run.commit is not None and run.commit.dirty for run in runs)
     clean = [run for run in runs if run.commit is not None and not run.commit.dirty]
     on_line = [(place[run.commit.sha], run) for run in clean if run.commit is not None and run.commit.sha in place]
-    readings: dict[str, dict[tuple[int, str], tuple[Snapshot, Point]]] = {}
-    failed: dict[str, set[tuple[int, str]]] = {}
-    fine: set[tuple[str, int, str]] = set()
+    readings = defaultdict[str, dict[tuple[int, str], tuple[Snapshot, Point]]](dict)
+    well: dict[
+        tuple[str, int, str], bool
+    ] = {}  # whether a benchmark went well at this place, on the machine of this key
     differing: set[tuple[str, str]] = set()
     for index, run in on_line:
         for point in run.points:
+            machine = point.id, index, run.env_key
+            well[machine] = well.get(machine, False) or point.counts is not None
             if point.counts is None:
-                failed.setdefault(point.id, set()).add((index, run.env_key))
                 continue
-            fine.add((point.id, index, run.env_key))
-            at = readings.setdefault(point.id, {})
-            earlier = at.get((index, point.key))
+            earlier = readings[point.id].get((index, point.key))
             if earlier is not None and earlier[1].counts != point.counts:
                 differing.add((point.id, commits[index].sha))
-            at[index, point.key] = run, point
-    found = [
-        _series(
-            name,
-            readings.get(name, {}),
-            {index for index, key in failed.get(name, ()) if (name, index, key) not in fine},
-            commits,
-            model,
-        )
-        for name in sorted(readings.keys() | failed.keys())
-    ]
+            readings[point.id][index, point.key] = run, point
+    failed = {name: set[int]() for name, _, _ in sorted(well)}
+    for (name, index, _), is_well in well.items():
+        if not is_well:
+            failed[name].add(index)
+    found = [_series(name, readings.get(name, {}), indices, commits, model) for name, indices in failed.items()]
     left_out = LeftOut(
         dirty=dirty,
         elsewhere=len(clean) - len(on_line),
@@ -97,7 +82,7 @@ def _series(
     model: CostModel | None,
 ) -> Series:
     newest = max(at.items(), key=lambda item: (item[0][0], item[1][0].created_at))[1][1].score if at else None
-    weights = model or (CostModel.parse(newest.model) if newest is not None else CostModel.parse("l1+5ll+30ram"))
+    weights = model or (CostModel.parse(newest.model) if newest is not None else DEFAULT)
     readings = [
         Reading(
             index=index,

@@ -13,9 +13,11 @@ from itertools import pairwise
 from operator import attrgetter
 from typing import TYPE_CHECKING
 
+from msgspec.structs import asdict
+
 from cachegrind_bench.history.lifecycle import current_keys, is_retired, times_of
 from cachegrind_bench.history.values import (
-    STANDING,
+    ACTIVE,
     WORSE,
     Against,
     Headline,
@@ -32,8 +34,8 @@ if TYPE_CHECKING:
     from collections.abc import Sequence
     from datetime import datetime
 
-    from cachegrind_bench.history.series import LeftOut, SeriesSet
-    from cachegrind_bench.history.values import Finding, Provenance, Reading, Series
+    from cachegrind_bench.history.series import SeriesSet
+    from cachegrind_bench.history.values import Finding, LeftOut, Provenance, Reading, Series
     from cachegrind_bench.model.history import CommitNote, Release
 
 _STATES = {State.NEW: 0, State.OPEN: 1, State.ACKNOWLEDGED: 2, State.RECOVERED: 3, State.OUTDATED: 4}
@@ -119,7 +121,7 @@ def _row(
     last_run = series.last_run
     retired = is_retired(series, times, ran)
     changes = (now.index for then, now in pairwise(readings) if then.key != now.key)
-    standing = (finding for finding in findings if finding.state in STANDING and finding.kind in WORSE)
+    standing = (finding for finding in findings if finding.state in ACTIVE and finding.kind in WORSE)
     return Row(
         id=series.id,
         model=series.model,
@@ -186,15 +188,15 @@ def _headline(findings: Sequence[Finding], *, measured: bool, compared: bool) ->
     suspicious = sum(finding.state is State.NEW and is_suspicious(finding) for finding in findings)
     return Headline(
         new=count(State.NEW, kinds=(Kind.REGRESSION,), confirmed=True),
-        possible=count(*STANDING, kinds=(Kind.REGRESSION,), confirmed=False),
+        possible=count(*ACTIVE, kinds=(Kind.REGRESSION,), confirmed=False),
         open=count(State.OPEN, kinds=(Kind.REGRESSION,), confirmed=True),
         recovered=count(State.RECOVERED, kinds=WORSE),
         acknowledged=count(State.ACKNOWLEDGED, kinds=tuple(Kind)),
-        creeping=count(*STANDING, kinds=(Kind.CREEP,)),
+        creeping=count(*ACTIVE, kinds=(Kind.CREEP,)),
         new_creep=count(State.NEW, kinds=(Kind.CREEP,)),
         improved=count(State.NEW, kinds=(Kind.IMPROVEMENT,)) - suspicious,
         suspicious=suspicious,
-        unstable=count(*STANDING, kinds=(Kind.UNSTABLE,)),
+        unstable=count(*ACTIVE, kinds=(Kind.UNSTABLE,)),
         measured=measured,
         compared=compared,
     )
@@ -202,15 +204,12 @@ def _headline(findings: Sequence[Finding], *, measured: bool, compared: bool) ->
 
 def _health(rows: Sequence[Row], findings: Sequence[Finding], left_out: LeftOut) -> Health:
     ids = sorted(rows, key=lambda row: row.id)
-    unstable = (finding for finding in findings if finding.kind is Kind.UNSTABLE and finding.state in STANDING)
+    unstable = (finding for finding in findings if finding.kind is Kind.UNSTABLE and finding.state in ACTIVE)
     return Health(
         failing=tuple(row.id for row in ids if row.failing),
         failed_before=tuple(row.id for row in ids if row.failed and not row.failing),
         missing=tuple(row.id for row in ids if row.missing),
         retired=tuple(row.id for row in ids if row.retired),
         unstable=tuple(sorted({finding.benchmark for finding in unstable})),
-        differing=left_out.differing,
-        dirty=left_out.dirty,
-        elsewhere=left_out.elsewhere,
-        without_commit=left_out.without_commit,
+        **asdict(left_out),
     )

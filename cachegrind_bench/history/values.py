@@ -146,7 +146,7 @@ class KeyReadings(msgspec.Struct, frozen=True, kw_only=True):
 
 
 # Those that still ask for a decision; of improvements only those that are news.
-STANDING = (State.NEW, State.OPEN)
+ACTIVE = (State.NEW, State.OPEN)
 WORSE = (Kind.REGRESSION, Kind.CREEP)
 
 
@@ -230,18 +230,23 @@ class Headline(msgspec.Struct, frozen=True, kw_only=True):
     compared: bool
 
 
-class Health(msgspec.Struct, frozen=True, kw_only=True):
-    """What weakens the report: the names of benchmarks, and counts of runs that are in no series."""
+class LeftOut(msgspec.Struct, frozen=True, kw_only=True):
+    """How many runs are in no series, and why; `differing` names benchmark and commit whose repeats do not agree."""
+
+    dirty: int = 0
+    elsewhere: int = 0
+    without_commit: int = 0
+    differing: tuple[tuple[str, str], ...] = ()
+
+
+class Health(LeftOut, frozen=True, kw_only=True):
+    """What weakens the report: the names of benchmarks, and runs that are in no series."""
 
     failing: tuple[str, ...]
     failed_before: tuple[str, ...]
     missing: tuple[str, ...]
     retired: tuple[str, ...]
     unstable: tuple[str, ...]
-    differing: tuple[tuple[str, str], ...]
-    dirty: int
-    elsewhere: int
-    without_commit: int
 
 
 class Trend(msgspec.Struct, frozen=True, kw_only=True):
@@ -264,9 +269,9 @@ class Trend(msgspec.Struct, frozen=True, kw_only=True):
     provenance: Provenance
 
 
-def stands(found: Finding) -> bool:
+def is_active(found: Finding) -> bool:
     """Tell whether somebody should look at a finding."""
-    return found.state in STANDING and (found.kind is not Kind.IMPROVEMENT or found.state is State.NEW)
+    return found.state in ACTIVE and (found.kind is not Kind.IMPROVEMENT or found.state is State.NEW)
 
 
 def is_suspicious(found: Finding) -> bool:

@@ -12,7 +12,7 @@ from msgspec.structs import replace
 from cachegrind_bench.errors import UsageError
 from cachegrind_bench.history.accepted import Accepted
 from cachegrind_bench.history.findings import Options
-from cachegrind_bench.history.lifecycle import told_before
+from cachegrind_bench.history.lifecycle import reported_before
 from cachegrind_bench.history.values import Kind, State
 from cachegrind_bench.model.history import Release
 from tests.unit.detecting import KEY, brief, found, line, series, sha
@@ -148,7 +148,7 @@ def test_night_after_night_a_step_is_news_as_a_candidate_and_again_when_it_is_co
     values, told, previous = [1000] * 10 + [1010] * 10, list[tuple[str, bool]](), dict[str, bool]()
     for night in range(9, 15):
         findings = found(values[:night], previous=previous)
-        previous = told_before(findings, {}, ())
+        previous = reported_before(findings, {}, ())
         told += [(finding.state.value, finding.confirmed) for finding in findings]
     assert told == [("new", False), ("new", True), ("open", True), ("open", True)]
 
@@ -175,9 +175,11 @@ def test_a_finding_keeps_its_life_when_its_benchmark_is_renamed() -> None:
     for values in ([1000] * 10 + [1010] * 5, [1000 + n for n in range(60)], [1000, 1100] * 15):
         before = found(series(values, name="old"), previous={})
         assert [finding.state for finding in before] == [State.NEW]
-        known = told_before(before, {"old": "sieve"}, ())
+        known = reported_before(before, {"old": "sieve"}, ())
         assert [finding.state for finding in found(series(values), previous=known)] == [State.OPEN]
-        assert [finding.state for finding in found(series(values), previous=told_before(before, {}, ()))] == [State.NEW]
+        assert [finding.state for finding in found(series(values), previous=reported_before(before, {}, ()))] == [
+            State.NEW
+        ]
 
 
 def test_a_step_is_found_as_fast_however_much_better_everything_got_before() -> None:
@@ -438,7 +440,7 @@ def test_who_became_unstable_again_is_news() -> None:
     jumping, steady = [1000, 1100] * 15, [1000] * 40
     before = found([*jumping, *steady])
     assert [finding.state for finding in before] == [State.RECOVERED]
-    again = found([*jumping, *steady, *jumping], previous=told_before(before, {}, ()))
+    again = found([*jumping, *steady, *jumping], previous=reported_before(before, {}, ()))
     assert [(finding.kind, finding.state) for finding in again] == [(Kind.UNSTABLE, State.NEW)]
 
 

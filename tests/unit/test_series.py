@@ -7,7 +7,8 @@ from typing import TYPE_CHECKING
 from msgspec.structs import replace
 
 from cachegrind_bench.history.baseline import choose, of_commit
-from cachegrind_bench.history.series import LeftOut, series_set
+from cachegrind_bench.history.series import series_set
+from cachegrind_bench.history.values import LeftOut
 from cachegrind_bench.model.history import CommitNote, Point, Snapshot
 from cachegrind_bench.model.result import Commit, Score, Status
 from cachegrind_bench.model.score import CostModel

@@ -7,9 +7,9 @@ import random
 from datetime import UTC, datetime, timedelta
 from typing import TYPE_CHECKING
 
-from cachegrind_bench.history.series import LeftOut, SeriesSet
+from cachegrind_bench.history.series import SeriesSet
 from cachegrind_bench.history.trend import trend
-from cachegrind_bench.history.values import Finding, Kind, Provenance, Reading, Series, State
+from cachegrind_bench.history.values import Finding, Kind, LeftOut, Provenance, Reading, Series, State
 from cachegrind_bench.model.history import CommitNote, Release
 from cachegrind_bench.model.metrics import Counts
 from cachegrind_bench.model.score import DEFAULT

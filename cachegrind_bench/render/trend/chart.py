@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING
 
 import msgspec
 
-from cachegrind_bench.history.values import STANDING, Kind
+from cachegrind_bench.history.values import ACTIVE, Kind
 from cachegrind_bench.model.text import counted, plain, shortened, some
 from cachegrind_bench.render.trend import finding_text, svg, words
 
@@ -183,7 +183,7 @@ def _marks(shown: Sequence[Finding], row: Row, report: Trend) -> tuple[Mark, ...
                 svg.percent(found.index, report.first, len(report.commits)),
                 min(max(y, _TOP), _TOP + _MAIN),
                 found.kind.value,
-                "" if found.confirmed and found.state in STANDING else "hollow",
+                "" if found.confirmed and found.state in ACTIVE else "hollow",
                 f"{finding_text.kind(found)}{finding_text.size(found)}: {commits}",
             )
         )

@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING
 import msgspec
 from msgspec.structs import replace
 
-from cachegrind_bench.history.values import STANDING, WORSE, Kind, stands
+from cachegrind_bench.history.values import ACTIVE, WORSE, Kind, is_active
 from cachegrind_bench.model.text import grouped, plain, shortened
 from cachegrind_bench.render.page import render
 from cachegrind_bench.render.trend import data, finding_text, svg, words
@@ -85,8 +85,8 @@ def _page(view: Trend, moves: Mapping[str, str], coarse: int) -> str:
         anchors={item.row.id: item.anchor for item in sections},
         tiles=list(_tiles(view)),
         moves=moves,
-        standing=[item for item in view.findings if stands(item)],
-        settled=[item for item in view.findings if not stands(item)],
+        standing=[item for item in view.findings if is_active(item)],
+        settled=[item for item in view.findings if not is_active(item)],
         most_findings=max(_MOST_FINDINGS // coarse, 1),
         keys=sorted(keys.items(), key=lambda item: (-item[1], item[0])),
         most_suspects=max(_MOST_SUSPECTS // coarse, 2),
@@ -155,8 +155,8 @@ def _section(row: Row, view: Trend, coarse: int) -> Section:
 def _states(row: Row) -> list[str]:
     """Return the words that the page's filter knows."""
     found = {item.state.value for item in row.findings if item.kind in WORSE}
-    found |= {item.kind.value for item in row.findings if item.state in STANDING and item.kind not in WORSE}
-    if any(item.kind is Kind.CREEP and item.state in STANDING for item in row.findings):
+    found |= {item.kind.value for item in row.findings if item.state in ACTIVE and item.kind not in WORSE}
+    if any(item.kind is Kind.CREEP and item.state in ACTIVE for item in row.findings):
         found.add("creeping")
     if row.failing or row.missing:
         found.add("unhealthy")
@@ -165,7 +165,7 @@ def _states(row: Row) -> list[str]:
 
 def _badges(row: Row) -> list[tuple[str, str, str]]:
     """Return shape, class and words of what somebody should look at, the most important first."""
-    found = [(words.SHAPES[item.kind], item.kind.value, _badge(item)) for item in row.findings if stands(item)]
+    found = [(words.SHAPES[item.kind], item.kind.value, _badge(item)) for item in row.findings if is_active(item)]
     if len(found) > _MOST_BADGES:
         found[_MOST_BADGES:] = [("", "more", f"and {len(found) - _MOST_BADGES} more")]
     if row.failing:

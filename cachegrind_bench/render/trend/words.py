@@ -6,7 +6,7 @@ from typing import TYPE_CHECKING
 from urllib.parse import quote, urlsplit
 
 from cachegrind_bench.history.lifecycle import times_of
-from cachegrind_bench.history.values import STANDING, WORSE, Kind, State, stands
+from cachegrind_bench.history.values import ACTIVE, WORSE, Kind, State, is_active
 from cachegrind_bench.model.text import change, counted, grouped, plain, shortened
 
 if TYPE_CHECKING:
@@ -146,7 +146,7 @@ def columns(report: Trend) -> tuple[str, ...]:
 
 def cells(row: Row) -> tuple[str, ...]:
     """Return one benchmark as a row of that table."""
-    standing = [SHAPES[item.kind] for item in row.findings if item.state in STANDING]
+    standing = [SHAPES[item.kind] for item in row.findings if item.state in ACTIVE]
     return (
         standing[0] if standing else "✕" if row.failing else "○" if row.missing else "",
         name(row.id),
@@ -157,14 +157,14 @@ def cells(row: Row) -> tuple[str, ...]:
 
 def chapters(report: Trend) -> list[tuple[str, list[Finding]]]:
     """Return the findings under their titles: what asks for a decision before what is settled."""
-    standing = [item for item in report.findings if stands(item)]
-    settled = [item for item in report.findings if not stands(item)]
+    standing = [item for item in report.findings if is_active(item)]
+    settled = [item for item in report.findings if not is_active(item)]
     return [(title, items) for title, items in (("Findings", standing), ("Settled", settled)) if items]
 
 
 def accepting(report: Trend) -> str:
     """Return how a change that was meant is accepted; nothing where there is none to accept."""
-    found = next((item for item in report.findings if stands(item) and item.kind in WORSE and item.suspects), None)
+    found = next((item for item in report.findings if is_active(item) and item.kind in WORSE and item.suspects), None)
     if found is None:
         return ""
     entry = f'benchmark = "{name(found.benchmark)}", commit = "{sha(found.suspects[-1])}", reason = "…"'
