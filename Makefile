@@ -19,7 +19,7 @@ PURE := \
   cachegrind_bench/render/trend/*.py \
   cachegrind_bench/valgrind/options.py \
   cachegrind_bench/hermetic/environment.py \
-  $(filter-out cachegrind_bench/render/progress.py,$(wildcard cachegrind_bench/render/*.py))
+  cachegrind_bench/render/*.py
 PURE_PERCENT := 95
 comma := ,
 empty :=

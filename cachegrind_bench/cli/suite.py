@@ -46,7 +46,7 @@ if TYPE_CHECKING:
     from cachegrind_bench.measure.session import Laboratory
     from cachegrind_bench.model.result import Result
     from cachegrind_bench.model.thresholds import Limit
-    from cachegrind_bench.render.terminal import SuiteLog
+    from cachegrind_bench.render.progress import SuiteLog
     from cachegrind_bench.suite.execute import Job, Reuse
     from cachegrind_bench.suite.schedule import Outcome
 
@@ -160,7 +160,7 @@ def measure_suite(
     """Measure these benchmarks and describe machine and commit; return also the ids of those that were re-used."""
     from cachegrind_bench.interruption import uninterrupted
     from cachegrind_bench.model.result import Commit, Result
-    from cachegrind_bench.render.terminal import suite_display
+    from cachegrind_bench.render.progress import suite_display
     from cachegrind_bench.store.timings import read_timings, write_timings
     from cachegrind_bench.vcs.commits import commit_info
 

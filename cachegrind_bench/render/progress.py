@@ -1,27 +1,52 @@
-"""Progress of long runs: elapsed time and phase in one live line on a terminal, one plain line for each phase in a log."""
+"""Progress of long runs and of suites: live lines on a terminal, plain lines in a log.
+
+Only this module knows rich; it is imported where a terminal is there to draw on, since it costs a tenth of a second.
+"""
 
 from __future__ import annotations
 
-from contextlib import suppress
+import threading
+import time
+from contextlib import ExitStack, suppress
 from typing import TYPE_CHECKING, Self, TextIO
 
+from cachegrind_bench.model.result import Status
+from cachegrind_bench.model.text import duration, grouped, plain, rough_duration, shortened
+from cachegrind_bench.valgrind.failures import LAST_LINES
+
 if TYPE_CHECKING:
-    from types import TracebackType
+    from collections.abc import Mapping
 
-    from rich.progress import Progress as RichProgress
-    from rich.progress import TaskID
+    from rich.progress import Progress, TaskID
+
+    from cachegrind_bench.model.result import Benchmark
+
+_LONGEST_ID, _SHORTEST_ID = 60, 12
+_BESIDE_ID = 38  # columns for spinner, time and phase, which a terminal without room would cut instead
+_QUOTED = "  | "  # a line of what a program wrote
 
 
-class Silent:
+def _live(stream: TextIO) -> Progress:
+    """Return lines that clear themselves in the end, with a spinner and the time since their start."""
+    from rich.console import Console
+    from rich.progress import Progress, SpinnerColumn, TextColumn, TimeElapsedColumn
+
+    return Progress(
+        SpinnerColumn(),
+        TimeElapsedColumn(),
+        TextColumn("{task.description}", markup=False),
+        console=Console(file=stream),
+        transient=True,
+        redirect_stdout=False,
+        redirect_stderr=False,
+    )
+
+
+# --- One run -------------------------------------------------------------------------------------------------------------
+
+
+class Silent(ExitStack):
     """Shows nothing."""
-
-    def __enter__(self) -> Self:
-        return self
-
-    def __exit__(
-        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
-    ) -> None:
-        return None
 
     def phase(self, text: str) -> None:
         """Show nothing."""
@@ -34,6 +59,7 @@ class Plain(Silent):
     """One line for each phase, and the program's output as it comes."""
 
     def __init__(self, stream: TextIO) -> None:
+        super().__init__()
         self._stream = stream
         self._line_open = False
 
@@ -54,35 +80,19 @@ class Plain(Silent):
 
 
 class Live(Silent):
-    """A spinner, the phase and the time since the start on one line that clears itself in the end."""
+    """The phase and the time since the start on one line."""
 
     def __init__(self, stream: TextIO) -> None:
-        # Imported here: rich costs a tenth of a second, which only terminals should pay.
-        from rich.console import Console
-        from rich.progress import Progress, SpinnerColumn, TextColumn, TimeElapsedColumn
-
-        console = Console(file=stream)
-        self._progress: RichProgress = Progress(
-            SpinnerColumn(),
-            TimeElapsedColumn(),
-            TextColumn("{task.description}", markup=False),
-            console=console,
-            transient=True,
-            redirect_stdout=False,
-            redirect_stderr=False,
-        )
+        super().__init__()
+        self._progress = _live(stream)
         self._task: TaskID = self._progress.add_task("starting", total=None)
         self._line = b""
 
     def __enter__(self) -> Self:
         self._progress.start()
+        self.callback(self._progress.stop)
+        self.callback(self._finish_line)
         return self
-
-    def __exit__(
-        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
-    ) -> None:
-        self._finish_line()
-        self._progress.stop()
 
     def phase(self, text: str) -> None:
         """Say what goes on from now."""
@@ -110,3 +120,174 @@ def progress(stream: TextIO | None, *, quiet: bool) -> Silent:
     if quiet or stream is None:
         return Silent()
     return Live(stream) if stream.isatty() else Plain(stream)
+
+
+# --- A suite -------------------------------------------------------------------------------------------------------------
+
+
+class SuiteLog(ExitStack):
+    """One plain line for each benchmark that has ended, without control characters; the output of those that failed."""
+
+    def __init__(self, stream: TextIO | None, total: int, expected_ms: Mapping[str, int], jobs: int) -> None:
+        super().__init__()
+        self._stream = stream
+        self._total = total
+        self._done = 0
+        self._jobs = jobs
+        self._expected_ms = expected_ms
+        self._started: dict[str, float] = {}
+        self._running: set[str] = set()
+        self._lock = threading.Lock()
+        self._reused: set[str] = set()
+        self._remarks: dict[str, list[str]] = {}
+        self._advised: set[str] = set()
+        self.wall_ms: dict[str, int] = {}
+
+    def setting_up(self, command: str) -> None:
+        """Say which set-up command begins."""
+        with self._lock:
+            self._line(f"setup: {command}")
+
+    def started(self, job_id: str) -> None:
+        """Note when a benchmark began."""
+        with self._lock:
+            self._started[job_id] = time.monotonic()
+            self._running.add(job_id)
+            self._begin(job_id)
+
+    def phase(self, job_id: str, text: str) -> None:
+        """Say nothing in a log."""
+
+    def finished(self, benchmark: Benchmark, said: bytes) -> None:
+        """Write the line of a benchmark that has ended, and what a failed one said last."""
+        with self._lock:
+            now = time.monotonic()
+            elapsed = round(1000 * (now - self._started.get(benchmark.id, now)))
+            if benchmark.status is Status.OK:
+                self.wall_ms[benchmark.id] = elapsed
+            remarks = "".join(f"; {text}" for text in self._remarks.get(benchmark.id, ()))
+            self._ended(benchmark, f"{duration(elapsed)}{remarks}")
+            if benchmark.status is not Status.OK:
+                self._failure((benchmark.error or "").splitlines(), said)
+
+    def reused(self, benchmark: Benchmark, created_at: str) -> None:
+        """Write the line of a benchmark that did not have to be measured again."""
+        with self._lock:
+            self._reused.add(benchmark.id)
+            self._ended(benchmark, f"re-used, of {created_at}")
+
+    def remark(self, job_id: str, text: str) -> None:
+        """Add to the line of a benchmark that will end."""
+        with self._lock:
+            self._remarks.setdefault(job_id, []).append(text)
+
+    @property
+    def reused_ids(self) -> frozenset[str]:
+        """The benchmarks that were not measured again."""
+        return frozenset(self._reused)
+
+    def _ended(self, benchmark: Benchmark, how: str) -> None:
+        self._done += 1
+        self._running.discard(benchmark.id)
+        self._end(benchmark)
+        score = benchmark.score
+        result = benchmark.status.value.upper() if score is None else f"score {grouped(score.value)}"
+        place = f"[{self._done:>{len(str(self._total))}}/{self._total}]"
+        self._line(f"{place} {shortened(plain(benchmark.id), _LONGEST_ID)}  {result}  ({how})")
+
+    def _failure(self, error: list[str], said: bytes) -> None:
+        """Write what happened, what the program said (the end of which the error may quote), and advice not yet given."""
+        quoted = [line for line in error if line.startswith(_QUOTED)] if said else []
+        what, *advice = [line for line in error if line not in (*quoted, *((LAST_LINES,) if said else ()))] or [""]
+        self._write(f"  {plain(what)}\n")
+        for line in said.decode("utf-8", "backslashreplace").splitlines():
+            self._write(f"{_QUOTED}{plain(line)}\n")
+        for line in advice:
+            if line.startswith(_QUOTED) or line not in self._advised:
+                self._write(f"  {plain(line)}\n")
+        self._advised.update(advice)
+
+    def _line(self, text: str) -> None:
+        self._write(f"cg-bench: {plain(text)}\n")
+
+    def _write(self, text: str) -> None:
+        if self._stream is not None:
+            with suppress(OSError, ValueError):  # nobody reads our stderr: no reason to stop measuring
+                self._stream.write(text.encode("utf-8", "backslashreplace").decode())
+                self._stream.flush()
+
+    def _begin(self, job_id: str) -> None:
+        """Show a benchmark that began; a log does not."""
+
+    def _end(self, benchmark: Benchmark) -> None:
+        """Remove what showed it."""
+
+    def remaining_ms(self) -> int | None:
+        """Estimate the rest from the last run: the time of all that is not done, spread over the jobs."""
+        known = sorted([*self._expected_ms.values(), *self.wall_ms.values()])
+        if not known:
+            return None
+        usual, now = known[len(known) // 2], time.monotonic()
+        running = [
+            max(0, self._expected_ms.get(name, usual) - round(1000 * (now - self._started[name])))
+            for name in self._running
+        ]
+        waiting = self._total - self._done - len(running)
+        unstarted = [ms for name, ms in self._expected_ms.items() if name not in self._started]
+        ahead = sum(unstarted) + usual * max(0, waiting - len(unstarted))
+        return max([(sum(running) + ahead) // max(1, self._jobs), *running], default=0)
+
+
+class SuiteTerminal(SuiteLog):
+    """The same, with a live line for each benchmark under way and one for the whole that has the estimated rest."""
+
+    def __init__(self, stream: TextIO, total: int, expected_ms: Mapping[str, int], jobs: int) -> None:
+        super().__init__(stream, total, expected_ms, jobs)
+        self._progress = _live(stream)
+        self._whole: TaskID = self._progress.add_task("", total=None)
+        self._tasks: dict[str, TaskID] = {}
+
+    def __enter__(self) -> Self:
+        self._progress.start()
+        self.callback(self._progress.stop)
+        self._show_whole()
+        return self
+
+    def phase(self, job_id: str, text: str) -> None:
+        """Show what a benchmark does from now on."""
+        with self._lock:
+            if job_id in self._tasks:
+                self._progress.update(self._tasks[job_id], description=f"{self._name(job_id)}  {plain(text)}")
+            self._show_whole()
+
+    def _begin(self, job_id: str) -> None:
+        self._tasks[job_id] = self._progress.add_task(self._name(job_id), total=None)
+        self._show_whole()
+
+    def _end(self, benchmark: Benchmark) -> None:
+        task = self._tasks.pop(benchmark.id, None)
+        if task is not None:
+            self._progress.remove_task(task)
+        self._show_whole()
+
+    def _show_whole(self) -> None:
+        rest = self.remaining_ms()
+        eta = "" if rest is None else f", about {rough_duration(rest)} left"
+        self._progress.update(self._whole, description=f"{self._done} of {self._total} done{eta}")
+
+    def _write(self, text: str) -> None:
+        with suppress(OSError, ValueError):
+            self._progress.console.out(text, end="", highlight=False)
+
+    def _name(self, job_id: str) -> str:
+        room = self._progress.console.width - _BESIDE_ID
+        return shortened(plain(job_id), max(_SHORTEST_ID, min(room, _LONGEST_ID)))
+
+
+def suite_display(
+    stream: TextIO | None, total: int, expected_ms: Mapping[str, int], *, jobs: int, quiet: bool
+) -> SuiteLog:
+    """Return the display that suits this stream (None: stderr is closed)."""
+    if quiet or stream is None:
+        return SuiteLog(None, total, expected_ms, jobs)
+    return (SuiteTerminal if stream.isatty() else SuiteLog)(stream, total, expected_ms, jobs)

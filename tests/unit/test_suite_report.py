@@ -12,8 +12,8 @@ from msgspec.structs import replace
 
 from cachegrind_bench.model.result import Run
 from cachegrind_bench.render import table
+from cachegrind_bench.render.progress import SuiteLog, SuiteTerminal, suite_display
 from cachegrind_bench.render.report import suite
-from cachegrind_bench.render.terminal import SuiteLog, SuiteTerminal, suite_display
 from tests.unit.samples import HOSTILE, VECTOR, benchmark, failed_benchmark, result, times
 
 if TYPE_CHECKING:
