@@ -17,48 +17,33 @@ import msgspec
 ROOT = Path(__file__).resolve().parent.parent
 sys.path.insert(0, str(ROOT))
 
-from cachegrind_bench.config.schema import BENCHMARK, DEFAULTS, Key, Kind  # noqa: E402 - the checkout, wherever this is started  # noqa: E402
+from cachegrind_bench.config.schema import BENCHMARK, DEFAULTS, Combinations, Defaults, Key, Parameters  # noqa: E402 - the checkout, wherever this is started
 from cachegrind_bench.model import codec  # noqa: E402
 
 if TYPE_CHECKING:
-    from collections.abc import Sequence
+    from collections.abc import Mapping
 
 SCHEMA = ROOT / "schema" / "cg-bench.schema.json"
 RESULT_SCHEMA = ROOT / "schema" / "cg-bench.run.schema.json"
 PAGE = ROOT / "docs" / "configuration.md"
 _BEGIN, _END = "<!-- reference: made by scripts/generate_schema.py -->", "<!-- end of reference -->"
 
-_STRING = {"type": "string", "minLength": 1}
-_STRINGS = {"type": "array", "items": _STRING}
-_SCALAR = {"type": ["string", "number", "boolean"]}
-_TYPES: dict[Kind, dict[str, Any]] = {
-    Kind.TEXT: _STRING,
-    Kind.TEXTS: {"anyOf": [_STRING, _STRINGS]},
-    Kind.COUNT: {"type": "integer"},
-    Kind.SWITCH: {"type": "boolean"},
-    Kind.DURATION: {"anyOf": [_STRING, {"type": "number", "exclusiveMinimum": 0}]},
-    Kind.COMMAND: {"anyOf": [_STRING, {"type": "array", "items": {"type": "string"}, "minItems": 1}]},
-    Kind.ENV: {"anyOf": [_STRINGS, {"type": "object", "additionalProperties": {"type": "string"}}]},
-    Kind.PARAMETERS: {
-        "type": "object",
-        "additionalProperties": {"type": "array", "items": _SCALAR, "minItems": 1, "uniqueItems": True},
-    },
-    Kind.EXCLUDE: {
-        "type": "array",
-        "items": {"type": "object", "additionalProperties": _SCALAR, "minProperties": 1},
-    },
-    Kind.BENCHMARKS: {"type": "array", "items": {"$ref": "#/definitions/benchmark"}},
-}
-
 
 def schema() -> str:
     """Return the JSON Schema of cg-bench.toml, and so of the table [tool.cg-bench]; draft 7, as editors know it."""
+    _, found = msgspec.json.schema_components([Defaults], ref_template="#/definitions/{name}")
+    tables = {"Defaults": DEFAULTS, "Benchmark": BENCHMARK}
+    for table, keys in tables.items():
+        for name, described in found[table]["properties"].items():
+            described.update(_described(keys[name]))
+        if not found[table]["required"]:
+            del found[table]["required"]  # empty, which the drafts before 6 forbid
     document = {
         "$schema": "http://json-schema.org/draft-07/schema#",
+        **found["Defaults"],
         "title": "Configuration of cg-bench",
         "description": "cg-bench.toml, or the table [tool.cg-bench] of pyproject.toml",
-        **_table(DEFAULTS),
-        "definitions": {"benchmark": _table(BENCHMARK)},
+        "definitions": {"Benchmark": found["Benchmark"]},
     }
     return json.dumps(document, indent=2, ensure_ascii=False) + "\n"
 
@@ -89,34 +74,28 @@ def page() -> str:
     return f"{before}{_BEGIN}\n\n{reference()}\n{_END}{rest.split(_END)[1]}"
 
 
-def _table(keys: Sequence[Key]) -> dict[str, Any]:
-    required = [key.name for key in keys if key.required]
-    return {
-        "type": "object",
-        "properties": {key.name: _property(key) for key in keys},
-        "additionalProperties": False,
-        **({"required": required} if required else {}),
-    }
-
-
-def _property(key: Key) -> dict[str, Any]:
+def _described(key: Key) -> dict[str, Any]:
+    """Return what msgspec does not know about a key."""
     default = f" Default: {key.default}." if key.default else ""
-    found = {"description": re.sub(r"`", "", key.meaning) + default, **_TYPES[key.kind]}
-    if key.kind is Kind.COUNT:
-        found |= {"minimum": key.smallest, "maximum": key.largest}
-    if key.choices:
-        found["enum"] = list(key.choices)
+    found: dict[str, Any] = {"description": key.meaning.replace("`", "") + default}
     if key.example:
         found["examples"] = [tomllib.loads(f"example = {key.example}")["example"]]
+    scalar = {"type": ["string", "number", "boolean"]}  # both are read by hand, where a parameter can be named
+    if key.type == Parameters:
+        found["additionalProperties"] = {"type": "array", "items": scalar, "minItems": 1, "uniqueItems": True}
+    if key.type == Combinations:
+        found["items"] = {"type": "object", "additionalProperties": scalar, "minProperties": 1}
     return found
 
 
-def _rows(keys: Sequence[Key]) -> str:
+def _rows(keys: Mapping[str, Key]) -> str:
     lines = ["| Key | Value | Meaning | Default |", "| --- | --- | --- | --- |"]
-    for key in keys:
+    for key in keys.values():
         example = f"<br>`{key.example}`" if key.example else ""
         default = "**required**" if key.required else key.default
-        kind = f"{key.kind}, {key.smallest} to {key.largest}" if key.kind is Kind.COUNT else key.kind
+        kind = re.sub(r"(^|or |of )a ", r"\1", key.wanted).replace("text or", "text, or")
+        if key.bounds is not None:
+            kind = f"{kind}, {key.bounds.ge} to {key.bounds.le}"
         lines.append(f"| `{key.name}` | {kind}{example} | {key.meaning} | {default} |")
     return "\n".join(lines) + "\n"
 

@@ -15,7 +15,7 @@ if TYPE_CHECKING:
     from collections.abc import Callable, Mapping, Sequence
 
     from cachegrind_bench.compare.verdict import Gates
-    from cachegrind_bench.config.values import BenchmarkSpec
+    from cachegrind_bench.config.benchmarks import BenchmarkSpec
     from cachegrind_bench.usecases.comparison import Report
 
 gate_options = options_group(

@@ -17,7 +17,7 @@ from cachegrind_bench.errors import CgBenchError
 if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence
 
-    from cachegrind_bench.config.values import BenchmarkSpec, Configuration
+    from cachegrind_bench.config.benchmarks import BenchmarkSpec, Configuration
 
 # Those whose options the configuration may set. Others must not fail over a mistake in it.
 _COMMANDS = frozenset({"run", "ab", "check", "verify", "diff", "history", "trend", "bisect", "ci"})

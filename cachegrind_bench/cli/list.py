@@ -14,7 +14,7 @@ from cachegrind_bench.errors import UsageError
 if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence
 
-    from cachegrind_bench.config.values import BenchmarkSpec, Configuration
+    from cachegrind_bench.config.benchmarks import BenchmarkSpec, Configuration
 
 _EPILOG = """\b
 Examples:

@@ -127,15 +127,17 @@ def _run_command(options: dict[str, Any]) -> None:
 
 def _collect(options: dict[str, Any]) -> Collect:
     """Return which part of the execution is to be counted. UsageError where options contradict each other."""
-    from cachegrind_bench.config import checks
     from cachegrind_bench.valgrind.options import Collect, Scope
 
     if options["regions"] and options["toggles"]:
         raise UsageError("--regions and --toggle cannot be combined", hint="measure the one, then the other")
     if options["regions"] and options["lines"]:
         raise UsageError("--lines cannot be combined with --regions")
-    for name in options["toggles"]:
-        checks.function(name, "--toggle")
+    if options["toggles"]:
+        from cachegrind_bench.config.schema import function
+
+        for name in options["toggles"]:
+            function(name, "--toggle")
     return Collect(scope=Scope.REGIONS) if options["regions"] else Collect.inside(toggles=options["toggles"])
 
 

@@ -13,7 +13,7 @@ if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence
     from pathlib import Path
 
-    from cachegrind_bench.config.values import BenchmarkSpec, Configuration
+    from cachegrind_bench.config.benchmarks import BenchmarkSpec, Configuration
 
 NO_BENCHMARKS = "'cg-bench init' shows what one looks like"
 

@@ -41,7 +41,7 @@ if TYPE_CHECKING:
     from pathlib import Path
 
     from cachegrind_bench.cli.selection import Selection
-    from cachegrind_bench.config.values import BenchmarkSpec
+    from cachegrind_bench.config.benchmarks import BenchmarkSpec
     from cachegrind_bench.measure.plan import Plan
     from cachegrind_bench.measure.session import Laboratory
     from cachegrind_bench.model.result import Result

@@ -5,15 +5,15 @@ from __future__ import annotations
 import os
 from typing import TYPE_CHECKING, Any
 
+import msgspec
+
 from cachegrind_bench.config.command import milliseconds
 from cachegrind_bench.config.parameters import check_id, check_use, combinations, defined, filled
-from cachegrind_bench.config.readers import values
 from cachegrind_bench.config.schema import BENCHMARK, BENCHMARK_TABLE
 from cachegrind_bench.config.suggestions import as_list, quoted
-from cachegrind_bench.config.values import BenchmarkSpec
 
 if TYPE_CHECKING:
-    from collections.abc import Mapping, Sequence
+    from collections.abc import Iterable, Mapping
     from pathlib import Path
 
     from cachegrind_bench.config.source import Source
@@ -21,12 +21,51 @@ if TYPE_CHECKING:
 
 _LISTS = ("command", "env")
 _TEXTS = ("cwd", "setup", "prepare", "cleanup", "stdin")  # with _LISTS, where `{name}` stands for a value
+_UNCHANGED = ("tags", "repeat", "warmup", "layouts", "threshold", "region")
+
+
+class BenchmarkSpec(msgspec.Struct, frozen=True, kw_only=True):
+    """One benchmark of the suite, with one value for each of its parameters.
+
+    None is what the file does not say. `env` holds `NAME` (passed on) and `NAME=VALUE`, `limits` hold `NAME=COUNT`;
+    `place` is the file and line it comes from.
+    """
+
+    id: str
+    command: tuple[str, ...]
+    cwd: Path
+    env: tuple[str, ...] = ()
+    setup: str | None = None
+    prepare: str | None = None
+    cleanup: str | None = None
+    stdin: Path | None = None
+    parameters: Mapping[str, str]
+    tags: tuple[str, ...] = ()
+    repeat: int | None = None
+    warmup: int | None = None
+    layouts: int | None = None
+    timeout_ms: int | None = None
+    threshold: str | None = None
+    limits: tuple[str, ...] = ()
+    region: str | None = None
+    toggles: tuple[str, ...] = ()
+    python_profile: bool = False
+    place: str
+
+
+class Configuration(msgspec.Struct, frozen=True, kw_only=True):
+    """What a configuration file says. `defaults` are by the names of options, with values as a user would type them."""
+
+    path: Path
+    root: Path
+    defaults: Mapping[str, object]
+    benchmarks: tuple[BenchmarkSpec, ...]
 
 
 def specs(
-    source: Source, tables: Sequence[Mapping[str, Any]], *, check_files: bool = True
+    source: Source, tables: Iterable[Mapping[str, Any]], *, check_files: bool = True
 ) -> tuple[BenchmarkSpec, ...]:
-    """Return all benchmarks in the order of the file. FileFormatError with the line of the first mistake."""
+    """Return all benchmarks of these tables of checked values. FileFormatError with the line of the first mistake."""
     found: dict[str, BenchmarkSpec] = {}
     for number, table in enumerate(tables):
         at: Steps = (BENCHMARK_TABLE, number)
@@ -34,16 +73,15 @@ def specs(
             if spec.id in found:
                 source.fail(f"the id {spec.id!r} is taken by the benchmark at {found[spec.id].place}", *at, "id")
             if check_files:
-                if isinstance(table["command"], list):
+                if isinstance(source.table()[BENCHMARK_TABLE][number]["command"], list):
                     _check_program(source, spec, at)
                 _check_files(source, spec, table, at)
             found[spec.id] = spec
     return tuple(found.values())
 
 
-def _expanded(source: Source, table: Mapping[str, Any], at: Steps) -> list[BenchmarkSpec]:
-    given = values(source, BENCHMARK, table, *at)
-    for key in BENCHMARK:
+def _expanded(source: Source, given: Mapping[str, Any], at: Steps) -> list[BenchmarkSpec]:
+    for key in BENCHMARK.values():
         if key.required and key.name not in given:
             who = f"the benchmark {given['id']!r}" if "id" in given else "this benchmark"
             source.fail(f"{who} has no {key.name}", *at, hint=f"as in {key.name} = {key.example}")
@@ -64,32 +102,25 @@ def _expanded(source: Source, table: Mapping[str, Any], at: Steps) -> list[Bench
 
 
 def _spec(source: Source, given: Mapping[str, Any], chosen: Mapping[str, str], at: Steps) -> BenchmarkSpec:
-    texts: dict[str, str] = {name: filled(given[name], chosen) for name in _TEXTS if name in given}
-    lists = {name: tuple(filled(item, chosen) for item in given.get(name, ())) for name in _LISTS}
-    values_shown = ",".join(f"{name}={value}" for name, value in chosen.items())
+    texts: dict[str, Any] = {name: filled(given[name], chosen) for name in _TEXTS if name in given}
+    lists: dict[str, Any] = {name: tuple(filled(item, chosen) for item in given.get(name, ())) for name in _LISTS}
+    values = ",".join(f"{name}={value}" for name, value in chosen.items())
     # Not resolved: a program must see the path that the user would type, links included.
-    cwd = source.path.parent / texts["cwd"] if "cwd" in texts else source.path.parent
+    cwd = source.path.parent / texts.pop("cwd", "")
+    stdin = texts.pop("stdin", None)
     return BenchmarkSpec(
-        id=f"{given['id']}[{values_shown}]" if chosen else given["id"],
-        command=lists["command"],
+        id=f"{given['id']}[{values}]" if chosen else given["id"],
         cwd=cwd,
-        env=lists["env"],
-        setup=texts.get("setup"),
-        prepare=texts.get("prepare"),
-        cleanup=texts.get("cleanup"),
-        stdin=cwd / texts["stdin"] if "stdin" in texts else None,
+        stdin=None if stdin is None else cwd / stdin,
         parameters=chosen,
-        tags=given.get("tags", ()),
-        repeat=given.get("repeat"),
-        warmup=given.get("warmup"),
-        layouts=given.get("layouts"),
         timeout_ms=milliseconds(given["timeout"]) if "timeout" in given else None,
-        threshold=given.get("threshold"),
         limits=given.get("limit", ()),
-        region=given.get("region"),
         toggles=given.get("toggle", ()),
         python_profile=given.get("python-profile", False),
         place=source.place(*at),
+        **lists,
+        **texts,
+        **{name: given[name] for name in _UNCHANGED if name in given},
     )
 
 

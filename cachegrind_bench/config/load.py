@@ -1,16 +1,32 @@
-"""Finding the project's configuration and reading it. Touches nothing but the files it names; runs nothing."""
+"""Finding the project's configuration and reading it. Touches nothing but the files it names; runs nothing.
+
+Each value is converted to the type that `schema` gives its key, in the order of the file: the first mistake is named.
+"""
 
 from __future__ import annotations
 
 import os
-from typing import TYPE_CHECKING, Any, cast
+import re
+from contextlib import suppress
+from typing import TYPE_CHECKING, Any, NoReturn, cast, get_args
 
-from cachegrind_bench.config.benchmarks import specs
-from cachegrind_bench.config.readers import values
-from cachegrind_bench.config.schema import BENCHMARK_TABLE, DEFAULTS, Kind
+import msgspec
+
+from cachegrind_bench.config.benchmarks import Configuration, specs
+from cachegrind_bench.config.command import split
+from cachegrind_bench.config.schema import (
+    BENCHMARK,
+    BENCHMARK_TABLE,
+    DEFAULTS,
+    Combinations,
+    Command,
+    Duration,
+    Texts,
+    Variables,
+)
 from cachegrind_bench.config.source import OWN_FILE, PYPROJECT, concerns_us, read
-from cachegrind_bench.config.suggestions import nearest
-from cachegrind_bench.config.values import Configuration
+from cachegrind_bench.config.suggestions import as_list, as_variables, named, nearest, quoted, word_for
+from cachegrind_bench.errors import UsageError
 from cachegrind_bench.model.text import matches
 from cachegrind_bench.vcs.checkout import folders_up
 
@@ -18,14 +34,21 @@ if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence
     from pathlib import Path
 
+    from cachegrind_bench.config.benchmarks import BenchmarkSpec
+    from cachegrind_bench.config.schema import Key
     from cachegrind_bench.config.source import Source
-    from cachegrind_bench.config.values import BenchmarkSpec
+    from cachegrind_bench.config.toml_lines import Steps
+
+# What people try first that is no other name of a key.
+_HEADINGS = frozenset({"default", "defaults", "global", "settings", "config", "options"})
+_SWITCHES = frozenset({"skip", "disable", "disabled", "enable", "enabled"})
+_SHELL_COMMANDS = frozenset({"setup", "prepare", "cleanup"})
 
 
 def find(cwd: Path) -> Path | None:
     """Return the configuration nearest to `cwd`, from there up to the top of its git work tree, or to the root.
 
-    In one folder cg-bench.toml goes before pyproject.toml, which counts only if it speaks to us.
+    In one folder cg-bench.toml goes before pyproject.toml, which counts only if it has tables for us.
     """
     for folder in folders_up(cwd):
         if os.path.isfile(folder / OWN_FILE):
@@ -38,49 +61,194 @@ def find(cwd: Path) -> Path | None:
 def load(path: Path, *, check_files: bool = True) -> Configuration:
     """Return what this file says. FileFormatError with the line of the first mistake, UsageError if it cannot be read.
 
-    Without `check_files`, folders and input files that benchmarks name need not be there.
+    Without `check_files`, folders and input files that benchmarks name need not exist.
     """
     source = read(path)
-    found = values(source, DEFAULTS, source.table())
-    tables = found.pop(BENCHMARK_TABLE, ())
-    names = {key.name: key.option for key in DEFAULTS}
+    found = _values(source, DEFAULTS, source.table())
+    tables = (
+        _values(source, BENCHMARK, table, BENCHMARK_TABLE, number)
+        for number, table in enumerate(found.pop(BENCHMARK_TABLE, ()))
+    )
     benchmarks = specs(source, tables, check_files=check_files)
     _check_patterns(source, found, benchmarks)
     return Configuration(
         path=path,
         root=path.parent,
-        defaults={names[name]: _as_typed(value) for name, value in found.items()},
+        defaults={DEFAULTS[name].option: _as_typed(value) for name, value in found.items()},
         benchmarks=benchmarks,
     )
 
 
 def ignored(path: Path) -> Path | None:
-    """Return the file beside this one that speaks to us as well and is not read, if there is one."""
+    """Return the file beside this one that has tables for us as well and is not read, if there is one."""
     other = path.parent / PYPROJECT
     return other if path.name == OWN_FILE and os.path.isfile(other) and concerns_us(other) else None
 
 
+def _values(source: Source, keys: Mapping[str, Key], table: Mapping[str, Any], *at: str | int) -> dict[str, Any]:
+    """Return the checked values of this table by the names of their keys. FileFormatError with the line of the first bad one.
+
+    A list, or a text where a list may be, is a tuple; a duration is text, `env` a tuple of `NAME` or `NAME=VALUE`.
+    """
+    for name in table:
+        if name not in keys:
+            source.fail(_unknown(name, table[name], keys, source), *at, name)
+    return {name: _value(source, keys[name], value, (*at, name)) for name, value in table.items()}
+
+
+def _value(source: Source, key: Key, value: object, steps: Steps) -> Any:
+    try:
+        found: Any = msgspec.convert(value, Combinations if key.name == BENCHMARK_TABLE else key.type)
+    except msgspec.ValidationError as error:
+        _refuse(source, key, value, steps, str(error))
+    if key.type == Command:
+        words = split(source, found, steps) if isinstance(found, str) else found
+        for word in (words[0] if words else "", *(word for word in words if "\0" in word)):
+            _checked(source, key, word, steps)
+        return words
+    if key.type == Variables and isinstance(found, dict):
+        pairs = cast("dict[str, str]", found)
+        wrong = next((name for name in pairs if "=" in name), None)
+        if wrong is not None:
+            source.fail(f"{wrong!r} cannot name a variable", *steps, wrong)
+        return tuple(_checked(source, key, f"{name}={item}", (*steps, name)) for name, item in pairs.items())
+    if key.type in (Texts, Variables):
+        items = (found,) if isinstance(found, str) else found
+        return tuple(
+            _checked(source, key, item, steps if isinstance(found, str) else (*steps, place))
+            for place, item in enumerate(items)
+        )
+    if key.type == Duration or isinstance(found, str):
+        return _checked(source, key, str(value), steps)
+    return found
+
+
+def _checked(source: Source, key: Key, value: str, steps: Steps) -> str:
+    """Return a text that the key's check takes."""
+    try:
+        key.check(value, key.name)
+    except UsageError as error:
+        # What the command line gives as an example is written in another way here.
+        example, _, more = (error.hint or "as in").partition("; ")
+        if example.startswith(("as in", "write")):
+            example = f"as in {key.name} = {key.example}"
+        source.fail(error.message, *steps, hint=f"{example}; {more}" if more else example)
+    return value
+
+
+def _refuse(source: Source, key: Key, value: object, steps: Steps, error: str) -> NoReturn:
+    """Refuse a value that is not of the key's type: say what it should be, and how it may have been meant."""
+    items = _items(value)
+    example = f"as in {key.name} = {key.example}"
+    if key.name == BENCHMARK_TABLE:
+        header = source.header(key.name)
+        source.fail(f"each benchmark is a table of its own: write [[{header}]], in double brackets", *steps)
+    if items and all(isinstance(item, dict) for item in items):  # as double brackets make them
+        header = source.header(".".join(step for step in steps if isinstance(step, str)))
+        source.fail(f"{key.name} is one table: write [{header}], in single brackets", *steps)
+    if key.bounds is not None and isinstance(value, int) and not isinstance(value, bool):
+        source.fail(f"{key.name} must be from {key.bounds.ge} to {key.bounds.le}, not {value}", *steps)
+    if "Invalid enum value" in error:
+        choices: tuple[str, ...] = get_args(key.type)
+        meant = nearest(str(value), {choice: choice for choice in choices})
+        hint = f"did you mean {meant!r}?" if meant else None
+        source.fail(f"{key.name} {value!r} is not one of {', '.join(choices)}", *steps, hint=hint)
+    if "of length >= 1" in error:
+        source.fail(f"{key.name} is empty", *steps, hint=example)
+    if key.type == Variables and isinstance(value, dict):
+        pairs = cast("dict[str, object]", value).items()
+        name, item = next((name, item) for name, item in pairs if not isinstance(item, str))
+        message = f"the value of the variable {name} is a text, not {word_for(item)}: write {name} = {quoted(item)}"
+        source.fail(message, *steps, name)
+    place = re.search(r"\$\[([0-9]+)\]", error)
+    if place is not None and key.type != Combinations:
+        item = items[int(place[1])]
+        written = _as_text(key, item)
+        hint = f"write {written}" if written else example
+        source.fail(f"{key.name} is a list of texts, and this item is {named(item)}", *steps, int(place[1]), hint=hint)
+    message = f"{key.name} must be {key.wanted}, not {named(value)}"
+    source.fail(message, *steps, hint=f"as in {key.name} = {_meant(source, key, value) or key.example}")
+
+
+def _meant(source: Source, key: Key, value: object) -> str | None:
+    """Return how this value of a wrong type may have been meant, as it is written in TOML."""
+    if isinstance(value, str):
+        text = value.strip()
+        if key.type == Variables:
+            return as_list(as_variables(value)) if text else None
+        return text.lower() if text.isdecimal() or text.lower() in ("true", "false") else None
+    if not key.takes_text:
+        return None
+    items = _items(value)
+    if not items or not all(isinstance(item, str) for item in items):
+        return _as_text(key, value)
+    if key.name in _SHELL_COMMANDS:
+        return f"{quoted(' && '.join(map(str, items)))}; it is one shell command, several are joined by &&"
+    more = f"; a list of thresholds is above the first [[{source.header(BENCHMARK_TABLE)}]]"
+    return f"{quoted(items[0]) if len(items) == 1 else key.example}{more if key.name == 'threshold' else ''}"
+
+
+def _items(value: object) -> list[object]:
+    return cast("list[object]", value) if isinstance(value, list) else []
+
+
+def _as_text(key: Key, value: object) -> str | None:
+    """Return a number as the text it should have been, where that is known."""
+    if isinstance(value, bool) or not isinstance(value, int | float):
+        return None
+    for text in (str(value), f"{value}%"):
+        with suppress(UsageError):
+            key.check(text, key.name)
+            return quoted(text)
+    return None
+
+
+def _unknown(name: str, value: object, keys: Mapping[str, Key], source: Source) -> str:
+    """Return what to say about a key that this table does not have."""
+    header, folded, in_benchmark = source.header(BENCHMARK_TABLE), name.lower(), keys is BENCHMARK
+    here, there = ("a benchmark", "the defaults") if in_benchmark else ("the defaults", "a benchmark")
+    if name in (DEFAULTS if in_benchmark else BENCHMARK):
+        where = f"above the first [[{header}]]" if in_benchmark else f"below [[{header}]]"
+        return f"{name!r} belongs to {there}, not to {here}: write it {where}"
+    if not in_benchmark and isinstance(value, dict) and folded in _HEADINGS:
+        where = (
+            f"directly below [{'.'.join(source.prefix)}]" if source.prefix else "above all tables, without a heading"
+        )
+        return f"unknown table {name!r}; the defaults are {where}"
+    if folded in _SWITCHES:
+        return (
+            f"unknown key {name!r} in {here}; a benchmark is left out by # before its lines, or by -k 'not ID', "
+            "and combinations of its parameters by 'exclude'"
+        )
+    words = {word: key.name for key in keys.values() for word in (*key.also, key.name)}
+    meant = nearest(name, words)
+    if meant == BENCHMARK_TABLE and isinstance(value, dict | list):
+        written = f"[{source.header(name)}]"
+        return f"unknown table {written if isinstance(value, dict) else f'[{written}]'}; did you mean [[{header}]]?"
+    advice = f"did you mean {meant!r}?" if meant else f"known are {', '.join(keys)}"
+    return f"unknown key {name!r} in {here}; {advice}"
+
+
+def _as_typed(value: object) -> object:
+    """Return a value as the command line takes it: options that can be repeated want a list."""
+    return list(cast("tuple[str, ...]", value)) if isinstance(value, tuple) else value
+
+
 def _check_patterns(source: Source, found: Mapping[str, Any], benchmarks: Sequence[BenchmarkSpec]) -> None:
-    """Refuse thresholds and limits for benchmarks that there are not, in a file that has some."""
+    """Refuse thresholds and limits for benchmarks that do not exist, in a file that has some."""
     ids = [spec.id for spec in benchmarks]
     known = {f"{spec.id.partition('[')[0]}*": spec.parameters for spec in benchmarks}
     words = {name.rstrip("*"): name for name, parameters in known.items() if parameters} | {name: name for name in ids}
-    for key in DEFAULTS if benchmarks else ():
-        for place, text in enumerate(found.get(key.name, ()) if key.kind is Kind.TEXTS else ()):
-            pattern = str(key.check(text, key.name))
-            if not any(matches(identity, pattern) for identity in ids):
-                meant = nearest(pattern.replace("*", "").replace("?", ""), words)
-                source.fail(
-                    f"{key.name} {text!r} fits no benchmark of this file: {pattern!r}",
-                    *(key.name, place),
-                    hint=f"did you mean {meant!r}?" if meant else _some(ids),
-                )
-
-
-def _some(ids: Sequence[str]) -> str:
-    return f"there are: {', '.join(ids[:10])}{' and more' if len(ids) > 10 else ''}"
-
-
-def _as_typed(value: Any) -> object:
-    """Return a value as the command line takes it: options that can be repeated want a list."""
-    return list(cast("tuple[str, ...]", value)) if isinstance(value, tuple) else value
+    texts = {
+        (name, place): text for name in found if DEFAULTS[name].type == Texts for place, text in enumerate(found[name])
+    }
+    for (name, place), text in texts.items() if ids else ():
+        pattern = str(DEFAULTS[name].check(text, name))
+        if not any(matches(identity, pattern) for identity in ids):
+            meant = nearest(pattern.replace("*", "").replace("?", ""), words)
+            some = f"there are: {', '.join(ids[:10])}{' and more' if len(ids) > 10 else ''}"
+            source.fail(
+                f"{name} {text!r} fits no benchmark of this file: {pattern!r}",
+                *(name, place),
+                hint=f"did you mean {meant!r}?" if meant else some,
+            )

@@ -1,319 +1,324 @@
-"""Every key of a configuration: its kind, meaning, default and check.
+"""Every key of a configuration: its type, meaning, default, and what is checked of its texts.
 
-The one table that validation, the JSON Schema and the reference in docs/configuration.md are made of.
+The one description from which files are read, and the JSON Schema and the reference in docs/configuration.md are made.
 """
+# No `from __future__ import annotations`: the annotations are evaluated once, and are values.
 
-from __future__ import annotations
-
-from enum import StrEnum
-from typing import TYPE_CHECKING
+import re
+from collections.abc import Callable, Mapping
+from typing import Annotated, Any, Literal, Union, get_args, get_type_hints
 
 import msgspec
+from msgspec import UNSET, Meta, UnsetType
 from msgspec.structs import replace
 
-from cachegrind_bench.config import checks
+from cachegrind_bench.config.command import milliseconds
+from cachegrind_bench.config.suggestions import as_list, as_words, meant_limit, meant_percentage, quoted
+from cachegrind_bench.errors import UsageError
 from cachegrind_bench.hermetic import layouts
+from cachegrind_bench.hermetic.environment import Request
+from cachegrind_bench.model import thresholds
+from cachegrind_bench.model.score import CostModel
+from cachegrind_bench.store.urls import FORMS, without_password
+from cachegrind_bench.valgrind.options import Cache
 
-if TYPE_CHECKING:
-    from collections.abc import Callable
+# What a value may be written as.
+Text = Annotated[str, Meta(min_length=1)]
+Texts = Text | tuple[Text, ...]
+Metric = Literal["score", "Ir"]
+Duration = Text | Annotated[float, Meta(gt=0)]
+Command = Text | Annotated[tuple[str, ...], Meta(min_length=1)]
+Variables = tuple[Text, ...] | dict[str, str]
+Parameters = dict[str, Any]  # whose values `parameters` reads
+Combinations = tuple[dict[str, Any], ...]
+_WORDS: Mapping[object, str] = {
+    str: "a text",
+    Text: "a text",
+    Texts: "a text or a list of texts",
+    Metric: "a text",
+    bool: "true or false",
+    Duration: "seconds, or a text with a unit",
+    Command: "a list of texts, or a text",
+    Variables: "a list of texts, or a table",
+    Parameters: "a table of lists",
+    Combinations: "a list of tables",
+    int: "a whole number",
+}
 
 
-class Kind(StrEnum):
-    """What a value may be written as; the text is how the documentation calls it."""
-
-    TEXT = "text"
-    TEXTS = "text, or list of texts"
-    COUNT = "whole number"
-    SWITCH = "true or false"
-    DURATION = "seconds, or text with a unit"
-    COMMAND = "list of texts, or text"
-    ENV = "list of texts, or table"
-    PARAMETERS = "table of lists"
-    EXCLUDE = "list of tables"
-    BENCHMARKS = "list of tables, made by double brackets"
+def text(value: str, key: str) -> None:
+    """Take any text that can be given to a program and is not empty. Like all checks: UsageError if it will not do."""
+    if not value.strip():
+        raise UsageError(f"{key} is empty")
+    if "\0" in value:
+        raise UsageError(f"{key} holds a NUL character, which no program can be given")
 
 
-class Key(msgspec.Struct, frozen=True, kw_only=True):
-    """One key. `example` is a value as it is written in TOML; `also` are words that people try first."""
+def _name(value: str, key: str) -> None:
+    """Take what can be shown in one line of a table, and typed."""
+    text(value, key)
+    if not value.isprintable() or value != value.strip():
+        raise UsageError(f"{key} {value!r} must be printable, without spaces at its ends")
 
-    name: str
-    kind: Kind
+
+def function(value: str, key: str) -> None:
+    """Take the name of a function, which may have wildcards."""
+    _name(value, key)
+    if not value.strip("*?"):
+        raise UsageError(f"{key} {value!r} names no function", hint="as in parse_*")
+
+
+def _tag(value: str, key: str) -> None:
+    _name(value, key)
+    words = as_words(value)
+    if len(words) > 1:
+        raise UsageError(f"{key} {value!r} holds more than one word", hint=f"did you mean {as_list(words)}?")
+
+
+def _percentage(value: str, key: str) -> None:
+    try:
+        thresholds.percentage(value, key)
+    except UsageError as error:
+        meant = meant_percentage(value)
+        raise UsageError(error.message, hint=f"did you mean {quoted(meant)}?" if meant else error.hint) from error
+
+
+def _threshold(value: str, key: str) -> str:
+    """Take a percentage for all benchmarks, or with a pattern for some. Return the pattern."""
+    pattern, equals, number = value.rpartition("=")
+    if equals and not pattern:
+        thresholds.percentages([value], None, key)  # which says so
+    try:
+        _percentage(number, key)
+    except UsageError as error:
+        meant = meant_percentage(number)
+        hint = f"did you mean {quoted(f'{pattern}{equals}{meant}')}?" if meant else error.hint
+        raise UsageError(error.message, hint=hint) from error
+    return pattern or "*"
+
+
+def _limit(value: str, key: str) -> str:
+    """Take a bound for all benchmarks, or with a pattern for some. Return the pattern."""
+    try:
+        return thresholds.limit(value, key).pattern
+    except UsageError as error:
+        meant = meant_limit(value)
+        is_pair = re.search(r"\w\s*=", value)
+        message, hint = (error.message, error.hint) if is_pair else (f"{key} {value!r} is not a NAME=COUNT", "as in")
+        raise UsageError(message, hint=f"did you mean {quoted(meant)}?" if meant else hint) from error
+
+
+def _own_limit(value: str, key: str) -> None:
+    """Take a bound for the benchmark in whose table it is."""
+    if _limit(value, key) != "*":
+        raise UsageError(
+            f"{key} {value!r} names a benchmark, but is in the table of one",
+            hint=f"did you mean {value.rpartition(':')[2]!r}?",
+        )
+
+
+def _store(value: str, key: str) -> None:
+    """Take the URL of a store; whether there is one is seen when it is opened."""
+    if re.match(r"(?:file:|git:|sqlite:///|postgres(?:ql)?://)[^\s]", value) is None or "\0" in value:
+        raise UsageError(f"{key} {without_password(value)!r} is not a store URL", hint=FORMS)
+
+
+def _parsed(parse: Callable[[str], object]) -> Callable[[str, str], None]:
+    """Return a check by a parser, whose errors get the name of the key."""
+
+    def check(value: str, key: str) -> None:
+        try:
+            parse(value)
+        except UsageError as error:
+            raise UsageError(f"{key} {error.message}", hint=error.hint) from error
+
+    return check
+
+
+def _variable(value: str, key: str) -> None:
+    try:
+        Request.parse([value])
+    except UsageError as error:
+        raise UsageError(error.message.replace("--env", key, 1), hint=error.hint) from error
+    own, equals, _ = value.partition("=")
+    words = own.split()
+    if words != [own]:
+        words[-1:] = [f"{last}=…" if equals else last for last in words[-1:]]  # the value may be a secret
+        raise UsageError(f"{key} {own!r}: the name of a variable has no blank", hint=f"did you mean {as_list(words)}?")
+
+
+class Key(msgspec.Struct, frozen=True):
+    """One key. `example` is a value as it is written in TOML; `also` are words that people try first.
+
+    `name` and `type` are those of the field that it describes.
+    """
+
     meaning: str
     example: str
     default: str = ""
-    check: Callable[[str, str], object] = checks.text
-    smallest: int = 1
-    largest: int = 1
-    choices: tuple[str, ...] = ()
+    check: Callable[[str, str], object] = text
     also: tuple[str, ...] = ()
-    required: bool = False
+    name: str = ""
+    type: Any = None
 
     @property
     def option(self) -> str:
         """The name under which the command line knows it."""
         return self.name.lower().replace("-", "_")
 
+    @property
+    def required(self) -> bool:
+        """Whether a table must have it."""
+        return self.name in ("id", "command")
 
-_REPEAT = Key(
-    name="repeat",
-    kind=Kind.COUNT,
-    meaning="Measured executions.",
-    default="1",
-    example="3",
-    largest=1000,
-    also=("runs", "iterations", "repetitions"),
-)
-_WARMUP = Key(
-    name="warmup",
-    kind=Kind.COUNT,
-    meaning="Native executions before.",
-    default="1",
-    example="1",
-    smallest=0,
-    largest=100,
-)
-_LAYOUTS = Key(
-    name="layouts",
-    kind=Kind.COUNT,
-    meaning="Memory layouts to measure under, each `repeat` times.",
-    default="1",
-    example="5",
-    largest=layouts.COUNT,
-)
-_TIMEOUT = Key(
-    name="timeout",
-    kind=Kind.DURATION,
-    meaning="End an execution that takes longer (each one, warm-up too).",
-    default="none",
-    example='"5min"',
-    check=checks.duration,
-)
-_ENV = Key(
-    name="env",
-    kind=Kind.ENV,
-    meaning="Variables to pass on (`NAME`) or set (`NAME=VALUE`, or a table of names and values).",
-    example='["DATABASE_URL", "MODE=fast"]',
-    check=checks.variable,
-    also=("environment", "variables"),
-)
+    @property
+    def bounds(self) -> Meta | None:
+        """The smallest and largest number (`ge`, `le`), if it is one."""
+        return next((item for item in getattr(self.type, "__metadata__", ()) if item.ge is not None), None)
 
+    @property
+    def takes_text(self) -> bool:
+        """Whether one text is a value, or one of several."""
+        return self.type in (str, Text, Texts)
+
+    @property
+    def wanted(self) -> str:
+        """What its value must be, in words."""
+        return _WORDS.get(int if self.bounds else self.type, "a list of tables, made by double brackets")
+
+
+# Three lines for a key.
+# fmt: off
 _CACHE = Key(
-    name="I1",
-    kind=Kind.TEXT,
-    meaning="First-level instruction cache: size, associativity, line size.",
-    default="32768,8,64",
-    example='"32768,8,64"',
-    check=checks.cache,
-)
+    "First-level instruction cache: size, associativity, line size.", '"32768,8,64"', "32768,8,64", Cache.parse)
 _THRESHOLD = Key(
-    name="threshold",
-    kind=Kind.TEXTS,
-    meaning="A larger change of the score, or of Ir in the same direction, is a regression or improvement: `PERCENT` for all benchmarks, "
-    "`PATTERN=PERCENT` for some.",
-    default="0.5%",
-    example='"0.5%"',
-    check=checks.threshold,
-)
+    "A larger change of the score, or of Ir in the same direction, is a regression or improvement: `PERCENT` for all benchmarks, "
+    "`PATTERN=PERCENT` for some.", '"0.5%"', "0.5%", _threshold)
+_ENV = Key(
+    "Variables to pass on (`NAME`) or set (`NAME=VALUE`, or a table of names and values).",
+    '["DATABASE_URL", "MODE=fast"]', "none", _variable, ("environment", "variables"))
+_TIMEOUT = Key("End an execution that takes longer (each one, warm-up too).", '"5min"', "none", _parsed(milliseconds))
+_REPEAT = Key("Measured executions.", "3", "1", also=("runs", "iterations", "repetitions"))
+_WARMUP = Key("Native executions before.", "1", "1")
+_LAYOUTS = Key("Memory layouts to measure under, each `repeat` times.", "5", "1")
+_FOR_ALL = "that for all"
+_Repeat = Annotated[int, Meta(ge=1, le=1000)]
+_Warmup = Annotated[int, Meta(ge=0, le=100)]
+_Layouts = Annotated[int, Meta(ge=1, le=layouts.COUNT)]
 
-_SHELL = Key(
-    name="setup",
-    kind=Kind.TEXT,
-    meaning="Shell command run once before, natively and unsealed: a build, or making data.",
-    example='"make -s"',
-    also=("build", "before", "init"),
-)
+
+class Table(msgspec.Struct, kw_only=True, forbid_unknown_fields=True, rename=lambda name: name.replace("_", "-")):
+    """A table of a configuration. UNSET is what it does not say."""
+
+
+class Benchmark(Table):
+    """One benchmark, or one for each combination of its parameters."""
+
+    id: Annotated[Text, Key(
+        "Its name; with parameters, their values follow it: `parse[n=1000]`.", '"parse"', check=_name,
+        also=("name", "title", "key"))]
+    command: Annotated[Command, Key(
+        "What is measured, as a list of arguments or as text that is split as a shell does; no shell runs it.",
+        '["python3", "bench.py", "{n}"]', also=("cmd", "run", "exec", "script", "program", "args"))]
+    cwd: Annotated[Text | UnsetType, Key(
+        "The folder everything of this benchmark runs in, relative to that of the configuration.", '"benchmarks"',
+        "that of the configuration",
+        also=("dir", "directory", "workdir", "working-directory", "path", "chdir"))] = UNSET
+    env: Annotated[Variables | UnsetType, replace(
+        _ENV, meaning=f"{_ENV.meaning} Added to those for all benchmarks.", default="")] = UNSET
+    setup: Annotated[Text | UnsetType, Key(
+        "Shell command run once before, natively and unsealed: a build, or making data.", '"make -s"',
+        also=("build", "before", "init"))] = UNSET
+    prepare: Annotated[Text | UnsetType, Key(
+        "Shell command before every execution, not measured.", '"rm -rf out"', also=("before-each",))] = UNSET
+    cleanup: Annotated[Text | UnsetType, Key(
+        "Shell command after every execution, not measured.", '"rm -rf out"',
+        also=("teardown", "after", "after-each"))] = UNSET
+    stdin: Annotated[Text | UnsetType, Key(
+        "File that is the program's standard input, relative to `cwd`.", '"data/input.txt"', "empty",
+        also=("input",))] = UNSET
+    region: Annotated[Text | UnsetType, Key(
+        "Count only this region, which the program marks.", '"parse"', "the whole program", _name,
+        ("regions", "mark"))] = UNSET
+    toggle: Annotated[Texts | UnsetType, Key(
+        "Count only what happens inside of these functions (`*` and `?` are wildcards).", '["parse_rows"]',
+        "the whole program", function, ("toggles", "function", "functions", "toggle-collect"))] = UNSET
+    python_profile: Annotated[bool | UnsetType, Key(
+        "Also report what each Python function cost, from further executions (CPython 3.12+).", "true", "false",
+        also=("profile", "python"))] = UNSET
+    parameters: Annotated[Parameters | UnsetType, Key(
+        "Values by name: one benchmark is made of each combination, `{name}` standing for the value in "
+        "`command`, `cwd`, `env`, `setup`, `prepare`, `cleanup` and `stdin`.",
+        '{ n = [1000, 10000], codec = ["a", "b"] }',
+        also=("params", "parametrize", "matrix", "parameter", "args-matrix"))] = UNSET
+    exclude: Annotated[Combinations | UnsetType, Key(
+        "Combinations to leave out, each as some of the parameters with a value.", '[{ n = 10000, codec = "b" }]',
+        also=("matrix-exclude", "excludes"))] = UNSET
+    tags: Annotated[Texts | UnsetType, Key(
+        "Words to select benchmarks by.", '["quick", "io"]', check=_tag,
+        also=("tag", "labels", "groups", "marks"))] = UNSET
+    repeat: Annotated[_Repeat | UnsetType, replace(_REPEAT, default=_FOR_ALL)] = UNSET
+    warmup: Annotated[_Warmup | UnsetType, replace(_WARMUP, default=_FOR_ALL)] = UNSET
+    layouts: Annotated[_Layouts | UnsetType, replace(_LAYOUTS, default=_FOR_ALL)] = UNSET
+    timeout: Annotated[Duration | UnsetType, replace(_TIMEOUT, default=_FOR_ALL)] = UNSET
+    threshold: Annotated[Text | UnsetType, Key(
+        "A larger change of this benchmark's score is a regression or improvement.", '"2%"', _FOR_ALL,
+        _percentage)] = UNSET
+    limit: Annotated[Texts | UnsetType, Key(
+        "Absolute bounds of this benchmark: `NAME=COUNT` with score, an event, or L1, LL, RAM (hits).",
+        '"Ir=150_000_000"', "those for all", _own_limit, ("limits", "maximum"))] = UNSET
+
+
+class Defaults(Table):
+    """What holds for all benchmarks, and the benchmarks."""
+
+    I1: Annotated[Text | UnsetType, _CACHE] = UNSET
+    D1: Annotated[Text | UnsetType, replace(_CACHE, meaning="First-level data cache.", also=("L1",))] = UNSET
+    LL: Annotated[Text | UnsetType, replace(
+        _CACHE, meaning="Last-level cache.", default="8388608,16,64", example='"8388608,16,64"')] = UNSET
+    model: Annotated[Text | UnsetType, Key(
+        "Weights of the score; `ir` is plain instructions.", '"l1+5ll+30ram"', "l1+5ll+30ram",
+        _parsed(CostModel.parse))] = UNSET
+    threshold: Annotated[Texts | UnsetType, _THRESHOLD] = UNSET
+    threshold_ir: Annotated[Texts | UnsetType, replace(
+        _THRESHOLD, meaning="Use this threshold for growth of Ir instead.", default="none")] = UNSET
+    threshold_cache: Annotated[Text | UnsetType, Key(
+        "A score change above this counts even if Ir did not change.", '"2%"', "2%", _percentage)] = UNSET
+    max_drop: Annotated[Texts | UnsetType, replace(
+        _THRESHOLD, meaning="A larger fall of Ir is suspicious.", default="50%", example='"50%"')] = UNSET
+    limit: Annotated[Texts | UnsetType, Key(
+        "Absolute bounds of score, an event, or L1, LL, RAM (hits): `NAME=COUNT` for all benchmarks, "
+        "`PATTERN:NAME=COUNT` for some.", '["startup:Ir=150_000_000"]', "none", _limit, ("limits", "maximum"))] = UNSET
+    metric: Annotated[Metric | UnsetType, Key("The number that decides, `score` or `Ir`.", '"score"', "score")] = UNSET
+    env: Annotated[Variables | UnsetType, _ENV] = UNSET
+    timeout: Annotated[Duration | UnsetType, _TIMEOUT] = UNSET
+    repeat: Annotated[_Repeat | UnsetType, _REPEAT] = UNSET
+    warmup: Annotated[_Warmup | UnsetType, _WARMUP] = UNSET
+    layouts: Annotated[_Layouts | UnsetType, _LAYOUTS] = UNSET
+    jobs: Annotated[Annotated[int, Meta(ge=1, le=4096)] | UnsetType, Key(
+        "Benchmarks measured at a time; the results do not depend on it.", "4", "all CPUs",
+        also=("threads", "workers", "parallel"))] = UNSET
+    store: Annotated[Text | UnsetType, Key(
+        "Where the history is kept: `file:DIR`, `git:BRANCH[@REMOTE]`, `sqlite:///PATH` or `postgresql://…`.",
+        '"git:cg-bench-data@origin"', "file:.cg-bench", _store, ("history", "database", "db", "storage"))] = UNSET
+    benchmark: Annotated[tuple[Benchmark, ...] | UnsetType, Key(
+        "The benchmarks: one `[[benchmark]]` table for each.", "", "none", also=("bench", "suite", "benches"))] = UNSET
+
+
+# fmt: on
 
 BENCHMARK_TABLE = "benchmark"
 
-DEFAULTS: tuple[Key, ...] = (
-    _CACHE,
-    replace(_CACHE, name="D1", meaning="First-level data cache.", also=("L1",)),
-    replace(_CACHE, name="LL", meaning="Last-level cache.", default="8388608,16,64", example='"8388608,16,64"'),
-    Key(
-        name="model",
-        kind=Kind.TEXT,
-        meaning="Weights of the score; `ir` is plain instructions.",
-        default="l1+5ll+30ram",
-        example='"l1+5ll+30ram"',
-        check=checks.model,
-    ),
-    _THRESHOLD,
-    replace(_THRESHOLD, name="threshold-ir", meaning="Use this threshold for growth of Ir instead.", default="none"),
-    Key(
-        name="threshold-cache",
-        kind=Kind.TEXT,
-        meaning="A score change above this counts even if Ir did not change.",
-        default="2%",
-        example='"2%"',
-        check=checks.percentage,
-    ),
-    replace(_THRESHOLD, name="max-drop", meaning="A larger fall of Ir is suspicious.", default="50%", example='"50%"'),
-    Key(
-        name="limit",
-        kind=Kind.TEXTS,
-        meaning="Absolute bounds of score, an event, or L1, LL, RAM (hits): `NAME=COUNT` for all benchmarks, "
-        "`PATTERN:NAME=COUNT` for some.",
-        default="none",
-        example='["startup:Ir=150_000_000"]',
-        check=checks.limit,
-        also=("limits", "maximum"),
-    ),
-    Key(
-        name="metric",
-        kind=Kind.TEXT,
-        meaning="The number that decides, `score` or `Ir`.",
-        default="score",
-        example='"score"',
-        choices=("score", "Ir"),
-    ),
-    replace(_ENV, default="none"),
-    _TIMEOUT,
-    _REPEAT,
-    _WARMUP,
-    _LAYOUTS,
-    Key(
-        name="jobs",
-        kind=Kind.COUNT,
-        meaning="Benchmarks measured at a time; the results do not depend on it.",
-        default="all CPUs",
-        example="4",
-        largest=4096,
-        also=("threads", "workers", "parallel"),
-    ),
-    Key(
-        name="store",
-        kind=Kind.TEXT,
-        meaning="Where the history is kept: `file:DIR`, `git:BRANCH[@REMOTE]`, `sqlite:///PATH` or `postgresql://…`.",
-        default="file:.cg-bench",
-        example='"git:cg-bench-data@origin"',
-        check=checks.store,
-        also=("history", "database", "db", "storage"),
-    ),
-    Key(
-        name=BENCHMARK_TABLE,
-        kind=Kind.BENCHMARKS,
-        meaning="The benchmarks: one `[[benchmark]]` table for each.",
-        default="none",
-        example="",
-        also=("bench", "suite", "benches"),
-    ),
-)
 
-BENCHMARK: tuple[Key, ...] = (
-    Key(
-        name="id",
-        kind=Kind.TEXT,
-        meaning="Its name; with parameters, their values follow it: `parse[n=1000]`.",
-        example='"parse"',
-        check=checks.name,
-        also=("name", "title", "key"),
-        required=True,
-    ),
-    Key(
-        name="command",
-        kind=Kind.COMMAND,
-        meaning="What is measured, as a list of arguments or as text that is split as a shell does; no shell runs it.",
-        example='["python3", "bench.py", "{n}"]',
-        also=("cmd", "run", "exec", "script", "program", "args"),
-        required=True,
-    ),
-    Key(
-        name="cwd",
-        kind=Kind.TEXT,
-        meaning="The folder everything of this benchmark runs in, relative to that of the configuration.",
-        default="that of the configuration",
-        example='"benchmarks"',
-        also=("dir", "directory", "workdir", "working-directory", "path", "chdir"),
-    ),
-    replace(_ENV, meaning=f"{_ENV.meaning} Added to those for all benchmarks."),
-    _SHELL,
-    replace(
-        _SHELL,
-        name="prepare",
-        meaning="Shell command before every execution, not measured.",
-        example='"rm -rf out"',
-        also=("before-each",),
-    ),
-    replace(
-        _SHELL,
-        name="cleanup",
-        meaning="Shell command after every execution, not measured.",
-        example='"rm -rf out"',
-        also=("teardown", "after", "after-each"),
-    ),
-    Key(
-        name="stdin",
-        kind=Kind.TEXT,
-        meaning="File that is the program's standard input, relative to `cwd`.",
-        default="empty",
-        example='"data/input.txt"',
-        also=("input",),
-    ),
-    Key(
-        name="region",
-        kind=Kind.TEXT,
-        meaning="Count only this region, which the program marks.",
-        default="the whole program",
-        example='"parse"',
-        check=checks.name,
-        also=("regions", "mark"),
-    ),
-    Key(
-        name="toggle",
-        kind=Kind.TEXTS,
-        meaning="Count only what happens inside of these functions (`*` and `?` are wildcards).",
-        default="the whole program",
-        example='["parse_rows"]',
-        check=checks.function,
-        also=("toggles", "function", "functions", "toggle-collect"),
-    ),
-    Key(
-        name="python-profile",
-        kind=Kind.SWITCH,
-        meaning="Also report what each Python function cost, from further executions (CPython 3.12+).",
-        default="false",
-        example="true",
-        also=("profile", "python"),
-    ),
-    Key(
-        name="parameters",
-        kind=Kind.PARAMETERS,
-        meaning="Values by name: one benchmark is made of each combination, `{name}` standing for the value in "
-        "`command`, `cwd`, `env`, `setup`, `prepare`, `cleanup` and `stdin`.",
-        example='{ n = [1000, 10000], codec = ["a", "b"] }',
-        also=("params", "parametrize", "matrix", "parameter", "args-matrix"),
-    ),
-    Key(
-        name="exclude",
-        kind=Kind.EXCLUDE,
-        meaning="Combinations to leave out, each as some of the parameters with a value.",
-        example='[{ n = 10000, codec = "b" }]',
-        also=("matrix-exclude", "excludes"),
-    ),
-    Key(
-        name="tags",
-        kind=Kind.TEXTS,
-        meaning="Words to select benchmarks by.",
-        example='["quick", "io"]',
-        check=checks.tag,
-        also=("tag", "labels", "groups", "marks"),
-    ),
-    *(replace(key, default="that for all") for key in (_REPEAT, _WARMUP, _LAYOUTS, _TIMEOUT)),
-    replace(
-        _THRESHOLD,
-        kind=Kind.TEXT,
-        meaning="A larger change of this benchmark's score is a regression or improvement.",
-        default="that for all",
-        example='"2%"',
-        check=checks.percentage,
-    ),
-    Key(
-        name="limit",
-        kind=Kind.TEXTS,
-        meaning="Absolute bounds of this benchmark: `NAME=COUNT` with score, an event, or L1, LL, RAM (hits).",
-        default="those for all",
-        example='"Ir=150_000_000"',
-        check=checks.own_limit,
-        also=("limits", "maximum"),
-    ),
-)
+def _keys(table: type[Table]) -> Mapping[str, Key]:
+    """Return the keys of a table by their names, from the annotations of its fields."""
+    found: dict[str, Key] = {}
+    for field, annotation in get_type_hints(table, include_extras=True).items():
+        value = get_args(annotation)[0]
+        kinds = [kind for kind in get_args(value) if kind is not UnsetType]
+        name = field.replace("_", "-")
+        found[name] = replace(annotation.__metadata__[-1], name=name, type=Union[*kinds] if kinds else value)
+    return found
+
+
+DEFAULTS, BENCHMARK = _keys(Defaults), _keys(Benchmark)

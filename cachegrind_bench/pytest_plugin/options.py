@@ -12,7 +12,7 @@ if TYPE_CHECKING:
 
     import pytest
 
-    from cachegrind_bench.config.values import Configuration
+    from cachegrind_bench.config.benchmarks import Configuration
     from cachegrind_bench.hermetic.environment import Request
     from cachegrind_bench.model.score import CostModel
     from cachegrind_bench.valgrind.options import Geometry

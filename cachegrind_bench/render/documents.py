@@ -27,7 +27,7 @@ if TYPE_CHECKING:
     from cachegrind_bench.compare.explain import FunctionDelta
     from cachegrind_bench.compare.python_blame import PythonDelta
     from cachegrind_bench.compare.verdict import Difference
-    from cachegrind_bench.config.values import BenchmarkSpec
+    from cachegrind_bench.config.benchmarks import BenchmarkSpec
     from cachegrind_bench.history.values import Against, Reading, Row, Trend
     from cachegrind_bench.measure.checks import Diagnosis
     from cachegrind_bench.measure.findings import Finding as AxisFinding

@@ -15,7 +15,7 @@ from cachegrind_bench.render.table import Report, Row, Section
 if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence
 
-    from cachegrind_bench.config.values import BenchmarkSpec
+    from cachegrind_bench.config.benchmarks import BenchmarkSpec
     from cachegrind_bench.model.history import Point, Snapshot
     from cachegrind_bench.model.result import Commit, Result
     from cachegrind_bench.store.protocol import Problem

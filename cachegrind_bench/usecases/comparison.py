@@ -20,7 +20,7 @@ if TYPE_CHECKING:
     from cachegrind_bench.compare.comparison import Comparison
     from cachegrind_bench.compare.details import Details
     from cachegrind_bench.compare.verdict import Gates
-    from cachegrind_bench.config.values import BenchmarkSpec
+    from cachegrind_bench.config.benchmarks import BenchmarkSpec
     from cachegrind_bench.model.metrics import Profile
     from cachegrind_bench.model.python_profile import PythonProfile
     from cachegrind_bench.model.result import Result

@@ -16,7 +16,7 @@ from cachegrind_bench.config.load import find, load
 from cachegrind_bench.config.starter import project
 
 if TYPE_CHECKING:
-    from cachegrind_bench.config.values import BenchmarkSpec
+    from cachegrind_bench.config.benchmarks import BenchmarkSpec
     from tests.cli.conftest import CommandLine
 
 PYPROJECT = '[build-system]\nrequires = []\n\n[tool.other]\nx = 1  # a "comment"'

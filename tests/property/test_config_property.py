@@ -17,7 +17,7 @@ from cachegrind_bench.config.toml_lines import Steps, places
 from cachegrind_bench.errors import UsageError
 
 if TYPE_CHECKING:
-    from cachegrind_bench.config.values import Configuration
+    from cachegrind_bench.config.benchmarks import Configuration
 
 texts = st.text(st.characters(exclude_categories=["Cs", "Cc"]) | st.sampled_from("\"'\\#[]{}=,.\n\t {n}"), max_size=8)
 scalars = st.integers(-5, 5) | st.booleans() | texts | st.floats(-10, 10)
@@ -27,7 +27,7 @@ values = st.recursive(
     max_leaves=6,
 )
 tables = st.dictionaries(texts, values, max_size=5)
-names = st.sampled_from([key.name for key in (*DEFAULTS, *BENCHMARK)])
+names = st.sampled_from([key.name for key in (*DEFAULTS.values(), *BENCHMARK.values())])
 likely = scalars | st.lists(texts, max_size=3) | st.sampled_from(["1%", "Ir=5", "x {n}", [{"n": 1}], {"n": [1, 2]}])
 benchmark = st.dictionaries(names, likely, max_size=4).map(lambda table: {"id": "a", "command": "x", **table})
 

@@ -10,10 +10,10 @@ from pathlib import Path
 
 import pytest
 
+from cachegrind_bench.config.benchmarks import BenchmarkSpec, Configuration
 from cachegrind_bench.config.command import milliseconds
 from cachegrind_bench.config.load import find, load
 from cachegrind_bench.config.schema import BENCHMARK, DEFAULTS
-from cachegrind_bench.config.values import BenchmarkSpec, Configuration
 from cachegrind_bench.errors import FileFormatError
 
 ROOT = Path(__file__).resolve().parent.parent.parent
@@ -323,13 +323,13 @@ def test_the_schema_and_the_reference_are_current() -> None:
     assert done.returncode == 0, done.stderr
 
 
-@pytest.mark.parametrize("key", [key for key in DEFAULTS if key.example], ids=lambda key: key.name)
+@pytest.mark.parametrize("key", [key for key in DEFAULTS.values() if key.example], ids=lambda key: key.name)
 def test_the_example_of_every_default_is_right(key: object) -> None:
     name, example = key.name, key.example  # type: ignore[attr-defined]
     assert loaded(f"{name} = {example}").defaults
 
 
-@pytest.mark.parametrize("key", BENCHMARK, ids=lambda key: key.name)
+@pytest.mark.parametrize("key", BENCHMARK.values(), ids=lambda key: key.name)
 def test_the_example_of_every_key_of_a_benchmark_is_right(key: object) -> None:
     Path("benchmarks").mkdir()
     Path("data").mkdir()
@@ -344,7 +344,7 @@ def test_the_example_of_every_key_of_a_benchmark_is_right(key: object) -> None:
 
 def test_no_two_keys_of_a_table_share_a_name_or_a_word_for_it() -> None:
     for keys in (DEFAULTS, BENCHMARK):
-        words = [word for key in keys for word in (key.name, *key.also)]
+        words = [word for key in keys.values() for word in (key.name, *key.also)]
         assert len(words) == len(set(words))
 
 
