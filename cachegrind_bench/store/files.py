@@ -1,42 +1,131 @@
 """History as files in a folder: one for each run, added and never changed, and a segment for each month that was folded.
 
-Needs no set-up, no server, and no lock to add or read. Knows how files come and go; how they are read is `tree`'s.
+Needs no set-up, no server, and no lock to add or read. Knows how files come and go; how records are read from them is
+`record_tree`'s.
 """
 
 from __future__ import annotations
 
+import os
 import re
 from contextlib import suppress
-from functools import partial
-from typing import TYPE_CHECKING, Self
+from typing import TYPE_CHECKING
+
+import msgspec
 
 from cachegrind_bench.errors import StoreError, UsageError
 from cachegrind_bench.store import durable, profiles, reading, segments
 from cachegrind_bench.store.baselines import make_store
 from cachegrind_bench.store.checking import checked
-from cachegrind_bench.store.record import run_name, run_record
-from cachegrind_bench.store.tree import Tree, runs_before
+from cachegrind_bench.store.record import MOST_BYTES, check_month, is_record_name, run_name, run_record
+from cachegrind_bench.store.record_tree import NOT_A_RECORD, MovedError, RecordTree, TreeStore, restless
 
 if TYPE_CHECKING:
-    from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
+    from collections.abc import Collection, Iterator, Mapping, Sequence
     from pathlib import Path
     from typing import BinaryIO
 
-    from cachegrind_bench.model.history import Snapshot
     from cachegrind_bench.model.result import Result
-    from cachegrind_bench.store.protocol import Problem, Query, Survey
     from cachegrind_bench.store.record import Record
+    from cachegrind_bench.store.record_tree import Report
 
-_MONTH = re.compile(r"[0-9]{4}-[0-9]{2}", re.ASCII)
+_DIGITS = re.compile(r"[0-9]{2,4}", re.ASCII)
+_TRIES = 100
 
 
-class FileStore:
+class Folder(msgspec.Struct, frozen=True):
+    """The files in the folder of a store. Temporary ones are passed over."""
+
+    path: Path
+
+    @property
+    def place(self) -> str:
+        """Where the folder is."""
+        return str(self.path)
+
+    def listing(self, report: Report | None = None) -> Iterator[str]:
+        """Return the names of all that is where single records are, whatever it is, sorted."""
+        yield from self._within("renames", report)
+        for year in self._within("runs", report):
+            if _DIGITS.fullmatch(year.rpartition("/")[2]) is None:
+                yield year
+                continue
+            for month in self._within(year, report):
+                if _DIGITS.fullmatch(month.rpartition("/")[2]) is None:
+                    yield month
+                else:
+                    yield from self._within(month, report)
+
+    def singles(self, report: Report | None = None) -> list[str]:
+        """Return the names of the records that have a file of their own, sorted."""
+        return [name for name in self.listing(report) if is_record_name(name)]
+
+    def segments(self, report: Report | None = None) -> list[str]:
+        """Return the names of all segments, sorted, as they were at one moment."""
+        # A folder that changes while it is listed may show neither the old segment nor the one that replaces it.
+        for _ in range(_TRIES):
+            found = self._within(segments.FOLDER, report)
+            if found == self._within(segments.FOLDER, None if report is None else _silent):
+                return [name for name in found if segments.month_of(name) is not None]
+        raise restless(self.place)
+
+    def fetch(self, names: Collection[str]) -> None:
+        """Do nothing: all files are here."""
+
+    def contents(self, names: Sequence[str]) -> Iterator[bytes]:
+        """Return the bytes of these records, in this order. MovedError for one that is gone."""
+        for name in names:
+            try:
+                yield durable.read_file(self.path / name, MOST_BYTES)
+            except FileNotFoundError:
+                raise MovedError from None
+
+    def open(self, segment: str) -> BinaryIO:
+        """Open a segment. MovedError if it is gone."""
+        path = self.path / segment
+        with durable.telling(path, "read"):
+            try:
+                return path.open("rb")
+            except FileNotFoundError:
+                durable.accept_absence(path)
+                raise MovedError from None
+
+    def check_others(self, report: Report) -> None:
+        """Report damaged profiles, and what is neither a record nor a segment."""
+        for name in self.listing(_silent):
+            if profiles.is_name(name):
+                try:
+                    profiles.unpack(self.path / name, profiles.record_of(name))
+                except StoreError as error:
+                    report(name, error.message)
+            elif not is_record_name(name):
+                report(name, NOT_A_RECORD)
+        for name in self._within(segments.FOLDER, _silent):
+            if segments.month_of(name) is None:
+                report(name, NOT_A_RECORD)
+
+    def _within(self, folder: str, report: Report | None) -> list[str]:
+        """Return the paths in a folder, sorted; none if it is not there."""
+        path = self.path / folder
+        try:
+            with durable.telling(path, "read"):
+                names = sorted(os.listdir(path)) if durable.is_there(path) else []
+        except StoreError as error:
+            if report is None:
+                raise StoreError(error.message, hint=error.hint or reading.HINT) from error
+            report(folder, error.message)
+            return []
+        return [f"{folder}/{name}" for name in names if not durable.is_temporary(name)]
+
+
+class FileStore(TreeStore):
     """The store `file:DIR`. Safe with many writers, readers and one who folds or removes, each killed at any moment."""
 
     def __init__(self, folder: Path, *, wait: float = durable.WAIT_S) -> None:
         self.folder = folder
         self._wait = wait
-        self._tree = Tree(folder)
+        self._files = Folder(folder)
+        self._tree = RecordTree(files=self._files)
 
     @property
     def url(self) -> str:
@@ -48,7 +137,7 @@ class FileStore:
         found = checked(records)
         folded = found.keys() & self._tree.folded({said.month for said in map(run_name, found) if said is not None})
         for there in self._tree.read(folded, if_there=True):
-            self._compare(there, found.pop(there.name))
+            self._compare(there.data, found.pop(there.name))
         others = list(found)
         folders = {name.rpartition("/")[0] for name in others}
         for folder in sorted(folders):
@@ -61,22 +150,6 @@ class FileStore:
         """Tell whether there is a folder. StoreError if that cannot be found out."""
         return durable.is_there(self.folder)
 
-    def names(self) -> list[str]:
-        """Return the names of all records, sorted; of a segment only the first line is read."""
-        return sorted(self._tree.places())
-
-    def survey(self) -> Survey:
-        """Return the names of all records that can be told, and which folders and segments cannot be read."""
-        return self._tree.survey()
-
-    def read(self, names: Iterable[str] | None = None) -> Iterator[Record]:
-        """Return these records, or all, in the order of names. StoreError for one that is missing or damaged."""
-        return self._tree.read(names)
-
-    def snapshots(self, query: Query) -> Iterator[Snapshot]:
-        """Return the runs that are asked for, by time of commit, time of run and uid; renames are applied."""
-        return reading.snapshots(self.names(), partial(self._tree.read, if_there=True), query)
-
     def remove(self, names: Collection[str]) -> int:
         """Forget these records and their profiles; return how many there were. Segments are written anew without them.
 
@@ -86,42 +159,26 @@ class FileStore:
             return 0
         with durable.locked(self._lock(), self._wait):
             self._tidy()
-            singles = {*self._tree.singles()}.intersection(names)
-            cut = segments.Cut(wanted={*names}, gone={*singles})
-            for segment in cut.concerned(self._segments()):
-                with cut.trying(segment):
-                    held = self._tree.names_in(segment)
-                    if cut.within(held):
-                        self._fold(dict.fromkeys(cut.left(held), segment), {segment})
-            singles &= cut.gone
-            for name in sorted(cut.gone):
+            done = self._tree.remove(names, lambda segment, places: self._fold(places, [segment]))
+            for name in sorted(done.gone):
                 self._unlink(self.profile_path(name))
-            for name in sorted(singles):
+            for name in done.singles:
                 self._unlink(self.folder / name)
-            self._sync({name.rpartition("/")[0] for name in singles})
-        return cut.count()
+            self._sync({name.rpartition("/")[0] for name in done.singles})
+        return done.count()
 
     def compact(self, before: str) -> int:
         """Fold the runs of each month before this one (as 2026-01) into one segment; return how many were folded."""
-        if _MONTH.fullmatch(before) is None:
-            raise StoreError(f"{before[:80]!r} is not a month", hint="write a year and a month, as in 2026-01")
+        check_month(before)
         if not self.exists():
             return 0
         count = 0
         with durable.locked(self._lock(), self._wait):
             self._tidy()
-            folded = self._segments()
-            months = [month for month in map(segments.month_of, folded) if month is not None and month < before]
-            twice = {month for month in months if months.count(month) > 1}  # after a fold that was killed
-            for month in sorted(runs_before(self._tree.singles(), before) | twice):
-                places = self._tree.places(month)
+            for places, old in self._tree.to_fold(before):
                 count += sum(place is None for place in places.values())
-                self._fold(places, {segment for segment in folded if segments.month_of(segment) == month})
+                self._fold(places, old)
         return count
-
-    def check(self) -> list[Problem]:
-        """Read everything, and tell what is wrong."""
-        return self._tree.check()
 
     def keep_profile(self, record: Record, result: Result) -> None:
         """Keep the whole result of this record's run beside it, compressed: profiles and what its programs wrote."""
@@ -147,24 +204,20 @@ class FileStore:
             raise StoreError(f"{path} is not the profile of that run", hint=profiles.HINT)
         return data
 
-    def __enter__(self) -> Self:
-        """Return the store."""
-        return self
-
-    def __exit__(self, *_: object) -> None:
-        """Nothing is held."""
+    def _now(self) -> RecordTree:
+        return self._tree
 
     def _add(self, record: Record) -> bool:
         """Add the file of one record; False if it is there. StoreError if it is there with other bytes."""
         path = self.folder / record.name
         while not durable.add_file(path, lambda stream: stream.write(record.data), self._lock("adding")):
             with suppress(FileNotFoundError):  # folded or removed since: once more
-                self._compare(self._tree.raw(record.name), record)
+                self._compare(durable.read_file(path, MOST_BYTES), record)
                 return False
         return True
 
-    def _compare(self, there: Record, record: Record) -> None:
-        if there.data != record.data:
+    def _compare(self, there: bytes, record: Record) -> None:
+        if there != record.data:
             what = f"{self.folder / record.name} is there, with other bytes than this run has"
             raise StoreError(f"{what}: it is damaged", hint=reading.HINT)
 
@@ -198,9 +251,6 @@ class FileStore:
             if [record.name for record in segments.read_segment(stream, segment)] != names:
                 raise StoreError(f"{path} is not as it was written")
 
-    def _segments(self) -> list[str]:
-        return [name for name in self._tree.segments() if segments.month_of(name) is not None]
-
     def _make(self, folder: Path) -> None:
         try:
             make_store(self.folder, folder)
@@ -216,7 +266,7 @@ class FileStore:
             durable.sync_folder(path)
 
     def _tidy(self) -> None:
-        for folder in {self.folder / segments.FOLDER, *((self.folder / name).parent for name in self._tree.listing())}:
+        for folder in {self.folder / segments.FOLDER, *((self.folder / name).parent for name in self._files.listing())}:
             durable.remove_leftovers(folder)
 
     def _unlink(self, path: Path) -> None:
@@ -225,3 +275,7 @@ class FileStore:
 
     def _lock(self, what: str = "folding") -> Path:
         return self.folder / f".cg-bench.{what}.lock"
+
+
+def _silent(*_: str) -> None:
+    """Report nothing."""

@@ -1,39 +1,101 @@
 """History as a branch of the repository that is never checked out: one file for each run, and a segment for each old month.
 
 For CI: it needs no server but the one that has the repository. Knows what each change adds and removes; how it gets into
-the branch is `git_sync`'s, and how records are read `git_view`'s.
+the branch is `git_sync`'s, and how records are read `record_tree`'s.
 """
 
 from __future__ import annotations
 
 import io
 import re
-from typing import TYPE_CHECKING, Self
+from typing import TYPE_CHECKING, BinaryIO
 
-from cachegrind_bench.errors import StoreError
+import msgspec
+
+from cachegrind_bench.errors import MeasurementError, StoreError
+from cachegrind_bench.model.text import some
 from cachegrind_bench.store import git_sync, reading, segments
 from cachegrind_bench.store.checking import checked
-from cachegrind_bench.store.git_partial import Promises
 from cachegrind_bench.store.git_sync import Sync, telling
-from cachegrind_bench.store.git_view import View
-from cachegrind_bench.store.record import run_name
+from cachegrind_bench.store.record import MOST_BYTES, check_month, is_record_name, run_name
+from cachegrind_bench.store.record_tree import NOT_A_RECORD, RecordTree, TreeStore
 from cachegrind_bench.vcs.branches import Branch
-from cachegrind_bench.vcs.objects import Entry, Objects
+from cachegrind_bench.vcs.objects import Entry, Objects, PartialClone
 
 if TYPE_CHECKING:
-    from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
+    from collections.abc import Collection, Iterator, Mapping, Sequence
     from pathlib import Path
 
-    from cachegrind_bench.model.history import Snapshot
     from cachegrind_bench.store.git_sync import Changes, State
-    from cachegrind_bench.store.protocol import Problem, Query, Survey
     from cachegrind_bench.store.record import Record
+    from cachegrind_bench.store.record_tree import Removal, Report
 
-_MONTH = re.compile(r"[0-9]{4}-[0-9]{2}", re.ASCII)
+_FOLDERS = ("runs/", "renames/", f"{segments.FOLDER}/")
+# What people may put beside them.
+_README = re.compile(r"README(\..*)?", re.DOTALL | re.IGNORECASE)
+# A segment is compressed, so far from this.
+_MOST_SEGMENT = 1 << 30
 _SHOWN = 3
 
 
-class GitStore:
+class CommitFiles(msgspec.Struct, frozen=True, kw_only=True):
+    """The files in the tree of a commit, or of one that is to be made."""
+
+    place: str
+    objects: Objects
+    clone: PartialClone
+    entries: Mapping[str, Entry]
+
+    def singles(self, report: Report | None = None) -> list[str]:  # noqa: ARG002
+        """Return the names of the records that have a file of their own, sorted."""
+        return sorted(name for name, entry in self.entries.items() if entry.is_file and is_record_name(name))
+
+    def segments(self, report: Report | None = None) -> list[str]:  # noqa: ARG002
+        """Return the names of all segments, sorted."""
+        return sorted(name for name, entry in self.entries.items() if entry.is_file and segments.month_of(name))
+
+    def fetch(self, names: Collection[str]) -> None:
+        """Have the contents of these files here; a partial clone would fetch them one by one."""
+        try:
+            self.clone.fetch([self.entries[name].oid for name in names])
+        except MeasurementError as error:
+            raise StoreError(f"{self.place}: cannot fetch its records: {error.message}", hint=error.hint) from error
+
+    def contents(self, names: Sequence[str], most: int = MOST_BYTES) -> Iterator[bytes]:
+        """Return the bytes of these files, in this order."""
+        try:
+            oids = [self.entries[name].oid for name in names]
+            self.clone.fetch(oids)
+            yield from self.objects.read(oids, most)
+        except MeasurementError as error:
+            what = names[0] if len(names) == 1 else f"one of {len(names)} records"
+            raise StoreError(f"{self.place}: cannot read {what[:200]}: {error.message}", hint=error.hint) from error
+
+    def open(self, segment: str) -> BinaryIO:
+        """Open a segment."""
+        return io.BytesIO(next(self.contents([segment], _MOST_SEGMENT)))
+
+    def check_others(self, report: Report) -> None:
+        """Report what is in the folders of records, and is neither a record nor a segment."""
+        for name, entry in sorted(self.entries.items()):
+            named = is_record_name(name) or segments.month_of(name) is not None
+            if named and entry.is_folder:
+                report(name, "it is a folder, and should be a file")
+            elif name.startswith(_FOLDERS) and not entry.is_folder and not (named and entry.is_file):
+                report(name, NOT_A_RECORD)
+
+    def refuse_foreign(self) -> None:
+        """Raise StoreError for a branch that holds something else than a history: nobody's code is added to."""
+        tops = {name.partition("/")[0] for name in self.entries}
+        foreign = sorted(top for top in tops if f"{top}/" not in _FOLDERS and not _README.fullmatch(top))
+        if foreign:
+            raise StoreError(
+                f"{self.place} holds something else than a history: {some([*map(repr, foreign)], _SHOWN)}",
+                hint="name a branch of its own, as in git:cg-bench-data; it is made when a run is added",
+            )
+
+
+class GitStore(TreeStore):
     """The store `git:BRANCH[@REMOTE]`. Safe with many writers in many clones, each killed at any moment.
 
     With a remote (`origin` if there is one and none is named), the branch there counts, and each method asks it. Without
@@ -52,10 +114,10 @@ class GitStore:
     ) -> None:
         self._branch = Branch(repository, environ, branch)
         self._objects = Objects(repository, environ)
-        self._promises = Promises(repository, environ)
+        self._clone = PartialClone(repository, environ)
         self._remote = remote
         self._patience = patience
-        self._known: dict[str, list[str]] = {}  # objects never change, so what a segment names need not be read twice
+        self._known: dict[str, list[str]] = {}  # the names in segments, which never change
 
     @property
     def url(self) -> str:
@@ -73,15 +135,14 @@ class GitStore:
         oids = dict(zip(found, written, strict=True))
 
         def plan(state: State) -> tuple[Changes, int]:
-            view = self._view(state)
-            folded = view.folded(months)
-            there = [name for name in oids if name in folded]
-            for record in view.stream({name: folded[name] for name in there}):
+            tree = self._tree(state)
+            folded = tree.folded(months)
+            for record in tree.stream({name: folded[name] for name in oids if name in folded}):
                 self._compare(record.name, same=record.data == found[record.name].data)
             changes: dict[str, Entry | None] = {}
             for name, oid in oids.items():
-                if name in view.entries:
-                    self._compare(name, same=view.entries[name].oid == oid)
+                if name in state.entries:
+                    self._compare(name, same=state.entries[name].oid == oid)
                 elif name not in folded:
                     changes[name] = Entry(oid)
             return changes, len(changes)
@@ -93,91 +154,53 @@ class GitStore:
         state = self._sync().look()
         return state.here is not None or state.there is not None
 
-    def names(self) -> list[str]:
-        """Return the names of all records, sorted; of a segment only the first line is unpacked."""
-        return sorted(self._now().places())
-
-    def survey(self) -> Survey:
-        """Return the names of all records that can be told, and which segments cannot be read."""
-        return self._now().survey()
-
-    def read(self, names: Iterable[str] | None = None) -> Iterator[Record]:
-        """Return these records, or all, in the order of names. StoreError for one that is missing or damaged."""
-        return self._now().read(None if names is None else {*names})
-
     def profile(self, name: str) -> bytes | None:  # noqa: ARG002
         """Return None: profiles are too large for a branch."""
         return None
-
-    def snapshots(self, query: Query) -> Iterator[Snapshot]:
-        """Return the runs that are asked for, by time of commit, time of run and uid; renames are applied."""
-        view = self._now()
-        places = view.places()
-        return reading.snapshots(places, lambda names: view.stream({name: places[name] for name in names}), query)
 
     def remove(self, names: Collection[str]) -> int:
         """Forget these records; return how many there were. Segments are written anew without them.
 
         A segment that cannot be read stays, and what is known to be in it: StoreError, after the others were removed.
         """
-        wanted = {*names}
-
-        def plan(state: State) -> tuple[Changes, segments.Cut]:
-            view = self._view(state)
-            singles = wanted.intersection(view.singles())
-            cut = segments.Cut(wanted=wanted, gone={*singles})
-            changes: dict[str, Entry | None] = {}
-            for segment in cut.concerned(view.segments()):
-                with cut.trying(segment):
-                    held = view.names_in(segment)
-                    if cut.within(held):
-                        changes |= {segment: None, **self._segment(view, dict.fromkeys(cut.left(held), segment), made)}
-            return changes | dict.fromkeys(sorted(singles & cut.gone)), cut
-
         made: dict[tuple[str, ...], dict[str, Entry]] = {}
-        return self._sync().change(_message("Remove", wanted), plan).count()
+
+        def plan(state: State) -> tuple[Changes, Removal]:
+            tree, changes = self._tree(state), dict[str, Entry | None]()
+
+            def write_anew(segment: str, places: Mapping[str, str | None]) -> None:
+                changes.update({segment: None, **self._segment(state, tree, places, made)})
+
+            done = tree.remove(names, write_anew)
+            return changes | dict.fromkeys(done.singles), done
+
+        return self._sync().change(_message("Remove", names), plan).count()
 
     def compact(self, before: str) -> int:
         """Fold the runs of each month before this one (as 2026-01) into one segment; return how many were folded."""
-        if _MONTH.fullmatch(before) is None:
-            raise StoreError(f"{before[:80]!r} is not a month", hint="write a year and a month, as in 2026-01")
+        check_month(before)
+        made: dict[tuple[str, ...], dict[str, Entry]] = {}
 
         def plan(state: State) -> tuple[Changes, int]:
-            view = self._view(state)
-            places = view.places()
-            months: dict[str, dict[str, str | None]] = {}
-            for name, place in places.items():
-                said = run_name(name)
-                if said is not None and said.month < before:
-                    months.setdefault(said.month, {})[name] = place
-            view.fetch({name: place for inside in months.values() for name, place in inside.items()})
-            changes: dict[str, Entry | None] = {}
-            count = 0
-            for month, inside in sorted(months.items()):
-                old = [segment for segment in view.segments() if segments.month_of(segment) == month]
-                singles = [name for name, place in inside.items() if place is None]
-                if singles or len(old) > 1:  # two of one month: after histories that went apart were joined
-                    count += len(singles)
-                    changes |= dict.fromkeys([*singles, *old])
-                    changes |= self._segment(view, inside, made)
+            tree, changes, count = self._tree(state), dict[str, Entry | None](), 0
+            months = [
+                ([name for name, place in places.items() if place is None], places, old)
+                for places, old in tree.to_fold(before)
+            ]
+            tree.files.fetch([name for singles, _, _ in months for name in singles])
+            for singles, places, old in months:
+                count += len(singles)
+                changes |= {**dict.fromkeys([*singles, *old]), **self._segment(state, tree, places, made)}
             return changes, count
 
-        made: dict[tuple[str, ...], dict[str, Entry]] = {}
         return self._sync().change(f"Fold the runs before {before}\n", plan)
 
-    def check(self) -> list[Problem]:
-        """Read everything, and tell what is wrong."""
-        return self._now().check()
-
-    def __enter__(self) -> Self:
-        """Return the store."""
-        return self
-
-    def __exit__(self, *_: object) -> None:
-        """Nothing is held."""
-
     def _segment(
-        self, view: View, places: Mapping[str, str | None], made: dict[tuple[str, ...], dict[str, Entry]]
+        self,
+        state: State,
+        tree: RecordTree,
+        places: Mapping[str, str | None],
+        made: dict[tuple[str, ...], dict[str, Entry]],
     ) -> dict[str, Entry]:
         """Write a segment of the records at these places, read it back, and return its entry; nothing for no records.
 
@@ -186,11 +209,11 @@ class GitStore:
         if not places:
             return {}
         names = sorted(places)
-        sources = (view.entries[places[name] or name].oid for name in names)
+        sources = (state.entries[places[name] or name].oid for name in names)
         key = tuple(f"{name} {oid}" for name, oid in zip(names, sources, strict=True))
         if key not in made:
             stream = io.BytesIO()
-            segment = segments.write_segment(stream, names, view.stream(places))
+            segment = segments.write_segment(stream, names, tree.stream(places))
             data = stream.getvalue()
             if [record.name for record in segments.read_segment(io.BytesIO(data), segment)] != names:
                 raise StoreError(f"{segment} is not as it was written")
@@ -204,26 +227,14 @@ class GitStore:
                 f"{name} is in {self.url}, with other bytes than this run has: it is damaged", hint=reading.HINT
             )
 
-    def _now(self) -> View:
-        return self._view(self._sync().look())
+    def _now(self) -> RecordTree:
+        return self._tree(self._sync().look())
 
-    def _view(self, state: State) -> View:
-        """Return the records of this state. StoreError for a branch that holds something else: nobody's code is added to."""
-        view = View(
-            url=self.url,
-            objects=self._objects,
-            promises=self._promises,
-            entries=state.entries,
-            known=self._known,
-        )
-        foreign = view.foreign()
-        if foreign:
-            more = f" and {len(foreign) - _SHOWN} more" if len(foreign) > _SHOWN else ""
-            raise StoreError(
-                f"{self.url} holds something else than a history: {', '.join(map(repr, foreign[:_SHOWN]))}{more}",
-                hint="name a branch of its own, as in git:cg-bench-data; it is made when a run is added",
-            )
-        return view
+    def _tree(self, state: State) -> RecordTree:
+        """Return the records of this state."""
+        files = CommitFiles(place=self.url, objects=self._objects, clone=self._clone, entries=state.entries)
+        files.refuse_foreign()
+        return RecordTree(files=files, known=self._known)
 
     def _sync(self) -> Sync:
         """Return what reads and changes the branch. StoreError outside a repository, or if there is no such remote."""
@@ -239,6 +250,4 @@ class GitStore:
 
 
 def _message(verb: str, names: Collection[str]) -> str:
-    first = min(names, default="")
-    more = f" and {len(names) - 1} more" if len(names) > 1 else ""
-    return f"{verb} {first[:200]}{more}\n"
+    return f"{verb} {some([name[:200] for name in sorted(names)], 1)}\n"

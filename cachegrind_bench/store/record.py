@@ -14,6 +14,7 @@ from typing import TYPE_CHECKING
 import msgspec
 from msgspec.structs import replace
 
+from cachegrind_bench.errors import StoreError
 from cachegrind_bench.model.codec import encode
 
 if TYPE_CHECKING:
@@ -25,6 +26,7 @@ MOST_BYTES = 125_000_000  # of one document
 
 _UID = 16
 _RUN = re.compile(r"runs/([0-9]{4})/([0-9]{2})/([0-9a-f]{12}|nocommit)\.([0-9a-f]{8})\.([0-9a-f]{8})\.json", re.ASCII)
+_MONTH = re.compile(r"[0-9]{4}-[0-9]{2}", re.ASCII)
 _RENAME = re.compile(r"renames/([0-9a-f]{16})\.json", re.ASCII)
 
 
@@ -77,6 +79,12 @@ def rename_record(old: str, new: str, created_at: str) -> Record:
     document = {"schema": RENAME_SCHEMA, "old": old, "new": new, "created_at": created_at}
     data = json.dumps(document, sort_keys=True, ensure_ascii=False, separators=(",", ":")).encode() + b"\n"
     return Record(name=f"renames/{uid_of(data)}.json", data=data)
+
+
+def check_month(text: str) -> None:
+    """Raise StoreError for what is not a month, as 2026-01."""
+    if _MONTH.fullmatch(text) is None:
+        raise StoreError(f"{text[:80]!r} is not a month", hint="write a year and a month, as in 2026-01")
 
 
 def is_record_name(name: str) -> bool:

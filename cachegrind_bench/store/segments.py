@@ -12,7 +12,6 @@ import json
 import re
 import zlib
 from contextlib import contextmanager
-from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any, BinaryIO, cast
 
 from cachegrind_bench.errors import StoreError
@@ -92,57 +91,6 @@ def read_segment(stream: BinaryIO, segment: str, wanted: Collection[str] | None 
             yield _record(line, name, segment)
         if wanted is None and (packed.read(1) or whole.hexdigest()[:8] != _uid8(segment)):
             raise _damaged(segment, "its bytes are not those it was named after")
-
-
-@dataclass(slots=True, kw_only=True)
-class Cut:
-    """What becomes of records that are `wanted` away: `gone` are those that can go, at first those outside of segments.
-
-    What is in a segment that cannot be read or written anew stays, wherever else it is too.
-    """
-
-    wanted: set[str]
-    gone: set[str]
-    _stay: set[str] = field(default_factory=set[str])
-    _found: set[str] = field(default_factory=set[str])
-    _first: StoreError | None = None
-
-    def concerned(self, segments: Iterable[str]) -> list[str]:
-        """Return the segments that may hold one of them: those of their months."""
-        months = {said.month for said in map(run_name, self.wanted) if said is not None}
-        return [segment for segment in segments if month_of(segment) in months]
-
-    @contextmanager
-    def trying(self, segment: str) -> Generator[None]:
-        """Work on one segment; where that fails it stays as it is."""
-        self._found = set()
-        try:
-            yield
-        except StoreError as error:
-            what = error.message if segment in error.message else f"{segment}: {error.message}"
-            self._first = self._first or StoreError(what, hint=error.hint)
-            self._stay |= self._found
-        else:
-            self.gone |= self._found
-        self.gone -= self._stay
-
-    def within(self, held: Iterable[str]) -> bool:
-        """Tell whether one of them is among these, which are what the segment holds."""
-        self._found = self.wanted.intersection(held)
-        return bool(self._found)
-
-    def left(self, held: Iterable[str]) -> list[str]:
-        """Return those of these that are to stay."""
-        return [name for name in held if name not in self.wanted]
-
-    def count(self) -> int:
-        """Return how many are gone. StoreError if one is not, and may be in a segment that stays."""
-        rest = sorted(self.wanted - self.gone)
-        if self._first is not None and rest:
-            some = f"{rest[0][:200]} and {len(rest) - 1} more" if len(rest) > 1 else rest[0][:200]
-            what = f"{self._first.message}; it stays, and not removed is {some} ({len(self.gone)} were)"
-            raise StoreError(what, hint=self._first.hint)
-        return len(self.gone)
 
 
 @contextmanager

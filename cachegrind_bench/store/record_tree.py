@@ -1,0 +1,321 @@
+"""Reads records from a tree of files: one for each record, and segments that hold the runs of whole months.
+
+The tree may be a folder, which others add to, fold and remove from meanwhile, or that of a commit, which never changes.
+Knows how records move from files of their own into segments, so that none that stays is missed; must not know how the
+files are written.
+"""
+
+from __future__ import annotations
+
+import time
+from contextlib import suppress
+from functools import partial
+from heapq import merge
+from itertools import chain
+from typing import TYPE_CHECKING, Protocol, Self, TypeVar
+
+import msgspec
+
+from cachegrind_bench.errors import StoreError
+from cachegrind_bench.model.text import some
+from cachegrind_bench.store import reading, segments
+from cachegrind_bench.store.checking import Inspection, intact
+from cachegrind_bench.store.protocol import Survey
+from cachegrind_bench.store.record import Record, run_name
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
+    from typing import BinaryIO
+
+    from cachegrind_bench.model.history import Snapshot
+    from cachegrind_bench.store.protocol import Problem, Query
+
+    Report = Callable[[str, str], None]
+
+T = TypeVar("T")
+
+NOT_A_RECORD = "it is not a record, and nothing else belongs here"
+
+_TRIES = 100
+_PAUSE_S = 0.01
+
+
+class MovedError(Exception):
+    """A file was listed and is gone: folded or removed since."""
+
+
+def restless(place: str) -> StoreError:
+    """Return the error for a place that never holds still."""
+    return StoreError(f"{place} changes faster than it can be read", hint="try again later")
+
+
+class Files(Protocol):
+    """The files of a tree. Methods raise StoreError; where `report` is given, what cannot be listed is reported instead."""
+
+    @property
+    def place(self) -> str:
+        """Where the tree is, for messages."""
+        ...
+
+    def singles(self, report: Report | None = None) -> list[str]:
+        """Return the names of the records that have a file of their own, sorted."""
+        ...
+
+    def segments(self, report: Report | None = None) -> list[str]:
+        """Return the names of all segments, sorted, as they were at one moment."""
+        ...
+
+    def fetch(self, names: Collection[str]) -> None:
+        """Have the contents of these files here; a partial clone would fetch them one by one."""
+        ...
+
+    def contents(self, names: Sequence[str]) -> Iterator[bytes]:
+        """Return the bytes of these records, in this order. MovedError for one that is gone."""
+        ...
+
+    def open(self, segment: str) -> BinaryIO:
+        """Open a segment. MovedError if it is gone."""
+        ...
+
+    def check_others(self, report: Report) -> None:
+        """Report what is in the folders of records, and is neither a record nor a segment."""
+        ...
+
+
+class Removal(msgspec.Struct, frozen=True, kw_only=True):
+    """What is removed of the records that are `wanted` away: `gone`, of which `singles` have a file of their own.
+
+    What is in a segment that cannot be read or written anew stays, wherever else it is too; `error` says of the first why.
+    """
+
+    wanted: frozenset[str]
+    gone: frozenset[str]
+    singles: list[str]
+    error: StoreError | None
+
+    def count(self) -> int:
+        """Return how many are gone. StoreError if one is not, and may be in a segment that stays."""
+        rest = sorted(self.wanted - self.gone)
+        if self.error is not None and rest:
+            what = f"not removed is {some([rest[0][:200], *rest[1:]], 1)} ({len(self.gone)} were)"
+            raise StoreError(f"{self.error.message}; it stays, and {what}", hint=self.error.hint)
+        return len(self.gone)
+
+
+class RecordTree(msgspec.Struct, frozen=True, kw_only=True):
+    """The records in a tree. Where one is in two places, as after a fold that was killed, it is one record.
+
+    `known` has the names in segments: one of the same name never changes, so it need not be read twice.
+    """
+
+    files: Files
+    known: dict[str, list[str]] = msgspec.field(default_factory=dict[str, list[str]])
+
+    def names_in(self, segment: str) -> list[str]:
+        """Return the names of the records in a segment."""
+        if segment not in self.known:
+            with self.files.open(segment) as stream:
+                self.known[segment] = segments.segment_names(stream, segment)
+        return self.known[segment]
+
+    def places(self) -> dict[str, str | None]:
+        """Return for each record the segment it is in, None where it has a file of its own."""
+        # In this order: what is folded in between is then in a segment.
+        singles = self.files.singles()
+        return {**self.folded(), **dict.fromkeys(singles)}
+
+    def folded(self, months: Collection[str] | None = None) -> dict[str, str]:
+        """Return the segment that each of the folded runs, or those of these months, is in."""
+
+        def look() -> dict[str, str]:
+            wanted = [name for name in self.files.segments() if months is None or segments.month_of(name) in months]
+            self._fetch_segments(wanted)
+            return {name: segment for segment in wanted for name in self.names_in(segment)}
+
+        return self._calmly(look)
+
+    def survey(self) -> Survey:
+        """Return the names of all records that are known, and which folders and segments cannot be read."""
+
+        def look() -> Survey:
+            found = Inspection()
+            names, wanted = {*self.files.singles(found.tell)}, self.files.segments(found.tell)
+            with suppress(StoreError):  # reported below
+                self._fetch_segments(wanted)
+            for segment in wanted:
+                try:
+                    names.update(self.names_in(segment))
+                except StoreError as error:
+                    found.tell(segment, error.message)
+            return Survey(names=sorted(names), problems=found.report())
+
+        return self._calmly(look)
+
+    def check(self) -> list[Problem]:
+        """Read everything, and report what is wrong."""
+        found = Inspection()
+        self.files.check_others(found.tell)
+        singles, folded = self.files.singles(found.tell), self.files.segments(found.tell)
+        with suppress(StoreError):  # what is not there then is reported one by one
+            self.files.fetch([*singles, *folded])
+        for name, data in self._each(singles):
+            if isinstance(data, StoreError):
+                found.tell(name, data.message)
+            else:
+                found.see(Record(name=name, data=data))
+        for segment in folded:
+            try:
+                for record in self._in_segment(segment):
+                    found.see(record, f"{segment}: {record.name}")
+            except StoreError as error:
+                found.tell(segment, error.message)
+            except MovedError:
+                continue
+        return found.report()
+
+    def read(self, names: Iterable[str] | None, *, if_there: bool = False) -> Iterator[Record]:
+        """Return these records, or all, in the order of names. StoreError for one that is not there, unless `if_there`."""
+        asked = None if names is None else {*names}
+        if asked == set():
+            return
+        last = ""
+        for _ in range(_TRIES):
+            places = self.places()
+            wanted = sorted(name for name in (places if asked is None else asked) if name > last)
+            missing = next((name for name in wanted if name not in places), None)
+            if missing is not None and not if_there:
+                raise StoreError(f"there is no record {missing[:200]} in {self.files.place}")
+            try:
+                for record in self.stream({name: places[name] for name in wanted if name in places}):
+                    yield record
+                    last = record.name
+            except MovedError:
+                time.sleep(_PAUSE_S)
+                continue
+            return
+        raise restless(self.files.place)
+
+    def stream(self, places: Mapping[str, str | None]) -> Iterator[Record]:
+        """Return the records at these places, in the order of names; of segments, those of one month are open at once."""
+        singles = sorted(name for name, place in places.items() if place is None)
+        months: dict[str | None, dict[str, set[str]]] = {}
+        for name, place in sorted(places.items()):
+            if place is not None:
+                months.setdefault(segments.month_of(place), {}).setdefault(place, set()).add(name)
+        folded = chain.from_iterable(
+            merge(*(self._in_segment(*home) for home in sorted(homes.items())), key=_name) for homes in months.values()
+        )
+        return merge(self._singles(singles), folded, key=_name)
+
+    def to_fold(self, before: str) -> list[tuple[dict[str, str | None], list[str]]]:
+        """Return of each month before this one (as 2026-01) that is not one segment its records' places, and its segments."""
+        months: dict[str, dict[str, str | None]] = {}
+        for name, place in self.places().items():
+            said = run_name(name)
+            if said is not None and said.month < before:
+                months.setdefault(said.month, {})[name] = place
+        old: dict[str | None, list[str]] = {}
+        for segment in self.files.segments():
+            old.setdefault(segments.month_of(segment), []).append(segment)
+        # Two of one month are there after a fold that was killed, and where histories that went apart were joined.
+        return [
+            (places, old.get(month, []))
+            for month, places in sorted(months.items())
+            if None in places.values() or len(old[month]) > 1
+        ]
+
+    def remove(self, names: Collection[str], write_anew: Callable[[str, dict[str, str | None]], None]) -> Removal:
+        """Return what becomes of these records; `write_anew` is given each segment that has one, and the places of its others."""
+        wanted = frozenset(names)
+        singles = wanted.intersection(self.files.singles())
+        gone, stay, first = {*singles}, set[str](), None
+        months = {said.month for said in map(run_name, wanted) if said is not None}
+        for segment in self.files.segments():
+            if segments.month_of(segment) not in months:
+                continue
+            found: set[str] = set()
+            try:
+                held = self.names_in(segment)
+                found = {*wanted.intersection(held)}
+                if found:
+                    write_anew(segment, {name: segment for name in held if name not in found})
+                gone |= found
+            except StoreError as error:
+                what = error.message if segment in error.message else f"{segment}: {error.message}"
+                first = first or StoreError(what, hint=error.hint)
+                stay |= found
+        gone -= stay
+        return Removal(wanted=wanted, gone=frozenset(gone), singles=sorted(singles & gone), error=first)
+
+    def _fetch_segments(self, names: Iterable[str]) -> None:
+        self.files.fetch([name for name in names if name not in self.known])
+
+    def _each(self, names: Sequence[str]) -> Iterator[tuple[str, bytes | StoreError]]:
+        """Return the bytes of each of these records, or why it cannot be read; nothing of one that is gone."""
+        done = 0
+        with suppress(StoreError, MovedError):  # one by one from there
+            for data in self.files.contents(names):
+                yield names[done], data
+                done += 1
+        for name in names[done:]:
+            try:
+                yield name, next(self.files.contents([name]))
+            except StoreError as error:
+                yield name, error
+            except MovedError:
+                continue
+
+    def _singles(self, names: Sequence[str]) -> Iterator[Record]:
+        for name, data in zip(names, self.files.contents(names), strict=True):
+            yield intact(Record(name=name, data=data), f"{self.files.place}: {name}")
+
+    def _in_segment(self, segment: str, wanted: Collection[str] | None = None) -> Iterator[Record]:
+        with self.files.open(segment) as stream:
+            yield from segments.read_segment(stream, segment, wanted)
+
+    def _calmly(self, look: Callable[[], T]) -> T:
+        for _ in range(_TRIES):
+            with suppress(MovedError):
+                return look()
+            time.sleep(_PAUSE_S)
+        raise restless(self.files.place)
+
+
+class TreeStore:
+    """The reading half of a store whose records are in a tree."""
+
+    def _now(self) -> RecordTree:
+        """Return the records as they are now."""
+        raise NotImplementedError
+
+    def names(self) -> list[str]:
+        """Return the names of all records, sorted; of a segment only the first line is read."""
+        return sorted(self._now().places())
+
+    def survey(self) -> Survey:
+        """Return the names of all records that are known, and which folders and segments cannot be read."""
+        return self._now().survey()
+
+    def read(self, names: Iterable[str] | None = None) -> Iterator[Record]:
+        """Return these records, or all, in the order of names. StoreError for one that is missing or damaged."""
+        return self._now().read(names)
+
+    def snapshots(self, query: Query) -> Iterator[Snapshot]:
+        """Return the runs that are asked for, by time of commit, time of run and uid; renames are applied."""
+        tree = self._now()
+        return reading.snapshots(tree.places(), partial(tree.read, if_there=True), query)
+
+    def check(self) -> list[Problem]:
+        """Read everything, and report what is wrong."""
+        return self._now().check()
+
+    def __enter__(self) -> Self:
+        """Return the store."""
+        return self
+
+    def __exit__(self, *_: object) -> None:
+        """Nothing is held."""
+
+
+def _name(record: Record) -> str:
+    return record.name
