@@ -15,12 +15,12 @@ import msgspec
 
 from cachegrind_bench.errors import FileFormatError, UsageError
 from cachegrind_bench.model.parsing import parse
+from cachegrind_bench.vcs.git import COMMIT_ID
 
 if TYPE_CHECKING:
     from collections.abc import Mapping
 
 _REPOSITORY = re.compile(r"[A-Za-z0-9_.-]+/[A-Za-z0-9_.-]+", re.ASCII)
-SHA = re.compile(r"[0-9a-f]{40}|[0-9a-f]{64}", re.ASCII)
 _PAYLOAD_LIMIT = 30_000_000  # GitHub's own is 25 MB
 _HINT = "'cg-bench ci' is for jobs of GitHub Actions; elsewhere use 'cg-bench run' and 'cg-bench diff'"
 
@@ -88,7 +88,7 @@ class Event(msgspec.Struct, frozen=True, kw_only=True):
         return f"{self.server_url}/{self.repository}/actions/runs/{self.run_id if self.run is None else self.run.id}"
 
 
-_Sha = Annotated[str, msgspec.Meta(pattern=r"\A([0-9a-f]{40}|[0-9a-f]{64})\Z")]
+_Sha = Annotated[str, msgspec.Meta(pattern=rf"\A({COMMIT_ID.pattern})\Z")]
 _Number = Annotated[int, msgspec.Meta(ge=0, le=(1 << 63) - 1)]
 
 

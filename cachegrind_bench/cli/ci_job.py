@@ -22,7 +22,7 @@ from cachegrind_bench.errors import UsageError
 from cachegrind_bench.model.text import plain
 from cachegrind_bench.render.comparison.github import command as workflow_command
 from cachegrind_bench.store.durable import write_atomic
-from cachegrind_bench.vcs.checkout import top_folder
+from cachegrind_bench.vcs.git import top_folder
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Generator, MutableMapping, Sequence

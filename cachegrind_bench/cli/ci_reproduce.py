@@ -9,12 +9,11 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 from cachegrind_bench._version import __version__
-from cachegrind_bench.ci.event import SHA
 from cachegrind_bench.cli.ci_job import command_words
 from cachegrind_bench.model.result import SealState, is_pytests
 from cachegrind_bench.model.text import plain, shortened
 from cachegrind_bench.render.markdown import escape, fold
-from cachegrind_bench.vcs.checkout import top_folder
+from cachegrind_bench.vcs.git import COMMIT_ID, top_folder
 
 if TYPE_CHECKING:
     from cachegrind_bench.ci.event import Event
@@ -56,7 +55,7 @@ def again(event: Event, comparison: Comparison, text: str | None, identity: str 
     lines = [f"# with cachegrind-bench {__version__}"]
     lines += [f"cd {shlex.quote(plain(within))}"] if within != "." else []
     lines += [f"git fetch origin {head}"] if event.pull or event.run else []
-    known = base is not None and SHA.fullmatch(base.sha) and SHA.fullmatch(head)
+    known = base is not None and COMMIT_ID.fullmatch(base.sha) and COMMIT_ID.fullmatch(head)
     if base is not None and known and builds and not words:
         lines.append(f"cg-bench ab {base.sha[:12]} {head[:12]}")
     elif base is not None and known:
@@ -66,7 +65,7 @@ def again(event: Event, comparison: Comparison, text: str | None, identity: str 
         lines.append(f"{tool} {into}{beside}candidate.json{words}")
         lines.append(f"cg-bench diff {beside}base.json {beside}candidate.json")
     else:
-        if SHA.fullmatch(head):
+        if COMMIT_ID.fullmatch(head):
             lines.append(f"git checkout {head[:12]}{'' if builds else '  # then build or install it, and:'}")
         lines.append(f"{tool}{words}")
     if any(len(line) > _LONGEST_COMMAND for line in lines):  # cut short, a command would be another one

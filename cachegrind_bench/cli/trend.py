@@ -14,7 +14,7 @@ from cachegrind_bench.cli import output
 from cachegrind_bench.cli.history_runs import Date
 from cachegrind_bench.cli.trending import find_all, trending_options
 from cachegrind_bench.errors import UsageError
-from cachegrind_bench.vcs.checkout import top_folder
+from cachegrind_bench.vcs.git import top_folder
 
 if TYPE_CHECKING:
     from cachegrind_bench.cli.trending import Found

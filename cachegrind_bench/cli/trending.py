@@ -13,7 +13,7 @@ from cachegrind_bench.cli import output
 from cachegrind_bench.cli.options import opened_store, store_option, working_directory
 from cachegrind_bench.errors import FileFormatError, MeasurementError, UsageError
 from cachegrind_bench.history.accepted import ACCEPTED_FILE
-from cachegrind_bench.vcs.checkout import top_folder
+from cachegrind_bench.vcs.git import top_folder
 from cachegrind_bench.vcs.revisions import Repository
 
 if TYPE_CHECKING:

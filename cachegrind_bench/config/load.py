@@ -28,7 +28,7 @@ from cachegrind_bench.config.source import OWN_FILE, PYPROJECT, concerns_us, rea
 from cachegrind_bench.config.suggestions import as_list, as_variables, named, nearest, quoted, word_for
 from cachegrind_bench.errors import UsageError
 from cachegrind_bench.model.text import matches
-from cachegrind_bench.vcs.checkout import folders_up
+from cachegrind_bench.vcs.git import folders_up
 
 if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence

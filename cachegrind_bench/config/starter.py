@@ -14,7 +14,7 @@ import msgspec
 
 from cachegrind_bench.config import templates
 from cachegrind_bench.config.source import OWN_FILE, PYPROJECT, read
-from cachegrind_bench.vcs.checkout import folders_up
+from cachegrind_bench.vcs.git import folders_up
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Mapping

@@ -13,7 +13,7 @@ from typing import TYPE_CHECKING
 from cachegrind_bench.hermetic import files
 from cachegrind_bench.measure.definitions import first_lines
 from cachegrind_bench.model.python_profile import PythonFunction, PythonProfile, PythonRow, profile_of
-from cachegrind_bench.vcs.checkout import top_folder
+from cachegrind_bench.vcs.git import top_folder
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator, Mapping

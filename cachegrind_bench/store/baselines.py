@@ -13,7 +13,7 @@ import msgspec
 
 from cachegrind_bench.errors import UsageError
 from cachegrind_bench.store.durable import accept_absence, check_writable, make_folder, write_atomic
-from cachegrind_bench.vcs.checkout import folders_up, top_folder
+from cachegrind_bench.vcs.git import folders_up, top_folder
 
 if TYPE_CHECKING:
     from pathlib import Path

@@ -9,83 +9,24 @@ from __future__ import annotations
 import re
 import secrets
 import time
-from contextlib import suppress
+from contextlib import contextmanager, suppress
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
 import msgspec
 
 from cachegrind_bench.errors import MeasurementError
-from cachegrind_bench.vcs.git import failure, git, try_git
+from cachegrind_bench.vcs.git import COMMIT_ID, OWN_REFS, answer, failure, fetch, git, is_ancestor, merge_base, try_git
 
 if TYPE_CHECKING:
-    from collections.abc import Mapping
+    from collections.abc import Generator, Mapping
     from pathlib import Path
 
     from cachegrind_bench.process import Completed
 
-
-def true_place(remote: str, repository: Path, environ: Mapping[str, str]) -> str:
-    """Return what to read from: the remote, or the URL it is pushed to where git would read from another one."""
-    pull, push = (
-        try_git(("remote", "get-url", *how, "--end-of-options", remote), repository, environ).stdout
-        for how in ((), ("--push",))
-    )
-    if pull == push or not push:
-        return remote
-    # As it was written, where it was: git replaces parts of it (insteadOf) once more.
-    written = try_git(("config", "--get-all", f"remote.{remote}.pushurl"), repository, environ).stdout
-    return (written or push).decode("utf-8", "surrogateescape").splitlines()[0]
-
-
-def published(branch: Branch, remote: str, here: str) -> str | None:
-    """Return the newest commit of the branch, which ends with `here`, that is known to have been at the remote, or None.
-
-    To be asked before a fetch, which replaces what is known of the remote; the answer is kept in a ref, as it would be lost.
-    """
-    own, last, theirs = (
-        f"refs/{folder}/{remote}/{branch.name}" for folder in ("cg-bench/published", "cg-bench/remotes", "remotes")
-    )
-    tips = _tips(branch, (own, last, theirs))
-    if tips.get(own) == here:
-        return here
-    # An older answer may know more than the remote's last state, or be of a branch that was here before this one.
-    known = [tips[ref] for ref in (own, last, theirs) if ref in tips]
-    if theirs in tips:  # what the user's own fetches saw in former times
-        known += _words(branch, "merge-base", "--fork-point", theirs, here)
-    best: str | None = None
-    for tip in dict.fromkeys(known):
-        common = branch.merge_base(here, tip)
-        if common is not None and (best is None or branch.is_ancestor(best, common)):
-            best = common
-    if best is not None and best != tips.get(own):
-        done = try_git(("update-ref", own, best), branch.repository, branch.environ)
-        if done.status != 0:
-            raise AgainError(failure(done, "update-ref", branch.repository))
-    return best
-
-
-def _tips(branch: Branch, refs: tuple[str, ...]) -> dict[str, str]:
-    """Return the commits that those of the refs lead to that are there."""
-    words = _words(branch, "for-each-ref", "--format=%(refname) %(objectname)", *refs)
-    found = dict(zip(words[::2], words[1::2], strict=True))
-    return {ref: found[ref] for ref in refs if ref in found}
-
-
-def _words(branch: Branch, *arguments: str) -> list[str]:
-    """Return what git answers, nothing if its answer is no."""
-    done = try_git(arguments, branch.repository, branch.environ)
-    if done.status not in (0, 1):
-        raise MeasurementError(failure(done, arguments[0], branch.repository))
-    return done.stdout.decode("utf-8", "surrogateescape").split()
-
-
-_OURS = "refs/cg-bench"
-_FETCH_TIMEOUT_S = 300.0
 _PUSH_TIMEOUT_S = 120.0
 _ASK_TIMEOUT_S = 60.0
 _DAY_S = 86_400
-_OID = re.compile(r"[0-9a-f]{40}|[0-9a-f]{64}", re.ASCII)
 # What no further try mends: who we are, where we go, and what this machine lacks.
 _HOPELESS = re.compile(
     r"Authentication failed|could not read (Username|Password)|Permission (to \S+ )?denied|Host key verification failed"
@@ -169,12 +110,10 @@ class Branch(msgspec.Struct, frozen=True):
         Neither FETCH_HEAD nor a branch or tag of the user's is touched. AgainError for what another try may mend.
         """
         # A new ref for each fetch: none has to be forced, and two at once do not meet.
-        own = f"{_OURS}/fetching/{time.time():.0f}-{secrets.token_hex(8)}"
-        quiet = ("--quiet", "--no-tags", "--no-write-fetch-head", "--refmap=", "--no-prune", "--no-filter")
-        calm = ("--no-recurse-submodules", "--no-auto-gc", "--no-write-commit-graph")
+        own = f"{OWN_REFS}/fetching/{time.time():.0f}-{secrets.token_hex(8)}"
         place = true_place(remote, self.repository, self.environ)
-        arguments = ("fetch", *quiet, *calm, "--end-of-options", place, f"{self.ref}:{own}")
-        done = self._remotely(arguments, "fetch", _FETCH_TIMEOUT_S)
+        with _doubtful("fetch"):
+            done = fetch(self.repository, self.environ, place, f"{self.ref}:{own}", options=("--no-filter",))
         if done.status != 0:
             if f"couldn't find remote ref {self.ref}".encode() in done.stderr and self.listed(remote) is None:
                 return None
@@ -189,7 +128,7 @@ class Branch(msgspec.Struct, frozen=True):
     def remember(self, remote: str, oid: str) -> None:
         """Note what the branch ends with at the remote, which also keeps it from being collected. Failing costs nothing."""
         # If another process just does the same, that will do.
-        self._update(f"update {_OURS}/remotes/{remote}/{self.name} {oid}\n")
+        self._update(f"update {OWN_REFS}/remotes/{remote}/{self.name} {oid}\n")
 
     def push(self, remote: str, new: str, old: str | None) -> None:
         """Let the branch at the remote end with `new`. AgainError if it does not end with `old` (None: is not there) any more.
@@ -200,7 +139,10 @@ class Branch(msgspec.Struct, frozen=True):
         plain = ("--porcelain", "--no-verify", "--no-follow-tags", "--no-signed", "--recurse-submodules=no")
         # A mirror would push everything.
         arguments = ("-c", f"remote.{remote}.mirror=false", "push", *plain, lease, "--end-of-options")
-        done = self._remotely((*arguments, remote, f"{new}:{self.ref}"), "push", _PUSH_TIMEOUT_S)
+        with _doubtful("push"):
+            done = try_git(
+                (*arguments, remote, f"{new}:{self.ref}"), self.repository, self.environ, timeout=_PUSH_TIMEOUT_S
+            )
         if done.status != 0:
             raise self._why(done, "push")
 
@@ -208,33 +150,28 @@ class Branch(msgspec.Struct, frozen=True):
         """Return the commit that the branch ends with at the remote, as the remote says it; None if it has no such branch."""
         place = true_place(remote, self.repository, self.environ)
         arguments = ("ls-remote", "--quiet", "--end-of-options", place, self.ref)
-        done = self._remotely(arguments, "ls-remote", _ASK_TIMEOUT_S)
+        with _doubtful("ls-remote"):
+            done = try_git(arguments, self.repository, self.environ, timeout=_ASK_TIMEOUT_S)
         if done.status != 0:
             raise self._why(done, "ls-remote")
         for line in done.stdout.decode("utf-8", "replace").splitlines():
             oid, _, ref = line.partition("\t")
-            if ref == self.ref and _OID.fullmatch(oid):
+            if ref == self.ref and COMMIT_ID.fullmatch(oid):
                 return oid
         return None
 
     def is_ancestor(self, old: str, new: str) -> bool:
         """Tell whether a commit is in the history of another one, or is that."""
-        done = try_git(("merge-base", "--is-ancestor", old, new), self.repository, self.environ, timeout=_ASK_TIMEOUT_S)
-        if done.status not in (0, 1):
-            raise MeasurementError(failure(done, "merge-base", self.repository))
-        return done.status == 0
+        return is_ancestor(old, new, self.repository, self.environ)
 
     def merge_base(self, one: str, other: str) -> str | None:
         """Return the newest commit in both histories; None if they have nothing in common."""
-        done = try_git(("merge-base", one, other), self.repository, self.environ, timeout=_ASK_TIMEOUT_S)
-        if done.status not in (0, 1):
-            raise MeasurementError(failure(done, "merge-base", self.repository))
-        return done.stdout.decode("ascii", "replace").strip() or None
+        return merge_base(one, other, self.repository, self.environ)
 
     def tidy(self) -> None:
         """Remove what fetches left that were killed a day ago or more. Failing costs nothing."""
         with suppress(MeasurementError):
-            text = git(("for-each-ref", "--format=%(refname)", f"{_OURS}/fetching/"), self.repository, self.environ)
+            text = git(("for-each-ref", "--format=%(refname)", f"{OWN_REFS}/fetching/"), self.repository, self.environ)
             for ref in text.splitlines():
                 at = ref.rpartition("/")[2].partition("-")[0]
                 if at.isdigit() and int(at) < time.time() - _DAY_S:
@@ -245,12 +182,6 @@ class Branch(msgspec.Struct, frozen=True):
 
     def _update(self, command: str) -> None:
         try_git(("update-ref", "--stdin"), self.repository, self.environ, stdin=command.encode())
-
-    def _remotely(self, arguments: tuple[str, ...], command: str, timeout: float) -> Completed:
-        try:
-            return try_git(arguments, self.repository, self.environ, timeout=timeout)
-        except MeasurementError as error:
-            raise DoubtfulError(f"git {command}: {error.message}") from error
 
     def _why(self, done: Completed, command: str) -> MeasurementError:
         """Return the error that says why, of the class that says whether to try again."""
@@ -270,6 +201,67 @@ class Branch(msgspec.Struct, frozen=True):
         if _HOPELESS.search(said):
             return MeasurementError(failure(done, command, self.repository) if "dubious" in said else message)
         return (DoubtfulError if _DOUBTFUL.search(said) else AgainError)(message)
+
+
+def true_place(remote: str, repository: Path, environ: Mapping[str, str]) -> str:
+    """Return what to read from: the remote, or the URL it is pushed to where git would read from another one."""
+    pull, push = (
+        try_git(("remote", "get-url", *how, "--end-of-options", remote), repository, environ).stdout
+        for how in ((), ("--push",))
+    )
+    if pull == push or not push:
+        return remote
+    # As it was written, where it was: git replaces parts of it (insteadOf) once more.
+    written = try_git(("config", "--get-all", f"remote.{remote}.pushurl"), repository, environ).stdout
+    return (written or push).decode("utf-8", "surrogateescape").splitlines()[0]
+
+
+def published(branch: Branch, remote: str, here: str) -> str | None:
+    """Return the newest commit of the branch, which ends with `here`, that is known to have been at the remote, or None.
+
+    To be asked before a fetch, which replaces what is known of the remote; the answer is kept in a ref, as it would be lost.
+    """
+    own, last, theirs = (
+        f"refs/{folder}/{remote}/{branch.name}" for folder in ("cg-bench/published", "cg-bench/remotes", "remotes")
+    )
+    tips = _tips(branch, own, last, theirs)
+    if tips.get(own) == here:
+        return here
+    # An older answer may know more than the remote's last state, or be of a branch that was here before this one.
+    known = [tips[ref] for ref in (own, last, theirs) if ref in tips]
+    if theirs in tips:  # what the user's own fetches saw in former times
+        known += _words(branch, "merge-base", "--fork-point", theirs, here)
+    best: str | None = None
+    for tip in dict.fromkeys(known):
+        common = branch.merge_base(here, tip)
+        if common is not None and (best is None or branch.is_ancestor(best, common)):
+            best = common
+    if best is not None and best != tips.get(own):
+        done = try_git(("update-ref", own, best), branch.repository, branch.environ)
+        if done.status != 0:
+            raise AgainError(failure(done, "update-ref", branch.repository))
+    return best
+
+
+def _tips(branch: Branch, *refs: str) -> dict[str, str]:
+    """Return the commits that those of the refs lead to that are there."""
+    words = _words(branch, "for-each-ref", "--format=%(refname) %(objectname)", *refs)
+    found = dict(zip(words[::2], words[1::2], strict=True))
+    return {ref: found[ref] for ref in refs if ref in found}
+
+
+def _words(branch: Branch, *arguments: str) -> list[str]:
+    """Return what git answers, nothing if its answer is no."""
+    return (answer(arguments, branch.repository, branch.environ) or "").split()
+
+
+@contextmanager
+def _doubtful(command: str) -> Generator[None]:
+    """Take a server that does not answer in time for one that may do so at another try."""
+    try:
+        yield
+    except MeasurementError as error:
+        raise DoubtfulError(f"git {command}: {error.message}") from error
 
 
 @dataclass(slots=True)

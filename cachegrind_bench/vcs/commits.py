@@ -17,7 +17,7 @@ import msgspec
 from cachegrind_bench.errors import MeasurementError
 from cachegrind_bench.model.history import CommitNote, Release
 from cachegrind_bench.model.result import Commit
-from cachegrind_bench.vcs.git import failure, git, try_git
+from cachegrind_bench.vcs.git import COMMIT_ID, failure, git, try_git
 
 if TYPE_CHECKING:
     from collections.abc import Collection, Mapping, Sequence
@@ -41,7 +41,7 @@ def commit_info(cwd: Path, environ: Mapping[str, str]) -> Commit | NoCommit:
         status = git(arguments, cwd, environ, timeout=_STATUS_S)
         headers, changes = _parse_status(status)
         sha = headers.get("branch.oid", "")
-        if not re.fullmatch(r"[0-9a-f]{40,64}", sha):
+        if COMMIT_ID.fullmatch(sha) is None:
             return NoCommit(why="the branch has no commit yet")
         # The raw commit, as `git log` hides the parents of a shallow clone's last commit, which is CI's usual case.
         parent, committed_at = parse_commit(git(("cat-file", "commit", sha), cwd, environ))
@@ -69,7 +69,7 @@ def _parse_status(text: str) -> tuple[dict[str, str], bool]:
 def parse_commit(text: str) -> tuple[str | None, str]:
     """Return the first parent and the time of a raw commit, whose headers end with an empty line."""
     headers = text.partition("\n\n")[0]
-    parent = re.search(r"^parent ([0-9a-f]{40,64})$", headers, re.MULTILINE)
+    parent = re.search(rf"^parent ({COMMIT_ID.pattern})$", headers, re.MULTILINE)
     seconds = re.search(r"^committer .*> (-?[0-9]{1,18}) [-+]?[0-9]+$", headers, re.MULTILINE)
     return parent[1] if parent else None, utc(int(seconds[1]) if seconds else 0)
 

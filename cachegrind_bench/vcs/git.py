@@ -1,22 +1,33 @@
 """Runs git, quietly: no prompt, no lock where none is needed, no daemon, always in English.
 
-Knows how git fails; must not know what its commands are used for.
+Knows how git fails, and the mark that it leaves where a checkout begins; must not know what its commands are used for.
 """
 
 from __future__ import annotations
 
+import os
 import re
 from typing import TYPE_CHECKING
 
 from cachegrind_bench import process
 from cachegrind_bench.errors import MeasurementError
-from cachegrind_bench.vcs.checkout import top_folder
 
 if TYPE_CHECKING:
     from collections.abc import Mapping
     from pathlib import Path
 
-TIMEOUT_S = 10.0
+# Refs of our own: nobody's branches or remote-tracking refs are moved.
+OWN_REFS = "refs/cg-bench"
+COMMIT_ID = re.compile(r"[0-9a-f]{40}|[0-9a-f]{64}", re.ASCII)
+
+_TIMEOUT_S = 10.0
+_HISTORY_TIMEOUT_S = 60.0
+_FETCH_TIMEOUT_S = 300.0
+# No branch or tag of the user's is moved, made or pruned, whatever is configured, nor is FETCH_HEAD.
+_FETCH = (
+    *("fetch", "--quiet", "--no-tags", "--no-write-fetch-head", "--refmap=", "--no-prune"),
+    *("--no-recurse-submodules", "--no-auto-gc", "--no-write-commit-graph"),
+)
 # What git sets for hooks, and people for other repositories: it would lead us away from the repository we are in, or make us
 # write into the index of a commit that is being made. Configuration that is handed on so (GIT_CONFIG_...) is meant for all.
 _OF_ONE_COMMAND = frozenset(f"GIT_{name}" for name in ("INDEX_FILE", "PREFIX", "GRAFT_FILE", "SHALLOW_FILE"))
@@ -27,7 +38,7 @@ _OF_ANOTHER_REPOSITORY = _OF_ONE_COMMAND | {
         *("OBJECT_DIRECTORY", "ALTERNATE_OBJECT_DIRECTORIES", "QUARANTINE_PATH"),
     )
 }
-_OUTPUT_LIMIT = 1 << 26  # a status with every file of a large repository; what is needed stands at its start
+_OUTPUT_LIMIT = 1 << 26  # a status with every file of a large repository; what is needed is at its start
 # No lock files, no prompt, no daemon left behind (fsmonitor), no hooks, which are made for what the user does, no refusal of
 # line ends, which are the user's business, and the real parents where history was replaced.
 _GIT = (
@@ -67,7 +78,7 @@ def try_git(
 
     MeasurementError without git, or if it takes more than `timeout` seconds (10 unless told).
     """
-    timeout = TIMEOUT_S if timeout is None else timeout
+    timeout = _TIMEOUT_S if timeout is None else timeout
     try:
         done = process.run(
             [*_GIT, *arguments],
@@ -82,6 +93,52 @@ def try_git(
     if done.timed_out:
         raise MeasurementError(f"git {arguments[0]} took more than {timeout:.0f} s")
     return done
+
+
+def answer(
+    arguments: tuple[str, ...], cwd: Path, environ: Mapping[str, str], timeout: float | None = None
+) -> str | None:
+    """Return what git answers to a question, None if that is no. MeasurementError if it fails."""
+    done = try_git(arguments, cwd, environ, timeout=timeout)
+    if done.status not in (0, 1):
+        raise MeasurementError(failure(done, arguments[0], cwd))
+    return done.stdout.decode("utf-8", "surrogateescape") if done.status == 0 else None
+
+
+def is_ancestor(old: str, new: str, cwd: Path, environ: Mapping[str, str]) -> bool:
+    """Tell whether a commit is in the history of another one, or is that."""
+    return answer(("merge-base", "--is-ancestor", old, new), cwd, environ, _HISTORY_TIMEOUT_S) is not None
+
+
+def merge_base(one: str, other: str, cwd: Path, environ: Mapping[str, str]) -> str | None:
+    """Return the newest commit in both histories; None if they have nothing in common."""
+    return (answer(("merge-base", one, other), cwd, environ, _HISTORY_TIMEOUT_S) or "").strip() or None
+
+
+def fetch(
+    cwd: Path,
+    environ: Mapping[str, str],
+    remote: str,
+    *wanted: str,
+    options: tuple[str, ...] = (),
+    settings: tuple[str, ...] = (),
+    stdin: bytes | None = None,
+) -> process.Completed:
+    """Fetch these branches or objects from a remote, by its name or address; `settings` are git's own, as in -c NAME=VALUE."""
+    arguments = (*settings, *_FETCH, *options, "--end-of-options", remote, *wanted)
+    return try_git(arguments, cwd, environ, stdin=stdin, timeout=_FETCH_TIMEOUT_S)
+
+
+def top_folder(cwd: Path) -> Path | None:
+    """Return the top of the git work tree around a folder, None outside of one. Does not ask git, which may be missing."""
+    return next((folder for folder in (cwd, *cwd.parents) if os.path.lexists(folder / ".git")), None)
+
+
+def folders_up(cwd: Path) -> list[Path]:
+    """Return `cwd` and the folders above it up to the top of its git work tree, else up to the root, nearest first."""
+    places = [cwd, *cwd.parents]
+    top = top_folder(cwd)
+    return places if top is None else places[: places.index(top) + 1]
 
 
 def without_repository(environ: Mapping[str, str]) -> dict[str, str]:

@@ -6,7 +6,6 @@ Knows git's formats of them. Nothing here moves a branch, or touches the work tr
 from __future__ import annotations
 
 import os
-import re
 from contextlib import ExitStack
 from itertools import groupby
 from typing import TYPE_CHECKING
@@ -15,7 +14,7 @@ import msgspec
 
 from cachegrind_bench.errors import MeasurementError
 from cachegrind_bench.memory import memory_file
-from cachegrind_bench.vcs.git import failure, try_git
+from cachegrind_bench.vcs.git import COMMIT_ID, failure, fetch, try_git
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Iterator, Mapping, Sequence
@@ -31,7 +30,6 @@ NOBODY = {
 
 _FILE = "100644"
 _TIMEOUT_S = 120.0
-_OID = re.compile(r"[0-9a-f]{40}|[0-9a-f]{64}", re.ASCII)
 # What is in memory at once, and how many descriptors are open.
 _GROUP_BYTES = 1 << 25
 _GROUP_FILES = 100
@@ -134,7 +132,7 @@ class Objects(msgspec.Struct, frozen=True):
         arguments = (*_DURABLE, "commit-tree", *before, "-m", message, tree)
         done = try_git(arguments, self.repository, self._identity(), timeout=_TIMEOUT_S)
         oid = done.stdout.decode("ascii", "replace").strip()
-        if done.status != 0 or _OID.fullmatch(oid) is None:
+        if done.status != 0 or COMMIT_ID.fullmatch(oid) is None:
             raise MeasurementError(failure(done, "commit-tree", self.repository))
         return oid
 
@@ -237,11 +235,8 @@ def _put(folders: dict[str, dict[str, Entry]], folder: str, oid: str) -> None:
         inside.pop(name, None)
 
 
-_FETCH_TIMEOUT_S = 300.0
 _SETTINGS = r"^(remote\..*\.promisor|extensions\.partialclone)$"
 _OFF = frozenset({"false", "no", "off", "0", ""})
-_QUIET = ("--quiet", "--no-tags", "--no-write-fetch-head", "--refmap=", "--no-prune", "--no-filter")
-_CALM = ("--no-recurse-submodules", "--no-auto-gc", "--no-write-commit-graph")
 
 
 class PartialClone(msgspec.Struct, frozen=True):
@@ -264,13 +259,13 @@ class PartialClone(msgspec.Struct, frozen=True):
         why = ""
         for remote in remotes:
             # Nothing to negotiate: what is asked for has no history.
-            arguments = ("-c", "fetch.negotiationAlgorithm=noop", "fetch", *_QUIET, *_CALM, "--stdin")
-            done = try_git(
-                (*arguments, "--end-of-options", remote),
+            done = fetch(
                 self.repository,
                 self.environ,
+                remote,
+                options=("--no-filter", "--stdin"),
+                settings=("-c", "fetch.negotiationAlgorithm=noop"),
                 stdin=_lines(missing),
-                timeout=_FETCH_TIMEOUT_S,
             )
             if done.status == 0:
                 return

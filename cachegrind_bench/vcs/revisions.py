@@ -14,7 +14,7 @@ import msgspec
 
 from cachegrind_bench.errors import MeasurementError
 from cachegrind_bench.vcs.commits import parse_commit
-from cachegrind_bench.vcs.git import failure, git, try_git
+from cachegrind_bench.vcs.git import COMMIT_ID, OWN_REFS, failure, fetch, git, merge_base, try_git
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Mapping
@@ -22,17 +22,10 @@ if TYPE_CHECKING:
 
     Found = TypeVar("Found")
 
-_SHA = re.compile(r"[0-9a-f]{40}|[0-9a-f]{64}")
-# Refs of our own: nobody's branches or remote-tracking refs are moved.
-_OURS = "refs/cg-bench"
 _PULL_MERGE = re.compile(r"refs/pull/[0-9]+/merge")
 # Each step fetches so many commits more; most branches are younger than the first.
 _STEPS = (50, 500, 5000)
-_FETCH_TIMEOUT_S = 300.0
-_QUIETLY = (
-    *("--quiet", "--no-tags", "--no-recurse-submodules", "--no-prune", "--no-write-fetch-head", "--no-auto-gc"),
-    "--refmap=",
-)
+_LIST_TIMEOUT_S = 300.0
 
 
 class Repository(msgspec.Struct, frozen=True, kw_only=True):
@@ -48,7 +41,7 @@ class Repository(msgspec.Struct, frozen=True, kw_only=True):
         arguments = ("rev-parse", "--verify", "--quiet", "--end-of-options", f"{revision}^{{commit}}")
         done = try_git(arguments, self.cwd, self.environ)
         text = done.stdout.decode("ascii", "replace").strip()
-        return text if done.status == 0 and _SHA.fullmatch(text) else None
+        return text if done.status == 0 and COMMIT_ID.fullmatch(text) else None
 
     def named(self, name: str) -> str | None:
         """Return the commit of the branch of this name, else the one that it means as a revision; None if neither."""
@@ -89,14 +82,7 @@ class Repository(msgspec.Struct, frozen=True, kw_only=True):
 
     def merge_base(self, one: str, other: str) -> str | None:
         """Return the newest commit that both come from; None if they have nothing in common."""
-
-        def ask() -> str | None:
-            done = try_git(("merge-base", one, other), self.cwd, self.environ)
-            if done.status not in (0, 1):
-                raise MeasurementError(failure(done, "merge-base", self.cwd))
-            return done.stdout.decode("ascii", "replace").strip() or None
-
-        return self._deepened(ask, lambda found: found is not None)
+        return self._deepened(lambda: merge_base(one, other, self.cwd, self.environ), lambda found: found is not None)
 
     def ancestors(self, sha: str, most: int) -> list[str]:
         """Return this commit and up to `most` first-parent ancestors of it, nearest first."""
@@ -144,7 +130,7 @@ class Repository(msgspec.Struct, frozen=True, kw_only=True):
         remotes = self.remotes()
         if not remotes and place is None:
             return self.branch(name)
-        own = f"{_OURS}/base/{name}"
+        own = f"{OWN_REFS}/base/{name}"
         done = self._get(place or remotes[0], f"+refs/heads/{name}:{own}")
         return self.commit(own) if done else None
 
@@ -159,8 +145,7 @@ class Repository(msgspec.Struct, frozen=True, kw_only=True):
     def _get(self, remote: str, wanted: str) -> bool:
         """Fetch one branch or commit, of a shallow clone without its past, and tell whether that went well."""
         depth = ("--depth=1",) if self.is_shallow() else ()
-        arguments = ("fetch", *_QUIETLY, *depth, "--end-of-options", remote, wanted)
-        return try_git(arguments, self.cwd, self.environ, timeout=_FETCH_TIMEOUT_S).status == 0
+        return fetch(self.cwd, self.environ, remote, wanted, options=depth).status == 0
 
     def first_parent(self, sha: str) -> str | None:
         """Return the first parent of a commit, even where a shallow clone hides it."""
@@ -205,8 +190,7 @@ class Repository(msgspec.Struct, frozen=True, kw_only=True):
             # Most servers give commits by their ids, those at which this clone ends; from others branches are asked for.
             for wanted in (sorted(self._cut()), self._branches(remote)):
                 if wanted:
-                    arguments = ("fetch", *_QUIETLY, how, "--end-of-options", remote, *wanted)
-                    done = try_git(arguments, self.cwd, self.environ, timeout=_FETCH_TIMEOUT_S)
+                    done = fetch(self.cwd, self.environ, remote, *wanted, options=(how,))
                     if done.status == 0:
                         return
                     said = said or failure(done, "fetch", self.cwd)
@@ -218,6 +202,6 @@ class Repository(msgspec.Struct, frozen=True, kw_only=True):
     def _branches(self, remote: str) -> list[str]:
         """Return the names of the branches at a remote; none if it does not answer."""
         arguments = ("ls-remote", "--heads", "--refs", "--end-of-options", remote)
-        done = try_git(arguments, self.cwd, self.environ, timeout=_FETCH_TIMEOUT_S)
+        done = try_git(arguments, self.cwd, self.environ, timeout=_LIST_TIMEOUT_S)
         lines = done.stdout.decode("utf-8", "replace").splitlines() if done.status == 0 else []
         return [line.partition("\t")[2] for line in lines]
