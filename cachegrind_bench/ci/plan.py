@@ -14,10 +14,6 @@ from cachegrind_bench.errors import UsageError
 if TYPE_CHECKING:
     from cachegrind_bench.ci.event import Event
 
-# The beginnings of artifacts' names. A part is measured by one of several jobs; a result by one job, which compares it; what is
-# collected from these is a third kind, lest a job that runs again collects what it has left itself.
-PART, RESULT, COLLECTED, TREND = "cg-bench-part-", "cg-bench-result-", "cg-bench-collected-", "cg-bench-trend-"
-
 
 class Mode(StrEnum):
     """What the user wants of a job; `auto` follows from the event."""
@@ -30,13 +26,17 @@ class Mode(StrEnum):
 
 
 class Keep(StrEnum):
-    """What is left as an artifact; the values are the beginnings of their names."""
+    """What is left as an artifact; the values are the beginnings of their names.
+
+    A part is measured by one of several jobs; a result by one job, which compares it; what is collected from these is a third
+    kind, lest a job that runs again collects what it has left itself.
+    """
 
     NOTHING = ""
-    PART = PART
-    RESULT = RESULT
-    COLLECTED = COLLECTED
-    TREND = TREND
+    PART = "cg-bench-part-"
+    RESULT = "cg-bench-result-"
+    COLLECTED = "cg-bench-collected-"
+    TREND = "cg-bench-trend-"
 
 
 class Hold(StrEnum):

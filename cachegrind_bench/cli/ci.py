@@ -1,54 +1,33 @@
-"""`cg-bench ci`: the steps of a job of GitHub Actions, which `action.yml` strings together. This module: plan, store, gate."""
+"""`cg-bench ci`: the steps of a job of GitHub Actions, which `action.yml` strings together."""
 
 from __future__ import annotations
 
 import os
-import tempfile
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 import click
 
-from cachegrind_bench.ci.artifact import RESULT
 from cachegrind_bench.ci.event import read_event
-from cachegrind_bench.ci.plan import Hold, Mode, artifact_name, plan
-from cachegrind_bench.ci.runner_files import add_summary, set_outputs
-from cachegrind_bench.cli import ci_collect, ci_compare, ci_measure, ci_report, output
-from cachegrind_bench.cli.ci_base import commit_to_measure
-from cachegrind_bench.cli.ci_job import (
-    NO_STORE,
-    VERDICT,
-    annotate,
-    data,
-    folder_option,
-    harmless,
-    history,
-    history_words,
-    own_command,
-    read_missing,
-    read_verdict,
-    say,
-    store_name_option,
-    token_option,
-    trust_workspace,
-    use_token,
-)
-from cachegrind_bench.cli.defaults import Configured
-from cachegrind_bench.cli.options import named_store
-from cachegrind_bench.errors import CgBenchError, MeasurementError, UsageError
+from cachegrind_bench.ci.plan import Hold, Mode
+from cachegrind_bench.ci.runner import Runner, add_setting, harmless
+from cachegrind_bench.cli import output
+from cachegrind_bench.cli.comparison_options import fail_on_option, gate_options, gates_of
+from cachegrind_bench.cli.defaults import Configured, configured_benchmarks, configured_store
+from cachegrind_bench.cli.options import named_store, struct_of, working_directory
+from cachegrind_bench.errors import CgBenchError
 from cachegrind_bench.model.text import plain
 from cachegrind_bench.render.markdown import escape
 from cachegrind_bench.usecases import Notices
-from cachegrind_bench.usecases.result_files import read_result
-from cachegrind_bench.usecases.stored_runs import Runs
-from cachegrind_bench.vcs.revisions import Repository
+from cachegrind_bench.usecases.ci import compare, job, measure, report
+from cachegrind_bench.vcs.git import top_folder
 
 if TYPE_CHECKING:
-    from cachegrind_bench.ci.event import Event
-    from cachegrind_bench.model.result import Result
+    from cachegrind_bench.store.protocol import Store
 
-_FINE = 0
-_CONFIGURATIONS = ("cg-bench.toml", "pyproject.toml")
+_NO_STORE = "none"
+# Where jobs on machines that are gone tomorrow can keep a history without anything else.
+_STORE = "git:cg-bench-data"
 
 _EPILOG = """\b
 The action runs them in this order: plan, measure or collect, compare, comment, store, trend, gate. What one hands to the
@@ -61,13 +40,25 @@ Examples:
   cg-bench ci compare --folder "$FOLDER" --threshold 1%
 """
 
+_folder_option = click.option(
+    "--folder",
+    required=True,
+    type=click.Path(exists=True, file_okay=False, path_type=Path),
+    help="Where the steps of this job keep their files; 'cg-bench ci plan' makes it.",
+)
+_store_option = click.option("--store", default="", metavar="URL", help="History, as for 'cg-bench run', or 'none'.")
+_token_option = click.option("--token", metavar="TOKEN", help="GitHub's token, for its API and for git.")
+_id_option = click.option("--id", "identity", metavar="TEXT", help="Name of the command's benchmark.")
+
 
 class _Steps(click.Group):
     """Steps whose errors are seen by who looks at the job's page only."""
 
     def invoke(self, ctx: click.Context) -> Any:
-        """Run a step; tell its error as an annotation and in the summary, too."""
-        trust_workspace(os.environ)
+        """Run a step; report its error as an annotation and in the summary, too."""
+        # In a container the checkout belongs to the user outside; actions/checkout lets git read it only for itself.
+        for place in filter(None, {os.environ.get("GITHUB_WORKSPACE"), str(top_folder(Path.cwd()) or "")}):
+            add_setting(os.environ, "safe.directory", place)
         configured = ctx.find_object(Configured)
         try:
             if configured is not None and configured.error is not None:
@@ -76,21 +67,14 @@ class _Steps(click.Group):
         except CgBenchError as error:
             error.message = harmless(error.message)
             text = error.message if error.hint is None else f"{error.message} ({error.hint})"
-            annotate("error", text)
-            add_summary(os.environ, f"### 💥 {escape(plain(text))}")
+            _runner().annotate("error", text)
+            _runner().add_summary(f"### 💥 {escape(plain(text))}")
             raise
 
 
 @click.group("ci", cls=_Steps, epilog=_EPILOG)
 def command() -> None:
     """Do one step of a job of GitHub Actions: what the project's action consists of."""
-
-
-command.add_command(ci_measure.command)
-command.add_command(ci_collect.command)
-command.add_command(ci_compare.command)
-command.add_command(ci_report.comment_command)
-command.add_command(ci_report.trend_command)
 
 
 @command.command("plan", epilog="\b\nExamples:\n  cg-bench ci plan --mode auto")
@@ -103,68 +87,132 @@ command.add_command(ci_report.trend_command)
 )
 @click.option("--config", metavar="FILE", help="The configuration of the suite. [default: found upwards]")
 @click.option("--command", "text", metavar="TEXT", help="The command to measure.")
-@click.option("--id", "identity", metavar="TEXT", help="Name of the command's benchmark.")
+@_id_option
 @click.option("--shard", metavar="K/N", help="The job measures only a part.")
 @click.option("--baseline", default="merge-base", show_default=True, metavar="BASE", help="See 'cg-bench ci compare'.")
 @click.option("--index", metavar="N", help="Place of this job in its matrix.")
-@store_name_option
-@token_option
-def plan_command(mode: str, **options: Any) -> None:
+@_store_option
+@_token_option
+def plan_command(store: str, **options: Any) -> None:
     """Find out what this job has to do, and set it as outputs of the step."""
-    environ = dict(os.environ)
-    event = read_event(environ)
-    made = plan(event, Mode(mode), shard=bool(options["shard"]), store=options["store"] != NO_STORE)
-    if made.notice:
-        annotate("notice", made.notice)
-    directory = _directory(options["config"])
-    base = ""
-    if made.measure and made.compare and options["baseline"] == "ab":
-        use_token(event, options["token"])
-        base = commit_to_measure(event, Repository(cwd=directory, environ=dict(os.environ)))
-    folder = tempfile.mkdtemp(prefix="cg-bench-", dir=environ.get("RUNNER_TEMP") or None)
-    data(folder).mkdir()
-    found = {
-        "directory": str(directory),
-        "folder": folder,
-        "measure": made.measure,
-        "collect": made.collect or "",
-        "compare": made.compare,
-        "comment": made.comment,
-        "store": made.store,
-        "trend": made.trend,
-        "artifact": artifact_name(made.keep, event.job, options["index"] or "", _what(options)) if made.keep else "",
-        "hold": made.hold.value,
-        "base": base,
-    }
-    texts = {name: str(value).lower() if isinstance(value, bool) else str(value) for name, value in found.items()}
-    set_outputs(environ, texts)
-    steps = [
-        name
-        for name in ("measure", "collect", "compare", "comment", "store", "trend")
-        if texts[name] not in ("", "false")
-    ]
-    say(f"{event.name}: {', '.join(steps) or 'nothing to do'}")
+    job.plan_job(_runner(), struct_of(job.PlanRequest, options, store=store != _NO_STORE), working_directory())
+
+
+@command.command(
+    "measure",
+    epilog="""\b
+Examples:
+  cg-bench ci measure --folder "$FOLDER"
+  cg-bench ci measure --folder "$FOLDER" --command './build/parser data.txt' --id parser
+  cg-bench ci measure --folder "$FOLDER" --result "$RUNNER_TEMP/cg-bench.json"
+""",
+)
+@click.option(
+    "--command", "text", metavar="TEXT", help="The command to measure. [default: the suite of the configuration]"
+)
+@_id_option
+@click.option(
+    "--result",
+    metavar="FILE",
+    help="Measure nothing: take this result, as 'pytest --cg-bench --cg-bench-output' makes it.",
+)
+@click.option("--shard", metavar="K/N", help="Measure the K-th of N parts of the suite.")
+@click.option("-j", "--jobs", metavar="N", help="Measured at once. [default: all CPUs]")
+@click.option("--base", metavar="COMMIT", help="Measure this commit too, and compare with it.")
+@_folder_option
+def measure_command(folder: Path, **options: Any) -> None:
+    """Measure, and leave the result in the folder. Needs no token, and should not have one.
+
+    Benchmarks that fail are in the result, and do not end the job here: they are reported first.
+    """
+    measure.measure(_job(folder), struct_of(measure.MeasureRequest, options))
+
+
+@command.command("collect", epilog='\b\nExamples:\n  cg-bench ci collect --folder "$FOLDER" --run 123456789')
+@click.option("--run", type=int, required=True, metavar="ID", help="The run of a workflow whose artifacts are wanted.")
+@_folder_option
+@_token_option
+def collect_command(run: int, folder: Path, token: str | None) -> None:
+    """Fetch what other jobs measured: the artifacts of a run, checked and merged into one result.
+
+    Whoever opened a pull request may have made them, so they are data and nothing else. An artifact that is not exactly what
+    'cg-bench ci measure' leaves ends the step.
+    """
+    measure.collect(_job(folder, token), run)
+
+
+@command.command("compare", epilog='\b\nExamples:\n  cg-bench ci compare --folder "$FOLDER" --threshold 1%')
+@gate_options
+@fail_on_option
+@click.option(
+    "--baseline",
+    default="merge-base",
+    show_default=True,
+    metavar="BASE",
+    help="What to compare with: merge-base, branch, ab (measured by 'ci measure'), or file:PATH.",
+)
+@click.option("--require-baseline", is_flag=True, help="Exit code 3 if there is nothing to compare with.")
+@click.option("--command", "text", metavar="TEXT", help="The command that was measured, for how to do it again.")
+@click.option("--id", "identity", metavar="TEXT", help="The name of its benchmark, for the same.")
+@click.option(
+    "--artifact", metavar="NAME", help="Where jobs like this one leave their results, for the base's functions."
+)
+@_store_option
+@_folder_option
+@_token_option
+def compare_command(folder: Path, token: str | None, store: str, **options: Any) -> None:
+    """Compare the result with its baseline: annotations, the job's summary, outputs, and a report for the comment.
+
+    The verdict does not end the step: 'cg-bench ci gate' does, after all else is done.
+    """
+    request = struct_of(
+        compare.CompareRequest,
+        options,
+        gates=gates_of(options, configured_benchmarks()),
+        open_store=None if store == _NO_STORE else lambda: _opened(store),
+        builds=any(spec.setup for spec in configured_benchmarks()),
+    )
+    compare.compare(_job(folder, token), request, Notices(write=output.write_error))
+
+
+@command.command("comment", epilog='\b\nExamples:\n  cg-bench ci comment --folder "$FOLDER" --comment on-change')
+@click.option(
+    "--comment",
+    "when",
+    type=click.Choice([report.ON_CHANGE, report.ALWAYS, report.NEVER]),
+    default=report.ON_CHANGE,
+    show_default=True,
+    help="on-change: if anything moved, or to update a comment there is.",
+)
+@click.option(
+    "--artifact", default="", metavar="NAME", help="Of the job's artifact: what has another, has another comment."
+)
+@_folder_option
+@_token_option
+def comment_command(when: str, folder: Path, token: str | None, artifact: str) -> None:
+    """Comment the report of 'ci compare' under the pull request, or update the comment there is."""
+    report.comment(_job(folder, token), when, artifact)
 
 
 @command.command("store", epilog='\b\nExamples:\n  cg-bench ci store --folder "$FOLDER"')
-@folder_option
-@store_name_option
-@token_option
-def store_command(folder: str, store: str, token: str | None) -> None:
+@_folder_option
+@_store_option
+@_token_option
+def store_command(folder: Path, store: str, token: str | None) -> None:
     """Add the result to the history, for the commit that the job is for."""
-    event = read_event(os.environ)
-    path = data(folder) / RESULT
-    result = read_result(str(path)).result
-    _check_commit(result, event)
-    missing = read_missing(folder)
-    if missing is not None:
-        annotate("warning", f"stored, but {missing}")
-    use_token(event, token)
-    _check_others(result, store)
-    status, told = own_command(["history", "add", *history_words(store), str(path)])
-    if status != _FINE:
-        hint = "for a branch of git the job needs 'permissions: contents: write'"
-        raise UsageError(f"the result was not stored: {told}", hint=hint)
+    started = _job(folder, token)
+    report.store(started, _opened(store), _history_words(store), Notices(write=output.write_error))
+
+
+@command.command("trend", epilog='\b\nExamples:\n  cg-bench ci trend --folder "$FOLDER" --issues')
+@click.option("--issues", is_flag=True, help="Keep an issue for each finding: opened, updated and closed.")
+@click.option("--artifact", metavar="NAME", help="Where the report before this one is found.")
+@_store_option
+@_folder_option
+@_token_option
+def trend_command(folder: Path, store: str, token: str | None, artifact: str | None, *, issues: bool) -> None:
+    """Make the trend report of the history: a page, the job's summary, and issues if asked for."""
+    report.trend(_job(folder, token), _history_words(store), artifact, issues=issues)
 
 
 @command.command("gate", epilog='\b\nExamples:\n  cg-bench ci gate --folder "$FOLDER" --hold verdict')
@@ -175,86 +223,33 @@ def store_command(folder: str, store: str, token: str | None) -> None:
     show_default=True,
     help="What fails: a benchmark that failed, or also what the comparison came to.",
 )
-@folder_option
-def gate_command(hold: str, folder: str) -> int:
+@_folder_option
+def gate_command(hold: str, folder: Path) -> int:
     """End with the exit code of the comparison, after all has been reported."""
-    if hold == Hold.NOTHING.value:
-        return _FINE
-    event = read_event(os.environ)
-    result = read_result(str(data(folder) / RESULT)).result
-    sha = None if result.commit is None else result.commit.sha
-    compared = (Path(folder) / VERDICT).exists()
-    # What the job was given may not be what it checked out.
-    if hold == Hold.VERDICT.value or (compared and not event.accepts(sha)):
-        found = read_verdict(folder)
-        say(found.headline)
-        return found.code
-    failed = [item.id for item in result.benchmarks if item.counts is None]
-    missing = read_missing(folder)
-    if not failed and missing is None:
-        return _FINE
-    told = missing or f"{len(failed)} of the benchmarks failed: {', '.join(failed[:5])}"
-    if compared:  # which told it already
-        say(told)
-        return MeasurementError.exit_code
-    raise MeasurementError(told, hint="what they wrote is in the log, where they were measured")
+    return job.gate(_job(folder), Hold(hold))
 
 
-def _what(options: dict[str, Any]) -> str:
-    """Return what tells several uses in one job apart; nothing where there need be only one."""
-    within = os.path.relpath(Path.cwd(), os.environ.get("GITHUB_WORKSPACE") or Path.cwd())
-    parts = (options["identity"] or options["config"] or options["text"] or "", "" if within == "." else within)
-    return " ".join(filter(None, parts))
+def _runner() -> Runner:
+    return Runner(environ=os.environ, write=output.write)
 
 
-def _directory(config: str | None) -> Path:
-    """Return where commands are run: where the configuration is, if one is named."""
-    if not config:
-        return Path.cwd()
-    path = Path(config)
-    if path.name not in _CONFIGURATIONS or not path.is_file():
-        raise UsageError(
-            f"config: {config!r} is not a file named {' or '.join(_CONFIGURATIONS)}", hint="'cg-bench init' writes one"
-        )
-    return path.parent.absolute()
+def _job(folder: Path, token: str | None = None) -> job.Job:
+    """Return the job that the step is of; git uses the token from now on."""
+    runner, event = _runner(), read_event(os.environ)
+    job.use_token(runner, event, token)
+    return job.Job(runner=runner, event=event, cwd=working_directory(), folder=folder, token=token)
 
 
-def _check_others(result: Result, store: str) -> None:
-    """Warn if the history has other counts of the same: then several programs share a name, and none has a true baseline."""
-    if result.commit is None:
-        return
-    with named_store(history(store)) as opened:
-        known = [
-            point
-            for run in Runs(opened, Notices(write=output.write_error)).of(result.commit.sha)
-            for point in run.points
-        ]
-    counts = {(item.id, item.key): item.counts for item in result.benchmarks if item.counts is not None}
-    other = sorted(
-        {
-            point.id
-            for point in known
-            if point.counts is not None and counts.get((point.id, point.key)) not in (None, point.counts)
-        }
-    )
-    if other:
-        annotate(
-            "warning",
-            f"this commit is stored already with other counts of {', '.join(other[:5])}: if a matrix measures several programs "
-            "under one name, give each an id or a store of its own; if it is one program, 'cg-bench verify' finds what differs",
-        )
+def _history(store: str) -> str | None:
+    """Return the URL of the store; None is the configuration's."""
+    return store or (None if configured_store() else _STORE)
 
 
-def _check_commit(result: Result, event: Event) -> None:
-    """Refuse to store, as the default branch's, what is of another commit; warn of what no report would show."""
-    wanted = event.sha if event.run is None else event.run.head_sha
-    commit = result.commit
-    if commit is None:
-        annotate("warning", "stored without a commit, so in no report: was the job's folder no git checkout?")
-    elif commit.sha != wanted:
-        raise UsageError(f"the result is of commit {commit.sha[:12]}, and the job is for {wanted[:12]}: not stored")
-    elif commit.dirty:
-        annotate(
-            "warning",
-            "stored, but in no report and never a baseline: building changed files that git tracks ('git diff' shows them)",
-        )
+def _opened(store: str) -> Store:
+    return named_store(_history(store))
+
+
+def _history_words(store: str) -> list[str]:
+    """Return the options that name this store to our own commands."""
+    url = _history(store)
+    return [] if url is None else ["--store", url]

@@ -103,7 +103,7 @@ DEPTHS = {
     "history": "cachegrind_bench.model.codec.ResultFile",
     "verify": "cachegrind_bench.measure.verify.verified",
     "doctor": "cachegrind_bench.measure.doctor.examine",
-    "ci": "cachegrind_bench.cli.ci.read_event",
+    "ci": "cachegrind_bench.usecases.ci.job.read_event",
 }
 
 

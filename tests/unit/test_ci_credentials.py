@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING
 
 import pytest
 
-from cachegrind_bench.ci.credentials import add_setting, for_git
+from cachegrind_bench.ci.runner import add_setting, add_token
 from cachegrind_bench.vcs.revisions import Repository as Revisions
 from tests.unit.repositories import PATH, Repository, git_environment
 
@@ -27,7 +27,7 @@ TOKEN = "ghs_16C7e42F292c6912E7710c838347Ae178B4a"
 def given(environ: dict[str, str], server_url: str, token: str) -> dict[str, str]:
     """Return these variables with the token's."""
     found = dict(environ)
-    for_git(found, server_url, token)
+    add_token(found, server_url, token)
     return found
 
 
@@ -177,7 +177,7 @@ def test_settings_follow_one_another_and_git_takes_them_all(clone: Repository) -
     places = [str(clone.path), "/a folder", "*"]
     for place in places:
         add_setting(environ, "safe.directory", place)
-    for_git(environ, "https://github.com", TOKEN)
+    add_token(environ, "https://github.com", TOKEN)
     command = ["git", "config", "--get-all", "safe.directory"]
     done = subprocess.run(command, cwd=clone.path, env=environ, capture_output=True, text=True, check=True)
     assert done.stdout.splitlines() == places

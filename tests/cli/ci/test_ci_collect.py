@@ -9,8 +9,8 @@ import pytest
 from msgspec.structs import replace
 
 from cachegrind_bench.ci.sticky import marker
-from cachegrind_bench.cli import ci_collect
 from cachegrind_bench.model.codec import decode, encode
+from cachegrind_bench.usecases.ci import measure
 from tests.cli.ci.job import (
     BASE,
     GOOD,
@@ -194,7 +194,7 @@ def test_of_artifacts_of_one_name_the_newest_counts_and_expired_ones_are_none(jo
 
 
 def test_together_artifacts_are_bounded_as_well(job: Job) -> None:
-    job.monkeypatch.setattr(ci_collect, "_MOST_BYTES", len(GOOD["result.json"]) + len(GOOD["base.json"]))
+    job.monkeypatch.setattr(measure, "_MOST_BYTES", len(GOOD["result.json"]) + len(GOOD["base.json"]))
     sent(job, GOOD)
     assert collected(job.workflow_run()).code == 0
     sent(job, GOOD, "cg-bench-result-benchmarks-1")

@@ -5,20 +5,19 @@ from __future__ import annotations
 import os
 import re
 import shlex
-from pathlib import Path
 from typing import TYPE_CHECKING
 
 from cachegrind_bench._version import __version__
-from cachegrind_bench.cli.ci_job import command_words
 from cachegrind_bench.model.result import SealState, is_pytests
 from cachegrind_bench.model.text import plain, shortened
 from cachegrind_bench.render.markdown import escape, fold
+from cachegrind_bench.usecases.ci.job import command_words
 from cachegrind_bench.vcs.git import COMMIT_ID, top_folder
 
 if TYPE_CHECKING:
-    from cachegrind_bench.ci.event import Event
     from cachegrind_bench.compare.comparison import Comparison
     from cachegrind_bench.model.result import Result
+    from cachegrind_bench.usecases.ci.job import Job
 
 _MOST_FAILURES, _MOST_LINES, _LONGEST_LINE = 5, 15, 120
 _LONGEST_COMMAND, _LONGEST_PROVENANCE = 500, 400
@@ -36,12 +35,13 @@ def failures(comparison: Comparison) -> str:
     return "".join(parts)
 
 
-def again(event: Event, comparison: Comparison, text: str | None, identity: str | None, *, builds: bool) -> str:
+def again(job: Job, comparison: Comparison, text: str | None, identity: str | None, *, builds: bool) -> str:
     """Return how to do it again elsewhere, as Markdown that is folded, and where it was done.
 
     Of a suite that `builds`, the commands are known that do. Else the job has built it, or installed it, and who does it again
     has to do so, too.
     """
+    event, cwd = job.event, job.cwd
     if is_pytests(comparison.candidate):
         builds, words, tool, into, beside = False, "", "pytest --cg-bench", "--cg-bench-output=", "../"
     else:
@@ -50,8 +50,8 @@ def again(event: Event, comparison: Comparison, text: str | None, identity: str 
     head = (
         event.pull.head_sha if event.pull else event.run.head_sha if event.run else commit.sha if commit else event.sha
     )
-    top = top_folder(Path.cwd())
-    within = "." if top is None or event.run is not None else os.path.relpath(Path.cwd().resolve(), top.resolve())
+    top = top_folder(cwd)
+    within = "." if top is None or event.run is not None else os.path.relpath(cwd.resolve(), top.resolve())
     lines = [f"# with cachegrind-bench {__version__}"]
     lines += [f"cd {shlex.quote(plain(within))}"] if within != "." else []
     lines += [f"git fetch origin {head}"] if event.pull or event.run else []

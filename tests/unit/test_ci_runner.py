@@ -7,7 +7,7 @@ from pathlib import Path
 
 import pytest
 
-from cachegrind_bench.ci.runner_files import add_summary, set_outputs
+from cachegrind_bench.ci.runner import Runner
 from cachegrind_bench.errors import UsageError
 from tests.unit.samples import HOSTILE
 
@@ -38,6 +38,10 @@ def outputs(text: str) -> dict[str, str]:
     return found
 
 
+def runner(environ: dict[str, str]) -> Runner:
+    return Runner(environ=environ, write=lambda _: None)
+
+
 @pytest.fixture
 def written(tmp_path: Path) -> dict[str, str]:
     """Return the variables of a step, whose files may be there already."""
@@ -46,8 +50,8 @@ def written(tmp_path: Path) -> dict[str, str]:
 
 def test_outputs_are_read_back_as_they_were_set(written: dict[str, str]) -> None:
     Path(written["GITHUB_OUTPUT"]).write_text("before=1\n")
-    set_outputs(written, {"verdict": "regression", "score": "", "max-regression": "1.5%"})
-    set_outputs(written, {"later": "yes"})
+    runner(written).set_outputs({"verdict": "regression", "score": "", "max-regression": "1.5%"})
+    runner(written).set_outputs({"later": "yes"})
     found = outputs(Path(written["GITHUB_OUTPUT"]).read_text())
     assert found == {"before": "1", "verdict": "regression", "score": "", "max-regression": "1.5%", "later": "yes"}
 
@@ -67,42 +71,42 @@ def test_outputs_are_read_back_as_they_were_set(written: dict[str, str]) -> None
     ],
 )
 def test_no_value_ends_early_or_sets_another_output(written: dict[str, str], value: str) -> None:
-    set_outputs(written, {"name": value, "verdict": "regression"})
+    runner(written).set_outputs({"name": value, "verdict": "regression"})
     found = outputs(Path(written["GITHUB_OUTPUT"]).read_bytes().decode())
     assert found == {"name": value, "verdict": "regression"}
 
 
 def test_a_value_that_knows_the_delimiters_of_before_does_not_know_the_next(written: dict[str, str]) -> None:
     place = Path(written["GITHUB_OUTPUT"])
-    set_outputs(written, {"one": "1", "two": "2"})
+    runner(written).set_outputs({"one": "1", "two": "2"})
     known = re.findall(r"<<(.*)", place.read_text())
     assert len(set(known)) == 2
     assert all(len(each) > 30 for each in known)
     value = "\n".join([*known, "verdict=unchanged", *known])
-    set_outputs(written, {"name": value})
+    runner(written).set_outputs({"name": value})
     assert outputs(place.read_text()) == {"one": "1", "two": "2", "name": value}
 
 
 def test_what_is_not_utf_8_or_endless_does_not_lose_the_other_outputs(written: dict[str, str]) -> None:
-    set_outputs(written, {"odd": "a\udc80b\0c", "long": "ä" * 10_000_000, "verdict": "new"})
+    runner(written).set_outputs({"odd": "a\udc80b\0c", "long": "ä" * 10_000_000, "verdict": "new"})
     found = outputs(Path(written["GITHUB_OUTPUT"]).read_bytes().decode("utf-8"))
     assert (found["odd"], found["verdict"]) == ("a\\udc80bc", "new")
     assert 0 < len(found["long"]) <= 100_000
 
 
 def test_summaries_follow_one_another_with_a_line_between(written: dict[str, str]) -> None:
-    add_summary(written, "### One\n\n\n")
-    add_summary(written, "### Two")
+    runner(written).add_summary("### One\n\n\n")
+    runner(written).add_summary("### Two")
     assert Path(written["GITHUB_STEP_SUMMARY"]).read_text() == "### One\n\n### Two\n\n"
 
 
 def test_a_summary_that_github_would_refuse_is_cut_at_a_whole_character(written: dict[str, str]) -> None:
-    add_summary(written, "ä" * 999_999)
+    runner(written).add_summary("ä" * 999_999)
     data = Path(written["GITHUB_STEP_SUMMARY"]).read_bytes()
     assert len(data) < 1 << 20
     assert set(data.decode("utf-8").split("\n\n")[0]) == {"ä"}
     assert "The rest is left out" in data.decode()
-    add_summary(written, "\udc80")
+    runner(written).add_summary("\udc80")
     assert Path(written["GITHUB_STEP_SUMMARY"]).read_text().endswith("\\udc80\n\n")
 
 
@@ -111,14 +115,14 @@ def test_outside_of_a_job_nothing_happens(
     environ: dict[str, str], tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.chdir(tmp_path)
-    set_outputs(environ, {"verdict": "new"})
-    add_summary(environ, "### New")
+    runner(environ).set_outputs({"verdict": "new"})
+    runner(environ).add_summary("### New")
     assert list(tmp_path.iterdir()) == []
 
 
 def test_a_file_that_cannot_be_written_is_reported(tmp_path: Path) -> None:
     place = str(tmp_path / "nowhere" / "output")
     with pytest.raises(UsageError, match=f"cannot write {place}"):
-        set_outputs({"GITHUB_OUTPUT": place}, {"a": "b"})
+        runner({"GITHUB_OUTPUT": place}).set_outputs({"a": "b"})
     with pytest.raises(UsageError, match="which GitHub reads"):
-        add_summary({"GITHUB_STEP_SUMMARY": str(tmp_path)}, "x")
+        runner({"GITHUB_STEP_SUMMARY": str(tmp_path)}).add_summary("x")

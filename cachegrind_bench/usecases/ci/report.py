@@ -1,0 +1,198 @@
+"""What others see of a job: the comment under a pull request, the history, the trend report and its issues."""
+
+from __future__ import annotations
+
+import json
+from typing import TYPE_CHECKING
+
+from cachegrind_bench.ci.artifact import MOST_SENT, RESULT, unpack
+from cachegrind_bench.ci.issues import update
+from cachegrind_bench.ci.sticky import marker, post
+from cachegrind_bench.errors import CgBenchError, UsageError
+from cachegrind_bench.render.documents import findings
+from cachegrind_bench.store.durable import write_atomic
+from cachegrind_bench.usecases.ci.job import REPORT
+from cachegrind_bench.usecases.stored_runs import Runs
+
+if TYPE_CHECKING:
+    from collections.abc import Sequence
+    from pathlib import Path
+
+    from cachegrind_bench.ci.github import Client
+    from cachegrind_bench.model.result import Result
+    from cachegrind_bench.store.protocol import Store
+    from cachegrind_bench.usecases import Notices
+    from cachegrind_bench.usecases.ci.job import Job
+
+ON_CHANGE, ALWAYS, NEVER = "on-change", "always", "never"
+_TREND_FILES = {"html": "report.html", "markdown": "report.md", "json": "report.json"}
+_LAST = "last.json"
+_MOST_LOOKED_AT = 200  # reports of half a year
+
+
+def comment(job: Job, when: str, artifact: str) -> None:
+    """Comment the report of `compare` under the pull request, or update the comment there is.
+
+    What has another `artifact` has another comment.
+    """
+    if when == NEVER:
+        return
+    event, verdict = job.event, job.verdict()
+    text = (job.folder / REPORT).read_text("utf-8")
+    try:
+        api = job.client()
+        number = _pull_of_this_job(job, api) if event.run is None else _pull_of_measuring_run(job, api)
+        if number is None:
+            return
+        names = (event.workflow, event.job, artifact) if event.run is None else (event.run.workflow,)
+        outcome = post(api, number, text, marker(*names), wanted=verdict.changed or when == ALWAYS)
+    except CgBenchError as error:
+        if event.run is not None:  # here the comment is all there is to do
+            raise
+        job.runner.annotate("warning", f"no comment: {error.message} ({error.hint or 'the summary has the report'})")
+        return
+    job.runner.say(f"comment under pull request {number}: {outcome.value}")
+
+
+def store(job: Job, history: Store, words: Sequence[str], notices: Notices) -> None:
+    """Add the result to the history, which our own commands know by these words, for the commit that the job is for."""
+    result = job.result().result
+    _check_commit(job, result)
+    missing = job.missing()
+    if missing is not None:
+        job.runner.annotate("warning", f"stored, but {missing}")
+    _check_others(job, result, history, notices)
+    status, why = job.run(["history", "add", *words, str(job.data / RESULT)])
+    if status != 0:
+        hint = "for a branch of git the job needs 'permissions: contents: write'"
+        raise UsageError(f"the result was not stored: {why}", hint=hint)
+
+
+def trend(job: Job, words: Sequence[str], artifact: str | None, *, issues: bool) -> None:
+    """Make the trend report of the history that our own commands know by these words, and issues if asked for.
+
+    What is not in the report before, which jobs like this one leave as `artifact`, is new.
+    """
+    api = job.client() if job.token else None
+    previous = _last_report(job, api, artifact) if api is not None and artifact else None
+    files = {kind: job.data / name for kind, name in _TREND_FILES.items()}
+    arguments = ["trend", *(word for kind, path in files.items() for word in (f"--{kind}", str(path)))]
+    arguments += [*words, "--title", job.event.repository]
+    arguments += ["--previous", str(previous)] if previous is not None else []
+    with job.runner.group("The report"):
+        status, why = job.run(arguments)
+    if status != 0:
+        raise UsageError(f"there is no report: {why}", hint="all that was said is in the log")
+    job.runner.add_summary(files["markdown"].read_text("utf-8"))
+    job.runner.set_outputs({"report-path": str(files["html"]), "result-path": str(files["json"])})
+    if issues:
+        _keep_issues(job, api, files["json"])
+
+
+def _pull_of_this_job(job: Job, api: Client) -> int | None:
+    """Return the pull request that this job measured; None if there is a newer commit or it was closed."""
+    pull = job.event.pull
+    if pull is None:
+        job.runner.say("no pull request, no comment")
+        return None
+    now = api.pull(pull.number)
+    if now is None or now.head_sha != pull.head_sha:
+        why = "was closed" if now is None else "has a newer commit, whose job will comment"
+        job.runner.say(f"no comment: pull request {pull.number} {why}")
+        return None
+    return pull.number
+
+
+def _pull_of_measuring_run(job: Job, api: Client) -> int | None:
+    """Return the pull request whose last commit was measured; GitHub says which, never the artifact.
+
+    A fork's commit is not looked up in the base repository, which does not have it.
+    """
+    run = job.event.run
+    if run is None:
+        return None
+    found = [
+        pull
+        for pull in (api.open_pulls(run.owner, run.head_branch) if run.owner and run.head_branch else ())
+        if pull.head_sha == run.head_sha and pull.head_repository == run.repository
+    ]
+    if len(found) == 1:
+        return found[0].number
+    why = (
+        "no open pull request has the commit that was measured: it was closed, or has a newer one"
+        if not found
+        else f"{len(found)} pull requests have this commit, and it is not known which was measured"
+    )
+    job.runner.annotate("notice", f"no comment: {why}")
+    return None
+
+
+def _last_report(job: Job, api: Client, artifact: str) -> Path | None:
+    """Fetch the report before this one, against which findings are new. None if there is none."""
+    allowed = {name: kind == "json" for kind, name in _TREND_FILES.items()}
+    try:
+        # A pull request can leave an artifact of any name: only those of the default branch count.
+        last = api.last_own(artifact, lambda item: item.branch == job.event.default_branch, most=_MOST_LOOKED_AT)
+        if last is None:
+            job.runner.say("there is no report before this one: what it finds is new")
+            return None
+        files = unpack(api.download(last, MOST_SENT), last.name, allowed)
+    except CgBenchError as error:
+        job.runner.annotate(
+            "warning", f"the last report cannot be read, so what was new then is reported again: {error.message}"
+        )
+        return None
+    path = job.folder / _LAST
+    write_atomic(path, files[_TREND_FILES["json"]])
+    return path
+
+
+def _keep_issues(job: Job, api: Client | None, report: Path) -> None:
+    if api is None:
+        raise UsageError("there is no token for GitHub's API", hint="the action's input 'token' has one by default")
+    content = report.read_bytes()
+    found = findings(content, path=str(report))
+    # A history that could not be read would look like one in which nothing is wrong.
+    complete = bool(json.loads(content)["benchmarks"])
+    done = update(api, found, page=job.event.run_url, complete=complete)
+    job.runner.say(f"issues: {done}")
+
+
+def _check_others(job: Job, result: Result, history: Store, notices: Notices) -> None:
+    """Warn if the history has other counts of the same: then several programs share a name, and none has a true baseline."""
+    if result.commit is None:
+        return
+    with history as opened:
+        known = [point for run in Runs(opened, notices).of(result.commit.sha) for point in run.points]
+    counts = {(item.id, item.key): item.counts for item in result.benchmarks if item.counts is not None}
+    other = sorted(
+        {
+            point.id
+            for point in known
+            if point.counts is not None and counts.get((point.id, point.key)) not in (None, point.counts)
+        }
+    )
+    if other:
+        job.runner.annotate(
+            "warning",
+            f"this commit is stored already with other counts of {', '.join(other[:5])}: if a matrix measures several programs "
+            "under one name, give each an id or a store of its own; if it is one program, 'cg-bench verify' finds what differs",
+        )
+
+
+def _check_commit(job: Job, result: Result) -> None:
+    """Refuse to store, as the default branch's, what is of another commit; warn of what no report would show."""
+    event = job.event
+    wanted = event.sha if event.run is None else event.run.head_sha
+    commit = result.commit
+    if commit is None:
+        job.runner.annotate(
+            "warning", "stored without a commit, so in no report: was the job's folder no git checkout?"
+        )
+    elif commit.sha != wanted:
+        raise UsageError(f"the result is of commit {commit.sha[:12]}, and the job is for {wanted[:12]}: not stored")
+    elif commit.dirty:
+        job.runner.annotate(
+            "warning",
+            "stored, but in no report and never a baseline: building changed files that git tracks ('git diff' shows them)",
+        )
