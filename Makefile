@@ -10,7 +10,7 @@ PURE := \
   cachegrind_bench/model/*.py \
   cachegrind_bench/valgrind/out_file.py \
   cachegrind_bench/valgrind/callgrind_file.py \
-  cachegrind_bench/valgrind/callgrind_text.py \
+  cachegrind_bench/valgrind/out_format.py \
   cachegrind_bench/compare/*.py \
   cachegrind_bench/config/*.py \
   cachegrind_bench/history/*.py \

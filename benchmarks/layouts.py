@@ -1,6 +1,6 @@
 """What the place in memory does to scores: the tables of docs/memory-layouts.md.
 
-    python benchmarks/layouts.py [LAYOUTS]
+    python benchmarks/layouts.py [COUNT]
 
 Measures real programs in the layouts of `--layouts`, and with the stack, or the heap and the libraries, moved alone. Then
 moves heap and libraries by a page, as a library that grows would, and tries what was not taken: settings of the C library,
@@ -22,7 +22,7 @@ from unittest import mock
 
 from msgspec.structs import replace
 
-from cachegrind_bench.hermetic import layouts
+from cachegrind_bench.hermetic import environment
 from cachegrind_bench.measure.command import Command
 from cachegrind_bench.measure.plan import Plan, target_of
 from cachegrind_bench.measure.session import session
@@ -33,7 +33,7 @@ from cachegrind_bench.valgrind.options import Cache, Geometry, Tool
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator, Sequence
 
-    from cachegrind_bench.hermetic.layouts import Layout
+    from cachegrind_bench.hermetic.environment import Layout
     from cachegrind_bench.model.metrics import Counts
     from cachegrind_bench.valgrind.runner import Runner, Target
 
@@ -119,7 +119,7 @@ def target(program: Program, folder: Path) -> Target:
 def only(moved: str) -> Callable[[int], Layout]:
     """Return the layouts with just this moved."""
     still = {STACK: {"pages": 0}, HEAP: {"stack": 0}, BOTH: {}}[moved]
-    return lambda number: replace(layouts.layout(number), **still)
+    return lambda number: replace(environment.layout(number), **still)
 
 
 def spreads(counts: Sequence[Counts]) -> str:
@@ -152,7 +152,7 @@ def grown(runner: Runner, found: Sequence[tuple[Program, Target]], number: int) 
     print("| program | score, layout 0 | Ir, layout 0 | score, median | Ir, median | layouts where Ir rose | fell |")
     print("| --- " * 7 + "|")
     for program, wanted in found:
-        before = in_layouts(runner, wanted, layouts.layout, number)
+        before = in_layouts(runner, wanted, environment.layout, number)
         after = in_layouts(runner, wanted, a_page_higher, number)
         pairs = list(zip(before, after, strict=True))
         score, ir = (
@@ -169,7 +169,7 @@ def grown(runner: Runner, found: Sequence[tuple[Program, Target]], number: int) 
 
 def a_page_higher(number: int) -> Layout:
     """Return this layout with heap and libraries one page higher than it means."""
-    meant = layouts.layout(number)
+    meant = environment.layout(number)
     return replace(meant, pages=meant.pages + 1)
 
 

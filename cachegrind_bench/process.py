@@ -21,12 +21,9 @@ import msgspec
 
 from cachegrind_bench.errors import MeasurementError
 from cachegrind_bench.interruption import cancellation, held
-from cachegrind_bench.memory import memory_file
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Mapping, Sequence
-
-__all__ = ["Child", "Completed", "NotExecutable", "ProgramNotFound", "run", "start", "which"]
 
 _CHUNK = 1 << 16
 _POLL_S = 0.05
@@ -255,3 +252,21 @@ def _explain(error: OSError | ValueError, program: str, cwd: str | os.PathLike[s
         hint = "A script needs a `#!` first line." if code == errno.ENOEXEC else "Check its permissions (chmod +x)."
         return NotExecutable(f"cannot run {program!r}: {reason}", hint=hint)
     return MeasurementError(f"cannot run {program!r}: {reason}")
+
+
+def memory_file(data: bytes) -> int:
+    """Return the descriptor of a file that has these bytes, to be read from its beginning. MeasurementError if it cannot be."""
+    descriptor = -1
+    try:
+        descriptor = os.memfd_create("cg-bench", os.MFD_CLOEXEC)
+        with open(descriptor, "wb", closefd=False) as file:
+            file.write(data)
+        os.lseek(descriptor, 0, os.SEEK_SET)
+    except OSError as error:
+        if descriptor >= 0:
+            os.close(descriptor)
+        raise MeasurementError(
+            f"{len(data)} bytes cannot be handed on: {error.strerror}",
+            hint="see the limits on file size, open files and memory, as with ulimit -a",
+        ) from error
+    return descriptor

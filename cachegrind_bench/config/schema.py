@@ -15,8 +15,7 @@ from msgspec.structs import replace
 from cachegrind_bench.config.command import milliseconds
 from cachegrind_bench.config.suggestions import as_list, as_words, meant_limit, meant_percentage, quoted
 from cachegrind_bench.errors import UsageError
-from cachegrind_bench.hermetic import layouts
-from cachegrind_bench.hermetic.environment import Request
+from cachegrind_bench.hermetic.environment import LAYOUTS, Request
 from cachegrind_bench.model import thresholds
 from cachegrind_bench.model.score import CostModel
 from cachegrind_bench.store.urls import FORMS, without_password
@@ -204,7 +203,7 @@ _LAYOUTS = Key("Memory layouts to measure under, each `repeat` times.", "5", "1"
 _FOR_ALL = "that for all"
 _Repeat = Annotated[int, Meta(ge=1, le=1000)]
 _Warmup = Annotated[int, Meta(ge=0, le=100)]
-_Layouts = Annotated[int, Meta(ge=1, le=layouts.COUNT)]
+_Layouts = Annotated[int, Meta(ge=1, le=LAYOUTS)]
 
 
 class Table(msgspec.Struct, kw_only=True, forbid_unknown_fields=True, rename=lambda name: name.replace("_", "-")):

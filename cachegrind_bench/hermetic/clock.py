@@ -17,7 +17,7 @@ if TYPE_CHECKING:
 CALLS = ("clock_gettime", "gettimeofday", "time", "times", "getrusage")
 SINCE_BOOT_NS = 1_000_000_000  # where the clocks that count from the machine's start begin
 _SECOND_NS = 1_000_000_000
-_HERTZ = 100  # USER_HZ, sysconf(_SC_CLK_TCK)
+HERTZ = 100  # USER_HZ, sysconf(_SC_CLK_TCK)
 
 # linux/include/uapi/linux/time.h; the two alarms, 8 and 9, are read as their clocks.
 _WALL, _SINCE_BOOT, _CPU = frozenset((0, 5, 8, 11)), frozenset((1, 4, 6, 7, 9)), frozenset((2, 3))
@@ -86,7 +86,7 @@ class PinnedTime:
                 return Told(seconds, args[0], struct.pack("=q", seconds))
             case "times":
                 used, up = self.now(process, 2) or 0, self.now(process, MONOTONIC) or 0
-                ticks = _SECOND_NS // _HERTZ
+                ticks = _SECOND_NS // HERTZ
                 return Told(up // ticks, args[0], struct.pack("=4q", used // ticks, 0, 0, 0))
             case _:
                 return self._usage(args, process, peak_kb)
@@ -98,25 +98,3 @@ class PinnedTime:
         # Most of the memory is Valgrind's, and some pages more or less in each run.
         peak = 0 if children else -(-peak_kb // _PEAK_STEP_KB) * _PEAK_STEP_KB
         return Told(0, args[1], struct.pack("=18q", seconds, rest // 1000, 0, 0, peak, *[0] * 13))
-
-
-def statistics(boot_s: int) -> bytes:
-    """Return /proc/stat as that of an idle machine with the CPUs of this one, one second after its start."""
-    with open("/proc/stat", "rb") as file:
-        cpus = [line.split(None, 1)[0] for line in file if line.startswith(b"cpu")][1:]
-    idle = b"%-4s 0 0 0 %d 0 0 0 0 0 0\n"
-    lines = [idle % (b"cpu", len(cpus) * _HERTZ), *(idle % (cpu, _HERTZ) for cpu in cpus)]
-    rest = b"intr 0\nctxt 0\nbtime %d\nprocesses 1\nprocs_running 1\nprocs_blocked 0\nsoftirq 0%s\n"
-    return b"".join(lines) + rest % (boot_s, b" 0" * 10)
-
-
-def real_boot_s() -> int:
-    """Return when this machine booted."""
-    with open("/proc/stat", "rb") as file:
-        return next((int(line.split()[1]) for line in file if line.startswith(b"btime")), 0)
-
-
-def uptime(nanoseconds: int) -> bytes:
-    """Return /proc/uptime; all of the time was idle."""
-    seconds, hundredths = divmod(nanoseconds // 10_000_000, 100)
-    return b"%d.%02d %d.%02d\n" % (seconds, hundredths, seconds, hundredths)

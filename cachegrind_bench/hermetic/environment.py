@@ -1,9 +1,12 @@
 """The environment block of the measured program: allow-listed, fixed, and padded to a constant size.
 
 The block lies on the program's stack, so its size moves every stack address, and with it the misses; and a C library
-walks it on each `getenv`. Pure functions: the caller's environment is handed in.
+walks it on each `getenv`. A memory layout moves it on purpose, and heap and libraries: the work stays the same, the
+addresses do not, and with them which data share a set of a cache, or a bucket of a table that is keyed by address. Pure
+functions: the caller's environment is handed in.
 
-Mytkowicz, Diwan, Hauswirth, Sweeney: "Producing Wrong Data Without Doing Anything Obviously Wrong!", ASPLOS 2009.
+Mytkowicz, Diwan, Hauswirth, Sweeney: "Producing Wrong Data Without Doing Anything Obviously Wrong!", ASPLOS 2009; Curtsinger
+and Berger: "STABILIZER: Statistically Sound Performance Evaluation", ASPLOS 2013.
 """
 
 from __future__ import annotations
@@ -15,10 +18,38 @@ from typing import TYPE_CHECKING
 import msgspec
 
 from cachegrind_bench.errors import UsageError
-from cachegrind_bench.hermetic.layouts import PAGE
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Mapping, Sequence
+
+PAGE = 4096
+LINE = 64  # one cache line: bits 6 to 11 of an address choose the set of the default L1
+LAYOUTS = PAGE // LINE  # so many places for the stack, as seen from L1
+PAGES = 128  # as many as choose the set of the default LL, in bits 12 to 18
+
+# Odd, so that no two layouts are alike, and near LAYOUTS and PAGES times what spreads the first few widely.
+_STACK_STRIDE = 27
+_PAGE_STRIDE = 37
+
+
+class Layout(msgspec.Struct, frozen=True, kw_only=True):
+    """How far from its usual place something lies: the stack in bytes downwards, heap and libraries in pages upwards."""
+
+    stack: int
+    pages: int
+
+
+def layout(number: int) -> Layout:
+    """Return what layout `number` (from 0 to LAYOUTS - 1) means; 0 is the usual one.
+
+    Results are compared layout by layout, so these places are part of the result format: they must never change, nor
+    depend on how many layouts are measured.
+    """
+    if not 0 <= number < LAYOUTS:
+        message = f"there is no memory layout {number}"
+        raise ValueError(message)
+    return Layout(stack=number * _STACK_STRIDE % LAYOUTS * LINE, pages=number * _PAGE_STRIDE % PAGES)
+
 
 # What programs need to find themselves and their libraries.
 PASSED = ("HOME", "LD_LIBRARY_PATH", "PATH", "PYTHONPATH", "VIRTUAL_ENV")

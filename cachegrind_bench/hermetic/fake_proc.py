@@ -10,7 +10,7 @@ import hashlib
 import os
 import struct
 
-from cachegrind_bench.hermetic.clock import real_boot_s, statistics
+from cachegrind_bench.hermetic.clock import HERTZ
 
 # Large enough for any seeding; beyond it the file reads as zeros (a hole), so it never ends and never blocks.
 _DEVICE_BYTES, _DEVICE_SIZE = 4 << 20, 1 << 44
@@ -39,56 +39,43 @@ def memory_bytes() -> int:
     return found // _GIB * _GIB or found
 
 
+_MEMORY = (
+    "MemTotal MemFree MemAvailable Buffers Cached SwapCached Active Inactive Active(anon) Inactive(anon) "
+    "Active(file) Inactive(file) Unevictable Mlocked SwapTotal SwapFree Dirty Writeback AnonPages Mapped Shmem "
+    "Slab SReclaimable SUnreclaim KernelStack PageTables NFS_Unstable Bounce WritebackTmp CommitLimit "
+    "Committed_AS VmallocTotal VmallocUsed VmallocChunk HardwareCorrupted AnonHugePages"
+)
+
+
 def _meminfo() -> bytes:
     """Return the fields of proc(5) that kernels have had since 3.14, in their order."""
     full = ("MemTotal", "MemFree", "MemAvailable", "CommitLimit")
-    names = [
-        "MemTotal",
-        "MemFree",
-        "MemAvailable",
-        "Buffers",
-        "Cached",
-        "SwapCached",
-        "Active",
-        "Inactive",
-        "Active(anon)",
-        "Inactive(anon)",
-        "Active(file)",
-        "Inactive(file)",
-        "Unevictable",
-        "Mlocked",
-        "SwapTotal",
-        "SwapFree",
-        "Dirty",
-        "Writeback",
-        "AnonPages",
-        "Mapped",
-        "Shmem",
-        "Slab",
-        "SReclaimable",
-        "SUnreclaim",
-        "KernelStack",
-        "PageTables",
-        "NFS_Unstable",
-        "Bounce",
-        "WritebackTmp",
-        "CommitLimit",
-        "Committed_AS",
-        "VmallocTotal",
-        "VmallocUsed",
-        "VmallocChunk",
-        "HardwareCorrupted",
-        "AnonHugePages",
-    ]
     kilobytes = memory_bytes() // 1024
-    lines = [f"{name + ':':<15} {kilobytes if name in full else 0:>8} kB" for name in names]
-    pages = [
-        "HugePages_Total:       0",
-        "HugePages_Free:        0",
-        "HugePages_Rsvd:        0",
-        "HugePages_Surp:        0",
-    ]
+    lines = [f"{name + ':':<15} {kilobytes if name in full else 0:>8} kB" for name in _MEMORY.split()]
+    pages = [f"HugePages_{name + ':':<12} 0" for name in ("Total", "Free", "Rsvd", "Surp")]
     return "\n".join([*lines, *pages, "Hugepagesize:       2048 kB", ""]).encode()
+
+
+def statistics(boot_s: int) -> bytes:
+    """Return /proc/stat as that of an idle machine with the CPUs of this one, one second after its start."""
+    with open("/proc/stat", "rb") as file:
+        cpus = [line.split(None, 1)[0] for line in file if line.startswith(b"cpu")][1:]
+    idle = b"%-4s 0 0 0 %d 0 0 0 0 0 0\n"
+    lines = [idle % (b"cpu", len(cpus) * HERTZ), *(idle % (cpu, HERTZ) for cpu in cpus)]
+    rest = b"intr 0\nctxt 0\nbtime %d\nprocesses 1\nprocs_running 1\nprocs_blocked 0\nsoftirq 0%s\n"
+    return b"".join(lines) + rest % (boot_s, b" 0" * 10)
+
+
+def real_boot_s() -> int:
+    """Return when this machine booted."""
+    with open("/proc/stat", "rb") as file:
+        return next((int(line.split()[1]) for line in file if line.startswith(b"btime")), 0)
+
+
+def uptime(nanoseconds: int) -> bytes:
+    """Return /proc/uptime; all of the time was idle."""
+    seconds, hundredths = divmod(nanoseconds // 10_000_000, 100)
+    return b"%d.%02d %d.%02d\n" % (seconds, hundredths, seconds, hundredths)
 
 
 _DEVICES = (b"/dev/urandom\0", b"/dev/random\0")

@@ -1,7 +1,7 @@
 """The few kernel interfaces Python has no name for: personality, prctl, namespaces, seccomp with user notification.
 
-Knows numbers and structures; must not know what they are used for. Runs inside the launcher: only
-the standard library, and little of it.
+Knows numbers and structures, those of system calls too; must not know what they are used for. Runs inside the launcher:
+only the standard library, and little of it.
 """
 
 from __future__ import annotations
@@ -14,8 +14,6 @@ from typing import TYPE_CHECKING, NamedTuple
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
-
-    from cachegrind_bench.hermetic.calls import Architecture
 
 _libc = ctypes.CDLL(None, use_errno=True)
 
@@ -147,3 +145,56 @@ def _program(audit: int, traps: Sequence[Trap]) -> bytes:
             steps += [(jump_equal, 0, 1, trap.number), notify]
     steps.append(allow)
     return b"".join(struct.pack("=HBBI", *step) for step in steps)
+
+
+class Architecture(NamedTuple):
+    """Audit number and system call numbers of one machine type; a call that it lacks is absent."""
+
+    audit: int
+    calls: dict[str, int]
+
+
+# Numbers: linux/include/uapi/asm-generic/unistd.h and arch/x86/entry/syscalls/syscall_64.tbl.
+# fmt: off
+ARCHITECTURES = {
+    "x86_64": Architecture(0xC000003E, {
+        "read": 0, "open": 2, "stat": 4, "lstat": 6, "poll": 7, "access": 21, "select": 23, "shmget": 29,
+        "nanosleep": 35, "alarm": 37, "setitimer": 38, "socket": 41, "connect": 42, "accept": 43, "recvfrom": 45,
+        "recvmsg": 47, "bind": 49, "clone": 56, "fork": 57, "vfork": 58, "execve": 59, "wait4": 61, "semget": 64,
+        "msgget": 68, "truncate": 76, "chdir": 80, "rename": 82, "mkdir": 83, "rmdir": 84, "creat": 85, "link": 86,
+        "unlink": 87, "symlink": 88, "readlink": 89, "chmod": 90, "chown": 92, "lchown": 94, "gettimeofday": 96,
+        "getrlimit": 97, "getrusage": 98, "sysinfo": 99, "times": 100, "utime": 132, "mknod": 133, "statfs": 137,
+        "pivot_root": 155, "chroot": 161, "mount": 165, "setxattr": 188, "lsetxattr": 189, "getxattr": 191,
+        "lgetxattr": 192, "listxattr": 194, "llistxattr": 195, "removexattr": 197, "lremovexattr": 198, "time": 201,
+        "getdents64": 217, "futex": 202, "timer_settime": 223, "clock_gettime": 228, "clock_nanosleep": 230,
+        "exit_group": 231, "epoll_wait": 232, "utimes": 235, "mq_open": 240, "waitid": 247,
+        "inotify_add_watch": 254, "openat": 257, "mkdirat": 258, "mknodat": 259, "fchownat": 260, "futimesat": 261,
+        "newfstatat": 262, "unlinkat": 263, "renameat": 264, "linkat": 265, "symlinkat": 266, "readlinkat": 267,
+        "fchmodat": 268, "faccessat": 269, "pselect6": 270, "ppoll": 271, "unshare": 272, "utimensat": 280,
+        "epoll_pwait": 281, "accept4": 288, "prlimit64": 302, "name_to_handle_at": 303, "open_by_handle_at": 304,
+        "setns": 308, "renameat2": 316, "seccomp": 317, "getrandom": 318, "execveat": 322, "statx": 332,
+        "io_uring_setup": 425, "open_tree": 428, "move_mount": 429, "clone3": 435, "openat2": 437,
+        "pidfd_getfd": 438, "faccessat2": 439, "epoll_pwait2": 441, "fchmodat2": 452,
+    }),
+    "aarch64": Architecture(0xC00000B7, {
+        "setxattr": 5, "lsetxattr": 6, "getxattr": 8, "lgetxattr": 9, "listxattr": 11, "llistxattr": 12,
+        "removexattr": 14, "lremovexattr": 15, "epoll_pwait": 22, "inotify_add_watch": 27, "mknodat": 33,
+        "mkdirat": 34, "unlinkat": 35, "symlinkat": 36, "linkat": 37, "renameat": 38, "mount": 40, "pivot_root": 41,
+        "statfs": 43, "truncate": 45, "faccessat": 48, "chdir": 49, "chroot": 51, "fchmodat": 53, "fchownat": 54,
+        "openat": 56, "getdents64": 61, "read": 63, "pselect6": 72, "ppoll": 73, "readlinkat": 78, "newfstatat": 79,
+        "utimensat": 88, "exit_group": 94, "waitid": 95, "unshare": 97, "futex": 98, "nanosleep": 101,
+        "setitimer": 103, "timer_settime": 110, "clock_gettime": 113, "clock_nanosleep": 115, "times": 153,
+        "getrlimit": 163, "getrusage": 165, "gettimeofday": 169, "sysinfo": 179, "mq_open": 180, "msgget": 186,
+        "semget": 190, "shmget": 194, "socket": 198, "bind": 200, "accept": 202, "connect": 203, "recvfrom": 207,
+        "recvmsg": 212, "clone": 220, "execve": 221, "accept4": 242, "wait4": 260, "prlimit64": 261,
+        "name_to_handle_at": 264, "open_by_handle_at": 265, "setns": 268, "renameat2": 276, "seccomp": 277,
+        "getrandom": 278, "execveat": 281, "statx": 291, "io_uring_setup": 425, "open_tree": 428, "move_mount": 429,
+        "clone3": 435, "openat2": 437, "pidfd_getfd": 438, "faccessat2": 439, "epoll_pwait2": 441, "fchmodat2": 452,
+    }),
+}
+# fmt: on
+
+
+def architecture() -> Architecture | None:
+    """Return the table of this machine, None where there is none."""
+    return ARCHITECTURES.get(os.uname().machine)

@@ -21,9 +21,9 @@ from cachegrind_bench import process
 from cachegrind_bench.errors import MeasurementError
 from cachegrind_bench.hermetic.clock import Clock
 from cachegrind_bench.hermetic.images import Image
-from cachegrind_bench.hermetic.opened import Recording, recording
 from cachegrind_bench.hermetic.pid_digits import steady_numbers
 from cachegrind_bench.hermetic.place import NOWHERE, Restored, Translation
+from cachegrind_bench.hermetic.trace_inputs import Recording, recording
 from cachegrind_bench.interruption import Cancel, cancellation, held
 
 if TYPE_CHECKING:
@@ -84,7 +84,7 @@ class Invocation:
     keep_place: str = ""  # why it is None
     forks_alike: bool = False  # the random bytes of a process do not depend on how many its parent forked before
     libraries: tuple[bytes, ...] | None = None  # the names of those it needs, as another execution has told
-    elsewhere: str = ""  # what is as on another machine, see substitutes: nothing in a run, the noise hunter tries it
+    elsewhere: str = ""  # what is as on another machine, see fake_proc: nothing in a run, the noise hunter tries it
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

@@ -18,15 +18,15 @@ import sys
 import time
 from typing import TYPE_CHECKING, Any
 
-from cachegrind_bench.hermetic import calls, kernel
+from cachegrind_bench.hermetic import kernel
 from cachegrind_bench.hermetic.clock import Clock
-from cachegrind_bench.hermetic.notes import FILE
+from cachegrind_bench.hermetic.file_trace import Recorder
 from cachegrind_bench.hermetic.place import Translation
 from cachegrind_bench.hermetic.process_memory import descendants_of
 from cachegrind_bench.hermetic.program import become
-from cachegrind_bench.hermetic.recorder import Recorder
 from cachegrind_bench.hermetic.scheduling import Scheduling
 from cachegrind_bench.hermetic.supervisor import Supervisor
+from cachegrind_bench.hermetic.trace_notes import FILE
 
 if TYPE_CHECKING:
     from cachegrind_bench.hermetic.waits import Waits
@@ -167,7 +167,7 @@ class _Launch:
         if not self.orders["places"]:
             seal["place"] = self.unplaced
         if descriptors:
-            table = calls.architecture()
+            table = kernel.architecture()
             assert table is not None  # noqa: S101 - the child could not have made a listener without one
             clock = self.orders["clock"]
             self.supervisor = Supervisor(

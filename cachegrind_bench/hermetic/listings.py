@@ -15,7 +15,7 @@ from cachegrind_bench.hermetic import files, kernel
 from cachegrind_bench.hermetic.process_memory import group_of
 
 if TYPE_CHECKING:
-    from cachegrind_bench.hermetic.calls import Architecture
+    from cachegrind_bench.hermetic.kernel import Architecture
 
 # linux/include/linux/dirent.h, struct linux_dirent64: d_ino, d_off, d_reclen, d_type, d_name
 _RECORD = struct.Struct("=QqHB")

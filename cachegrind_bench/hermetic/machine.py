@@ -15,8 +15,6 @@ from typing import TYPE_CHECKING
 if TYPE_CHECKING:
     from collections.abc import Iterable, Mapping
 
-__all__ = ["machine_fields", "machine_info"]
-
 # Valgrind shows every program one fixed CPU, less what the host lacks. x86-64: VEX's guest_amd64_helpers.c (CPUID);
 # AArch64: ARM64_SUPPORTED_HWCAP in coregrind's initimg-linux.c, the mask over the host's AT_HWCAP.
 _FEATURES = {

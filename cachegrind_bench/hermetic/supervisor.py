@@ -13,7 +13,7 @@ import os
 import struct
 from typing import TYPE_CHECKING
 
-from cachegrind_bench.hermetic.clock import CALLS, PinnedTime, uptime
+from cachegrind_bench.hermetic.clock import CALLS, PinnedTime
 from cachegrind_bench.hermetic.fake_proc import (
     DIRECTORIES,
     LIBRARIES,
@@ -24,26 +24,26 @@ from cachegrind_bench.hermetic.fake_proc import (
     part_of,
     substitute,
     sysinfo,
+    uptime,
 )
 from cachegrind_bench.hermetic.files import stamp_of
 from cachegrind_bench.hermetic.images import ProcessTable
 from cachegrind_bench.hermetic.kernel import CLONE_THREAD
 from cachegrind_bench.hermetic.libraries import CACHE, LibraryCache
 from cachegrind_bench.hermetic.listings import Listings
-from cachegrind_bench.hermetic.place import NOWHERE
+from cachegrind_bench.hermetic.place import NOWHERE, rewritten
 from cachegrind_bench.hermetic.process_memory import executing, peak_memory_kb, peek
-from cachegrind_bench.hermetic.rewritten import rewritten
 from cachegrind_bench.hermetic.syscall_filter import PLAIN_READING_MASK
 from cachegrind_bench.hermetic.waits import TIMEOUTS, TIMERS, Waits
 
 if TYPE_CHECKING:
     from collections.abc import Collection
 
-    from cachegrind_bench.hermetic.calls import Architecture
     from cachegrind_bench.hermetic.clock import Clock
+    from cachegrind_bench.hermetic.file_trace import Recorder
     from cachegrind_bench.hermetic.images import Image
+    from cachegrind_bench.hermetic.kernel import Architecture
     from cachegrind_bench.hermetic.place import Translation
-    from cachegrind_bench.hermetic.recorder import Recorder
     from cachegrind_bench.hermetic.scheduling import Scheduling
 
 # linux/include/uapi/linux/seccomp.h: struct seccomp_notif, seccomp_notif_resp, seccomp_notif_addfd

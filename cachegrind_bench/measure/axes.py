@@ -12,9 +12,9 @@ import msgspec
 from msgspec.structs import replace
 
 from cachegrind_bench.hermetic.clock import Clock
+from cachegrind_bench.hermetic.environment import layout
 from cachegrind_bench.hermetic.fake_proc import DIRECTORIES, LIBRARIES, LOCALES, USERS
 from cachegrind_bench.hermetic.launch import Output
-from cachegrind_bench.hermetic.layouts import layout
 from cachegrind_bench.measure.disturbances import busy_cpus, deep_directory
 from cachegrind_bench.measure.plan import target_of
 

@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING
 
 from cachegrind_bench import process
 from cachegrind_bench.errors import MeasurementError
-from cachegrind_bench.hermetic.calls import architecture
+from cachegrind_bench.hermetic.kernel import architecture
 from cachegrind_bench.measure.checks import Check, Level, install_lines
 
 if TYPE_CHECKING:

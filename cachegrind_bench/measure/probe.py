@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING, Any
 
 from cachegrind_bench.errors import MeasurementError
 from cachegrind_bench.hermetic import environment
-from cachegrind_bench.hermetic.calls import architecture
+from cachegrind_bench.hermetic.kernel import architecture
 from cachegrind_bench.hermetic.launch import PINNED_CLOCK, Invocation, Placed, launch
 from cachegrind_bench.hermetic.place import RUN, Translation
 from cachegrind_bench.measure.seal import PARTS

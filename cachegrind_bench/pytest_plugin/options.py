@@ -199,11 +199,11 @@ def _jobs(text: str) -> int:
 
 def _layouts(text: object) -> int:
     from cachegrind_bench.errors import UsageError
-    from cachegrind_bench.hermetic.layouts import COUNT
+    from cachegrind_bench.hermetic.environment import LAYOUTS
 
     word = str(text)
-    if not (word.isascii() and word.isdigit() and 1 <= int(word) <= COUNT):
-        raise UsageError(f"--cg-bench-layouts {word!r} is not a number from 1 to {COUNT}")
+    if not (word.isascii() and word.isdigit() and 1 <= int(word) <= LAYOUTS):
+        raise UsageError(f"--cg-bench-layouts {word!r} is not a number from 1 to {LAYOUTS}")
     return int(word)
 
 

@@ -16,8 +16,8 @@ import msgspec
 
 from cachegrind_bench.errors import FileFormatError, UsageError
 from cachegrind_bench.hermetic import files
-from cachegrind_bench.hermetic.notes import LIST
-from cachegrind_bench.hermetic.opened import Input, is_unchanged
+from cachegrind_bench.hermetic.trace_inputs import Input, is_unchanged
+from cachegrind_bench.hermetic.trace_notes import LIST
 from cachegrind_bench.model.codec import decode, encode
 from cachegrind_bench.model.result import Result, Status
 from cachegrind_bench.store.baselines import make_store
@@ -27,7 +27,7 @@ if TYPE_CHECKING:
     from collections.abc import Sequence
     from pathlib import Path
 
-    from cachegrind_bench.hermetic.opened import Recording
+    from cachegrind_bench.hermetic.trace_inputs import Recording
     from cachegrind_bench.model.result import Benchmark, Environment
 
 SCHEMA = "cg-bench.cache/3"

@@ -25,7 +25,7 @@ if TYPE_CHECKING:
     from pathlib import Path
     from queue import SimpleQueue
 
-    from cachegrind_bench.hermetic.opened import Recording
+    from cachegrind_bench.hermetic.trace_inputs import Recording
     from cachegrind_bench.measure.identity import Identity
     from cachegrind_bench.measure.plan import Plan
     from cachegrind_bench.measure.session import Laboratory

@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING
 import msgspec
 from msgspec.structs import replace
 
-from cachegrind_bench.hermetic.opened import Recording, merged
+from cachegrind_bench.hermetic.trace_inputs import Recording, merged
 
 if TYPE_CHECKING:
     from collections.abc import Sequence

@@ -18,16 +18,18 @@ from io import BytesIO
 from typing import TYPE_CHECKING
 
 from cachegrind_bench.errors import FileFormatError
-from cachegrind_bench.valgrind.callgrind_text import SourceLines, expand, unescaped
 from cachegrind_bench.valgrind.out_format import (
     CUT_HINT,
     DAMAGED_HINT,
     CostTable,
     OutFile,
+    SourceLines,
     decode,
     event_names,
+    expand,
     is_command,
     shown,
+    unescaped,
     unreadable,
 )
 

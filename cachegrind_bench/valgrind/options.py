@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING
 import msgspec
 
 from cachegrind_bench.errors import UsageError
-from cachegrind_bench.hermetic.layouts import PAGE
+from cachegrind_bench.hermetic.environment import PAGE
 
 if TYPE_CHECKING:
     from collections.abc import Collection, Mapping, Sequence

@@ -15,17 +15,16 @@ from typing import TYPE_CHECKING
 import msgspec
 
 from cachegrind_bench.model.python_profile import TOP, PythonRow, profile_of
-from cachegrind_bench.valgrind.callgrind_contexts import part_head
-from cachegrind_bench.valgrind.python_contexts import PathReader
+from cachegrind_bench.valgrind.python_contexts import PathReader, part_head
 from cachegrind_bench.valgrind.region_parts import EMPTY, by_mark, regions_of
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterable
 
     from cachegrind_bench.model.python_profile import PythonFunction, PythonProfile
-    from cachegrind_bench.valgrind.callgrind_contexts import PartHead
     from cachegrind_bench.valgrind.perf_map import Trampolines
     from cachegrind_bench.valgrind.processes import OutPath
+    from cachegrind_bench.valgrind.python_contexts import PartHead
 
 _ENTER = "Marks.enter"
 

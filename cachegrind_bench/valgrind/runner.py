@@ -13,8 +13,8 @@ from msgspec.structs import replace
 
 from cachegrind_bench.errors import CommandFailedError, FileFormatError, MeasurementError, UsageError
 from cachegrind_bench.hermetic import environment
+from cachegrind_bench.hermetic.environment import layout
 from cachegrind_bench.hermetic.launch import Invocation, Outcome, Output, Placed, launch
-from cachegrind_bench.hermetic.layouts import layout
 from cachegrind_bench.hermetic.place import NOWHERE, Translation, pairs_of
 from cachegrind_bench.valgrind.failures import check_outcome, refused_programs
 from cachegrind_bench.valgrind.options import WHOLE, Collect, Geometry, Tool, arguments
@@ -42,7 +42,7 @@ class Target(msgspec.Struct, frozen=True, kw_only=True):
     cwd: str
     stdin: str | None = None
     cpu: int | None = None
-    layout: int = 0  # see hermetic.layouts
+    layout: int = 0  # see hermetic.environment
     padding: bool = True
     keep_place: str = ""  # why the program is to see its files where they are; else see hermetic.place
     timeout_ms: int | None = None

@@ -13,7 +13,7 @@ from typing import TYPE_CHECKING
 import msgspec
 
 from cachegrind_bench.errors import MeasurementError
-from cachegrind_bench.memory import memory_file
+from cachegrind_bench.process import memory_file
 from cachegrind_bench.vcs.git import COMMIT_ID, failure, fetch, try_git
 
 if TYPE_CHECKING:

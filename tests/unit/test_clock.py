@@ -5,8 +5,8 @@ from __future__ import annotations
 import os
 import struct
 
-from cachegrind_bench.hermetic.clock import Clock, PinnedTime, statistics, uptime
-from cachegrind_bench.hermetic.fake_proc import substitute
+from cachegrind_bench.hermetic.clock import Clock, PinnedTime
+from cachegrind_bench.hermetic.fake_proc import statistics, substitute, uptime
 from cachegrind_bench.hermetic.images import Process, ProcessTable
 from tests.unit.test_supervisor import BUFFER, SECOND, Watched
 

@@ -14,9 +14,8 @@ from pathlib import Path
 
 import pytest
 
-from cachegrind_bench.hermetic.fingerprint import fingerprint, interpreter_identity, key_fields
-from cachegrind_bench.hermetic.fingerprint.identify import parse_shebang
-from cachegrind_bench.hermetic.fingerprint.search import expand, read_cache
+from cachegrind_bench.hermetic.elf import expand, read_cache
+from cachegrind_bench.hermetic.fingerprint import fingerprint, interpreter_identity, key_fields, parse_shebang
 from cachegrind_bench.model.result import ObjectFile
 
 PATH = "/usr/local/bin:/usr/bin:/bin"

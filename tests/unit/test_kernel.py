@@ -7,10 +7,9 @@ import struct
 
 import pytest
 
-from cachegrind_bench.hermetic import calls, kernel
-from cachegrind_bench.hermetic.calls import ARCHITECTURES, Architecture
-from cachegrind_bench.hermetic.followed import CALLS
-from cachegrind_bench.hermetic.kernel import CLONE_THREAD, Trap
+from cachegrind_bench.hermetic import kernel
+from cachegrind_bench.hermetic.file_trace import CALLS
+from cachegrind_bench.hermetic.kernel import ARCHITECTURES, CLONE_THREAD, Architecture, Trap
 from cachegrind_bench.hermetic.syscall_filter import traps
 
 ALLOW, NOTIFY = 0x7FFF0000, 0x7FC00000
@@ -132,7 +131,7 @@ def test_the_calls_to_record_have_numbers(table: Architecture) -> None:
 
 def test_an_unknown_machine_has_no_table(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(os, "uname", lambda: os.uname_result(("Linux", "h", "6", "1", "riscv64")))
-    assert calls.architecture() is None
+    assert kernel.architecture() is None
 
 
 def test_a_refused_call_reports_its_name_and_reason() -> None:

@@ -4,9 +4,9 @@ from __future__ import annotations
 
 import pytest
 
-from cachegrind_bench.hermetic.layouts import COUNT, LINE, PAGE, PAGES, Layout, layout
+from cachegrind_bench.hermetic.environment import LAYOUTS, LINE, PAGE, PAGES, Layout, layout
 
-ALL = [layout(number) for number in range(COUNT)]
+ALL = [layout(number) for number in range(LAYOUTS)]
 
 
 def test_layout_0_is_the_usual_place() -> None:
@@ -30,7 +30,7 @@ def test_what_a_number_means_is_frozen() -> None:
 
 def test_the_stack_takes_every_place_within_a_page_once_and_the_heap_never_the_same() -> None:
     assert sorted(item.stack for item in ALL) == list(range(0, PAGE, LINE))
-    assert len({item.pages for item in ALL}) == COUNT
+    assert len({item.pages for item in ALL}) == LAYOUTS
     assert all(0 <= item.pages < PAGES for item in ALL)
 
 
@@ -42,7 +42,7 @@ def test_the_first_few_lie_far_apart(number: int) -> None:
         assert min(gaps) >= size / number / 6
 
 
-@pytest.mark.parametrize("number", [-1, COUNT])
+@pytest.mark.parametrize("number", [-1, LAYOUTS])
 def test_there_are_no_others(number: int) -> None:
     with pytest.raises(ValueError, match="no memory layout"):
         layout(number)

@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING
 import pytest
 
 from cachegrind_bench.hermetic import kernel
-from cachegrind_bench.hermetic.calls import architecture
+from cachegrind_bench.hermetic.kernel import architecture
 from cachegrind_bench.hermetic.listings import Listings
 
 if TYPE_CHECKING:

@@ -9,8 +9,8 @@ from pathlib import Path
 import pytest
 
 from cachegrind_bench.hermetic import files
-from cachegrind_bench.hermetic.notes import FILE, LINK, LIST, LOOK, Notes
-from cachegrind_bench.hermetic.opened import Input, Recording, is_unchanged, merged, recording
+from cachegrind_bench.hermetic.trace_inputs import Input, Recording, is_unchanged, merged, recording
+from cachegrind_bench.hermetic.trace_notes import FILE, LINK, LIST, LOOK, Notes
 
 LONG_AGO = 1_600_000_000_000_000_001
 
@@ -24,7 +24,7 @@ def cold(monkeypatch: pytest.MonkeyPatch) -> None:
 @pytest.fixture
 def old(monkeypatch: pytest.MonkeyPatch) -> None:
     """Let no file count as young, so that the launcher leaves it to be read afterwards."""
-    monkeypatch.setattr("cachegrind_bench.hermetic.notes._YOUNG_NS", 0)
+    monkeypatch.setattr("cachegrind_bench.hermetic.trace_notes._YOUNG_NS", 0)
 
 
 def noted(path: Path, kind: str = FILE, scratch: Path = Path("/scratch")) -> Notes:
@@ -311,7 +311,7 @@ def test_a_pipe_in_place_of_a_file_does_not_hold_us_up(tmp_path: Path) -> None:
 
 
 def test_too_many_files_are_given_up(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr("cachegrind_bench.hermetic.notes._MOST", 3)
+    monkeypatch.setattr("cachegrind_bench.hermetic.trace_notes._MOST", 3)
     notes = Notes("/scratch")
     for number in range(5):
         notes.read(FILE, os.fsencode(tmp_path / str(number)), os.getpid())

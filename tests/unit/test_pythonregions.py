@@ -8,9 +8,9 @@ import pytest
 
 from cachegrind_bench.errors import FileFormatError
 from cachegrind_bench.model.python_profile import PythonFunction
-from cachegrind_bench.valgrind.callgrind_contexts import PartHead, part_head
 from cachegrind_bench.valgrind.perf_map import parse_map
 from cachegrind_bench.valgrind.processes import OutPath
+from cachegrind_bench.valgrind.python_contexts import PartHead, part_head
 from cachegrind_bench.valgrind.python_regions import RegionReader, is_harness
 from tests.unit.test_pythonpaths import tree
 

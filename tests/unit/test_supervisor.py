@@ -12,11 +12,11 @@ from typing import TYPE_CHECKING
 
 import pytest
 
-from cachegrind_bench.hermetic.calls import ARCHITECTURES
 from cachegrind_bench.hermetic.clock import Clock
 from cachegrind_bench.hermetic.fake_proc import substitute
+from cachegrind_bench.hermetic.file_trace import Recorder
+from cachegrind_bench.hermetic.kernel import ARCHITECTURES
 from cachegrind_bench.hermetic.launch import PINNED_CLOCK
-from cachegrind_bench.hermetic.recorder import Recorder
 from cachegrind_bench.hermetic.supervisor import Supervisor, _RefuseError
 
 if TYPE_CHECKING:
@@ -197,7 +197,7 @@ def test_memory_that_may_not_be_read_makes_the_recording_incomplete(monkeypatch:
     def refuse(*_: object) -> bytes:
         raise PermissionError(errno.EACCES, "Permission denied")
 
-    monkeypatch.setattr("cachegrind_bench.hermetic.recorder.peek_string", refuse)
+    monkeypatch.setattr("cachegrind_bench.hermetic.file_trace.peek_string", refuse)
     recorder = Recorder("/scratch")
     recorder.take("stat", os.getpid(), [8])
     assert recorder.notes.incomplete == "what it reads cannot be followed: Permission denied"

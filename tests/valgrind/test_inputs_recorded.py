@@ -14,8 +14,8 @@ import pytest
 from msgspec.structs import replace
 
 from cachegrind_bench.hermetic.launch import Invocation, launch
-from cachegrind_bench.hermetic.opened import Recording
 from cachegrind_bench.hermetic.scratch import scratch
+from cachegrind_bench.hermetic.trace_inputs import Recording
 from cachegrind_bench.measure.command import resolve
 from cachegrind_bench.measure.hooks import surrounded
 from cachegrind_bench.measure.identity import identify
@@ -266,7 +266,7 @@ RAW_CALLS = {
 
 @pytest.mark.parametrize("name", RAW_CALLS)
 def test_unusual_calls_make_the_recording_incomplete(name: str, tmp_path: Path) -> None:
-    from cachegrind_bench.hermetic.calls import architecture
+    from cachegrind_bench.hermetic.kernel import architecture
 
     table = architecture()
     assert table is not None

@@ -13,7 +13,7 @@ from typing import TYPE_CHECKING
 import msgspec
 
 from cachegrind_bench.hermetic import files
-from cachegrind_bench.hermetic.notes import FILE, LINK, LIST, LOOK
+from cachegrind_bench.hermetic.trace_notes import FILE, LINK, LIST, LOOK
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Sequence
