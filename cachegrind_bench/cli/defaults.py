@@ -93,14 +93,17 @@ def _current() -> Configuration | None:
 
 
 def _configuration() -> Configuration | None:
-    from cachegrind_bench.config.load import find, load
+    from cachegrind_bench.config.source import find
 
     try:
         path = find(Path.cwd())
     except FileNotFoundError:  # told by whoever needs a working directory
         return None
-    # What is there, and what is not, matters to the suite only.
-    return None if path is None else load(path, check_files=False)
+    if path is None:
+        return None
+    from cachegrind_bench.config.load import load
+
+    return load(path, check_files=False)  # which files there are matters to the suite only
 
 
 def _listed(value: object) -> tuple[str, ...]:

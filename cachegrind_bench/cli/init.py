@@ -31,8 +31,7 @@ def command(*, dry_run: bool) -> None:
     cg-bench.toml. The benchmark's small program is written too. No existing file is replaced, and nothing is done where
     there is a configuration already.
     """
-    from cachegrind_bench.config.load import find
-    from cachegrind_bench.config.source import shown
+    from cachegrind_bench.config.source import find, shown
     from cachegrind_bench.config.starter import project, starter
 
     root = project(working_directory())

@@ -33,8 +33,8 @@ def command(**options: Any) -> None:
     Benchmarks are in cg-bench.toml, or in [tool.cg-bench] of pyproject.toml, in the working directory or the nearest
     folder above it, up to the top of the git work tree. Nothing is run, but mistakes in the configuration are reported.
     """
-    from cachegrind_bench.config.load import find, ignored, load
-    from cachegrind_bench.config.source import shown
+    from cachegrind_bench.config.load import load
+    from cachegrind_bench.config.source import find, ignored, shown
     from cachegrind_bench.model.text import plain
     from cachegrind_bench.render import listings
 

@@ -20,7 +20,8 @@ NO_BENCHMARKS = "'cg-bench init' shows what one looks like"
 
 def configuration(cwd: Path) -> Configuration:
     """Return the project's configuration. UsageError with advice if there is none, or it has no benchmarks."""
-    from cachegrind_bench.config.load import find, load
+    from cachegrind_bench.config.load import load
+    from cachegrind_bench.config.source import find
 
     path = find(cwd)
     if path is None:

@@ -50,7 +50,7 @@ class Bench(msgspec.Struct, frozen=True, kw_only=True):
         What fails there is told on stderr as it happens. MeasurementError if no result came of it.
         """
         from cachegrind_bench import process
-        from cachegrind_bench.config.load import find
+        from cachegrind_bench.config.source import find
         from cachegrind_bench.vcs.worktree import worktree
 
         with worktree(self.repository.cwd, sha, self.folder / "tree", self.repository.environ) as tree:

@@ -1,11 +1,10 @@
-"""Finding the project's configuration and reading it. Touches nothing but the files it names; runs nothing.
+"""Reading the project's configuration. Touches nothing but the files it names; runs nothing.
 
 Each value is converted to the type that `schema` gives its key, in the order of the file: the first mistake is named.
 """
 
 from __future__ import annotations
 
-import os
 import re
 from contextlib import suppress
 from typing import TYPE_CHECKING, Any, NoReturn, cast, get_args
@@ -24,11 +23,10 @@ from cachegrind_bench.config.schema import (
     Texts,
     Variables,
 )
-from cachegrind_bench.config.source import OWN_FILE, PYPROJECT, concerns_us, read
+from cachegrind_bench.config.source import read
 from cachegrind_bench.config.suggestions import as_list, as_variables, named, nearest, quoted, word_for
 from cachegrind_bench.errors import UsageError
 from cachegrind_bench.model.text import matches
-from cachegrind_bench.vcs.git import folders_up
 
 if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence
@@ -43,19 +41,6 @@ if TYPE_CHECKING:
 _HEADINGS = frozenset({"default", "defaults", "global", "settings", "config", "options"})
 _SWITCHES = frozenset({"skip", "disable", "disabled", "enable", "enabled"})
 _SHELL_COMMANDS = frozenset({"setup", "prepare", "cleanup"})
-
-
-def find(cwd: Path) -> Path | None:
-    """Return the configuration nearest to `cwd`, from there up to the top of its git work tree, or to the root.
-
-    In one folder cg-bench.toml goes before pyproject.toml, which counts only if it has tables for us.
-    """
-    for folder in folders_up(cwd):
-        if os.path.isfile(folder / OWN_FILE):
-            return folder / OWN_FILE
-        if os.path.isfile(folder / PYPROJECT) and concerns_us(folder / PYPROJECT):
-            return folder / PYPROJECT
-    return None
 
 
 def load(path: Path, *, check_files: bool = True) -> Configuration:
@@ -77,12 +62,6 @@ def load(path: Path, *, check_files: bool = True) -> Configuration:
         defaults={DEFAULTS[name].option: _as_typed(value) for name, value in found.items()},
         benchmarks=benchmarks,
     )
-
-
-def ignored(path: Path) -> Path | None:
-    """Return the file beside this one that has tables for us as well and is not read, if there is one."""
-    other = path.parent / PYPROJECT
-    return other if path.name == OWN_FILE and os.path.isfile(other) and concerns_us(other) else None
 
 
 def _values(source: Source, keys: Mapping[str, Key], table: Mapping[str, Any], *at: str | int) -> dict[str, Any]:

@@ -14,6 +14,7 @@ import msgspec
 
 from cachegrind_bench.config.toml_lines import places, syntax_error
 from cachegrind_bench.errors import FileFormatError, UsageError
+from cachegrind_bench.vcs.git import folders_up
 
 if TYPE_CHECKING:
     from collections.abc import Mapping
@@ -64,6 +65,25 @@ class Source(msgspec.Struct, frozen=True, kw_only=True):
     def fail(self, message: str, *steps: str | int, hint: str | None = None) -> NoReturn:
         """Raise the error that this key is wrong."""
         raise FileFormatError(message, path=self.shown, line=self.line(*steps), hint=hint)
+
+
+def find(cwd: Path) -> Path | None:
+    """Return the configuration nearest to `cwd`, from there up to the top of its git work tree, or to the root.
+
+    In one folder cg-bench.toml goes before pyproject.toml, which counts only if it has tables for us.
+    """
+    for folder in folders_up(cwd):
+        if os.path.isfile(folder / OWN_FILE):
+            return folder / OWN_FILE
+        if os.path.isfile(folder / PYPROJECT) and concerns_us(folder / PYPROJECT):
+            return folder / PYPROJECT
+    return None
+
+
+def ignored(path: Path) -> Path | None:
+    """Return the file beside this one that has tables for us as well and is not read, if there is one."""
+    other = path.parent / PYPROJECT
+    return other if path.name == OWN_FILE and os.path.isfile(other) and concerns_us(other) else None
 
 
 def read(path: Path) -> Source:

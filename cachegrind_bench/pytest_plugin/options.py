@@ -164,7 +164,8 @@ def _pythons_own() -> list[str]:
 
 
 def _configuration(root: Path) -> Configuration | None:
-    from cachegrind_bench.config.load import find, load
+    from cachegrind_bench.config.load import load
+    from cachegrind_bench.config.source import find
 
     path = find(root)
     return None if path is None else load(path, check_files=False)

@@ -12,7 +12,8 @@ from typing import TYPE_CHECKING
 
 import pytest
 
-from cachegrind_bench.config.load import find, load
+from cachegrind_bench.config.load import load
+from cachegrind_bench.config.source import find
 from cachegrind_bench.config.starter import project
 
 if TYPE_CHECKING:

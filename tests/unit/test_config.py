@@ -12,8 +12,9 @@ import pytest
 
 from cachegrind_bench.config.benchmarks import BenchmarkSpec, Configuration
 from cachegrind_bench.config.command import milliseconds
-from cachegrind_bench.config.load import find, load
+from cachegrind_bench.config.load import load
 from cachegrind_bench.config.schema import BENCHMARK, DEFAULTS
+from cachegrind_bench.config.source import find
 from cachegrind_bench.errors import FileFormatError
 
 ROOT = Path(__file__).resolve().parent.parent.parent

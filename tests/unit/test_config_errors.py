@@ -6,7 +6,8 @@ from pathlib import Path
 
 import pytest
 
-from cachegrind_bench.config.load import find, load
+from cachegrind_bench.config.load import load
+from cachegrind_bench.config.source import find
 from cachegrind_bench.errors import FileFormatError, UsageError
 
 BENCHMARK = '[[benchmark]]\nid = "a"\n'

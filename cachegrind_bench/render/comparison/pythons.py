@@ -11,7 +11,6 @@ from typing import TYPE_CHECKING
 
 from cachegrind_bench.model.python_profile import NATIVE
 from cachegrind_bench.model.text import change, counted, grouped, percent, share, signed
-from cachegrind_bench.render.demangling import demangled
 
 if TYPE_CHECKING:
     from cachegrind_bench.compare.details import Details
@@ -63,6 +62,8 @@ def _culprit(details: Details | None) -> tuple[str, str, Fraction] | None:
         return row.function.name, row.function.place, abs(Fraction(row.blame, total)) if total else Fraction(0)
     if details.blamed is None:
         return None
+    from cachegrind_bench.render.demangling import demangled
+
     return demangled(details.blamed.name), "", details.blamed_share
 
 

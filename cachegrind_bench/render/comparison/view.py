@@ -11,7 +11,6 @@ from msgspec.structs import replace
 from cachegrind_bench.compare.verdict import BLAMING, Metric, State
 from cachegrind_bench.model.text import change, grouped, percent, plain, share, signed
 from cachegrind_bench.render.comparison import pythons, words
-from cachegrind_bench.render.demangling import demangle, demangled
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Mapping, Sequence
@@ -84,7 +83,10 @@ def view(
     shown = comparison.differences[:rows] if rows else comparison.differences
     by_id = {item.id: item for item in comparison.differences}
     sides = (("base", names[0], comparison.base), ("candidate", names[1], comparison.candidate))
-    demangle(_names(details))
+    if details:
+        from cachegrind_bench.render.demangling import demangle
+
+        demangle(_names(details))
     columns = _columns(comparison)
     table = tuple(_row(item, comparison, details.get(item.id)) for item in shown)
     if not any(row.cells[_MARGIN] for row in table):
@@ -200,6 +202,8 @@ def _row(item: Difference, comparison: Comparison, details: Details | None) -> R
 
 def _explanation(item: Difference, comparison: Comparison, details: Details) -> Explanation:
     """Return the tables of one benchmark: its functions, and their source lines if these were asked for."""
+    from cachegrind_bench.render.demangling import demangled
+
     weigh, by_ir = comparison.weigh, comparison.gates.metric is Metric.IR
     total = weigh(details.total)
     columns = [f"Δ {comparison.gates.metric.value}", *([] if by_ir else ["Δ Ir"]), "Δ LL hits", "Δ RAM hits", "of Δ"]
@@ -232,6 +236,8 @@ def _explanation(item: Difference, comparison: Comparison, details: Details) -> 
 
 
 def _explanation_remarks(details: Details) -> Iterator[str]:
+    from cachegrind_bench.render.demangling import demangled
+
     if details.python is not None and details.python.cut:
         yield (
             "some Python calls were nested too deeply to be followed to their outermost callers, whose blame for calling "

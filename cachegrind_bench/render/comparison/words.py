@@ -8,7 +8,6 @@ import shlex
 from typing import TYPE_CHECKING
 
 from cachegrind_bench.compare.change import NOISE_FACTOR
-from cachegrind_bench.compare.pairing import changed_objects, is_library
 from cachegrind_bench.compare.verdict import BLAMING, STILL, Cause, State, deciding
 from cachegrind_bench.model.result import Status
 from cachegrind_bench.model.text import change as change_text
@@ -205,9 +204,12 @@ def _noise(moved: Change, gates: Gates) -> Fraction:
 
 def _object_remarks(difference: Difference) -> list[str]:
     """Name libraries that changed: an upgrade of one must not look like a change of the program's own code."""
-    if difference.change is None or difference.base is None or difference.candidate is None:
+    base, candidate = difference.base, difference.candidate
+    if difference.change is None or base is None or candidate is None or base.objects == candidate.objects:
         return []
-    changed = changed_objects(difference.base.objects, difference.candidate.objects)
+    from cachegrind_bench.compare.pairing import changed_objects
+
+    changed = changed_objects(base.objects, candidate.objects)
     libraries = [item for item in changed if not item.is_executable]
     if not libraries:
         return []
@@ -231,6 +233,8 @@ def interpreted(difference: Difference) -> str | None:
     side = difference.candidate or difference.base
     if side is None or side.key_fields.get("interpreter", "none") == "none":
         return None
+    from cachegrind_bench.compare.pairing import is_library
+
     programs = [os.path.basename(item.path) for item in side.objects if not is_library(item.path)]
     return programs[0] if programs else "the interpreter"
 
