@@ -16,7 +16,6 @@ if TYPE_CHECKING:
 # As it was before any conftest.py; what measures is to find the same modules.
 IMPORT_PATH: Sequence[str] = tuple(sys.path)
 
-_FIXTURES = "cg-bench-fixtures"
 _OLDEST = (8, 1)
 _MARKERS = (
     "benchmark: measure the whole test, or say how its benchmark fixture measures (cg-bench)",
@@ -26,16 +25,16 @@ _MARKERS = (
 
 def pytest_addoption(parser: pytest.Parser) -> None:
     """Take the options of the group cg-bench."""
-    from cachegrind_bench.pytest_plugin.options import add_options
+    from cachegrind_bench.pytest_plugin.outer.options import add_options
 
     add_options(parser)
 
 
 def pytest_load_initial_conftests(early_config: pytest.Config) -> None:
     """Let suites written for pytest-benchmark keep its hooks in their conftest.py."""
-    from cachegrind_bench.pytest_plugin.hookspecs import add_missing
+    from cachegrind_bench.pytest_plugin.fixture import add_missing_hooks
 
-    add_missing(early_config.pluginmanager)
+    add_missing_hooks(early_config.pluginmanager)
 
 
 @pytest.hookimpl(tryfirst=True)
@@ -45,7 +44,7 @@ def pytest_cmdline_main(config: pytest.Config) -> None:
         if pytest.version_tuple[:2] < _OLDEST:
             needed = ".".join(map(str, _OLDEST))
             raise pytest.UsageError(f"--cg-bench needs pytest {needed} or newer, and this is {pytest.__version__}")
-        from cachegrind_bench.pytest_plugin.controller import keep_here
+        from cachegrind_bench.pytest_plugin.outer.controller import keep_here
 
         keep_here(config)
 
@@ -53,19 +52,19 @@ def pytest_cmdline_main(config: pytest.Config) -> None:
 @pytest.hookimpl(trylast=True)
 def pytest_configure(config: pytest.Config) -> None:
     """Provide the benchmark fixture, unless another plugin's is wanted; with --cg-bench, take over."""
+    from cachegrind_bench.pytest_plugin import fixture
+    from cachegrind_bench.pytest_plugin.outer.options import check_files
+
     for line in _MARKERS:
         config.addinivalue_line("markers", line)
     manager = config.pluginmanager
     measuring = bool(config.getoption("cg_bench"))
-    if any(str(word).startswith("--cg-bench-") for word in config.invocation_params.args):
-        from cachegrind_bench.pytest_plugin.words import check_words
-
-        check_words(config, measuring=measuring)
-    if manager.hasplugin(_FIXTURES) or (not measuring and any(map(_has_fixture, manager.get_plugins()))):
+    check_files(config, measuring=measuring)
+    if manager.hasplugin(fixture.NAME) or (not measuring and any(map(_has_fixture, manager.get_plugins()))):
         return
-    provide_fixtures(config)
+    fixture.provide(config)
     if measuring:
-        from cachegrind_bench.pytest_plugin.controller import take_over
+        from cachegrind_bench.pytest_plugin.outer.controller import take_over
 
         take_over(config)
 
@@ -73,10 +72,3 @@ def pytest_configure(config: pytest.Config) -> None:
 def _has_fixture(plugin: object) -> bool:
     """Tell whether another plugin has a fixture of this name, which then is the one that is meant."""
     return hasattr(plugin, "benchmark") or hasattr(plugin, "codspeed_benchmark")
-
-
-def provide_fixtures(config: pytest.Config) -> None:
-    """Register our benchmark fixtures, which go before those of plugins registered earlier."""
-    from cachegrind_bench.pytest_plugin import fixtures
-
-    config.pluginmanager.register(fixtures, _FIXTURES)

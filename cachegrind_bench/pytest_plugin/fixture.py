@@ -1,18 +1,23 @@
-"""What a test gets as `benchmark`: the interface of pytest-benchmark and pytest-codspeed, over an engine that calls.
+"""What suites written for pytest-benchmark and pytest-codspeed use: their fixtures, and their hooks by name.
 
-Knows how suites use it; must not know how calls are measured.
+As a module, the plugin that provides the fixtures. Knows how suites use them; must not know how calls are measured.
 """
 
 from __future__ import annotations
 
 import inspect
+import sys
 from dataclasses import dataclass, field
-from typing import TYPE_CHECKING, Any, NoReturn, Protocol
+from typing import TYPE_CHECKING, Any, NoReturn
 
 import pytest
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Mapping, Sequence
+
+    from _pytest.config import PytestPluginManager
+
+NAME = "cg-bench-fixtures"  # of this plugin
 
 
 def _no_arguments() -> tuple[Sequence[Any], Mapping[str, Any]]:
@@ -36,14 +41,6 @@ class Work:
     surrounded: bool = False
 
 
-class Engine(Protocol):
-    """Does the work, once or often, and returns what the last call returned."""
-
-    def __call__(self, work: Work) -> Any:
-        """Do it."""
-        ...
-
-
 _NAMES = frozenset({"benchmark", "codspeed_benchmark", "benchmark_weave"})
 
 
@@ -52,7 +49,8 @@ def uses_fixture(item: pytest.Item) -> bool:
     return bool(_NAMES.intersection(getattr(item, "fixturenames", ())))
 
 
-ENGINE = pytest.StashKey[Engine]()
+# What does the work, once or often, and returns what the last call returned.
+ENGINE = pytest.StashKey["Callable[[Work], Any]"]()
 
 
 def plainly(work: Work) -> Any:
@@ -70,7 +68,7 @@ class FixtureAlreadyUsed(Exception):  # noqa: N818 - the name that pytest-benchm
 class BenchmarkFixture:
     """Measures one function for a test. Rounds and iterations are accepted and do not matter: counts do not vary."""
 
-    def __init__(self, node: Any, engine: Engine) -> None:
+    def __init__(self, node: Any, engine: Callable[[Work], Any]) -> None:
         marker = node.get_closest_marker("benchmark")
         callspec = getattr(node, "callspec", None)
         self.name: str = node.name
@@ -96,7 +94,7 @@ class BenchmarkFixture:
         self._use("benchmark(...)", function_to_benchmark)
         return self._run(Work(call=function_to_benchmark, arguments=lambda: (args, kwargs)))
 
-    def pedantic(  # noqa: PLR0917 - by position, too, as in pytest-benchmark
+    def pedantic(
         self,
         target: Callable[..., Any],
         args: Sequence[Any] = (),
@@ -159,3 +157,68 @@ class BenchmarkFixture:
         except BaseException:
             self.has_error = True
             raise
+
+
+@pytest.fixture
+def benchmark(request: pytest.FixtureRequest) -> BenchmarkFixture:
+    """Measure a function: `benchmark(function, *args, **kwargs)` returns what it returns."""
+    return BenchmarkFixture(request.node, request.config.stash.get(ENGINE, plainly))
+
+
+@pytest.fixture
+def codspeed_benchmark(benchmark: BenchmarkFixture) -> BenchmarkFixture:
+    """Be `benchmark` under the name that pytest-codspeed has for it."""
+    return benchmark
+
+
+@pytest.fixture
+def benchmark_weave(benchmark: BenchmarkFixture) -> NoReturn:
+    """Say that weaving is not supported."""
+    benchmark.weave()
+
+
+def provide(config: pytest.Config) -> None:
+    """Register our benchmark fixtures, which go before those of plugins registered earlier."""
+    config.pluginmanager.register(sys.modules[__name__], NAME)
+
+
+def add_missing_hooks(manager: PytestPluginManager) -> None:
+    """Make the hooks of pytest-benchmark known, unless they are."""
+    known = getattr(manager.hook, "pytest_benchmark_update_json", None)
+    if known is None or not known.has_spec():
+        manager.add_hookspecs(_Hooks)
+
+
+class _Hooks:
+    """A conftest.py that has these must load where pytest-benchmark is absent or blocked."""
+
+    # ruff: noqa: PLR0917 - the names say it, and the arguments are pytest-benchmark's
+
+    @pytest.hookspec(firstresult=True)
+    def pytest_benchmark_scale_unit(
+        self, config: Any, unit: Any, benchmarks: Any, best: Any, worst: Any, sort: Any
+    ) -> Any: ...
+
+    @pytest.hookspec(firstresult=True)
+    def pytest_benchmark_generate_machine_info(self, config: Any) -> Any: ...
+
+    def pytest_benchmark_update_machine_info(self, config: Any, machine_info: Any) -> None: ...
+
+    @pytest.hookspec(firstresult=True)
+    def pytest_benchmark_generate_commit_info(self, config: Any) -> Any: ...
+
+    def pytest_benchmark_update_commit_info(self, config: Any, commit_info: Any) -> None: ...
+
+    @pytest.hookspec(firstresult=True)
+    def pytest_benchmark_group_stats(self, config: Any, benchmarks: Any, group_by: Any) -> Any: ...
+
+    @pytest.hookspec(firstresult=True)
+    def pytest_benchmark_generate_json(
+        self, config: Any, benchmarks: Any, include_data: Any, machine_info: Any, commit_info: Any
+    ) -> Any: ...
+
+    def pytest_benchmark_update_json(self, config: Any, benchmarks: Any, output_json: Any) -> None: ...
+
+    def pytest_benchmark_compare_machine_info(
+        self, config: Any, benchmarksession: Any, machine_info: Any, compared_benchmark: Any
+    ) -> None: ...

@@ -8,7 +8,7 @@ from __future__ import annotations
 
 from collections import defaultdict
 from dataclasses import dataclass, field
-from itertools import groupby
+from itertools import groupby, pairwise
 from pathlib import PurePath
 from typing import TYPE_CHECKING
 
@@ -104,7 +104,7 @@ class RegionReader:
 
 def is_harness(function: PythonFunction, package: str = "region") -> bool:
     """Tell whether a function is our own, of this package (else of the marks), and so no part of what is measured."""
-    return PurePath(function.file).parts[-3:-1] == ("cachegrind_bench", package)
+    return ("cachegrind_bench", package) in pairwise(PurePath(function.file).parts[:-1])
 
 
 def _entries(profile: PythonProfile) -> list[tuple[int, int]]:

@@ -10,7 +10,8 @@ import pytest
 
 _SCRIPT = """
 import os, signal, sys
-from cachegrind_bench.pytest_plugin.forking import FIRST, NoMoreError, fork_for_each
+from cachegrind_bench.pytest_plugin.inner.exchange import FIRST
+from cachegrind_bench.pytest_plugin.inner.forking import NoMoreError, fork_for_each
 def work(index):
     place = index - FIRST
     if place == 300: raise NoMoreError

@@ -14,7 +14,7 @@ random.seed(SEED)
 holes = [bytes(random.randrange(4000)) for _ in range(20_000)]
 for place in random.sample(range(20_000), 9_000):
     holes[place] = None
-from cachegrind_bench.pytest_plugin.fresh_heap import take_free_memory
+from cachegrind_bench.pytest_plugin.inner.fresh_heap import take_free_memory
 take_free_memory()
 made = [bytes(1000) for _ in range(20)], [bytes(100) for _ in range(20)]
 steps = [[id(after) - id(before) for before, after in zip(row, row[1:])] for row in made]
@@ -24,7 +24,7 @@ print(id(made[0][1]) % 4096, steps)
 # Prints how many hot look-ups of different types share an entry of the cache, before and after their versions are changed.
 LOOK_UPS = """
 from sys import intern
-from cachegrind_bench.pytest_plugin import type_versions as own
+from cachegrind_bench.pytest_plugin.inner import type_versions as own
 own._burn(SEED)
 kinds = [type(f"K{number}", (), {intern(f"name{number}{part}"): part for part in range(8)}) for number in range(120)]
 names = {kind: [f"name{number}{part}" for part in range(8)] for number, kind in enumerate(kinds)}
@@ -48,7 +48,7 @@ print(before, shared())
 
 # Prints the versions modulo the cache's size from which calls are observed, and those that a new type really gets there.
 STARTS = """
-from cachegrind_bench.pytest_plugin import type_versions as own
+from cachegrind_bench.pytest_plugin.inner import type_versions as own
 own._burn(SEED)
 found = []
 for start in own._STARTS:

@@ -11,9 +11,9 @@ from typing import TYPE_CHECKING
 import pytest
 
 from cachegrind_bench.hermetic.process_memory import descendants_of
-from cachegrind_bench.pytest_plugin import limits
-from cachegrind_bench.pytest_plugin.exchange import Exchange, put_current, put_report
-from cachegrind_bench.pytest_plugin.limits import TimeLimit
+from cachegrind_bench.pytest_plugin.inner.exchange import Exchange, put_current, put_report
+from cachegrind_bench.pytest_plugin.outer import limits
+from cachegrind_bench.pytest_plugin.outer.limits import TimeLimit
 
 if TYPE_CHECKING:
     from collections.abc import Callable

@@ -10,11 +10,11 @@ from typing import TYPE_CHECKING
 import pytest
 
 from cachegrind_bench.errors import UsageError
-from cachegrind_bench.pytest_plugin.comparing import gates_of
-from cachegrind_bench.pytest_plugin.options import settings
+from cachegrind_bench.pytest_plugin.outer.options import settings
+from cachegrind_bench.pytest_plugin.outer.summary import gates_of
 
 if TYPE_CHECKING:
-    from cachegrind_bench.pytest_plugin.options import Settings
+    from cachegrind_bench.pytest_plugin.outer.options import Settings
 
 _TOML = """
 model = "ir"
@@ -91,7 +91,7 @@ def test_what_pytest_reads_of_the_environment_is_passed_on(
 def test_python_is_as_optimised_as_here(project: pytest.Pytester) -> None:
     code = (
         "import pytest\n"
-        "from cachegrind_bench.pytest_plugin.options import settings\n"
+        "from cachegrind_bench.pytest_plugin.outer.options import settings\n"
         "class Shown:\n"
         "    def pytest_configure(self, config): print(settings(config).request.values)\n"
         "pytest.main(['--collect-only', '-p', 'no:cacheprovider'], plugins=[Shown()])\n"

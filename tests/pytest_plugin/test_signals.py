@@ -10,7 +10,7 @@ import pytest
 
 _SWALLOWS = """
 import os, sys
-from cachegrind_bench.pytest_plugin.signals import tidied_up
+from cachegrind_bench.pytest_plugin.outer.controller import tidied_up
 try:
     with tidied_up() as check:
         check()

@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING
 
 import pytest
 
-from cachegrind_bench.startup.command import CODE, OPTIONS
+from cachegrind_bench.pytest_plugin.outer.workers import CODE, OPTIONS
 from tests.conftest import ROOT
 from tests.suites import VERSIONS, suite_python
 
@@ -21,10 +21,10 @@ if TYPE_CHECKING:
 # changed on the days argv[3:]; with "listed" Python has listed it before, as it has some folders when it starts.
 _ADDRESSES = """
 import importlib.metadata, importlib.util, os, sys
-from cachegrind_bench.startup import distributions, unlisted
+from cachegrind_bench.startup import import_finder, site_init
 def begin():
-    unlisted.import_without_listing()
-    distributions.look_elsewhere()
+    import_finder.import_without_listing()
+    site_init.list_elsewhere()
 if sys.argv[2] == "narrow":
     begin()
 sys.path.insert(0, sys.argv[1])
@@ -36,7 +36,7 @@ for day in map(int, sys.argv[3:]):
     os.utime(sys.argv[1], (day * 86400, day * 86400))
     assert importlib.util.find_spec("nowhere") is None
     assert importlib.metadata.version("Thing") == "1.5"
-unlisted.give_back()
+import_finder.give_back()
 made = [bytes(size) for size in range(1, 1500, 9) for _ in range(4)]
 print([id(item) for item in made], id(object()), id([]), id({}))
 """
@@ -151,12 +151,12 @@ def now():
     return FileFinder._fill_cache, importlib.metadata.FastPath.children, _pytest.main.scandir, _pytest.python.scandir
 before = now()
 from zipimport import zipimporter
-from cachegrind_bench.pytest_plugin import towards
-from cachegrind_bench.pytest_plugin.between import Between
-from cachegrind_bench.startup import distributions, elsewhere, unlisted
-unlisted.import_without_listing()
-distributions.look_elsewhere()
-towards.look_only_towards(sys.argv[1] + "/one.py")
+from cachegrind_bench.pytest_plugin.inner import run
+from cachegrind_bench.pytest_plugin.inner.harness import Between
+from cachegrind_bench.startup import import_finder, site_init
+import_finder.import_without_listing()
+site_init.list_elsewhere()
+run.look_only_towards(sys.argv[1] + "/one.py")
 assert not set(before) & set(now())
 sys.path.insert(0, sys.argv[1])
 import one
@@ -166,7 +166,7 @@ Between()
 assert now() == before
 assert {type(finder) for finder in sys.path_importer_cache.values()} <= {FileFinder, type(None), zipimporter}
 def forbidden(): raise AssertionError
-os.fork = elsewhere.Real.fork = forbidden
+os.fork = site_init.Real.fork = forbidden
 importlib.metadata.FastPath.__new__.cache_clear()
 assert importlib.metadata.version("thing") == "1.5"
 open(sys.argv[1] + "/two.py", "w").close()
@@ -186,7 +186,7 @@ def test_what_is_measured_has_python_as_it_is(tmp_path: Path) -> None:
 _DERIVED = """
 import sys
 from importlib.machinery import FileFinder, SourceFileLoader
-from cachegrind_bench.startup import unlisted
+from cachegrind_bench.startup import import_finder
 class Derived(FileFinder):
     __slots__ = ("asked",)
     def find_spec(self, name, target=None):
@@ -194,12 +194,12 @@ class Derived(FileFinder):
         return super().find_spec(name, target)
 finder = sys.path_importer_cache[sys.argv[1]] = Derived(sys.argv[1], (SourceFileLoader, [".py"]))
 sys.path.insert(0, sys.argv[1])
-unlisted.import_without_listing()
+import_finder.import_without_listing()
 import one
 assert finder.asked == "one"
 open(sys.argv[1] + "/two.py", "w").close()
 import two
-unlisted.give_back()
+import_finder.give_back()
 open(sys.argv[1] + "/three.py", "w").close()
 import three
 assert (type(finder), finder.asked) == (Derived, "three")
@@ -215,13 +215,13 @@ def test_a_finder_of_the_projects_own_stays_what_it_is(tmp_path: Path) -> None:
 
 _MEANWHILE = """
 import importlib.metadata, os, sys
-from cachegrind_bench.startup import distributions, elsewhere, unlisted
+from cachegrind_bench.startup import import_finder, site_init
 sys.path.insert(0, sys.argv[1])
-unlisted.import_without_listing()
-distributions.look_elsewhere()
+import_finder.import_without_listing()
+site_init.list_elsewhere()
 assert importlib.metadata.version("thing") == "1.5"
 if sys.argv[2] == "no process":
-    elsewhere.Real.fork = lambda: os.kill(0, 99)
+    site_init.Real.fork = lambda: os.kill(0, 99)
 os.rename(sys.argv[1] + "/thing-1.5.dist-info", sys.argv[1] + "/other-1.5.dist-info")
 print(importlib.metadata.version("other"))
 """
@@ -236,10 +236,10 @@ def test_a_distribution_that_comes_meanwhile_is_found(how: str, tmp_path: Path) 
 
 _LISTED = """
 import importlib.metadata, os, sys
-from cachegrind_bench.startup import distributions, elsewhere, unlisted
-unlisted.import_without_listing()
-distributions.look_elsewhere()
-elsewhere.{broken}
+from cachegrind_bench.startup import import_finder, site_init
+import_finder.import_without_listing()
+site_init.list_elsewhere()
+site_init.{broken}
 def forbidden(*_): raise AssertionError
 os.fork = os.pipe = os.waitpid = forbidden
 sys.path.insert(0, sys.argv[1])
@@ -264,7 +264,7 @@ def test_distributions_are_found_whatever_comes_of_the_other_process(broken: str
 
 _EARLY = """
 import xdist  # as sitecustomize may, and other plugins do
-from cachegrind_bench.pytest_plugin import server
+from cachegrind_bench.pytest_plugin.inner import server
 server._import_plugins([], autoload=True)
 import sys
 assert "pytest_cov.plugin" in sys.modules

@@ -9,9 +9,8 @@ from typing import TYPE_CHECKING, Any
 
 import pytest
 
-from cachegrind_bench.pytest_plugin.exchange import FORMAT, put_order
-from cachegrind_bench.pytest_plugin.handover import file_orders, left_behind, root_orders
-from cachegrind_bench.pytest_plugin.neutral import BLOCKED
+from cachegrind_bench.pytest_plugin.inner.exchange import FORMAT, put_order
+from cachegrind_bench.pytest_plugin.outer.serialize_options import BLOCKED, file_orders, left_behind, root_orders
 from tests.suites import suite_python
 
 if TYPE_CHECKING:
@@ -104,8 +103,8 @@ def test_equal_values_are_written_alike_whether_or_not_they_are_one_object(tmp_p
 
 _SHOWN = """
 import marshal, pytest, sys
-from cachegrind_bench.pytest_plugin.exchange import FORMAT
-from cachegrind_bench.pytest_plugin.handover import file_orders
+from cachegrind_bench.pytest_plugin.inner.exchange import FORMAT
+from cachegrind_bench.pytest_plugin.outer.serialize_options import file_orders
 class Shown:
     def pytest_collection_finish(self, session):
         orders = {**file_orders(session.config, "test_it.py"), "shown": b""}

@@ -10,7 +10,7 @@ from contextlib import suppress
 from itertools import zip_longest
 from typing import Any, Final
 
-from cachegrind_bench.startup.real import Real
+from cachegrind_bench.startup.os_functions import Real
 
 # The texts of the requests around a call.
 BEGIN: Final = b"cg-bench begin"

@@ -1,17 +1,15 @@
-"""Starts the measured processes, one for each lane, and keeps what each execution was like.
-
-Knows Valgrind's sessions; must not know pytest's items.
-"""
+"""Starts the measured processes, one for each lane. Knows Valgrind's sessions; must not know pytest's items."""
 
 from __future__ import annotations
 
 import os
 import sys
 from concurrent.futures import ThreadPoolExecutor
-from contextlib import nullcontext, suppress
-from dataclasses import dataclass
+from contextlib import ExitStack, nullcontext, suppress
+from dataclasses import dataclass, field
+from pathlib import Path
 from threading import Lock
-from typing import TYPE_CHECKING, Generic, Self, TypeAlias, TypeVar
+from typing import TYPE_CHECKING, Self, TypeAlias
 
 from cachegrind_bench.errors import CgBenchError, CommandFailedError, MeasurementError
 from cachegrind_bench.hermetic import environment
@@ -20,7 +18,7 @@ from cachegrind_bench.interruption import Cancel
 from cachegrind_bench.measure.command import resolve
 from cachegrind_bench.measure.perf_maps import perf_maps
 from cachegrind_bench.measure.python_profile import with_perf
-from cachegrind_bench.startup.command import CODE, OPTIONS
+from cachegrind_bench.startup import import_finder
 from cachegrind_bench.valgrind.options import Collect, Scope, Tool
 from cachegrind_bench.valgrind.perf_map import NONE
 from cachegrind_bench.valgrind.runner import Target
@@ -29,67 +27,82 @@ if TYPE_CHECKING:
     from collections.abc import Callable, Mapping, Sequence
     from concurrent.futures import Future
     from contextlib import AbstractContextManager
-    from pathlib import Path
 
     from cachegrind_bench.hermetic.launch import Outcome
     from cachegrind_bench.measure.command import Command
     from cachegrind_bench.measure.session import Laboratory
-    from cachegrind_bench.pytest_plugin.exchange import Exchange
+    from cachegrind_bench.pytest_plugin.inner.exchange import Exchange
+    from cachegrind_bench.pytest_plugin.inner.type_versions import LookUps
     from cachegrind_bench.valgrind.perf_map import Trampolines
     from cachegrind_bench.valgrind.runner import ValgrindRunner
 
-Found = TypeVar("Found")
 CALLS = Collect(scope=Scope.CALLS)
+# How Python is called for it to list no folder of its import path but the standard library's: -P, and not -m, as the working
+# directory may hold modules of any name, and must not even be listed (CPython 3.13 imports what shows tracebacks before it
+# begins with -c). And -S: `begin` does what is left out by it.
+OPTIONS = ("-P", "-S")
+_ROOT = str(Path(__file__).resolve().parents[3])
+# To be followed by other code. The last argument is PYTHONPATH, which Python itself must not see: it would import along it.
+# What keeps it from listing is loaded by its path, through what is there when it has started.
+CODE = f"""
+import sys
+from _frozen_importlib import module_from_spec
+from _frozen_importlib_external import spec_from_file_location
+spec = spec_from_file_location({import_finder.__name__!r}, {import_finder.__file__!r})
+sys.modules[spec.name] = import_finder = module_from_spec(spec)
+spec.loader.exec_module(import_finder)
+import_finder.import_without_listing()
+from os.path import abspath
+path = sys.argv.pop()
+sys.path[:0] = [abspath(folder) for folder in path.split(":") if path]
+sys.path.append({_ROOT!r})
+from cachegrind_bench.startup.site_init import begin
+sys.path.pop()
+begin(path)
+sys.path.append({_ROOT!r})
+"""
 # Along the import path of the pytest that was called, from pytest itself on: it imports packages that may be the ones to measure.
 _SERVE = f"""{CODE}
 from marshal import load
 with open(sys.argv[1] + "/root", "rb") as file:
     orders = load(file)
 sys.path[:] = orders["sys_path"]
-from cachegrind_bench.pytest_plugin.server import main
+from cachegrind_bench.pytest_plugin.inner.server import main
 main(orders)
 """
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Place:
-    """Where the measured processes run, and what they see."""
+    """Where the measured processes run, and what they see; `look_ups` are those of benchmarks there, by the ids of their nodes."""
 
     cwd: Path
     environ: Mapping[str, str]
     request: environment.Request
     keep: str = ""  # why they see the project where it is
+    look_ups: Mapping[str, LookUps] = field(default_factory=dict)
 
     @property
-    def places(self) -> Translation:
+    def executable(self) -> str:
+        """The Python that runs there."""
+        return self.command("", "").executable
+
+    @property
+    def paths(self) -> Translation:
         """The folders that they see at constant paths; TMPDIR names the one for temporary files."""
-        executable = self.command("", "").executable
-        return NOWHERE if self.keep else Translation(pairs_of(str(self.cwd), executable, self.variables.get("HOME")))
+        return (
+            NOWHERE if self.keep else Translation(pairs_of(str(self.cwd), self.executable, self.variables.get("HOME")))
+        )
 
     @property
     def variables(self) -> dict[str, str]:
         """The variables, not yet padded."""
         return environment.compose(self.environ, self.request, {})
 
-    @property
-    def at_start(self) -> tuple[dict[str, str], str]:
-        """The variables that Python sees when it starts, and PYTHONPATH, which it gets as an argument."""
-        variables = self.variables
-        return variables, variables.pop("PYTHONPATH", "")
-
     def command(self, exchange: str, out: str) -> Command:
-        """Return the command that serves this folder."""
-        _variables, path = self.at_start
+        """Return the command that serves this folder; PYTHONPATH is its last argument."""
+        path = self.variables.get("PYTHONPATH", "")
         return resolve((sys.executable, *OPTIONS, "-c", _SERVE, exchange, out, path), self.environ, self.cwd)
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Served(Generic[Found]):
-    """What a lane's execution was like, and what was made of its out files while they were there."""
-
-    executable: str
-    outcome: Outcome
-    found: Found
 
 
 # What watches over a folder while a process serves it.
@@ -99,7 +112,7 @@ Watch: TypeAlias = "Callable[[Exchange], AbstractContextManager[object]]"
 def warm_up(laboratory: Laboratory, place: Place, exchange: Exchange, watch: Watch) -> str:
     """Serve this folder once without Valgrind, as each command that is measured runs once before: it fills __pycache__.
 
-    What fails will fail again, and is told then. Returns why the project could not be seen at its constant path, empty if it could.
+    What fails will fail again, and is reported then. Returns why the project could not be seen at its constant path, empty if it could.
     """
     with laboratory.session(echo=lambda _chunk: None) as ready, suppress(MeasurementError):
         target = _target(place, exchange, ready.runner, ready.cpu)
@@ -112,28 +125,23 @@ def warm_up(laboratory: Laboratory, place: Place, exchange: Exchange, watch: Wat
 
 
 def _target(
-    place: Place,
-    exchange: Exchange,
-    runner: ValgrindRunner,
-    cpu: int | None,
-    collect: Collect = CALLS,
+    place: Place, exchange: Exchange, runner: ValgrindRunner, cpu: int | None, collect: Collect = CALLS
 ) -> Target:
     command = place.command(exchange.path, str(runner.scratch.out))
-    variables, _path = place.at_start
     return Target(
         argv=command.argv if collect.python_depth is None else with_perf(command),
         executable=command.executable,
-        variables=variables,
+        variables={name: value for name, value in place.variables.items() if name != "PYTHONPATH"},
         cwd=str(place.cwd),
         cpu=cpu,
         held_back=tuple(environment.held_back(place.environ, place.request)),
         collect=collect,
         keep_place=place.keep,
-        forks_alike=True,  # a benchmark draws the same bytes wherever it stands
+        forks_alike=True,  # a benchmark draws the same bytes wherever it is in its file
     )
 
 
-class Lanes(Generic[Found]):
+class Workers:
     """Measured processes, each in a thread of its own. As a context, it ends them where there was an error."""
 
     def __init__(
@@ -143,11 +151,11 @@ class Lanes(Generic[Found]):
         exchanges: Sequence[Exchange],
         *,
         echo: Callable[[bytes], None],
-        read: Callable[[int, Path, Callable[[int], Trampolines]], Found],
+        read: Callable[[int, Path, Callable[[int], Trampolines]], object],
         collect: Collect = CALLS,
         watch: Watch = nullcontext,
     ) -> None:
-        """`read` gets the number of a lane, the folder with its out files, and the trampolines of each of its processes."""
+        """When a process has ended, `read` gets its lane's number, the folder with its out files, and the trampolines by process."""
         self._laboratory, self._place, self._echo, self._read = laboratory, place, echo, read
         self._collect, self._watch = collect, watch
         self._exchanges = exchanges
@@ -155,7 +163,7 @@ class Lanes(Generic[Found]):
         self._cpus: list[int] = []
         self._choosing = Lock()
         self._executor = ThreadPoolExecutor(len(exchanges), thread_name_prefix="cg-bench")
-        self.futures: list[Future[Served[Found]]] = []
+        self.futures: list[Future[Outcome]] = []
         self.outs: dict[int, Path] = {}  # the folders with out files, by lanes; each once its lane is served
 
     def __enter__(self) -> Self:
@@ -169,35 +177,25 @@ class Lanes(Generic[Found]):
         self._cancel.close()
 
     def raise_unforeseen(self) -> None:
-        """Raise, with its traceback, what ended a lane and is no error that a user can meet; all must be done."""
+        """Raise, with its traceback, what ended a lane and is not an error that a user can meet; all must be done."""
         for future in self.futures:
             if not isinstance(future.exception(), CgBenchError | None):
                 future.result()
 
     def start(self) -> None:
         """Start all. Inside of the context: whatever interrupts this finds them there to be ended."""
-        self.futures += [
-            self._executor.submit(self._serve, lane, exchange) for lane, exchange in enumerate(self._exchanges)
-        ]
+        self.futures += [self._executor.submit(self._serve, *lane) for lane in enumerate(self._exchanges)]
 
-    def _serve(self, lane: int, exchange: Exchange) -> Served[Found]:
+    def _serve(self, lane: int, exchange: Exchange) -> Outcome:
         with self._cancel.under(), self._laboratory.session(echo=self._echo) as ready:
-            runner = ready.runner
-            target = _target(self._place, exchange, runner, self._cpu(ready.cpu), self._collect)
-            out = self.outs[lane] = runner.scratch.out
-            if self._collect.python_depth is None:
-                outcome = self._execute(runner, target, exchange)
-                found = self._read(lane, out, lambda _pid: NONE)
-            else:
-                with perf_maps(out) as maps:
-                    outcome = self._execute(runner, target, exchange)
-                    found = self._read(lane, out, maps.read(outcome))
-            return Served(executable=target.executable, outcome=outcome, found=found)
-
-    def _execute(self, runner: ValgrindRunner, target: Target, exchange: Exchange) -> Outcome:
-        with self._watch(exchange):
-            outcome, _log = runner.execute(target, Tool.CALLGRIND)
-        return outcome
+            target = _target(self._place, exchange, ready.runner, self._cpu(ready.cpu), self._collect)
+            out = self.outs[lane] = ready.runner.scratch.out
+            with ExitStack() as stack:
+                maps = None if self._collect.python_depth is None else stack.enter_context(perf_maps(out))
+                with self._watch(exchange):
+                    outcome, _log = ready.runner.execute(target, Tool.CALLGRIND)
+                self._read(lane, out, (lambda _pid: NONE) if maps is None else maps.read(outcome))
+            return outcome
 
     def _cpu(self, wanted: int | None) -> int:
         """Return the CPU that is free beside other runs, unless another lane has it: then one that none has."""

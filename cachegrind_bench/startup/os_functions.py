@@ -11,6 +11,9 @@ from typing import TYPE_CHECKING, BinaryIO, cast
 if TYPE_CHECKING:
     from collections.abc import Callable
 
+# How a process ends that returns nothing, and one that returns 0: Valgrind itself may end in 1.
+_FAILED, _FIRST = 255, 2
+
 
 class Real:
     """What the measured process does its own work with."""
@@ -38,3 +41,16 @@ class Real:
     def own_process(cls) -> bytes:
         """Return the number of this process, to be kept: as a number, it takes memory or, in a new container, does not."""
         return cls.getpid().to_bytes(4, "little")
+
+    @classmethod
+    def elsewhere(cls, tell: Callable[[], int]) -> int | None:
+        """Call this in another process, and return the small number that it returned; None if it could not return one."""
+        pid = cls.fork()
+        if not pid:
+            code = _FAILED
+            try:
+                code = tell() + _FIRST
+            finally:
+                cls.leave(code)
+        code = os.waitstatus_to_exitcode(cls.waitpid(pid, 0)[1])
+        return code - _FIRST if _FIRST <= code < _FAILED else None

@@ -2,49 +2,50 @@
 
 from __future__ import annotations
 
+import os
 import platform
+import signal
 import sys
-from contextlib import suppress
+import threading
+from contextlib import contextmanager, suppress
 from typing import TYPE_CHECKING, Any
 
 import pytest
 
 from cachegrind_bench.errors import CgBenchError
+from cachegrind_bench.interruption import interrupt, is_postponed
 from cachegrind_bench.model.result import Status
 from cachegrind_bench.pytest_plugin.fixture import uses_fixture
-from cachegrind_bench.pytest_plugin.options import settings
-from cachegrind_bench.pytest_plugin.report_relay import show
+from cachegrind_bench.pytest_plugin.outer.options import settings
+from cachegrind_bench.pytest_plugin.outer.report_relay import show
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Generator
+    from types import FrameType
 
     from _pytest.terminal import TerminalReporter
 
     from cachegrind_bench.measure.session import Laboratory
     from cachegrind_bench.model.result import Result
-    from cachegrind_bench.pytest_plugin.comparing import Compared
-    from cachegrind_bench.pytest_plugin.options import Settings
+    from cachegrind_bench.pytest_plugin.outer.options import Settings
 
 _MARKERS = ("benchmark", "codspeed_benchmark")
-
-
-NOTICE = pytest.StashKey[str]()
+_NOTICE = pytest.StashKey[str]()
 
 
 def keep_here(config: pytest.Config) -> None:
-    """Do not let pytest-xdist distribute the tests, whatever it was told."""
+    """Do not let pytest-xdist distribute the tests, whatever its options say."""
     option = config.option
     if getattr(option, "numprocesses", None) or getattr(option, "tx", None) or getattr(option, "dist", "no") != "no":
         option.numprocesses, option.tx, option.dist = None, [], "no"
-        config.stash[NOTICE] = "-n does not distribute benchmarks: --cg-bench-jobs N measures N at a time"
+        config.stash[_NOTICE] = "-n does not distribute benchmarks: --cg-bench-jobs N measures N at a time"
 
 
 def take_over(config: pytest.Config) -> None:
     """Let this pytest measure. pytest.UsageError where that is not possible."""
     from cachegrind_bench.hermetic.environment import fingerprint_values
     from cachegrind_bench.measure.session import laboratory
-    from cachegrind_bench.pytest_plugin.comparing import check_base
-    from cachegrind_bench.pytest_plugin.neutral import remember_blocked
+    from cachegrind_bench.pytest_plugin.outer.serialize_options import remember_blocked
     from cachegrind_bench.store.durable import check_replaceable, check_writable
 
     if not sys.platform.startswith("linux"):
@@ -52,11 +53,13 @@ def take_over(config: pytest.Config) -> None:
     try:
         chosen = settings(config)
         if chosen.compare is not None:
-            check_base(chosen)
-        if chosen.python_profile:
-            from cachegrind_bench.pytest_plugin import profiling
+            from cachegrind_bench.pytest_plugin.outer.summary import check_base
 
-            profiling.check()
+            check_base(chosen.compare, chosen.output)
+        if chosen.python_profile:
+            from cachegrind_bench.pytest_plugin.outer.profiling import check
+
+            check()
         if chosen.output is not None:
             check_replaceable(chosen.output)
             check_writable(chosen.output)
@@ -67,8 +70,8 @@ def take_over(config: pytest.Config) -> None:
             passed=fingerprint_values(chosen.request, chosen.environ),
         )
     except CgBenchError as error:
-        raise usage(error) from None
-    stop_coverage(config)
+        raise _usage(error) from None
+    _stop_coverage(config)
     if config.option.capture == "no":
         # Controller shows the rest.
         config.option.showcapture = "log" if config.option.showcapture in {"all", "log"} else "no"
@@ -76,11 +79,10 @@ def take_over(config: pytest.Config) -> None:
     for name in ("randomly", "pytest_randomly", "random_order"):
         if config.pluginmanager.hasplugin(name):
             config.pluginmanager.unregister(name=name)
-    controller = Controller(config, chosen, ready)
-    config.pluginmanager.register(controller, "cg-bench")
+    config.pluginmanager.register(Controller(config, chosen, ready), "cg-bench")
 
 
-def stop_coverage(config: pytest.Config) -> None:
+def _stop_coverage(config: pytest.Config) -> None:
     """Let pytest-cov neither write nor judge: what it would measure runs elsewhere."""
     plugin: Any = config.pluginmanager.getplugin("_cov")
     if plugin is not None:
@@ -89,8 +91,8 @@ def stop_coverage(config: pytest.Config) -> None:
             plugin.cov_controller.cov.stop()
 
 
-def usage(error: CgBenchError) -> pytest.UsageError:
-    """Return the error as pytest tells it."""
+def _usage(error: CgBenchError) -> pytest.UsageError:
+    """Return the error as one of pytest's."""
     return pytest.UsageError("\n".join(part for part in (f"cg-bench: {error.message}", error.hint) if part))
 
 
@@ -104,9 +106,9 @@ class Controller:
 
     def __init__(self, config: pytest.Config, chosen: Settings, ready: Laboratory) -> None:
         self._config, self._settings, self._laboratory = config, chosen, ready
-        self._notices = [config.stash[NOTICE]] if NOTICE in config.stash else []
+        self._notices = [config.stash[_NOTICE]] if _NOTICE in config.stash else []
         self._result: Result | None = None
-        self._compared: Compared | None = None
+        self._comparison, self._regressed = "", False
         self._check: Callable[[], object] = bool  # whether pytest was to end
 
     @pytest.hookimpl(trylast=True)
@@ -125,9 +127,8 @@ class Controller:
     @pytest.hookimpl(tryfirst=True)
     def pytest_runtestloop(self, session: pytest.Session) -> bool | None:
         """Measure all benchmarks that were chosen."""
-        from cachegrind_bench.pytest_plugin.handover import left_behind
-        from cachegrind_bench.pytest_plugin.running import run
-        from cachegrind_bench.pytest_plugin.signals import tidied_up
+        from cachegrind_bench.pytest_plugin.outer.serialize_options import left_behind
+        from cachegrind_bench.pytest_plugin.outer.session import run
 
         if session.config.option.collectonly or not session.items:
             return None
@@ -137,44 +138,51 @@ class Controller:
             f"the value of {name} could not be handed over to the benchmarks, which see its default"
             for name in left_behind(session.config)
         ]
+        chosen = self._settings
         try:
             with tidied_up() as self._check:
-                self._result = run(session, self._settings, self._laboratory)
-                self._write()
+                self._result, place = run(session, chosen, self._laboratory)
+                self._write(self._result)
                 self._check()
-                if self._settings.python_profile:
-                    self._profile(session)
-                    self._write()
-            if self._settings.compare is not None:
-                from cachegrind_bench.pytest_plugin.comparing import compared
+                if chosen.python_profile:
+                    from cachegrind_bench.pytest_plugin.outer.profiling import with_python_profiles
 
-                self._compared = compared(self._settings, self._result)
+                    self._result = with_python_profiles(
+                        session, self._result, chosen, self._laboratory, place, self._progress
+                    )
+                    self._write(self._result)
+            if chosen.compare is not None:
+                from cachegrind_bench.pytest_plugin.outer.summary import compared
+
+                self._comparison, self._regressed = compared(
+                    chosen.compare, self._result, chosen.defaults, profiled=chosen.python_profile
+                )
         except CgBenchError as error:
-            raise usage(error) from None
+            raise _usage(error) from None
         if session.shouldfail:
             raise session.Failed(session.shouldfail)
         if session.shouldstop:
             raise session.Interrupted(session.shouldstop)
         return True
 
-    def _profile(self, session: pytest.Session) -> None:
-        from cachegrind_bench.pytest_plugin.profiling import with_python_profiles
-
-        assert self._result is not None  # noqa: S101 - it was measured
+    def _progress(self, text: str) -> None:
         terminal: Any = self._config.pluginmanager.getplugin("terminalreporter")
+        if terminal is not None:
+            terminal.ensure_newline()
+            terminal.write_line(f"cg-bench: {text}")
 
-        def progress(text: str) -> None:
-            if terminal is not None:
-                terminal.ensure_newline()
-                terminal.write_line(f"cg-bench: {text}")
+    def _write(self, result: Result) -> None:
+        from cachegrind_bench.model.codec import encode
+        from cachegrind_bench.store.durable import write_atomic
 
-        self._result = with_python_profiles(session, self._result, self._settings, self._laboratory, progress)
+        if self._settings.output is not None:
+            write_atomic(self._settings.output, encode(result))
 
     @pytest.hookimpl
     def pytest_runtest_logreport(self, report: pytest.TestReport) -> None:
         """Keep which options a benchmark did not get; with -s, show what it printed: inside it is captured, or it would cost."""
-        from cachegrind_bench.pytest_plugin.handover import as_written
-        from cachegrind_bench.pytest_plugin.neutral import LEFT_BEHIND
+        from cachegrind_bench.pytest_plugin.inner.exchange import LEFT_BEHIND
+        from cachegrind_bench.pytest_plugin.outer.serialize_options import as_written
 
         self._check()
         for name, why in getattr(report, LEFT_BEHIND, {}).items():
@@ -187,31 +195,64 @@ class Controller:
             show(sys.stdout, report.capstdout)
             show(sys.stderr, report.capstderr)
 
-    def _write(self) -> None:
-        from cachegrind_bench.model.codec import encode
-        from cachegrind_bench.store.durable import write_atomic
-
-        if self._result is not None and self._settings.output is not None:
-            write_atomic(self._settings.output, encode(self._result))
-
     @pytest.hookimpl(wrapper=True)
     def pytest_sessionfinish(self, session: pytest.Session) -> Generator[None, None, None]:
         """End in 1 where a benchmark regressed, or has no counts although its test passed."""
         unmeasured = self._result is not None and any(item.status is not Status.OK for item in self._result.benchmarks)
-        regressed = self._compared is not None and self._compared.failing
-        if (unmeasured or regressed) and not session.exitstatus:
+        if (unmeasured or self._regressed) and not session.exitstatus:
             session.exitstatus = pytest.ExitCode.TESTS_FAILED
         yield
 
     def pytest_terminal_summary(self, terminalreporter: TerminalReporter) -> None:
         """Show the counts, the comparison, and where the result is."""
-        from cachegrind_bench.pytest_plugin.summary import summary
+        from cachegrind_bench.pytest_plugin.outer.summary import summary
 
         if self._result is None and not self._notices:
             return
         terminalreporter.section("cg-bench")
-        for notice in self._notices:
-            terminalreporter.write_line(f"cg-bench: {notice}")
+        lines = [f"cg-bench: {notice}" for notice in self._notices]
         if self._result is not None:
-            for line in summary(self._result, self._settings, self._compared):
-                terminalreporter.write_line(line)
+            lines += summary(self._result, self._settings.output, self._comparison)
+        for line in lines:
+            terminalreporter.write_line(line)
+
+
+# Handlers that are pytest's own doing, or nobody's: those of a plugin stay.
+_REPLACED = {
+    signal.SIGINT: signal.default_int_handler,
+    signal.SIGTERM: signal.SIG_DFL,
+    signal.SIGHUP: signal.SIG_DFL,
+}
+
+
+@contextmanager
+def tidied_up() -> Generator[Callable[[], None]]:
+    """Let SIGTERM and SIGHUP interrupt this as Ctrl-C does, and end the process in their way when all is tidied up.
+
+    What is yielded raises KeyboardInterrupt again: hooks of others may have caught the first one, and gone on.
+    """
+    received: list[int] = []
+
+    def handler(number: int, frame: FrameType | None) -> None:
+        if not is_postponed(number, frame):
+            received.append(number)
+            interrupt()
+
+    def check() -> None:
+        if received:
+            raise KeyboardInterrupt
+
+    before: dict[int, Any] = {}
+    if threading.current_thread() is threading.main_thread():
+        before = {number: was for number, was in _REPLACED.items() if signal.getsignal(number) is was}
+    for number in before:
+        signal.signal(number, handler)
+    try:
+        yield check
+    finally:
+        for number, was in before.items():
+            signal.signal(number, was)
+        if received and received[0] != signal.SIGINT:
+            with suppress(Exception):
+                sys.stdout.flush()
+            os.kill(os.getpid(), received[0])

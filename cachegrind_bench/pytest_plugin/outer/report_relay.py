@@ -13,7 +13,7 @@ import pytest
 from cachegrind_bench.valgrind.failures import signal_name, spoken_of, unknown_instruction
 
 if TYPE_CHECKING:
-    from collections.abc import Sequence
+    from collections.abc import Mapping, Sequence
 
 
 def show(stream: Any, text: str) -> None:
@@ -78,7 +78,7 @@ def _add_hint(report: pytest.TestReport, held_back: Sequence[str]) -> None:
         report.longrepr = f"{report.longreprtext}\ncg-bench: {line}"
 
 
-def failure_text(found: dict[str, Any]) -> str | None:
+def failure_text(found: Mapping[str, Any]) -> str | None:
     """Return why a benchmark has no reports of its own."""
     if found.get("died"):
         return f"cg-bench: this benchmark {found['died']}"
@@ -89,7 +89,7 @@ def failure_text(found: dict[str, Any]) -> str | None:
     return None
 
 
-def ending(found: dict[str, Any]) -> str:
+def ending(found: Mapping[str, Any]) -> str:
     """Return in words how a process ended, of which there is what waitpid says, and Valgrind's log."""
     status: int = found["status"]
     if not os.WIFSIGNALED(status):

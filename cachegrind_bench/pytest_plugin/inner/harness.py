@@ -11,15 +11,15 @@ from __future__ import annotations
 import functools
 import gc
 import itertools
-import os
-import signal
-from typing import TYPE_CHECKING, Any, NamedTuple, Self, TypeAlias
+import pickle
+import sys
+from typing import TYPE_CHECKING, Any, NamedTuple, TypeAlias
 
-from cachegrind_bench.pytest_plugin import written
-from cachegrind_bench.pytest_plugin.between import Between, seed_all
 from cachegrind_bench.pytest_plugin.fixture import plainly
-from cachegrind_bench.pytest_plugin.fresh_heap import move_heaps, take_chunks, take_free_memory
-from cachegrind_bench.pytest_plugin.type_versions import observe_look_ups, spread_look_ups
+from cachegrind_bench.pytest_plugin.inner import dumps
+from cachegrind_bench.pytest_plugin.inner.forking import Copy
+from cachegrind_bench.pytest_plugin.inner.fresh_heap import move_heaps, take_chunks, take_free_memory
+from cachegrind_bench.pytest_plugin.inner.type_versions import observe_look_ups, spread_look_ups
 from cachegrind_bench.region.requests import (
     DUMP_STATS_AT,
     RUNNING_ON_VALGRIND,
@@ -29,22 +29,16 @@ from cachegrind_bench.region.requests import (
     Request,
     Requests,
 )
-from cachegrind_bench.startup.real import Real
+from cachegrind_bench.startup.import_finder import give_back
+from cachegrind_bench.startup.os_functions import Real
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Generator, Mapping, Sequence
 
     from cachegrind_bench.pytest_plugin.fixture import Work
-    from cachegrind_bench.pytest_plugin.type_versions import LookUps
+    from cachegrind_bench.pytest_plugin.inner.type_versions import LookUps
 
-# CPython 3.11 and later specialise code while it warms up, and are done with it after ten calls.
-WARM_UP = 10
-# How a process ends that could not tell, and what is added to what another one tells: Valgrind itself may end in 1.
-_FAILED, _TOLD = 255, 2
-# Simulated calls of each try; after the last one, counts that do not agree are taken all the same. The first call fills the
-# caches: only the path that it took through the code counts.
-BATCHES = (2, 3, 7)
-_AGREEING = 2
+_AGREEING = 2  # the first call of a try fills the caches: only the path that it took through the code counts
 # So many more, in a copy of the process: that is quicker than to warm up once more.
 _MORE = 2
 # By no more than one part of so many: as comparisons take instructions that moved by less for standing still.
@@ -53,8 +47,6 @@ _ALIKE = 2000
 # so many after the first differ by no more than one part of so many, and neither each nor none took more than the one before.
 _OPEN, _AGREE, _SWING = range(3)
 _SWINGING, _NEAR = 3, 300
-# One call says which functions took part in it; it is the kind of call that was counted before.
-PROFILED = (2,)
 # So many calls on a fresh heap take and free other pieces of it than later ones.
 _FIRST_ON_HEAP = 2
 # A call leaves free chunks of glibc's heap, and the next one would search them: textwrap.wrap took up to 3 % more or less from
@@ -113,23 +105,6 @@ def deep(function: Callable[[], Any]) -> Any:
 deep.__code__ = deep.__code__.replace(co_stacksize=4200)  # more than a piece of 16 KiB, and room for 30 KiB after it
 
 
-def _elsewhere(tell: Callable[[], int]) -> int | None:
-    """Call this in another process, and return the small number that it returned; None if it could not return one.
-
-    To read what Callgrind wrote takes and frees memory by the length of its text, which has numbers of blocks and the
-    like: read here, it would move what the next calls allocate.
-    """
-    pid = Real.fork()
-    if not pid:
-        code = _FAILED
-        try:
-            code = tell() + _TOLD
-        finally:
-            Real.leave(code)
-    code = os.waitstatus_to_exitcode(Real.waitpid(pid, 0)[1])
-    return code - _TOLD if _TOLD <= code < _FAILED else None
-
-
 def _has_threads() -> bool:
     """Tell whether this process has other threads, Python's or not: a copy of it would wait for them for ever."""
     return Real.stat("/proc/self/task").st_nlink > _LINKS_OF_ONE_TASK
@@ -143,40 +118,49 @@ class _Tried(NamedTuple):
     settled: int | None
 
 
-class _Copy:
-    """A copy of this process, which says that it is ready, and waits to be told to go on; leaving this context kills it."""
+# Global generators of random numbers, and what returns their state.
+_GENERATORS = {"random": "getstate", "numpy.random": "get_state"}
+
+
+def seed_all() -> None:
+    """Seed the global generators of random numbers."""
+    for name in _GENERATORS:
+        module = sys.modules.get(name)
+        if module is not None:
+            module.seed(0)
+
+
+class Between:
+    """What has to be done before a call so that it finds all as the one before did: no more than warm-ups have shown.
+
+    What runs between calls takes lines of the caches from them; so for the usual function that is nothing.
+    """
 
     def __init__(self) -> None:
-        told, self._tell = Real.pipe()
-        asked, self._ask = Real.pipe()
-        self.pid = Real.fork()
-        self._hear = asked if self.pid else told
-        for end in (told, self._ask) if self.pid else (asked, self._tell):
-            Real.close(end)
+        """Begin, right before the first call."""
+        give_back()
+        self._drawn: dict[str, bool] = {}
+        self._states: dict[str, bytes] = {}
+        self._garbage = self._watched = False
 
-    def __enter__(self) -> Self:
-        return self
+    def watch(self) -> None:
+        """Prepare a warm-up, and look what the one before has left behind: garbage, numbers drawn."""
+        self._garbage = gc.collect() > 0 and self._watched
+        self._watched = True
+        for name, state in _GENERATORS.items():
+            module = sys.modules.get(name)
+            if module is not None:
+                self._drawn[name] = pickle.dumps(getattr(module, state)()) != self._states.get(name)
+                module.seed(0)
+                self._states[name] = pickle.dumps(getattr(module, state)())
 
-    def __exit__(self, *_: object) -> None:
-        # By itself, it would write out once more what it counted.
-        Real.kill(self.pid, signal.SIGKILL)
-        Real.waitpid(self.pid, 0)
-        Real.close(self._hear)
-        Real.close(self._tell)
-
-    def is_ready(self) -> bool:
-        """Wait until the copy is ready, or has ended."""
-        return bool(Real.read(self._hear, 1))
-
-    def go_on(self) -> None:
-        """Let the copy go on."""
-        Real.write(self._tell, b"?")
-
-    def wait(self) -> None:
-        """In the copy: say that it is ready, and wait."""
-        Real.write(self._ask, b"!")
-        if not Real.read(self._hear, 1):
-            Real.leave(_FAILED)
+    def prepare(self) -> None:
+        """Prepare a call that counts."""
+        if self._garbage:
+            gc.collect()
+        for name, drawn in self._drawn.items():
+            if drawn:
+                sys.modules[name].seed(0)
 
 
 class Meter:
@@ -196,7 +180,7 @@ class Meter:
         self.take_look_ups: Callable[[], LookUps] = dict
         self._batches = batches
         self._start, self._stop = (Request(START_INSTRUMENTATION).block,), (Request(STOP_INSTRUMENTATION).block,)
-        self._begin, self._end = Request(DUMP_STATS_AT, written.BEGIN), Request(DUMP_STATS_AT, written.END)
+        self._begin, self._end = Request(DUMP_STATS_AT, dumps.BEGIN), Request(DUMP_STATS_AT, dumps.END)
         self._zero, self._idle = Request(ZERO_STATS), Request(RUNNING_ON_VALGRIND)
         self._native = not requests.running_on_valgrind()
         self.begun = False
@@ -232,7 +216,7 @@ class Meter:
                 del args, kwargs
         finally:
             if self._is_copy:
-                Real.leave(_FAILED)
+                Real.leave(1)
         return self._result
 
     async def measure_await(self, work: Work, empty: Callable[..., Any]) -> Any:
@@ -292,12 +276,12 @@ class Meter:
 
     def _count_in_copy(self, least: int, between: Between, work: Work) -> Generator[_Step, None, _Tried]:
         """Yield what `_steps` does for simulated calls in a copy of this process, which is killed in the end."""
-        copy = _Copy()
+        copy = Copy()
         if not copy.pid:
             self._own, self._is_copy = Real.own_process(), True
             seed_all()
             yield from self._simulated(least, between, work, copy)
-            Real.leave(_FAILED)  # where nobody has killed it
+            Real.leave(1)  # where nobody has killed it
         count, settled = least, None
         most = least + (0 if least == self._batches[-1] else _MORE)
         with copy:
@@ -320,7 +304,7 @@ class Meter:
             raise RuntimeError("what Callgrind wrote could not be read, but then it could")
         return _Tried(pid, count, settled)
 
-    def _simulated(self, count: int, between: Between, work: Work, copy: _Copy | None = None) -> Generator[_Step]:
+    def _simulated(self, count: int, between: Between, work: Work, copy: Copy | None = None) -> Generator[_Step]:
         """Yield what `_steps` does for some calls on a fresh heap, and then for so many simulated ones; for more in a copy."""
         self._result = None  # what it takes is not to be free later
         take_free_memory()
@@ -352,20 +336,20 @@ class Meter:
 
         def compared() -> int:
             calls = self._calls(pid, count)
-            pair = zip(*(itertools.chain(*map(written.path, call)) for call in calls[-_AGREEING:]), strict=True)
+            pair = zip(*(itertools.chain(*map(dumps.path, call)) for call in calls[-_AGREEING:]), strict=True)
             if all((max(counts) - min(counts)) * _ALIKE <= min(counts) for counts in pair):
                 return _AGREE
-            later = [written.path(region)[0] for _, region in calls[1:]]
+            later = [dumps.path(region)[0] for _, region in calls[1:]]
             last = later[-_SWINGING:]
             rises = {one < other for one, other in itertools.pairwise(last)}
             near = (max(last) - min(last)) * _NEAR <= min(last)
             return _SWING if near and len(later) >= _SWINGING and len(rises) > 1 else _OPEN
 
-        return _elsewhere(compared)
+        return Real.elsewhere(compared)
 
-    def _calls(self, pid: int, count: int) -> list[tuple[written.Region, written.Region]]:
+    def _calls(self, pid: int, count: int) -> list[tuple[dumps.Region, dumps.Region]]:
         """Return so many calls, each after the empty one before it. RuntimeError if some are missing."""
-        calls = written.calls(self._out, written.of_process(pid), count)
+        calls = dumps.calls(self._out, dumps.of_process(pid), count)
         if len(calls) < count:
             raise RuntimeError("some of what Callgrind wrote is missing: is the disk full?")
         return calls

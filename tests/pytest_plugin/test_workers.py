@@ -12,37 +12,37 @@ import pytest
 from cachegrind_bench.errors import MeasurementError
 from cachegrind_bench.hermetic.scratch import scratch
 from cachegrind_bench.measure.session import default_cpu
-from cachegrind_bench.pytest_plugin import running, written
-from cachegrind_bench.pytest_plugin.counting import parts_of
-from cachegrind_bench.pytest_plugin.exchange import Exchange, put_report, take_report
-from cachegrind_bench.pytest_plugin.forking import FIRST
-from cachegrind_bench.pytest_plugin.lanes import Lanes
-from cachegrind_bench.pytest_plugin.limits import TimeLimit
-from cachegrind_bench.pytest_plugin.running import Lane
+from cachegrind_bench.pytest_plugin.inner import dumps
+from cachegrind_bench.pytest_plugin.inner.exchange import FIRST, Exchange, put_report, take_report
+from cachegrind_bench.pytest_plugin.outer import session
+from cachegrind_bench.pytest_plugin.outer.limits import TimeLimit
+from cachegrind_bench.pytest_plugin.outer.results import parts_of
+from cachegrind_bench.pytest_plugin.outer.session import Lane
+from cachegrind_bench.pytest_plugin.outer.workers import Workers
 
 if TYPE_CHECKING:
     from pathlib import Path
 
 
 @pytest.fixture
-def lanes(monkeypatch: pytest.MonkeyPatch) -> Lanes[Any]:
+def workers(monkeypatch: pytest.MonkeyPatch) -> Workers:
     monkeypatch.setattr(os, "sched_getaffinity", lambda _pid: {0, 1, 2, 3})
-    return Lanes(
+    return Workers(
         cast("Any", None),
         cast("Any", None),
         [Exchange("/none")],
         echo=lambda _: None,
-        read=lambda _number, _out, _maps: {},
+        read=lambda *_: None,
     )
 
 
-def test_lanes_take_the_cpu_that_is_free_beside_other_runs_and_never_one_cpu_twice(lanes: Lanes[Any]) -> None:
-    with lanes:
-        assert [lanes._cpu(wanted) for wanted in (2, 2, 1, 3)] == [2, 3, 1, 0]
+def test_lanes_take_the_cpu_that_is_free_beside_other_runs_and_never_one_cpu_twice(workers: Workers) -> None:
+    with workers:
+        assert [workers._cpu(wanted) for wanted in (2, 2, 1, 3)] == [2, 3, 1, 0]
 
 
 def test_what_interrupts_the_start_of_lanes_ends_those_that_have_begun(
-    lanes: Lanes[Any], monkeypatch: pytest.MonkeyPatch
+    workers: Workers, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     begun, ended = Event(), Event()
 
@@ -50,14 +50,14 @@ def test_what_interrupts_the_start_of_lanes_ends_those_that_have_begun(
         begun.set()
         while True:
             try:
-                lanes._cancel.check()
+                workers._cancel.check()
             except KeyboardInterrupt:
                 ended.set()
                 raise
 
-    monkeypatch.setattr(lanes, "_serve", serve)
-    with pytest.raises(KeyboardInterrupt), lanes:  # noqa: PT012 - what comes while they start
-        lanes.start()
+    monkeypatch.setattr(workers, "_serve", serve)
+    with pytest.raises(KeyboardInterrupt), workers:  # noqa: PT012 - what comes while they start
+        workers.start()
         begun.wait()
         raise KeyboardInterrupt
     assert ended.is_set()
@@ -66,9 +66,9 @@ def test_what_interrupts_the_start_of_lanes_ends_those_that_have_begun(
 def test_two_runs_of_one_lane_each_measure_on_different_cpus(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
     monkeypatch.setattr(os, "sched_getaffinity", lambda _pid: {0, 1})
     with (
-        scratch(tmp_path, first=running.FIRST_SLOT),
+        scratch(tmp_path, first=session.FIRST_SLOT),
         scratch(tmp_path) as first,
-        scratch(tmp_path, first=running.FIRST_SLOT),
+        scratch(tmp_path, first=session.FIRST_SLOT),
         scratch(tmp_path) as second,
     ):
         cpus = {default_cpu(first.slot), default_cpu(second.slot)}
@@ -80,7 +80,7 @@ def test_a_report_that_comes_while_its_lane_ends_is_not_lost(
 ) -> None:
     item = pytester.getitem("def test_late(): pass", "test_late")
     item.session.shouldstop = False
-    lane = Lane(item.session, Exchange(str(pytester.path / "000")), [item], TimeLimit(None))
+    lane = Lane(item.session, [item], Exchange(str(pytester.path / "000")), TimeLimit(None))
     lane.order(10, (2,))
     report = {"reports": [], "died": "came late"}
     told: list[Any] = []
@@ -91,9 +91,9 @@ def test_a_report_that_comes_while_its_lane_ends_is_not_lost(
             put_report(path, report)
         return found
 
-    monkeypatch.setattr(running, "take_report", take_late)
-    monkeypatch.setattr(running, "tell", lambda _item, found, _held_back: told.append(found))
-    done: Future[None] = Future()
+    monkeypatch.setattr(session, "take_report", take_late)
+    monkeypatch.setattr(session, "tell", lambda _item, found, _held_back: told.append(found))
+    done: Future[Any] = Future()
     done.set_result(None)
     lane.look(done, bytearray())
     assert told == [report]
@@ -102,13 +102,13 @@ def test_a_report_that_comes_while_its_lane_ends_is_not_lost(
 def test_a_profile_that_is_missing_says_why(pytester: pytest.Pytester) -> None:
     items = pytester.getitems("def test_failed(): pass\ndef test_killed(): pass\ndef test_late(): pass")
     limit = TimeLimit(1000)
-    lane = Lane(items[0].session, Exchange(str(pytester.path / "000")), items, limit)
+    lane = Lane(items[0].session, items, Exchange(str(pytester.path / "000")), limit)
     lane.order(10, (2,))
     put_report(lane.exchange.report(FIRST, FIRST), {"reports": []})
     for index in (FIRST + 1, FIRST + 2):
         put_report(lane.exchange.report(FIRST, index), {"reports": [], "status": 9, "log": ""})
     limit._ended[lane.exchange.path, FIRST, FIRST + 2] = 1.0
-    done: Future[None] = Future()
+    done: Future[Any] = Future()
     done.set_result(None)
     failed, killed, late = [lane.why_nothing(item, done) for item in items]
     assert failed == "its test failed in the run that is for it"
@@ -120,9 +120,9 @@ def test_what_is_kept_of_a_process_is_not_lost_to_the_next_one_of_its_number(tmp
     for name in ("out.7.1", "out.7.2", "out.77.1", "out.7", "log.7"):
         (tmp_path / name).write_text(name)
     record: dict[str, Any] = {"pid": 7, "calls": 2}
-    written.keep(str(tmp_path), record, "10000.10000")
+    dumps.keep(str(tmp_path), record, "10000.10000")
     assert record["name"] == "10000.10000"
-    written.keep(str(tmp_path), None, "10000.10001")  # of a benchmark that measured nothing
+    dumps.keep(str(tmp_path), None, "10000.10001")  # of a benchmark that measured nothing
     assert sorted(path.name for path in tmp_path.iterdir()) == [
         "kept.out.10000.10000.1",
         "kept.out.10000.10000.2",
@@ -133,7 +133,7 @@ def test_what_is_kept_of_a_process_is_not_lost_to_the_next_one_of_its_number(tmp
 
 def test_a_call_of_which_a_part_is_missing_cannot_be_read(tmp_path: Path) -> None:
     meter = {"name": "1.2", "calls": 2}
-    for number, word in enumerate([written.BEGIN, written.END] * 4, 1):
+    for number, word in enumerate([dumps.BEGIN, dumps.END] * 4, 1):
         (tmp_path / f"kept.out.1.2.{number}").write_bytes(b"desc: " + word + b"\n\ntotals: 5 1 1\n")
     assert len(parts_of(tmp_path, meter)) == 2
     (tmp_path / "kept.out.1.2.8").unlink()

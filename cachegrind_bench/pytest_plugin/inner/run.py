@@ -7,37 +7,37 @@ from __future__ import annotations
 
 import functools
 import gc
+import inspect
 import json
 import os
 import pickle
 import shutil
-import sys
+import stat
 import time
 import traceback
 from contextlib import suppress
+from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
+import _pytest.main
+import _pytest.python
 import pytest
 from _pytest.config import Config
 
-from cachegrind_bench.pytest_plugin import fixtures, provide_fixtures
-from cachegrind_bench.pytest_plugin.between import seed_all
-from cachegrind_bench.pytest_plugin.exchange import put_report, take_order
-from cachegrind_bench.pytest_plugin.fixture import ENGINE, uses_fixture
-from cachegrind_bench.pytest_plugin.forking import at_work, fork_for_each, how_it_ended, order
-from cachegrind_bench.pytest_plugin.fresh_heap import move_heaps, take_free_memory
-from cachegrind_bench.pytest_plugin.harness import deep
-from cachegrind_bench.pytest_plugin.neutral import LEFT_BEHIND
-from cachegrind_bench.pytest_plugin.towards import look_only_towards
-from cachegrind_bench.pytest_plugin.whole import measure_whole_test
-from cachegrind_bench.pytest_plugin.written import keep
-from cachegrind_bench.startup.real import Real
+from cachegrind_bench.pytest_plugin import fixture
+from cachegrind_bench.pytest_plugin.inner.dumps import keep
+from cachegrind_bench.pytest_plugin.inner.exchange import LEFT_BEHIND, put_report, take_order
+from cachegrind_bench.pytest_plugin.inner.forking import at_work, flush, fork_for_each, how_it_ended, order
+from cachegrind_bench.pytest_plugin.inner.fresh_heap import move_heaps, take_free_memory
+from cachegrind_bench.pytest_plugin.inner.harness import deep, seed_all
+from cachegrind_bench.startup.import_finder import replace
+from cachegrind_bench.startup.os_functions import Real
 
 if TYPE_CHECKING:
-    from collections.abc import Generator
+    from collections.abc import Callable, Generator
 
-    from cachegrind_bench.pytest_plugin.exchange import Exchange
-    from cachegrind_bench.pytest_plugin.harness import Meter
+    from cachegrind_bench.pytest_plugin.inner.exchange import Exchange
+    from cachegrind_bench.pytest_plugin.inner.harness import Meter
 
 
 def run_file(exchange: Exchange, number: int, meter: Meter, orders: dict[str, Any]) -> str | None:
@@ -48,15 +48,15 @@ def run_file(exchange: Exchange, number: int, meter: Meter, orders: dict[str, An
     config = Config.fromdictargs(orders["options"], [*own, *orders["args"]])
     # By now conftest.py is there, and with it what types of its own there are.
     left = _unpickle(orders["pickled"], config)
-    provide_fixtures(config)
+    fixture.provide(config)
     # Those of plugins that are blocked here; a name that is not known is a warning, and that may be an error.
-    known = config._parser._inidict  # noqa: SLF001  # pyright: ignore[reportPrivateUsage]
+    parser = config._parser  # noqa: SLF001  # pyright: ignore[reportPrivateUsage]
     for name in orders["settings"]:
-        if name not in known:
-            config._parser.addini(name, "for a plugin that is not loaded here")  # noqa: SLF001  # pyright: ignore[reportPrivateUsage]
+        if name not in parser._inidict:  # noqa: SLF001  # pyright: ignore[reportPrivateUsage]
+            parser.addini(name, "for a plugin that is not loaded here")
     for line in orders["markers"]:
         config.addinivalue_line("markers", line)
-    inner = Inner(exchange, number, meter, tmp, orders["shown"], left)
+    inner = Inner(config, exchange, number, meter, tmp, orders["shown"], left)
     config.pluginmanager.register(inner, "cg-bench-inner")
     try:
         status = config.hook.pytest_cmdline_main(config=config)
@@ -95,22 +95,27 @@ class Inner:
     """The hooks of this process, and of those that it forks."""
 
     def __init__(  # noqa: PLR0917 - all that holds for one file
-        self, exchange: Exchange, number: int, meter: Meter, tmp: str, shown: bytes, left: dict[str, str]
+        self,
+        config: Config,
+        exchange: Exchange,
+        number: int,
+        meter: Meter,
+        tmp: str,
+        shown: bytes,
+        left: dict[str, str],
     ) -> None:
+        self._config, self._exchange, self._number, self._meter = config, exchange, number, meter
         self._tmp, self._shown, self._left = tmp, shown, left
         self._kept: frozenset[str] = frozenset()
+        self._reports: list[dict[str, Any]] = []
         self.served = False
         self.trouble = ""
-        self._exchange, self._number, self._meter = exchange, number, meter
-        self._reports: list[dict[str, Any]] = []
 
-    @pytest.hookimpl
     def pytest_collectreport(self, report: pytest.CollectReport) -> None:
         """Keep why something could not be collected."""
         if report.failed:
             self.trouble += f"{report.longreprtext}\n"
 
-    @pytest.hookimpl
     def pytest_internalerror(self, excrepr: object) -> None:
         """Keep what went wrong in pytest or a plugin."""
         self.trouble += f"{excrepr}\n"
@@ -124,12 +129,8 @@ class Inner:
         self._kept = frozenset(os.listdir(self._tmp))  # a module may have made a folder when it was imported
         take_free_memory()
         gc.freeze()
-        sys.stdout.flush()
-        sys.stderr.flush()
-        fork_for_each(
-            lambda index: self._benchmark(session, index),
-            self._bury,
-        )
+        flush()
+        fork_for_each(lambda index: self._benchmark(session, index), self._bury)
         at_work(self._exchange, self._number)
         return True
 
@@ -138,7 +139,7 @@ class Inner:
         path = self._exchange.report(self._number, index)
         if not os.path.exists(path):
             put_report(path, {"reports": [], "text": self._captured(), **how_it_ended(pid, status, self._meter.out)})
-        empty_folder(self._tmp, self._kept)  # here and not in the next one's process, whose memory would tell of it
+        empty_folder(self._tmp, self._kept)  # here and not in the next one's process, whose memory would show it
 
     def _benchmark(self, session: pytest.Session, index: int) -> None:
         """Run one benchmark, in a process of its own, and report."""
@@ -157,7 +158,7 @@ class Inner:
         own = Real.own_process()
         try:
             done = self._run(item)
-        except BaseException as error:  # noqa: BLE001 - the process ends here, and this is how it is told
+        except BaseException as error:  # noqa: BLE001 - the process ends here, and this is how it is reported
             done = self._death(item, error)
         if Real.own_process() == own:  # and not one that the benchmark has forked
             keep(self._meter.out, self._meter.record, f"{self._number}.{index}")
@@ -168,7 +169,7 @@ class Inner:
         """Run this test, and return what became of it."""
         seed_all()  # a fork leaves random bytes of the process in the generator
         self._captured()  # what one that died before may have left
-        self._config.stash[ENGINE] = self._meter.measure
+        self._config.stash[fixture.ENGINE] = self._meter.measure
         begun = time.monotonic_ns()
         item.ihook.pytest_runtest_protocol(item=item, nextitem=None)
         took = time.monotonic_ns() - begun
@@ -178,7 +179,7 @@ class Inner:
         return {"reports": self._reports, "wall_ms": took // 1_000_000, "meter": self._meter.record}
 
     def _death(self, item: pytest.Item, error: BaseException) -> dict[str, Any]:
-        """Return what is told of a test after which pytest itself ends, by this error."""
+        """Return what to report of a test after which pytest itself ends, by this error."""
         parts = ["".join(traceback.format_exception(error))]
         parts += [f"Captured {name} {when}:\n{text}" for when, name, text in item._report_sections]  # noqa: SLF001  # pyright: ignore[reportPrivateUsage]
         found: dict[str, Any] = {"reports": [], "text": "\n".join([*parts, self._captured()])}
@@ -195,7 +196,7 @@ class Inner:
     @pytest.hookimpl(wrapper=True)
     def pytest_runtest_call(self, item: pytest.Item) -> Generator[None, None, None]:
         """Measure the whole test if it is marked so; one that was not measured fails."""
-        if not uses_fixture(item):
+        if not fixture.uses_fixture(item):
             measure_whole_test(item, self._meter)
         item.runtest = functools.partial(deep, item.runtest)  # type: ignore[method-assign]
         yield
@@ -209,21 +210,103 @@ class Inner:
         if call.excinfo is not None:
             vars(self._config.option).update(json.loads(self._shown))
 
-    @pytest.hookimpl
     def pytest_runtest_logreport(self, report: pytest.TestReport) -> None:
         """Keep a report, as it goes over to the pytest that was called."""
-        self._reports.append(self._config_hook(report))
-
-    def _config_hook(self, report: pytest.TestReport) -> dict[str, Any]:
         found: dict[str, Any] = self._config.hook.pytest_report_to_serializable(config=self._config, report=report)
         if self._left:
             found[LEFT_BEHIND] = self._left
-        return found
-
-    @pytest.hookimpl(tryfirst=True)
-    def pytest_configure(self, config: pytest.Config) -> None:
-        """Remember the configuration."""
-        self._config = config
+        self._reports.append(found)
 
 
-__all__ = ["Inner", "fixtures", "run_file"]
+def measure_whole_test(item: pytest.Item, meter: Meter) -> None:
+    """Put the measurement in the place of the test's function; async ones are measured inside of their event loop.
+
+    What is subtracted is the call of an empty function with the same parameters, so that an empty test costs nothing.
+    """
+    original: Callable[..., Any] | None = getattr(item, "obj", None)
+    if original is None:
+        return
+    if inspect.iscoroutinefunction(original):
+
+        @functools.wraps(original)
+        async def measured_async(**kwargs: Any) -> Any:
+            __tracebackhide__ = True
+            empty = _empty_like(original, tuple(kwargs))
+            return await meter.measure_await(fixture.Work(call=original, arguments=lambda: ((), kwargs)), empty)
+
+        item.obj = measured_async  # type: ignore[attr-defined]
+    else:
+
+        @functools.wraps(original)
+        def measured(**kwargs: Any) -> Any:
+            __tracebackhide__ = True
+            empty = _empty_like(original, tuple(kwargs))
+            return meter.measure(fixture.Work(call=original, arguments=lambda: ((), kwargs)), empty)
+
+        item.obj = measured  # type: ignore[attr-defined]
+
+
+def _empty_like(function: Callable[..., Any], names: tuple[str, ...]) -> Callable[..., Any]:
+    """Return a function, or method, that takes what pytest gives this one, and does nothing."""
+    owner = getattr(function, "__self__", None)
+    method = owner is not None and hasattr(function, "__func__")
+    word = "async def" if inspect.iscoroutinefunction(function) else "def"
+    made: dict[str, Any] = {}
+    parameters = ", ".join(("self", *names) if method else names)
+    exec(f"{word} empty({parameters}):\n    pass\n", made)  # noqa: S102 - names of parameters only
+    empty: Callable[..., Any] = made["empty"]
+    return empty.__get__(owner) if method else empty
+
+
+def look_only_towards(file: str) -> None:
+    """From now on, pytest sees of each folder above this file only what leads to it: a new file beside it must not move counts.
+
+    pytest lists folders, which executes code and takes memory for each entry.
+    """
+    path = Path(os.path.abspath(file))
+    ways = {str(parent): child.name for child, parent in zip((path, *path.parents), path.parents, strict=False)}
+
+    def narrow(whole: Callable[..., Any]) -> Callable[..., Any]:
+        def scandir(path: Any, sort_key: Callable[[Any], Any] = _by_name) -> Any:
+            name = ways.get(str(path))
+            if name is None:
+                return whole(path, sort_key)
+            found = (_Entry(str(path), name) for name in {name, "__init__.py"})
+            return sorted((entry for entry in found if os.path.lexists(entry.path)), key=sort_key)
+
+        return scandir
+
+    for module in (_pytest.main, _pytest.python):  # they have it since pytest 8.0
+        replace(module, "scandir", narrow)
+
+
+class _Entry:
+    """An entry of a folder as os.scandir has it, without looking at the others."""
+
+    def __init__(self, folder: str, name: str) -> None:
+        self.name, self.path = name, os.path.join(folder, name)
+
+    def __fspath__(self) -> str:
+        return self.path
+
+    def is_dir(self, *, follow_symlinks: bool = True) -> bool:
+        return stat.S_ISDIR(self._mode(follow_symlinks=follow_symlinks))
+
+    def is_file(self, *, follow_symlinks: bool = True) -> bool:
+        return stat.S_ISREG(self._mode(follow_symlinks=follow_symlinks))
+
+    def is_symlink(self) -> bool:
+        return stat.S_ISLNK(self._mode(follow_symlinks=False))
+
+    def stat(self, *, follow_symlinks: bool = True) -> os.stat_result:
+        return os.stat(self.path, follow_symlinks=follow_symlinks)
+
+    def _mode(self, *, follow_symlinks: bool) -> int:
+        try:
+            return os.stat(self.path, follow_symlinks=follow_symlinks).st_mode
+        except FileNotFoundError:  # a link that leads nowhere
+            return 0
+
+
+def _by_name(entry: Any) -> Any:
+    return entry.name

@@ -6,7 +6,7 @@ import io
 
 import pytest
 
-from cachegrind_bench.pytest_plugin.report_relay import show, show_bytes
+from cachegrind_bench.pytest_plugin.outer.report_relay import show, show_bytes
 
 
 @pytest.mark.parametrize(("encoding", "shown"), [("utf-8", "é"), ("latin-1", "é"), ("ascii", "\\xe9")])

@@ -11,15 +11,21 @@ import marshal
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
-from cachegrind_bench.startup.real import Real
+from cachegrind_bench.startup.os_functions import Real
 
 if TYPE_CHECKING:
     from collections.abc import Callable
 
 
+# Past the numbers whose objects CPython always has (up to 256, from 3.15 on 1024): all others take memory, so all do.
+FIRST = 10_000
+# As what a report says which options could not be unpickled, and why.
+LEFT_BEHIND = "cg_bench_left_behind"
+
+
 @dataclass(frozen=True, slots=True)
 class Exchange:
-    """One lane's folder. Files of tests and the benchmarks in each are numbered from forking.FIRST."""
+    """One lane's folder. Files of tests and the benchmarks in each are numbered from FIRST."""
 
     path: str
 

@@ -21,12 +21,12 @@ from _pytest.config import (
 )
 
 import cachegrind_bench
-from cachegrind_bench.pytest_plugin.exchange import Exchange, put_current, put_report
-from cachegrind_bench.pytest_plugin.forking import at_work, flush, fork_for_each, how_it_ended, order
-from cachegrind_bench.pytest_plugin.harness import Meter
+from cachegrind_bench.pytest_plugin.inner.exchange import Exchange, put_current, put_report
+from cachegrind_bench.pytest_plugin.inner.forking import at_work, flush, fork_for_each, how_it_ended, order
+from cachegrind_bench.pytest_plugin.inner.harness import Meter
 from cachegrind_bench.region.requests import Requests
-from cachegrind_bench.startup.real import Real
-from cachegrind_bench.startup.unlisted import replace
+from cachegrind_bench.startup.import_finder import replace
+from cachegrind_bench.startup.os_functions import Real
 
 
 def main(orders: dict[str, Any]) -> None:
@@ -51,7 +51,7 @@ def main(orders: dict[str, Any]) -> None:
 
 
 def _file(exchange: Exchange, number: int, meter: Meter) -> None:
-    from cachegrind_bench.pytest_plugin.inner import run_file
+    from cachegrind_bench.pytest_plugin.inner.run import run_file
 
     orders = order(exchange.file(number))
     at_work(exchange, number)
@@ -65,7 +65,7 @@ def _file(exchange: Exchange, number: int, meter: Meter) -> None:
 
 def _bury(path: str, report: dict[str, Any]) -> None:
     """Tell of a file whose process ended before it could, and remove what it made."""
-    from cachegrind_bench.pytest_plugin.inner import empty_folder
+    from cachegrind_bench.pytest_plugin.inner.run import empty_folder
 
     put_report(path, report)
     empty_folder(os.environ["TMPDIR"])
@@ -139,7 +139,7 @@ def _import_plugins(blocked: list[str], *, autoload: bool) -> None:
     config = get_config()
     for name in ("inicfg", "_inicfg"):  # pytest before 9.1 looks into a configuration that was never read
         vars(config).setdefault(name, {})
-    importlib.import_module("cachegrind_bench.pytest_plugin.inner")
+    importlib.import_module("cachegrind_bench.pytest_plugin.inner.run")
     if not autoload:
         return
     hook: Any = install_importhook(config)

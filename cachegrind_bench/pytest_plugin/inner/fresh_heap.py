@@ -15,7 +15,7 @@ import sys
 from itertools import pairwise, repeat
 from typing import Any, Final
 
-from cachegrind_bench.startup.real import Real
+from cachegrind_bench.startup.os_functions import Real
 
 # CPython's Objects/obmalloc.c on 64-bit machines, 3.10 and later: blocks in pools of 16 KiB with a header, in arenas.
 _POOL, _POOL_HEADER, _ARENA = 1 << 14, 48, 1 << 20

@@ -15,12 +15,12 @@ from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Self
 
 from cachegrind_bench.hermetic.process_memory import descendants_of
-from cachegrind_bench.pytest_plugin.exchange import take_current
+from cachegrind_bench.pytest_plugin.inner.exchange import take_current
 
 if TYPE_CHECKING:
     from collections.abc import Generator
 
-    from cachegrind_bench.pytest_plugin.exchange import Exchange
+    from cachegrind_bench.pytest_plugin.inner.exchange import Exchange
 
 _LOOK_S = 0.1
 # Starting Python, importing plugins and collecting a file may take so long in any case; so may ending.

@@ -1,20 +1,25 @@
-"""What became of benchmarks, as the result that is stored and compared."""
+"""What became of benchmarks: from the parts of a Callgrind run to the result that is stored and compared.
+
+What a benchmark costs is its call, without the empty region around it.
+"""
 
 from __future__ import annotations
 
 import os
 import platform
-from contextlib import suppress
 from dataclasses import dataclass
 from fractions import Fraction
+from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 import pytest
 
 from cachegrind_bench._version import __version__
 from cachegrind_bench.errors import MeasurementError
+from cachegrind_bench.hermetic.place import NOWHERE
 from cachegrind_bench.measure.identity import benchmark_key_fields, identify
 from cachegrind_bench.measure.seal import require_sealed, seal_parts
+from cachegrind_bench.model.metrics import merge_profiles, without
 from cachegrind_bench.model.result import (
     PYTEST,
     Benchmark,
@@ -26,70 +31,118 @@ from cachegrind_bench.model.result import (
     Status,
     comparability_key,
 )
-from cachegrind_bench.pytest_plugin.counting import Cost, cost_of
 from cachegrind_bench.pytest_plugin.fixture import uses_fixture
-from cachegrind_bench.pytest_plugin.options import WARM_UP
-from cachegrind_bench.pytest_plugin.report_relay import failure_text
+from cachegrind_bench.pytest_plugin.inner import dumps
+from cachegrind_bench.pytest_plugin.outer.options import WARM_UP
+from cachegrind_bench.pytest_plugin.outer.report_relay import failure_text
+from cachegrind_bench.valgrind.callgrind_file import parse_callgrind_bytes
 from cachegrind_bench.valgrind.options import Tool
+from cachegrind_bench.valgrind.processes import in_order, named
+from cachegrind_bench.valgrind.runner import reading_out_files
 from cachegrind_bench.vcs.commits import commit_info
 
 if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence
-    from pathlib import Path
 
+    from cachegrind_bench.hermetic.launch import Outcome
     from cachegrind_bench.hermetic.place import Translation
     from cachegrind_bench.measure.identity import Identity
     from cachegrind_bench.measure.session import Laboratory
+    from cachegrind_bench.model.metrics import Counts, Profile
+    from cachegrind_bench.model.result import Environment
     from cachegrind_bench.model.score import CostModel
-    from cachegrind_bench.pytest_plugin.lanes import Place, Served
-    from cachegrind_bench.pytest_plugin.options import Settings
+    from cachegrind_bench.pytest_plugin.outer.options import Settings
+    from cachegrind_bench.pytest_plugin.outer.workers import Place
 
 # Part of the key: counts of calls are not those of whole processes, and another way to count gets another number.
 MEASURED = "pytest/4"
 
 
-class EarlyCosts:
-    """What benchmarks cost, read as they come, beside those that are still measured."""
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Cost:
+    """What a benchmark cost in one memory layout: each of its last calls, and the profile of the one in the middle.
 
-    def __init__(self, model: CostModel, places: Translation) -> None:
-        self._model, self._places = model, places
-        self._tried: set[str] = set()
-        self.found: dict[str, Cost] = {}
+    `settled` tells whether these agreed, `starts_processes` whether Callgrind wrote a part in the middle of a call, as it
+    does before a fork. `wall_ms` is what all of it took.
+    """
 
-    def look(self, reports: Mapping[str, dict[str, Any]], out: Path) -> None:
-        """Read those of which there are new reports. What cannot be read is tried again when all have ended, and told then."""
-        for nodeid, report in reports.items():
-            if nodeid not in self._tried and report.get("meter"):
-                self._tried.add(nodeid)
-                with suppress(MeasurementError):
-                    self.found[nodeid] = cost_of(out, report, self._model, self._places)
+    calls: tuple[Counts, ...]
+    settled: bool
+    profile: Profile
+    starts_processes: bool
+    wall_ms: int
+
+    @property
+    def runs(self) -> tuple[Counts, ...]:
+        """The calls that are stored for comparisons: all, or only the middle one if the benchmark settled."""
+        return (self.profile.counts(),) if self.settled else self.calls
 
 
 def read_costs(
-    reports: Mapping[str, dict[str, Any]], out: Path, model: CostModel, early: Mapping[str, Cost]
-) -> dict[str, Cost | MeasurementError]:
-    """Return what each benchmark cost that was measured, by the ids of their nodes, from the out files in this folder."""
-    found: dict[str, Cost | MeasurementError] = {}
+    found: dict[str, Cost | MeasurementError],
+    reports: Mapping[str, Mapping[str, Any]],
+    out: Path,
+    model: CostModel,
+    paths: Translation = NOWHERE,
+) -> None:
+    """Add what each measured benchmark cost that is not in `found` yet, by the ids of their nodes, or why that cannot be read.
+
+    `paths` are those that the measured process sees; when it has ended, its files have the real ones.
+    """
     for nodeid, report in reports.items():
-        if not report.get("meter"):
-            continue
-        if nodeid in early:
-            found[nodeid] = early[nodeid]
-            continue
-        try:
-            found[nodeid] = cost_of(out, report, model)
-        except MeasurementError as error:
-            found[nodeid] = error
-    return found
+        if nodeid not in found and report.get("meter"):
+            try:
+                cost = _cost_of(out, report, model, paths)
+            except MeasurementError as error:
+                found.setdefault(nodeid, error)  # another thread may have read it meanwhile
+            else:
+                found[nodeid] = cost
+
+
+def _cost_of(out: Path, report: Mapping[str, Any], model: CostModel, paths: Translation) -> Cost:
+    """Return what the calls of a benchmark cost beyond empty ones. MeasurementError if they cannot be read."""
+    meter = report["meter"]
+    with reading_out_files():
+        pairs = parts_of(out, meter)
+        calls = [without(_profile(body, paths), _profile(empty, paths)) for empty, body in pairs]
+    counts = [call.counts() for call in calls]
+    order = sorted(range(len(calls)), key=lambda place: (model.score(counts[place]), counts[place].Ir, place))
+    return Cost(
+        calls=tuple(counts),
+        settled=meter["settled"],
+        profile=calls[order[(len(calls) - 1) // 2]],
+        starts_processes=any(len(body) > 1 for _, body in pairs),
+        wall_ms=report["wall_ms"],
+    )
+
+
+def parts_of(out: Path, meter: Mapping[str, Any]) -> list[tuple[list[Path], list[Path]]]:
+    """Return the files of each call in a meter's record: of the empty one before it, and its own."""
+    prefix = dumps.kept_as(meter["name"])
+    pairs = dumps.calls(str(out), prefix, meter["calls"])
+    if len(pairs) < meter["calls"]:
+        raise MeasurementError("some of what Callgrind wrote is missing: is the disk full?")
+
+    def files(region: dumps.Region) -> list[Path]:
+        return [out / f"{prefix}{number}" for number in region[0]]
+
+    return [(files(empty), files(body)) for empty, body in pairs]
+
+
+def _profile(files: Sequence[Path], paths: Translation) -> Profile:
+    texts = [(paths.real_bytes(file.read_bytes()), str(file)) for file in files]
+    parts = [part for text in texts for part in parse_callgrind_bytes(*text)]
+    return merge_profiles([in_order(named(part)) for part in parts])
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Ended:
-    """One benchmark that was begun: its item, its report, and the lane that ran it, or why that failed."""
+    """One benchmark that was begun: its report, its costs by memory layout, and its process's outcome, or why that failed."""
 
     item: pytest.Item
     report: Mapping[str, Any]
-    served: Served[Sequence[Mapping[str, Cost | MeasurementError]]] | None
+    costs: Sequence[Cost | MeasurementError | None]
+    outcome: Outcome | None
     failure: str | None
 
     @property
@@ -103,10 +156,10 @@ class Ended:
         for report in self.report["reports"]:
             if report["outcome"] == "failed":
                 return _last_words(report)
-        return failure_text(dict(self.report)) or self.failure
+        return failure_text(self.report) or self.failure
 
 
-_OWN_FOLDER = f"{os.path.dirname(os.path.abspath(__file__))}{os.sep}"
+_OWN_FOLDER = f"{Path(__file__).parents[1]}{os.sep}"
 
 
 def _last_words(report: Mapping[str, Any]) -> str:
@@ -125,19 +178,23 @@ def result_of(
     ended: Sequence[Ended], settings: Settings, laboratory: Laboratory, place: Place, created_at: str
 ) -> Result:
     """Return the result of these benchmarks; those that failed are in it with the reason."""
-    identity = identify(place.command("", "").executable, place.variables)
+    identity = identify(place.executable, place.variables)
     commit = commit_info(place.cwd, settings.environ)
     return Result(
         tool_version=__version__,
         created_at=created_at,
         commit=commit if isinstance(commit, Commit) else None,
         env=laboratory.environment,
-        benchmarks=tuple(_benchmark(item, settings, laboratory, identity) for item in ended if not item.skipped),
+        benchmarks=tuple(
+            _benchmark(item, settings, laboratory.environment, identity, place.executable)
+            for item in ended
+            if not item.skipped
+        ),
     )
 
 
-def _benchmark(ended: Ended, settings: Settings, laboratory: Laboratory, identity: Identity) -> Benchmark:
-    env, served, item = laboratory.environment, ended.served, ended.item
+def _benchmark(ended: Ended, settings: Settings, env: Environment, identity: Identity, executable: str) -> Benchmark:
+    item, outcome = ended.item, ended.outcome
     common: dict[str, Any] = {
         "id": storable(item.nodeid),
         "command": (*PYTEST, storable(item.nodeid)),
@@ -145,20 +202,19 @@ def _benchmark(ended: Ended, settings: Settings, laboratory: Laboratory, identit
         "tags": tuple(sorted({mark.name for mark in item.iter_markers()} - _NO_TAGS)),
         "tool": Tool.CALLGRIND.value,
     }
-    by_layout = [found.get(item.nodeid) for found in served.found] if served is not None else [None]
-    costs = {layout: cost for layout, cost in enumerate(by_layout) if isinstance(cost, Cost)}
-    trouble = ended.trouble or (str(by_layout[0]) if isinstance(by_layout[0], MeasurementError) else None)
-    if trouble is not None or served is None or 0 not in costs:
+    costs = {layout: cost for layout, cost in enumerate(ended.costs) if isinstance(cost, Cost)}
+    trouble = ended.trouble or (str(ended.costs[0]) if isinstance(ended.costs[0], MeasurementError) else None)
+    if trouble is not None or outcome is None or 0 not in costs:
         key = comparability_key(env.fields)
         text = trouble or "it measured nothing"
         return Benchmark(key=key, key_fields={}, status=Status.FAILED, error=storable(text), **common)
     seal = seal_parts(
-        served.outcome.unsealed,
-        supervised=served.outcome.images is not None,
+        outcome.unsealed,
+        supervised=outcome.images is not None,
         guest_chase_off=env.fields.get("guest_chase") == "off",
         clock_pinned=False,
         # Of the processes that pytest forks, the others wait while one is measured.
-        one_thread=served.outcome.images is not None and not any(image.threads for image in served.outcome.images),
+        one_thread=outcome.images is not None and not any(image.threads for image in outcome.images),
     )
     if settings.require_sealed:
         require_sealed(seal)
@@ -171,16 +227,15 @@ def _benchmark(ended: Ended, settings: Settings, laboratory: Laboratory, identit
     ordered = sorted(costs.values(), key=lambda cost: model.score(cost.profile.counts()))
     cost = ordered[(len(ordered) - 1) // 2]
     counts = cost.profile.counts()
-    runs = [Run(layout=layout, counts=call) for layout, found in costs.items() for call in found.runs]
     return Benchmark(
         key=comparability_key({**env.fields, **key_fields}),
         key_fields=key_fields,
         exit_status=0,
-        warnings=_warnings(cost, len(by_layout) - len(costs)),
+        warnings=_warnings(cost, len(ended.costs) - len(costs)),
         counts=counts,
         score=Score(model=model.name, value=model.score(counts)),
-        runs=tuple(runs),
-        processes=(ProcessCost(executable=served.executable, counts=counts),),
+        runs=tuple(Run(layout=layout, counts=call) for layout, found in costs.items() for call in found.runs),
+        processes=(ProcessCost(executable=executable, counts=counts),),
         processes_exact=not cost.starts_processes,
         objects=identity.objects,
         wall_ms=sum(cost.wall_ms for cost in costs.values()),
@@ -212,13 +267,12 @@ def _interpreting(item: pytest.Item, settings: Settings) -> dict[str, str]:
 
 
 def _parameters(item: pytest.Item) -> dict[str, str]:
-    callspec = getattr(item, "callspec", None)
-    if callspec is None:
-        return {}
-    simple = {
-        name: value for name, value in callspec.params.items() if isinstance(value, str | int | float | bool | None)
+    params: Mapping[str, object] = getattr(getattr(item, "callspec", None), "params", {})
+    return {
+        storable(name): storable(_shown(value))
+        for name, value in sorted(params.items())
+        if isinstance(value, str | int | float | bool | None)
     }
-    return {storable(name): storable(_shown(value)) for name, value in sorted(simple.items())}
 
 
 def _shown(value: object) -> str:
@@ -229,7 +283,6 @@ def _shown(value: object) -> str:
 
 
 _LONGEST_VALUE = 200
-
 # Of the instructions; less than that comes of the interpreter's attempts to specialise, and of lists that move.
 _WORTH_TELLING = Fraction(1, 1000)
 

@@ -10,25 +10,18 @@ import platform
 import sys
 import sysconfig
 from concurrent.futures import wait
-from contextlib import ExitStack
 from dataclasses import dataclass
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 from msgspec.structs import replace
 
 from cachegrind_bench.errors import CgBenchError, MeasurementError
-from cachegrind_bench.hermetic.scratch import scratch
 from cachegrind_bench.measure.python_profile import DEPTH_OF_STUBS, DEPTHS, check_trampolines
-from cachegrind_bench.measure.session import SCRATCH_BASE
 from cachegrind_bench.measure.source_locations import Places
 from cachegrind_bench.model.python_profile import TOP, PythonRow, profile_of
 from cachegrind_bench.model.result import Status
-from cachegrind_bench.pytest_plugin.counting import parts_of
-from cachegrind_bench.pytest_plugin.harness import PROFILED
-from cachegrind_bench.pytest_plugin.lanes import Lanes
-from cachegrind_bench.pytest_plugin.limits import TimeLimit
-from cachegrind_bench.pytest_plugin.results import storable
-from cachegrind_bench.pytest_plugin.running import FIRST_SLOT, PLACE, lanes_of
+from cachegrind_bench.pytest_plugin.outer.results import parts_of, storable
+from cachegrind_bench.pytest_plugin.outer.session import serving
 from cachegrind_bench.valgrind.options import Collect, Scope
 from cachegrind_bench.valgrind.python_contexts import PathReader
 from cachegrind_bench.valgrind.python_regions import is_harness
@@ -37,18 +30,20 @@ from cachegrind_bench.valgrind.runner import reading_out_files
 if TYPE_CHECKING:
     from collections.abc import Callable, Mapping, Sequence
     from pathlib import Path
-    from typing import Any
 
     import pytest
 
     from cachegrind_bench.measure.session import Laboratory
     from cachegrind_bench.model.python_profile import PythonFunction, PythonProfile
     from cachegrind_bench.model.result import Benchmark, Result
-    from cachegrind_bench.pytest_plugin.lanes import Place
-    from cachegrind_bench.pytest_plugin.options import Settings
+    from cachegrind_bench.pytest_plugin.outer.options import Settings
+    from cachegrind_bench.pytest_plugin.outer.session import Lane
+    from cachegrind_bench.pytest_plugin.outer.workers import Place
     from cachegrind_bench.valgrind.perf_map import Trampolines
 
 OPTION = "--cg-bench-python-profile"
+# One call tells which functions took part in it; it is the kind of call that was counted before.
+_PROFILED = (2,)
 
 
 def check() -> None:
@@ -69,19 +64,41 @@ class _Seen:
 _Found = dict[str, "_Seen | CgBenchError"]
 
 
-def with_python_profiles(
-    session: pytest.Session, result: Result, settings: Settings, laboratory: Laboratory, progress: Callable[[str], None]
+def with_python_profiles(  # noqa: PLR0917 - what `run` has and returned
+    session: pytest.Session,
+    result: Result,
+    settings: Settings,
+    laboratory: Laboratory,
+    place: Place,
+    progress: Callable[[str], None],
 ) -> Result:
     """Return the result with a Python profile for each benchmark that has counts, or a warning why it has none."""
     counted = {benchmark.id for benchmark in result.benchmarks if benchmark.status is Status.OK}
     items = [item for item in session.items if storable(item.nodeid) in counted]
     if not items:
         return result
-    place = session.config.stash[PLACE]
 
     def look(some: Sequence[pytest.Item], depth: int, stubs: Sequence[str]) -> _Found:
+        """Execute these benchmarks once more, and read one call of each."""
         collect = Collect(scope=Scope.CALLS, python_depth=depth, stubs=tuple(stubs))
-        return _look(session, some, settings, laboratory, place, collect)
+        one = dataclasses.replace(settings, layouts=1)
+        found: _Found = {}
+
+        def read(lane: Lane, out: Path, trampolines: Callable[[int], Trampolines]) -> None:
+            for nodeid, report in lane.all_reports().items():
+                if meter := report.get("meter"):
+                    found[nodeid] = _seen(meter, out, trampolines, depth)
+
+        with serving(session, some, one, laboratory, place, _PROFILED, read=read, collect=collect) as (lanes, workers):
+            wait(workers.futures)
+        for lane, future in zip(lanes, workers.futures, strict=True):
+            error = future.exception()
+            for item in lane.items:
+                if isinstance(error, CgBenchError):
+                    found[item.nodeid] = error
+                elif item.nodeid not in found:
+                    found[item.nodeid] = MeasurementError(lane.why_nothing(item, future))
+        return found
 
     progress("preparing to profile Python functions, under Callgrind")
     first = look(items, DEPTH_OF_STUBS, ())
@@ -107,65 +124,20 @@ def _profiled(benchmark: Benchmark, seen: _Seen | CgBenchError, places: Places) 
     return replace(benchmark, warnings=(*benchmark.warnings, note))
 
 
-def _look(  # noqa: PLR0917 - what `run` has, and how to collect
-    session: pytest.Session,
-    items: Sequence[pytest.Item],
-    settings: Settings,
-    laboratory: Laboratory,
-    place: Place,
-    collect: Collect,
-) -> _Found:
-    """Execute these benchmarks once more, and read one call of each."""
-    limit = TimeLimit(settings.timeout_ms)
-    with scratch(SCRATCH_BASE, first=FIRST_SLOT) as directory, ExitStack() as stack:
-        lanes = lanes_of(session, items, dataclasses.replace(settings, layouts=1), directory.path, limit)
-        for lane in lanes:
-            lane.order(settings.warm_up, PROFILED, place.places)
-        stack.enter_context(limit)
-        at_work = Lanes(
-            laboratory,
-            place,
-            [lane.exchange for lane in lanes],
-            echo=lambda _chunk: None,
-            read=lambda number, out, maps: _read(lanes[number].all_reports(), out, maps, collect.python_depth),
-            collect=collect,
-            watch=limit.watching,
-        )
-        with at_work:
-            at_work.start()
-            wait(at_work.futures)
-        found: _Found = {}
-        at_work.raise_unforeseen()
-        for lane, future in zip(lanes, at_work.futures, strict=True):
-            error = future.exception()
-            for item in lane.items:
-                seen = error if isinstance(error, CgBenchError) else future.result().found.get(item.nodeid)
-                found[item.nodeid] = seen or MeasurementError(lane.why_nothing(item, future))
-    return found
-
-
-def _read(
-    reports: Mapping[str, dict[str, Any]], out: Path, trampolines: Callable[[int], Trampolines], depth: int | None
-) -> _Found:
-    found: _Found = {}
-    for name, report in reports.items():
-        meter = report.get("meter")
-        if meter:
-            try:
-                with reading_out_files():
-                    found[name] = _seen(meter, out, trampolines, depth)
-            except CgBenchError as error:
-                found[name] = error
-    return found
-
-
-def _seen(meter: Mapping[str, Any], out: Path, trampolines: Callable[[int], Trampolines], depth: int | None) -> _Seen:
-    (pair,) = parts_of(out, meter)
-    empty, body = (PathReader(depth=depth, hide=_is_harness) for _ in range(2))
-    for reader, files in zip((empty, body), pair, strict=True):
-        for file in files:
-            reader.read(file, trampolines(meter["pid"]))
-    return _Seen(_without(body.profile(), empty.profile()), body.stubs)
+def _seen(
+    meter: Mapping[str, Any], out: Path, trampolines: Callable[[int], Trampolines], depth: int
+) -> _Seen | CgBenchError:
+    """Read the call in a meter's record."""
+    try:
+        with reading_out_files():
+            (pair,) = parts_of(out, meter)
+            empty, body = (PathReader(depth=depth, hide=_is_harness) for _ in range(2))
+            for reader, files in zip((empty, body), pair, strict=True):
+                for file in files:
+                    reader.read(file, trampolines(meter["pid"]))
+            return _Seen(_without(body.profile(), empty.profile()), body.stubs)
+    except CgBenchError as error:
+        return error
 
 
 def _without(body: PythonProfile, empty: PythonProfile) -> PythonProfile:

@@ -7,27 +7,26 @@ from __future__ import annotations
 
 import mmap
 import os
+import signal
 import sys
 import traceback
 from contextlib import suppress
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, Self
 
-from cachegrind_bench.pytest_plugin.exchange import put_current, take_order
-from cachegrind_bench.pytest_plugin.written import last_log
-from cachegrind_bench.startup.real import Real
+from cachegrind_bench.pytest_plugin.inner.dumps import last_log
+from cachegrind_bench.pytest_plugin.inner.exchange import FIRST, put_current, take_order
+from cachegrind_bench.startup.os_functions import Real
 
 if TYPE_CHECKING:
     from collections.abc import Callable
 
-    from cachegrind_bench.pytest_plugin.exchange import Exchange
+    from cachegrind_bench.pytest_plugin.inner.exchange import Exchange
 
 # The first rounds of the loop leave the heap in another state than later ones, and so do those that bury a process; CPython
 # 3.11 rewrites code at its 8th call. So many of both.
 _REHEARSALS = 4
 # What a child says of itself. Not by its exit status: tests can end with any.
 _CUT_SHORT, _DONE, _NO_MORE = 0, 1, 2
-# Past the numbers whose objects CPython always has (up to 256, from 3.15 on 1024): all others take memory, so all do.
-FIRST = 10_000
 _NUMBER_BYTES, _LAST_BYTE = 4, 255
 
 
@@ -135,3 +134,39 @@ def flush() -> None:
     """Write out what standard output and error hold back."""
     sys.stdout.flush()
     sys.stderr.flush()
+
+
+class Copy:
+    """A copy of this process, which says that it is ready, and waits to be told to go on; leaving this context kills it."""
+
+    def __init__(self) -> None:
+        told, self._tell = Real.pipe()
+        asked, self._ask = Real.pipe()
+        self.pid = Real.fork()
+        self._hear = asked if self.pid else told
+        for end in (told, self._ask) if self.pid else (asked, self._tell):
+            Real.close(end)
+
+    def __enter__(self) -> Self:
+        return self
+
+    def __exit__(self, *_: object) -> None:
+        # By itself, it would write out once more what it counted.
+        Real.kill(self.pid, signal.SIGKILL)
+        Real.waitpid(self.pid, 0)
+        Real.close(self._hear)
+        Real.close(self._tell)
+
+    def is_ready(self) -> bool:
+        """Wait until the copy is ready, or has ended."""
+        return bool(Real.read(self._hear, 1))
+
+    def go_on(self) -> None:
+        """Let the copy go on."""
+        Real.write(self._tell, b"?")
+
+    def wait(self) -> None:
+        """In the copy: say that it is ready, and wait."""
+        Real.write(self._ask, b"!")
+        if not Real.read(self._hear, 1):
+            Real.leave(1)

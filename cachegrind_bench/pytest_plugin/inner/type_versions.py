@@ -15,7 +15,7 @@ import sys
 from contextlib import suppress
 from typing import TYPE_CHECKING, Any, Final, TypeAlias
 
-from cachegrind_bench.startup.real import Real
+from cachegrind_bench.startup.os_functions import Real
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator

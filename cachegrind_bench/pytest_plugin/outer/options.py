@@ -1,0 +1,225 @@
+"""The plugin's options, and what they ask for together with the environment and the project's configuration."""
+
+from __future__ import annotations
+
+import os
+import sys
+from dataclasses import dataclass
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+import pytest
+
+if TYPE_CHECKING:
+    from collections.abc import Sequence
+
+    from cachegrind_bench.hermetic.environment import Request
+    from cachegrind_bench.model.score import CostModel
+    from cachegrind_bench.valgrind.options import Geometry
+
+# CPython 3.11 and later specialise code while it warms up, and are done with it after ten calls.
+WARM_UP = 10
+
+
+def add_options(parser: pytest.Parser) -> None:
+    """Add the group cg-bench."""
+    add = parser.getgroup("cg-bench", "benchmarks in exact counts (cg-bench)").addoption
+    add(
+        "--cg-bench",
+        action="store_true",
+        help="Measure the benchmarks among these tests under Valgrind, and only those.",
+    )
+    add("--cg-bench-output", metavar="FILE", help="Write the result file here.")
+    add("--cg-bench-compare", metavar="FILE", help="Compare with this result; a regression ends in exit status 1.")
+    add(
+        "--cg-bench-jobs",
+        metavar="N",
+        default="auto",
+        help="Benchmarks measured at a time; 0 or auto: one per CPU. [auto]",
+    )
+    add(
+        "--cg-bench-env",
+        metavar="NAME[=VALUE]",
+        action="append",
+        default=[],
+        help="Pass a variable on to the benchmarks, or set it. Repeatable.",
+    )
+    add(
+        "--cg-bench-python-profile",
+        action="store_true",
+        help="Also profile Python functions, so that comparisons name them (CPython 3.12+, three times as long).",
+    )
+    add(
+        "--cg-bench-timeout",
+        metavar="SECONDS",
+        help="End a benchmark that takes longer (under Valgrind; the native run before it, too): 90, 1.5min. [none]",
+    )
+    add("--cg-bench-model", metavar="NAME", help="Weights of the score; 'ir' is plain instructions. [l1+5ll+30ram]")
+    add("--cg-bench-valgrind", metavar="PATH", help="The Valgrind to use. [the one on PATH]")
+    add(
+        "--cg-bench-layouts",
+        metavar="N",
+        help="Measure each benchmark in N memory layouts, in a process for each; comparisons go by their median. [1]",
+    )
+    add(
+        "--cg-bench-warmup",
+        metavar="N",
+        type=int,
+        default=WARM_UP,
+        help=f"Calls before the counted ones. [{WARM_UP}]",
+    )
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Settings:
+    """What was asked for, checked. `environ` is the environment of pytest itself."""
+
+    environ: dict[str, str]
+    output: Path | None
+    compare: Path | None
+    jobs: int
+    request: Request
+    model: CostModel
+    geometry: Geometry
+    valgrind: str | None
+    warm_up: int
+    layouts: int
+    timeout_ms: int | None
+    require_sealed: bool
+    python_profile: bool
+    defaults: dict[str, Any]
+
+
+def settings(config: pytest.Config) -> Settings:
+    """Return what options, environment and configuration ask for. UsageError on values that are not valid."""
+    from cachegrind_bench.config.command import milliseconds
+    from cachegrind_bench.config.load import load
+    from cachegrind_bench.config.source import find
+    from cachegrind_bench.errors import UsageError
+    from cachegrind_bench.hermetic.environment import LAYOUTS, Request
+    from cachegrind_bench.model.score import CostModel
+    from cachegrind_bench.valgrind.options import Cache, Geometry
+
+    def chosen(name: str) -> Any:
+        return config.getoption(f"cg_bench_{name}")
+
+    def file(name: str) -> Path | None:
+        text = chosen(name)
+        if text == "":
+            raise UsageError(f"--cg-bench-{name} is empty", hint=f"write --cg-bench-{name}=FILE")
+        return None if text is None else Path(os.path.normpath(config.invocation_params.dir / text))
+
+    path = find(config.rootpath)
+    defaults: dict[str, Any] = {**(load(path, check_files=False).defaults if path else {}), **_by_environment()}
+    if chosen("warmup") < 0:
+        raise UsageError("--cg-bench-warmup must not be negative")
+    jobs, cpus = chosen("jobs"), len(os.sched_getaffinity(0))
+    if jobs != "auto" and not _is_number(jobs):
+        raise UsageError(f"--cg-bench-jobs {jobs!r} is not a number", hint="write a number, or 'auto' for one per CPU")
+    layouts = str(chosen("layouts") or defaults.get("layouts") or 1)
+    if not (_is_number(layouts) and 1 <= int(layouts) <= LAYOUTS):
+        raise UsageError(f"--cg-bench-layouts {layouts!r} is not a number from 1 to {LAYOUTS}")
+    sealed = os.environ.get("CG_BENCH_REQUIRE_SEALED", "").strip().lower()
+    if sealed not in _TRUE | _FALSE:
+        raise UsageError(f"CG_BENCH_REQUIRE_SEALED is {sealed!r}, neither true nor false")
+    timeout = chosen("timeout") or defaults.get("timeout")
+    typed = chosen("env") or os.environ.get("CG_BENCH_ENV", "").split()
+    return Settings(
+        environ=dict(os.environ),
+        output=file("output"),
+        compare=file("compare"),
+        jobs=min(0 if jobs == "auto" else int(jobs), cpus) or cpus,
+        request=Request.parse((*_of_this_python(), *listed(defaults.get("env")), *typed)),
+        model=CostModel.parse(str(chosen("model") or defaults.get("model") or "l1+5ll+30ram")),
+        geometry=Geometry(
+            **{
+                name: Cache.parse(str(text), name)
+                for name in _CACHES
+                if (text := defaults.get(name.lower())) is not None
+            }
+        ),
+        valgrind=chosen("valgrind") or defaults.get("valgrind"),
+        warm_up=chosen("warmup"),
+        layouts=int(layouts),
+        timeout_ms=None if timeout is None else milliseconds(str(timeout)),
+        require_sealed=sealed in _TRUE,
+        python_profile=chosen("python_profile"),
+        defaults=defaults,
+    )
+
+
+_CACHES = ("I1", "D1", "LL")
+# Options of `cg-bench run` and `diff` that mean the same here, by their names in the configuration; of some, several.
+_VARIABLES = ("i1", "d1", "ll", "model", "valgrind", "layouts", "threshold_cache", "metric")
+_LISTS = ("threshold", "threshold_ir", "max_drop", "limit")
+# As click reads them.
+_TRUE, _FALSE = {"1", "true", "t", "yes", "y", "on"}, {"", "0", "false", "f", "no", "n", "off"}
+
+
+def _by_environment() -> dict[str, Any]:
+    """Return what the environment says (CG_BENCH_...), as the configuration would."""
+    said = {name: value for name in (*_VARIABLES, *_LISTS) if (value := os.environ.get(f"CG_BENCH_{name.upper()}"))}
+    return {name: value.split() if name in _LISTS else value for name, value in said.items()}
+
+
+def _of_this_python() -> list[str]:
+    """Return the variables that make the measured Python and pytest what this one is."""
+    names = [name for name in ("PYTEST_PLUGINS", "PYTEST_DISABLE_PLUGIN_AUTOLOAD") if name in os.environ]
+    return [*names, f"PYTHONOPTIMIZE={sys.flags.optimize}"] if sys.flags.optimize else names
+
+
+def _is_number(text: str) -> bool:
+    return text.isascii() and text.isdigit()
+
+
+def listed(value: Any) -> tuple[str, ...]:
+    """Return a value of the configuration that may be one text, several, or None."""
+    if isinstance(value, list | tuple):
+        return tuple(str(item) for item in value)  # pyright: ignore[reportUnknownVariableType, reportUnknownArgumentType]
+    return () if value is None else (str(value),)
+
+
+_NAMING_FILES = ("--cg-bench-output", "--cg-bench-compare")
+
+
+def check_files(config: pytest.Config, *, measuring: bool) -> None:
+    """Refuse options that name files where nothing is measured, and do not let these files move pytest's root."""
+    words = [str(word) for word in config.invocation_params.args]
+    for word in words:
+        option = word.partition("=")[0]
+        if option in _NAMING_FILES and not measuring:  # in a job, a gate that never shuts
+            raise pytest.UsageError(f"{option} does nothing without --cg-bench")
+    separate = next((word for word in words if word in _NAMING_FILES), None)
+    if separate is not None and config.inipath is None and config.getoption("rootdir") is None:
+        _keep_root(config, words, separate)
+
+
+def _keep_root(config: pytest.Config, words: Sequence[str], option: str) -> None:
+    """Give pytest the root that it finds without our files.
+
+    Without an ini file, it looks for its root from each word that is a file, the value of an option as well. So the ids of
+    tests would change as soon as there is a result.
+    """
+    import inspect
+
+    values = {place + 1 for place, word in enumerate(words) if word in _NAMING_FILES}
+    known: dict[str, Any] = {
+        "inifile": None,
+        "override_ini": None,
+        "args": [word for place, word in enumerate(words) if place not in values],
+        "rootdir_cmd_arg": None,
+        "invocation_dir": Path(config.invocation_params.dir),
+    }
+    try:
+        from _pytest.config.findpaths import determine_setup
+
+        root, ini, *_ = determine_setup(**{name: known[name] for name in inspect.signature(determine_setup).parameters})
+        if ini is None and config._rootpath == config.rootpath:  # noqa: SLF001  # pyright: ignore[reportPrivateUsage]
+            config._rootpath = root  # noqa: SLF001  # pyright: ignore[reportPrivateUsage]
+            return
+    except (ImportError, AttributeError, KeyError, TypeError):  # a later pytest, which keeps it elsewhere
+        pass
+    raise pytest.UsageError(
+        f"write {option}=FILE: pytest takes a word of its own that is a file for one of the places to find its root by, "
+        "and the ids of tests would change"
+    )

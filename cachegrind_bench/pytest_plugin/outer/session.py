@@ -1,0 +1,316 @@
+"""Has benchmarks run in measured processes, and hands what becomes of them to pytest as it comes.
+
+One thread per lane waits for its process; the main thread looks at the lanes' folders, and it alone calls hooks.
+"""
+
+from __future__ import annotations
+
+import shutil
+import sys
+import time
+from collections import Counter
+from contextlib import contextmanager
+from dataclasses import replace
+from datetime import UTC, datetime
+from itertools import pairwise
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+from cachegrind_bench.errors import MeasurementError
+from cachegrind_bench.hermetic.environment import held_back
+from cachegrind_bench.hermetic.place import NOWHERE, Translation
+from cachegrind_bench.hermetic.scratch import scratch
+from cachegrind_bench.measure.session import SCRATCH_BASE
+from cachegrind_bench.pytest_plugin.inner.exchange import FIRST, Exchange, put_order, take_report, translated
+from cachegrind_bench.pytest_plugin.outer.limits import TimeLimit
+from cachegrind_bench.pytest_plugin.outer.report_relay import ending, failure_text, show_bytes, tell
+from cachegrind_bench.pytest_plugin.outer.results import Cost, Ended, read_costs, result_of
+from cachegrind_bench.pytest_plugin.outer.serialize_options import file_orders, root_orders
+from cachegrind_bench.pytest_plugin.outer.workers import CALLS, Place, Workers, warm_up
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Generator, Mapping, Sequence
+    from concurrent.futures import Future
+
+    import pytest
+
+    from cachegrind_bench.hermetic.launch import Outcome
+    from cachegrind_bench.measure.session import Laboratory
+    from cachegrind_bench.model.result import Result
+    from cachegrind_bench.model.score import CostModel
+    from cachegrind_bench.pytest_plugin.inner.type_versions import LookUps
+    from cachegrind_bench.pytest_plugin.outer.options import Settings
+    from cachegrind_bench.valgrind.options import Collect
+    from cachegrind_bench.valgrind.perf_map import Trampolines
+
+# Simulated calls of each try; after the last one, counts that do not agree are taken all the same. The first call fills the
+# caches: only the path that it took through the code counts.
+BATCHES = (2, 3, 7)
+FIRST_SLOT = 500  # of the folder in which orders and reports are
+_LOOK_S = 0.05
+_KEPT_BYTES = 1 << 16
+
+
+def run(session: pytest.Session, settings: Settings, laboratory: Laboratory) -> tuple[Result, Place]:
+    """Measure the session's items, in as many lanes as wanted. MeasurementError where nothing can be measured.
+
+    Returns what came of it, and where it was measured.
+    """
+    items = session.items
+    twice = [name for name, count in Counter(item.nodeid for item in items).items() if count > 1]
+    if twice:
+        raise MeasurementError(
+            f"two benchmarks have one id: {twice[0]}", hint="give them names of their own, or name each file once"
+        )
+    created_at = datetime.now(UTC).strftime("%Y-%m-%dT%H:%M:%SZ")
+    said = bytearray()
+
+    def echo(chunk: bytes) -> None:
+        said.extend(chunk)
+        del said[: max(0, len(said) - _KEPT_BYTES)]
+        if session.config.option.capture == "no":
+            show_bytes(sys.stderr, chunk)
+            sys.stderr.flush()
+
+    place = _rehearse(session, settings, laboratory)
+
+    def read(lane: Lane, out: Path, _trampolines: object) -> None:
+        lane.read_costs(out, settings.model)
+
+    with serving(session, items, settings, laboratory, place, BATCHES, read=read, echo=echo) as (lanes, workers):
+        _watch(session, lanes, workers, settings, said)
+    ended = {
+        one.item.nodeid: one for lane, future in zip(lanes, workers.futures, strict=True) for one in lane.ended(future)
+    }
+    ordered = [ended[item.nodeid] for item in items if item.nodeid in ended]
+    return result_of(ordered, settings, laboratory, place, created_at), place
+
+
+def _rehearse(session: pytest.Session, settings: Settings, laboratory: Laboratory) -> Place:
+    """Run all benchmarks without Valgrind, and return where they pass: at a constant path, or else where they are."""
+    place = Place(cwd=session.config.invocation_params.dir, environ=settings.environ, request=settings.request)
+    with scratch(SCRATCH_BASE, first=FIRST_SLOT) as folder, TimeLimit(settings.timeout_ms) as limit:
+
+        def rehearsed(place: Place, name: str) -> tuple[Lane, str]:
+            lane = Lane(session, session.items, Exchange(str(folder.path / name)), limit)
+            lane.order(settings.warm_up, BATCHES, place.paths)
+            return lane, warm_up(laboratory, place, lane.exchange, limit.watching)
+
+        first, refused = rehearsed(place, "all")
+        if len(first.passed() | first.late()) < len(session.items):
+            kept = replace(place, keep=refused or "benchmarks fail at another path")
+            second, _ = rehearsed(kept, "anew")
+            if second.passed() > first.passed() or refused:
+                first, place = second, kept
+        return replace(place, look_ups=first.look_ups())
+
+
+@contextmanager
+def serving(  # noqa: PLR0917 - what `run` has, then how to measure
+    session: pytest.Session,
+    items: Sequence[pytest.Item],
+    settings: Settings,
+    laboratory: Laboratory,
+    place: Place,
+    batches: tuple[int, ...],
+    *,
+    read: Callable[[Lane, Path, Callable[[int], Trampolines]], object],
+    echo: Callable[[bytes], None] = lambda _chunk: None,
+    collect: Collect = CALLS,
+) -> Generator[tuple[list[Lane], Workers]]:
+    """Measure these items meanwhile, in lanes of about the same length: those of a file stay together as far as that goes.
+
+    `read` gets each lane whose process has ended, as `Workers` says.
+    """
+    count = max(1, min(settings.jobs, len(items)))
+    edges = [len(items) * number // count for number in range(count + 1)]
+    with scratch(SCRATCH_BASE, first=FIRST_SLOT) as folder, TimeLimit(settings.timeout_ms) as limit:
+        lanes = [
+            Lane(session, items[start:end], Exchange(str(folder.path / f"{number:03}")), limit, settings.layouts)
+            for number, (start, end) in enumerate(pairwise(edges))
+        ]
+        for lane in lanes:
+            lane.order(settings.warm_up, batches, place.paths, place.look_ups)
+        workers = Workers(
+            laboratory,
+            place,
+            [lane.exchange for lane in lanes],
+            read=lambda number, out, trampolines: read(lanes[number], out, trampolines),
+            echo=echo,
+            collect=collect,
+            watch=limit.watching,
+        )
+        with workers:
+            workers.start()
+            yield lanes, workers
+        workers.raise_unforeseen()
+
+
+def _watch(
+    session: pytest.Session, lanes: Sequence[Lane], workers: Workers, settings: Settings, said: bytearray
+) -> None:
+    hidden = held_back(settings.environ, settings.request)
+    while True:
+        done = [future.done() for future in workers.futures]  # before the look: what comes after it is seen then
+        for number, (lane, over) in enumerate(zip(lanes, done, strict=True)):
+            lane.look(workers.futures[number] if over else None, said, hidden)
+            if not over and number in workers.outs:
+                lane.read_early(workers.outs[number], settings.model)
+        if session.shouldfail or session.shouldstop:
+            for lane in lanes:
+                Path(lane.exchange.stop).touch()
+        if all(done):
+            return
+        time.sleep(_LOOK_S)
+
+
+class Lane:
+    """The items of one measured process, by files, and what became of them so far."""
+
+    def __init__(
+        self,
+        session: pytest.Session,
+        items: Sequence[pytest.Item],
+        exchange: Exchange,
+        limit: TimeLimit,
+        layouts: int = 1,
+    ) -> None:
+        self._session, self.exchange, self.items, self._limit = session, exchange, items, limit
+        files: dict[Path, list[pytest.Item]] = {}
+        for item in items:
+            files.setdefault(item.path, []).append(item)
+        self._files = files
+        # The first layout's numbers do not depend on whether there are more.
+        self._by_layout = [
+            {
+                (number, index): item
+                for number, own in enumerate(files.values(), FIRST)
+                for index, item in enumerate(own, FIRST + layout * len(own))
+            }
+            for layout in range(layouts)
+        ]
+        self._items = self._by_layout[0]
+        self._waiting = dict(self._items)
+        self._paths = NOWHERE
+        self._reports: dict[str, dict[str, Any]] = {}
+        self._costs: list[dict[str, Cost | MeasurementError]] = [{} for _ in self._by_layout]
+
+    def order(
+        self,
+        warm_up: int,
+        batches: tuple[int, ...],
+        paths: Translation = NOWHERE,
+        look_ups: Mapping[str, LookUps] | None = None,
+    ) -> None:
+        """Write the orders, with the paths that the measured process sees."""
+        config, exchange = self._session.config, self.exchange
+        self._paths = paths
+        shutil.rmtree(exchange.path, ignore_errors=True)
+        Path(exchange.path).mkdir()
+        put_order(exchange.root, translated(root_orders(config, warm_up, batches), paths.seen))
+        for number, path in enumerate(self._files, FIRST):
+            put_order(exchange.file(number), translated(file_orders(config, str(path)), paths.seen))
+        for layout, items in enumerate(self._by_layout):
+            for (number, index), item in items.items():
+                put_order(exchange.benchmark(number, index), (item.nodeid, layout))
+                put_order(exchange.look_ups(number, index), (look_ups or {}).get(item.nodeid, {}))
+
+    def passed(self) -> set[str]:
+        """Return the benchmarks that did not fail so far."""
+        return {
+            nodeid
+            for nodeid, report in self.all_reports().items()
+            if failure_text(report) is None and all(part["outcome"] != "failed" for part in report["reports"])
+        }
+
+    def look_ups(self) -> dict[str, LookUps]:
+        """Return what benchmarks look up in types, where they were run without Valgrind."""
+        reports = self.all_reports().items()
+        return {nodeid: report["meter"]["look_ups"] for nodeid, report in reports if report.get("meter")}
+
+    def late(self) -> set[str]:
+        """Return the benchmarks that took too long: they would do so wherever the project is."""
+        return {item.nodeid for place, item in self._items.items() if self._limit.why(self.exchange, *place)}
+
+    def look(self, future: Future[Outcome] | None, said: bytearray, held_back: Sequence[str] = ()) -> None:
+        """Report to pytest what has come since the last time; with a `future`, that is all that comes."""
+        for (number, index), item in list(self._waiting.items()):
+            if self._session.shouldfail or self._session.shouldstop:
+                return  # what ended since the failure that stopped the run is as if it had not begun
+            found = self._take(self.exchange.report(number, index))
+            if found is None and not Path(self.exchange.trouble(number)).exists() and future is None:
+                return  # they come in their order
+            if found is None:  # or did it come just before what says that nothing more comes?
+                found = self._take(self.exchange.report(number, index)) or self._lost(number, future, said)
+            del self._waiting[number, index]
+            if found is None:
+                continue
+            self._add_why(found, number, index)
+            self._reports[item.nodeid] = found
+            tell(item, found, held_back)
+
+    def why_nothing(self, item: pytest.Item, future: Future[Outcome]) -> str:
+        """Explain why a benchmark of which nothing was reported to pytest produced no result."""
+        place = next(place for place, own in self._items.items() if own is item)
+        found = self._take(self.exchange.report(*place)) or self._lost(place[0], future, bytearray())
+        if found is not None:
+            self._add_why(found, *place)
+        text = failure_text(found) if found is not None else None
+        return text.removeprefix("cg-bench: ") if text else "its test failed in the run that is for it"
+
+    def _take(self, path: str) -> dict[str, Any] | None:
+        found: dict[str, Any] | None = translated(take_report(path), self._paths.real)
+        return found
+
+    def _add_why(self, found: dict[str, Any], number: int, index: int) -> None:
+        if "status" in found and (why := self._limit.why(self.exchange, number, index)):
+            found["died"] = why
+
+    def _lost(self, number: int, future: Future[Outcome] | None, said: bytearray) -> dict[str, Any] | None:
+        """Return what to report of a benchmark that nothing came of; None if it was not to begin any more."""
+        if Path(self.exchange.stop).exists():
+            return None
+        trouble = self._take(self.exchange.trouble(number))
+        late = self._limit.why(self.exchange, number) or self._limit.why(self.exchange, -1)
+        if late is not None:
+            text = f"what comes before the benchmarks {late}"
+        elif trouble is not None:
+            text = trouble.get("text") or f"the process of its file {ending(trouble)}"
+        else:
+            error = future.exception() if future is not None else None
+            text = "\n".join(str(part) for part in (error, getattr(error, "hint", None)) if part)
+            text = text or f"the measured process ended early; it said:\n{said.decode('utf-8', 'backslashreplace')}"
+        return {"reports": [], "died": None, "trouble": text}
+
+    def all_reports(self, layout: int = 0) -> dict[str, dict[str, Any]]:
+        """Return all reports of a layout that there are, whether or not pytest has them yet; any thread may ask."""
+        found = {
+            item.nodeid: self._take(self.exchange.report(number, index))
+            for (number, index), item in self._by_layout[layout].items()
+        }
+        return {nodeid: report for nodeid, report in found.items() if report is not None}
+
+    def read_early(self, out: Path, model: CostModel) -> None:
+        """Read what benchmarks cost that were reported, beside those that are still measured."""
+        read_costs(self._costs[0], self._reports, out, model, self._paths)
+
+    def read_costs(self, out: Path, model: CostModel) -> None:
+        """Read what all benchmarks cost, when their process has ended; what could not be read early is tried again."""
+        for layout, early in enumerate(self._costs):
+            self._costs[layout] = {name: cost for name, cost in list(early.items()) if isinstance(cost, Cost)}
+            read_costs(self._costs[layout], self.all_reports(layout), out, model)
+
+    def ended(self, future: Future[Outcome]) -> list[Ended]:
+        """Return what became of the benchmarks that were begun."""
+        error = future.exception()
+        return [
+            Ended(
+                item=item,
+                report=self._reports[item.nodeid],
+                costs=[found.get(item.nodeid) for found in self._costs],
+                outcome=None if error is not None else future.result(),
+                failure=None if error is None else f"the measured process failed: {error}",
+            )
+            for item in self._items.values()
+            if item.nodeid in self._reports
+        ]

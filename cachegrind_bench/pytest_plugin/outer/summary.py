@@ -1,0 +1,93 @@
+"""The end of the output: the counts, how well they were sealed, and the comparison with an earlier result."""
+
+from __future__ import annotations
+
+import io
+import os
+from typing import TYPE_CHECKING, Any
+
+from cachegrind_bench.errors import UsageError
+from cachegrind_bench.model.result import SealState
+from cachegrind_bench.pytest_plugin.outer.options import listed
+
+if TYPE_CHECKING:
+    from pathlib import Path
+
+    from cachegrind_bench.compare.verdict import Gates
+    from cachegrind_bench.model.result import Result
+
+
+def summary(result: Result, output: Path | None, comparison: str) -> list[str]:
+    """Return the lines; `output` is the file with the result."""
+    from cachegrind_bench.render import report, table
+
+    text = io.StringIO()
+    if result.benchmarks:
+        text.write(table.render(report.suite(result)))
+    text.write(f"{_sealed(result)}\n")
+    if output is not None:
+        text.write(f"result written to {output}\n")
+    if comparison:
+        text.write(f"\n{comparison}")
+    return text.getvalue().splitlines()
+
+
+def _sealed(result: Result) -> str:
+    missing = {
+        name: part.why
+        for item in result.benchmarks
+        for name, part in item.seal.items()
+        if part.state is SealState.UNAVAILABLE
+    }
+    if not missing:
+        return "sealed in every part: the counts are the same in each run"
+    return f"not sealed: {', '.join(f'{name} ({why})' for name, why in missing.items())}; 'cg-bench doctor' explains"
+
+
+def check_base(base: Path, output: Path | None) -> None:
+    """Find out before the work whether there is a result to compare with, and that `output` is another. UsageError if not."""
+    from cachegrind_bench.usecases.result_files import read_result
+
+    if output is not None and os.path.realpath(output) == os.path.realpath(base):
+        raise UsageError(
+            f"--cg-bench-output would overwrite {base}, which --cg-bench-compare compares with",
+            hint="write the new result to another file",
+        )
+    read_result(str(base), hint="'pytest --cg-bench --cg-bench-output=FILE' writes such files")
+
+
+def compared(base: Path, candidate: Result, defaults: dict[str, Any], *, profiled: bool) -> tuple[str, bool]:
+    """Compare with an earlier result by the configuration's thresholds: return the text, and whether it is to fail.
+
+    UsageError if it cannot be read.
+    """
+    from cachegrind_bench.compare.comparison import Conclusion
+    from cachegrind_bench.usecases import comparison
+    from cachegrind_bench.usecases.result_files import read_result
+
+    chosen = {item.id for item in candidate.benchmarks}
+    made = comparison.compared(
+        comparison.Side(name=base.name, file=read_result(str(base))),
+        comparison.Side(name="this run", file=comparison.InMemory(candidate)),
+        gates_of(defaults),
+        comparison.ReportOptions(rows=50),
+        wanted=lambda name: name in chosen,
+    )
+    text, conclusion = made.text("table"), made.comparison.conclusion()
+    if conclusion is Conclusion.REGRESSION and not profiled:
+        text += (
+            "--cg-bench-python-profile in both runs names the Python function that did it (CPython 3.12 and newer)\n"
+        )
+    # What `cg-bench diff` ends in another code than 0 for: a gate that compared nothing must not be green.
+    return text, conclusion in {Conclusion.REGRESSION, Conclusion.FAILED, Conclusion.INCOMPLETE}
+
+
+def gates_of(defaults: dict[str, Any]) -> Gates:
+    """Return what the configuration holds comparisons to."""
+    from cachegrind_bench.usecases.comparison import GateOptions
+
+    given: dict[str, Any] = {
+        name: listed(defaults.get(name)) for name in ("threshold", "threshold_ir", "max_drop", "limit")
+    }
+    given |= {name: str(defaults[name]) for name in ("threshold_cache", "metric") if defaults.get(name)}
+    return GateOptions(**given).gates()
