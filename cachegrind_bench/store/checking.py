@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING
 from cachegrind_bench.errors import StoreError
 from cachegrind_bench.store.protocol import Problem
 from cachegrind_bench.store.reading import HINT, rename, snapshot
-from cachegrind_bench.store.record import is_record_name, run_name
+from cachegrind_bench.store.record import canonical_line, is_record_name, run_name
 
 if TYPE_CHECKING:
     from collections.abc import Iterable
@@ -104,8 +104,7 @@ def _wrong_uid(record: Record) -> str | None:
 
 def _uncanonical(data: bytes) -> str | None:
     try:
-        document: object = json.loads(data)
-        again = json.dumps(document, sort_keys=True, ensure_ascii=False, separators=(",", ":")).encode() + b"\n"
+        again = canonical_line(json.loads(data))
     except (ValueError, RecursionError) as error:
-        return f"it is no JSON that can be read: {str(error)[:200]}"
+        return f"it is not JSON that can be read: {str(error)[:200]}"
     return None if again == data else "its bytes are not canonical"

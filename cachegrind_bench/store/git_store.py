@@ -154,10 +154,6 @@ class GitStore(TreeStore):
         state = self._sync().look()
         return state.here is not None or state.there is not None
 
-    def profile(self, name: str) -> bytes | None:  # noqa: ARG002
-        """Return None: profiles are too large for a branch."""
-        return None
-
     def remove(self, names: Collection[str]) -> int:
         """Forget these records; return how many there were. Segments are written anew without them.
 

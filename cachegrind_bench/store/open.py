@@ -6,6 +6,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 from urllib.parse import unquote
 
+from cachegrind_bench.errors import UsageError
 from cachegrind_bench.store.baselines import STORE, Baselines
 from cachegrind_bench.store.urls import at_home, branch_of, wrong_url
 
@@ -59,6 +60,12 @@ def _database(url: str, rest: str, cwd: Path, environ: Mapping[str, str]) -> Sto
         url = f"sqlite:///{cwd / at_home(path, environ)}"
     elif not rest.startswith("//") or rest == "//":
         raise wrong_url(url)
-    from cachegrind_bench.store.sql.store import SqlStore
+    try:
+        from cachegrind_bench.store.sql.store import SqlStore
 
-    return SqlStore(url)
+        return SqlStore(url)
+    except ImportError as error:  # of SQLAlchemy, or of the driver of PostgreSQL
+        raise UsageError(
+            f"a history in a database needs a package that is not there: {error}",
+            hint="pip install 'cachegrind-bench[sql]', or keep the history in files: --store file:DIR",
+        ) from error

@@ -56,6 +56,11 @@ def uid_of(data: bytes) -> str:
     return hashlib.sha256(data).hexdigest()[:_UID]
 
 
+def canonical_line(document: object) -> bytes:
+    """Return a document as one line: sorted keys, no blanks, UTF-8. ValueError for a text that is not Unicode."""
+    return json.dumps(document, sort_keys=True, ensure_ascii=False, separators=(",", ":")).encode() + b"\n"
+
+
 def run_record(result: Result) -> Record:
     """Return the record of a result: what its programs wrote, and its profiles, stay behind."""
     slim = (replace(item, profile=None, output=None, python=None) for item in result.benchmarks)
@@ -77,7 +82,7 @@ def name_of_run(uid: str, created_at: str, sha: str | None, key: str) -> str:
 def rename_record(old: str, new: str, created_at: str) -> Record:
     """Return the record which says that the benchmark `old` is called `new`, since `created_at` (UTC, with a Z)."""
     document = {"schema": RENAME_SCHEMA, "old": old, "new": new, "created_at": created_at}
-    data = json.dumps(document, sort_keys=True, ensure_ascii=False, separators=(",", ":")).encode() + b"\n"
+    data = canonical_line(document)
     return Record(name=f"renames/{uid_of(data)}.json", data=data)
 
 

@@ -12,7 +12,7 @@ from contextlib import suppress
 from functools import partial
 from heapq import merge
 from itertools import chain
-from typing import TYPE_CHECKING, Protocol, Self, TypeVar
+from typing import TYPE_CHECKING, Protocol, TypeVar
 
 import msgspec
 
@@ -20,7 +20,7 @@ from cachegrind_bench.errors import StoreError
 from cachegrind_bench.model.text import some
 from cachegrind_bench.store import reading, segments
 from cachegrind_bench.store.checking import Inspection, intact
-from cachegrind_bench.store.protocol import Survey
+from cachegrind_bench.store.protocol import Store, Survey
 from cachegrind_bench.store.record import Record, run_name
 
 if TYPE_CHECKING:
@@ -281,7 +281,7 @@ class RecordTree(msgspec.Struct, frozen=True, kw_only=True):
         raise restless(self.files.place)
 
 
-class TreeStore:
+class TreeStore(Store):
     """The reading half of a store whose records are in a tree."""
 
     def _now(self) -> RecordTree:
@@ -308,13 +308,6 @@ class TreeStore:
     def check(self) -> list[Problem]:
         """Read everything, and report what is wrong."""
         return self._now().check()
-
-    def __enter__(self) -> Self:
-        """Return the store."""
-        return self
-
-    def __exit__(self, *_: object) -> None:
-        """Nothing is held."""
 
 
 def _name(record: Record) -> str:

@@ -8,18 +8,22 @@ from __future__ import annotations
 
 import gzip
 import hashlib
-import json
 import re
 import zlib
 from contextlib import contextmanager
-from typing import TYPE_CHECKING, Any, BinaryIO, cast
+from typing import TYPE_CHECKING, BinaryIO, TypeVar
 
-from cachegrind_bench.errors import StoreError
+import msgspec
+
+from cachegrind_bench.errors import FileFormatError, StoreError
+from cachegrind_bench.model.parsing import parse
 from cachegrind_bench.store.checking import intact
-from cachegrind_bench.store.record import Record, run_name
+from cachegrind_bench.store.record import Record, canonical_line, run_name
 
 if TYPE_CHECKING:
     from collections.abc import Collection, Generator, Iterable, Iterator, Sequence
+
+T = TypeVar("T")
 
 FOLDER = "segments"
 SCHEMA = "cg-bench.segment/1"
@@ -48,7 +52,7 @@ def write_segment(stream: BinaryIO, names: Sequence[str], records: Iterable[Reco
     with gzip.GzipFile(filename="", mode="wb", compresslevel=_LEVEL, fileobj=stream, mtime=0) as packed:
 
         def write(document: dict[str, object]) -> None:
-            line = _line(document)
+            line = canonical_line(document)
             whole.update(line)
             packed.write(line)
 
@@ -104,39 +108,44 @@ def _unpacking(segment: str, stream: BinaryIO) -> Generator[gzip.GzipFile]:
         raise _damaged(segment, str(error) or "it is cut off") from error
 
 
+class _Schema(msgspec.Struct):
+    schema: str
+
+
+class _Names(msgspec.Struct):
+    names: list[str]
+
+
+class _Line(msgspec.Struct):
+    name: str
+    data: str
+
+
 def _names(line: bytes, segment: str) -> list[str]:
-    document = _object(line, segment)
-    schema, found = document.get("schema"), document.get("names")
+    schema = _parsed(line, _Schema, segment).schema
     if schema != SCHEMA:
-        raise _damaged(segment, f"its schema is {str(schema)[:80]!r}, and this cg-bench reads {SCHEMA}")
-    names = cast("list[str]", found if isinstance(found, list) else [])
-    months = {said.month if said else None for said in map(run_name, map(str, names))}
-    if months != {month_of(segment)} or any(type(name) is not str for name in names) or names != sorted({*names}):
+        raise _damaged(segment, f"its schema is {schema[:80]!r}, and this cg-bench reads {SCHEMA}")
+    names = _parsed(line, _Names, segment).names
+    months = {said.month if said else None for said in map(run_name, names)}
+    if months != {month_of(segment)} or names != sorted({*names}):
         raise _damaged(segment, "it does not begin with the names of its month's runs")
     return names
 
 
 def _record(line: bytes, name: str, segment: str) -> Record:
-    document = _object(line, segment)
-    data = document.get("data")
-    if document.get("name") != name or type(data) is not str:
+    found = _parsed(line, _Line, segment)
+    if found.name != name:
         raise _damaged(segment, f"the record {name} is not in its place")
-    try:
-        return intact(Record(name=name, data=data.encode()), f"{segment}: {name}")
-    except UnicodeEncodeError as error:
-        raise _damaged(segment, f"the record {name} is not a text") from error
+    return intact(Record(name=name, data=found.data.encode()), f"{segment}: {name}")
 
 
-def _object(line: bytes, segment: str) -> dict[str, Any]:
+def _parsed(line: bytes, kind: type[T], segment: str) -> T:
     if not line.endswith(b"\n"):
         raise _damaged(segment, "it is cut off, or a line is too long")
     try:
-        document: Any = json.loads(line)
-    except (ValueError, RecursionError, MemoryError) as error:
-        raise _damaged(segment, str(error)[:200]) from error
-    if not isinstance(document, dict):
-        raise _damaged(segment, "a line is not an object")
-    return cast("dict[str, Any]", document)
+        return parse(line, kind, segment)
+    except FileFormatError as error:
+        raise _damaged(segment, error.what) from error
 
 
 def _common_month(names: Sequence[str]) -> str:
@@ -145,10 +154,6 @@ def _common_month(names: Sequence[str]) -> str:
     if month is None or list(names) != sorted({*names}):
         raise StoreError("a segment takes runs of one month, sorted by name")
     return month
-
-
-def _line(document: dict[str, object]) -> bytes:
-    return json.dumps(document, sort_keys=True, ensure_ascii=False, separators=(",", ":")).encode() + b"\n"
 
 
 def _uid8(segment: str) -> str:

@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING, Any, NoReturn
 from cachegrind_bench.errors import FileFormatError
 from cachegrind_bench.model.codec import FAMILY, decode
 from cachegrind_bench.store.checking import wrong_with
-from cachegrind_bench.store.record import RENAME_SCHEMA, Record, named_record, run_record, uid_of
+from cachegrind_bench.store.record import RENAME_SCHEMA, Record, canonical_line, named_record, run_record, uid_of
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Iterator
@@ -47,7 +47,7 @@ def _record(line: bytes, name: str, number: int) -> Record:
     try:
         document: Any = json.loads(line, parse_constant=_refuse)
         schema = str(document["schema"])
-        data = json.dumps(document, sort_keys=True, ensure_ascii=False, separators=(",", ":")).encode() + b"\n"
+        data = canonical_line(document)
     except (ValueError, TypeError, KeyError, RecursionError) as error:
         what = f"not a line of a history: {error if isinstance(error, ValueError) else 'it is not an object with a schema'}"
         raise FileFormatError(what[:300], path=name, line=number, hint=_HINT) from error

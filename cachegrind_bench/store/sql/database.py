@@ -20,7 +20,7 @@ from sqlalchemy.pool import NullPool
 
 from cachegrind_bench.errors import StoreError, UsageError
 from cachegrind_bench.store.durable import accept_absence
-from cachegrind_bench.store.sql import migrations, missing_package
+from cachegrind_bench.store.sql import migrations
 from cachegrind_bench.store.urls import without_password
 
 if TYPE_CHECKING:
@@ -225,11 +225,8 @@ def _postgresql(url: URL) -> Engine:
         # What the URL says of these holds.
         **{name: value for name, value in _PATIENCE.items() if name not in url.query},
     }
-    try:
-        # No pool: a connection that waited while something was measured may have been cut meanwhile.
-        return create_engine(url, connect_args=arguments, poolclass=NullPool)
-    except ImportError as error:
-        raise missing_package(error) from error
+    # No pool: a connection that waited while something was measured may have been cut meanwhile.
+    return create_engine(url, connect_args=arguments, poolclass=NullPool)
 
 
 def _postgresql_url(url: str) -> URL:

@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import zlib
 from functools import partial
-from typing import TYPE_CHECKING, Any, Self, TypeVar
+from typing import TYPE_CHECKING, Any, TypeVar
 
 from sqlalchemy import delete, or_, select
 from sqlalchemy.dialects import postgresql, sqlite
@@ -17,7 +17,7 @@ from sqlalchemy.exc import DatabaseError
 from cachegrind_bench.errors import StoreError
 from cachegrind_bench.store import reading
 from cachegrind_bench.store.checking import Inspection, checked, intact
-from cachegrind_bench.store.protocol import Survey
+from cachegrind_bench.store.protocol import Store
 from cachegrind_bench.store.record import Record
 from cachegrind_bench.store.sql.database import Database
 from cachegrind_bench.store.sql.migrations import RECORDS
@@ -40,7 +40,7 @@ _MANY = 500
 _MOST = 1_000_000_000
 
 
-class SqlStore:
+class SqlStore(Store):
     """A database of records. Made when something is first added; one of an older version is then brought to the newest.
 
     `patience` is how long, in seconds, one waits for other writers before that is an error. UsageError for a bad URL.
@@ -75,10 +75,6 @@ class SqlStore:
         with self._database.reading() as connection:
             return _names(connection)
 
-    def survey(self) -> Survey:
-        """Return the names of all records; nothing hides one from a database that answers."""
-        return Survey(names=self.names(), problems=[])
-
     def read(self, names: Iterable[str] | None = None) -> Iterator[Record]:
         """Return these records, or all, in the order of names. StoreError for one that is missing or damaged."""
         for some in _chunks(self.names() if names is None else sorted(set(names)), _FEW):
@@ -90,10 +86,6 @@ class SqlStore:
                 raise StoreError(f"{self.url} has no {min(missing)[:200]}")
             for _, name, packed in rows:
                 yield intact(_unpack(name, packed), name)
-
-    def profile(self, name: str) -> bytes | None:  # noqa: ARG002
-        """Return None: a database keeps no profiles."""
-        return None
 
     def remove(self, names: Collection[str]) -> int:
         """Forget these records; return how many there were."""
@@ -131,14 +123,6 @@ class SqlStore:
                 raise
             found.tell(self.url, error.message)
         return found.report()
-
-    def compact(self, before: str) -> int:  # noqa: ARG002
-        """Do nothing: a database has no files to fold. Return 0."""
-        return 0
-
-    def __enter__(self) -> Self:
-        """Return the store."""
-        return self
 
     def __exit__(self, *_: object) -> None:
         """Let go of connections."""
