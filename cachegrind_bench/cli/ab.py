@@ -18,15 +18,18 @@ from cachegrind_bench.cli.options import (
     expression_option,
     id_option,
     jobs_option,
+    names_of,
+    options_group,
+    refuse_options_of_a_suite,
     repetition_options,
     size_limit_option,
     tag_option,
     trailing_words,
+    typed_words,
     working_directory,
 )
-from cachegrind_bench.cli.suite import refuse_options_of_a_suite
-from cachegrind_bench.cli.worktrees import bench, words_for_run
 from cachegrind_bench.errors import UsageError
+from cachegrind_bench.usecases import Notices
 from cachegrind_bench.usecases.comparison import Side, compared, exit_code, same_program
 from cachegrind_bench.usecases.result_files import read_result
 
@@ -52,39 +55,17 @@ Examples:
   cg-bench ab HEAD~1 --prepare 'make -s' -- ./build/parser data.txt
 """
 
-# What is typed of these is for those who measure.
-_FOR_RUN = (
-    *(
-        "expression",
-        "patterns",
-        "tags",
-        "jobs",
-        "repeat",
-        "layouts",
-        "warmup",
-        "benchmark_id",
-        "require_sealed",
-        "i1",
-        "d1",
-        "ll",
-        "model",
-        "env",
-    ),
-    *("stdin", "prepare", "cleanup", "timeout", "ignore_exit_status", "pin_clock", "keep_place", "valgrind", "lines"),
-)
-
-
 _SIDES = "base", "candidate"
+
+# What is typed of these is for those who measure.
+_run_options = options_group(
+    expression_option, benchmark_option, tag_option, jobs_option, id_option, repetition_options
+)
 
 
 @click.command("ab", cls=TrailingCommand, epilog=_EPILOG)
 @gate_options
-@expression_option
-@benchmark_option
-@tag_option
-@jobs_option
-@id_option
-@repetition_options
+@_run_options
 @detail_options
 @size_limit_option
 @click.option("--keep", metavar="DIR", help="Keep both result files here, as base.json and candidate.json.")
@@ -96,6 +77,7 @@ def command(base: str, candidate: str | None, **options: Any) -> int:
     For when there is no history to compare with, or it was measured in another environment.
     """
     from cachegrind_bench.store.durable import check_writable, make_folder, write_atomic
+    from cachegrind_bench.usecases.worktrees import opened_worktree
     from cachegrind_bench.vcs.revisions import Repository
 
     if trailing_words():
@@ -109,9 +91,9 @@ def command(base: str, candidate: str | None, **options: Any) -> int:
     if keep is not None:
         for side in _SIDES:
             check_writable(keep / f"{side}.json")
-    words = [*words_for_run(_FOR_RUN), *trailing_words()]
+    words = [*typed_words([*names_of(_run_options), "lines"]), *trailing_words()]
     names = base, candidate or "your work tree"
-    with bench(repository) as place:
+    with opened_worktree(repository, Notices(write=output.write_error)) as place:
         files = [place.folder / f"{side}.json" for side in _SIDES]
         for file, name, sha in zip(files, names, shas, strict=True):
             output.write_error(f"cg-bench: measuring {name}, commit {sha[:12]}\n")

@@ -8,20 +8,28 @@ import click
 import msgspec
 
 from cachegrind_bench.cli import output
-from cachegrind_bench.cli.options import TrailingCommand, jobs_option, repetition_options, trailing_words
+from cachegrind_bench.cli.options import (
+    TrailingCommand,
+    jobs_option,
+    names_of,
+    options_group,
+    repetition_options,
+    trailing_words,
+    typed_words,
+)
 from cachegrind_bench.cli.trending import find_all, trending_options
-from cachegrind_bench.cli.worktrees import bench, words_for_run
 from cachegrind_bench.errors import MeasurementError, UsageError
+from cachegrind_bench.usecases import Notices
 from cachegrind_bench.usecases.result_files import read_result
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
 
     from cachegrind_bench.cli.trending import Found
-    from cachegrind_bench.cli.worktrees import Bench
     from cachegrind_bench.history.bisection import Narrowed
     from cachegrind_bench.history.values import Finding
     from cachegrind_bench.model.score import CostModel
+    from cachegrind_bench.usecases.worktrees import Worktree
 
 _EPILOG = """\b
 Each commit is checked out into a temporary git worktree, its set-up command is run, and the benchmark measured, here and
@@ -39,17 +47,14 @@ Examples:
 """
 
 # What is typed of these is for those who measure.
-_FOR_RUN = (
-    *("jobs", "repeat", "layouts", "warmup", "require_sealed", "i1", "d1", "ll", "env", "stdin", "prepare", "cleanup"),
-    *("timeout", "ignore_exit_status", "pin_clock", "keep_place", "valgrind"),
-)
+_run_options = options_group(jobs_option, repetition_options)
 _UNDECIDED = 3
 
 
 class _Meter(msgspec.Struct, frozen=True, kw_only=True):
     """Measures one benchmark at any commit."""
 
-    place: Bench
+    place: Worktree
     names: frozenset[str]
     model: CostModel
     words: Sequence[str]
@@ -78,8 +83,7 @@ class _Meter(msgspec.Struct, frozen=True, kw_only=True):
 
 @click.command("bisect", cls=TrailingCommand, epilog=_EPILOG)
 @trending_options
-@jobs_option
-@repetition_options
+@_run_options
 @click.argument("finding")
 def command(finding: str, **options: Any) -> int:
     """Narrow a FINDING of 'cg-bench trend', named by the beginning of its id, down to the commit that made it.
@@ -119,16 +123,17 @@ def _named(text: str, found: Found) -> Finding:
 def _narrow(item: Finding, good: str, found: Found) -> int:
     from cachegrind_bench.history.bisection import narrow
     from cachegrind_bench.model.score import CostModel
+    from cachegrind_bench.usecases.worktrees import opened_worktree
 
     series = next(series for series in found.set.series if series.id == item.benchmark)
     model = CostModel.parse(series.model)
     names = {item.benchmark, *(old for old, now in found.renames.items() if now == item.benchmark)}
-    words = [*words_for_run(_FOR_RUN), "--model", model.name]
+    words = [*typed_words(names_of(_run_options)), "--model", model.name]
     if trailing_words():
         words += ["--id", item.benchmark, *trailing_words()]
     else:
         words += [word for name in sorted(names) for word in ("--benchmark", name)]
-    with bench(found.repository) as place:
+    with opened_worktree(found.repository, Notices(write=output.write_error)) as place:
         meter = _Meter(place=place, names=frozenset(names), model=model, words=words)
         before, after = meter.value(good), meter.value(item.suspects[-1])
         if abs(after - before) * 2 < abs(item.after - item.before):

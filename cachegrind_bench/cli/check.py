@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import os
 import sys
+from functools import partial
 from typing import TYPE_CHECKING, Any
 
 import click
@@ -11,34 +12,20 @@ from msgspec.structs import replace
 
 from cachegrind_bench.cli import output
 from cachegrind_bench.cli.comparison_options import deliver, detail_options, gate_options, gates_of, report_options
-from cachegrind_bench.cli.measuring import (
-    check_output,
-    measured,
-    measuring_plan,
-    printable,
-    write_result,
-)
-from cachegrind_bench.cli.options import (
-    command_argument,
-    measuring_options,
-    require_command,
-    size_limit_option,
-    working_directory,
-)
+from cachegrind_bench.cli.options import command_argument, measure_request, measuring_options, size_limit_option
 from cachegrind_bench.errors import MeasurementError, NotComparableError, NoValgrindError, UsageError
+from cachegrind_bench.model.text import some
 from cachegrind_bench.usecases.comparison import InMemory, Side, compared, exit_code
 from cachegrind_bench.usecases.comparison_inputs import resolve
 from cachegrind_bench.usecases.result_files import read_result
 
 if TYPE_CHECKING:
-    from collections.abc import Mapping
-    from pathlib import Path
-
     from cachegrind_bench.compare.verdict import Gates
     from cachegrind_bench.measure.plan import Plan
     from cachegrind_bench.model.codec import ResultFile
     from cachegrind_bench.model.result import Benchmark, Result
     from cachegrind_bench.usecases.comparison import Report, ReportOptions
+    from cachegrind_bench.usecases.measurement import MeasureRequest
 
 _SHOWN = 10
 
@@ -73,16 +60,21 @@ def command(**options: Any) -> int:
     A base of one benchmark is compared with whatever its id; one of several needs --id, or the id that is made from the
     command. --prepare runs once more than with 'run', at the start: the program may be what it builds.
     """
+    from cachegrind_bench.render.progress import progress
+    from cachegrind_bench.usecases.measurement import measured, prepared_plan
+
     gates = gates_of(options)
-    check_output(options)
+    output.check_result_file(options["output"])
     shown = report_options(options)
     shown.check_files()
-    cwd = working_directory()
-    base = read_result(resolve(options["base"], cwd), limit=options["max_size"])
-    known, name = _benchmark_of(base.result, options, cwd)
-    plan = replace(_plan(options), id=name, lines=options["lines"])
+    request = measure_request(options)
+    base = read_result(resolve(options["base"], request.cwd), limit=options["max_size"])
+    known, name = _benchmark_of(base.result, options["base"], request)
+    request = replace(request, benchmark_id=name)
+    plan = prepared_plan(request, _existing_plan)
     try:
-        result = measured(plan, options)
+        with progress(sys.stderr, quiet=options["quiet"]) as display:
+            result = measured(request, plan, display)
     except NoValgrindError as error:  # no commit could be measured here
         raise UsageError(error.message, hint=error.hint) from error
     made = _compared(base, known, result, gates, shown, name=options["base"])
@@ -96,52 +88,42 @@ def command(**options: Any) -> int:
     return code
 
 
-def _benchmark_of(base: Result, options: Mapping[str, Any], cwd: Path) -> tuple[Benchmark, str]:
+def _benchmark_of(base: Result, base_name: str, request: MeasureRequest) -> tuple[Benchmark, str]:
     """Return what to compare with, and the id to measure under. UsageError if the base has nothing to compare with."""
     from cachegrind_bench.measure.command import default_id
     from cachegrind_bench.model.result import Status
 
-    given = printable(options["benchmark_id"])
+    given = request.benchmark_id
     if len(base.benchmarks) == 1:
         known = base.benchmarks[0]
     else:
-        wanted = given or default_id(require_command(options["command"]), cwd)
+        wanted = given or default_id(request.command, request.cwd)
         found = next((item for item in base.benchmarks if item.id == wanted), None)
         if found is None:
-            more = f" and {len(base.benchmarks) - _SHOWN} more" if len(base.benchmarks) > _SHOWN else ""
-            ids = ", ".join(item.id for item in base.benchmarks[:_SHOWN]) or "none at all"
+            ids = some([item.id for item in base.benchmarks], _SHOWN) or "none at all"
             raise UsageError(
-                f"the base {options['base']} has no benchmark {wanted!r}",
-                hint=f"--id names one of those it has: {ids}{more}",
+                f"the base {base_name} has no benchmark {wanted!r}", hint=f"--id names one of those it has: {ids}"
             )
         known = found
     if known.status is not Status.OK:
         raise UsageError(
-            f"in the base {options['base']} the benchmark {known.id!r} is {known.status.value}: {known.error or ''}",
+            f"in the base {base_name} the benchmark {known.id!r} is {known.status.value}: {known.error or ''}",
             hint="measure the base again",
         )
     return known, given or known.id
 
 
-def _plan(options: dict[str, Any]) -> Plan:
-    """Return the plan, made where --prepare has done its work: in this commit the program may not be built yet."""
-    from cachegrind_bench.measure.hooks import surrounded
+def _existing_plan(request: MeasureRequest) -> Plan:
+    """Return the plan. MeasurementError if the program is one of this commit, and not there or not to be executed."""
+    from cachegrind_bench.usecases.measurement import plan_of
 
-    if options["prepare"] is None:
-        return _existing_plan(options)
-    with surrounded(measuring_plan({**options, "command": ("sh",)})):
-        return _existing_plan(options)
-
-
-def _existing_plan(options: dict[str, Any]) -> Plan:
-    program = require_command(options["command"])[0]
+    program = request.command[0]
     if os.sep not in program:  # one that is looked up on PATH is not of this commit
-        return measuring_plan(options)
-    measuring_plan({**options, "command": ("sh",), "stdin": None})  # what is wrong with the options is told of these
+        return plan_of(request)
     if not os.path.exists(program):
         raise MeasurementError(f"there is no {program} here", hint="--prepare can build it")
     try:
-        return measuring_plan(options)
+        return plan_of(request)
     except UsageError as error:  # it cannot be executed, or its input is not there: another commit may do
         raise MeasurementError(error.message, hint=error.hint) from error
 
@@ -157,8 +139,10 @@ def _compared(
 
 
 def _deliver(made: Report, result: Result, shown: ReportOptions, options: dict[str, Any]) -> None:
-    write_result(result, options)
-    write = output.write_error if options["output"] == "-" else output.write
+    from cachegrind_bench.model.codec import encode
+
+    output.write_file(options["output"], encode(result))
+    write = partial(output.write_beside, options["output"])
     if options["quiet"]:  # in the middle of a bisection, the verdict should not go unseen
         shown.write_files(made)
         write(made.headline())

@@ -8,6 +8,7 @@ from pathlib import Path
 import click
 
 from cachegrind_bench.cli import output
+from cachegrind_bench.cli.options import valgrind_option
 from cachegrind_bench.errors import MeasurementError
 
 _EPILOG = """\b
@@ -22,7 +23,7 @@ Examples:
 
 
 @click.command("doctor", epilog=_EPILOG)
-@click.option("--valgrind", metavar="PATH", help="The Valgrind to use. [default: the one on PATH]")
+@valgrind_option
 @click.option(
     "--format",
     "form",

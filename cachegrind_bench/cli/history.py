@@ -16,7 +16,6 @@ from cachegrind_bench.cli.options import (
     with_profile_option,
     working_directory,
 )
-from cachegrind_bench.cli.saving import profiles_of
 from cachegrind_bench.errors import UsageError
 from cachegrind_bench.model.text import matches
 from cachegrind_bench.usecases import Notices
@@ -78,11 +77,12 @@ def add_command(files: tuple[str, ...], **options: Any) -> None:
     from cachegrind_bench.model.text import counted
     from cachegrind_bench.store.checking import wrong_with
     from cachegrind_bench.store.record import run_record
+    from cachegrind_bench.usecases.saving import profile_store
 
     if files.count("-") > 1:
         raise UsageError("only one file can be stdin", hint="save the others to files first")
     store, cwd = opened_store(options), working_directory()
-    keeper = profiles_of(store, options)
+    keeper = profile_store(store) if options["with_profile"] else None
     names = [resolve(name, cwd) for name in files]
     whole: list[Result] = []
     records: dict[str, Record] = {}

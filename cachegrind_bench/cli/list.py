@@ -2,19 +2,13 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import click
 
 from cachegrind_bench.cli import output
-from cachegrind_bench.cli.options import format_option, selection_options, working_directory
-from cachegrind_bench.cli.selection import NO_BENCHMARKS, selected
+from cachegrind_bench.cli.options import format_option, selection_options, struct_of, working_directory
 from cachegrind_bench.errors import UsageError
-
-if TYPE_CHECKING:
-    from collections.abc import Mapping, Sequence
-
-    from cachegrind_bench.config.benchmarks import BenchmarkSpec, Configuration
 
 _EPILOG = """\b
 Examples:
@@ -37,6 +31,8 @@ def command(**options: Any) -> None:
     from cachegrind_bench.config.source import find, ignored, shown
     from cachegrind_bench.model.text import plain
     from cachegrind_bench.render import listings
+    from cachegrind_bench.store.baselines import Baselines
+    from cachegrind_bench.usecases.selection import NO_BENCHMARKS, SelectRequest, selected
 
     cwd = working_directory()
     path = find(cwd)
@@ -50,14 +46,9 @@ def command(**options: Any) -> None:
         output.write_error(f"cg-bench: {origin} is used, what {plain(shown(other))} says to cg-bench is ignored\n")
     if not found.benchmarks:
         output.write_error(f"cg-bench: {origin} has no benchmarks; {NO_BENCHMARKS}\n")
-    specs = _selected(found, options)
+    request = struct_of(SelectRequest, options)
+    is_whole = not found.benchmarks or request == SelectRequest()
+    store = Baselines.find(found.root).store
+    specs = found.benchmarks if is_whole else selected(found.benchmarks, request, store).specs
     width = output.terminal_width()
     output.write(listings.benchmarks(specs, len(found.benchmarks), shown(path), options["form"], width=width))
-
-
-def _selected(found: Configuration, options: Mapping[str, Any]) -> Sequence[BenchmarkSpec]:
-    if not found.benchmarks or not any(options[name] for name in ("expression", "patterns", "tags", "shard")):
-        return found.benchmarks
-    from cachegrind_bench.store.baselines import Baselines
-
-    return selected(found.benchmarks, options, Baselines.find(found.root).store).specs

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from pathlib import Path
 from typing import TYPE_CHECKING
 
 import click
@@ -46,29 +45,22 @@ def command(files: tuple[str, ...], target: str, max_size: int) -> None:
     file holds: on stdout, or on stderr if the result goes to stdout.
     """
     from cachegrind_bench.model.codec import encode
-    from cachegrind_bench.store.durable import check_replaceable, check_writable, write_atomic
     from cachegrind_bench.suite.merge import merged
 
     if files.count("-") > 1:
         raise UsageError("only one file can be stdin", hint="save the others to files first")
-    if target != "-":
-        check_replaceable(Path(target))
-        check_writable(Path(target))
+    output.check_result_file(target)
     cwd = working_directory()
     opened = [read_result(resolve(name, cwd), limit=max_size) for name in files]
     data, report = encode(merged([(file.name, file.whole()) for file in opened])), _report(opened)
-    if target == "-":
-        output.write(data)
-        output.write_error(report)
-    else:
-        write_atomic(Path(target), data)
-        output.write(report)
+    output.write_file(target, data)
+    output.write_beside(target, report)
 
 
 def _report(files: Sequence[ResultFile]) -> str:
     """Return one line for each file."""
     from cachegrind_bench.model.result import Status
-    from cachegrind_bench.model.text import plain
+    from cachegrind_bench.model.text import counted, plain
     from cachegrind_bench.suite.merge import missing_from
 
     known: set[str] = set()
@@ -78,14 +70,12 @@ def _report(files: Sequence[ResultFile]) -> str:
         failed = sum(item.status is not Status.OK for item in benchmarks)
         again = len(known.intersection(item.id for item in benchmarks))
         known.update(item.id for item in benchmarks)
-        parts = [f"{len(benchmarks)} benchmark{'' if len(benchmarks) == 1 else 's'}"]
+        parts = [counted(len(benchmarks), "benchmark")]
         parts += [f"{failed} failed"] * bool(failed)
         parts += [f"{again} of an earlier file"] * bool(again)
         lines.append(f"{plain(file.name)}: {', '.join(parts)}\n")
-    lines.append(f"together: {len(known)} benchmark{'' if len(known) == 1 else 's'}\n")
+    lines.append(f"together: {counted(len(known), 'benchmark')}\n")
     missing = missing_from([file.result for file in files])
     if missing:
-        lines.append(
-            f"! {missing} benchmark{'' if missing == 1 else 's'} of the suite missing: is a shard's file left out?\n"
-        )
+        lines.append(f"! {counted(missing, 'benchmark')} of the suite missing: is a shard's file left out?\n")
     return "".join(lines)

@@ -4,9 +4,10 @@ from __future__ import annotations
 
 import os
 import re
-import stat
+from datetime import UTC, datetime
+from functools import partial
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, TypeVar
+from typing import TYPE_CHECKING, Any, TypeVar, cast
 
 import click
 import msgspec
@@ -16,11 +17,10 @@ from cachegrind_bench.cli.defaults import configured_store, configured_variables
 from cachegrind_bench.errors import UsageError
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Mapping, Sequence
+    from collections.abc import Callable, Collection, Iterable, Mapping
 
-    from cachegrind_bench.measure.plan import Plan
     from cachegrind_bench.store.protocol import Store
-    from cachegrind_bench.valgrind.options import Geometry
+    from cachegrind_bench.usecases.measurement import MeasureRequest
 
     _Number = click.ParamType[int]
 else:
@@ -42,6 +42,12 @@ def options_group(*options: Callable[[Any], Any]) -> Callable[[Function], Functi
         return function
 
     return decorate
+
+
+def names_of(*options: Callable[[Any], Any]) -> list[str]:
+    """Return the names of the values of these options."""
+    command = click.command()(options_group(*options)(lambda: None))
+    return [option.name or "" for option in command.params]
 
 
 def struct_of(kind: type[Struct], options: Mapping[str, Any], **others: Any) -> Struct:
@@ -103,9 +109,18 @@ def trailing_words() -> list[str]:
 
 # What is measured, and how
 
-command_argument = click.argument(
-    "command", nargs=-1, type=click.UNPROCESSED, required=True, metavar="-- COMMAND [ARG]..."
-)
+
+def _without_dashes(_ctx: click.Context, parameter: click.Parameter, words: tuple[str, ...]) -> tuple[str, ...]:
+    """Return the words of a command without a leading `--`."""
+    found = words[1:] if words[:1] == ("--",) else words
+    if parameter.required and not found:
+        raise UsageError("no command was given", hint="as in: cg-bench run -- python benchmark.py")
+    return found
+
+
+_command_argument = partial(click.argument, "command", nargs=-1, type=click.UNPROCESSED, callback=_without_dashes)
+command_argument = _command_argument(required=True, metavar="-- COMMAND [ARG]...")
+optional_command_argument = _command_argument(metavar="[-- COMMAND [ARG]...]")
 valgrind_option = click.option("--valgrind", metavar="PATH", help="The Valgrind to use. [default: the one on PATH]")
 execution_options = options_group(
     click.option("--I1", "i1", metavar="SIZE,ASSOC,LINE", help="First-level instruction cache. [default: 32768,8,64]"),
@@ -177,6 +192,15 @@ selection_options = options_group(
 jobs_option = click.option(
     "-j", "--jobs", type=click.IntRange(1), metavar="N", help="Measured at once. [default: all CPUs]"
 )
+suite_options = options_group(
+    selection_options,
+    jobs_option,
+    click.option("--fail-fast", is_flag=True, help="End the suite with the first benchmark that fails."),
+    click.option(
+        "--cached", is_flag=True, help="Do not measure again what has read only files that are unchanged since."
+    ),
+    click.option("--capture-output", is_flag=True, help="Keep what the programs wrote in the result."),
+)
 
 # What is read and written
 
@@ -236,71 +260,52 @@ def named_store(url: str | None) -> Store:
     return open_store(url, cwd=cwd, environ=dict(os.environ))
 
 
-def require_command(command: tuple[str, ...]) -> tuple[str, ...]:
-    """Return the command without a leading `--`."""
-    words = command[1:] if command[:1] == ("--",) else command
-    if not words:
-        raise UsageError("no command was given", hint="as in: cg-bench run -- python benchmark.py")
-    return words
-
-
-def passed_variables(options: Mapping[str, Any], own: Sequence[str] = ()) -> tuple[str, ...]:
-    """Return what is passed on to a program: what the configuration says, what is its `own`, and what was typed."""
-    return (*configured_variables(), *own, *options["env"])
-
-
-def execution_plan(options: Mapping[str, Any], cwd: Path | None = None, passed: Sequence[str] | None = None) -> Plan:
-    """Return what `command_argument` and `execution_options` ask for, in `cwd` if given; the environment is read here.
-
-    `passed` are the variables that go on to the program, as --env takes them. [default: `passed_variables`]
-    """
-    from cachegrind_bench.hermetic.environment import Request
-    from cachegrind_bench.hermetic.launch import PINNED_CLOCK
-    from cachegrind_bench.measure.command import resolve
-    from cachegrind_bench.measure.plan import Plan
+def measure_request(options: Mapping[str, Any], **others: Any) -> MeasureRequest:
+    """Return what `execution_options` and `measuring_options` ask for, and these `others`. UsageError for what is wrong."""
     from cachegrind_bench.model.score import CostModel
-
-    environ, cwd = dict(os.environ), cwd or working_directory()
-    return Plan(
-        command=resolve(require_command(options["command"]), environ, cwd),
-        cwd=cwd,
-        environ=environ,
-        request=Request.parse(passed_variables(options) if passed is None else passed),
-        model=CostModel.parse(options["model"]),
-        timeout_ms=options["timeout"],
-        stdin=_input(options["stdin"], cwd),
-        prepare=options["prepare"],
-        cleanup=options["cleanup"],
-        ignore_exit_status=options["ignore_exit_status"],
-        clock=PINNED_CLOCK if options["pin_clock"] else None,
-        keep_place=options["keep_place"],
-    )
-
-
-def geometry(options: Mapping[str, Any]) -> Geometry:
-    """Return the simulated caches that `execution_options` ask for."""
+    from cachegrind_bench.usecases.measurement import MeasureRequest, printable
     from cachegrind_bench.valgrind.options import Cache, Geometry
 
-    given = {
-        name: Cache.parse(options[key], f"--{name}")
-        for name, key in (("I1", "i1"), ("D1", "d1"), ("LL", "ll"))
-        if options[key] is not None
+    caches = {name: options[name.lower()] for name in ("I1", "D1", "LL")}
+    identity = options.get("benchmark_id")
+    parsed: dict[str, Any] = {
+        "cwd": working_directory(),
+        "environ": dict(os.environ),
+        "now": datetime.now(UTC),
+        "benchmark_id": None if identity is None else printable(identity),
+        "default_env": configured_variables(),
+        "geometry": Geometry(**{name: Cache.parse(text, f"--{name}") for name, text in caches.items() if text}),
+        "model": CostModel.parse(options["model"]),
     }
-    return Geometry(**given)
+    return struct_of(MeasureRequest, options, **parsed, **others)
 
 
-def _input(name: str | None, cwd: Path) -> Path | None:
-    if name is None:
-        return None
-    path = cwd / name
-    try:
-        mode = path.stat().st_mode
-        if not stat.S_ISREG(mode) and not stat.S_ISCHR(mode):
-            raise UsageError(
-                f"cannot use --stdin {name}: it is not a regular file",
-                hint="every execution reads it anew, which a pipe does not allow; save it to a file first",
-            )
-        with path.open("rb"):
-            return path
-    except OSError as error:
-        raise UsageError(f"cannot read --stdin {name}: {error.strerror}") from error
+def refuse_typed(names: Iterable[str], why: str, hint: str) -> None:
+    """UsageError if one of these options was given."""
+    options = {item.name: item.opts[0] for item in click.get_current_context().command.params}
+    for name in names:
+        if name in options and typed(name):
+            raise UsageError(f"{options[name]} {why}", hint=hint)
+
+
+def refuse_options_of_a_suite() -> None:
+    """UsageError if an option was given that only means something without a command."""
+    names = names_of(suite_options)
+    refuse_typed(names, "is for a suite", "without a command, the suite of the configuration is measured")
+
+
+def typed_words(names: Collection[str]) -> list[str]:
+    """Return those of these options that were typed, as words for `cg-bench run`; the environment hands on its own."""
+    context, words = click.get_current_context(), list[str]()
+    for option in context.command.params:
+        name = option.name or ""
+        if name not in names or context.get_parameter_source(name) is not ParameterSource.COMMANDLINE:
+            continue
+        value, flag = context.params[name], max(option.opts, key=len)
+        if isinstance(option, click.Option) and option.is_flag:
+            words += [flag] * bool(value)
+        else:
+            unit = "ms" if isinstance(option.type, Duration) else ""
+            texts = cast("tuple[object, ...]", value) if isinstance(value, tuple) else (value,)
+            words += [word for text in texts for word in (flag, f"{text}{unit}")]
+    return words

@@ -1,16 +1,21 @@
-"""Writing to our stdout, where a report may meet a full disk, a closed descriptor or an encoding that lacks its signs."""
+"""Writing reports and results: to stdout, where a disk may be full, a descriptor closed or an encoding lack our signs, or to files."""
 
 from __future__ import annotations
 
 import os
 import sys
 from contextlib import suppress
+from pathlib import Path
 from typing import TYPE_CHECKING
 
 from cachegrind_bench.errors import UsageError
 
 if TYPE_CHECKING:
+    from collections.abc import Callable, Sequence
     from typing import TextIO
+
+    from cachegrind_bench.model.result import Benchmark, Result
+    from cachegrind_bench.render.table import Report
 
 
 def occupy_standard_descriptors() -> None:
@@ -82,3 +87,40 @@ def _cannot_write(error: OSError) -> Exception:
         return error
     forget(sys.stdout)
     return UsageError(f"cannot write to stdout: {error.strerror}", hint="free some space, or choose another place")
+
+
+def check_result_file(name: str | None) -> None:
+    """Find out before the work whether a result can be written to this file, `-` being stdout. UsageError if not."""
+    from cachegrind_bench.store.durable import check_replaceable, check_writable
+
+    if name not in (None, "-"):
+        check_replaceable(Path(name))
+        check_writable(Path(name))
+
+
+def write_file(name: str | None, data: bytes) -> None:
+    """Write to this file, `-` being stdout; None is nowhere."""
+    from cachegrind_bench.store.durable import write_atomic
+
+    if name == "-":
+        write(data)
+    elif name is not None:
+        write_atomic(Path(name), data)
+
+
+def write_beside(name: str | None, text: str) -> None:
+    """Write a report to stdout, or to stderr where a result went to stdout (as `name` says)."""
+    (write_error if name == "-" else write)(text)
+
+
+def report_text(
+    result: Result, benchmarks: Sequence[Benchmark], form: str, report_of: Callable[[Benchmark], Report]
+) -> str:
+    """Return the reports of these benchmarks of a result, made by `report_of`; JSON has a form of its own."""
+    from msgspec.structs import replace
+
+    from cachegrind_bench.render import documents, table
+
+    if form == "json":
+        return documents.summary(replace(result, benchmarks=tuple(benchmarks)))
+    return "\n".join(table.render(report_of(benchmark), form) for benchmark in benchmarks)

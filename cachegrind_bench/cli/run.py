@@ -3,30 +3,44 @@
 from __future__ import annotations
 
 import os
-from contextlib import ExitStack
+import sys
+from contextlib import ExitStack, nullcontext, suppress
 from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 import click
-from msgspec.structs import replace
+import msgspec
+from click.core import ParameterSource
 
 from cachegrind_bench.cli import output
-from cachegrind_bench.cli.measuring import (
-    check_output,
-    measured,
-    measuring_plan,
-    refuse_to_drop,
-    write_result,
+from cachegrind_bench.cli.options import (
+    format_option,
+    measure_request,
+    measuring_options,
+    names_of,
+    opened_store,
+    optional_command_argument,
+    options_group,
+    refuse_options_of_a_suite,
+    refuse_typed,
+    store_option,
+    struct_of,
+    suite_options,
+    typed,
+    with_profile_option,
 )
-from cachegrind_bench.cli.options import format_option, measuring_options, require_command
-from cachegrind_bench.cli.report import deliver_report, report_text
-from cachegrind_bench.cli.saving import save_options, saving, storing_failure
-from cachegrind_bench.cli.suite import refuse_options_of_a_suite, run_suite, suite_options
-from cachegrind_bench.errors import UsageError
+from cachegrind_bench.errors import MeasurementError, UsageError
+from cachegrind_bench.usecases import Notices
 
 if TYPE_CHECKING:
-    from cachegrind_bench.measure.plan import Plan
+    from collections.abc import Callable
+
+    from cachegrind_bench.model.result import Result
+    from cachegrind_bench.store.baselines import Baselines
+    from cachegrind_bench.usecases.measurement import MeasureRequest
+    from cachegrind_bench.usecases.saving import Saving
+    from cachegrind_bench.usecases.suite import SuiteRun
     from cachegrind_bench.valgrind.options import Collect
 
 _EPILOG = """\b
@@ -49,6 +63,36 @@ Examples:
   cg-bench run --model ir -o - -- sort data.txt > result.json
 """
 
+_save_options = options_group(
+    click.option("--save", is_flag=True, help="Add the result to the history, see 'cg-bench history'."),
+    store_option,
+    with_profile_option,
+    click.option(
+        "--save-baseline", metavar="NAME", help="Keep the result as a baseline, for 'cg-bench diff NAME ...'."
+    ),
+)
+_detail_options = options_group(
+    click.option(
+        "--keep-out-files", metavar="DIR", help="Copy Valgrind's out files here, for cg_annotate or KCachegrind."
+    ),
+    click.option("--lines", is_flag=True, help="Record source lines too, for 'diff --lines' (a larger file)."),
+    click.option("--regions", is_flag=True, help="Measure the regions that the program marks, a benchmark for each."),
+    click.option(
+        "--toggle",
+        "toggles",
+        multiple=True,
+        metavar="FUNCTION",
+        help="Count only what happens inside of this function (* and ? are wildcards). Repeatable.",
+    ),
+    click.option(
+        "--python-profile",
+        is_flag=True,
+        help="Also report what each Python function cost, from further executions (CPython 3.12+).",
+    ),
+)
+# A suite's benchmarks say this for themselves.
+_OF_ONE_COMMAND = ("benchmark_id", "stdin", "prepare", "cleanup", "keep_out_files", "regions", "toggles")
+
 
 @click.command(
     "run",
@@ -56,78 +100,168 @@ Examples:
     epilog=_EPILOG,
 )
 @suite_options
-@save_options
-@click.option("--save-baseline", metavar="NAME", help="Keep the result as a baseline, for 'cg-bench diff NAME ...'.")
+@_save_options
 @measuring_options
-@click.option("--keep-out-files", metavar="DIR", help="Copy Valgrind's out files here, for cg_annotate or KCachegrind.")
-@click.option("--lines", is_flag=True, help="Record source lines too, for 'diff --lines' (a larger file).")
-@click.option("--regions", is_flag=True, help="Measure the regions that the program marks, a benchmark for each.")
-@click.option(
-    "--toggle",
-    "toggles",
-    multiple=True,
-    metavar="FUNCTION",
-    help="Count only what happens inside of this function (* and ? are wildcards). Repeatable.",
-)
-@click.option(
-    "--python-profile",
-    is_flag=True,
-    help="Also report what each Python function cost, from further executions (CPython 3.12+).",
-)
+@_detail_options
 @format_option
-@click.argument("command", nargs=-1, type=click.UNPROCESSED, metavar="[-- COMMAND [ARG]...]")
+@optional_command_argument
 def command(**options: Any) -> int:
     """Measure a command, or without one the project's suite, and print the scores.
 
     The program sees a sealed environment: few variables (PATH, HOME, VIRTUAL_ENV, LD_LIBRARY_PATH, PYTHONPATH and what
     --env names), fixed randomness, one CPU. Its output goes to stderr; stdout carries only the report.
     """
-    check_output(options)
-    if options["command"] in ((), ("--",)):
-        return run_suite(options)
-    refuse_options_of_a_suite()
-    _run_command(options)
+    output.check_result_file(options["output"])
+    if options["command"]:
+        refuse_options_of_a_suite()
+        return _run_command(options)
+    refuse_typed(_OF_ONE_COMMAND, "belongs to one command", "write it into the benchmark's table of the configuration")
+    return _run_suite(options)
+
+
+def _run_command(options: dict[str, Any]) -> int:
+    from cachegrind_bench.render import report
+    from cachegrind_bench.render.progress import progress
+    from cachegrind_bench.store.baselines import Baselines
+    from cachegrind_bench.usecases.measurement import measured, plan_of, prepared_plan
+
+    keep = options["keep_out_files"]
+    request = measure_request(options, collect=_collect(options), keep=None if keep is None else Path(keep))
+    program = request.command[0]
+    is_missing = os.sep in program and not os.path.lexists(program)
+    plan = prepared_plan(request) if is_missing else plan_of(request)
+    whole, region = plan.benchmark_id, f"{plan.benchmark_id}::"
+    targets = _Targets.checked(
+        request,
+        options,
+        Baselines.find(plan.cwd),
+        replaces=(lambda item: item.startswith(region)) if options["regions"] else whole.__eq__,
+    )
+    keep_failure = nullcontext() if targets.history is None else targets.history.failure(plan)
+    with keep_failure, progress(sys.stderr, quiet=options["quiet"]) as display:
+        result = measured(request, plan, display)
+    report_of = partial(report.measured, env=result.env)
+    targets.deliver(result, lambda: output.report_text(result, result.benchmarks, options["form"], report_of))
     return 0
 
 
-def _run_command(options: dict[str, Any]) -> None:
-    from cachegrind_bench.model.codec import encode
-    from cachegrind_bench.render import report
-    from cachegrind_bench.store.baselines import Baselines
-    from cachegrind_bench.store.durable import make_folder
+def _run_suite(options: dict[str, Any]) -> int:
+    """Measure the suite, write and report what came to its end, and return the exit code."""
+    from cachegrind_bench.cli.defaults import configured_limits
+    from cachegrind_bench.model.thresholds import limit
+    from cachegrind_bench.render import documents, table
+    from cachegrind_bench.render import report as reports
+    from cachegrind_bench.render.progress import suite_display
+    from cachegrind_bench.store.baselines import Baselines, make_store
+    from cachegrind_bench.usecases.comparison import own_limits
+    from cachegrind_bench.usecases.selection import SelectRequest, configuration, selected
+    from cachegrind_bench.usecases.suite import SuiteRequest, exceeded, measure_suite
 
-    plan = replace(
-        _plan(options), lines=options["lines"], collect=_collect(options), python_profile=options["python_profile"]
-    )
-    saved, name = Baselines.find(plan.cwd), options["save_baseline"]
-    if name is not None:
-        saved.prepare(name)
-        regions = f"{plan.benchmark_id}::" if options["regions"] else None
-        refuse_to_drop(
-            saved, name, lambda item: item == plan.benchmark_id if regions is None else item.startswith(regions)
-        )
-    keep = None if options["keep_out_files"] is None else make_folder(Path(options["keep_out_files"]))
-    history = saving(options)
-    with storing_failure(history, plan, options):
-        result = measured(plan, options, keep=keep)
-    with ExitStack() as others:  # the last one first; what fails, as on a full disk, must not cost the others
-        if history is not None:
-            others.callback(history.keep, result)
-        others.callback(
-            deliver_report,
-            lambda: report_text(result, result.benchmarks, options["form"], partial(report.measured, env=result.env)),
-            options,
-        )
+    each = measure_request(options)
+    request = struct_of(SuiteRequest, options, each=each, typed=frozenset(filter(typed, names_of(measuring_options))))
+    found = configuration(each.cwd)
+    saved = Baselines.find(found.root)
+    selection = selected(found.benchmarks, struct_of(SelectRequest, options), saved.store)
+    ids = {spec.id for spec in selection.specs}
+    targets = _Targets.checked(each, options, saved, replaces=ids.__contains__ if selection.partial else None)
+    with suppress(UsageError):  # only to remember how long each takes
+        make_store(saved.store)
+    show = partial(suite_display, sys.stderr, quiet=options["quiet"])
+    run = measure_suite(request, selection, found.root, saved.store, show)
+    limits = [*map(limit, configured_limits()), *own_limits(selection.specs)]
+
+    def report() -> str:
+        if options["form"] == "json":
+            return documents.summary(run.result)
+        remarks = exceeded(run.result, limits)
+        shown = reports.suite(run.result, unfinished=run.outcome.unfinished, reused=run.reused, remarks=remarks)
+        return table.render(shown, options["form"])
+
+    targets.deliver(run.result, report, run)
+    if run.outcome.interrupted:
+        raise KeyboardInterrupt
+    return 0 if run.whole else MeasurementError.exit_code
+
+
+class _Targets(msgspec.Struct, frozen=True, kw_only=True):
+    """Where a result goes: baseline, history, file and report, which were found to work before anything is measured."""
+
+    output: str | None
+    quiet: bool
+    baseline: str | None
+    saved: Baselines
+    history: Saving | None
+
+    @classmethod
+    def checked(
+        cls,
+        request: MeasureRequest,
+        options: dict[str, Any],
+        saved: Baselines,
+        *,
+        replaces: Callable[[str], bool] | None,
+    ) -> _Targets:
+        """Return what the options name. UsageError if it cannot be used, or a baseline has what the result `replaces` not."""
+        from cachegrind_bench.store.durable import make_folder
+        from cachegrind_bench.usecases.saving import refuse_to_drop
+
+        name = options["save_baseline"]
         if name is not None:
-            saved.save(name, encode(result))
-            if not options["quiet"]:
-                output.write_error(f"cg-bench: saved as baseline {name}\n")
-        write_result(result, options)
+            saved.prepare(name)
+            if replaces is not None:
+                refuse_to_drop(saved, name, replaces)
+        if request.keep is not None:
+            make_folder(request.keep)
+        history = _saving(request, options)
+        return cls(output=options["output"], quiet=options["quiet"], baseline=name, saved=saved, history=history)
+
+    def deliver(self, result: Result, report: Callable[[], str], run: SuiteRun | None = None) -> None:
+        """Save, write and report a result, that of a suite as far as its `run` came."""
+        from cachegrind_bench.model.codec import encode
+
+        whole = run is None or run.whole
+        unfinished = run is not None and bool(run.outcome.unfinished)
+        with ExitStack() as others:  # the last one first; what fails, as on a full disk, must not cost the others
+            if self.history is not None and (run is None or (result.benchmarks and not run.outcome.interrupted)):
+                others.callback(self.history.keep, result)
+            others.callback(self._report, report, run)
+            if self.baseline is not None:
+                if whole:
+                    self.saved.save(self.baseline, encode(result))
+                did = "saved as" if whole else "not everything was measured, so nothing was saved as"
+                Notices(write=output.write_error, quiet=self.quiet).note(f"{did} baseline {self.baseline}")
+            if self.output is not None and (result.benchmarks or not unfinished):  # a shard may be empty
+                output.write_file(self.output, encode(result))
+                if run is not None and unfinished and self.output != "-":
+                    wanted = len(run.outcome.unfinished) + len(run.outcome.benchmarks)
+                    output.write_error(f"cg-bench: {self.output} has {len(result.benchmarks)} of {wanted} benchmarks\n")
+
+    def _report(self, report: Callable[[], str], run: SuiteRun | None) -> None:
+        if not self.quiet:
+            output.write_beside(self.output, report())
+        elif run is not None and run.failed:
+            failed, count = run.failed, len(run.result.benchmarks)
+            output.write_error(f"cg-bench: {len(failed)} of {count} benchmarks failed: {', '.join(failed)}\n")
+
+
+def _saving(request: MeasureRequest, options: dict[str, Any]) -> Saving | None:
+    """Return where to store what will be measured, None if that was not asked for."""
+    from cachegrind_bench.usecases.saving import SaveRequest, checked_saving
+
+    if not options["save"]:
+        if click.get_current_context().get_parameter_source("with_profile") is ParameterSource.COMMANDLINE:
+            raise UsageError("--with-profile says what to store, but nothing is", hint="add --save")
+        return None
+    store = opened_store(options)
+    again = ["cg-bench", "history", "add", *(["--store", store.url] if typed("store") else [])]
+    again += ["--with-profile"] * options["with_profile"]
+    save = SaveRequest(store=store, with_profile=options["with_profile"], measure=request, again=tuple(again))
+    return checked_saving(save, Notices(write=output.write_error, quiet=options["quiet"]))
 
 
 def _collect(options: dict[str, Any]) -> Collect:
     """Return which part of the execution is to be counted. UsageError where options contradict each other."""
-    from cachegrind_bench.valgrind.options import Collect, Scope
+    from cachegrind_bench.valgrind.options import WHOLE, Collect, Scope
 
     if options["regions"] and options["toggles"]:
         raise UsageError("--regions and --toggle cannot be combined", hint="measure the one, then the other")
@@ -138,15 +272,5 @@ def _collect(options: dict[str, Any]) -> Collect:
 
         for name in options["toggles"]:
             function(name, "--toggle")
-    return Collect(scope=Scope.REGIONS) if options["regions"] else Collect.inside(toggles=options["toggles"])
-
-
-def _plan(options: dict[str, Any]) -> Plan:
-    """Return the plan, made where --prepare has done its work if the program is what that builds, and is not there yet."""
-    from cachegrind_bench.measure.hooks import surrounded
-
-    program = require_command(options["command"])[0]
-    if options["prepare"] is None or os.sep not in program or os.path.lexists(program):
-        return measuring_plan(options)
-    with surrounded(measuring_plan({**options, "command": ("sh",)})):
-        return measuring_plan(options)
+        return Collect.inside(toggles=options["toggles"])
+    return Collect(scope=Scope.REGIONS) if options["regions"] else WHOLE

@@ -10,9 +10,8 @@ from msgspec.structs import replace
 from cachegrind_bench.cli import output
 from cachegrind_bench.cli.options import format_option, size_limit_option, working_directory
 from cachegrind_bench.cli.python_files import python_file_options, wants_files, write_files
-from cachegrind_bench.cli.report import report_text
 from cachegrind_bench.errors import UsageError
-from cachegrind_bench.model.text import matches
+from cachegrind_bench.model.text import matches, some
 from cachegrind_bench.usecases.comparison_inputs import resolve
 from cachegrind_bench.usecases.result_files import read_result
 
@@ -68,14 +67,14 @@ def shown_text(source: ResultFile, name: str, *, top: int, sort: str, pattern: s
         whole = replace(benchmark, profile=source.profile(benchmark.id), python=source.python(benchmark.id))
         return shown(result, whole, top=top, sort=sort)
 
-    return report_text(result, chosen(result, name, pattern), form, report_of)
+    return output.report_text(result, chosen(result, name, pattern), form, report_of)
 
 
 def chosen(result: Result, name: str, pattern: str | None) -> list[Benchmark]:
     """Return the benchmarks of a result whose ids fit the pattern, or all. UsageError if there are none."""
     found = [item for item in result.benchmarks if pattern is None or matches(item.id, pattern)]
     if not found:
-        known = ", ".join(item.id for item in result.benchmarks[:10]) or "none at all"
+        known = some([item.id for item in result.benchmarks], 10) or "none at all"
         raise UsageError(
             f"{name} has no benchmark {pattern!r}" if pattern else f"{name} has no benchmarks",
             hint=f"it has: {known}",

@@ -8,14 +8,13 @@ from typing import TYPE_CHECKING, Any
 import click
 
 from cachegrind_bench.cli import output
-from cachegrind_bench.cli.options import command_argument, execution_options, execution_plan, format_option, geometry
+from cachegrind_bench.cli.options import command_argument, execution_options, format_option, measure_request
 from cachegrind_bench.errors import UsageError
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
 
     from cachegrind_bench.measure.axes import Axis
-    from cachegrind_bench.measure.findings import Verification
 
 # As in `measure.axes`, which is not imported just for a help page; a test compares the two.
 AXES = (
@@ -79,20 +78,22 @@ def command(**options: Any) -> int:
     not, which functions moved and what to do. The program's output is shown only where it fails.
     """
     from cachegrind_bench.measure.verify import verified
+    from cachegrind_bench.render.diagnosis import verification
     from cachegrind_bench.render.progress import progress
+    from cachegrind_bench.usecases.measurement import plan_of
 
     axes = _chosen(options["only"], options["skip"])
-    plan = execution_plan(options)
+    request = measure_request(options)
     with progress(sys.stderr, quiet=False) as display:
         found = verified(
-            plan,
-            geometry=geometry(options),
-            valgrind=options["valgrind"],
-            echo=_drop,
+            plan_of(request),
+            geometry=request.geometry,
+            valgrind=request.valgrind,
+            echo=lambda _chunk: None,
             progress=display,
             axes=axes,
         )
-    output.write(_report(found, options["form"]))
+    output.write(verification(found, options["form"]))
     return 0 if found.held else 1
 
 
@@ -103,13 +104,3 @@ def _chosen(only: Sequence[str], skip: Sequence[str]) -> list[Axis]:
     if both:
         raise UsageError(f"--only and --skip both name {', '.join(both)}")
     return [axis for axis in ALL if (not only or axis.key in only) and axis.key not in skip]
-
-
-def _drop(chunk: bytes) -> None:
-    del chunk
-
-
-def _report(found: Verification, form: str) -> str:
-    from cachegrind_bench.render.diagnosis import verification
-
-    return verification(found, form)

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import contextlib
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Protocol
 
 from cachegrind_bench import process
 from cachegrind_bench.errors import MeasurementError
@@ -13,11 +13,22 @@ if TYPE_CHECKING:
     from collections.abc import Generator, Mapping
     from pathlib import Path
 
-    from cachegrind_bench.measure.plan import Plan
+
+class Hooked(Protocol):
+    """A plan, or what becomes one: the commands around its executions, and where they run."""
+
+    @property
+    def prepare(self) -> str | None: ...  # noqa: D102
+    @property
+    def cleanup(self) -> str | None: ...  # noqa: D102
+    @property
+    def environ(self) -> Mapping[str, str]: ...  # noqa: D102
+    @property
+    def cwd(self) -> Path: ...  # noqa: D102
 
 
 @contextlib.contextmanager
-def surrounded(plan: Plan) -> Generator[None]:
+def surrounded(plan: Hooked) -> Generator[None]:
     """Run the user's preparation before and clean-up after an execution, whatever becomes of it."""
     try:
         if plan.prepare:
@@ -30,12 +41,12 @@ def surrounded(plan: Plan) -> Generator[None]:
     _clean_up(plan)
 
 
-def _clean_up(plan: Plan) -> None:
+def _clean_up(plan: Hooked) -> None:
     if plan.cleanup:
         _native(plan, plan.cleanup, "--cleanup")
 
 
-def _native(plan: Plan, command: str, option: str) -> None:
+def _native(plan: Hooked, command: str, option: str) -> None:
     failure = native_failure(command, plan.environ, plan.cwd)
     if failure is not None:
         end, words = failure

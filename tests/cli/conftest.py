@@ -104,8 +104,7 @@ def replay(monkeypatch: pytest.MonkeyPatch) -> ReplayRunner:
         monkeypatch.setattr(f"{place}.identify", lambda *_: Identity(objects=(), key_fields={"libc": "abc"}))
     for place in ("cachegrind_bench.measure.result", "cachegrind_bench.vcs.commits"):
         monkeypatch.setattr(f"{place}.commit_info", lambda *_: None)
-    for place in ("cachegrind_bench.cli.measuring", "cachegrind_bench.cli.suite"):
-        monkeypatch.setattr(f"{place}.datetime", Clock)
+    monkeypatch.setattr("cachegrind_bench.cli.options.datetime", Clock)
     return runner
 
 

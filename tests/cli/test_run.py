@@ -173,12 +173,12 @@ def test_a_bad_option_is_reported_and_nothing_is_executed(
 FORBIDDEN = """
 import sys
 from pathlib import Path
-from cachegrind_bench.cli.options import _input
+from cachegrind_bench.usecases.measurement import readable_input
 from cachegrind_bench.store.durable import make_folder
 from cachegrind_bench.errors import UsageError
 begin()
 try:
-    make_folder(Path(sys.argv[2])) if sys.argv[1] == "--keep-out-files" else _input(sys.argv[2], Path("/"))
+    make_folder(Path(sys.argv[2])) if sys.argv[1] == "--keep-out-files" else readable_input(sys.argv[2], Path("/"))
 except UsageError as error:
     print(error)
 """

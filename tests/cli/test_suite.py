@@ -554,7 +554,7 @@ def test_jobs_of_the_configuration_hold(
         asked.append(jobs)
         return total
 
-    monkeypatch.setattr("cachegrind_bench.cli.suite.job_count", job_count)
+    monkeypatch.setattr("cachegrind_bench.usecases.suite.job_count", job_count)
     Path("cg-bench.toml").write_text(f"jobs = 3\n{SUITE}")
     assert cg_bench("run", "-q").code == 0
     assert cg_bench("run", "-q", "-j", "5").code == 0
@@ -562,7 +562,7 @@ def test_jobs_of_the_configuration_hold(
 
 
 def test_as_many_run_at_once_as_there_are_cpus_for_us(monkeypatch: pytest.MonkeyPatch) -> None:
-    from cachegrind_bench.cli.suite import job_count
+    from cachegrind_bench.usecases.suite import job_count
 
     monkeypatch.setattr("os.sched_getaffinity", lambda _: {0, 2, 5})
     assert [job_count(None, 10), job_count(None, 2), job_count(2, 10), job_count(99, 10), job_count(None, 0)] == [

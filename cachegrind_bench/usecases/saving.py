@@ -1,0 +1,191 @@
+"""Keeping the result that is being measured: in a history, whatever happens meanwhile, or as a baseline."""
+
+from __future__ import annotations
+
+import shlex
+from contextlib import contextmanager
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+import msgspec
+
+from cachegrind_bench._version import __version__
+from cachegrind_bench.errors import (
+    CgBenchError,
+    FileFormatError,
+    MeasurementError,
+    NoValgrindError,
+    StoreError,
+    UsageError,
+)
+from cachegrind_bench.interruption import uninterrupted
+from cachegrind_bench.model.text import plain, some
+from cachegrind_bench.store.baselines import Baselines, make_store
+from cachegrind_bench.usecases.measurement import printable
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Generator
+
+    from cachegrind_bench.measure.plan import Plan
+    from cachegrind_bench.model.result import Result
+    from cachegrind_bench.store.files import FileStore
+    from cachegrind_bench.store.protocol import Store
+    from cachegrind_bench.usecases import Notices
+    from cachegrind_bench.usecases.measurement import MeasureRequest
+
+_SQLITE = "sqlite:///"
+_SHOWN = 10  # ids in a message
+
+
+class SaveRequest(msgspec.Struct, frozen=True, kw_only=True):
+    """A store for the result of `measure`, with its profiles if `with_profile`.
+
+    `again` is the command that stores a result file there later.
+    """
+
+    store: Store
+    with_profile: bool
+    measure: MeasureRequest
+    again: tuple[str, ...]
+
+
+class Saving(msgspec.Struct, frozen=True, kw_only=True):
+    """A store that was found to work. If it fails after all, the result is left in a file, for the user to add later."""
+
+    request: SaveRequest
+    notices: Notices
+    profiles: FileStore | None
+
+    def keep(self, result: Result) -> None:
+        """Store the result. StoreError if it cannot be after all; then, and if interrupted, it is left in a file."""
+        from cachegrind_bench.store.record import run_record
+
+        store, notices = self.request.store, self.notices
+        self._check_commit(result)
+        record = run_record(result)
+        what = "the result was not stored"
+        try:
+            with store:
+                new = store.add([record])
+                what = "the result was stored, but not its profile"
+                if self.profiles is not None:
+                    self.profiles.keep_profile(record, result)
+        except BaseException as error:
+            with uninterrupted():
+                advice = self._leave(record.uid, result)
+            if isinstance(error, StoreError):
+                hint = f"{error.hint}\n{advice}" if error.hint else advice
+                raise StoreError(f"{what}: {error.message}", hint=hint) from error
+            notices.write(f"cg-bench: {what}: {advice}\n")
+            raise
+        notices.note(f"{'stored' if new else 'it was there already'} in {store.url} as {record.uid}")
+
+    @contextmanager
+    def failure(self, plan: Plan) -> Generator[None]:
+        """If the one command that is measured inside fails, store that it did."""
+        try:
+            yield
+        except NoValgrindError:
+            raise  # nothing was measured, so nothing failed
+        except MeasurementError as error:
+            try:
+                self.keep(_failed(plan, self.request.measure, error))
+            except CgBenchError as second:  # the first error is the one that counts
+                self.notices.warn(plain(second.message))
+            raise
+
+    def _check_commit(self, result: Result) -> None:
+        """Warn of what nobody would notice before a report stays empty."""
+        from cachegrind_bench.vcs.commits import NoCommit, commit_info
+
+        request = self.request.measure
+        found = commit_info(request.cwd, request.environ) if result.commit is None else None
+        if isinstance(found, NoCommit):
+            self.notices.warn(f"stored without a commit, so in no report: {plain(found.why)}")
+        elif result.commit is not None and result.commit.dirty:
+            self.notices.warn("stored, but in no report: tracked files differ from the commit")
+
+    def _leave(self, uid: str, result: Result) -> str:
+        """Leave the result in a file, since it took long to measure, and say what to do with it."""
+        from cachegrind_bench.model.codec import encode
+        from cachegrind_bench.store.durable import write_atomic
+
+        refuge = Baselines.find(self.request.measure.cwd).store
+        path = refuge / "unstored" / f"{uid}.json"
+        try:
+            make_store(refuge, path.parent)
+            write_atomic(path, encode(result))
+        except CgBenchError:  # the disk may be what is full
+            return "with -o FILE it is kept in a file, which 'cg-bench history add FILE' stores later"
+        return f"it is kept in {path}; try again with: {shlex.join([*self.request.again, str(path)])}"
+
+
+def checked_saving(request: SaveRequest, notices: Notices) -> Saving:
+    """Find out whether the store can be used, and make its folder. UsageError or StoreError if it cannot.
+
+    A folder that appeared between two runs would change the counts of programs that list their directory.
+    """
+    from cachegrind_bench.store.durable import check_writable
+    from cachegrind_bench.store.files import FileStore
+
+    store = request.store
+    if isinstance(store, FileStore):
+        make_store(store.folder)
+        check_writable(store.folder / "runs.json")
+    elif store.url.startswith(_SQLITE):
+        check_writable(Path(store.url.removeprefix(_SQLITE)))
+    store.names()
+    return Saving(request=request, notices=notices, profiles=profile_store(store) if request.with_profile else None)
+
+
+def profile_store(store: Store) -> FileStore:
+    """Return the store as one that keeps profiles. UsageError if it does not."""
+    from cachegrind_bench.store.files import FileStore
+
+    if not isinstance(store, FileStore):
+        raise UsageError(f"{store.url} keeps no profiles", hint="leave --with-profile out, or store in files: file:DIR")
+    return store
+
+
+def refuse_to_drop(saved: Baselines, name: str, is_measured: Callable[[str], bool]) -> None:
+    """Do not let some benchmarks take the place of others: UsageError if the baseline has one that is not measured."""
+    from cachegrind_bench.usecases.result_files import read_result
+
+    if not saved.exists(name):
+        return
+    try:
+        found = read_result(str(saved.path(name))).result
+        others = [item.id for item in found.benchmarks if not is_measured(item.id)]
+    except FileFormatError:
+        return  # nothing in it can be used
+    if others:
+        raise UsageError(
+            f"the baseline {name!r} holds other benchmarks, which would be lost: {some(others, _SHOWN)}",
+            hint=f"save under another name, or begin anew: cg-bench baseline remove {name}",
+        )
+
+
+def _failed(plan: Plan, request: MeasureRequest, error: MeasurementError) -> Result:
+    """Return the result of a command that failed, as a suite would have it."""
+    from cachegrind_bench.hermetic import environment
+    from cachegrind_bench.measure import session
+    from cachegrind_bench.model.result import Commit, Result
+    from cachegrind_bench.suite.execute import Job, failed
+    from cachegrind_bench.vcs import commits
+
+    ready = session.laboratory(
+        valgrind=request.valgrind,
+        geometry=request.geometry,
+        environ=plan.environ,
+        passed=environment.fingerprint_values(plan.request, plan.environ),
+    )
+    words = tuple(printable(word) for word in plan.command.typed)
+    job = Job(id=plan.benchmark_id, plan=lambda: plan, command=words, cwd=plan.cwd, parameters={})
+    found = commits.commit_info(plan.cwd, plan.environ)
+    return Result(
+        tool_version=__version__,
+        created_at=request.created_at,
+        commit=found if isinstance(found, Commit) else None,
+        env=ready.environment,
+        benchmarks=(failed(job, ready, error),),
+    )

@@ -1,0 +1,217 @@
+"""The suite of a project: the chosen benchmarks as jobs, measured on every CPU at once, and one result of them all.
+
+What is typed goes before the table of a benchmark, and that before the defaults of the configuration.
+"""
+
+from __future__ import annotations
+
+import os
+from concurrent.futures import ThreadPoolExecutor
+from functools import partial
+from queue import SimpleQueue
+from typing import TYPE_CHECKING
+
+import msgspec
+from msgspec.structs import replace
+
+from cachegrind_bench._version import __version__
+from cachegrind_bench.hermetic.environment import fingerprint_values
+from cachegrind_bench.interruption import Cancel, uninterrupted
+from cachegrind_bench.measure import session
+from cachegrind_bench.model.result import Commit, Result, Status
+from cachegrind_bench.model.score import CostModel
+from cachegrind_bench.model.text import grouped
+from cachegrind_bench.store.timings import read_timings, write_timings
+from cachegrind_bench.suite.cache import Cache
+from cachegrind_bench.suite.execute import Job, Reuse, measure_job
+from cachegrind_bench.suite.lanes import lanes
+from cachegrind_bench.suite.schedule import run_suite
+from cachegrind_bench.suite.setup import set_up
+from cachegrind_bench.usecases.measurement import plan_of
+from cachegrind_bench.valgrind.options import Collect
+from cachegrind_bench.vcs import commits
+
+if TYPE_CHECKING:
+    from collections.abc import Mapping, Sequence
+    from pathlib import Path
+    from typing import Protocol
+
+    from cachegrind_bench.config.benchmarks import BenchmarkSpec
+    from cachegrind_bench.measure.plan import Plan
+    from cachegrind_bench.model.thresholds import Limit
+    from cachegrind_bench.render.progress import SuiteLog
+    from cachegrind_bench.suite.schedule import Outcome
+    from cachegrind_bench.usecases.measurement import MeasureRequest
+    from cachegrind_bench.usecases.selection import Selection
+
+    class Show(Protocol):
+        """Makes the display of a suite."""
+
+        def __call__(self, total: int, expected_ms: Mapping[str, int], /, *, jobs: int) -> SuiteLog:
+            """Return what shows the progress of `total` benchmarks, `jobs` at once, of which some took so long before."""
+            ...
+
+
+class SuiteRequest(msgspec.Struct, frozen=True, kw_only=True):
+    """How to measure a suite: `each` benchmark, of whose fields those `typed` go before the benchmark's own table."""
+
+    each: MeasureRequest
+    typed: frozenset[str]
+    jobs: int | None = None
+    shard: str | None = None
+    fail_fast: bool = False
+    capture_output: bool = False
+    cached: bool = False
+
+
+class SuiteRun(msgspec.Struct, frozen=True, kw_only=True):
+    """What became of a suite; `reused` has the ids that need not be measured again."""
+
+    result: Result
+    outcome: Outcome
+    reused: frozenset[str]
+
+    @property
+    def failed(self) -> list[str]:
+        """The ids of the benchmarks that failed."""
+        return [item.id for item in self.result.benchmarks if item.status is not Status.OK]
+
+    @property
+    def whole(self) -> bool:
+        """Whether all were measured, and none failed."""
+        return not self.failed and not self.outcome.unfinished
+
+
+def measure_suite(request: SuiteRequest, selection: Selection, root: Path, store: Path, show: Show) -> SuiteRun:
+    """Measure these benchmarks, and describe machine and commit. Wall times are kept in the `store`."""
+    each, specs = request.each, selection.specs
+    passed = replace(each, env=(*(item for spec in specs for item in spec.env), *each.env)).variables
+    ready = session.laboratory(
+        valgrind=each.valgrind,
+        geometry=each.geometry,
+        environ=each.environ,
+        passed=fingerprint_values(passed, each.environ),
+    )
+    times, cpus = read_timings(store), job_count(request.jobs, len(specs))
+    known = {spec.id: times[spec.id] for spec in specs if spec.id in times}
+    reuse = _reuse(store, ready, each.created_at) if request.cached else None
+    with show(len(specs), known, jobs=cpus) as display:
+        outcome = _executed(request, specs, ready, display, reuse=reuse, known=known, count=cpus)
+    if request.shard is None:  # else all must go by the same times
+        write_timings(store, display.wall_ms)
+    with uninterrupted():  # after Ctrl-C, what finished is still to be described
+        commit = commits.commit_info(root, each.environ)
+    by_id = {item.id: item for item in outcome.benchmarks}
+    result = Result(
+        tool_version=__version__,
+        created_at=each.created_at,
+        commit=commit if isinstance(commit, Commit) else None,
+        env=replace(ready.environment, info={**ready.environment.info, **selection.info}),
+        benchmarks=tuple(by_id[spec.id] for spec in specs if spec.id in by_id),
+    )
+    return SuiteRun(result=result, outcome=outcome, reused=display.reused_ids)
+
+
+def exceeded(result: Result, limits: Sequence[Limit]) -> list[str]:
+    """Say which limits were exceeded. It is for comparisons to fail on them."""
+    found: list[str] = []
+    for item in result.benchmarks:
+        for bound in limits:
+            if item.counts is None or item.score is None or not bound.holds_for(item.id):
+                continue
+            value = bound.measured(item.counts, CostModel.parse(item.score.model))
+            if value > bound.value:
+                found.append(f"{item.id}: {bound.name} {grouped(value)} exceeds the limit of {grouped(bound.value)}")
+    return found
+
+
+def job_count(asked: int | None, total: int) -> int:
+    """Return how many benchmarks to measure at once: as many as there are CPUs for us, or fewer."""
+    cpus = len(os.sched_getaffinity(0))
+    return max(1, min(asked or cpus, cpus, total))
+
+
+def _executed(
+    request: SuiteRequest,
+    specs: Sequence[BenchmarkSpec],
+    ready: session.Laboratory,
+    display: SuiteLog,
+    *,
+    reuse: Reuse | None,
+    known: Mapping[str, int],
+    count: int,
+) -> Outcome:
+    """Run the set-up commands, in the order of the file as one may build on another, then the jobs."""
+    lane_of = lanes(specs)
+    jobs = [_job(request, spec, lane_of.get(spec.id)) for spec in specs]
+    cancel = Cancel()
+    cpus: SimpleQueue[int] = SimpleQueue()  # one for each job at a time, from the last one downwards
+    for cpu in sorted(os.sched_getaffinity(0), reverse=True)[:count]:
+        cpus.put(cpu)
+    try:
+        measure_one = partial(
+            measure_job,
+            laboratory=ready,
+            broken=set_up(jobs, request.each.environ, display),
+            cpus=cpus,
+            watcher=display,
+            capture=request.capture_output,
+            reuse=reuse,
+        )
+        executor = ThreadPoolExecutor(count, thread_name_prefix="benchmark")
+        order = _longest_first(jobs, known, count)
+        return run_suite(order, measure_one, executor, cancel, fail_fast=request.fail_fast)
+    finally:
+        cancel.close()
+
+
+def _reuse(store: Path, ready: session.Laboratory, created_at: str) -> Reuse:
+    return Reuse(
+        cache=Cache.open(store),
+        environment=ready.environment,
+        valgrind=(ready.valgrind.launcher, ready.valgrind.libexec),
+        version=__version__,
+        created_at=created_at,
+    )
+
+
+def _job(request: SuiteRequest, spec: BenchmarkSpec, lane: int | None) -> Job:
+    return Job(
+        id=spec.id,
+        plan=partial(_plan, request, spec),
+        command=spec.command,
+        cwd=spec.cwd,
+        setup=spec.setup,
+        parameters=spec.parameters,
+        tags=spec.tags,
+        lane=lane,
+    )
+
+
+def _plan(request: SuiteRequest, spec: BenchmarkSpec) -> Plan:
+    each = request.each
+    own = {"repeat": spec.repeat, "warmup": spec.warmup, "layouts": spec.layouts, "timeout": spec.timeout_ms}
+    asked = replace(
+        each,
+        **{name: value for name, value in own.items() if value is not None and name not in request.typed},
+        command=spec.command,
+        cwd=spec.cwd,
+        benchmark_id=spec.id,
+        env=(*spec.env, *each.env),
+        stdin=None if spec.stdin is None else str(spec.stdin),
+        prepare=spec.prepare,
+        cleanup=spec.cleanup,
+        lines=each.lines and spec.region is None,
+        collect=Collect.inside(region=spec.region, toggles=spec.toggles),
+        python_profile=spec.python_profile or each.python_profile,
+        python_optional=not spec.python_profile,
+    )
+    return plan_of(asked)
+
+
+def _longest_first(jobs: Sequence[Job], known: Mapping[str, int], count: int) -> list[Job]:
+    """Return the jobs in an order that leaves no long one to the end, when the other CPUs have nothing to do."""
+    if count == 1 or not known:
+        return list(jobs)
+    usual = sorted(known.values())[len(known) // 2]
+    return sorted(jobs, key=lambda job: -known.get(job.id, usual))
