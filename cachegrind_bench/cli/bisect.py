@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 from typing import TYPE_CHECKING, Any
 
 import click
@@ -10,25 +11,30 @@ import msgspec
 from cachegrind_bench.cli import output
 from cachegrind_bench.cli.options import (
     TrailingCommand,
+    history_options,
     jobs_option,
     names_of,
+    opened_store,
     options_group,
     repetition_options,
+    struct_of,
     trailing_words,
     typed_words,
+    working_directory,
 )
-from cachegrind_bench.cli.trending import find_all, trending_options
 from cachegrind_bench.errors import MeasurementError, UsageError
 from cachegrind_bench.usecases import Notices
 from cachegrind_bench.usecases.result_files import read_result
+from cachegrind_bench.usecases.trend import HistoryQuery, find_all
+from cachegrind_bench.vcs.revisions import Repository
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
 
-    from cachegrind_bench.cli.trending import Found
     from cachegrind_bench.history.bisection import Narrowed
     from cachegrind_bench.history.values import Finding
     from cachegrind_bench.model.score import CostModel
+    from cachegrind_bench.usecases.trend import Found
     from cachegrind_bench.usecases.worktrees import Worktree
 
 _EPILOG = """\b
@@ -82,7 +88,7 @@ class _Meter(msgspec.Struct, frozen=True, kw_only=True):
 
 
 @click.command("bisect", cls=TrailingCommand, epilog=_EPILOG)
-@trending_options
+@history_options
 @_run_options
 @click.argument("finding")
 def command(finding: str, **options: Any) -> int:
@@ -90,7 +96,9 @@ def command(finding: str, **options: Any) -> int:
 
     The benchmark is one of the suite, by its name then or now; else give the command that is measured after --.
     """
-    found = find_all(options)
+    repository = Repository(cwd=working_directory(), environ=dict(os.environ))
+    notices = Notices(write=output.write_error)
+    found = find_all(struct_of(HistoryQuery, options), repository, opened_store(options), notices)
     item = _named(finding, found)
     _check_kind(item)
     if len(item.suspects) > 1 and item.last_good_sha is not None:

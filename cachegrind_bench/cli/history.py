@@ -7,10 +7,10 @@ from typing import TYPE_CHECKING, Any
 import click
 
 from cachegrind_bench.cli import history_exchange, history_upkeep, output, show
-from cachegrind_bench.cli.history_runs import since_option
 from cachegrind_bench.cli.options import (
     format_option,
     opened_store,
+    since_option,
     size_limit_option,
     store_option,
     with_profile_option,

@@ -12,8 +12,7 @@ from typing import TYPE_CHECKING, Any
 import click
 
 from cachegrind_bench.cli import output
-from cachegrind_bench.cli.history_runs import since_option
-from cachegrind_bench.cli.options import opened_store, size_limit_option, store_option
+from cachegrind_bench.cli.options import opened_store, since_option, size_limit_option, store_option
 from cachegrind_bench.errors import FileFormatError, UsageError
 from cachegrind_bench.model.text import counted, grouped, matches, plain
 from cachegrind_bench.store.durable import check_writable, new_file, write_atomic

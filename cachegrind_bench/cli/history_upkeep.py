@@ -10,8 +10,7 @@ from typing import TYPE_CHECKING, Any
 import click
 
 from cachegrind_bench.cli import output
-from cachegrind_bench.cli.history_runs import Date
-from cachegrind_bench.cli.options import named_store, opened_store, store_option
+from cachegrind_bench.cli.options import Date, named_store, opened_store, store_option
 from cachegrind_bench.errors import UsageError
 from cachegrind_bench.model.text import counted, plain, some
 from cachegrind_bench.store.protocol import Query

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import os
 import re
-from datetime import UTC, datetime
+from datetime import UTC, datetime, timedelta
 from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, TypeVar, cast
@@ -23,13 +23,15 @@ if TYPE_CHECKING:
     from cachegrind_bench.usecases.measurement import MeasureRequest
 
     _Number = click.ParamType[int]
+    _Text = click.ParamType[str]
 else:
-    _Number = click.ParamType  # generic since click 8.4 only
+    _Number = _Text = click.ParamType  # generic since click 8.4 only
 
 Function = TypeVar("Function", bound="Callable[..., Any]")
 Struct = TypeVar("Struct", bound=msgspec.Struct)
 
 _SIZE = re.compile(r"([0-9]{1,15})\s*(?:([kmgt])(i?)b|b)?", re.ASCII | re.IGNORECASE)
+_AGO = re.compile(r"([0-9]{1,5})\s*([dw])", re.ASCII)
 DEFAULT_STORE = "file:.cg-bench"
 
 
@@ -89,6 +91,29 @@ class Size(_Number):
         if size <= 0:
             self.fail(f"{value!r} is not a size: write bytes, or as in 500MB, 2GB or 1GiB", param, ctx)
         return size
+
+
+class Date(_Text):
+    """A day, a time, or how long ago, as in 2026-01-31, 2026-01-31T12:00:00Z or 30d; the value is UTC, with a Z."""
+
+    name = "date"
+
+    def convert(self, value: Any, param: click.Parameter | None, ctx: click.Context | None) -> str:
+        """Return the time as records have it."""
+        text = str(value).strip()
+        ago = _AGO.fullmatch(text)
+        try:
+            if ago:
+                days = int(ago[1]) * (7 if ago[2] == "w" else 1)
+                found = datetime.now(UTC) - timedelta(days=days)
+            else:
+                found = datetime.fromisoformat(text)
+                found = found.astimezone(UTC) if found.tzinfo else found.replace(tzinfo=UTC)
+        except (ValueError, OverflowError):
+            self.fail(
+                f"{value!r} is not a date: write 2026-01-31, 2026-01-31T12:00:00Z, or 30d for 30 days ago", param, ctx
+            )
+        return found.strftime("%Y-%m-%dT%H:%M:%SZ").zfill(20)
 
 
 class TrailingCommand(click.Command):
@@ -224,6 +249,29 @@ store_option = click.option(
 )
 with_profile_option = click.option(
     "--with-profile", is_flag=True, help="Keep profiles too, compressed beside the run (stores of files only)."
+)
+pattern_option = click.option(
+    "--benchmark", "pattern", metavar="PATTERN", help="Only benchmarks with this id (* and ? are wildcards)."
+)
+since_option = click.option(
+    "--since", type=Date(), metavar="DATE", help="Only runs measured since then: 2026-01-31, or 30d for 30 days ago."
+)
+history_options = options_group(
+    store_option,
+    click.option(
+        "--branch", metavar="REV", default="HEAD", show_default=True, help="Follow the first parents from this commit."
+    ),
+    pattern_option,
+    click.option(
+        "--accepted", metavar="FILE", help="Changes that were accepted. [default: cg-bench-accepted.toml at the top]"
+    ),
+    click.option(
+        "--min-step", default="0.2%", show_default=True, metavar="PERCENT", help="Ignore steps smaller than this."
+    ),
+    click.option(
+        "--creep-budget", default="2%", show_default=True, metavar="PERCENT", help="How far a level may creep up."
+    ),
+    click.option("--previous", metavar="FILE", help="The last report (its --json): what is not in it is new."),
 )
 
 

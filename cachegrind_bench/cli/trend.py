@@ -3,21 +3,19 @@
 from __future__ import annotations
 
 import os
-from datetime import UTC, datetime
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 import click
 
-from cachegrind_bench._version import __version__
 from cachegrind_bench.cli import output
-from cachegrind_bench.cli.history_runs import Date
-from cachegrind_bench.cli.trending import find_all, trending_options
+from cachegrind_bench.cli.options import Date, history_options, opened_store, struct_of, working_directory
 from cachegrind_bench.errors import UsageError
-from cachegrind_bench.vcs.git import top_folder
+from cachegrind_bench.usecases import Notices
+from cachegrind_bench.usecases.trend import HistoryQuery, find_all
+from cachegrind_bench.vcs.revisions import Repository
 
 if TYPE_CHECKING:
-    from cachegrind_bench.cli.trending import Found
     from cachegrind_bench.history.values import Trend
 
 _EPILOG = """\b
@@ -50,7 +48,7 @@ _UNDECIDED = 3
     "--since", type=Date(), metavar="DATE", help="Show commits since then: 2026-01-31, or 30d for 30 days ago."
 )
 @click.option("--last", type=click.IntRange(1), metavar="N", help="Show the last N commits.")
-@trending_options
+@history_options
 @click.option("--model", metavar="NAME", help="Weights of the score; 'ir' judges instructions. [default: as measured]")
 @click.option(
     "--commit-url", metavar="URL", help="Address of a commit, with {sha} in it. [default: GitHub's, in its CI]"
@@ -69,55 +67,28 @@ def command(**options: Any) -> int:
 
     Prints the report as text, and writes the files that are asked for.
     """
-    from cachegrind_bench.history.values import Kind, State
-    from cachegrind_bench.model.score import CostModel
-
     url = options["commit_url"]
     if url is not None and not (url.startswith(("https://", "http://")) and "{sha}" in url):
         raise UsageError(f"--commit-url {url!r} names no commit", hint="as in https://example.org/project/commit/{sha}")
     _check(options)
-    found = find_all(options, None if options["model"] is None else CostModel.parse(options["model"]))
-    view = _view(found, options)
+    notices = Notices(write=output.write_error)
+    repository = Repository(cwd=working_directory(), environ=dict(os.environ))
+    found = find_all(struct_of(HistoryQuery, options), repository, opened_store(options), notices)
+    view = found.trend(
+        title=options["title"], commit_url=url or _commit_url(), since=options["since"], last=options["last"]
+    )
     for entry in found.idle:
         where = f"benchmark {entry.benchmark!r}, commit {entry.commit}"
-        output.write_error(
-            f"cg-bench: warning: line {entry.line} of the accepted changes concerns nothing here: {where}\n"
-        )
+        notices.warn(f"line {entry.line} of the accepted changes concerns nothing here: {where}")
     _write(view, options)
     if not view.headline.measured:
         which = "in which anything went well" if found.set.series else "of these commits"
         where = (
             "" if found.branch is not None else "; there are none here, as this is not a git repository with commits"
         )
-        output.write_error(f"cg-bench: warning: {found.store} has no run {which}{where}\n")
+        notices.warn(f"{found.store} has no run {which}{where}")
         return _UNDECIDED if options["fail_on"] != "never" else 0
-    new = [item for item in found.findings if item.kind is Kind.REGRESSION and item.state is State.NEW]
-    return int(options["fail_on"] == "new-regression" and any(item.confirmed for item in new))
-
-
-def _view(found: Found, options: dict[str, Any]) -> Trend:
-    from cachegrind_bench.history.trend import trend, window
-    from cachegrind_bench.history.values import Provenance
-
-    since = None if options["since"] is None else datetime.fromisoformat(options["since"])
-    provenance = Provenance(
-        title=options["title"] or (top_folder(found.repository.cwd) or found.repository.cwd).name,
-        created_at=datetime.now(UTC).strftime("%Y-%m-%dT%H:%M:%SZ"),
-        tool_version=__version__,
-        store=found.store,
-        branch=found.branch,
-        commit_url=options["commit_url"] or _commit_url(),
-        notes=found.notes,
-    )
-    first = window(found.set.line, since=since, last=options["last"])
-    return trend(
-        found.set,
-        found.findings,
-        provenance,
-        releases=found.releases,
-        first=first,
-        compared=found.compared,
-    )
+    return int(options["fail_on"] == "new-regression" and found.has_new_regression)
 
 
 def _commit_url() -> str | None:

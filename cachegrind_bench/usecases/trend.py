@@ -1,0 +1,208 @@
+"""The history of a project as series with findings: what `trend` reports and `bisect` starts from."""
+
+from __future__ import annotations
+
+from datetime import UTC, datetime
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+import msgspec
+
+from cachegrind_bench._version import __version__
+from cachegrind_bench.errors import FileFormatError, MeasurementError, UsageError
+from cachegrind_bench.history.accepted import ACCEPTED_FILE, parse_accepted, without_effect
+from cachegrind_bench.history.findings import Options, find
+from cachegrind_bench.history.lifecycle import reported_before
+from cachegrind_bench.history.series import series_set
+from cachegrind_bench.history.trend import trend, window
+from cachegrind_bench.history.values import Kind, Provenance, State
+from cachegrind_bench.model.score import CostModel
+from cachegrind_bench.model.text import matches, plain
+from cachegrind_bench.model.thresholds import percentage
+from cachegrind_bench.store.protocol import Query
+from cachegrind_bench.store.reading import renames_in
+from cachegrind_bench.vcs import commits
+from cachegrind_bench.vcs.git import git, top_folder
+
+if TYPE_CHECKING:
+    from collections.abc import Mapping, Sequence
+
+    from cachegrind_bench.history.accepted import Accepted
+    from cachegrind_bench.history.series import SeriesSet
+    from cachegrind_bench.history.values import Finding, Trend
+    from cachegrind_bench.model.history import CommitNote, Release, Snapshot
+    from cachegrind_bench.store.protocol import Store
+    from cachegrind_bench.usecases import Notices
+    from cachegrind_bench.vcs.revisions import Repository
+
+
+class HistoryQuery(msgspec.Struct, frozen=True, kw_only=True):
+    """Which history is searched: along the first parents of `branch`, benchmarks whose ids fit `pattern`.
+
+    `accepted` and `previous` are files: changes that were accepted, and the last report. Without a `model`, costs are judged by
+    the one that they were measured under.
+    """
+
+    branch: str
+    pattern: str | None
+    accepted: str | None
+    min_step: str
+    creep_budget: str
+    previous: str | None
+    model: str | None = None
+
+
+class Found(msgspec.Struct, frozen=True, kw_only=True):
+    """All series along a line of commits, what was found in them, and the accepted changes that concern none of it.
+
+    `compared` tells that there was a previous report; `notes` are names and values of what was judged by.
+    """
+
+    repository: Repository
+    store: str
+    branch: str | None
+    set: SeriesSet
+    releases: tuple[Release, ...]
+    findings: tuple[Finding, ...]
+    idle: tuple[Accepted, ...]
+    renames: Mapping[str, str]
+    compared: bool
+    notes: tuple[tuple[str, str], ...]
+
+    @property
+    def has_new_regression(self) -> bool:
+        """Tell whether there is a new regression that is confirmed."""
+        new = (item for item in self.findings if item.kind is Kind.REGRESSION and item.state is State.NEW)
+        return any(item.confirmed for item in new)
+
+    def trend(self, *, title: str | None, commit_url: str | None, since: str | None, last: int | None) -> Trend:
+        """Return the report: the commits `since` a time, and of these the `last`."""
+        provenance = Provenance(
+            title=title or (top_folder(self.repository.cwd) or self.repository.cwd).name,
+            created_at=datetime.now(UTC).strftime("%Y-%m-%dT%H:%M:%SZ"),
+            tool_version=__version__,
+            store=self.store,
+            branch=self.branch,
+            commit_url=commit_url,
+            notes=self.notes,
+        )
+        first = window(self.set.line, since=None if since is None else datetime.fromisoformat(since), last=last)
+        return trend(self.set, self.findings, provenance, releases=self.releases, first=first, compared=self.compared)
+
+
+def find_all(query: HistoryQuery, repository: Repository, store: Store, notices: Notices) -> Found:
+    """Read the history in the store and search it. UsageError, StoreError or MeasurementError (of git)."""
+    model = None if query.model is None else CostModel.parse(query.model)
+    accepted, earlier = _accepted(repository, query.accepted), _previous(query.previous, notices)
+    limits = Options(
+        minimum_step=_parts_per_million(query.min_step, "--min-step"),
+        creep_budget=_parts_per_million(query.creep_budget, "--creep-budget"),
+    )
+    head, pattern = _head(repository, query.branch), query.pattern
+    with store:
+        wanted = Query(wanted=None if pattern is None else lambda name: matches(name, pattern))
+        snapshots = list(store.snapshots(wanted))
+        renames = renames_in(store)
+        url, runs = store.url, store.names()
+    if head is None and snapshots:
+        notices.note("no git repository here: runs are ordered by their dates, whatever their branch")
+    line = None if head is None else _line(repository, head, snapshots, notices)
+    found = series_set(snapshots, line, model=model)
+    if pattern is not None and runs and not found.series:
+        raise UsageError(f"--benchmark {pattern!r}: no run of these commits has such a benchmark")
+    tags = () if line is None else commits.releases(repository.cwd, repository.environ, found.line)
+    begins = {note.sha for note in found.line} if renames else set[str]()
+    known = None if earlier is None else reported_before(earlier, renames, begins)
+    findings = [
+        item
+        for series in found.series
+        for item in find(
+            series,
+            found.line,
+            releases=tags,
+            accepted=accepted,
+            previous=known,
+            newest=found.newest,
+            options=limits,
+        )
+    ]
+    return Found(
+        repository=repository,
+        store=url,
+        branch=None if line is None else query.branch,
+        set=found,
+        releases=tags,
+        findings=tuple(findings),
+        renames=renames,
+        compared=earlier is not None,
+        notes=(
+            ("Smallest step", query.min_step),
+            ("Creep budget", query.creep_budget),
+            ("Accepted changes", str(len(accepted))),
+        ),
+        idle=without_effect(accepted, found.line, {series.id for series in found.series} if pattern is None else None),
+    )
+
+
+def _parts_per_million(text: str, option: str) -> int:
+    found = round(percentage(text, option) * 1_000_000)
+    if found <= 0:
+        raise UsageError(f"{option} {text} is too small", hint="0.0001% is the least")
+    return found
+
+
+def _head(repository: Repository, revision: str) -> str | None:
+    """Return the commit to start from; None outside of a repository, whose absence only matters to who names one."""
+    try:
+        git(("rev-parse", "--git-dir"), repository.cwd, repository.environ)
+        sha = repository.named(revision)
+    except MeasurementError:
+        if top_folder(repository.cwd) is not None:  # there is one, which git cannot or will not read
+            raise
+        sha = None
+    if sha is None and revision != "HEAD":
+        raise UsageError(f"git knows no commit {revision!r}", hint="a branch, a tag, or a commit's id")
+    return sha
+
+
+def _line(repository: Repository, head: str, runs: Sequence[Snapshot], notices: Notices) -> Sequence[CommitNote]:
+    """Return the commits up to this one, in a shallow clone as far back as the oldest run."""
+    oldest = min((run.commit.committed_at for run in runs if run.commit is not None), default=None)
+    if oldest is not None:
+        try:
+            repository.deepen_since(head, oldest)
+        except MeasurementError as error:
+            notices.warn(plain(f"{error.message}: commits before are left out; {error.hint or ''}"))
+    return commits.line(repository.cwd, repository.environ, head)
+
+
+def _accepted(repository: Repository, name: str | None) -> tuple[Accepted, ...]:
+    path = (top_folder(repository.cwd) or repository.cwd) / ACCEPTED_FILE if name is None else Path(name)
+    try:
+        return parse_accepted(path.read_text("utf-8"), path=str(path))
+    except FileNotFoundError:
+        if name is None:
+            return ()
+        raise UsageError(f"cannot read {path}: there is no such file") from None
+    except OSError as error:
+        raise UsageError(f"cannot read {path}: {error.strerror}") from error
+    except UnicodeDecodeError as error:
+        raise FileFormatError("it is not UTF-8", path=str(path)) from error
+
+
+def _previous(name: str | None, notices: Notices) -> tuple[Finding, ...] | None:
+    """Return the findings of an earlier report; None if there is none, as on the first night."""
+    from cachegrind_bench.render.documents import findings
+
+    if name is None:
+        return None
+    if name == "-":
+        raise UsageError("--previous takes a file", hint="the --json of the last report")
+    try:
+        data = Path(name).read_bytes()
+    except FileNotFoundError:
+        notices.note(f"there is no previous report {name}: new is what came with the newest day")
+        return None
+    except OSError as error:
+        raise UsageError(f"cannot read {name}: {error.strerror}") from error
+    return findings(data, path=name)
