@@ -5,22 +5,28 @@ Knows targets, not results; what comes of the executions is judged in `verify`.
 
 from __future__ import annotations
 
+import contextlib
 import os
-from typing import TYPE_CHECKING
+import sys
+from typing import TYPE_CHECKING, Any
 
 import msgspec
 from msgspec.structs import replace
 
+from cachegrind_bench import process
+from cachegrind_bench.errors import MeasurementError
 from cachegrind_bench.hermetic.clock import Clock
 from cachegrind_bench.hermetic.environment import layout
 from cachegrind_bench.hermetic.fake_proc import DIRECTORIES, LIBRARIES, LOCALES, USERS
 from cachegrind_bench.hermetic.launch import Output
-from cachegrind_bench.measure.disturbances import busy_cpus, deep_directory
+from cachegrind_bench.hermetic.scratch import scratch
 from cachegrind_bench.measure.plan import target_of
+from cachegrind_bench.measure.session import SCRATCH_BASE
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Mapping
+    from collections.abc import Generator, Mapping
     from contextlib import ExitStack
+    from pathlib import Path
 
     from cachegrind_bench.measure.plan import Plan
     from cachegrind_bench.valgrind.runner import Target
@@ -45,7 +51,7 @@ class Axis(msgspec.Struct, frozen=True, kw_only=True):
     """One thing to change. `pinned` if the seal keeps it the same in every `run`, so that counts may depend on it.
 
     `part` is the part of the seal without which the axis cannot be tried; `common` is set where nearly every program's
-    counts depend on it.
+    counts depend on it. `target` has the fields of a target that it changes, where no more is needed.
     """
 
     key: str
@@ -55,6 +61,7 @@ class Axis(msgspec.Struct, frozen=True, kw_only=True):
     pinned: bool = False
     part: str | None = None
     common: bool = False
+    target: Mapping[str, Any] = {}
 
 
 class Trial(msgspec.Struct, frozen=True, kw_only=True):
@@ -88,6 +95,7 @@ AXES: tuple[Axis, ...] = (
         advice="every run has the same layout; --layouts shows what a change amounts to in any layout",
         pinned=True,
         common=True,
+        target={"layout": _LAYOUT},
     ),
     Axis(
         key=LIBRARIES,
@@ -97,6 +105,7 @@ AXES: tuple[Axis, ...] = (
         pinned=True,
         part="files",
         common=True,
+        target={"elsewhere": LIBRARIES},
     ),
     Axis(
         key=LOCALES,
@@ -106,6 +115,7 @@ AXES: tuple[Axis, ...] = (
         pinned=True,
         part="files",
         common=True,
+        target={"elsewhere": LOCALES},
     ),
     Axis(
         key=USERS,
@@ -114,6 +124,7 @@ AXES: tuple[Axis, ...] = (
         advice="every run sees root and its own user first; numbers instead of names need no list",
         pinned=True,
         part="files",
+        target={"elsewhere": USERS},
     ),
     Axis(
         key=DIRECTORIES,
@@ -122,6 +133,7 @@ AXES: tuple[Axis, ...] = (
         advice="every run sees them in the order of their names; a list that is sorted has that order everywhere",
         pinned=True,
         part="files",
+        target={"elsewhere": DIRECTORIES},
     ),
     Axis(
         key=CWD,
@@ -137,6 +149,7 @@ AXES: tuple[Axis, ...] = (
         pinned=True,
         part="place",
         common=True,
+        target={"keep_place": "verify tries it"},
     ),
     Axis(
         key="load",
@@ -158,6 +171,7 @@ AXES: tuple[Axis, ...] = (
         advice="every run lets a thread run until it waits; less depends on it with one thread",
         pinned=True,
         part="scheduling",
+        target={"pin_scheduling": False},
     ),
     Axis(
         key="aslr",
@@ -166,6 +180,7 @@ AXES: tuple[Axis, ...] = (
         advice="it computes with addresses (hashes of pointers, for one); the seal turns randomisation off",
         pinned=True,
         part="aslr",
+        target={"aslr_off": False},
     ),
     Axis(
         key=RANDOM,
@@ -174,6 +189,7 @@ AXES: tuple[Axis, ...] = (
         advice="the seal gives the same random bytes to every run; a fixed seed in the program holds everywhere",
         pinned=True,
         part="randomness",
+        target={"seed": b"cg-bench verify"},
     ),
     Axis(
         key=HASH_SEED,
@@ -200,114 +216,93 @@ AXES: tuple[Axis, ...] = (
 )
 
 
-def prepare(axis: Axis, plan: Plan, target: Target, stack: ExitStack) -> Trial | str:
+def prepare(axis: Axis, plan: Plan, target: Target, stack: ExitStack) -> Trial | str:  # noqa: PLR0911 - a case for each axis
     """Return the executions that try this axis on the plain `target`, or why it cannot be tried.
 
     What is set up for them lasts as long as `stack`.
     """
-    return _TRIALS[axis.key](plan, target, stack)
+    match axis.key:
+        case "place" if target.keep_place:
+            return "it sees its project where it is, anyway"
+        case "scheduling" if not target.pin_scheduling:
+            return "it is one thread, or several processes, of which nobody chooses who runs next"
+        case "environment":
+            noise = {f"GITHUB_CG_BENCH_{number:02}": "verify/" * (number + 1) for number in range(_CI_VARIABLES)}
+            # Through all of what makes a target out of the caller's environment, as another CI run would.
+            varied = target_of(replace(plan, environ={"CI": "true", **noise, **plan.environ}))
+            return Trial(targets=(replace(target, variables=varied.variables),))
+        case "load":
+            stack.enter_context(busy_cpus())
+            return Trial(targets=(target,))
+        case "cpu":
+            others = sorted(os.sched_getaffinity(0) - {target.cpu})
+            return Trial(targets=(replace(target, cpu=others[0]),)) if others else "only one CPU may be used here"
+        case "hash-seed":
+            return Trial(targets=(replace(target, variables={**target.variables, **dict.fromkeys(_SEEDS, "1")}),))
+        case "cwd":
+            mirrors = deep_directory(plan.cwd, stack)
+            if isinstance(mirrors, str):
+                return mirrors
+            shallow, deep = (replace(target, cwd=str(mirror)) for mirror in mirrors)
+            # A mirror is made of links, which some programs follow at a cost: then mirror is compared with mirror.
+            return Trial(targets=(deep,), reference=shallow, unless_plain=True)
+        case "clock":
+            reference = replace(target, clock=FIRST_CLOCK) if target.clock is None else None
+            return Trial(targets=(replace(target, clock=SECOND_CLOCK),), reference=reference)
+        case "stdout":
+            kinds = (Output.FILE, Output.NULL, Output.TERMINAL)
+            return Trial(targets=tuple(replace(target, output=kind) for kind in kinds))
+        case _:
+            return Trial(targets=(replace(target, **axis.target),))
 
 
-def _environment(plan: Plan, target: Target, stack: ExitStack) -> Trial:
-    del stack
-    noise = {f"GITHUB_CG_BENCH_{number:02}": "verify/" * (number + 1) for number in range(_CI_VARIABLES)}
-    # Through all of what makes a target out of the caller's environment, as another CI run would.
-    varied = target_of(replace(plan, environ={"CI": "true", **noise, **plan.environ}))
-    return Trial(targets=(replace(target, variables=varied.variables),))
+_MOST_LOOPS = 256
+_MOST_ENTRIES = 5000
+# Ends itself when it gets another parent, so that killing us with -9 leaves no load behind.
+_BUSY = """
+import os, sys
+parent = int(sys.argv[1])
+try:
+    os.sched_setaffinity(0, {int(sys.argv[2])})
+except OSError:
+    pass
+while os.getppid() == parent:
+    sum(range(10000))
+"""
 
 
-def _layout(plan: Plan, target: Target, stack: ExitStack) -> Trial:
-    del plan, stack
-    return Trial(targets=(replace(target, layout=_LAYOUT),))
+@contextlib.contextmanager
+def busy_cpus() -> Generator[None]:
+    """Keep every CPU we may use busy."""
+    with contextlib.ExitStack() as stack:
+        for cpu in sorted(os.sched_getaffinity(0))[:_MOST_LOOPS]:
+            argv = [sys.executable, "-I", "-S", "-c", _BUSY, str(os.getpid()), str(cpu)]
+            stack.enter_context(process.start(argv, env=None, stdin_pipe=False))
+        yield
 
 
-def _elsewhere(what: str) -> Callable[[Plan, Target, ExitStack], Trial]:
-    def trial(plan: Plan, target: Target, stack: ExitStack) -> Trial:
-        del plan, stack
-        return Trial(targets=(replace(target, elsewhere=what),))
+def deep_directory(cwd: Path, stack: ExitStack) -> tuple[Path, Path] | str:
+    """Return two directories of links to all that is in `cwd`, one two levels deeper than the other; or why there are none.
 
-    return trial
-
-
-def _cwd(plan: Plan, target: Target, stack: ExitStack) -> Trial | str:
-    mirrors = deep_directory(plan.cwd, stack)
-    if isinstance(mirrors, str):
-        return mirrors
-    shallow, deep = mirrors
-    # A mirror is made of links, which some programs follow at a cost: then mirror is compared with mirror.
-    return Trial(
-        targets=(replace(target, cwd=str(deep)),), reference=replace(target, cwd=str(shallow)), unless_plain=True
-    )
-
-
-def _place(plan: Plan, target: Target, stack: ExitStack) -> Trial | str:
-    del plan, stack
-    if target.keep_place:
-        return "it sees its project where it is, anyway"
-    return Trial(targets=(replace(target, keep_place="verify tries it"),))
-
-
-def _scheduling(plan: Plan, target: Target, stack: ExitStack) -> Trial | str:
-    del plan, stack
-    if not target.pin_scheduling:
-        return "it is one thread, or several processes, of which nobody chooses who runs next"
-    return Trial(targets=(replace(target, pin_scheduling=False),))
-
-
-def _load(plan: Plan, target: Target, stack: ExitStack) -> Trial:
-    del plan
-    stack.enter_context(busy_cpus())
-    return Trial(targets=(target,))
-
-
-def _cpu(plan: Plan, target: Target, stack: ExitStack) -> Trial | str:
-    del plan, stack
-    others = sorted(os.sched_getaffinity(0) - {target.cpu})
-    if not others:
-        return "only one CPU may be used here"
-    return Trial(targets=(replace(target, cpu=others[0]),))
-
-
-def _aslr(plan: Plan, target: Target, stack: ExitStack) -> Trial:
-    del plan, stack
-    return Trial(targets=(replace(target, aslr_off=False),))
-
-
-def _random(plan: Plan, target: Target, stack: ExitStack) -> Trial:
-    del plan, stack
-    return Trial(targets=(replace(target, seed=b"cg-bench verify"),))
-
-
-def _hash_seed(plan: Plan, target: Target, stack: ExitStack) -> Trial:
-    del plan, stack
-    return Trial(targets=(replace(target, variables={**target.variables, **dict.fromkeys(_SEEDS, "1")}),))
-
-
-def _clock(plan: Plan, target: Target, stack: ExitStack) -> Trial:
-    del plan, stack
-    second = replace(target, clock=SECOND_CLOCK)
-    reference = replace(target, clock=FIRST_CLOCK) if target.clock is None else None
-    return Trial(targets=(second,), reference=reference)
-
-
-def _stdout(plan: Plan, target: Target, stack: ExitStack) -> Trial:
-    del plan, stack
-    kinds = (Output.FILE, Output.NULL, Output.TERMINAL)
-    return Trial(targets=tuple(replace(target, output=kind) for kind in kinds))
-
-
-_TRIALS: Mapping[str, Callable[[Plan, Target, ExitStack], Trial | str]] = {
-    "environment": _environment,
-    "layout": _layout,
-    **{what: _elsewhere(what) for what in (LIBRARIES, LOCALES, USERS, DIRECTORIES)},
-    CWD: _cwd,
-    "place": _place,
-    "load": _load,
-    "cpu": _cpu,
-    "scheduling": _scheduling,
-    "aslr": _aslr,
-    RANDOM: _random,
-    HASH_SEED: _hash_seed,
-    CLOCK: _clock,
-    "stdout": _stdout,
-}
+    Relative paths downwards work in them, those upwards (`../data`) do not. They go when `stack` is left, and should we
+    be killed, with the next scratch directory of that number.
+    """
+    try:
+        with os.scandir(cwd) as entries:
+            names = sorted(entry.name for entry in entries)
+    except OSError as error:
+        return f"the working directory cannot be listed: {error.strerror}"
+    if len(names) > _MOST_ENTRIES:
+        return f"the working directory has {len(names)} entries, too many to mirror"
+    try:
+        mine = stack.enter_context(scratch(SCRATCH_BASE))
+        mine.renew()
+        base = mine.path
+        shallow, deep = base / "cwd", base / "two" / "levels" / "cwd"
+        for folder in (shallow, deep):
+            folder.mkdir(parents=True)
+            for name in names:
+                (folder / name).symlink_to(cwd / name)
+    except (OSError, MeasurementError) as error:
+        return f"no mirror of the working directory can be made: {error}"
+    return shallow, deep

@@ -1,4 +1,4 @@
-"""What the noise hunter found: one verdict for each thing it changed. Values only."""
+"""What the noise hunter found: how executions that ought to agree differ, and one verdict for each thing it changed."""
 
 from __future__ import annotations
 
@@ -7,9 +7,100 @@ from typing import TYPE_CHECKING
 
 import msgspec
 
+from cachegrind_bench.model.metrics import EVENTS
+
 if TYPE_CHECKING:
+    from collections.abc import Sequence
+
     from cachegrind_bench.measure.axes import Axis
-    from cachegrind_bench.measure.difference import Difference
+    from cachegrind_bench.model.metrics import Profile
+    from cachegrind_bench.model.score import CostModel
+
+MOST_MOVED = 5
+
+
+class Moved(msgspec.Struct, frozen=True, kw_only=True):
+    """A function whose self cost moved: its range, over all executions, of the first event that moved."""
+
+    file: str
+    name: str
+    event: str
+    low: int
+    high: int
+
+
+class Difference(msgspec.Struct, frozen=True, kw_only=True):
+    """How executions differ from a reference. `events` names the counts that moved, `rows` counts the profile's.
+
+    `ir` and `score` are the largest deviations from the reference's values, with their sign.
+    """
+
+    events: tuple[str, ...]
+    rows: int
+    ir: int
+    score: int
+    reference_ir: int
+    reference_score: int
+    functions: tuple[Moved, ...]
+
+    @property
+    def identical(self) -> bool:
+        """Whether all nine counts and every row agreed."""
+        return not self.events and not self.rows
+
+    @property
+    def relative(self) -> float:
+        """The largest deviation of Ir or score, relative to the reference."""
+        return max(
+            abs(self.ir) / max(self.reference_ir, 1),
+            abs(self.score) / max(self.reference_score, 1),
+        )
+
+
+def difference(reference: Profile, others: Sequence[Profile], model: CostModel) -> Difference:
+    """Compare executions with a reference, row by row."""
+    first = reference.counts()
+    counts = [other.counts() for other in others]
+    base = first.as_dict()
+    events = tuple(name for name in EVENTS if any(item.as_dict()[name] != base[name] for item in counts))
+    rows = [_rows(profile) for profile in (reference, *others)]
+    names = sorted({key for table in rows for key in table})
+    moved = [key for key in names if len({table.get(key, _NOTHING) for table in rows}) > 1]
+    functions = sorted((_moved(key, rows) for key in moved), key=_order)
+    score = model.score(first)
+    return Difference(
+        events=events,
+        rows=len(moved),
+        ir=_largest([item.Ir - first.Ir for item in counts]),
+        score=_largest([model.score(item) - score for item in counts]),
+        reference_ir=first.Ir,
+        reference_score=score,
+        functions=tuple(functions[:MOST_MOVED]),
+    )
+
+
+_Row = tuple[int, ...]
+_NOTHING = (0,) * len(EVENTS)
+
+
+def _rows(profile: Profile) -> dict[tuple[str, str], _Row]:
+    places = [profile.events.index(event) for event in EVENTS]
+    return {(row.file, row.name): tuple(row.counts[place] for place in places) for row in profile.functions}
+
+
+def _moved(key: tuple[str, str], rows: Sequence[dict[tuple[str, str], _Row]]) -> Moved:
+    values = [table.get(key, _NOTHING) for table in rows]
+    columns = list(zip(*values, strict=True))
+    place = next(place for place, column in enumerate(columns) if len(set(column)) > 1)
+    return Moved(file=key[0], name=key[1], event=EVENTS[place], low=min(columns[place]), high=max(columns[place]))
+
+
+def _order(moved: Moved) -> tuple[bool, int, str, str]:
+    return moved.event != "Ir", moved.low - moved.high, moved.name, moved.file
+
+
+def _largest(deltas: Sequence[int]) -> int:
+    return max(deltas, key=abs, default=0)
 
 
 class Verdict(StrEnum):

@@ -11,7 +11,7 @@ from msgspec.structs import replace
 from cachegrind_bench.errors import MeasurementError
 from cachegrind_bench.hermetic import environment
 from cachegrind_bench.measure.identity import identify
-from cachegrind_bench.measure.python_results import profilable, with_profiles
+from cachegrind_bench.measure.python_profile import profilable, with_profiles
 from cachegrind_bench.measure.run import Executions, measure
 from cachegrind_bench.measure.session import session
 from cachegrind_bench.model.result import Commit, Result

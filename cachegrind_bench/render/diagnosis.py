@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import TYPE_CHECKING
 
 from cachegrind_bench.measure.axes import CLOCK
-from cachegrind_bench.measure.checks import Level
+from cachegrind_bench.measure.doctor import Level
 from cachegrind_bench.measure.findings import Verdict
 from cachegrind_bench.model.text import counted, grouped, plain, small_share
 from cachegrind_bench.render import documents
@@ -15,9 +15,8 @@ from cachegrind_bench.render.markdown import escape
 if TYPE_CHECKING:
     from collections.abc import Sequence
 
-    from cachegrind_bench.measure.checks import Diagnosis
-    from cachegrind_bench.measure.difference import Difference
-    from cachegrind_bench.measure.findings import Finding, Verification
+    from cachegrind_bench.measure.doctor import Diagnosis
+    from cachegrind_bench.measure.findings import Difference, Finding, Verification
 
 _LEVELS = {Level.OK: "✓", Level.WARNING: "!", Level.BAD: "✗"}
 # A mark and words for each verdict.

@@ -29,7 +29,7 @@ if TYPE_CHECKING:
     from cachegrind_bench.compare.verdict import Difference
     from cachegrind_bench.config.benchmarks import BenchmarkSpec
     from cachegrind_bench.history.values import Against, Reading, Row, Trend
-    from cachegrind_bench.measure.checks import Diagnosis
+    from cachegrind_bench.measure.doctor import Diagnosis
     from cachegrind_bench.measure.findings import Finding as AxisFinding
     from cachegrind_bench.measure.findings import Verification
     from cachegrind_bench.model.history import Snapshot

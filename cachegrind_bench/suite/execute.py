@@ -1,4 +1,4 @@
-"""Measures one benchmark of a suite, or uses a former result whose inputs have not changed: whatever becomes of it is a result.
+"""Sets up and measures the benchmarks of a suite, or uses a former result whose inputs have not changed: a failure is a result, too.
 
 Knows jobs; must not know where they come from, how they are shown, or which others run beside.
 """
@@ -11,17 +11,16 @@ import msgspec
 from msgspec.structs import replace
 
 from cachegrind_bench.errors import CgBenchError, CommandFailedError, CommandTimeoutError, MeasurementError
-from cachegrind_bench.measure.hooks import surrounded
+from cachegrind_bench.measure.hooks import native_failure, surrounded
 from cachegrind_bench.measure.identity import identify
-from cachegrind_bench.measure.python_results import profilable, with_profiles
+from cachegrind_bench.measure.python_profile import profilable, with_profiles
 from cachegrind_bench.measure.result import measure_region
 from cachegrind_bench.measure.run import Executions, measure
 from cachegrind_bench.model.result import Benchmark, Status, comparability_key
-from cachegrind_bench.suite.cache import Missed
-from cachegrind_bench.suite.inputs import RecordingRunner, key_of
+from cachegrind_bench.suite.cache import Missed, RecordingRunner, key_of
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Mapping
+    from collections.abc import Callable, Mapping, Sequence
     from pathlib import Path
     from queue import SimpleQueue
 
@@ -56,27 +55,21 @@ class Watcher(Protocol):
 
     def setting_up(self, command: str) -> None:
         """A set-up command begins."""
-        ...
 
     def started(self, job_id: str) -> None:
         """A benchmark begins."""
-        ...
 
     def phase(self, job_id: str, text: str) -> None:
         """What a benchmark does from now on."""
-        ...
 
     def finished(self, benchmark: Benchmark, said: bytes) -> None:
         """A benchmark has ended; `said` is the last part of what its program wrote."""
-        ...
 
     def reused(self, benchmark: Benchmark, created_at: str) -> None:
         """A benchmark need not be measured again: nothing it read has changed since then."""
-        ...
 
     def remark(self, job_id: str, text: str) -> None:
         """Something to be told of a benchmark when it has ended."""
-        ...
 
 
 def measure_job(
@@ -223,3 +216,34 @@ class Reuse(msgspec.Struct, frozen=True, kw_only=True):
 
     def _key(self, job: Job, plan: Plan) -> str:
         return key_of(plan, self.environment, version=self.version, valgrind=self.valgrind, setup=job.setup)
+
+
+def set_up(jobs: Sequence[Job], environ: Mapping[str, str], watcher: Watcher) -> dict[str, str]:
+    """Run every set-up command once, natively and unsealed, one after the other; return the ids of jobs it failed for.
+
+    Jobs of one folder that name the same command share it.
+    """
+    reasons: dict[tuple[Path, str], str | None] = {}
+    broken: dict[str, str] = {}
+    for job in jobs:
+        if job.setup is None:
+            continue
+        place = (job.cwd, job.setup)
+        if place not in reasons:
+            watcher.setting_up(job.setup)
+            reasons[place] = _set_up(job.setup, job.cwd, environ)
+        reason = reasons[place]
+        if reason is not None:
+            broken[job.id] = reason
+    return broken
+
+
+def _set_up(command: str, cwd: Path, environ: Mapping[str, str]) -> str | None:
+    try:
+        failure = native_failure(command, environ, cwd)
+    except MeasurementError as error:
+        return f"its setup could not be run: {error.message}"
+    if failure is None:
+        return None
+    end, words = failure
+    return f"its setup failed with {end}: {command}\n{words}".strip()

@@ -1,10 +1,12 @@
 """Runs the jobs of a suite side by side, each for itself: what becomes of one changes nothing for the others.
 
-Counts do not care about load, so as many run as there are CPUs. Knows jobs and executors; must not know what is measured.
+Counts do not care about load, so as many run as there are CPUs; but not at one time those that make or remove the same files
+around their executions. Knows jobs and executors; must not know what is measured.
 """
 
 from __future__ import annotations
 
+from collections import deque
 from concurrent.futures import FIRST_COMPLETED, wait
 from typing import TYPE_CHECKING
 
@@ -12,15 +14,61 @@ import msgspec
 
 from cachegrind_bench.interruption import cancellation
 from cachegrind_bench.model.result import Status
-from cachegrind_bench.suite.lanes import Queue
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Collection, Generator, Sequence
+    from collections.abc import Callable, Collection, Generator, Iterable, Iterator, Sequence
     from concurrent.futures import Executor, Future
 
+    from cachegrind_bench.config.benchmarks import BenchmarkSpec
     from cachegrind_bench.interruption import Cancel
     from cachegrind_bench.model.result import Benchmark
     from cachegrind_bench.suite.execute import Job
+
+
+def lanes(benchmarks: Iterable[BenchmarkSpec]) -> dict[str, int]:
+    """Return a number for each benchmark that has `prepare` or `cleanup`; those with one number run one after the other.
+
+    They have it in common if they are executed in one folder and share one of these two or the command: 'rm -f out' of two
+    benchmarks means the same file, and so does the `in` that one command reads and each `prepare` makes anew.
+    """
+    lane_of: dict[str, int] = {}
+    first_of: dict[tuple[str, ...], int] = {}
+    for number, item in enumerate(benchmarks):
+        if item.prepare is None and item.cleanup is None:
+            continue
+        texts = [("shell", text) for text in (item.prepare, item.cleanup) if text is not None]
+        traits = [(str(item.cwd), *trait) for trait in (*texts, ("command", *item.command))]
+        joined = {first_of[trait] for trait in traits if trait in first_of}
+        lane = min(joined, default=number)
+        lane_of[item.id] = lane
+        first_of |= dict.fromkeys(traits, lane)
+        first_of = {trait: lane if known in joined else known for trait, known in first_of.items()}
+        lane_of = {name: lane if known in joined else known for name, known in lane_of.items()}
+    return lane_of
+
+
+class Queue:
+    """Jobs in their order: what may run at once, and what may when one has ended."""
+
+    def __init__(self, jobs: Sequence[Job]) -> None:
+        self._jobs = jobs
+        self._waiting: dict[int, deque[Job]] = {}
+
+    def first(self) -> Iterator[Job]:
+        """Yield all jobs without a lane, and the first of each lane."""
+        for job in self._jobs:
+            if job.lane is None or job.lane not in self._waiting:
+                if job.lane is not None:
+                    self._waiting[job.lane] = deque()
+                yield job
+            else:
+                self._waiting[job.lane].append(job)
+
+    def after(self, job: Job) -> Job | None:
+        """Return the job that may begin now that this one has ended, if there is one."""
+        waiting = None if job.lane is None else self._waiting[job.lane]
+        return waiting.popleft() if waiting else None
+
 
 # A signal that comes just before this thread falls asleep does not wake it.
 _LOOK_UP_S = 0.5

@@ -1,6 +1,6 @@
 """Which benchmarks of a suite to run: an expression on ids (as pytest's -k), tags, and one of several equal shards.
 
-Knows ids, tags and wall times; must not know what a benchmark does, or where times are kept.
+Knows ids, tags and wall times; must not know where times are kept.
 """
 
 from __future__ import annotations
@@ -9,33 +9,21 @@ import hashlib
 import json
 import re
 from statistics import median_low
-from typing import TYPE_CHECKING, NoReturn, Protocol, TypeVar
-
-import msgspec
+from typing import TYPE_CHECKING
 
 from cachegrind_bench.errors import UsageError
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Collection, Mapping, Sequence
 
+    from cachegrind_bench.config.benchmarks import BenchmarkSpec
+
     Fits = Callable[[str], bool]
 
 
-class Identified(Protocol):
-    """Whatever has an id."""
-
-    @property
-    def id(self) -> str:
-        """The id of a benchmark."""
-        ...
-
-
-Item = TypeVar("Item", bound=Identified)
-
 # Ids hold brackets, commas, dashes, dots and '=', so all but blanks and parentheses makes a word.
-_TOKEN = re.compile(r"""([()])|'([^']+)'|"([^"]+)"|((?!["'])[^\s()]+)""")
-_BLANKS = re.compile(r"\s*")
-_OPERATORS = ("and", "or", "not")
+_TOKEN = re.compile(r"""[()]|\s+|'([^']+)'|"([^"]+)"|((?!["'])[^\s()]+)""")
+_OPERATORS = ("and", "or", "not", "(", ")")
 _DEEPEST = 50  # expressions are typed; what nests deeper would only exhaust Python's stack
 _HINT = """as in: -k "json and not (slow or n=1000)"; put words with blanks or parentheses in quotes"""
 _SHARD = re.compile(r"([0-9]{1,6})/([0-9]{1,6})", re.ASCII)
@@ -43,10 +31,52 @@ _SHARD_HINT = "as in --shard 2/5: the second of five parts, counted from 1"
 
 
 def matcher(expression: str) -> Fits:
-    """Return whether an id fits: words it has (in any case), combined by and, or, not and parentheses. UsageError."""
-    parser = _Parser(expression, _tokens(expression))
-    fits = parser.whole()
-    return lambda identity: fits(identity.casefold())
+    """Return whether an id fits: words it has (in any case), combined by and, or, not and parentheses. UsageError.
+
+    Python parses it, with every word replaced by a name of the same length, so that places stay as they are.
+    """
+    import ast
+
+    words: dict[int, str] = {}
+    code = ""
+    while len(code) < len(expression):
+        match = _TOKEN.match(expression, len(code))
+        if match is None:
+            place = len(code) + 1
+            problem = f"the quote at character {place} is not closed, or there is nothing in it"
+            raise UsageError(f"-k {expression!r}: {problem}", hint=_HINT)
+        token, word = match[0], match[1] or match[2] or match[3]
+        if word is None or token in _OPERATORS:  # in quotes, 'and' is a word
+            code += token if token in _OPERATORS else " " * len(token)
+        else:
+            words[len(code)] = word.casefold()
+            code += "_" * len(token)
+    blanks = len(code) - len(code.lstrip())
+
+    def fits(node: ast.expr, depth: int) -> Fits:
+        if depth > _DEEPEST:
+            raise UsageError(f"-k: it nests deeper than {_DEEPEST} levels", hint="write it simpler")
+        match node:
+            case ast.Name(col_offset=place):
+                word = words[blanks + place]
+                return lambda text: word in text
+            case ast.UnaryOp(op=ast.Not(), operand=operand):
+                refused = fits(operand, depth + 1)
+                return lambda text: not refused(text)
+            case ast.BoolOp(op=operator, values=values):
+                parts = [fits(value, depth + 1) for value in values]
+                combined = all if isinstance(operator, ast.And) else any
+                return lambda text: combined(part(text) for part in parts)
+            case _:  # as of two words side by side, the second in parentheses
+                raise SyntaxError
+
+    try:
+        whole = fits(ast.parse(code.lstrip(), mode="eval").body, 0)
+    except SyntaxError as error:
+        raise UsageError(f"-k {expression!r}: words go with and, or, not and parentheses", hint=_HINT) from error
+    except (RecursionError, MemoryError) as error:
+        raise UsageError(f"-k: it nests deeper than {_DEEPEST} levels", hint="write it simpler") from error
+    return lambda identity: whole(identity.casefold())
 
 
 def tagged(tags: Collection[str]) -> Callable[[Collection[str]], bool]:
@@ -66,7 +96,7 @@ def parse_shard(text: str) -> tuple[int, int]:
     return index, count
 
 
-def shards(items: Sequence[Item], count: int, wall_ms: Mapping[str, int]) -> list[list[Item]]:
+def shards(items: Sequence[BenchmarkSpec], count: int, wall_ms: Mapping[str, int]) -> list[list[BenchmarkSpec]]:
     """Return `count` parts; together they are all items, each in one part only, in their order.
 
     The longest goes first, each to the part that has least to do; an id without a time takes the median of the others.
@@ -82,104 +112,13 @@ def shards(items: Sequence[Item], count: int, wall_ms: Mapping[str, int]) -> lis
         least, number, part = min(loads)
         loads[part] = (least + times[identity], number + 1, part)
         part_of[identity] = part
-    parts: list[list[Item]] = [[] for _ in range(count)]
+    parts: list[list[BenchmarkSpec]] = [[] for _ in range(count)]
     for item in items:
         parts[part_of[item.id]].append(item)
     return parts
 
 
-def plan_of(parts: Sequence[Sequence[Identified]]) -> str:
+def plan_of(parts: Sequence[Sequence[BenchmarkSpec]]) -> str:
     """Return 8 hex digits that tell one way to cut a suite from any other."""
     ids = json.dumps([[item.id for item in part] for part in parts])
     return hashlib.sha256(ids.encode()).hexdigest()[:8]
-
-
-class _Token(msgspec.Struct, frozen=True):
-    """`kind` is a parenthesis, an operator, `word` or `end`; `place` counts characters from 1."""
-
-    kind: str
-    text: str
-    place: int
-
-
-def _tokens(expression: str) -> list[_Token]:
-    found: list[_Token] = []
-    at = 0
-    while (at := _end_of_blanks(expression, at)) < len(expression):
-        match = _TOKEN.match(expression, at)
-        if match is None:
-            raise UsageError(
-                f"-k {expression!r}: the quote at character {at + 1} is not closed, or there is nothing in it",
-                hint=_HINT,
-            )
-        sign, single, double, bare = match.groups()
-        kind = sign or (bare if bare in _OPERATORS else "word")  # in quotes, 'and' is a word
-        found.append(_Token(kind, sign or single or double or bare, at + 1))
-        at = match.end()
-    return [*found, _Token("end", "", len(expression) + 1)]
-
-
-def _end_of_blanks(text: str, at: int) -> int:
-    match = _BLANKS.match(text, at)
-    return at if match is None else match.end()
-
-
-class _Parser:
-    """Recursive descent; as in Python, `not` binds most and `or` least."""
-
-    def __init__(self, expression: str, tokens: list[_Token]) -> None:
-        self._expression = expression
-        self._tokens = tokens
-        self._at = 0
-
-    def whole(self) -> Fits:
-        """Read the expression to its end."""
-        fits = self._either(0)
-        if not self._accept("end"):
-            self._fail("'and', 'or' or the end")
-        return fits
-
-    def _either(self, depth: int) -> Fits:
-        parts = [self._both(depth)]
-        while self._accept("or"):
-            parts.append(self._both(depth))
-        return parts[0] if len(parts) == 1 else lambda text: any(part(text) for part in parts)
-
-    def _both(self, depth: int) -> Fits:
-        parts = [self._one(depth)]
-        while self._accept("and"):
-            parts.append(self._one(depth))
-        return parts[0] if len(parts) == 1 else lambda text: all(part(text) for part in parts)
-
-    def _one(self, depth: int) -> Fits:
-        token = self._tokens[self._at]
-        if depth > _DEEPEST:
-            raise UsageError(
-                f"-k: at character {token.place} it nests deeper than {_DEEPEST} levels", hint="write it simpler"
-            )
-        if self._accept("not"):
-            refused = self._one(depth + 1)
-            return lambda text: not refused(text)
-        if self._accept("("):
-            inner = self._either(depth + 1)
-            if not self._accept(")"):
-                self._fail("'and', 'or' or ')'")
-            return inner
-        if not self._accept("word"):
-            self._fail("a word, 'not' or '('")
-        word = token.text.casefold()
-        return lambda text: word in text
-
-    def _accept(self, kind: str) -> bool:
-        """Step over the next token if it is of this kind."""
-        if self._tokens[self._at].kind != kind:
-            return False
-        self._at = min(self._at + 1, len(self._tokens) - 1)
-        return True
-
-    def _fail(self, expected: str) -> NoReturn:
-        token = self._tokens[self._at]
-        found = "it ends there" if token.kind == "end" else f"found {token.text!r}"
-        raise UsageError(
-            f"-k {self._expression!r}: expected {expected} at character {token.place}, but {found}", hint=_HINT
-        )

@@ -23,10 +23,8 @@ from cachegrind_bench.model.score import CostModel
 from cachegrind_bench.model.text import grouped
 from cachegrind_bench.store.timings import read_timings, write_timings
 from cachegrind_bench.suite.cache import Cache
-from cachegrind_bench.suite.execute import Job, Reuse, measure_job
-from cachegrind_bench.suite.lanes import lanes
-from cachegrind_bench.suite.schedule import run_suite
-from cachegrind_bench.suite.setup import set_up
+from cachegrind_bench.suite.execute import Job, Reuse, measure_job, set_up
+from cachegrind_bench.suite.schedule import lanes, run_suite
 from cachegrind_bench.usecases.measurement import plan_of
 from cachegrind_bench.valgrind.options import Collect
 from cachegrind_bench.vcs import commits

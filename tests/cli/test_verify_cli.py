@@ -14,7 +14,7 @@ from cachegrind_bench.errors import MeasurementError
 from cachegrind_bench.measure import doctor as doctor_module
 from cachegrind_bench.measure import verify as verify_module
 from cachegrind_bench.measure.axes import AXES
-from cachegrind_bench.measure.checks import Check, Diagnosis
+from cachegrind_bench.measure.doctor import Check, Diagnosis
 from cachegrind_bench.measure.findings import Finding, Verdict, Verification
 
 if TYPE_CHECKING:

@@ -3,13 +3,14 @@
 from __future__ import annotations
 
 from collections import Counter
-from dataclasses import dataclass
+from pathlib import Path
 from statistics import median_low
 from typing import TYPE_CHECKING
 
 from hypothesis import given
 from hypothesis import strategies as st
 
+from cachegrind_bench.config.benchmarks import BenchmarkSpec
 from cachegrind_bench.errors import UsageError
 from cachegrind_bench.suite.select import matcher, shards
 
@@ -33,13 +34,12 @@ times = st.dictionaries(st.text(max_size=6), st.integers(0, 10**6), max_size=25)
 counts = st.integers(1, 8)
 
 
-@dataclass(frozen=True)
-class Thing:
-    id: str
+def spec(name: str) -> BenchmarkSpec:
+    return BenchmarkSpec(id=name, command=("true",), cwd=Path("/"), parameters={}, place="")
 
 
 def parts(found: list[str], count: int, wall_ms: dict[str, int]) -> list[list[str]]:
-    things = [Thing(identity) for identity in found]
+    things = [spec(identity) for identity in found]
     return [[item.id for item in part] for part in shards(things, count, wall_ms)]
 
 

@@ -20,8 +20,7 @@ from cachegrind_bench.model.metrics import LineCost, Profile
 from cachegrind_bench.model.result import Environment, Run, Status
 from cachegrind_bench.model.score import IR
 from cachegrind_bench.suite import cache as cache_module
-from cachegrind_bench.suite.cache import Cache, Missed, Reused
-from cachegrind_bench.suite.inputs import RecordingRunner, key_of
+from cachegrind_bench.suite.cache import Cache, Missed, RecordingRunner, Reused, key_of
 from cachegrind_bench.valgrind.options import Collect, Tool
 from cachegrind_bench.valgrind.runner import Target
 from tests.unit import flaming

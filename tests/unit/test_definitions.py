@@ -9,7 +9,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from cachegrind_bench.measure.definitions import first_lines
+from cachegrind_bench.measure.source_locations import first_lines
 
 SOURCE = """\
 import functools

@@ -13,10 +13,18 @@ import pytest
 
 from cachegrind_bench.errors import MeasurementError
 from cachegrind_bench.hermetic.launch import PINNED_CLOCK
-from cachegrind_bench.measure import doctor, host, probe
-from cachegrind_bench.measure.checks import Check, Diagnosis, Level, install_lines
-from cachegrind_bench.measure.doctor import examine
-from cachegrind_bench.measure.host import container_kind, git_checks, host_checks, yama_scope
+from cachegrind_bench.measure import doctor, probe
+from cachegrind_bench.measure.doctor import (
+    Check,
+    Diagnosis,
+    Level,
+    container_kind,
+    examine,
+    git_checks,
+    host_checks,
+    install_lines,
+    yama_scope,
+)
 from cachegrind_bench.render import diagnosis
 
 if TYPE_CHECKING:
@@ -124,7 +132,7 @@ def test_each_part_that_does_not_hold_has_its_fix(
         ("aslr", "randomness", "random_devices", "files", "cpu", "scheduling", "limits", "clock"), "EPERM"
     )
     monkeypatch.setattr(doctor, "probe", lambda *_: reasons)
-    monkeypatch.setattr(doctor, "yama_scope", lambda: None)
+    monkeypatch.setattr(doctor, "yama_scope", lambda *_: None)
     found = examine({"PATH": programs()}, tmp_path, valgrind=None)
     for part in reasons:
         check = named(found, part.replace("_", " "))
@@ -137,7 +145,7 @@ def test_each_part_that_does_not_hold_has_its_fix(
 
 def test_yama_is_blamed_for_unpinned_randomness(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
     monkeypatch.setattr(doctor, "probe", lambda *_: {"randomness": "no effect"})
-    monkeypatch.setattr(doctor, "yama_scope", lambda: 2)
+    monkeypatch.setattr(doctor, "yama_scope", lambda *_: 2)
     found = examine({"PATH": "/nowhere"}, tmp_path, valgrind=None)
     assert named(found, "randomness").fixes == ("sudo sysctl -w kernel.yama.ptrace_scope=1",)
 
@@ -255,7 +263,7 @@ def test_yama_is_read(tmp_path: Path) -> None:
 def test_a_strict_yama_is_reported(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch, scope: int, root: bool, told: str
 ) -> None:
-    monkeypatch.setattr(host, "is_root", lambda: root)
+    monkeypatch.setattr(doctor, "is_root", lambda: root)
     checks = host_checks(system(tmp_path, {"proc/sys/kernel/yama/ptrace_scope": str(scope)}))
     yama = next(check for check in checks if check.name == "Yama")
     assert f"{yama.level.value} {yama.fixes[0].split()[0]}" == told

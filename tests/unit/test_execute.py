@@ -15,9 +15,8 @@ from cachegrind_bench.errors import CommandFailedError, CommandTimeoutError, Mea
 from cachegrind_bench.interruption import Cancel, cancellation
 from cachegrind_bench.measure.session import Laboratory
 from cachegrind_bench.model.result import Status
-from cachegrind_bench.suite.execute import Job, failed
+from cachegrind_bench.suite.execute import Job, failed, set_up
 from cachegrind_bench.suite.schedule import run_suite
-from cachegrind_bench.suite.setup import set_up
 from tests.unit.samples import benchmark, failed_benchmark, result
 
 if TYPE_CHECKING:

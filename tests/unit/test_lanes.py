@@ -2,23 +2,29 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
 from pathlib import Path
+from unittest.mock import Mock
 
-from cachegrind_bench.suite.lanes import Queue, lanes
-
-
-@dataclass(frozen=True)
-class Item:
-    id: str
-    command: tuple[str, ...] = ("true",)
-    prepare: str | None = None
-    cleanup: str | None = None
-    cwd: Path = Path("/x")
-    lane: int | None = None
+from cachegrind_bench.config.benchmarks import BenchmarkSpec
+from cachegrind_bench.suite.execute import Job
+from cachegrind_bench.suite.schedule import Queue, lanes
 
 
-def groups(*items: Item) -> list[str]:
+def item(
+    id: str,  # noqa: A002 - its name
+    command: tuple[str, ...] = ("true",),
+    prepare: str | None = None,
+    cleanup: str | None = None,
+    cwd: Path = Path("/x"),
+) -> BenchmarkSpec:
+    return BenchmarkSpec(id=id, command=command, prepare=prepare, cleanup=cleanup, cwd=cwd, parameters={}, place="")
+
+
+def job(name: str, lane: int | None = None) -> Job:
+    return Job(id=name, plan=Mock(), command=("true",), cwd=Path("/x"), parameters={}, lane=lane)
+
+
+def groups(*items: BenchmarkSpec) -> list[str]:
     """Return the ids that share a lane, each group as one word."""
     found: dict[int, str] = {}
     for name, lane in lanes(items).items():
@@ -27,33 +33,33 @@ def groups(*items: Item) -> list[str]:
 
 
 def test_benchmarks_without_prepare_and_cleanup_have_no_lane() -> None:
-    assert lanes([Item("a"), Item("b")]) == {}
+    assert lanes([item("a"), item("b")]) == {}
 
 
 def test_the_same_prepare_or_cleanup_in_one_folder_means_the_same_files() -> None:
-    assert groups(Item("a", ("a",), prepare="rm -f o"), Item("b", ("b",), prepare="rm -f o")) == ["ab"]
-    assert groups(Item("a", ("a",), prepare="x"), Item("b", ("b",), cleanup="x")) == ["ab"]
-    assert groups(Item("a", ("a",), prepare="x"), Item("b", ("b",), prepare="x", cwd=Path("/y"))) == ["a", "b"]
-    assert groups(Item("a", ("a",), prepare="x"), Item("b", ("b",), prepare="y")) == ["a", "b"]
+    assert groups(item("a", ("a",), prepare="rm -f o"), item("b", ("b",), prepare="rm -f o")) == ["ab"]
+    assert groups(item("a", ("a",), prepare="x"), item("b", ("b",), cleanup="x")) == ["ab"]
+    assert groups(item("a", ("a",), prepare="x"), item("b", ("b",), prepare="x", cwd=Path("/y"))) == ["a", "b"]
+    assert groups(item("a", ("a",), prepare="x"), item("b", ("b",), prepare="y")) == ["a", "b"]
 
 
 def test_the_same_command_with_different_preparations_means_the_same_files() -> None:
-    assert groups(Item("a", ("sort", "in"), prepare="seq 1 > in"), Item("b", ("sort", "in"), prepare="seq 2 > in")) == [
+    assert groups(item("a", ("sort", "in"), prepare="seq 1 > in"), item("b", ("sort", "in"), prepare="seq 2 > in")) == [
         "ab"
     ]
-    assert groups(Item("a", ("sort", "in"), prepare="seq 1 > in"), Item("b", ("sort", "in"))) == ["a"]
+    assert groups(item("a", ("sort", "in"), prepare="seq 1 > in"), item("b", ("sort", "in"))) == ["a"]
 
 
 def test_one_that_has_something_in_common_with_two_joins_them() -> None:
-    one, two = Item("a", ("a",), prepare="x"), Item("b", ("b",), cleanup="y")
+    one, two = item("a", ("a",), prepare="x"), item("b", ("b",), cleanup="y")
     assert groups(one, two) == ["a", "b"]
-    assert groups(one, two, Item("c", ("c",), prepare="x", cleanup="y"), Item("d", ("d",), cleanup="y")) == ["abcd"]
+    assert groups(one, two, item("c", ("c",), prepare="x", cleanup="y"), item("d", ("d",), cleanup="y")) == ["abcd"]
 
 
 def test_a_queue_lets_all_begin_but_one_of_each_lane() -> None:
-    jobs = [Item("a"), Item("b", lane=1), Item("c", lane=1), Item("d", lane=2), Item("e"), Item("f", lane=1)]
+    jobs = [job("a"), job("b", lane=1), job("c", lane=1), job("d", lane=2), job("e"), job("f", lane=1)]
     queue = Queue(jobs)
-    assert [job.id for job in queue.first()] == ["a", "b", "d", "e"]
+    assert [found.id for found in queue.first()] == ["a", "b", "d", "e"]
     assert queue.after(jobs[0]) is None
     assert queue.after(jobs[3]) is None
     assert queue.after(jobs[1]) == jobs[2]

@@ -20,11 +20,9 @@ from cachegrind_bench.errors import CommandFailedError
 from cachegrind_bench.hermetic.images import Image
 from cachegrind_bench.hermetic.launch import PINNED_CLOCK, Outcome, Output
 from cachegrind_bench.measure import axes as axes_module
-from cachegrind_bench.measure import disturbances
-from cachegrind_bench.measure.axes import AXES, Axis
+from cachegrind_bench.measure.axes import AXES, Axis, busy_cpus
 from cachegrind_bench.measure.command import Command
-from cachegrind_bench.measure.difference import difference
-from cachegrind_bench.measure.findings import Finding, Verdict, Verification
+from cachegrind_bench.measure.findings import Finding, Verdict, Verification, difference
 from cachegrind_bench.measure.plan import Plan
 from cachegrind_bench.measure.verify import verify
 from cachegrind_bench.model.metrics import EVENTS, FunctionCost, Profile
@@ -120,7 +118,7 @@ def _no_real_load(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
         yield
 
     monkeypatch.setattr(axes_module, "busy_cpus", idle)
-    monkeypatch.setattr(disturbances, "SCRATCH_BASE", tmp_path)
+    monkeypatch.setattr(axes_module, "SCRATCH_BASE", tmp_path)
 
 
 @pytest.fixture
@@ -412,7 +410,7 @@ def test_a_command_that_needs_its_own_directory_is_skipped(plan: Plan) -> None:
 
 def test_the_mirror_holds_everything_and_goes_again(plan: Plan) -> None:
     with contextlib.ExitStack() as stack:
-        mirrors = disturbances.deep_directory(plan.cwd, stack)
+        mirrors = axes_module.deep_directory(plan.cwd, stack)
         assert not isinstance(mirrors, str)
         shallow, deep = mirrors
         assert [(folder / "data").read_text() for folder in (shallow, deep)] == ["x", "x"]
@@ -423,9 +421,9 @@ def test_the_mirror_holds_everything_and_goes_again(plan: Plan) -> None:
 
 def test_a_crowded_or_unreadable_directory_is_not_mirrored(plan: Plan, monkeypatch: pytest.MonkeyPatch) -> None:
     with contextlib.ExitStack() as stack:
-        assert "cannot be listed" in str(disturbances.deep_directory(plan.cwd / "missing", stack))
-        monkeypatch.setattr(disturbances, "_MOST_ENTRIES", 0)
-        assert "too many" in str(disturbances.deep_directory(plan.cwd, stack))
+        assert "cannot be listed" in str(axes_module.deep_directory(plan.cwd / "missing", stack))
+        monkeypatch.setattr(axes_module, "_MOST_ENTRIES", 0)
+        assert "too many" in str(axes_module.deep_directory(plan.cwd, stack))
 
 
 # --- Failures and processes ----------------------------------------------------------------------------------------------
@@ -506,15 +504,15 @@ def wait_for(condition: Callable[[], bool]) -> None:
 
 def test_every_cpu_gets_a_loop_which_ends_with_the_block() -> None:
     before = set(loops_of(os.getpid()))
-    with disturbances.busy_cpus():
+    with busy_cpus():
         started = set(loops_of(os.getpid())) - before
         assert len(started) == len(os.sched_getaffinity(0))
     assert not started & set(loops_of(os.getpid()))
 
 
 def test_load_does_not_outlive_a_killed_owner() -> None:
-    code = "import time; from cachegrind_bench.measure.disturbances import busy_cpus\nwith busy_cpus(): print('busy', flush=True); time.sleep(60)"
-    root = str(Path(disturbances.__file__).parents[2])
+    code = "import time; from cachegrind_bench.measure.axes import busy_cpus\nwith busy_cpus(): print('busy', flush=True); time.sleep(60)"
+    root = str(Path(axes_module.__file__).parents[2])
     with subprocess.Popen([sys.executable, "-c", code], stdout=subprocess.PIPE, env={"PYTHONPATH": root}) as owner:
         assert owner.stdout is not None
         assert owner.stdout.readline() == b"busy\n"

@@ -23,8 +23,7 @@ from cachegrind_bench.measure.plan import Plan, target_of
 from cachegrind_bench.measure.run import Executions, measure
 from cachegrind_bench.measure.session import SCRATCH_BASE, session
 from cachegrind_bench.model.metrics import EVENTS
-from cachegrind_bench.suite.cache import Cache, Reused
-from cachegrind_bench.suite.inputs import RecordingRunner, key_of
+from cachegrind_bench.suite.cache import Cache, RecordingRunner, Reused, key_of
 from cachegrind_bench.valgrind.options import Geometry, Tool
 
 if TYPE_CHECKING:

@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING, Any
 import pytest
 
 from cachegrind_bench.hermetic.scheduling import SHARED
-from cachegrind_bench.measure.disturbances import busy_cpus
+from cachegrind_bench.measure.axes import busy_cpus
 
 if TYPE_CHECKING:
     from tests.conftest import CompileC
