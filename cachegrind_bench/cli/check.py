@@ -70,7 +70,7 @@ def command(**options: Any) -> int:
     request = measure_request(options)
     base = read_result(resolve(options["base"], request.cwd), limit=options["max_size"])
     known, name = _benchmark_of(base.result, options["base"], request)
-    request = replace(request, benchmark_id=name)
+    request = replace(request, id=name)
     plan = prepared_plan(request, _existing_plan)
     try:
         with progress(sys.stderr, quiet=options["quiet"]) as display:
@@ -93,7 +93,7 @@ def _benchmark_of(base: Result, base_name: str, request: MeasureRequest) -> tupl
     from cachegrind_bench.measure.command import default_id
     from cachegrind_bench.model.result import Status
 
-    given = request.benchmark_id
+    given = request.id
     if len(base.benchmarks) == 1:
         known = base.benchmarks[0]
     else:

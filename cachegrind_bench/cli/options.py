@@ -310,6 +310,7 @@ def named_store(url: str | None) -> Store:
 
 def measure_request(options: Mapping[str, Any], **others: Any) -> MeasureRequest:
     """Return what `execution_options` and `measuring_options` ask for, and these `others`. UsageError for what is wrong."""
+    from cachegrind_bench.hermetic.launch import PINNED_CLOCK
     from cachegrind_bench.model.score import CostModel
     from cachegrind_bench.usecases.measurement import MeasureRequest, printable
     from cachegrind_bench.valgrind.options import Cache, Geometry
@@ -320,10 +321,12 @@ def measure_request(options: Mapping[str, Any], **others: Any) -> MeasureRequest
         "cwd": working_directory(),
         "environ": dict(os.environ),
         "now": datetime.now(UTC),
-        "benchmark_id": None if identity is None else printable(identity),
+        "id": None if identity is None else printable(identity),
         "default_env": configured_variables(),
         "geometry": Geometry(**{name: Cache.parse(text, f"--{name}") for name, text in caches.items() if text}),
         "model": CostModel.parse(options["model"]),
+        "timeout_ms": options["timeout"],
+        "clock": PINNED_CLOCK if options["pin_clock"] else None,
     }
     return struct_of(MeasureRequest, options, **parsed, **others)
 

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import os
 import sys
-from contextlib import ExitStack, nullcontext, suppress
+from contextlib import ExitStack, suppress
 from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -39,7 +39,7 @@ if TYPE_CHECKING:
     from cachegrind_bench.model.result import Result
     from cachegrind_bench.store.baselines import Baselines
     from cachegrind_bench.usecases.measurement import MeasureRequest
-    from cachegrind_bench.usecases.saving import Saving
+    from cachegrind_bench.usecases.saving import SaveRequest
     from cachegrind_bench.usecases.suite import SuiteRun
     from cachegrind_bench.valgrind.options import Collect
 
@@ -124,21 +124,17 @@ def _run_command(options: dict[str, Any]) -> int:
     from cachegrind_bench.render.progress import progress
     from cachegrind_bench.store.baselines import Baselines
     from cachegrind_bench.usecases.measurement import measured, plan_of, prepared_plan
+    from cachegrind_bench.usecases.saving import failure_saved
 
     keep = options["keep_out_files"]
     request = measure_request(options, collect=_collect(options), keep=None if keep is None else Path(keep))
     program = request.command[0]
     is_missing = os.sep in program and not os.path.lexists(program)
     plan = prepared_plan(request) if is_missing else plan_of(request)
-    whole, region = plan.benchmark_id, f"{plan.benchmark_id}::"
-    targets = _Targets.checked(
-        request,
-        options,
-        Baselines.find(plan.cwd),
-        replaces=(lambda item: item.startswith(region)) if options["regions"] else whole.__eq__,
-    )
-    keep_failure = nullcontext() if targets.history is None else targets.history.failure(plan)
-    with keep_failure, progress(sys.stderr, quiet=options["quiet"]) as display:
+    whole, regions = plan.benchmark_id, f"{plan.benchmark_id}::"
+    is_measured = (lambda item: item.startswith(regions)) if options["regions"] else whole.__eq__
+    targets = _targets(request, options, Baselines.find(plan.cwd), is_measured)
+    with failure_saved(targets.history, plan, targets.notices), progress(sys.stderr, quiet=options["quiet"]) as display:
         result = measured(request, plan, display)
     report_of = partial(report.measured, env=result.env)
     targets.deliver(result, lambda: output.report_text(result, result.benchmarks, options["form"], report_of))
@@ -163,7 +159,7 @@ def _run_suite(options: dict[str, Any]) -> int:
     saved = Baselines.find(found.root)
     selection = selected(found.benchmarks, struct_of(SelectRequest, options), saved.store)
     ids = {spec.id for spec in selection.specs}
-    targets = _Targets.checked(each, options, saved, replaces=ids.__contains__ if selection.partial else None)
+    targets = _targets(each, options, saved, ids.__contains__ if selection.partial else None)
     with suppress(UsageError):  # only to remember how long each takes
         make_store(saved.store)
     show = partial(suite_display, sys.stderr, quiet=options["quiet"])
@@ -187,49 +183,27 @@ class _Targets(msgspec.Struct, frozen=True, kw_only=True):
     """Where a result goes: baseline, history, file and report, which were found to work before anything is measured."""
 
     output: str | None
-    quiet: bool
     baseline: str | None
     saved: Baselines
-    history: Saving | None
-
-    @classmethod
-    def checked(
-        cls,
-        request: MeasureRequest,
-        options: dict[str, Any],
-        saved: Baselines,
-        *,
-        replaces: Callable[[str], bool] | None,
-    ) -> _Targets:
-        """Return what the options name. UsageError if it cannot be used, or a baseline has what the result `replaces` not."""
-        from cachegrind_bench.store.durable import make_folder
-        from cachegrind_bench.usecases.saving import refuse_to_drop
-
-        name = options["save_baseline"]
-        if name is not None:
-            saved.prepare(name)
-            if replaces is not None:
-                refuse_to_drop(saved, name, replaces)
-        if request.keep is not None:
-            make_folder(request.keep)
-        history = _saving(request, options)
-        return cls(output=options["output"], quiet=options["quiet"], baseline=name, saved=saved, history=history)
+    history: SaveRequest | None
+    notices: Notices
 
     def deliver(self, result: Result, report: Callable[[], str], run: SuiteRun | None = None) -> None:
         """Save, write and report a result, that of a suite as far as its `run` came."""
         from cachegrind_bench.model.codec import encode
+        from cachegrind_bench.usecases.saving import save
 
         whole = run is None or run.whole
         unfinished = run is not None and bool(run.outcome.unfinished)
         with ExitStack() as others:  # the last one first; what fails, as on a full disk, must not cost the others
             if self.history is not None and (run is None or (result.benchmarks and not run.outcome.interrupted)):
-                others.callback(self.history.keep, result)
+                others.callback(save, self.history, result, self.notices)
             others.callback(self._report, report, run)
             if self.baseline is not None:
                 if whole:
                     self.saved.save(self.baseline, encode(result))
                 did = "saved as" if whole else "not everything was measured, so nothing was saved as"
-                Notices(write=output.write_error, quiet=self.quiet).note(f"{did} baseline {self.baseline}")
+                self.notices.note(f"{did} baseline {self.baseline}")
             if self.output is not None and (result.benchmarks or not unfinished):  # a shard may be empty
                 output.write_file(self.output, encode(result))
                 if run is not None and unfinished and self.output != "-":
@@ -237,26 +211,50 @@ class _Targets(msgspec.Struct, frozen=True, kw_only=True):
                     output.write_error(f"cg-bench: {self.output} has {len(result.benchmarks)} of {wanted} benchmarks\n")
 
     def _report(self, report: Callable[[], str], run: SuiteRun | None) -> None:
-        if not self.quiet:
+        if not self.notices.quiet:
             output.write_beside(self.output, report())
         elif run is not None and run.failed:
             failed, count = run.failed, len(run.result.benchmarks)
             output.write_error(f"cg-bench: {len(failed)} of {count} benchmarks failed: {', '.join(failed)}\n")
 
 
-def _saving(request: MeasureRequest, options: dict[str, Any]) -> Saving | None:
-    """Return where to store what will be measured, None if that was not asked for."""
-    from cachegrind_bench.usecases.saving import SaveRequest, checked_saving
+def _targets(
+    request: MeasureRequest, options: dict[str, Any], saved: Baselines, is_measured: Callable[[str], bool] | None
+) -> _Targets:
+    """Return what the options name. UsageError if it cannot be used, or a baseline would lose what is not measured."""
+    from cachegrind_bench.store.durable import make_folder
+    from cachegrind_bench.usecases.saving import refuse_to_drop
 
+    name = options["save_baseline"]
+    if name is not None:
+        saved.prepare(name)
+        if is_measured is not None:
+            refuse_to_drop(saved, name, is_measured)
+    if request.keep is not None:
+        make_folder(request.keep)
+    return _Targets(
+        output=options["output"],
+        baseline=name,
+        saved=saved,
+        history=_history(request, options),
+        notices=Notices(write=output.write_error, quiet=options["quiet"]),
+    )
+
+
+def _history(request: MeasureRequest, options: dict[str, Any]) -> SaveRequest | None:
+    """Return where to store what will be measured, None if that was not asked for."""
+    with_profile = options["with_profile"]
     if not options["save"]:
         if click.get_current_context().get_parameter_source("with_profile") is ParameterSource.COMMANDLINE:
             raise UsageError("--with-profile says what to store, but nothing is", hint="add --save")
         return None
+    from cachegrind_bench.usecases.saving import SaveRequest, check_store
+
     store = opened_store(options)
+    check_store(store, with_profile=with_profile)
     again = ["cg-bench", "history", "add", *(["--store", store.url] if typed("store") else [])]
-    again += ["--with-profile"] * options["with_profile"]
-    save = SaveRequest(store=store, with_profile=options["with_profile"], measure=request, again=tuple(again))
-    return checked_saving(save, Notices(write=output.write_error, quiet=options["quiet"]))
+    again += ["--with-profile"] * with_profile
+    return SaveRequest(store=store, with_profile=with_profile, measure=request, again=tuple(again))
 
 
 def _collect(options: dict[str, Any]) -> Collect:

@@ -30,34 +30,39 @@ class Progress(Protocol):
         ...
 
 
-class Plan(msgspec.Struct, frozen=True, kw_only=True):
-    """What to measure and how; times in milliseconds.
+class Settings(msgspec.Struct, frozen=True, kw_only=True):
+    """How to measure, whatever the program; times in milliseconds.
 
     `python_optional` leaves the Python profile out, with a warning, where the program cannot have one.
     """
 
-    command: Command
     cwd: Path
     environ: Mapping[str, str]
     id: str | None = None
-    request: environment.Request = msgspec.field(default_factory=lambda: environment.Request(values={}))
     model: CostModel = cost_models.DEFAULT
     repeat: int = 1
     layouts: int = 1
     warmup: int = 1
     timeout_ms: int | None = None
-    stdin: Path | None = None
     prepare: str | None = None
     cleanup: str | None = None
     ignore_exit_status: bool = False
     require_sealed: bool = False
-    cpu: int | None = None
     clock: Clock | None = None
     keep_place: bool = False
     lines: bool = False
     collect: Collect = WHOLE
     python_profile: bool = False
     python_optional: bool = False
+
+
+class Plan(Settings, frozen=True, kw_only=True):
+    """What to measure and how: the program was found, as was its input."""
+
+    command: Command
+    request: environment.Request = msgspec.field(default_factory=lambda: environment.Request(values={}))
+    stdin: Path | None = None
+    cpu: int | None = None
 
     @property
     def variables(self) -> dict[str, str]:

@@ -6,23 +6,18 @@ import os
 import stat
 from typing import TYPE_CHECKING, Protocol
 
-import msgspec
-
 from cachegrind_bench._version import __version__
 from cachegrind_bench.errors import UsageError
 from cachegrind_bench.hermetic import environment
-from cachegrind_bench.hermetic.launch import PINNED_CLOCK
 from cachegrind_bench.measure.command import resolve
-from cachegrind_bench.measure.plan import Plan, Progress
-from cachegrind_bench.valgrind.options import WHOLE, Collect
+from cachegrind_bench.measure.plan import Plan, Progress, Settings
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Mapping
+    from collections.abc import Callable
     from datetime import datetime
     from pathlib import Path
 
     from cachegrind_bench.model.result import Result
-    from cachegrind_bench.model.score import CostModel
     from cachegrind_bench.valgrind.options import Geometry
 
 
@@ -34,45 +29,27 @@ class Display(Progress, Protocol):
         ...
 
 
-class MeasureRequest(msgspec.Struct, frozen=True, kw_only=True):
-    """What to measure and how, before anybody looked whether the program is there; `timeout` in milliseconds.
+class MeasureRequest(Settings, frozen=True, kw_only=True):
+    """What to measure and how, before anybody looked whether the program is there.
 
     `env` has variables as `NAME` or `NAME=VALUE`, `default_env` those of the configuration, which `env` overrides. Copies of
     Valgrind's out files go to the folder `keep`.
     """
 
     command: tuple[str, ...]
-    cwd: Path
-    environ: Mapping[str, str]
     now: datetime
-    benchmark_id: str | None = None
     env: tuple[str, ...] = ()
     default_env: tuple[str, ...] = ()
     geometry: Geometry
-    model: CostModel
     valgrind: str | None = None
-    repeat: int = 1
-    layouts: int = 1
-    warmup: int = 1
-    timeout: int | None = None
     stdin: str | None = None
-    prepare: str | None = None
-    cleanup: str | None = None
-    ignore_exit_status: bool = False
-    require_sealed: bool = False
-    pin_clock: bool = False
-    keep_place: bool = False
-    lines: bool = False
-    collect: Collect = WHOLE
-    python_profile: bool = False
-    python_optional: bool = False
     keep: Path | None = None
 
     def __post_init__(self) -> None:
-        _ = self.variables  # UsageError for what cannot be a variable, before anything is run
+        _ = self.passed  # UsageError for what cannot be a variable, before anything is run
 
     @property
-    def variables(self) -> environment.Request:
+    def passed(self) -> environment.Request:
         """The variables to pass on or to set."""
         return environment.Request.parse((*self.default_env, *self.env))
 
@@ -85,27 +62,10 @@ class MeasureRequest(msgspec.Struct, frozen=True, kw_only=True):
 def plan_of(request: MeasureRequest) -> Plan:
     """Return the plan of this request. UsageError if its program or input is not there or cannot be used."""
     return Plan(
+        **{name: getattr(request, name) for name in Settings.__struct_fields__},
         command=resolve(request.command, request.environ, request.cwd),
-        cwd=request.cwd,
-        environ=request.environ,
-        id=request.benchmark_id,
-        request=request.variables,
-        model=request.model,
-        repeat=request.repeat,
-        layouts=request.layouts,
-        warmup=request.warmup,
-        timeout_ms=request.timeout,
+        request=request.passed,
         stdin=None if request.stdin is None else readable_input(request.stdin, request.cwd),
-        prepare=request.prepare,
-        cleanup=request.cleanup,
-        ignore_exit_status=request.ignore_exit_status,
-        require_sealed=request.require_sealed,
-        clock=PINNED_CLOCK if request.pin_clock else None,
-        keep_place=request.keep_place,
-        lines=request.lines,
-        collect=request.collect,
-        python_profile=request.python_profile,
-        python_optional=request.python_optional,
     )
 
 

@@ -21,6 +21,7 @@ from cachegrind_bench.errors import (
 from cachegrind_bench.interruption import uninterrupted
 from cachegrind_bench.model.text import plain, some
 from cachegrind_bench.store.baselines import Baselines, make_store
+from cachegrind_bench.store.durable import check_writable, write_atomic
 from cachegrind_bench.usecases.measurement import printable
 
 if TYPE_CHECKING:
@@ -40,7 +41,7 @@ _SHOWN = 10  # ids in a message
 class SaveRequest(msgspec.Struct, frozen=True, kw_only=True):
     """A store for the result of `measure`, with its profiles if `with_profile`.
 
-    `again` is the command that stores a result file there later.
+    If it fails after all, the result is left in a file, which the command `again` stores later.
     """
 
     store: Store
@@ -49,93 +50,87 @@ class SaveRequest(msgspec.Struct, frozen=True, kw_only=True):
     again: tuple[str, ...]
 
 
-class Saving(msgspec.Struct, frozen=True, kw_only=True):
-    """A store that was found to work. If it fails after all, the result is left in a file, for the user to add later."""
-
-    request: SaveRequest
-    notices: Notices
-    profiles: FileStore | None
-
-    def keep(self, result: Result) -> None:
-        """Store the result. StoreError if it cannot be after all; then, and if interrupted, it is left in a file."""
-        from cachegrind_bench.store.record import run_record
-
-        store, notices = self.request.store, self.notices
-        self._check_commit(result)
-        record = run_record(result)
-        what = "the result was not stored"
-        try:
-            with store:
-                new = store.add([record])
-                what = "the result was stored, but not its profile"
-                if self.profiles is not None:
-                    self.profiles.keep_profile(record, result)
-        except BaseException as error:
-            with uninterrupted():
-                advice = self._leave(record.uid, result)
-            if isinstance(error, StoreError):
-                hint = f"{error.hint}\n{advice}" if error.hint else advice
-                raise StoreError(f"{what}: {error.message}", hint=hint) from error
-            notices.write(f"cg-bench: {what}: {advice}\n")
-            raise
-        notices.note(f"{'stored' if new else 'it was there already'} in {store.url} as {record.uid}")
-
-    @contextmanager
-    def failure(self, plan: Plan) -> Generator[None]:
-        """If the one command that is measured inside fails, store that it did."""
-        try:
-            yield
-        except NoValgrindError:
-            raise  # nothing was measured, so nothing failed
-        except MeasurementError as error:
-            try:
-                self.keep(_failed(plan, self.request.measure, error))
-            except CgBenchError as second:  # the first error is the one that counts
-                self.notices.warn(plain(second.message))
-            raise
-
-    def _check_commit(self, result: Result) -> None:
-        """Warn of what nobody would notice before a report stays empty."""
-        from cachegrind_bench.vcs.commits import NoCommit, commit_info
-
-        request = self.request.measure
-        found = commit_info(request.cwd, request.environ) if result.commit is None else None
-        if isinstance(found, NoCommit):
-            self.notices.warn(f"stored without a commit, so in no report: {plain(found.why)}")
-        elif result.commit is not None and result.commit.dirty:
-            self.notices.warn("stored, but in no report: tracked files differ from the commit")
-
-    def _leave(self, uid: str, result: Result) -> str:
-        """Leave the result in a file, since it took long to measure, and say what to do with it."""
-        from cachegrind_bench.model.codec import encode
-        from cachegrind_bench.store.durable import write_atomic
-
-        refuge = Baselines.find(self.request.measure.cwd).store
-        path = refuge / "unstored" / f"{uid}.json"
-        try:
-            make_store(refuge, path.parent)
-            write_atomic(path, encode(result))
-        except CgBenchError:  # the disk may be what is full
-            return "with -o FILE it is kept in a file, which 'cg-bench history add FILE' stores later"
-        return f"it is kept in {path}; try again with: {shlex.join([*self.request.again, str(path)])}"
-
-
-def checked_saving(request: SaveRequest, notices: Notices) -> Saving:
+def check_store(store: Store, *, with_profile: bool) -> None:
     """Find out whether the store can be used, and make its folder. UsageError or StoreError if it cannot.
 
     A folder that appeared between two runs would change the counts of programs that list their directory.
     """
-    from cachegrind_bench.store.durable import check_writable
     from cachegrind_bench.store.files import FileStore
 
-    store = request.store
     if isinstance(store, FileStore):
         make_store(store.folder)
         check_writable(store.folder / "runs.json")
     elif store.url.startswith(_SQLITE):
         check_writable(Path(store.url.removeprefix(_SQLITE)))
     store.names()
-    return Saving(request=request, notices=notices, profiles=profile_store(store) if request.with_profile else None)
+    if with_profile:
+        profile_store(store)
+
+
+def save(request: SaveRequest, result: Result, notices: Notices) -> None:
+    """Store the result. StoreError if it cannot be after all; then, and if interrupted, it is left in a file."""
+    from cachegrind_bench.store.record import run_record
+
+    store = request.store
+    _check_commit(request.measure, result, notices)
+    record = run_record(result)
+    what = "the result was not stored"
+    try:
+        with store:
+            new = store.add([record])
+            what = "the result was stored, but not its profile"
+            if request.with_profile:
+                profile_store(store).keep_profile(record, result)
+    except BaseException as error:
+        with uninterrupted():
+            advice = _leave(request, record.uid, result)
+        if isinstance(error, StoreError):
+            hint = f"{error.hint}\n{advice}" if error.hint else advice
+            raise StoreError(f"{what}: {error.message}", hint=hint) from error
+        notices.write(f"cg-bench: {what}: {advice}\n")
+        raise
+    notices.note(f"{'stored' if new else 'it was there already'} in {store.url} as {record.uid}")
+
+
+@contextmanager
+def failure_saved(request: SaveRequest | None, plan: Plan, notices: Notices) -> Generator[None]:
+    """If the one command that is measured inside fails, store that it did."""
+    try:
+        yield
+    except NoValgrindError:
+        raise  # nothing was measured, so nothing failed
+    except MeasurementError as error:
+        try:
+            if request is not None:
+                save(request, _failed(plan, request.measure, error), notices)
+        except CgBenchError as second:  # the first error is the one that counts
+            notices.warn(plain(second.message))
+        raise
+
+
+def _check_commit(request: MeasureRequest, result: Result, notices: Notices) -> None:
+    """Warn of what nobody would notice before a report stays empty."""
+    from cachegrind_bench.vcs.commits import NoCommit, commit_info
+
+    found = commit_info(request.cwd, request.environ) if result.commit is None else None
+    if isinstance(found, NoCommit):
+        notices.warn(f"stored without a commit, so in no report: {plain(found.why)}")
+    elif result.commit is not None and result.commit.dirty:
+        notices.warn("stored, but in no report: tracked files differ from the commit")
+
+
+def _leave(request: SaveRequest, uid: str, result: Result) -> str:
+    """Leave the result in a file, since it took long to measure, and say what to do with it."""
+    from cachegrind_bench.model.codec import encode
+
+    refuge = Baselines.find(request.measure.cwd).store
+    path = refuge / "unstored" / f"{uid}.json"
+    try:
+        make_store(refuge, path.parent)
+        write_atomic(path, encode(result))
+    except CgBenchError:  # the disk may be what is full
+        return "with -o FILE it is kept in a file, which 'cg-bench history add FILE' stores later"
+    return f"it is kept in {path}; try again with: {shlex.join([*request.again, str(path)])}"
 
 
 def profile_store(store: Store) -> FileStore:

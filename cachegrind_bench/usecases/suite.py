@@ -83,7 +83,7 @@ class SuiteRun(msgspec.Struct, frozen=True, kw_only=True):
 def measure_suite(request: SuiteRequest, selection: Selection, root: Path, store: Path, show: Show) -> SuiteRun:
     """Measure these benchmarks, and describe machine and commit. Wall times are kept in the `store`."""
     each, specs = request.each, selection.specs
-    passed = replace(each, env=(*(item for spec in specs for item in spec.env), *each.env)).variables
+    passed = replace(each, env=(*(item for spec in specs for item in spec.env), *each.env)).passed
     ready = session.laboratory(
         valgrind=each.valgrind,
         geometry=each.geometry,
@@ -92,7 +92,16 @@ def measure_suite(request: SuiteRequest, selection: Selection, root: Path, store
     )
     times, cpus = read_timings(store), job_count(request.jobs, len(specs))
     known = {spec.id: times[spec.id] for spec in specs if spec.id in times}
-    reuse = _reuse(store, ready, each.created_at) if request.cached else None
+    reuse: Reuse | None = None
+    if request.cached:
+        valgrind = ready.valgrind.launcher, ready.valgrind.libexec
+        reuse = Reuse(
+            cache=Cache.open(store),
+            environment=ready.environment,
+            valgrind=valgrind,
+            version=__version__,
+            created_at=each.created_at,
+        )
     with show(len(specs), known, jobs=cpus) as display:
         outcome = _executed(request, specs, ready, display, reuse=reuse, known=known, count=cpus)
     if request.shard is None:  # else all must go by the same times
@@ -163,16 +172,6 @@ def _executed(
         cancel.close()
 
 
-def _reuse(store: Path, ready: session.Laboratory, created_at: str) -> Reuse:
-    return Reuse(
-        cache=Cache.open(store),
-        environment=ready.environment,
-        valgrind=(ready.valgrind.launcher, ready.valgrind.libexec),
-        version=__version__,
-        created_at=created_at,
-    )
-
-
 def _job(request: SuiteRequest, spec: BenchmarkSpec, lane: int | None) -> Job:
     return Job(
         id=spec.id,
@@ -188,13 +187,14 @@ def _job(request: SuiteRequest, spec: BenchmarkSpec, lane: int | None) -> Job:
 
 def _plan(request: SuiteRequest, spec: BenchmarkSpec) -> Plan:
     each = request.each
-    own = {"repeat": spec.repeat, "warmup": spec.warmup, "layouts": spec.layouts, "timeout": spec.timeout_ms}
+    names = {"repeat": "repeat", "warmup": "warmup", "layouts": "layouts", "timeout": "timeout_ms"}  # of options
+    own = {field: getattr(spec, field) for option, field in names.items() if option not in request.typed}
     asked = replace(
         each,
-        **{name: value for name, value in own.items() if value is not None and name not in request.typed},
+        **{field: value for field, value in own.items() if value is not None},
+        id=spec.id,
         command=spec.command,
         cwd=spec.cwd,
-        benchmark_id=spec.id,
         env=(*spec.env, *each.env),
         stdin=None if spec.stdin is None else str(spec.stdin),
         prepare=spec.prepare,
