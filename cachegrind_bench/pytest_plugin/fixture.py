@@ -3,11 +3,15 @@
 As a module, the plugin that provides the fixtures. Knows how suites use them; must not know how calls are measured.
 """
 
+# ruff: noqa: ARG005, PLR0917 - arguments are pytest-benchmark's, and their names are what a hook is
+# pyright: reportUnknownLambdaType=false
+
 from __future__ import annotations
 
 import inspect
 import sys
 from dataclasses import dataclass, field
+from types import SimpleNamespace
 from typing import TYPE_CHECKING, Any, NoReturn
 
 import pytest
@@ -183,42 +187,21 @@ def provide(config: pytest.Config) -> None:
 
 
 def add_missing_hooks(manager: PytestPluginManager) -> None:
-    """Make the hooks of pytest-benchmark known, unless they are."""
+    """Make the hooks of pytest-benchmark known, unless they are: a conftest.py that has them must load without that plugin."""
     known = getattr(manager.hook, "pytest_benchmark_update_json", None)
     if known is None or not known.has_spec():
-        manager.add_hookspecs(_Hooks)
+        manager.add_hookspecs(_HOOKS)
 
 
-class _Hooks:
-    """A conftest.py that has these must load where pytest-benchmark is absent or blocked."""
-
-    # ruff: noqa: PLR0917 - the names say it, and the arguments are pytest-benchmark's
-
-    @pytest.hookspec(firstresult=True)
-    def pytest_benchmark_scale_unit(
-        self, config: Any, unit: Any, benchmarks: Any, best: Any, worst: Any, sort: Any
-    ) -> Any: ...
-
-    @pytest.hookspec(firstresult=True)
-    def pytest_benchmark_generate_machine_info(self, config: Any) -> Any: ...
-
-    def pytest_benchmark_update_machine_info(self, config: Any, machine_info: Any) -> None: ...
-
-    @pytest.hookspec(firstresult=True)
-    def pytest_benchmark_generate_commit_info(self, config: Any) -> Any: ...
-
-    def pytest_benchmark_update_commit_info(self, config: Any, commit_info: Any) -> None: ...
-
-    @pytest.hookspec(firstresult=True)
-    def pytest_benchmark_group_stats(self, config: Any, benchmarks: Any, group_by: Any) -> Any: ...
-
-    @pytest.hookspec(firstresult=True)
-    def pytest_benchmark_generate_json(
-        self, config: Any, benchmarks: Any, include_data: Any, machine_info: Any, commit_info: Any
-    ) -> Any: ...
-
-    def pytest_benchmark_update_json(self, config: Any, benchmarks: Any, output_json: Any) -> None: ...
-
-    def pytest_benchmark_compare_machine_info(
-        self, config: Any, benchmarksession: Any, machine_info: Any, compared_benchmark: Any
-    ) -> None: ...
+_first: Any = pytest.hookspec(firstresult=True)
+_HOOKS: Any = SimpleNamespace(
+    pytest_benchmark_scale_unit=_first(lambda config, unit, benchmarks, best, worst, sort: None),
+    pytest_benchmark_generate_machine_info=_first(lambda config: None),
+    pytest_benchmark_update_machine_info=lambda config, machine_info: None,
+    pytest_benchmark_generate_commit_info=_first(lambda config: None),
+    pytest_benchmark_update_commit_info=lambda config, commit_info: None,
+    pytest_benchmark_group_stats=_first(lambda config, benchmarks, group_by: None),
+    pytest_benchmark_generate_json=_first(lambda config, benchmarks, include_data, machine_info, commit_info: None),
+    pytest_benchmark_update_json=lambda config, benchmarks, output_json: None,
+    pytest_benchmark_compare_machine_info=lambda config, benchmarksession, machine_info, compared_benchmark: None,
+)

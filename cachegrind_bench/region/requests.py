@@ -33,22 +33,8 @@ _STUBS: Final = {
     "x86_64": bytes.fromhex("4889f8 31d2 48c1c703 48c1c70d 48c1c73d 48c1c733 4887db 4889d0 e801000000 c3 c3"),
     # mov x4,x0; mov x3,#0; ror x12,x12,#3; ror x12,x12,#13; ror x12,x12,#51; ror x12,x12,#61; orr x10,x10,x10; mov x0,x3;
     # mov x9,x30; bl 1f; ret x9; 1: ret
-    "aarch64": b"".join(
-        word.to_bytes(4, "little")
-        for word in (
-            0xAA0003E4,
-            0xD2800003,
-            0x93CC0D8C,
-            0x93CC358C,
-            0x93CCCD8C,
-            0x93CCF58C,
-            0xAA0A014A,
-            0xAA0303E0,
-            0xAA1E03E9,
-            0x94000002,
-            0xD65F0120,
-            0xD65F03C0,
-        )
+    "aarch64": bytes.fromhex(
+        "e40300aa 030080d2 8c0dcc93 8c35cc93 8ccdcc93 8cf5cc93 4a010aaa e00303aa e9031eaa 02000094 20015fd6 c0035fd6"
     ),
 }
 _LAST_INSTRUCTION: Final = {"x86_64": 1, "aarch64": 4}  # bytes

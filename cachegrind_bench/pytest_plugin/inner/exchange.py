@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import json
 import marshal
-from dataclasses import dataclass
+import struct
 from typing import TYPE_CHECKING, Any
 
 from cachegrind_bench.startup.os_functions import Real
@@ -23,26 +23,16 @@ FIRST = 10_000
 LEFT_BEHIND = "cg_bench_left_behind"
 
 
-@dataclass(frozen=True, slots=True)
 class Exchange:
-    """One lane's folder. Files of tests and the benchmarks in each are numbered from FIRST."""
+    """The files in one lane's folder. Files of tests and the benchmarks in each are numbered from FIRST."""
 
-    path: str
-
-    @property
-    def root(self) -> str:
-        """What holds for all files."""
-        return f"{self.path}/root"
-
-    @property
-    def stop(self) -> str:
-        """Exists once no further benchmark is to begin."""
-        return f"{self.path}/stop"
-
-    @property
-    def current(self) -> str:
-        """The process at work, the number of its file and of its benchmark, -1 where it has none."""
-        return f"{self.path}/now"
+    def __init__(self, path: str) -> None:
+        self.path = path
+        self.root = f"{path}/root"  # orders for all files of tests
+        self.stop = f"{path}/stop"  # exists once no further benchmark is to begin
+        self.current = (
+            f"{path}/now"  # the process at work, the number of its file and of its benchmark, -1 where it has none
+        )
 
     def file(self, number: int) -> str:
         """The orders for a file of tests."""
@@ -128,13 +118,9 @@ def put_current(path: str, *numbers: int) -> None:
 
 
 def take_current(path: str) -> tuple[int, ...] | None:
-    """Read numbers; None if they are not there, or not yet."""
+    """Read three numbers; None if they are not there, or not yet."""
     try:
         with Real.open(path, "rb") as file:
-            data = file.read()
-    except FileNotFoundError:
+            return struct.unpack("<3i", file.read())
+    except (FileNotFoundError, struct.error):
         return None
-    return (
-        tuple(int.from_bytes(data[place : place + 4], "little", signed=True) for place in range(0, len(data), 4))
-        or None
-    )

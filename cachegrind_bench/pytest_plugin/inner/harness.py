@@ -172,27 +172,22 @@ class Meter:
     """
 
     def __init__(self, requests: Requests, out: str, warm_up: int, batches: Sequence[int]) -> None:
-        self._requests = requests
-        self._make = requests.make
-        self._out = out
-        self._warm_up = warm_up
+        self._requests, self._make = requests, requests.make
+        self.out = out  # the folder that Valgrind writes to
+        self._warm_up, self._batches = warm_up, batches
         self.layout = 0
         self.take_look_ups: Callable[[], LookUps] = dict
-        self._batches = batches
         self._start, self._stop = (Request(START_INSTRUMENTATION).block,), (Request(STOP_INSTRUMENTATION).block,)
         self._begin, self._end = Request(DUMP_STATS_AT, dumps.BEGIN), Request(DUMP_STATS_AT, dumps.END)
-        self._zero, self._idle = Request(ZERO_STATS), Request(RUNNING_ON_VALGRIND)
+        self._zero = Request(ZERO_STATS)
+        self._idle = (Request(RUNNING_ON_VALGRIND).block,)
+        self._uncounted = self._idle, self._idle, self._idle, self._idle
         self._native = not requests.running_on_valgrind()
         self.begun = False
         self._result: Any = None
         self._own = b""
         self._is_copy = False
         self.record: dict[str, Any] | None = None
-
-    @property
-    def out(self) -> str:
-        """The folder that Valgrind writes to."""
-        return self._out
 
     def measure(self, work: Work, empty: Callable[..., Any] | None = None) -> Any:
         """Measure, and return what the last call returned.
@@ -201,7 +196,7 @@ class Meter:
         arguments. It comes right before each call: first uncounted, so that both find its code in the caches.
         """
         __tracebackhide__ = True
-        make, idle, call = self._make, (self._idle.block,), work.call
+        make, idle, call = self._make, self._idle, work.call
         hollow = nothing if empty is None else counted
         try:
             for prepare, opening, closing, before, after in self._steps(work, copies=True):
@@ -222,7 +217,7 @@ class Meter:
     async def measure_await(self, work: Work, empty: Callable[..., Any]) -> Any:
         """Measure what is awaited, inside of a running event loop, which cannot be copied; otherwise as `measure`."""
         __tracebackhide__ = True
-        make, idle, call = self._make, (self._idle.block,), work.call
+        make, idle, call = self._make, self._idle, work.call
         for prepare, opening, closing, before, after in self._steps(work, copies=False):
             self._result = None
             args, kwargs = work.arguments()
@@ -242,7 +237,7 @@ class Meter:
         enabled = gc.isenabled()
         gc.disable()
         try:
-            yield self._uncounted(between.watch)
+            yield between.watch, *self._uncounted
             if self._native:
                 alone = copies and not _has_threads()
                 look_ups = observe_look_ups(functools.partial(plainly, work)) if alone else {}
@@ -253,7 +248,7 @@ class Meter:
             for least in self._batches:
                 done = _Tried(0, 0, None)
                 for _ in range(self._warm_up):
-                    yield self._uncounted(between.watch)
+                    yield between.watch, *self._uncounted
                 between.watch()
                 gc.freeze()
                 if copies and not _has_threads():
@@ -269,10 +264,6 @@ class Meter:
             gc.unfreeze()
             if enabled:
                 gc.enable()
-
-    def _uncounted(self, prepare: Callable[[], None]) -> _Step:
-        idle = (self._idle.block,)
-        return prepare, idle, idle, idle, idle
 
     def _count_in_copy(self, least: int, between: Between, work: Work) -> Generator[_Step, None, _Tried]:
         """Yield what `_steps` does for simulated calls in a copy of this process, which is killed in the end."""
@@ -310,7 +301,7 @@ class Meter:
         take_free_memory()
         move_heaps(self.layout)
         for _ in range(_FIRST_ON_HEAP):
-            yield self._uncounted(between.prepare)
+            yield between.prepare, *self._uncounted
         zero, end = (self._zero.block,), (self._end.block,)
         # A process that is started there is a part of its own, which no zero can undo.
         opening = (self._begin.block,) if work.surrounded else zero
@@ -349,7 +340,7 @@ class Meter:
 
     def _calls(self, pid: int, count: int) -> list[tuple[dumps.Region, dumps.Region]]:
         """Return so many calls, each after the empty one before it. RuntimeError if some are missing."""
-        calls = dumps.calls(self._out, dumps.of_process(pid), count)
+        calls = dumps.calls(self.out, dumps.of_process(pid), count)
         if len(calls) < count:
             raise RuntimeError("some of what Callgrind wrote is missing: is the disk full?")
         return calls

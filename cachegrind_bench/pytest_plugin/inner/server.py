@@ -35,12 +35,10 @@ def main(orders: dict[str, Any]) -> None:
     _start_no_readline()
     _see_plugins_alone(orders["distributions"])
     _import_plugins(orders["blocked"], autoload=orders["autoload"])
-    _stop_pytests_clock()
-    _leave_no_paths()
+    _write_no_times_nor_paths()
     meter = Meter(Requests(), out, orders["warm_up"], orders["batches"])
     at_work(exchange)
-    sys.stdout.flush()
-    sys.stderr.flush()
+    flush()
     fork_for_each(
         lambda number: _file(exchange, number, meter),
         lambda number, pid, status: _bury(exchange.trouble(number), how_it_ended(pid, status, out)),
@@ -57,14 +55,14 @@ def _file(exchange: Exchange, number: int, meter: Meter) -> None:
     at_work(exchange, number)
     try:
         text = run_file(exchange, number, meter, orders)
-    except BaseException as error:  # noqa: BLE001 - the process ends here, and this is how its file of tests is told
+    except BaseException as error:  # noqa: BLE001 - the process ends here, and this is how it is reported
         text = str(error) if isinstance(error, pytest.UsageError) else traceback.format_exc()
     if text is not None:
         put_report(exchange.trouble(number), {"text": text})
 
 
 def _bury(path: str, report: dict[str, Any]) -> None:
-    """Tell of a file whose process ended before it could, and remove what it made."""
+    """Report for a file whose process ended before it could, and remove what it made."""
     from cachegrind_bench.pytest_plugin.inner.run import empty_folder
 
     put_report(path, report)
@@ -84,29 +82,27 @@ def _start_no_readline() -> None:
     modules: dict[str, Any] = sys.modules
     if "readline" not in modules:
         modules["readline"] = None  # cannot be imported
-        with suppress(Exception):  # a project's own code.py in the place of the one below pdb: pytest will tell
+        with suppress(Exception):  # a project's own code.py in the place of the one below pdb: pytest will report it
             importlib.import_module("pdb")
         del modules["readline"]
 
 
-def _stop_pytests_clock() -> None:
-    """Let pytest's own timers read 0: what they read is on the heap, and would move what comes after it."""
+def _write_no_times_nor_paths() -> None:
+    """Let pytest's own timers read 0, as what they read is on the heap, and would move what comes after it.
+
+    And write no rewritten modules where pytest (before 9.2) would believe the path in them: it is that of this process alone.
+    """
+    import _pytest.assertion.rewrite
     import _pytest.timing
 
     for name in ("time", "perf_counter"):
         setattr(_pytest.timing, name, lambda: 0.0)
-
-
-def _leave_no_paths() -> None:
-    """Write no rewritten modules where pytest (before 9.2) would believe the path in them: it is that of this process alone."""
-    import _pytest.assertion.rewrite
-
     rewrite: Any = _pytest.assertion.rewrite
     if not hasattr(rewrite, "_fix_code_filename"):
-        rewrite._write_pyc = _write_nothing  # noqa: SLF001
+        rewrite._write_pyc = _do_nothing  # noqa: SLF001
 
 
-def _write_nothing(*_: object) -> bool:
+def _do_nothing(*_: object) -> bool:
     return False
 
 
@@ -128,10 +124,6 @@ def _see_plugins_alone(paths: list[str]) -> None:
     replace(importlib.metadata, "distributions", made)
 
 
-def _do_not_warn(_name: str) -> None:
-    """Say nothing of what was imported when Python started and cannot be rewritten: there is nobody to say it to yet."""
-
-
 def _import_plugins(blocked: list[str], *, autoload: bool) -> None:
     """Import pytest and its plugins once, rewritten as pytest itself will want them."""
     # Ours is here already, and pytest would warn that it comes too late to rewrite it.
@@ -143,14 +135,15 @@ def _import_plugins(blocked: list[str], *, autoload: bool) -> None:
     if not autoload:
         return
     hook: Any = install_importhook(config)
-    hook._warn_already_imported = _do_not_warn  # noqa: SLF001
+    # What was imported when Python started cannot be rewritten, and there is nobody to warn yet.
+    hook._warn_already_imported = _do_nothing  # noqa: SLF001
     try:
         for found in importlib.metadata.distributions():
             names = [point for point in found.entry_points if point.group == "pytest11" and point.name not in blocked]
             if names:
                 hook.mark_rewrite(*_iter_rewritable_modules(str(file) for file in found.files or []))
             for point in names:
-                with suppress(Exception):  # it is told again, and better, where the tests are collected
+                with suppress(Exception):  # it is reported again, and better, where the tests are collected
                     point.load()
     finally:
         sys.meta_path.remove(hook)

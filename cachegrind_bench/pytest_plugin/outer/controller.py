@@ -218,11 +218,7 @@ class Controller:
 
 
 # Handlers that are pytest's own doing, or nobody's: those of a plugin stay.
-_REPLACED = {
-    signal.SIGINT: signal.default_int_handler,
-    signal.SIGTERM: signal.SIG_DFL,
-    signal.SIGHUP: signal.SIG_DFL,
-}
+_REPLACED = {signal.SIGINT: signal.default_int_handler, signal.SIGTERM: signal.SIG_DFL, signal.SIGHUP: signal.SIG_DFL}
 
 
 @contextmanager

@@ -11,7 +11,7 @@ import signal
 import threading
 import time
 from contextlib import contextmanager, suppress
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 from typing import TYPE_CHECKING, Self
 
 from cachegrind_bench.hermetic.process_memory import descendants_of
@@ -25,7 +25,6 @@ if TYPE_CHECKING:
 _LOOK_S = 0.1
 # Starting Python, importing plugins and collecting a file may take so long in any case; so may ending.
 _LEAST_FOR_FILES_S = 60.0
-_NUMBERS = 3  # of a process, of its file and of its benchmark
 
 
 @dataclass(slots=True)
@@ -38,16 +37,11 @@ class _Watched:
     process: _Process | None = None
 
     def see(self, now: tuple[int, ...] | None) -> None:
-        """Take what is there now."""
-        self.let_go()
-        self.now, self.since = now, time.monotonic()
-        self.process = _Process(now[0]) if now and now[0] > 0 else None
-
-    def let_go(self) -> None:
-        """Let go of the process."""
+        """Take what is there now, and let go of the process that was there before."""
         if self.process is not None:
             self.process.close()
-        self.process = None
+        self.now, self.since = now, time.monotonic()
+        self.process = _Process(now[0]) if now and now[0] > 0 else None
 
 
 class TimeLimit:
@@ -73,7 +67,7 @@ class TimeLimit:
 
     @contextmanager
     def watching(self, exchange: Exchange) -> Generator[None]:
-        """Watch this folder meanwhile, and no longer: its last word names a process that has ended."""
+        """Watch this folder meanwhile, and no longer: what is in it at the end names a process that has ended."""
         watched = _Watched(exchange)
         with self._watching:
             self._watched.append(watched)
@@ -82,7 +76,7 @@ class TimeLimit:
         finally:
             with self._watching:
                 self._watched.remove(watched)
-                watched.let_go()
+                watched.see(None)
 
     def why(self, exchange: Exchange, number: int, index: int = -1) -> str | None:
         """Return in words that a benchmark, or the start of its file, took too long; None if it did not."""
@@ -102,8 +96,8 @@ class TimeLimit:
     def _look(self, watched: _Watched) -> None:
         exchange = watched.exchange
         now = take_current(exchange.current)
-        if now is None or len(now) != _NUMBERS or now != watched.now:
-            watched.see(now if now and len(now) == _NUMBERS else None)
+        if now is None or now != watched.now:
+            watched.see(now)
             return
         _, number, index = now
         key = exchange.path, number, index
@@ -115,26 +109,22 @@ class TimeLimit:
         if watched.process is None or time.monotonic() - watched.since < limit or key in self._ended:
             return
         if watched.process.is_ours() and take_current(exchange.current) == now:
-            self._ended[key] = limit  # first: the one who is told of its end asks why
+            self._ended[key] = limit  # first: whoever reports its end asks why
             watched.process.end()
 
 
-@dataclass(slots=True)
 class _Process:
     """A process, held so that another one of its number is not taken for it, where this system can do so."""
 
-    pid: int
-    _hold: int | None = field(init=False)
-
-    def __post_init__(self) -> None:
-        try:
-            self._hold = os.pidfd_open(self.pid)
-        except (OSError, AttributeError):  # not every Python and kernel has it
-            self._hold = None
+    def __init__(self, pid: int) -> None:
+        self._pid = pid
+        self._hold: int | None = None
+        with suppress(OSError, AttributeError):  # not every Python and kernel has it
+            self._hold = os.pidfd_open(pid)
 
     def is_ours(self) -> bool:
         """Tell whether it is alive, and below this one."""
-        return self.pid in descendants_of(os.getpid())
+        return self._pid in descendants_of(os.getpid())
 
     def end(self) -> None:
         """Kill it, then all that descends from it, which would outlive it otherwise.
@@ -142,22 +132,20 @@ class _Process:
         It comes first, and is stopped meanwhile: it is not to go on because one of the others has ended, or start more.
         """
         self.send(signal.SIGSTOP)
-        others = [_Process(pid) for pid in descendants_of(self.pid)]
-        self.send(signal.SIGKILL)
+        others = [_Process(pid) for pid in descendants_of(self._pid)]
+        for process in (self, *others):
+            process.send(signal.SIGKILL)
         for other in others:
-            other.send(signal.SIGKILL)
             other.close()
 
     def send(self, number: signal.Signals) -> None:
-        """Send a signal, as far as the process is still there."""
-        with suppress(OSError):
+        with suppress(OSError):  # it is not there any more
             if self._hold is None:
-                os.kill(self.pid, number)
+                os.kill(self._pid, number)
             else:
                 signal.pidfd_send_signal(self._hold, number)
 
     def close(self) -> None:
-        """Let go of it."""
         if self._hold is not None:
             os.close(self._hold)
         self._hold = None

@@ -1,6 +1,6 @@
-"""Hands the reports of a measured process to pytest, as if the test had run here, and says why there are none.
+"""Hands the reports of a measured process to pytest, as if the test had run here, and explains why there are none.
 
-With -s, what was said there is shown on pytest's own streams, whatever these can take.
+With -s, what was printed there is shown on pytest's own streams, whatever these can take.
 """
 
 from __future__ import annotations
@@ -34,7 +34,7 @@ def show_bytes(stream: Any, data: bytes) -> None:
 
 
 def tell(item: pytest.Item, found: dict[str, Any], held_back: Sequence[str] = ()) -> None:
-    """Tell of one benchmark: its own reports or, where it died, one that says so.
+    """Report one benchmark to pytest: its own reports or, where it died, one that says so.
 
     A failure that speaks of a variable that was held back gets a hint. A call of pytest.exit ends this pytest as well.
     """
@@ -44,18 +44,10 @@ def tell(item: pytest.Item, found: dict[str, Any], held_back: Sequence[str] = ()
         hook.pytest_report_from_serializable(config=item.config, data=dict(data))  # which it changes
         for data in found.get("reports", ())
     ]
-    text = failure_text(found)
-    if text is not None:
-        reports.append(
-            pytest.TestReport(
-                nodeid=item.nodeid,
-                location=item.location,
-                keywords=dict.fromkeys(item.keywords, 1),
-                outcome="failed",
-                longrepr="\n".join(part for part in (text, found.get("text")) if part),
-                when="call",
-            )
-        )
+    if text := failure_text(found):
+        text = "\n".join(part for part in (text, found.get("text")) if part)
+        keywords: dict[str, Any] = dict.fromkeys(item.keywords, 1)
+        reports.append(pytest.TestReport(item.nodeid, item.location, keywords, "failed", text, "call"))
     for report in reports:
         if report.failed:
             _add_hint(report, held_back)

@@ -9,7 +9,7 @@ from contextlib import ExitStack, nullcontext, suppress
 from dataclasses import dataclass, field
 from pathlib import Path
 from threading import Lock
-from typing import TYPE_CHECKING, Self, TypeAlias
+from typing import TYPE_CHECKING, Any, Self, TypeAlias
 
 from cachegrind_bench.errors import CgBenchError, CommandFailedError, MeasurementError
 from cachegrind_bench.hermetic import environment
@@ -80,7 +80,7 @@ class Place:
     environ: Mapping[str, str]
     request: environment.Request
     keep: str = ""  # why they see the project where it is
-    look_ups: Mapping[str, LookUps] = field(default_factory=dict)
+    look_ups: Mapping[str, LookUps] = field(default_factory=dict[str, Any])
 
     @property
     def executable(self) -> str:
