@@ -16,7 +16,7 @@ from cachegrind_bench.ci.sticky import author, is_by
 from cachegrind_bench.history.values import Kind, State
 from cachegrind_bench.model.text import plain, shortened
 from cachegrind_bench.render.markdown import escape
-from cachegrind_bench.render.trend import finding_text
+from cachegrind_bench.render.trend import words
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
@@ -102,14 +102,14 @@ def _is_over(issue: Issue) -> bool:
 
 def _title(finding: Finding) -> str:
     # A title is text, yet @name in it would still call somebody.
-    told = plain(f"{finding.benchmark}{finding_text.size(finding)}: {finding.kind.value}").replace("@", "@\u200b")
+    told = plain(f"{finding.benchmark}{words.size(finding)}: {finding.kind.value}").replace("@", "@\u200b")
     return shortened(told, _LONGEST_TITLE)
 
 
 def _body(finding: Finding, page: str) -> str:
-    blame = finding_text.blame(finding, _MOST_SUSPECTS)
+    blame = words.blame(finding, _MOST_SUSPECTS)
     over = finding.state not in _ALIVE
-    told = ", ".join(map(escape, (finding_text.kind(finding), finding_text.story(finding), blame.words)))
+    told = ", ".join(map(escape, (words.kind(finding), words.story(finding), blame.words)))
     lines = [
         f"**{escape(shortened(plain(finding.benchmark), _LONGEST_TITLE))}**: {told}",
         "",
@@ -120,7 +120,7 @@ def _body(finding: Finding, page: str) -> str:
     if blame.bisectable and not over:
         lines += ["", f"`cg-bench bisect {finding.id}` narrows them down."]
     if finding.recovered_sha is not None:
-        lines += ["", f"{finding_text.ended(finding).capitalize()} {finding.recovered_sha[:64]}."]
+        lines += ["", f"{words.ended(finding).capitalize()} {finding.recovered_sha[:64]}."]
     if finding.reason is not None:
         lines += ["", f"Accepted: {escape(shortened(plain(finding.reason), 500))}"]
     lines += ["", f"[The last report]({page})", "", f"<!-- cg-bench:finding:{finding.id}{':over' if over else ''} -->"]

@@ -88,11 +88,6 @@ def rough_duration(milliseconds: int) -> str:
     return f"{seconds} s" if seconds < 60 else duration(1000 * seconds)
 
 
-def small_share(part: int, whole: int) -> str:
-    """Return a small part of a whole in percent with two significant digits, as 0.00046 %."""
-    return f"{100 * part / whole:.2g} %" if whole else "-"
-
-
 def signed(number: int) -> str:
     """Return a difference as +1,234, -1,234 or 0."""
     return f"{number:+,}" if number else "0"

@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING
 from cachegrind_bench.measure.axes import CLOCK
 from cachegrind_bench.measure.doctor import Level
 from cachegrind_bench.measure.findings import Verdict
-from cachegrind_bench.model.text import counted, grouped, plain, small_share
+from cachegrind_bench.model.text import counted, grouped, plain
 from cachegrind_bench.render import documents
 from cachegrind_bench.render.demangling import demangled
 from cachegrind_bench.render.markdown import escape
@@ -134,10 +134,14 @@ def _row(finding: Finding) -> tuple[str, ...]:
 
 def _amount(found: Difference) -> str:
     """Return the largest deviation: of Ir, or where it held, of the score."""
+
+    def relative(part: int, whole: int) -> str:
+        return f"{part:+,} ({f'{100 * abs(part) / whole:.2g} %' if whole else '-'})"
+
     if found.ir:
-        return f"ΔIr {found.ir:+,} ({small_share(abs(found.ir), found.reference_ir)})"
+        return f"ΔIr {relative(found.ir, found.reference_ir)}"
     if found.events:
-        return f"ΔIr 0, score {found.score:+,} ({small_share(abs(found.score), found.reference_score)})"
+        return f"ΔIr 0, score {relative(found.score, found.reference_score)}"
     return f"totals identical, {found.rows} functions not"
 
 

@@ -28,7 +28,7 @@ if TYPE_CHECKING:
     from cachegrind_bench.compare.python_blame import PythonDelta
     from cachegrind_bench.compare.verdict import Difference
     from cachegrind_bench.config.benchmarks import BenchmarkSpec
-    from cachegrind_bench.history.values import Against, Reading, Row, Trend
+    from cachegrind_bench.history.values import Against, Row, Trend
     from cachegrind_bench.measure.doctor import Diagnosis
     from cachegrind_bench.measure.findings import Finding as AxisFinding
     from cachegrind_bench.measure.findings import Verification
@@ -39,29 +39,16 @@ if TYPE_CHECKING:
 
 TREND_SCHEMA = "cg-bench.trend/1"
 _HINT = "give the file that `cg-bench trend --json FILE` wrote"
-# What `list` says of a benchmark as it is; paths and the environment differ.
-_LISTED = (
-    *(
-        "id",
-        "command",
-        "setup",
-        "prepare",
-        "cleanup",
-        "parameters",
-        "tags",
-        "repeat",
-        "warmup",
-        "layouts",
-        "timeout_ms",
-    ),
-    *("threshold", "limits", "place"),
-)
 
 
 def _text(schema: str, document: Mapping[str, object]) -> str:
     """Return a document, indented, with sorted keys: the same text for the same values."""
     values = msgspec.to_builtins({"schema": schema, **document})
     return json.dumps(values, indent=2, sort_keys=True, ensure_ascii=True) + "\n"
+
+
+def _fields(value: object, *names: str) -> dict[str, object]:
+    return {name: getattr(value, name) for name in names}
 
 
 def _ppm(share: Fraction) -> int:
@@ -86,8 +73,9 @@ def _measured(benchmark: Benchmark) -> dict[str, object]:
     from cachegrind_bench.render.report import spans
 
     counts, found = benchmark.counts, spans(benchmark)
-    as_they_are = ("id", "key", "status", "error", "warnings", "tool", "score", "counts", "processes_exact", "wall_ms")
-    return {name: getattr(benchmark, name) for name in as_they_are} | {
+    return {
+        **_fields(benchmark, "id", "key", "status", "error", "warnings", "tool", "score", "counts", "wall_ms"),
+        "processes_exact": benchmark.processes_exact,
         "hits": counts and {"L1": counts.l1_hits, "LL": counts.ll_hits, "RAM": counts.ram_hits},
         "runs": len(benchmark.runs),
         "runs_identical": found is None or found.identical,  # within each layout
@@ -115,7 +103,11 @@ def _spec(spec: BenchmarkSpec) -> dict[str, object]:
     def text(path: Path | None) -> str | None:
         return None if path is None else os.fsencode(path).decode("utf-8", "backslashreplace")
 
-    return {name: getattr(spec, name) for name in _LISTED} | {
+    commands = _fields(spec, "id", "command", "setup", "prepare", "cleanup", "parameters", "tags", "place")
+    numbers = _fields(spec, "repeat", "warmup", "layouts", "timeout_ms", "threshold", "limits")
+    return {
+        **commands,
+        **numbers,
         "cwd": text(spec.cwd),
         "stdin": text(spec.stdin),
         "env": [item.partition("=")[0] for item in spec.env],  # names only: a value may be a secret
@@ -148,14 +140,8 @@ def runs(found: Sequence[Snapshot], total: int, store: str) -> str:
 
 
 def _run(run: Snapshot) -> dict[str, object]:
-    return {
-        "uid": run.uid,
-        "created_at": run.created_at,
-        "tool_version": run.tool_version,
-        "environment": run.env_key,
-        "commit": run.commit,
-        "benchmarks": run.points,
-    }
+    as_they_are = _fields(run, "uid", "created_at", "tool_version", "commit")
+    return as_they_are | {"environment": run.env_key, "benchmarks": run.points}
 
 
 def problems(found: Sequence[Problem], total: int, store: str) -> str:
@@ -169,39 +155,21 @@ def problems(found: Sequence[Problem], total: int, store: str) -> str:
 def verification(found: Verification, conclusion: str) -> str:
     """Return what became of each axis."""
     document = {
-        "command": found.command,
-        "held": found.held,
+        **_fields(found, "command", "held", "tool", "executions", "clock_pinned", "warnings"),
         "conclusion": conclusion,
-        "tool": found.tool,
         "Ir": found.ir,
-        "executions": found.executions,
-        "clock_pinned": found.clock_pinned,
-        "warnings": found.warnings,
         "axes": [_axis(finding) for finding in found.findings],
     }
     return _text("cg-bench.verify/1", document)
 
 
 def _axis(finding: AxisFinding) -> dict[str, object]:
-    axis, found = finding.axis, finding.difference
+    found = finding.difference
     return {
-        "axis": axis.key,
-        "title": axis.title,
-        "change": axis.change,
-        "pinned": axis.pinned,
-        "verdict": finding.verdict,
-        "held": finding.held,
-        "cause": finding.cause,
-        "note": finding.note,
-        "advice": finding.advice,
-        "difference": found
-        and {
-            "Ir": found.ir,
-            "score": found.score,
-            "events": found.events,
-            "rows": found.rows,
-            "functions": found.functions,
-        },
+        "axis": finding.axis.key,
+        **_fields(finding.axis, "title", "change", "pinned"),
+        **_fields(finding, "verdict", "held", "cause", "note", "advice"),
+        "difference": found and {"Ir": found.ir, **_fields(found, "score", "events", "rows", "functions")},
     }
 
 
@@ -227,9 +195,8 @@ def comparison(found: Comparison, details: Mapping[str, Details]) -> str:
         "headline": words.headline(found, details),
         "metric": found.gates.metric,
         "model": found.model.name,
-        "rescored": found.rescored,
         "notices": notices(found, details),
-        "compared": found.compared,
+        **_fields(found, "rescored", "compared"),
         "states": {state.value: number for state, number in found.count().items()},
         "forced": any(item.forced for item in found.differences),
         "base": _side(found.base),
@@ -260,18 +227,14 @@ def _difference(item: Difference, found: Comparison, details: Details | None) ->
     moved = item.change
     blamed = details.blamed if details is not None and item.state in BLAMING else None
     return {
-        "id": item.id,
-        "state": item.state,
+        **_fields(item, "id", "state", "forced", "causes", "fields"),
         "remarks": words.remarks(item, found.gates),
-        "forced": item.forced,
         "base": counts(item.base),
         "candidate": counts(item.candidate),
         "threshold_ppm": _ppm(item.threshold),
         "change_ppm": moved and {"score": _ppm(moved.score.relative), "Ir": _ppm(moved.ir.relative)},
         "noise_ppm": moved and {"score": _noise(moved.score), "Ir": _noise(moved.ir)},
         "layouts": moved and moved.layouts,
-        "causes": item.causes,
-        "fields": item.fields,
         "limits": [
             {"name": broken.limit.name, "limit": broken.limit.value, "value": broken.value} for broken in item.broken
         ],
@@ -344,10 +307,8 @@ def _python_function(row: PythonDelta) -> dict[str, object]:
     sides = {"base": row.base, "candidate": row.candidate}
     return {
         "function": row.function.name,
-        "file": row.function.file,
-        "line": row.function.line,
-        "blame": row.blame,
-        "own": row.own,
+        **_fields(row.function, "file", "line"),
+        **_fields(row, "blame", "own"),
         **{name: {"calls": side.calls, "self": side.ir, "inclusive": side.inclusive} for name, side in sides.items()},
     }
 
@@ -359,11 +320,8 @@ def trend(view: Trend) -> str:
     """Return the trend report, also for the next report, which reads its findings."""
     made, health, commits = view.provenance, msgspec.structs.asdict(view.health), view.commits
     document = {
-        "title": made.title,
-        "created_at": made.created_at,
+        **_fields(made, "title", "created_at", "store", "branch"),
         "tool": {"version": made.tool_version},
-        "store": made.store,
-        "branch": made.branch,
         "release": view.release,
         "window": {
             "commits": len(commits),
@@ -380,13 +338,11 @@ def trend(view: Trend) -> str:
 
 
 def _row(row: Row) -> dict[str, object]:
+    latest = row.latest
     return {
-        "id": row.id,
-        "model": row.model,
+        **_fields(row, "id", "model", "failing", "missing"),
         "impact_ppm": _ppm(row.impact),
-        "failing": row.failing,
-        "missing": row.missing,
-        "latest": row.latest and _reading(row.latest),
+        "latest": latest and {**_fields(latest, "sha", "key", "value", "counts"), "run": latest.uid},
         "yesterday": _against(row.day),
         "days_7": _against(row.week),
         "days_30": _against(row.month),
@@ -397,17 +353,8 @@ def _row(row: Row) -> dict[str, object]:
 def _against(item: Against | None) -> dict[str, object] | None:
     if item is None or item.base is None:
         return None
-    change = item.change
-    return {
-        "sha": item.base.sha,
-        "value": item.base.value,
-        "comparable": item.comparable,
-        "change_ppm": None if change is None else _ppm(change),
-    }
-
-
-def _reading(found: Reading) -> dict[str, object]:
-    return {"sha": found.sha, "key": found.key, "value": found.value, "counts": found.counts, "run": found.uid}
+    change = None if item.change is None else _ppm(item.change)
+    return {**_fields(item.base, "sha", "value"), "comparable": item.comparable, "change_ppm": change}
 
 
 class _Head(msgspec.Struct):

@@ -33,9 +33,7 @@ def benchmarks(specs: Sequence[BenchmarkSpec], total: int, origin: str, form: st
         (spec.id, shlex.join(spec.command), ", ".join(spec.tags), ", ".join(map("=".join, spec.parameters.items())))
         for spec in specs
     )
-    # Without columns that are empty: the values of parameters are in the ids.
-    used = [place for place in range(4) if place < 2 or any(row[place] for row in rows[1:])]
-    columns, *rows = [tuple(row[place] for place in used) for row in rows]
+    columns, *rows = table.without_empty(rows, (2, 3))  # the values of parameters are in the ids
     section = Section(columns=columns, rows=tuple(rows), shrinkable=(1, 0))
     return table.render(Report(title=_title(specs, total, "benchmark", origin), sections=(section,)), form, width=width)
 

@@ -13,7 +13,7 @@ from cachegrind_bench.model.python_profile import NATIVE
 from cachegrind_bench.model.result import SealState, Status
 from cachegrind_bench.model.score import CostModel
 from cachegrind_bench.model.text import counted, duration, grouped, share, spread
-from cachegrind_bench.render.table import Report, Row, Section
+from cachegrind_bench.render.table import Report, Row, Section, without_empty
 
 if TYPE_CHECKING:
     from collections.abc import Collection, Iterable, Sequence
@@ -22,8 +22,6 @@ if TYPE_CHECKING:
     from cachegrind_bench.model.result import Benchmark, Environment, Result
 
 _FIRST = 10  # Python functions in a short report
-# Columns of a suite that are shown where any benchmark has something in them.
-_OPTIONAL = ("noise", "over layouts")
 _CUT = (
     "some Python calls were nested too deeply to be followed to their outermost callers: costs with callees are too low "
     "there; calls, and what functions cost by themselves, are exact"
@@ -229,12 +227,9 @@ def suite(
         for items, what in ((failed, "failed"), (reused, "re-used"), (unfinished, "not measured"))
         if items
     ]
-    columns: Row = ("benchmark", "score", "Ir", "RAM hits", *_OPTIONAL, "measured in")
+    columns: Row = ("benchmark", "score", "Ir", "RAM hits", "noise", "over layouts", "measured in")
     rows = [_suite_row(item, reused=item.id in reused) for item in result.benchmarks]
-    for name in _OPTIONAL:
-        place = columns.index(name)
-        if not any(row[place:] and row[place] for row in rows):
-            columns, *rows = [(*row[:place], *row[place + 1 :]) for row in (columns, *rows)]
+    columns, *rows = without_empty([columns, *rows], (4, 5))
     # Why benchmarks have no score: below the table, whose columns are for numbers.
     failures = tuple((item.id, (item.error or "").partition("\n")[0]) for item in failed)
     warnings = [f"{item.id}: {text}" for item in result.benchmarks for text in item.warnings]

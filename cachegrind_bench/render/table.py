@@ -100,6 +100,12 @@ def _filled(rows: Sequence[Sequence[str]]) -> list[Row]:
     return [(*row, *[""] * (width - len(row))) for row in rows]
 
 
+def without_empty(rows: Sequence[Row], places: Collection[int]) -> list[Row]:
+    """Return rows, of which the first is the heading, without those of these columns that have nothing below it."""
+    empty = [place for place in places if not any(row[place:] and row[place] for row in rows[1:])]
+    return [tuple(cell for place, cell in enumerate(row) if place not in empty) for row in rows]
+
+
 def aligned(rows: Sequence[Sequence[str]], *, headed: bool = False, right: Collection[int] = ()) -> list[str]:
     """Return rows as lines with columns of equal width; the first may be the columns' names.
 

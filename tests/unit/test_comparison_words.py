@@ -13,7 +13,7 @@ from cachegrind_bench.model.metrics import EVENTS, FunctionCost, LineCost, Profi
 from cachegrind_bench.model.result import ObjectFile
 from cachegrind_bench.model.thresholds import Limit
 from cachegrind_bench.render.comparison.view import view
-from cachegrind_bench.render.comparison.words import MARKS, headline, interpreted, remarks
+from cachegrind_bench.render.comparison.words import LOOKS, headline, interpreted, remarks
 from tests.unit.comparing import compared, counts, difference, gates, measured
 from tests.unit.samples import failed_benchmark, result
 
@@ -32,7 +32,7 @@ def layouts(*values: Counts) -> Benchmark:
 
 
 def test_every_state_has_a_mark_of_its_own() -> None:
-    assert len(set(MARKS.values())) == len(MARKS) == len(State)
+    assert len({mark for mark, _sign, _level in LOOKS.values()}) == len(LOOKS) == len(State)
 
 
 def test_layouts_are_reported() -> None:

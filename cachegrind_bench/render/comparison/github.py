@@ -7,8 +7,8 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-from cachegrind_bench.compare.verdict import State
 from cachegrind_bench.model.text import shortened
+from cachegrind_bench.render.comparison.words import LOOKS
 
 if TYPE_CHECKING:
     from cachegrind_bench.render.comparison.view import Row, View
@@ -17,24 +17,12 @@ if TYPE_CHECKING:
 _MOST = 10
 _LONGEST, _LONGEST_MESSAGE = 200, 4000
 
-_LEVELS = {
-    State.REGRESSION: "error",
-    State.FAILED: "error",
-    State.SUSPICIOUS: "warning",
-    State.NOT_COMPARABLE: "warning",
-    State.MISSING: "warning",
-    State.NOISY: "notice",
-    State.SHIFT: "notice",
-    State.IMPROVEMENT: "notice",
-    State.NEW: "notice",
-}
-
 
 def render(view: View, *, brief: bool = False) -> str:
     """Return the annotations, worst first, and last the verdict; if `brief`, that only where no benchmark has an annotation."""
     text = ""
     for level in ("error", "warning", "notice"):
-        rows = [row for row in view.rows if _LEVELS.get(row.state) == level]
+        rows = [row for row in view.rows if LOOKS[row.state][2] == level]
         room = _MOST - (level == "notice")
         shown = rows if len(rows) <= room else rows[: room - 1]
         for row in shown:
@@ -44,8 +32,8 @@ def render(view: View, *, brief: bool = False) -> str:
     if brief and text:
         return text
     notices = "".join(f" ({notice})" for notice in view.notices)
-    level = _LEVELS.get(view.verdict, "notice")
-    known = any(_LEVELS.get(row.state) == level for row in view.rows)  # once is enough
+    level = LOOKS[view.verdict][2] or "notice"
+    known = any(LOOKS[row.state][2] == level for row in view.rows)  # once is enough
     return text + command("notice" if known else level, "cg-bench", view.headline + notices)
 
 

@@ -4,8 +4,8 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-from cachegrind_bench.compare.verdict import State
 from cachegrind_bench.model.text import shortened
+from cachegrind_bench.render.comparison.words import LOOKS
 from cachegrind_bench.render.markdown import escape, fold, table
 
 if TYPE_CHECKING:
@@ -19,19 +19,6 @@ _MOST_ROWS = 10
 _MOST_FUNCTIONS = 50
 _LONGEST_NAME = 120
 _LEFT_OUT = "\n*More is left out: this text would be too long. `cg-bench diff` shows it.*\n"
-
-_SIGNS = {
-    State.REGRESSION: "❌",
-    State.FAILED: "💥",
-    State.SUSPICIOUS: "❓",
-    State.NOT_COMPARABLE: "🚫",
-    State.MISSING: "❓",
-    State.NOISY: "🌊",
-    State.SHIFT: "↔️",
-    State.IMPROVEMENT: "✅",
-    State.NEW: "🆕",
-    State.UNCHANGED: "✔️",
-}
 
 
 def render(view: View, *, most: int = MOST_CHARACTERS) -> str:
@@ -47,7 +34,7 @@ def render(view: View, *, most: int = MOST_CHARACTERS) -> str:
 
 
 def _head(view: View) -> str:
-    sign = "⚠️" if view.headline.startswith("no baseline") else _SIGNS[view.verdict]
+    sign = "⚠️" if view.headline.startswith("no baseline") else LOOKS[view.verdict][1]
     lines = [f"### {sign} {_cut(view.headline, 3000)}", ""]
     lines += [f"> ⚠️ {_cut(notice, 500)}\n" for notice in view.notices[:_MOST_ROWS]]
     lines += [_table(view, view.rows[:_MOST_ROWS])] if view.rows else []
@@ -70,7 +57,7 @@ def _parts(view: View) -> Iterator[str]:
 
 
 def _table(view: View, rows: Sequence[Row]) -> str:
-    signed = ((f"{_SIGNS[row.state]} {row.state.value}", row.id, *row.cells) for row in rows)
+    signed = ((f"{LOOKS[row.state][1]} {row.state.value}", row.id, *row.cells) for row in rows)
     return table(view.columns, [_shortened(row) for row in signed])
 
 

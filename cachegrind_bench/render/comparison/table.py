@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import TYPE_CHECKING
 
 from cachegrind_bench.model.text import shortened
-from cachegrind_bench.render.comparison.words import MARKS
+from cachegrind_bench.render.comparison.words import LOOKS
 from cachegrind_bench.render.table import aligned, fitted
 
 if TYPE_CHECKING:
@@ -46,7 +46,7 @@ def _lines(view: View, width: int | None) -> Iterator[str]:
 
 def _cells(row: Row) -> tuple[str, ...]:
     *numbers, function = row.cells
-    state = f"{MARKS[row.state]} {row.state.value}"
+    state = f"{LOOKS[row.state][0]} {row.state.value}"
     return (state, shortened(row.id, _LONGEST_ID), *numbers, shortened(function, _LONGEST_FUNCTION))
 
 

@@ -10,7 +10,8 @@ from msgspec.structs import replace
 
 from cachegrind_bench.compare.verdict import BLAMING, Metric, State
 from cachegrind_bench.model.text import change, grouped, percent, plain, share, signed
-from cachegrind_bench.render.comparison import pythons, words
+from cachegrind_bench.render.comparison import words
+from cachegrind_bench.render.table import without_empty
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Mapping, Sequence
@@ -26,9 +27,7 @@ _CIRCUMSTANCES = frozenset({"container", "cpu_model", "kernel", "os", "virtualiz
 _LONELY = (State.MISSING, State.NEW)
 _VARIABLE = "env."  # one that was passed on to the program
 
-COLUMNS = ("", "benchmark", "base", "candidate", "Δ {metric}", "±", "Δ {other}", "Δ LL hits", "Δ RAM hits", "where")
-# Among the cells of a row, that of half of what layouts, repeated runs or calls differ by; shown where any do.
-_MARGIN = COLUMNS.index("±") - 2
+_MARGIN = 3  # the cell of half of what layouts, repeated runs or calls differ by; shown where any do
 
 
 class Row(msgspec.Struct, frozen=True, kw_only=True):
@@ -87,18 +86,15 @@ def view(
         from cachegrind_bench.render.demangling import demangle
 
         demangle(_names(details))
-    columns = _columns(comparison)
-    table = tuple(_row(item, comparison, details.get(item.id)) for item in shown)
-    if not any(row.cells[_MARGIN] for row in table):
-        columns = tuple(name for name in columns if name != "±")
-        table = tuple(replace(row, cells=(*row.cells[:_MARGIN], *row.cells[_MARGIN + 1 :])) for row in table)
+    table = [_row(item, comparison, details.get(item.id)) for item in shown]
+    columns, *cells = without_empty([_columns(comparison), *(row.cells for row in table)], (_MARGIN,))
     return View(
         headline=plain(words.headline(comparison, details)),
         verdict=comparison.verdict,
         origin=(*((label, plain(_origin(name, result))) for label, name, result in sides), *_differing(comparison)),
         notices=tuple(map(plain, notices(comparison, details))),
-        columns=columns,
-        rows=table,
+        columns=("", "benchmark", *columns),
+        rows=tuple(replace(row, cells=texts) for row, texts in zip(table, cells, strict=True)),
         left_out=words.numbered(Counter(item.state for item in comparison.differences[len(shown) :])),
         explanations=tuple(
             _explanation(by_id[name], comparison, details[name]) for name in explained if name in details
@@ -117,10 +113,8 @@ def _names(details: Mapping[str, Details]) -> Iterator[str]:
 
 
 def _columns(comparison: Comparison) -> tuple[str, ...]:
-    names = [Metric.SCORE.value, Metric.IR.value]
-    if comparison.gates.metric is Metric.IR:
-        names.reverse()
-    return tuple(column.format(metric=names[0], other=names[1]) for column in COLUMNS)
+    metric, other = ("Ir", "score") if comparison.gates.metric is Metric.IR else ("score", "Ir")
+    return ("base", "candidate", f"Δ {metric}", "±", f"Δ {other}", "Δ LL hits", "Δ RAM hits", "where")
 
 
 def _origin(name: str, result: Result) -> str:
@@ -176,7 +170,7 @@ def _row(item: Difference, comparison: Comparison, details: Details | None) -> R
     blamed = details if item.state in BLAMING else None
     if moved is None:
         sides = [side.counts if side is not None else None for side in (item.base, item.candidate)]
-        cells = ["" if counts is None else grouped(weigh(counts)) for counts in sides] + [""] * (len(COLUMNS) - 4)
+        cells = ["" if counts is None else grouped(weigh(counts)) for counts in sides] + [""] * 6
     else:
         by_ir = comparison.gates.metric is Metric.IR
         first, other = (moved.ir, moved.score) if by_ir else (moved.score, moved.ir)
@@ -188,15 +182,15 @@ def _row(item: Difference, comparison: Comparison, details: Details | None) -> R
             change(other.relative),
             signed(moved.counts.ll_hits),
             signed(moved.counts.ram_hits),
-            pythons.culprit(blamed),
+            words.culprit(blamed),
         ]
-    chief = pythons.chief(blamed)
+    chief = words.chief(blamed)
     return Row(
         id=plain(item.id),
         state=item.state,
         cells=tuple(map(plain, cells)),
-        remarks=tuple(map(plain, [*pythons.remarks(blamed), *words.remarks(item, comparison.gates)])),
-        place=None if chief is None else pythons.annotated(chief.function),
+        remarks=tuple(map(plain, [*words.python_remarks(blamed), *words.remarks(item, comparison.gates)])),
+        place=None if chief is None else words.annotated(chief.function),
     )
 
 
@@ -224,7 +218,7 @@ def _explanation(item: Difference, comparison: Comparison, details: Details) -> 
         for line in group.lines
     ]
     tables = [
-        pythons.table(details.python) if details.python else [],
+        words.python_table(details.python) if details.python else [],
         functions,
         [(*columns, "function", "source line"), *lines] if lines else [],
     ]

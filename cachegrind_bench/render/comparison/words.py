@@ -1,46 +1,51 @@
-"""A comparison in words: the remarks on one benchmark, and the verdict in one line."""
+"""A comparison in words: the verdict in one line, the remarks on one benchmark, and which of Python's functions did it.
+
+Knows the numbers; must not know the formats. What it returns is not yet harmless text.
+"""
 
 from __future__ import annotations
 
 import os
+import posixpath
 import re
 import shlex
+from fractions import Fraction
 from typing import TYPE_CHECKING
 
 from cachegrind_bench.compare.change import NOISE_FACTOR
 from cachegrind_bench.compare.verdict import BLAMING, STILL, Cause, State, deciding
+from cachegrind_bench.model.python_profile import NATIVE
 from cachegrind_bench.model.result import Status
-from cachegrind_bench.model.text import change as change_text
-from cachegrind_bench.model.text import counted, exact_percent, grouped, percent
-from cachegrind_bench.render.comparison import pythons
+from cachegrind_bench.model.text import change, counted, exact_percent, grouped, percent, share, signed
 
 if TYPE_CHECKING:
     from collections.abc import Mapping
-    from fractions import Fraction
 
     from cachegrind_bench.compare.change import Change
     from cachegrind_bench.compare.comparison import Comparison
     from cachegrind_bench.compare.details import Details
     from cachegrind_bench.compare.pairing import ObjectChange
+    from cachegrind_bench.compare.python_blame import PythonBlame, PythonDelta
     from cachegrind_bench.compare.verdict import Difference, FieldDifference, Gates
+    from cachegrind_bench.model.python_profile import PythonFunction
     from cachegrind_bench.model.result import Benchmark
 
+_MOST = Fraction(1, 2)
 _BUILD_ID = re.compile(r"\b([0-9a-f]{8})[0-9a-f]{24,56}\b")
 
-MARKS = {
-    State.REGRESSION: "✗",
-    State.FAILED: "!",
-    State.SUSPICIOUS: "?",
-    State.NOT_COMPARABLE: "≠",
-    State.MISSING: "–",
-    State.NOISY: "~",
-    State.SHIFT: "≈",
-    State.IMPROVEMENT: "✓",
-    State.NEW: "+",
-    State.UNCHANGED: "=",
+# Of each state: its mark in text, its sign in Markdown, and the level of its annotations on GitHub, if it has any.
+LOOKS = {
+    State.REGRESSION: ("✗", "❌", "error"),
+    State.FAILED: ("!", "💥", "error"),
+    State.SUSPICIOUS: ("?", "❓", "warning"),
+    State.NOT_COMPARABLE: ("≠", "🚫", "warning"),
+    State.MISSING: ("–", "❓", "warning"),
+    State.NOISY: ("~", "🌊", "notice"),
+    State.SHIFT: ("≈", "↔️", "notice"),
+    State.IMPROVEMENT: ("✓", "✅", "notice"),
+    State.NEW: ("+", "🆕", "notice"),
+    State.UNCHANGED: ("=", "✔️", None),
 }
-
-
 _PLURALS = {
     State.REGRESSION: "regressions",
     State.SUSPICIOUS: "suspicious drops",
@@ -152,7 +157,7 @@ def _gate_remarks(difference: Difference, gates: Gates) -> list[str]:
             if wanted is None
             else f"--threshold-ir {exact_percent(wanted)}"
         )
-        found.append(f"Ir {change_text(moved.ir.relative)} exceeds {option}")
+        found.append(f"Ir {change(moved.ir.relative)} exceeds {option}")
     if Cause.CACHE in difference.causes:
         found.append(_cache_remark(moved, gates))
     return found
@@ -163,7 +168,7 @@ def _cache_remark(moved: Change, gates: Gates) -> str:
     if moved.score.mixed:
         return f"up in some memory layouts and down in others, in their median {beyond}"
     served = "worse" if moved.score.signed > 0 else "better"
-    return f"the work is the same (Ir {change_text(moved.ir.relative)}), but the caches serve it {served}, {beyond}"
+    return f"the work is the same (Ir {change(moved.ir.relative)}), but the caches serve it {served}, {beyond}"
 
 
 def _measured_remarks(difference: Difference, gates: Gates) -> list[str]:
@@ -266,12 +271,97 @@ def _about(worst: Difference, comparison: Comparison, details: Mapping[str, Deta
     shift = deciding(moved, gates)
     if moved.base == moved.candidate and worst.state is State.UNCHANGED:
         return f"all nine counts of {worst.id} are the same"
-    text = f"{worst.id} {gates.metric.value} {change_text(shift.relative)}"
+    text = f"{worst.id} {gates.metric.value} {change(shift.relative)}"
     if Cause.THRESHOLD in worst.causes or worst.state is State.UNCHANGED:
         text += "" if worst.state is State.IMPROVEMENT else f" (threshold {exact_percent(worst.threshold)})"
     reasons = [*_state_remarks(worst, gates), *_gate_remarks(worst, gates)]
     text = ", ".join([text, *reasons])
-    culprit = pythons.verdict(details.get(worst.id))
+    culprit = _explains_most(details.get(worst.id))
     if culprit and worst.state in BLAMING:
         text += f", {culprit}"
     return "; ".join([text, *_object_remarks(worst)])
+
+
+def chief(details: Details | None) -> PythonDelta | None:
+    """Return the Python function to name first, if there is one."""
+    return None if details is None or details.python is None else details.python.chief
+
+
+def annotated(function: PythonFunction) -> tuple[str, int] | None:
+    """Return file and line (0 if unknown) where they are of the project, as GitHub wants them; None for any other file."""
+    path = posixpath.normpath(function.file)
+    installed = "site-packages" in path.split("/")
+    inside = path.endswith(".py") and not path.startswith(("/", "../")) and not installed and path.isprintable()
+    return (path, function.line) if inside else None
+
+
+def culprit(details: Details | None) -> str:
+    """Return the function that explains most, Python's before the program's, with its share where that is small; or nothing."""
+    found = _culprit(details)
+    if found is None:
+        return ""
+    name, _place, part = found
+    return name if part > _MOST else f"{name} ({percent(part)})"
+
+
+def _explains_most(details: Details | None) -> str:
+    """Say which function explains most, and whether it explains more than half of the difference; empty without one."""
+    found = _culprit(details)
+    if found is None:
+        return ""
+    name, where, part = found
+    at = f" ({where})" if where else ""
+    return f"most of it in {name}{at}" if part > _MOST else f"largest share: {name}{at}, {percent(part)}"
+
+
+def _culprit(details: Details | None) -> tuple[str, str, Fraction] | None:
+    """Return the name of the function that explains most, its place where it is Python's, and its share."""
+    if details is None:
+        return None
+    row = chief(details)
+    if row is not None and details.python is not None:
+        total = details.python.total
+        return row.function.name, row.function.place, abs(Fraction(row.blame, total)) if total else Fraction(0)
+    if details.blamed is None:
+        return None
+    from cachegrind_bench.render.demangling import demangled
+
+    return demangled(details.blamed.name), "", details.blamed_share
+
+
+def python_remarks(details: Details | None) -> list[str]:
+    """Say which function did it, and how."""
+    row = chief(details)
+    if details is None or details.python is None or row is None:
+        return []
+    total = details.python.base_total
+    share_of_all = f"{change(Fraction(row.blame, total))} " if total else ""
+    often = f"by calling others {'more' if row.called > 0 else 'less'} often"
+    how = f"{signed(row.blame)} instructions"
+    if not row.called:
+        how += " of its own"
+    else:
+        how += f", of which {signed(row.called)} {often}" if row.own else f" {often}"
+    calls = f"{grouped(row.base.calls)} → {counted(row.candidate.calls, 'call')}"
+    return [f"in Python: {row.function.name}, {row.function.place}, {share_of_all}({how}; {calls})"]
+
+
+def python_table(found: PythonBlame) -> list[tuple[str, ...]]:
+    """Return the heading and the rows of a table; the last row is the sum of the others."""
+    total = found.total
+
+    def cells(blame: int, own: int, *texts: str) -> tuple[str, ...]:
+        return signed(blame), share(blame, total), signed(own), *texts
+
+    rows: list[tuple[str, ...]] = [("blame", "of Δ", "own code", "calls", "Python function", "line")]
+    for row in found.rows:
+        before, after = grouped(row.base.calls), grouped(row.candidate.calls)
+        calls = after if before == after else f"{before} → {after}"
+        rows.append(cells(row.blame, row.own, calls, row.function.name, row.function.place))
+    if found.rest_functions:
+        others = f"everything else ({grouped(found.rest_functions)} more)"
+        rows.append(cells(found.rest_blame, found.rest_own, "", others))
+    if found.native or found.native_blame:
+        rows.append(cells(found.native_blame, found.native, "", NATIVE))
+    own = sum(row.own for row in found.rows) + found.rest_own + found.native
+    return [*rows, cells(total, own, "", "total")]

@@ -11,7 +11,7 @@ import msgspec
 
 from cachegrind_bench.history.values import ACTIVE, Kind
 from cachegrind_bench.model.text import counted, plain, shortened, some
-from cachegrind_bench.render.trend import finding_text, svg, words
+from cachegrind_bench.render.trend import svg, words
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
@@ -184,7 +184,7 @@ def _marks(shown: Sequence[Finding], row: Row, report: Trend) -> tuple[Mark, ...
                 min(max(y, _TOP), _TOP + _MAIN),
                 found.kind.value,
                 "" if found.confirmed and found.state in ACTIVE else "hollow",
-                f"{finding_text.kind(found)}{finding_text.size(found)}: {commits}",
+                f"{words.kind(found)}{words.size(found)}: {commits}",
             )
         )
     return tuple(marks)

@@ -15,7 +15,7 @@ from msgspec.structs import replace
 from cachegrind_bench.history.values import ACTIVE, WORSE, Kind, is_active
 from cachegrind_bench.model.text import grouped, plain, shortened
 from cachegrind_bench.render.page import render
-from cachegrind_bench.render.trend import data, finding_text, svg, words
+from cachegrind_bench.render.trend import data, svg, words
 from cachegrind_bench.render.trend.chart import QUANTITIES, amount, chart
 
 if TYPE_CHECKING:
@@ -45,7 +45,7 @@ def page(view: Trend) -> str:
     """
     view = _bounded(view)
     most = max(_MOST_BYTES, _MOST_BYTES * len(view.rows) * len(view.commits) // _USUAL)
-    text, moves = "", finding_text.moves(view)
+    text, moves = "", words.moves(view)
     for coarse in _COARSER:
         text = _page(view, moves, coarse)
         if len(text.encode()) <= most:
@@ -79,7 +79,6 @@ def _page(view: Trend, moves: Mapping[str, str], coarse: int) -> str:
         data=data.block(view, [item.anchor for item in sections], coarse),
         view=view,
         words=words,
-        stories=finding_text,
         cut=_cut,
         sections=sections,
         anchors={item.row.id: item.anchor for item in sections},
@@ -179,7 +178,7 @@ def _badge(found: Finding) -> str:
     if found.kind is Kind.UNSTABLE:
         return "unstable"
     label = "creep" if found.kind is Kind.CREEP else found.state.value
-    return f"{label}{finding_text.size(found)}"
+    return f"{label}{words.size(found)}"
 
 
 def _cell(item: Against | None, row: Row, view: Trend) -> Cell:

@@ -6,7 +6,7 @@ from typing import TYPE_CHECKING
 
 from cachegrind_bench.model.text import counted, plain, shortened
 from cachegrind_bench.render.markdown import escape, table
-from cachegrind_bench.render.trend import finding_text, words
+from cachegrind_bench.render.trend import words
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Mapping
@@ -31,7 +31,7 @@ def _lines(view: Trend) -> Iterator[str]:
     more = len(view.rows) - _MOST_ROWS
     if more > 0:
         yield f"\n{counted(more, 'more benchmark')} with less impact."
-    moves = finding_text.moves(view)
+    moves = words.moves(view)
     for title, items in words.chapters(view):
         yield f"\n**{title}**\n"
         for item in items[:_MOST_FINDINGS]:
@@ -46,9 +46,9 @@ def _lines(view: Trend) -> Iterator[str]:
 
 
 def _finding(found: Finding, view: Trend, moves: Mapping[str, str]) -> Iterator[str]:
-    blame = finding_text.blame(found, _MOST_SUSPECTS)
-    name = f"{words.SHAPES[found.kind]} **{escape(words.name(found.benchmark))}**{escape(finding_text.size(found))}"
-    text = f"{escape(finding_text.kind(found))}: {escape(finding_text.story(found))}, {escape(blame.words)}"
+    blame = words.blame(found, _MOST_SUSPECTS)
+    name = f"{words.SHAPES[found.kind]} **{escape(words.name(found.benchmark))}**{escape(words.size(found))}"
+    text = f"{escape(words.kind(found))}: {escape(words.story(found))}, {escape(blame.words)}"
     commits = [_commit(sha, view) for sha in blame.commits]
     if len(commits) <= 1:
         yield " ".join([f"- {name}, {text}", *commits])
@@ -63,7 +63,7 @@ def _finding(found: Finding, view: Trend, moves: Mapping[str, str]) -> Iterator[
     if found.reason is not None:
         yield f"  - accepted: {escape(shortened(plain(found.reason), 200))}"
     if found.recovered_sha is not None:
-        yield f"  - {finding_text.ended(found)} {_commit(found.recovered_sha, view)}"
+        yield f"  - {words.ended(found)} {_commit(found.recovered_sha, view)}"
 
 
 def _commit(sha: str, view: Trend) -> str:

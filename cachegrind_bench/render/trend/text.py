@@ -6,7 +6,7 @@ from typing import TYPE_CHECKING
 
 from cachegrind_bench.model.text import counted, plain, shortened
 from cachegrind_bench.render import table
-from cachegrind_bench.render.trend import finding_text, words
+from cachegrind_bench.render.trend import words
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Mapping
@@ -36,7 +36,7 @@ def _lines(view: Trend, width: int | None) -> Iterator[str]:
     more = len(view.rows) - _MOST_ROWS
     if more > 0:
         yield f"  and {counted(more, 'more benchmark')} with less impact"
-    moves = finding_text.moves(view)
+    moves = words.moves(view)
     for title, items in words.chapters(view):
         yield f"\n{title}"
         for item in items[:_MOST_FINDINGS]:
@@ -50,9 +50,9 @@ def _lines(view: Trend, width: int | None) -> Iterator[str]:
 
 
 def _finding(found: Finding, view: Trend, moves: Mapping[str, str]) -> Iterator[str]:
-    name = f"{words.SHAPES[found.kind]} {words.name(found.benchmark)}{finding_text.size(found)}"
-    yield f"  {name}, {finding_text.kind(found)}: {finding_text.story(found)}"
-    blame = finding_text.blame(found, _MOST_SUSPECTS)
+    name = f"{words.SHAPES[found.kind]} {words.name(found.benchmark)}{words.size(found)}"
+    yield f"  {name}, {words.kind(found)}: {words.story(found)}"
+    blame = words.blame(found, _MOST_SUSPECTS)
     commits = [_commit(sha, view) for sha in blame.commits]
     if len(commits) <= 1:
         yield f"      {' '.join([blame.words, *commits])}"
@@ -67,7 +67,7 @@ def _finding(found: Finding, view: Trend, moves: Mapping[str, str]) -> Iterator[
     if found.reason is not None:
         yield f"      accepted: {shortened(plain(found.reason), 200)}"
     if found.recovered_sha is not None:
-        yield f"      {finding_text.ended(found)} {_commit(found.recovered_sha, view)}"
+        yield f"      {words.ended(found)} {_commit(found.recovered_sha, view)}"
 
 
 def _commit(sha: str, view: Trend) -> str:
