@@ -16,10 +16,10 @@ path counted from 1, and 0 where no Python function called.
 from __future__ import annotations
 
 import re
-from typing import TYPE_CHECKING, Annotated, Any, NoReturn
+from typing import TYPE_CHECKING, Annotated, NoReturn
 
 import msgspec
-from msgspec.structs import replace
+from msgspec.structs import asdict, replace
 
 from cachegrind_bench.errors import FileFormatError, UsageError
 from cachegrind_bench.model.metrics import EVENTS, ZERO, Counts, FunctionCost, LineCost, Profile
@@ -45,6 +45,7 @@ if TYPE_CHECKING:
 WRITTEN = "result files are written by 'cg-bench run -o FILE'"
 FAMILY = "cg-bench.run/"
 SCHEMA = FAMILY + "1"
+_OPTIONAL = ("output", "python")  # of a benchmark
 _NEWER = re.compile(re.escape(FAMILY) + r"[1-9][0-9]{0,8}")
 
 # Far above any count a simulated program can reach (a century of Cachegrind), far below what makes arithmetic slow.
@@ -73,14 +74,11 @@ def _benchmark(benchmark: Benchmark, strings: dict[str, int]) -> dict[str, objec
     def place(text: str) -> int:
         return strings.setdefault(text, len(strings))
 
-    document = {name: getattr(benchmark, name) for name in _AS_THEY_ARE}
-    document |= {name: dict(getattr(benchmark, name)) for name in ("key_fields", "parameters", "seal")}
-    document["profile"] = None if benchmark.profile is None else _profile(benchmark.profile, place)
-    if benchmark.output is not None:
-        document["output"] = benchmark.output
-    if benchmark.python is not None:
-        document["python"] = _python(benchmark.python, place)
-    return document
+    document = asdict(benchmark)
+    document |= {name: dict(document[name]) for name in ("key_fields", "parameters", "seal")}
+    document["profile"] = benchmark.profile and _profile(benchmark.profile, place)
+    document["python"] = benchmark.python and _python(benchmark.python, place)
+    return {name: value for name, value in document.items() if value is not None or name not in _OPTIONAL}
 
 
 def _profile(profile: Profile, place: Callable[[str], int]) -> dict[str, object]:
@@ -162,11 +160,6 @@ class _Document(msgspec.Struct):
     strings: list[str]
 
 
-# What is stored as it is in `Benchmark`; the others differ.
-_DIFFERENT = {"key_fields", "parameters", "seal", "profile", "output", "python"}
-_AS_THEY_ARE = [name for name in _Benchmark.__struct_fields__ if name not in _DIFFERENT]
-
-
 class ResultFile:
     """A result file that was read: `result` has no profiles. These are parsed and checked when they are asked for."""
 
@@ -191,7 +184,9 @@ class ResultFile:
             created_at=document.created_at,
             commit=document.commit,
             env=Environment(key=document.env.key, fields=document.env.fields, info=document.env.info),
-            benchmarks=tuple(map(_without_profiles, document.benchmarks)),
+            benchmarks=tuple(
+                Benchmark(**asdict(item) | {"profile": None, "python": None}) for item in document.benchmarks
+            ),
         )
 
     def whole(self) -> Result:
@@ -315,16 +310,8 @@ def _check_schema(schema: str, name: str) -> None:
             hint="install a newer cachegrind-bench",
         )
     raise FileFormatError(
-        f"not a result file: its schema is {schema[:80] or 'missing'!r}, not {SCHEMA!r}",
-        path=name,
-        hint=WRITTEN,
+        f"not a result file: its schema is {schema[:80] or 'missing'!r}, not {SCHEMA!r}", path=name, hint=WRITTEN
     )
-
-
-def _without_profiles(stored: _Benchmark) -> Benchmark:
-    values: dict[str, Any] = {name: getattr(stored, name) for name in stored.__struct_fields__}
-    values |= {"profile": None, "python": None}
-    return Benchmark(**values)
 
 
 def _check_benchmark(benchmark: _Benchmark, name: str, path: str) -> None:

@@ -126,11 +126,9 @@ def merge_profiles(profiles: Sequence[Profile]) -> Profile:
     events = profiles[0].events
     for profile in profiles:
         if profile.events != events:
-            message = f"profiles of different events: {profile.events} and {events}"
-            raise ValueError(message)
+            raise ValueError(f"profiles of different events: {profile.events} and {events}")
     if len({bool(profile.lines) for profile in profiles if profile.functions}) > 1:
-        message = "profiles with source lines and without: the lines would no longer add up"
-        raise ValueError(message)
+        raise ValueError("profiles with source lines and without: the lines would no longer add up")
     functions = _summed(((row.file, row.name), row.counts) for profile in profiles for row in profile.functions)
     lines = _summed(((row.file, row.name, row.line), row.counts) for profile in profiles for row in profile.lines)
     return Profile(
@@ -151,14 +149,9 @@ def _summed(rows: Iterable[tuple[_Key, tuple[int, ...]]]) -> list[tuple[_Key, tu
 
 # Callgrind books an instruction that reads and writes back as both; which of the two a miss belongs to can depend on what
 # came before. So what one of them lacks, the other has too much.
-_TWINS = tuple(
-    (EVENTS.index(read), EVENTS.index(write)) for read, write in (("Dr", "Dw"), ("D1mr", "D1mw"), ("DLmr", "DLmw"))
-)
-
-_LEVELS = tuple(
-    tuple(map(EVENTS.index, names))
-    for names in (("Ir", "I1mr", "ILmr"), ("Dr", "D1mr", "DLmr"), ("Dw", "D1mw", "DLmw"))
-)
+_INSTRUCTIONS, _READS, _WRITES = (0, 1, 2), (3, 4, 5), (6, 7, 8)  # places in `EVENTS`: accesses, misses of each level
+_LEVELS = (_INSTRUCTIONS, _READS, _WRITES)
+_TWINS = tuple(zip(_READS, _WRITES, strict=True))
 
 
 def without(profile: Profile, empty: Profile, times: int = 1) -> Profile:
@@ -193,7 +186,7 @@ def without(profile: Profile, empty: Profile, times: int = 1) -> Profile:
 
 def _accesses(profile: Profile) -> tuple[int, ...]:
     totals = profile.totals()
-    return tuple(totals[accesses] for accesses, _first, _last in _LEVELS)
+    return tuple(totals[accesses] for accesses, *_misses in _LEVELS)
 
 
 def _limit_misses(counts: list[int]) -> None:

@@ -10,7 +10,8 @@ from cachegrind_bench.measure.findings import Verdict
 from cachegrind_bench.model.text import counted, grouped, plain
 from cachegrind_bench.render import documents
 from cachegrind_bench.render.demangling import demangled
-from cachegrind_bench.render.markdown import escape
+from cachegrind_bench.render.markdown import escape, table
+from cachegrind_bench.render.table import aligned
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
@@ -69,10 +70,8 @@ def verification(found: Verification, form: str) -> str:
 
 def _table(found: Verification) -> str:
     lines = [plain(found.command), f"  {_base(found)}", ""]
-    rows = [_row(finding) for finding in found.findings]
-    widths = [*(max(map(len, column)) for column in list(zip(*rows, strict=True))[:-1]), 0]
-    for finding, row in zip(found.findings, rows, strict=True):
-        lines.append("  " + "  ".join(cell.ljust(width) for cell, width in zip(row, widths, strict=True)))
+    for finding, row in zip(found.findings, aligned(list(map(_row, found.findings))), strict=True):
+        lines.append(f"  {row}")
         lines += [f"      {line}" for line in _details(finding)]
     lines += ["", *(f"  warning: {plain(warning)}" for warning in found.warnings)]
     lines += [*([""] if found.warnings else []), conclusion(found)]
@@ -81,9 +80,7 @@ def _table(found: Verification) -> str:
 
 def _markdown(found: Verification) -> str:
     text = f"### {escape(plain(found.command))}\n\n{escape(_base(found))}\n\n"
-    text += "| | what | changed | verdict | difference |\n| --- | --- | --- | --- | --- |\n"
-    for mark, *cells in map(_row, found.findings):
-        text += f"| {mark} | {' | '.join(map(escape, cells))} |\n"
+    text += table(("", "what", "changed", "verdict", "difference"), list(map(_row, found.findings)))
     for finding in found.findings:
         details = _details(finding)
         if details:

@@ -207,11 +207,7 @@ def comparison(found: Comparison, details: Mapping[str, Details]) -> str:
 
 
 def _side(result: Result) -> dict[str, object]:
-    return {
-        "commit": result.commit and result.commit.sha,
-        "created_at": result.created_at,
-        "env_key": result.env.key,
-    }
+    return {"commit": result.commit and result.commit.sha, "created_at": result.created_at, "env_key": result.env.key}
 
 
 def _difference(item: Difference, found: Comparison, details: Details | None) -> dict[str, object]:

@@ -56,11 +56,7 @@ def frames(profile: PythonProfile, *, most: int = _MOST) -> list[Frame]:
                 waiting.append((index, len(found)))
                 found.append(
                     Frame(
-                        parent=parent,
-                        function=path.function,
-                        inclusive=inclusive[index],
-                        ir=path.ir,
-                        calls=path.calls,
+                        parent=parent, function=path.function, inclusive=inclusive[index], ir=path.ir, calls=path.calls
                     )
                 )
         narrow = [index for index in callees if inclusive[index] < least]

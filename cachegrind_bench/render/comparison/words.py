@@ -46,11 +46,7 @@ LOOKS = {
     State.NEW: ("+", "🆕", "notice"),
     State.UNCHANGED: ("=", "✔️", None),
 }
-_PLURALS = {
-    State.REGRESSION: "regressions",
-    State.SUSPICIOUS: "suspicious drops",
-    State.IMPROVEMENT: "improvements",
-}
+_PLURALS = {State.REGRESSION: "regressions", State.SUSPICIOUS: "suspicious drops", State.IMPROVEMENT: "improvements"}
 
 
 def numbered(counts: Mapping[State, int]) -> str:

@@ -48,10 +48,7 @@ class Scale(msgspec.Struct, frozen=True):
         """Return the distance of ticks: 1, 2 or 5 times a power of ten."""
         span = self.high - self.low
         power: int = 10 ** (len(str(max(1, span // most))) - 1)
-        return next(
-            (factor * power for factor in (1, 2, 5) if span // (factor * power) < most),
-            10 * power,
-        )
+        return next((factor * power for factor in (1, 2, 5) if span // (factor * power) < most), 10 * power)
 
 
 def path(places: Sequence[tuple[int, int]], breaks: Iterable[int] = (), *, least: int = 1) -> str:
