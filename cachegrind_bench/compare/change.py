@@ -53,20 +53,25 @@ class Shift(msgspec.Struct, frozen=True, kw_only=True):
         return max(threshold, NOISE_FACTOR * self.noise, self.spread)
 
 
-class Change(msgspec.Struct, frozen=True, kw_only=True):
-    """Base and candidate of one benchmark, both measured. The counts are those of the run each side reports."""
+class Delta(msgspec.Struct, frozen=True, kw_only=True):
+    """The counts of base and candidate; all zero on a side that does not have what is counted."""
 
     base: Counts
     candidate: Counts
+
+    @property
+    def delta(self) -> Counts:
+        """Candidate minus base."""
+        return self.candidate - self.base
+
+
+class Change(Delta, frozen=True, kw_only=True):
+    """Base and candidate of one benchmark, both measured. The counts are those of the run each side reports."""
+
     score: Shift
     ir: Shift
     layouts: int
     layouts_left_out: int
-
-    @property
-    def counts(self) -> Counts:
-        """Candidate minus base."""
-        return self.candidate - self.base
 
 
 def change(base: Benchmark, candidate: Benchmark, model: CostModel) -> Change | None:
@@ -77,8 +82,9 @@ def change(base: Benchmark, candidate: Benchmark, model: CostModel) -> Change | 
         return None
 
     def widest(weigh: Callable[[Counts], int], *, many: bool) -> Fraction:
-        groups = [side[layout] for side in (before, after) for layout in common]
-        return max((_range(runs, weigh) for runs in groups if (len(runs) >= MANY_RUNS) is many), default=Fraction(0))
+        groups = (side[layout] for side in (before, after) for layout in common)
+        scores = (sorted(map(weigh, runs)) for runs in groups if (len(runs) >= MANY_RUNS) is many)
+        return max((Fraction(runs[-1] - runs[0], max(runs[0], 1)) for runs in scores), default=Fraction(0))
 
     def shift(weigh: Callable[[Counts], int]) -> Shift:
         pairs = [(_middle(before[layout], weigh), _middle(after[layout], weigh)) for layout in common]
@@ -113,11 +119,6 @@ def _by_layout(benchmark: Benchmark) -> Mapping[int, list[Counts]]:
 def _middle(runs: Sequence[Counts], weigh: Callable[[Counts], int]) -> int:
     """Return the lower median of these runs."""
     return sorted(map(weigh, runs))[(len(runs) - 1) // 2]
-
-
-def _range(runs: Sequence[Counts], weigh: Callable[[Counts], int]) -> Fraction:
-    weights = [weigh(run) for run in runs]
-    return Fraction(max(weights) - min(weights), max(min(weights), 1))
 
 
 def _median(values: Sequence[Fraction]) -> Fraction:

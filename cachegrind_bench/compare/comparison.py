@@ -29,7 +29,7 @@ from cachegrind_bench.model.score import DEFAULT, IR, CostModel
 from cachegrind_bench.model.text import matches
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Mapping
+    from collections.abc import Callable, Iterable, Mapping
 
     from cachegrind_bench.compare.verdict import Gates
     from cachegrind_bench.model.metrics import Counts, Profile
@@ -139,16 +139,18 @@ def recognise_layout(
     comparison: Comparison, base: Callable[[str], Profile | None], candidate: Callable[[str], Profile | None]
 ) -> Comparison:
     """Return the comparison without the changes that come from where things lie in memory, as the profiles by id show."""
-    found: list[Difference] = []
-    for item in comparison.differences:
-        blames = item.state in BLAMING and not item.broken
-        before, after = (base(item.id), candidate(item.id)) if blames else (None, None)
+
+    def settled(item: Difference) -> Difference:
+        if item.state not in BLAMING or item.broken:
+            return item
+        before, after = base(item.id), candidate(item.id)
         counts = but_for_misses(before, after) if before is not None and after is not None else None
-        found.append(but_for_layout(item, counts, comparison.gates, comparison.model))
-    return replace(comparison, differences=_worst_first(found, comparison.gates))
+        return item if counts is None else but_for_layout(item, counts, comparison.gates, comparison.model)
+
+    return replace(comparison, differences=_worst_first(map(settled, comparison.differences), comparison.gates))
 
 
-def _worst_first(differences: list[Difference], gates: Gates) -> tuple[Difference, ...]:
+def _worst_first(differences: Iterable[Difference], gates: Gates) -> tuple[Difference, ...]:
     """Order by state, then by how far the metric moved (the largest loss first, also among improvements), then by id."""
 
     def place(item: Difference) -> tuple[int, Fraction, str]:

@@ -74,6 +74,9 @@ def details(
     functions = top(found.functions, found.total, weigh, rows)
     missing = lines and not (base.lines and candidate.lines)
     most, moved = blamed(found, weigh), weigh(found.total)
+    blames = None if python is None else python_top(blame(*python), rows)
+    if blames is not None and blames.total * moved < 0:  # instructions went the other way than what decides
+        blames = replace(blames, chief=None)
     groups = (_lines(base, candidate, row, weigh, abs(moved)) for row in functions.rows)
     return Details(
         total=found.total,
@@ -85,14 +88,8 @@ def details(
         lines=tuple(group for group in groups if group.lines) if lines and not missing else None,
         lines_missing=missing,
         by_file=by_file,
-        python=None if python is None else _python(*python, moved, rows),
+        python=blames,
     )
-
-
-def _python(base: PythonProfile, candidate: PythonProfile, moved: int, rows: int) -> PythonBlame:
-    """Return the Python functions; with no `chief` where their instructions went the other way than what decides."""
-    found = python_top(blame(base, candidate), rows)
-    return replace(found, chief=None) if found.total * moved < 0 else found
 
 
 def _lines(

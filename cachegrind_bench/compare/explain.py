@@ -13,6 +13,7 @@ from typing import TYPE_CHECKING, TypeVar
 import msgspec
 from msgspec.structs import replace
 
+from cachegrind_bench.compare.change import Delta
 from cachegrind_bench.compare.pairing import Source, pair_sources
 from cachegrind_bench.model.metrics import EVENTS, ZERO, Counts
 from cachegrind_bench.model.symbols import MANGLED, UNKNOWN, folded
@@ -30,8 +31,8 @@ _INCLUDED = re.compile(r"\.(?:h|hh|hpp|hxx|h\+\+|inl|inc|ipp|tcc|tpp|def)$|(?:^|
 _LOCAL = re.compile(r"_GLOBAL__N_|_ZL|L[0-9]")  # anonymous namespaces, and static functions
 
 
-class FunctionDelta(msgspec.Struct, frozen=True, kw_only=True):
-    """What one function costs on either side; all zero where it is not there.
+class FunctionDelta(Delta, frozen=True, kw_only=True):
+    """What one function costs on either side.
 
     `name` is raw and `file` the one to show, both the candidate's where it is there. The keys are the (file, name) pairs
     of the rows that are this function, as the profiles spell them; rows of whole files have none. Code that was inlined
@@ -40,15 +41,8 @@ class FunctionDelta(msgspec.Struct, frozen=True, kw_only=True):
 
     name: str
     file: str
-    base: Counts
-    candidate: Counts
     base_keys: tuple[tuple[str, str], ...] = ()
     candidate_keys: tuple[tuple[str, str], ...] = ()
-
-    @property
-    def delta(self) -> Counts:
-        """Candidate minus base."""
-        return self.candidate - self.base
 
 
 class MovedFunction(msgspec.Struct, frozen=True, kw_only=True):
@@ -223,13 +217,10 @@ def _joined(functions: Sequence[FunctionDelta], whole: _Both) -> list[FunctionDe
     homes = [_homes(side, names) for side in whole]
     found: list[FunctionDelta] = []
     for name, rows in pieces.items():
-        is_one = name in several and (_global(rows) or all(len(side.get(name, ())) <= 1 for side in homes))
+        unique = all(row.name.startswith(MANGLED) and not _LOCAL.search(row.name) for row in rows)
+        is_one = name in several and (unique or all(len(side.get(name, ())) <= 1 for side in homes))
         found += [_one(rows)] if is_one else rows
     return found
-
-
-def _global(rows: Sequence[FunctionDelta]) -> bool:
-    return all(row.name.startswith(MANGLED) and not _LOCAL.search(row.name) for row in rows)
 
 
 def _homes(rows: Iterable[_Row], names: set[str]) -> Mapping[str, set[str]]:

@@ -13,8 +13,7 @@ from difflib import SequenceMatcher
 from itertools import repeat, takewhile
 from typing import TYPE_CHECKING
 
-import msgspec
-
+from cachegrind_bench.compare.change import Delta
 from cachegrind_bench.compare.pairing import pair_sources
 from cachegrind_bench.model.metrics import ZERO, Counts
 
@@ -35,7 +34,7 @@ if TYPE_CHECKING:
 _MOST_STEPS = 20_000_000
 
 
-class LineDelta(msgspec.Struct, frozen=True, kw_only=True):
+class LineDelta(Delta, frozen=True, kw_only=True):
     """One source line on both sides; file and line are None on a side that does not have it. Line 0 is "unknown".
 
     The files are as `Source.shown` has them: the same on both sides, unless the function moved.
@@ -43,15 +42,8 @@ class LineDelta(msgspec.Struct, frozen=True, kw_only=True):
 
     base_file: str | None
     base_line: int | None
-    base: Counts
     candidate_file: str | None
     candidate_line: int | None
-    candidate: Counts
-
-    @property
-    def delta(self) -> Counts:
-        """The candidate's counts less the base's."""
-        return self.candidate - self.base
 
 
 def line_deltas(
@@ -100,10 +92,9 @@ def _by_source(profile: Profile, keys: Collection[_Key], sources: Mapping[str, S
 def _paired_sources(ours: Collection[Source], theirs: Collection[Source]) -> list[tuple[Source, Source]]:
     """Pair equal sources, and a file on the one side only with one on the other: the function moved there."""
     removed, added = set(ours) - set(theirs), set(theirs) - set(ours)
-    pairs = [(source, source) for source in {*ours, *theirs}]
-    if len(removed) == len(added) == 1:
-        pairs = [pair for pair in pairs if pair[0] not in removed | added]
-        pairs += zip(removed, added, strict=True)
+    moved = len(removed) == len(added) == 1
+    pairs = [(source, source) for source in (set(ours) & set(theirs) if moved else {*ours, *theirs})]
+    pairs += zip(removed, added, strict=True) if moved else ()
     return sorted(pairs, key=lambda pair: (pair[0].shown, pair[1].shown))
 
 

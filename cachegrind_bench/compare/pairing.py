@@ -197,7 +197,8 @@ def changed_objects(base: Sequence[ObjectFile], candidate: Sequence[ObjectFile])
     """Match files of two builds across directories and versions; return those that changed, came or went, by path."""
     ours, theirs = (sorted(set(side), key=lambda item: (item.path, item.build_id)) for side in (base, candidate))
     pairs: list[tuple[ObjectFile | None, ObjectFile | None]] = []
-    for key in (attrgetter("path"), attrgetter("build_id"), _stem, _executable):  # the surest first
+    keys: tuple[Callable[[ObjectFile], object], ...] = (attrgetter("path"), attrgetter("build_id"), _stem)
+    for key in (*keys, lambda item: None if is_library(item.path) else ""):  # the surest first
         pairs += _take(ours, theirs, key)
     pairs += [(item, None) for item in ours] + [(None, item) for item in theirs]
     changes = (_change(old, new) for old, new in pairs if old is None or new is None or old.build_id != new.build_id)
@@ -213,10 +214,6 @@ def _stem(item: ObjectFile) -> str:
     name = item.path.rpartition("/")[2]
     match = _LIBRARY.fullmatch(name)
     return name if match is None else f"{match['stem']}.so"
-
-
-def _executable(item: ObjectFile) -> str | None:
-    return None if is_library(item.path) else ""
 
 
 def _change(old: ObjectFile | None, new: ObjectFile | None) -> ObjectChange:

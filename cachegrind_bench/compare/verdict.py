@@ -148,37 +148,39 @@ def judge(
     elif base is not None:
         same = base.key == candidate.key and not fields
         moved = change(base, candidate, model) if gates.force or same else None
-        if moved is None:
-            state = State.NOT_COMPARABLE
-        else:
+        state = State.NOT_COMPARABLE
+        if moved is not None:
             threshold = deciding(moved, gates).floor(_wanted(benchmark_id, gates))
             state, causes = _state(moved, benchmark_id, gates)
-    broken = _broken(candidate, gates, model)
-    if broken:
-        state, causes = State.REGRESSION, (*causes, Cause.LIMIT)
+    counts = None if candidate is None else candidate.counts
+    broken = tuple(
+        Broken(limit=limit, value=value)
+        for limit in gates.limits
+        if counts is not None
+        and limit.holds_for(benchmark_id)
+        and (value := limit.measured(counts, model)) > limit.value
+    )
     return Difference(
         id=benchmark_id,
-        state=state,
+        state=State.REGRESSION if broken else state,
         base=base,
         candidate=candidate,
         change=moved,
         threshold=threshold,
-        causes=causes,
+        causes=(*causes, Cause.LIMIT) if broken else causes,
         broken=broken,
         fields=fields,
         forced=moved is not None and not same,
     )
 
 
-def but_for_layout(item: Difference, counts: Counts | None, gates: Gates, model: CostModel) -> Difference:
+def but_for_layout(item: Difference, counts: Counts, gates: Gates, model: CostModel) -> Difference:
     """Return this difference as `SHIFT` if it is no change with these counts, which are the candidate's but for layout."""
-    base, candidate = item.base, item.candidate
-    if counts is None or base is None or candidate is None:
+    if item.base is None or item.candidate is None:
         return item
-    rest = change(replace(base, runs=()), replace(candidate, counts=counts, runs=()), model)
-    if rest is None or _state(rest, item.id, gates)[0] in BLAMING:
-        return item
-    return replace(item, state=State.SHIFT, causes=())
+    rest = change(replace(item.base, runs=()), replace(item.candidate, counts=counts, runs=()), model)
+    changed = rest is None or _state(rest, item.id, gates)[0] in BLAMING
+    return item if changed else replace(item, state=State.SHIFT, causes=())
 
 
 def field_differences(base: Mapping[str, str], candidate: Mapping[str, str]) -> tuple[FieldDifference, ...]:
@@ -197,35 +199,28 @@ def _wanted(benchmark_id: str, gates: Gates) -> Fraction:
 
 
 def _state(moved: Change, benchmark_id: str, gates: Gates) -> tuple[State, tuple[Cause, ...]]:
-    max_drop = gates.max_drop.get(benchmark_id)
+    max_drop, ir = gates.max_drop.get(benchmark_id), moved.ir
     if max_drop is not None and moved.candidate.Ir < moved.base.Ir * (1 - max_drop):
         return State.SUSPICIOUS, ()
-    state, causes = _by_metric(moved, _wanted(benchmark_id, gates), gates)
+    threshold, threshold_ir = _wanted(benchmark_id, gates), gates.threshold_ir.get(benchmark_id)
+    state, causes = _by_metric(moved, threshold, gates)
     if gates.metric is Metric.IR:
         return state, causes
-    wanted_ir = gates.threshold_ir.get(benchmark_id)
-    if wanted_ir is None:
-        return _by_instructions(moved, benchmark_id, gates) if state is State.UNCHANGED else (state, causes)
-    if moved.ir.signed > moved.ir.floor(wanted_ir):
+    if threshold_ir is not None and ir.signed > ir.floor(threshold_ir):
         return State.REGRESSION, (*(causes if state is State.REGRESSION else ()), Cause.IR)
+    # Where the score is within the threshold, instructions are held to the same one, unless the score went the other way:
+    # those that neither read nor write are a smaller part of it. A loop added to a Python function moved the score by 0.55
+    # to 0.72 of what it moved Ir by.
+    agree = not ir.mixed and ir.signed * moved.score.signed > 0
+    if state is State.UNCHANGED and threshold_ir is None and agree and abs(ir.signed) > ir.floor(threshold):
+        return (State.REGRESSION if ir.signed > 0 else State.IMPROVEMENT), (Cause.IR,)
     return state, causes
-
-
-def _by_instructions(moved: Change, benchmark_id: str, gates: Gates) -> tuple[State, tuple[Cause, ...]]:
-    """Judge a benchmark whose score is within the threshold: its instructions are held to the same one.
-
-    Instructions that neither read nor write are a smaller part of the score: a loop added to a Python function moved the
-    score by 0.55 to 0.72 of what it moved Ir by. Where the score went the other way, it decides alone.
-    """
-    ir = moved.ir
-    if ir.mixed or ir.signed * moved.score.signed <= 0 or abs(ir.signed) <= ir.floor(_wanted(benchmark_id, gates)):
-        return State.UNCHANGED, ()
-    return (State.REGRESSION if ir.signed > 0 else State.IMPROVEMENT), (Cause.IR,)
 
 
 def _by_metric(moved: Change, threshold: Fraction, gates: Gates) -> tuple[State, tuple[Cause, ...]]:
     shift = deciding(moved, gates)
-    still = is_still(moved, threshold)
+    # A threshold below `STILL` says that smaller changes of Ir matter here.
+    still = not moved.ir.signed or abs(moved.ir.signed) < min(STILL, threshold)
     if gates.metric is Metric.IR and still:
         shift = moved.score  # what the caches do does not move Ir, and is reported all the same
     if abs(shift.signed) <= shift.floor(threshold):
@@ -239,21 +234,6 @@ def _by_metric(moved: Change, threshold: Fraction, gates: Gates) -> tuple[State,
     return (State.REGRESSION if shift.signed > 0 else State.IMPROVEMENT), (cause,)
 
 
-def is_still(moved: Change, threshold: Fraction) -> bool:
-    """Tell whether Ir did not move. A threshold below `STILL` says that smaller changes of it matter here."""
-    return not moved.ir.signed or abs(moved.ir.signed) < min(STILL, threshold)
-
-
 def deciding(moved: Change, gates: Gates) -> Shift:
     """Return how the number moved that the gates hold to the threshold."""
     return moved.ir if gates.metric is Metric.IR else moved.score
-
-
-def _broken(candidate: Benchmark | None, gates: Gates, model: CostModel) -> tuple[Broken, ...]:
-    if candidate is None or candidate.counts is None:
-        return ()
-    return tuple(
-        Broken(limit=limit, value=value)
-        for limit in gates.limits
-        if limit.holds_for(candidate.id) and (value := limit.measured(candidate.counts, model)) > limit.value
-    )

@@ -136,20 +136,17 @@ def creep_findings(row: KeyReadings, steps: Sequence[Step], *, start: int, relea
         found = find_creep(row.values[part.start : part.stop], inside, budget)
         if found is None or (part.accepted and _is_gone(row, part, found, steps)):
             continue
-        # A change that was accepted as a step says nothing about what crept before it.
-        accepted = (
-            part.accepted
-            if part.accepted and not any(_explains(row, step, part.accepted[0]) for step in steps)
-            else None
-        )
+        reason = part.accepted[1].reason if part.accepted else None
+        if part.accepted and any(part.accepted[0] in range(*row.span(step.at)) for step in steps):
+            reason = None  # a change that was accepted as a step says nothing about what crept before it
         yield replace(
             row.finding(
                 part.start + found.over,
                 Kind.CREEP,
-                State.ACKNOWLEDGED if accepted else State.OPEN,
+                State.OPEN if reason is None else State.ACKNOWLEDGED,
                 name,
                 (found.before, found.after),
-                reason=accepted[1].reason if accepted else None,
+                reason=reason,
             ),
             # Those that came with the rises, or if there were too many for that, all since the best level.
             suspects=tuple(
@@ -189,7 +186,3 @@ def _is_gone(row: KeyReadings, part: _Part, found: Creep, steps: Sequence[Step])
     # By how much it was above the best then, on the scale of now.
     best = then * found.before // max(found.after, 1)
     return now * MILLION < best * (MILLION + row.least)
-
-
-def _explains(row: KeyReadings, step: Step, index: int) -> bool:
-    return row.readings[step.at - 1].index < index <= row.readings[step.at].index

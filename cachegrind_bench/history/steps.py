@@ -10,6 +10,7 @@ from itertools import pairwise
 from typing import TYPE_CHECKING
 
 import msgspec
+from msgspec.structs import replace
 
 from cachegrind_bench.history.noise import logarithms, margin, matters, penalty, typical_move
 from cachegrind_bench.history.partition import median, partition
@@ -178,15 +179,9 @@ def unsteady(values: Sequence[int], steps: Sequence[Step], least: int) -> tuple[
         if not joined or stretch.start > joined[-1].stop:
             joined.append(stretch)
             continue
-        last = joined.pop()
-        joined.append(
-            Unsteady(
-                start=last.start,
-                stop=max(last.stop, stretch.stop),
-                low=min(last.low, stretch.low),
-                high=max(last.high, stretch.high),
-            )
-        )
+        last = joined[-1]
+        stop, low, high = max(last.stop, stretch.stop), min(last.low, stretch.low), max(last.high, stretch.high)
+        joined[-1] = replace(last, stop=stop, low=low, high=high)
     return tuple(joined)
 
 
@@ -245,7 +240,7 @@ def _to_and_fro(steps: Sequence[Step]) -> list[Unsteady]:
         some = steps[first : first + _STEPS]
         turns = sum(one != other for one, other in pairwise(ups[first : first + _STEPS]))
         if some[-1].at - some[0].at <= _WITHIN and turns >= _STEPS - 2:
-            levels = sorted([step.before for step in some] + [step.after for step in some])
+            levels = sorted(level for step in some for level in (step.before, step.after))
             low, high = levels[_STEPS // 2], levels[-_STEPS // 2]
             found.append(Unsteady(start=some[0].at, stop=some[-1].at + 1, low=low, high=high))
     return found

@@ -180,8 +180,8 @@ def _row(item: Difference, comparison: Comparison, details: Details | None) -> R
             change(first.relative),
             percent(first.margin, 2) if first.margin else "",
             change(other.relative),
-            signed(moved.counts.ll_hits),
-            signed(moved.counts.ram_hits),
+            signed(moved.delta.ll_hits),
+            signed(moved.delta.ram_hits),
             words.culprit(blamed),
         ]
     chief = words.chief(blamed)
