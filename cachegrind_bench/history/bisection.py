@@ -28,7 +28,9 @@ def narrow(suspects: Sequence[str], measure: Callable[[str], int | None], *, bef
     """
     values: dict[int, int | None] = {}
     old, new = -1, len(suspects) - 1  # the last place known to be before the change, the first known to be after
-    while (place := _next(old, new, values)) is not None:
+    while untried := [place for place in range(old + 1, new) if place not in values]:
+        middle = (old + new) // 2
+        place = min(untried, key=lambda place: (abs(place - middle), place))
         value = values[place] = measure(suspects[place])
         if value is None:
             continue
@@ -39,10 +41,3 @@ def narrow(suspects: Sequence[str], measure: Callable[[str], int | None], *, bef
     left = range(old + 1, new + 1)
     skipped = tuple(suspects[place] for place in left if place in values and values[place] is None)
     return Narrowed(suspects=tuple(suspects[place] for place in left), skipped=skipped)
-
-
-def _next(old: int, new: int, values: dict[int, int | None]) -> int | None:
-    """Return the place between that is nearest to the middle and was not tried yet; None if there is none."""
-    middle = (old + new) // 2
-    untried = [place for place in range(old + 1, new) if place not in values]
-    return min(untried, key=lambda place: (abs(place - middle), place), default=None)

@@ -13,8 +13,8 @@ import msgspec
 from msgspec.structs import replace
 
 from cachegrind_bench.history.lifecycle import identity
-from cachegrind_bench.history.noise import MILLION, typical_move
 from cachegrind_bench.history.partition import median
+from cachegrind_bench.history.steps import MILLION, typical_move
 from cachegrind_bench.history.values import Kind, State
 
 if TYPE_CHECKING:
@@ -111,15 +111,6 @@ def _rises(flat: Sequence[int], best: int, whole: int) -> tuple[int, ...]:
 _STAYS = 75  # percent of the budget
 
 
-class _Part(msgspec.Struct, frozen=True, kw_only=True):
-    """Readings from `start` to before `stop`; `anchor` is the commit that begins them, `accepted` the change that ends them."""
-
-    start: int
-    stop: int
-    anchor: str
-    accepted: tuple[int, Accepted] | None
-
-
 def creep_findings(row: KeyReadings, steps: Sequence[Step], *, start: int, released: int) -> Iterator[Finding]:
     """Return the creep there is now, and that which ended with an accepted change; no part of it is in `steps`.
 
@@ -128,20 +119,20 @@ def creep_findings(row: KeyReadings, steps: Sequence[Step], *, start: int, relea
     lower = row.budget * _STAYS // 100
     if within_budget(row.values[start:], lower):
         return
-    for part in _parts(row, start, released):
-        inside = _shifted([step for step in steps if step.at < part.stop], part.start)
-        name = identity(Kind.CREEP, row.benchmark, row.key, part.anchor)
+    for begin, stop, anchor, accepted in _parts(row, start, released):
+        inside = _shifted([step for step in steps if step.at < stop], begin)
+        name = identity(Kind.CREEP, row.benchmark, row.key, anchor)
         # What was reported once stays until it is clearly less, or a level near the budget would be news again and again.
         budget = lower if name in (row.previous or ()) else row.budget
-        found = find_creep(row.values[part.start : part.stop], inside, budget)
-        if found is None or (part.accepted and _is_gone(row, part, found, steps)):
+        found = find_creep(row.values[begin:stop], inside, budget)
+        if found is None or (accepted and _is_gone(row, begin, stop, found, steps)):
             continue
-        reason = part.accepted[1].reason if part.accepted else None
-        if part.accepted and any(part.accepted[0] in range(*row.span(step.at)) for step in steps):
+        reason = accepted[1].reason if accepted else None
+        if accepted and any(accepted[0] in range(*row.span(step.at)) for step in steps):
             reason = None  # a change that was accepted as a step says nothing about what crept before it
         yield replace(
             row.finding(
-                part.start + found.over,
+                begin + found.over,
                 Kind.CREEP,
                 State.OPEN if reason is None else State.ACKNOWLEDGED,
                 name,
@@ -151,15 +142,18 @@ def creep_findings(row: KeyReadings, steps: Sequence[Step], *, start: int, relea
             # Those that came with the rises, or if there were too many for that, all since the best level.
             suspects=tuple(
                 sha
-                for place in found.rises or range(found.best + 1, part.stop - part.start)
-                for sha in row.suspects(part.start + place)
+                for place in found.rises or range(found.best + 1, stop - begin)
+                for sha in row.suspects(begin + place)
             ),
-            last_good_sha=row.readings[part.start + found.best].sha,
+            last_good_sha=row.readings[begin + found.best].sha,
         )
 
 
-def _parts(row: KeyReadings, start: int, released: int) -> Iterator[_Part]:
-    """Cut the readings at the last release and at each change accepted since; the reading at the cut is in both."""
+def _parts(row: KeyReadings, start: int, released: int) -> Iterator[tuple[int, int, str, tuple[int, Accepted] | None]]:
+    """Cut the readings at the last release and at each change accepted since; the reading at the cut is in both.
+
+    Return of each part its begin, its end, the commit that begins it, and the accepted change that ends it.
+    """
     readings, anchor = row.readings, ""
     before = [place for place, reading in enumerate(readings) if reading.index <= released]
     if before and before[-1] >= start:
@@ -168,10 +162,10 @@ def _parts(row: KeyReadings, start: int, released: int) -> Iterator[_Part]:
         place = next((place for place, reading in enumerate(readings) if reading.index >= index), len(readings) - 1)
         if place <= start:
             continue
-        yield _Part(start=start, stop=place + 1, anchor=anchor, accepted=(index, entry))
+        yield start, place + 1, anchor, (index, entry)
         start, anchor = place, row.line[index].sha
     if start < len(readings):
-        yield _Part(start=start, stop=len(readings), anchor=anchor, accepted=None)
+        yield start, len(readings), anchor, None
 
 
 def _shifted(steps: Sequence[Step], start: int) -> list[Step]:
@@ -179,10 +173,10 @@ def _shifted(steps: Sequence[Step], start: int) -> list[Step]:
     return [replace(step, at=step.at - start) for step in steps if step.at > start]
 
 
-def _is_gone(row: KeyReadings, part: _Part, found: Creep, steps: Sequence[Step]) -> bool:
+def _is_gone(row: KeyReadings, start: int, stop: int, found: Creep, steps: Sequence[Step]) -> bool:
     """Tell whether the level has come back since, but for steps."""
-    flat = levelled(row.values[part.start :], _shifted(steps, part.start))
-    now, then = median(flat[-_READINGS:]), median(flat[: part.stop - part.start][-_READINGS:])
+    flat = levelled(row.values[start:], _shifted(steps, start))
+    now, then = median(flat[-_READINGS:]), median(flat[: stop - start][-_READINGS:])
     # By how much it was above the best then, on the scale of now.
     best = then * found.before // max(found.after, 1)
     return now * MILLION < best * (MILLION + row.least)

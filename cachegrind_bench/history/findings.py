@@ -14,8 +14,7 @@ from cachegrind_bench.errors import UsageError
 from cachegrind_bench.history.accepted import accepted_here
 from cachegrind_bench.history.creep import creep_findings
 from cachegrind_bench.history.lifecycle import aged, current_keys, identity, known_identity, recovery, times_of
-from cachegrind_bench.history.noise import matters
-from cachegrind_bench.history.steps import WINDOW, find_steps, unsteady
+from cachegrind_bench.history.steps import WINDOW, find_steps, matters, unsteady
 from cachegrind_bench.history.values import Finding, KeyReadings, Kind, State
 
 if TYPE_CHECKING:

@@ -13,9 +13,8 @@ from typing import TYPE_CHECKING
 
 from msgspec.structs import replace
 
-from cachegrind_bench.history.noise import matters
 from cachegrind_bench.history.partition import median
-from cachegrind_bench.history.steps import WINDOW
+from cachegrind_bench.history.steps import WINDOW, matters
 from cachegrind_bench.history.values import Kind, State
 
 if TYPE_CHECKING:

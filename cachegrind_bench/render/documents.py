@@ -23,8 +23,7 @@ if TYPE_CHECKING:
 
     from cachegrind_bench.compare.change import Shift
     from cachegrind_bench.compare.comparison import Comparison
-    from cachegrind_bench.compare.details import Details
-    from cachegrind_bench.compare.explain import FunctionDelta
+    from cachegrind_bench.compare.explain import Details, FunctionDelta
     from cachegrind_bench.compare.python_blame import PythonDelta
     from cachegrind_bench.compare.verdict import Difference
     from cachegrind_bench.config.benchmarks import BenchmarkSpec

@@ -18,7 +18,7 @@ if TYPE_CHECKING:
     from pathlib import Path
 
     from cachegrind_bench.compare.comparison import Comparison
-    from cachegrind_bench.compare.details import Details
+    from cachegrind_bench.compare.explain import Details
     from cachegrind_bench.compare.verdict import Gates
     from cachegrind_bench.config.benchmarks import BenchmarkSpec
     from cachegrind_bench.model.metrics import Profile
@@ -239,7 +239,7 @@ def _explanations(
     moved = [item.id for item in shown if item.change is not None and item.change.base != item.change.candidate]
     if not moved:
         return {}
-    from cachegrind_bench.compare.details import details
+    from cachegrind_bench.compare.explain import details
 
     found: dict[str, Details] = {}
     for name in moved:

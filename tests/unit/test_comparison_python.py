@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Any
 import pytest
 
 from cachegrind_bench.compare.comparison import compare
-from cachegrind_bench.compare.details import details
+from cachegrind_bench.compare.explain import details
 from cachegrind_bench.model.result import ObjectFile
 from cachegrind_bench.render import documents
 from cachegrind_bench.render.comparison import github, markdown, table
@@ -21,7 +21,7 @@ if TYPE_CHECKING:
     from types import ModuleType
 
     from cachegrind_bench.compare.comparison import Comparison
-    from cachegrind_bench.compare.details import Details
+    from cachegrind_bench.compare.explain import Details
     from cachegrind_bench.model.python_profile import PythonProfile
     from cachegrind_bench.model.result import Benchmark
     from tests.conftest import Golden

@@ -10,7 +10,7 @@ import pytest
 from msgspec.structs import replace
 
 from cachegrind_bench.compare.comparison import compare
-from cachegrind_bench.compare.details import details
+from cachegrind_bench.compare.explain import details
 from cachegrind_bench.compare.verdict import FailOn, Metric, State
 from cachegrind_bench.model.metrics import EVENTS, FunctionCost, LineCost, Profile
 from cachegrind_bench.model.result import ObjectFile
@@ -25,7 +25,7 @@ if TYPE_CHECKING:
     from types import ModuleType
 
     from cachegrind_bench.compare.comparison import Comparison
-    from cachegrind_bench.compare.details import Details
+    from cachegrind_bench.compare.explain import Details
     from cachegrind_bench.model.metrics import Counts
     from cachegrind_bench.model.result import Benchmark, Result
     from tests.conftest import Golden

@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Any
 import pytest
 
 from cachegrind_bench.compare.comparison import compare
-from cachegrind_bench.compare.details import details
+from cachegrind_bench.compare.explain import details
 from cachegrind_bench.compare.verdict import State
 from cachegrind_bench.model.metrics import EVENTS, FunctionCost, LineCost, Profile
 from cachegrind_bench.model.result import ObjectFile

@@ -9,8 +9,7 @@ from fractions import Fraction
 import pytest
 
 from cachegrind_bench.history.creep import find_creep, levelled
-from cachegrind_bench.history.noise import logarithms, penalty, typical_move
-from cachegrind_bench.history.steps import Step, find_steps, unsteady
+from cachegrind_bench.history.steps import Step, find_steps, logarithms, penalty, typical_move, unsteady
 
 LEVEL = 10_000_000
 LEAST = 2_000

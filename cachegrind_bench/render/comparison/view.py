@@ -17,7 +17,7 @@ if TYPE_CHECKING:
     from collections.abc import Iterator, Mapping, Sequence
 
     from cachegrind_bench.compare.comparison import Comparison
-    from cachegrind_bench.compare.details import Details
+    from cachegrind_bench.compare.explain import Details
     from cachegrind_bench.compare.lines import LineDelta
     from cachegrind_bench.compare.verdict import Difference
     from cachegrind_bench.model.metrics import Counts

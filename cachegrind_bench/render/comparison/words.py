@@ -23,7 +23,7 @@ if TYPE_CHECKING:
 
     from cachegrind_bench.compare.change import Change
     from cachegrind_bench.compare.comparison import Comparison
-    from cachegrind_bench.compare.details import Details
+    from cachegrind_bench.compare.explain import Details
     from cachegrind_bench.compare.pairing import ObjectChange
     from cachegrind_bench.compare.python_blame import PythonBlame, PythonDelta
     from cachegrind_bench.compare.verdict import Difference, FieldDifference, Gates
