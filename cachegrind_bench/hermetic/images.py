@@ -7,6 +7,7 @@ only the standard library, and little of it.
 from __future__ import annotations
 
 import os
+from typing import TYPE_CHECKING
 
 from cachegrind_bench.hermetic.process_memory import (
     children_of,
@@ -20,11 +21,12 @@ from cachegrind_bench.hermetic.process_memory import (
     text_of,
 )
 
+if TYPE_CHECKING:
+    from cachegrind_bench.hermetic.orders import Orders
+
 
 class Image:
     """One program run by one process, from its start or exec on; `argv` as text with surrogate escapes."""
-
-    __slots__ = ("argv", "foreign", "forked", "forks", "parent", "path", "pid", "replaced", "threads")
 
     def __init__(
         self,
@@ -39,22 +41,9 @@ class Image:
         replaced: bool = False,
         foreign: bool = False,
     ) -> None:
-        self.pid = pid
-        self.path = path
-        self.argv = argv
-        self.parent = parent
-        self.forked = forked
-        self.forks = forks
-        self.threads = threads
-        self.foreign = foreign
-        self.replaced = replaced
-
-    def __repr__(self) -> str:
-        return f"Image({', '.join(f'{name}={value!r}' for name, value in self.as_dict().items())})"
-
-    def as_dict(self) -> dict[str, object]:
-        """Return the attributes by name."""
-        return {name: getattr(self, name) for name in self.__slots__}
+        self.pid, self.path, self.argv, self.parent = pid, path, argv, parent
+        self.forked, self.forks, self.threads = forked, forks, threads
+        self.replaced, self.foreign = replaced, foreign
 
 
 class Process:
@@ -64,32 +53,23 @@ class Process:
     goes on from. `ended` is when it started, once it was about to end: its number may come again.
     """
 
-    __slots__ = ("asked", "born", "drawn", "ended", "forked_at", "forks", "image", "pending", "stream", "ticks")
-
     def __init__(self, stream: bytes, image: Image, born: int) -> None:
-        self.stream = stream
-        self.image = image
-        self.drawn = 0
+        self.stream, self.image = stream, image
         self.ticks = self.born = self.forked_at = born
-        self.asked = 0
+        self.drawn = self.asked = self.forks = 0
         self.ended = ""
-        self.forks = 0
         self.pending: list[str] | None = None
 
 
 class ProcessTable:
-    """All processes of one run, from `root` on. `tool` is the name of Valgrind's image, None for a native run.
+    """All processes of one run, from `root` on; without the name of Valgrind's image, its `tool`, it is native.
 
     With `forks_alike` each child has the random bytes of a first child, so that they do not depend on its siblings.
     """
 
-    def __init__(self, root: int, *, seed: bytes, tool: str | None, out: str, forks_alike: bool = False) -> None:
+    def __init__(self, root: int, orders: Orders) -> None:
         self.images: list[Image] = []
-        self._forks_alike = forks_alike
-        self._root = root
-        self._seed = seed
-        self._tool = tool
-        self._out = out
+        self._root, self._orders = root, orders
         self._aside = 0
         self._processes: dict[int, Process] = {}
         self._meet(root)
@@ -108,14 +88,14 @@ class ProcessTable:
         parent = 0 if pid == self._root else parent_of(pid)
         origin = self._processes.get(parent)
         if origin is None:
-            stream, path, argv, born = self._seed, "", [], 0
+            stream, path, argv, born = self._orders.seed, "", [], 0
             if pid != self._root:  # its parent has ended already
                 stream += b"/orphan"
         else:
             # The how manieth child it is makes its random bytes its own, and the same in every run.
-            number = 0 if self._forks_alike else origin.forks
+            number = 0 if self._orders.forks_alike else origin.forks
             stream, path, argv = origin.stream + b"/%d" % number, origin.image.path, origin.image.argv
-            born = 0 if self._forks_alike else origin.forked_at
+            born = 0 if self._orders.forks_alike else origin.forked_at
         image = Image(pid, path, argv, parent, forked=pid != self._root)
         self.images.append(image)
         process = Process(stream, image, born)
@@ -148,20 +128,20 @@ class ProcessTable:
         """Note that a process is about to execute another program (which may fail)."""
         pid = group_of(thread)
         process = self._meet(pid)
-        if self._tool is None:
+        if self._orders.tool is None:
             # Native: nothing tells whether this exec will succeed (a search along PATH tries many): the last one counts.
             command = strings(thread, argv_address)
             command[:1] = [os.fsdecode(peek_string(thread, path_address))]
             self._note(process, command)
             return
-        if executing(thread) == self._tool:
+        if executing(thread) == self._orders.tool:
             # Valgrind executes its launcher with its own options and then the program and its arguments.
             process.pending = program_of(strings(thread, argv_address))
             self._set_aside(pid, process.image)
         elif process.pending is not None:  # the launcher executes the tool: the exec before it succeeded
             self._replace(process, pid, process.pending)
             image = os.path.basename(os.fsdecode(peek_string(thread, path_address)))
-            process.image.foreign = image != self._tool  # that of 32-bit programs, whose calls pass the filter
+            process.image.foreign = image != self._orders.tool  # that of 32-bit programs, whose calls pass the filter
         else:
             if not process.image.argv:
                 self._note(process, program_of(strings(thread, argv_address)))
@@ -178,9 +158,9 @@ class ProcessTable:
     def _set_aside(self, pid: int, image: Image) -> None:
         """Rename this image's out files, which the next image of the process, numbering anew, would overwrite."""
         number = next(index for index, known in enumerate(self.images) if known is image)
-        for name in os.listdir(self._out):
+        for name in os.listdir(self._orders.out):
             if name == f"out.{pid}" or name.startswith(f"out.{pid}."):
-                os.rename(f"{self._out}/{name}", f"{self._out}/image{number}.{self._aside}.{name}")
+                os.rename(f"{self._orders.out}/{name}", f"{self._orders.out}/image{number}.{self._aside}.{name}")
         self._aside += 1
 
     def finish(self) -> None:
@@ -190,7 +170,7 @@ class ProcessTable:
 
     def _settle(self, pid: int, process: Process) -> None:
         """Take the last exec of a native process that has ended for one that succeeded: nothing told otherwise."""
-        if self._tool is None and process.pending is not None:
+        if self._orders.tool is None and process.pending is not None:
             self._replace(process, pid, process.pending)
 
     def _replace(self, process: Process, pid: int, command: list[str]) -> None:

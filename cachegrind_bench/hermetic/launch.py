@@ -1,26 +1,26 @@
 """Starts the launcher for one execution, hands it its orders, copies the program's output, and reads the report.
 
-The other side of the pipe is `launcher`. Knows nothing of Valgrind beyond the name of its tool's image.
+The other side of the pipe is `launcher`, what goes through it in `orders`. Knows nothing of Valgrind beyond the name of its tool's image.
 """
 
 from __future__ import annotations
 
-import marshal
 import os
 import pty
 import selectors
-import struct
 import sys
 from contextlib import ExitStack, suppress
-from dataclasses import dataclass
 from enum import StrEnum
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
+
+import msgspec
 
 from cachegrind_bench import process
 from cachegrind_bench.errors import MeasurementError
 from cachegrind_bench.hermetic.clock import Clock
 from cachegrind_bench.hermetic.images import Image
+from cachegrind_bench.hermetic.orders import Orders, Report, packed, read_report, write_all
 from cachegrind_bench.hermetic.pid_digits import steady_numbers
 from cachegrind_bench.hermetic.place import NOWHERE, Restored, Translation
 from cachegrind_bench.hermetic.trace_inputs import Recording, recording
@@ -35,10 +35,6 @@ _ROOT = str(Path(__file__).resolve().parent.parent.parent)
 _CODE = f"import sys;sys.path.insert(0,{_ROOT!r});from cachegrind_bench.hermetic.launcher import main;main()"
 _TAIL_BYTES = 1 << 16
 _CHUNK = 1 << 16
-# How long orphans of the program may take to end by themselves. Long: a helper process that notices its parent's end
-# does so slowly under simulation, and killing it would lose its counts.
-GRACE_MS = 10_000
-DEFAULT_SEED = b"cachegrind-bench"
 # 2025-01-01, a millisecond for every reading: loops that wait for a deadline end after a fixed number of rounds.
 PINNED_CLOCK = Clock(1_735_689_600_000_000_000, 1_000_000)
 
@@ -52,46 +48,10 @@ class Output(StrEnum):
     TERMINAL = "terminal"
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Placed:
-    """Folders to be seen at constant paths, and what an execution is like where that succeeds."""
-
-    places: Translation
-    argv: tuple[str, ...]
-    env: Mapping[str, str]
-    cwd: str
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Invocation:
-    """One execution, down to the last detail. `argv[0]` is an absolute path; `tool` is Valgrind's image or None."""
-
-    argv: tuple[str, ...]
-    env: Mapping[str, str]
-    cwd: str
-    stdin: str | None = None
-    cpu: int | None = None
-    aslr_off: bool = True
-    pin_randomness: bool = True
-    pin_scheduling: bool = False
-    seed: bytes = DEFAULT_SEED
-    clock: Clock | None = None
-    output: Output = Output.PIPE
-    tool: str | None = None
-    timeout_ms: int | None = None
-    record_files: bool = False
-    placed: Placed | None = None
-    keep_place: str = ""  # why it is None
-    forks_alike: bool = False  # the random bytes of a process do not depend on how many its parent forked before
-    libraries: tuple[bytes, ...] | None = None  # the names of those it needs, as another execution has told
-    elsewhere: str = ""  # what is as on another machine, see fake_proc: nothing in a run, the noise hunter tries it
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Outcome:
+class Outcome(msgspec.Struct, frozen=True, kw_only=True):
     """How an execution ended. `unsealed` gives the reason for each part of the seal that was refused.
 
-    `libraries` are the names of the shared libraries it found by the loader's cache, if the invocation named none.
+    `libraries` are the names of the shared libraries it found by the loader's cache, if the orders named none.
     `images` lists every program that ran, as far as system calls were supervised (else None); `leftover` counts the
     processes that had to be killed after the program itself had ended. `recording` is there if it was asked for.
     """
@@ -109,14 +69,14 @@ class Outcome:
     places: Translation = NOWHERE  # in force: what the program says of its files has these paths
 
 
-def launch(invocation: Invocation, scratch: Scratch, *, echo: Callable[[bytes], None]) -> Outcome:
+def launch(orders: Orders, scratch: Scratch, *, echo: Callable[[bytes], None], output: Output = Output.PIPE) -> Outcome:
     """Execute once; `echo` gets what the program writes. MeasurementError if it could not even be started.
 
     When this process is interrupted or killed, the launcher ends the program with all its descendants.
     """
     steady_numbers()
-    if invocation.placed is not None:
-        echo = Restored(invocation.placed.places, echo)
+    if orders.places:
+        echo = Restored(Translation(orders.places), echo)
     with ExitStack() as stack:
         report_in, report_out = os.pipe()
         stack.callback(os.close, report_in)
@@ -127,46 +87,18 @@ def launch(invocation: Invocation, scratch: Scratch, *, echo: Callable[[bytes], 
         finally:
             os.close(report_out)  # the launcher has one of its own
         sinks = {child.stdout: True, child.stderr: True, report_in: False}
-        redirect = _redirect(invocation.output, scratch, stack, sinks)
-        _send(child.stdin, _orders(invocation, scratch, redirect))
-        tail, report = _pump(sinks, report_in, echo)
+        orders = orders._replace(stdout=_redirect(output, scratch, stack, sinks), scratch=str(scratch.path))
+        with suppress(BrokenPipeError):  # it died: the missing report says so
+            write_all(child.stdin, packed(orders))
+        tail, data = _pump(sinks, report_in, echo)
         if isinstance(echo, Restored):
             echo.finish()
             tail = echo.places.real_bytes(tail)
-    if len(report) < 4 or len(report) != 4 + struct.unpack("=I", report[:4])[0]:
+    report = read_report(data)
+    if report is None:
         text = tail.decode("utf-8", "backslashreplace").strip()
         raise MeasurementError(f"the launcher process ended without a report{': ' + text if text else ''}")
-    return _outcome(marshal.loads(report[4:]), invocation, tail)
-
-
-def _orders(invocation: Invocation, scratch: Scratch, redirect: str | None) -> dict[str, Any]:
-    clock, placed = invocation.clock, invocation.placed
-    there = {} if placed is None else {"argv": list(placed.argv), "env": dict(placed.env), "cwd": placed.cwd}
-    return {
-        "places": [] if placed is None else list(placed.places.pairs),
-        "placed": there,
-        "keep_place": invocation.keep_place,
-        "argv": list(invocation.argv),
-        "env": dict(invocation.env),
-        "cwd": invocation.cwd,
-        "stdin": invocation.stdin,
-        "stdout": redirect,
-        "cpu": invocation.cpu,
-        "aslr": invocation.aslr_off,
-        "randomness": invocation.pin_randomness,
-        "scheduling": invocation.pin_scheduling,
-        "seed": invocation.seed.hex(),
-        "clock": None if clock is None else [clock.epoch_ns, clock.step_ns],
-        "tool": invocation.tool,
-        "timeout_ns": None if invocation.timeout_ms is None else invocation.timeout_ms * 1_000_000,
-        "grace_ns": GRACE_MS * 1_000_000,
-        "record": invocation.record_files,
-        "forks_alike": invocation.forks_alike,
-        "libraries": invocation.libraries,
-        "elsewhere": invocation.elsewhere,
-        "scratch": str(scratch.path),
-        "out": str(scratch.out),
-    }
+    return _outcome(report, orders, tail)
 
 
 def _redirect(output: Output, scratch: Scratch, stack: ExitStack, sinks: dict[int, bool]) -> str | None:
@@ -186,14 +118,6 @@ def _redirect(output: Output, scratch: Scratch, stack: ExitStack, sinks: dict[in
             stack.callback(os.close, slave)  # held open: the master of a terminal nobody has open reads as an error
             sinks[master] = True
             return os.ttyname(slave)
-
-
-def _send(descriptor: int, orders: dict[str, Any]) -> None:
-    data = marshal.dumps(orders)
-    data = struct.pack("=I", len(data)) + data
-    with suppress(BrokenPipeError):  # it died: the missing report says so
-        while data:
-            data = data[os.write(descriptor, data) :]
 
 
 def _pump(sinks: dict[int, bool], report: int, echo: Callable[[bytes], None]) -> tuple[bytes, bytes]:
@@ -228,26 +152,23 @@ def _pump(sinks: dict[int, bool], report: int, echo: Callable[[bytes], None]) ->
                     received += chunk
 
 
-def _outcome(report: dict[str, Any], invocation: Invocation, tail: bytes) -> Outcome:
-    if report["failure"] is not None:
-        program = invocation.argv[0]
-        raise process.NotExecutable(f"cannot execute {program}: {report['failure'][1]}")
-    status: int | None = report["status"]
-    images = report["images"]
-    unsealed: dict[str, str] = {**report["unanswered"], **report["seal"]}
-    places = invocation.placed.places if invocation.placed is not None and report["placed"] else NOWHERE
+def _outcome(report: Report, orders: Orders, tail: bytes) -> Outcome:
+    if report.failure is not None:
+        raise process.NotExecutable(f"cannot execute {orders.command.argv[0]}: {report.failure}")
+    status = report.status
+    places = Translation(orders.places) if report.placed else NOWHERE
     return Outcome(
         exit_status=os.WEXITSTATUS(status) if status is not None and os.WIFEXITED(status) else None,
         signal=os.WTERMSIG(status) if status is not None and os.WIFSIGNALED(status) else None,
-        timed_out=report["timed_out"],
-        leftover=report["leftover"],
-        wall_ms=report["wall_ns"] // 1_000_000,
+        timed_out=report.timed_out,
+        leftover=report.leftover,
+        wall_ms=report.wall_ns // 1_000_000,
         tail=tail,
-        unsealed=unsealed,
-        images=None if images is None else tuple(Image(**_real(image, places)) for image in images),
+        unsealed=report.unsealed,
+        images=None if report.images is None else tuple(Image(**_real(image, places)) for image in report.images),
         places=places,
-        recording=None if report["files"] is None else recording(*report["files"]),
-        libraries=tuple(report["libraries"]),
+        recording=None if report.files is None else recording(*report.files),
+        libraries=tuple(report.libraries),
     )
 
 

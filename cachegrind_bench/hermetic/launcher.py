@@ -7,20 +7,18 @@ single-threaded, so its `fork` is safe. Only the standard library, and little of
 
 from __future__ import annotations
 
-import errno
 import marshal
 import os
 import select
 import signal
 import socket
-import struct
 import sys
 import time
 from typing import TYPE_CHECKING, Any
 
 from cachegrind_bench.hermetic import kernel
-from cachegrind_bench.hermetic.clock import Clock
 from cachegrind_bench.hermetic.file_trace import Recorder
+from cachegrind_bench.hermetic.orders import Orders, Report, packed, read_orders, write_all
 from cachegrind_bench.hermetic.place import Translation
 from cachegrind_bench.hermetic.process_memory import descendants_of
 from cachegrind_bench.hermetic.program import become
@@ -31,7 +29,9 @@ from cachegrind_bench.hermetic.trace_notes import FILE
 if TYPE_CHECKING:
     from cachegrind_bench.hermetic.waits import Waits
 
-_LENGTH = struct.Struct("=I")
+# How long orphans of the program may take to end by themselves. Long: a helper process that notices its parent's end
+# does so slowly under simulation, and killing it would lose its counts.
+_GRACE_NS = 10_000_000_000
 _LONGEST_WAIT_MS = 3_600_000  # poll takes 31 bits
 
 
@@ -41,29 +41,13 @@ def main() -> None:
     os.set_inheritable(report_fd, False)
     lock = int(sys.argv[2])  # held for as long as we live: so long the scratch directory is ours
     os.set_inheritable(lock, False)
-    (length,) = _LENGTH.unpack(_read_exactly(0, _LENGTH.size))
-    # marshal: both ends are the same Python, and it needs no import, unlike json. It carries odd file names too.
-    orders: dict[str, Any] = marshal.loads(_read_exactly(0, length))
-    launch = _Launch(orders, lock)
+    launch = _Launch(read_orders(0), lock)
     try:
         report = launch.run()
     except BaseException:
         launch.end_tree()
         raise
-    data = marshal.dumps(report)
-    os.write(report_fd, _LENGTH.pack(len(data)))
-    while data:
-        data = data[os.write(report_fd, data) :]
-
-
-def _read_exactly(descriptor: int, length: int) -> bytes:
-    data = b""
-    while len(data) < length:
-        part = os.read(descriptor, length - len(data))
-        if not part:
-            sys.exit(1)
-        data += part
-    return data
+    write_all(report_fd, packed(report))
 
 
 def _wake_up(number: int, frame: object) -> None:
@@ -73,19 +57,19 @@ def _wake_up(number: int, frame: object) -> None:
 class _Launch:
     """One run: the child, its descendants and what is known of them."""
 
-    def __init__(self, orders: dict[str, Any], lock: int) -> None:
+    def __init__(self, orders: Orders, lock: int) -> None:
         self.orders = orders
         self.lock = lock
         self.child = 0
         self.status: int | None = None
         self.ended_ns = 0
-        self.unplaced: str = orders["keep_place"]  # why files are seen at their real paths alone
+        self.unplaced = orders.keep_place  # why files are seen at their real paths alone
         self.supervisor: Supervisor | None = None
-        self.recorder = Recorder(orders["scratch"], Translation(tuple(orders["places"]))) if orders["record"] else None
+        self.recorder = Recorder(orders.scratch, Translation(orders.places)) if orders.record_files else None
         self.poll = select.poll()
-        self.scheduling = Scheduling(orders["cpu"], wanted=orders["scheduling"])
+        self.scheduling = Scheduling(orders.cpu, wanted=orders.pin_scheduling)
 
-    def run(self) -> dict[str, Any]:
+    def run(self) -> Report:
         kernel.become_subreaper()
         wakeup, notify = os.pipe()
         os.set_blocking(notify, False)
@@ -99,8 +83,8 @@ class _Launch:
             signal.SIG_UNBLOCK, {signal.SIGCHLD, signal.SIGALRM}
         )  # whoever started cg-bench may block them
         signal.setitimer(signal.ITIMER_REAL, 1, 1)
-        if self.recorder is not None and self.orders["stdin"]:
-            self.recorder.notes.read(FILE, os.path.abspath(os.fsencode(self.orders["stdin"])), os.getpid())
+        if self.recorder is not None and self.orders.stdin:
+            self.recorder.notes.read(FILE, os.path.abspath(os.fsencode(self.orders.stdin)), os.getpid())
         started_ns = time.monotonic_ns()
         ours, message, descriptors = self._start()
         seal, failure = self._attach(ours, message, descriptors)
@@ -115,20 +99,22 @@ class _Launch:
             self.end_tree()
         if self.scheduling.why is not None:
             seal["scheduling"] = self.scheduling.why
-        images = None if self.supervisor is None else [image.as_dict() for image in self.supervisor.finish()]
-        return {
-            "seal": seal,
-            "failure": failure,
-            "status": self.status,
-            "timed_out": timed_out,
-            "leftover": leftover,
-            "wall_ns": (self.ended_ns or time.monotonic_ns()) - started_ns,
-            "images": images,
-            "placed": bool(self.orders["places"]),
-            "files": None if self.recorder is None else self._files(self.recorder),
-            "libraries": [] if self.supervisor is None else sorted(self.supervisor.libraries),
-            "unanswered": {} if self.supervisor is None else self.supervisor.failures,
-        }
+        supervisor, recorder = self.supervisor, self.recorder
+        if recorder is not None and supervisor is None:
+            recorder.notes.give_up("its system calls cannot be followed here")
+        images = None if supervisor is None else [vars(image) for image in supervisor.finish()]
+        return Report(
+            failure=failure,
+            status=self.status,
+            timed_out=timed_out,
+            leftover=leftover,
+            wall_ns=(self.ended_ns or time.monotonic_ns()) - started_ns,
+            unsealed=seal if supervisor is None else {**supervisor.failures, **seal},
+            images=images,
+            placed=bool(self.orders.places),
+            files=None if recorder is None else (recorder.notes.incomplete, recorder.notes.as_list()),
+            libraries=[] if supervisor is None else sorted(supervisor.libraries),
+        )
 
     def _start(self) -> tuple[socket.socket, Any, list[int]]:
         """Fork the child that seals itself; return our end of the link to it, what it said first, and the listener.
@@ -147,50 +133,39 @@ class _Launch:
             if not isinstance(message, str):
                 return ours, message, descriptors
             self._reap(block=True)
-            self.unplaced, self.orders["places"], self.status = message, [], None
+            self.unplaced, self.status = message, None
+            self.orders = self.orders._replace(placed=None, places=())
             ours.close()
 
-    def _attach(
-        self, ours: socket.socket, message: Any, descriptors: list[int]
-    ) -> tuple[dict[str, str], list[Any] | None]:
+    def _attach(self, ours: socket.socket, message: Any, descriptors: list[int]) -> tuple[dict[str, str], str | None]:
         """Serve until the exec has succeeded or failed.
 
         Returns the reasons of the parts that could not be pinned, and the error of a failed exec.
         """
         if message is None:
             self._reap(block=True)
-            return {}, [errno.ECHILD, "the launcher's child ended before it could start the program"]
-        first: dict[str, str] | list[Any] = message
-        if isinstance(first, list):  # it failed before it was sealed: no such input file or working directory
-            return {}, first
-        seal = first
-        if not self.orders["places"]:
+            return {}, "the launcher's child ended before it could start the program"
+        if isinstance(message, list):  # it failed before it was sealed: no such input file or working directory
+            return {}, message[0]
+        seal: dict[str, str] = message
+        if not self.orders.places:
             seal["place"] = self.unplaced
         if descriptors:
             table = kernel.architecture()
             assert table is not None  # noqa: S101 - the child could not have made a listener without one
-            clock = self.orders["clock"]
             self.supervisor = Supervisor(
                 descriptors[0],
                 table,
+                self.orders,
                 root=self.child,
-                seed=bytes.fromhex(self.orders["seed"]),
-                tool=self.orders["tool"],
-                out=self.orders["out"],
-                randomness=self.orders["randomness"],
-                forks_alike=self.orders["forks_alike"],
-                clock=None if clock is None else Clock(*clock),
                 recorder=self.recorder,
-                needed=self.orders["libraries"],
-                elsewhere=self.orders["elsewhere"],
-                places=Translation(tuple(self.orders["places"])),
                 scheduling=self.scheduling,
             )
             self.poll.register(descriptors[0], select.POLLIN)
             self._join_cpu()
         ours_open = True
         self.poll.register(ours, select.POLLIN)
-        error: list[Any] | None = None
+        error: str | None = None
         while ours_open:
             for descriptor, _event in self.poll.poll():
                 if self.supervisor is not None and descriptor == self.supervisor.listener:
@@ -198,29 +173,23 @@ class _Launch:
                 else:
                     data = ours.recv(1 << 12)
                     ours_open = False
-                    error = marshal.loads(data) if data else None
+                    error = marshal.loads(data)[0] if data else None
         self.poll.unregister(ours)
         ours.close()
         return seal, error
 
-    def _files(self, recorder: Recorder) -> list[Any]:
-        """Return why not all that was read is known, if so, and what was read."""
-        if self.supervisor is None:
-            recorder.notes.give_up("its system calls cannot be followed here")
-        return [recorder.notes.incomplete, recorder.notes.as_list()]
-
     def _join_cpu(self) -> None:
         """Move to the program's CPU: it waits while we answer, and waking another CPU takes three times as long."""
-        if self.orders["cpu"] is not None:
+        if self.orders.cpu is not None:
             try:
-                os.sched_setaffinity(0, {self.orders["cpu"]})
+                os.sched_setaffinity(0, {self.orders.cpu})
             except OSError:
                 pass  # the seal reports it for the program
 
     def _wait(self, started_ns: int, wakeup: int) -> tuple[bool, int]:
         """Serve until all descendants have ended; return (timed out, how many outlived the grace and were killed)."""
-        timeout, grace = self.orders["timeout_ns"], self.orders["grace_ns"]
-        deadline = None if timeout is None else started_ns + timeout
+        timeout = self.orders.timeout_ms
+        deadline = None if timeout is None else started_ns + timeout * 1_000_000
         running = True
         while True:
             left_ms = None if deadline is None else (deadline - time.monotonic_ns()) // 1_000_000 + 1
@@ -244,7 +213,7 @@ class _Launch:
             now = time.monotonic_ns()
             if self.status is not None and not self.ended_ns:
                 self.ended_ns = now
-                end = now + grace
+                end = now + _GRACE_NS
                 deadline = end if deadline is None else min(deadline, end)
             if deadline is not None and now >= deadline:
                 return self.status is None, self.end_tree()
@@ -302,7 +271,7 @@ class _Launch:
         self.end_tree()
         import shutil  # here, as it is slow to import and seldom needed
 
-        path = self.orders["scratch"]
+        path = self.orders.scratch
         try:
             # Unless cg-bench has removed it itself, and another run has made one of the same name.
             if os.path.samestat(os.fstat(self.lock), os.lstat(path)):

@@ -11,7 +11,7 @@ import resource
 import signal
 import socket
 import stat
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
 from cachegrind_bench.hermetic import kernel
 from cachegrind_bench.hermetic.place import BASE, BESIDE, PROJECT, ROOT, Pair
@@ -21,71 +21,74 @@ from cachegrind_bench.hermetic.syscall_filter import traps
 if TYPE_CHECKING:
     from collections.abc import Callable
 
+    from cachegrind_bench.hermetic.orders import Command, Orders
+
 _STACK_BYTES, _OPEN_FILES = 8 << 20, 1024
+_MOST_ENTRIES, _MOST_BESIDE = 64, 1000
 
 
-def become(orders: dict[str, Any], link: socket.socket, *, pinned: bool) -> None:
+def become(orders: Orders, link: socket.socket, *, pinned: bool) -> None:
     """Seal this process and execute the program; never returns. Failures go back over the link."""
     seal: dict[str, str] = {}
+    command = orders.placed or orders.command
     try:
         signal.set_wakeup_fd(-1)
         # All of them: what nohup or a shell's `&` left ignored would stay so, and Python asks for each at its start.
         for number in signal.valid_signals() - {signal.SIGKILL, signal.SIGSTOP}:
             signal.signal(number, signal.SIG_DFL)
         signal.pthread_sigmask(signal.SIG_SETMASK, [])
-        if orders["places"]:
-            _take_place(orders, link)
+        if orders.places:
+            _take_place(orders.places, link)
         kernel.die_with_parent(signal.SIGKILL)
         os.setsid()
-        stdin = os.open(orders["stdin"] or os.devnull, os.O_RDONLY)
+        stdin = os.open(orders.stdin or os.devnull, os.O_RDONLY)
         os.dup2(stdin, 0)
         os.close(stdin)
-        if orders["stdout"]:
-            os.dup2(os.open(orders["stdout"], os.O_WRONLY | os.O_NOCTTY), 1)
-        os.chdir(orders["cwd"])
-        _seal("cpu", seal, lambda: os.sched_setaffinity(0, {orders["cpu"]}), wanted=orders["cpu"] is not None)
-        _seal("scheduling", seal, lambda: become_program(pinned=pinned and "cpu" not in seal), wanted=True)
-        _seal("aslr", seal, kernel.disable_aslr, wanted=orders["aslr"])
-        _seal("limits", seal, _set_limits, wanted=True)
+        if orders.stdout:
+            os.dup2(os.open(orders.stdout, os.O_WRONLY | os.O_NOCTTY), 1)
+        os.chdir(command.cwd)
+        _pin(orders, seal, pinned=pinned)
         listener = _install(orders, seal)
         socket.send_fds(link, [marshal.dumps(seal)], [] if listener is None else [listener])
         if listener is not None:
             os.close(listener)
-        os.execve(orders["argv"][0], orders["argv"], orders["env"])
-    except OSError as error:
-        try:
-            link.sendall(marshal.dumps([error.errno, _reason(error, orders)]))
-        finally:
-            os._exit(127)
+        os.execve(command.argv[0], command.argv, command.env)
     except BaseException as error:  # noqa: BLE001 - a child must not run on as a second launcher
         try:
-            link.sendall(marshal.dumps([0, repr(error)]))
+            link.sendall(marshal.dumps([_reason(error, command) if isinstance(error, OSError) else repr(error)]))
         finally:
             os._exit(127)
 
 
-def _take_place(orders: dict[str, Any], link: socket.socket) -> None:
+def _take_place(places: tuple[Pair, ...], link: socket.socket) -> None:
     """Have the program see its files at constant paths; or say why not and end, as this process is of no more use."""
     try:
-        mount_at(orders["places"])
+        _mount_at(places)
     except OSError as error:
         link.sendall(marshal.dumps(error.strerror or str(error)))
         os._exit(127)
-    orders |= orders["placed"]
 
 
-def _reason(error: OSError, orders: dict[str, Any]) -> str:
+def _reason(error: OSError, command: Command) -> str:
     """Return what went wrong, naming the file unless it is the program itself."""
     text = error.strerror or str(error)
-    if error.filename == orders["cwd"]:
+    if error.filename == command.cwd:
         return f"the working directory {error.filename} cannot be entered: {text}"
-    return text if error.filename in (None, orders["argv"][0]) else f"{error.filename}: {text}"
+    return text if error.filename in (None, command.argv[0]) else f"{error.filename}: {text}"
 
 
-def _seal(part: str, seal: dict[str, str], action: Callable[[], object], *, wanted: bool) -> None:
+def _pin(orders: Orders, seal: dict[str, str], *, pinned: bool) -> None:
+    """Fix what differs from run to run: the CPU, who runs next on it, addresses, limits."""
+    if (cpu := orders.cpu) is not None:
+        _seal("cpu", seal, lambda: os.sched_setaffinity(0, {cpu}))
+    _seal("scheduling", seal, lambda: become_program(pinned=pinned and "cpu" not in seal))
+    if orders.aslr_off:
+        _seal("aslr", seal, kernel.disable_aslr)
+    _seal("limits", seal, _set_limits)
+
+
+def _seal(part: str, seal: dict[str, str], action: Callable[[], object]) -> None:
     """Do one part of the sealing; note why it failed."""
-    if not wanted:
-        return
     try:
         action()
     except OSError as error:
@@ -105,25 +108,21 @@ def _set_limits() -> None:
         resource.setrlimit(name, (wanted, hard))
 
 
-def _install(orders: dict[str, Any], seal: dict[str, str]) -> int | None:
+def _install(orders: Orders, seal: dict[str, str]) -> int | None:
     """Install the seccomp filter, or note why randomness cannot be pinned."""
     table = kernel.architecture()
     if table is None:
         seal["randomness"] = f"no table of system calls for {os.uname().machine}"
         return None
     try:
-        clock = orders["clock"] is not None
-        wanted = traps(table, randomness=orders["randomness"], clock=clock, files=orders["record"])
+        wanted = traps(table, clock=orders.clock is not None, files=orders.record_files)
         return kernel.install_filter(table, wanted)
     except OSError as error:
         seal["randomness"] = error.strerror or str(error)
         return None
 
 
-_MOST_ENTRIES, _MOST_BESIDE = 64, 1000
-
-
-def mount_at(pairs: list[Pair]) -> None:
+def _mount_at(pairs: tuple[Pair, ...]) -> None:
     """Have each folder seen at its constant path, too, by this process and its descendants. OSError where refused.
 
     After a failure the process may be in a namespace that is half made, and is good for nothing more.

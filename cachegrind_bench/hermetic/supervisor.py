@@ -13,7 +13,7 @@ import os
 import struct
 from typing import TYPE_CHECKING
 
-from cachegrind_bench.hermetic.clock import CALLS, PinnedTime
+from cachegrind_bench.hermetic.clock import CALLS, Clock, PinnedTime
 from cachegrind_bench.hermetic.fake_proc import (
     DIRECTORIES,
     LIBRARIES,
@@ -31,19 +31,16 @@ from cachegrind_bench.hermetic.images import ProcessTable
 from cachegrind_bench.hermetic.kernel import CLONE_THREAD
 from cachegrind_bench.hermetic.libraries import CACHE, LibraryCache
 from cachegrind_bench.hermetic.listings import Listings
-from cachegrind_bench.hermetic.place import NOWHERE, rewritten
+from cachegrind_bench.hermetic.place import Translation, rewritten
 from cachegrind_bench.hermetic.process_memory import executing, peak_memory_kb, peek
 from cachegrind_bench.hermetic.syscall_filter import PLAIN_READING_MASK
 from cachegrind_bench.hermetic.waits import TIMEOUTS, TIMERS, Waits
 
 if TYPE_CHECKING:
-    from collections.abc import Collection
-
-    from cachegrind_bench.hermetic.clock import Clock
     from cachegrind_bench.hermetic.file_trace import Recorder
     from cachegrind_bench.hermetic.images import Image
     from cachegrind_bench.hermetic.kernel import Architecture
-    from cachegrind_bench.hermetic.place import Translation
+    from cachegrind_bench.hermetic.orders import Orders
     from cachegrind_bench.hermetic.scheduling import Scheduling
 
 # linux/include/uapi/linux/seccomp.h: struct seccomp_notif, seccomp_notif_resp, seccomp_notif_addfd
@@ -65,45 +62,34 @@ class Supervisor:
         self,
         listener: int,
         table: Architecture,
+        orders: Orders,
         *,
         root: int,
-        seed: bytes,
-        tool: str | None,
-        out: str,
-        randomness: bool,
-        clock: Clock | None,
         recorder: Recorder | None = None,
-        forks_alike: bool = False,
-        needed: Collection[bytes] | None = None,
-        elsewhere: str = "",
-        places: Translation = NOWHERE,
         scheduling: Scheduling | None = None,
     ) -> None:
         self.listener = listener
-        self._places = places
+        self._orders = orders
+        self._places = Translation(orders.places)
         # Reasons, by part of the seal that turned out not to hold.
         self.failures: dict[str, str] = {}
-        self._seed = seed
-        self._tool = tool
-        self._randomness = randomness
         self._at_random_pinned = False
-        self._time = None if clock is None else PinnedTime(clock)
+        self._time = None if orders.clock is None else PinnedTime(Clock(*orders.clock))
         self.waits: Waits | None = None
         self._recorder = recorder
         self._scheduling = scheduling
         self._files: dict[bytes, int] = {}
         self._failed: set[bytes] = set()
         self._stamps: dict[bytes, tuple[int, ...]] = {}
-        self._needed, self._elsewhere = needed, elsewhere
         # The names that libraries were found by, and by their paths those of all that there are, once these are known.
         self.libraries: set[bytes] = set()
         self._libraries_by_path: dict[bytes, bytes] = {}
         self._names = {number: name for name, number in table.calls.items()}
         self._buffer = bytearray(_NOTIFICATION.size)
-        self._listings = Listings(table, os.path.dirname(out), backwards=elsewhere == DIRECTORIES)
+        self._listings = Listings(table, orders.scratch, backwards=orders.elsewhere == DIRECTORIES)
         if self._time is not None:
             self.waits = Waits(listener, self._time, numbers=self._names, poke=self._poke, send=self._reply)
-        self._processes = ProcessTable(root, seed=seed, tool=tool, out=out, forks_alike=forks_alike)
+        self._processes = ProcessTable(root, orders)
 
     def serve_one(self) -> None:
         """Receive one notification and answer it. OSError(EBADF) and the like end the service."""
@@ -142,7 +128,7 @@ class Supervisor:
             return True, self._getrandom(ident, thread, args[0], args[1])
         if name in ("openat", "open"):
             path, flags = args[1:3] if name == "openat" else args[:2]
-            if self._randomness and not flags & PLAIN_READING_MASK:  # while files are recorded, others come here, too
+            if not flags & PLAIN_READING_MASK:  # while files are recorded, others come here, too
                 self._open(ident, thread, path, flags)
         elif name == "getdents64":
             return self._list(ident, thread, *args[:3])
@@ -209,13 +195,13 @@ class Supervisor:
         The tool asks for resource limits before it builds the program's stack. The bytes are the same for every image,
         so doing it again at the program's own calls changes nothing.
         """
-        if self._tool is None or executing(thread) != self._tool:
+        if self._orders.tool is None or executing(thread) != self._orders.tool:
             return
         with open(f"/proc/{thread}/auxv", "rb") as file:
             auxv = file.read()
         for kind, address in struct.iter_unpack("=QQ", auxv[: len(auxv) // 16 * 16]):
             if kind == _AT_RANDOM:
-                self._poke(ident, thread, address, hashlib.shake_128(self._seed + b"AT_RANDOM").digest(16))
+                self._poke(ident, thread, address, hashlib.shake_128(self._orders.seed + b"AT_RANDOM").digest(16))
                 self._at_random_pinned = True
 
     def _open(self, ident: int, thread: int, address: int, flags: int) -> None:
@@ -267,9 +253,13 @@ class Supervisor:
         if name == _CACHE:
             return self._library_cache()
         if self._time is None:
-            return self._files[name] if name in self._files else substitute(name, self._seed, elsewhere=self._elsewhere)
+            return (
+                self._files[name]
+                if name in self._files
+                else substitute(name, self._orders.seed, elsewhere=self._orders.elsewhere)
+            )
         if name != UPTIME:
-            return substitute(name, self._seed, self._time.boot_s(), elsewhere=self._elsewhere)
+            return substitute(name, self._orders.seed, self._time.boot_s(), elsewhere=self._orders.elsewhere)
         if name in self._files:
             os.close(self._files.pop(name))
         descriptor = os.memfd_create("substitute", os.MFD_CLOEXEC)
@@ -299,8 +289,8 @@ class Supervisor:
         except ValueError as error:
             raise OSError(errno.EBADMSG, str(error)) from error
         descriptor = os.memfd_create("libraries", os.MFD_CLOEXEC)
-        cache.write(descriptor, self._needed or (), spare=PAGE if self._elsewhere == LIBRARIES else 0)
-        if self._needed is None:
+        cache.write(descriptor, self._orders.libraries or (), spare=PAGE if self._orders.elsewhere == LIBRARIES else 0)
+        if self._orders.libraries is None:
             self._libraries_by_path = cache.names_by_path()
         return descriptor
 
@@ -338,14 +328,13 @@ class Supervisor:
 
     def finish(self) -> list[Image]:
         """Return the programs that ran, and bring `failures` up to date, when all processes have ended."""
-        if self._tool is not None and self._randomness and not self._at_random_pinned:
+        if self._orders.tool is not None and not self._at_random_pinned:
             self.failures.setdefault("randomness", "Valgrind did not come by where AT_RANDOM can be set")
         self._processes.finish()
         for image in self._processes.images:
             if image.foreign:
                 why = f"{image.path} is a program of another architecture"
-                if self._randomness:
-                    self.failures.setdefault("randomness", why)
+                self.failures.setdefault("randomness", why)
                 if self._recorder is not None:
                     self._recorder.notes.give_up(why)
         return self._processes.images

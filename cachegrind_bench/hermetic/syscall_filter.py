@@ -20,16 +20,15 @@ if TYPE_CHECKING:
 PLAIN_READING_MASK = 0o3 | 0o100 | 0o1000 | 0o200000  # access mode, O_CREAT, O_TRUNC, O_DIRECTORY
 
 
-def traps(table: Architecture, *, randomness: bool, clock: bool, files: bool = False) -> list[Trap]:
+def traps(table: Architecture, *, clock: bool, files: bool = False) -> list[Trap]:
     """Return the system calls to be notified of; the first trap of a call counts."""
     followed = ("execve", "execveat", "clone", "clone3", "fork", "vfork", "exit_group")
     recorded = CALLS if files else ()
     wanted = [Trap(table.calls[name]) for name in dict.fromkeys((*followed, *recorded)) if name in table.calls]
-    if randomness:
-        wanted += [Trap(table.calls[name]) for name in ("getrandom", "sysinfo", "getdents64", "getrlimit", "prlimit64")]
-        if "open" in table.calls:
-            wanted.append(Trap(table.calls["open"], 1, PLAIN_READING_MASK, os.O_RDONLY))
-        wanted.append(Trap(table.calls["openat"], 2, PLAIN_READING_MASK, os.O_RDONLY))
+    wanted += [Trap(table.calls[name]) for name in ("getrandom", "sysinfo", "getdents64", "getrlimit", "prlimit64")]
+    if "open" in table.calls:
+        wanted.append(Trap(table.calls["open"], 1, PLAIN_READING_MASK, os.O_RDONLY))
+    wanted.append(Trap(table.calls["openat"], 2, PLAIN_READING_MASK, os.O_RDONLY))
     if clock:
         wanted += [Trap(table.calls[name]) for name in TELLING if name in table.calls]
         wanted += [Trap(table.calls[name]) for name in TIMERS if name in table.calls]

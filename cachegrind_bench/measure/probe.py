@@ -12,7 +12,8 @@ from typing import TYPE_CHECKING, Any
 from cachegrind_bench.errors import MeasurementError
 from cachegrind_bench.hermetic import environment
 from cachegrind_bench.hermetic.kernel import architecture
-from cachegrind_bench.hermetic.launch import PINNED_CLOCK, Invocation, Placed, launch
+from cachegrind_bench.hermetic.launch import PINNED_CLOCK, launch
+from cachegrind_bench.hermetic.orders import Command, Orders
 from cachegrind_bench.hermetic.place import RUN, Translation
 from cachegrind_bench.measure.seal import PARTS
 
@@ -81,17 +82,16 @@ def _sealed(scratch: Scratch, environ: Mapping[str, str], cpu: int | None) -> tu
     places = Translation(((str(scratch.path), RUN),))
     there = environment.pad(environment.translated(variables, places.seen), argv, sys.executable)
     heard = bytearray()
-    invocation = Invocation(
-        argv=argv,
-        env=padded,
-        cwd="/",
+    orders = Orders(
+        command=Command(argv, padded, "/"),
+        placed=Command(argv, there, "/"),
+        places=places.pairs,
         cpu=cpu,
         pin_scheduling=True,
         clock=PINNED_CLOCK,
         timeout_ms=_TIMEOUT_MS,
-        placed=Placed(places=places, argv=argv, env=there, cwd="/"),
     )
-    outcome = launch(invocation, scratch, echo=heard.extend)
+    outcome = launch(orders, scratch, echo=heard.extend)
     text = heard.decode("utf-8", "backslashreplace").strip()
     if outcome.exit_status != 0:
         raise MeasurementError("a small sealed program failed", hint=text[-500:] or None)

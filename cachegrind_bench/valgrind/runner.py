@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import dataclasses
 import shutil
 from contextlib import contextmanager, suppress
 from dataclasses import dataclass
@@ -14,7 +13,8 @@ from msgspec.structs import replace
 from cachegrind_bench.errors import CommandFailedError, FileFormatError, MeasurementError, UsageError
 from cachegrind_bench.hermetic import environment
 from cachegrind_bench.hermetic.environment import layout
-from cachegrind_bench.hermetic.launch import Invocation, Outcome, Output, Placed, launch
+from cachegrind_bench.hermetic.launch import Outcome, Output, launch
+from cachegrind_bench.hermetic.orders import Command, Orders
 from cachegrind_bench.hermetic.place import NOWHERE, Translation, pairs_of
 from cachegrind_bench.valgrind.failures import check_outcome, refused_programs
 from cachegrind_bench.valgrind.options import WHOLE, Collect, Geometry, Tool, arguments
@@ -57,9 +57,9 @@ class Target(msgspec.Struct, frozen=True, kw_only=True):
     lines: bool = False  # keep the counts of source lines, too; it concerns reading only
     record_files: bool = False  # note what a measured execution reads
     collect: Collect = WHOLE
-    forks_alike: bool = False  # see Invocation
+    forks_alike: bool = False  # see Orders
     libraries: tuple[bytes, ...] | None = None  # those of the warm-up
-    elsewhere: str = ""  # see Invocation
+    elsewhere: str = ""  # see Orders
 
 
 class Measurement(msgspec.Struct, frozen=True, kw_only=True):
@@ -100,7 +100,7 @@ class ValgrindRunner:
         """Execute once, sealed, without Valgrind."""
         self.scratch.renew()
         echo = _show_nothing if target.quiet else self.echo
-        outcome = launch(self._invocation(target, target.argv, tool=None), self.scratch, echo=echo)
+        outcome = self._launch(target, target.argv, tool=None, echo=echo)
         self._check(target, outcome, "", native=True)
         return outcome
 
@@ -137,7 +137,7 @@ class ValgrindRunner:
             collect=target.collect,
         )
         argv = (self.valgrind.launcher, *options, *target.argv)
-        outcome = launch(self._invocation(target, argv, tool=tool), self.scratch, echo=self.echo)
+        outcome = self._launch(target, argv, tool=tool, echo=self.echo)
         with reading_out_files():
             _restore(self.scratch.out, outcome.places)
         if self.keep is not None:
@@ -146,29 +146,23 @@ class ValgrindRunner:
         self._check(target, outcome, log, native=False)
         return outcome, log
 
-    def _invocation(self, target: Target, argv: tuple[str, ...], *, tool: Tool | None) -> Invocation:
+    def _launch(
+        self, target: Target, argv: tuple[str, ...], *, tool: Tool | None, echo: Callable[[bytes], None]
+    ) -> Outcome:
         home = target.variables.get("HOME")
-        places = Translation(pairs_of(target.cwd, target.executable, home, str(self.scratch.path)))
-        invocation = Invocation(
-            argv=argv,
-            env=self._variables(target, NOWHERE),
+        scratch = str(self.scratch.path)
+        pairs = () if target.keep_place else pairs_of(target.cwd, target.executable, home, scratch)
+        orders = Orders(
+            command=self._command(target, argv, NOWHERE),
+            placed=self._command(target, argv, Translation(pairs)) if pairs else None,
+            places=pairs,
             keep_place=target.keep_place,
-            placed=None
-            if target.keep_place
-            else Placed(
-                places=places,
-                argv=tuple(map(places.seen, argv)),
-                env=self._variables(target, places),
-                cwd=places.seen(target.cwd),
-            ),
-            cwd=target.cwd,
             stdin=target.stdin,
             cpu=target.cpu,
             aslr_off=target.aslr_off,
             # Natively a C library reads the real clock without a call, so the rest of the time has to be real, too.
             clock=target.clock if tool is not None else None,
             pin_scheduling=target.pin_scheduling and tool is not None,  # natively, what spins for others must end, too
-            output=target.output,
             tool=None if tool is None else self.valgrind.image(tool.value),
             timeout_ms=target.timeout_ms,
             # Natively the loader looks elsewhere: it knows the real CPU. So only what is measured tells.
@@ -177,7 +171,12 @@ class ValgrindRunner:
             libraries=target.libraries,
             elsewhere=target.elsewhere,
         )
-        return invocation if target.seed is None else dataclasses.replace(invocation, seed=target.seed)
+        if target.seed is not None:
+            orders = orders._replace(seed=target.seed)
+        return launch(orders, self.scratch, echo=echo, output=target.output)
+
+    def _command(self, target: Target, argv: tuple[str, ...], places: Translation) -> Command:
+        return Command(tuple(map(places.seen, argv)), self._variables(target, places), places.seen(target.cwd))
 
     def _variables(self, target: Target, places: Translation) -> dict[str, str]:
         lib = places.seen(str(self.scratch.lib))

@@ -6,6 +6,7 @@ from typing import TYPE_CHECKING
 
 from cachegrind_bench.hermetic import images
 from cachegrind_bench.hermetic.images import ProcessTable
+from cachegrind_bench.hermetic.orders import Command, Orders
 
 if TYPE_CHECKING:
     import pytest
@@ -17,7 +18,9 @@ def test_a_number_that_comes_again_is_another_process(monkeypatch: pytest.Monkey
     monkeypatch.setattr(images, "parent_of", lambda _pid: 1)
     monkeypatch.setattr(images, "children_of", lambda _pid: [])
     monkeypatch.setattr(images, "started", lambda pid: began[pid])
-    table = ProcessTable(1, seed=b"seed", tool="callgrind", out="/none", forks_alike=True)
+    table = ProcessTable(
+        1, Orders(Command((), {}, "/"), seed=b"seed", tool="callgrind", scratch="/none", forks_alike=True)
+    )
     first = table.of_thread(200)
     first.drawn = 7
     table.end(200)

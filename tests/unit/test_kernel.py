@@ -71,7 +71,7 @@ def test_the_program_has_these_bytes() -> None:
 
 
 def test_threads_and_forks_are_reported(table: Architecture) -> None:
-    code = kernel._program(table.audit, traps(table, randomness=True, clock=True))
+    code = kernel._program(table.audit, traps(table, clock=True))
     clone = table.calls["clone"]
     assert verdict(code, table.audit, clone, CLONE_THREAD | 0x100) == NOTIFY
     assert verdict(code, table.audit, clone, 0x11) == NOTIFY
@@ -91,31 +91,27 @@ def test_threads_and_forks_are_reported(table: Architecture) -> None:
     ],
 )
 def test_only_plain_reading_opens_are_reported(table: Architecture, flags: int, told: bool) -> None:
-    code = kernel._program(table.audit, traps(table, randomness=True, clock=False))
+    code = kernel._program(table.audit, traps(table, clock=False))
     wanted = NOTIFY if told else ALLOW
     assert verdict(code, table.audit, table.calls["openat"], 0, 0, flags) == wanted
     if "open" in table.calls:
         assert verdict(code, table.audit, table.calls["open"], 0, flags) == wanted
 
 
-@pytest.mark.parametrize("randomness", [False, True])
 @pytest.mark.parametrize("clock", [False, True])
-def test_what_is_not_pinned_is_not_told(table: Architecture, randomness: bool, clock: bool) -> None:
-    code = kernel._program(table.audit, traps(table, randomness=randomness, clock=clock))
-    assert verdict(code, table.audit, table.calls["getrandom"]) == (NOTIFY if randomness else ALLOW)
-    assert verdict(code, table.audit, table.calls["sysinfo"]) == (NOTIFY if randomness else ALLOW)
+def test_a_clock_that_is_not_pinned_is_not_reported(table: Architecture, clock: bool) -> None:
+    code = kernel._program(table.audit, traps(table, clock=clock))
+    assert verdict(code, table.audit, table.calls["getrandom"]) == NOTIFY
+    assert verdict(code, table.audit, table.calls["sysinfo"]) == NOTIFY
     assert verdict(code, table.audit, table.calls["clock_gettime"]) == (NOTIFY if clock else ALLOW)
     assert verdict(code, table.audit, table.calls["gettimeofday"]) == (NOTIFY if clock else ALLOW)
     if "time" in table.calls:
         assert verdict(code, table.audit, table.calls["time"]) == (NOTIFY if clock else ALLOW)
 
 
-@pytest.mark.parametrize("randomness", [False, True])
-def test_every_call_that_reads_or_changes_files_is_reported_when_files_are_recorded(
-    table: Architecture, randomness: bool
-) -> None:
-    code = kernel._program(table.audit, traps(table, randomness=randomness, clock=False, files=True))
-    plain = kernel._program(table.audit, traps(table, randomness=randomness, clock=False))
+def test_every_call_that_reads_or_changes_files_is_reported_when_files_are_recorded(table: Architecture) -> None:
+    code = kernel._program(table.audit, traps(table, clock=False, files=True))
+    plain = kernel._program(table.audit, traps(table, clock=False))
     for name in {*CALLS} & {*table.calls}:
         assert verdict(code, table.audit, table.calls[name], *[0xFFFF] * 6) == NOTIFY
     for name in ("openat", "renameat2", "newfstatat", "connect", "io_uring_setup"):

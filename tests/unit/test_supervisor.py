@@ -17,6 +17,7 @@ from cachegrind_bench.hermetic.fake_proc import substitute
 from cachegrind_bench.hermetic.file_trace import Recorder
 from cachegrind_bench.hermetic.kernel import ARCHITECTURES
 from cachegrind_bench.hermetic.launch import PINNED_CLOCK
+from cachegrind_bench.hermetic.orders import Command, Orders
 from cachegrind_bench.hermetic.supervisor import Supervisor, _RefuseError
 
 if TYPE_CHECKING:
@@ -34,12 +35,8 @@ class Watched(Supervisor):
         super().__init__(
             -1,
             ARCHITECTURES["x86_64"],
+            Orders(Command((), {}, "/"), seed=b"seed", clock=clock, scratch="/nowhere"),
             root=os.getpid(),
-            seed=b"seed",
-            tool=None,
-            out="/nowhere",
-            randomness=True,
-            clock=clock,
             recorder=recorder,
         )
         self.written: list[tuple[int, bytes]] = []

@@ -13,7 +13,8 @@ from typing import TYPE_CHECKING, Any
 import pytest
 from msgspec.structs import replace
 
-from cachegrind_bench.hermetic.launch import Invocation, launch
+from cachegrind_bench.hermetic.launch import launch
+from cachegrind_bench.hermetic.orders import Command, Orders
 from cachegrind_bench.hermetic.scratch import scratch
 from cachegrind_bench.hermetic.trace_inputs import Recording
 from cachegrind_bench.measure.command import resolve
@@ -47,15 +48,13 @@ def record(code: str, cwd: Path, *arguments: str, stdin: Path | None = None) -> 
     argv = (sys.executable, "-I", "-S", "-c", f"import os, sys\n{code}", *arguments)
     with scratch(SCRATCH_BASE) as place:
         place.renew()
-        invocation = Invocation(
-            argv=argv,
-            env={"TMPDIR": str(place.tmp)},
-            cwd=str(cwd),
+        orders = Orders(
+            Command(argv, {"TMPDIR": str(place.tmp)}, str(cwd)),
             stdin=None if stdin is None else str(stdin),
             record_files=True,
             timeout_ms=60_000,
         )
-        outcome = launch(invocation, place, echo=lambda _chunk: None)
+        outcome = launch(orders, place, echo=lambda _chunk: None)
     assert outcome.exit_status == 0, outcome.tail.decode()
     assert outcome.recording is not None
     return outcome.recording

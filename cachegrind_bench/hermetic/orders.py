@@ -1,0 +1,116 @@
+"""What cg-bench and the launcher send each other: the orders for one execution, and the report on it.
+
+By marshal, as both ends are the same Python: it needs no import, unlike json, and carries odd file names too. Used inside the
+launcher: only the standard library, and little of it.
+"""
+
+from __future__ import annotations
+
+import marshal
+import os
+import struct
+import sys
+from typing import TYPE_CHECKING, Any, NamedTuple
+
+if TYPE_CHECKING:
+    from cachegrind_bench.hermetic.clock import Clock
+    from cachegrind_bench.hermetic.place import Pair
+
+_LENGTH = struct.Struct("=I")
+
+
+class Command(NamedTuple):
+    """What to execute; `argv[0]` is an absolute path."""
+
+    argv: tuple[str, ...]
+    env: dict[str, str]
+    cwd: str
+
+
+class Orders(NamedTuple):
+    """One execution, down to the last detail."""
+
+    command: Command
+    placed: Command | None = None  # in its stead where all of `places` can be seen there
+    places: tuple[Pair, ...] = ()
+    keep_place: str = ""  # why there are none
+    stdin: str | None = None
+    stdout: str | None = None  # None: the launcher's
+    cpu: int | None = None
+    aslr_off: bool = True
+    pin_scheduling: bool = False
+    seed: bytes = b"cachegrind-bench"
+    clock: Clock | None = None
+    tool: str | None = None  # Valgrind's image
+    timeout_ms: int | None = None
+    record_files: bool = False
+    forks_alike: bool = False  # the random bytes of a process do not depend on how many its parent forked before
+    libraries: tuple[bytes, ...] | None = None  # the names of those it needs, as another execution has told
+    elsewhere: str = ""  # what is as on another machine, see fake_proc: nothing in a run, the noise hunter tries it
+    scratch: str = ""
+
+    @property
+    def out(self) -> str:
+        """Where out files go, see Scratch."""
+        return f"{self.scratch}/out"
+
+
+class Report(NamedTuple):
+    """What became of it. `unsealed` gives the reason for each part of the seal that was refused.
+
+    `failure` says why the program could not be executed. `images` has the attributes of each, None where system calls
+    were not supervised; `placed` tells whether files were at their constant paths; `files` are those that were read.
+    """
+
+    failure: str | None
+    status: int | None
+    timed_out: bool
+    leftover: int
+    wall_ns: int
+    unsealed: dict[str, str]
+    images: list[dict[str, Any]] | None
+    placed: bool
+    files: tuple[str | None, list[Any]] | None
+    libraries: list[bytes]
+
+
+def packed(message: Orders | Report) -> bytes:
+    """Return a message as it is sent, behind its length."""
+    data = marshal.dumps(_plain(message))
+    return _LENGTH.pack(len(data)) + data
+
+
+def _plain(value: Any) -> Any:
+    """Return values as marshal knows them: tuples without names."""
+    return tuple(map(_plain, value)) if isinstance(value, tuple) else value
+
+
+def read_orders(descriptor: int) -> Orders:
+    """Read the orders; end this process where there are none, as nobody waits for it any more."""
+    (length,) = _LENGTH.unpack(_read_exactly(descriptor, _LENGTH.size))
+    orders = Orders(*marshal.loads(_read_exactly(descriptor, length)))
+    placed = None if orders.placed is None else Command(*orders.placed)
+    return orders._replace(command=Command(*orders.command), placed=placed)
+
+
+def _read_exactly(descriptor: int, length: int) -> bytes:
+    data = b""
+    while len(data) < length:
+        part = os.read(descriptor, length - len(data))
+        if not part:
+            sys.exit(1)
+        data += part
+    return data
+
+
+def read_report(data: bytes) -> Report | None:
+    """Read a report, None if it is not complete."""
+    if len(data) < _LENGTH.size or len(data) != _LENGTH.size + _LENGTH.unpack(data[: _LENGTH.size])[0]:
+        return None
+    return Report(*marshal.loads(data[_LENGTH.size :]))
+
+
+def write_all(descriptor: int, data: bytes) -> None:
+    """Write to a pipe. OSError if nobody reads it any more."""
+    while data:
+        data = data[os.write(descriptor, data) :]
