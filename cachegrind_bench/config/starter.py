@@ -5,19 +5,20 @@ Looks at a project's files and returns what to write; writes and runs nothing it
 
 from __future__ import annotations
 
+import contextlib
 import itertools
 import os
 import tomllib
+from importlib.resources import files
 from typing import TYPE_CHECKING, Any, cast
 
 import msgspec
 
-from cachegrind_bench.config import templates
 from cachegrind_bench.config.source import OWN_FILE, PYPROJECT, read
 from cachegrind_bench.vcs.git import folders_up
 
 if TYPE_CHECKING:
-    from collections.abc import Iterable, Mapping
+    from collections.abc import Mapping
     from pathlib import Path
 
 _PYTHON = ("setup.py", "setup.cfg", "requirements.txt")
@@ -30,6 +31,7 @@ _C_BUILDS = {
 }
 _C_SOURCES = (".c", ".cc", ".cpp", ".cxx")
 _CARGO = "Cargo.toml"
+_STARTERS = files("cachegrind_bench.config").joinpath("starters")
 
 
 class NewFile(msgspec.Struct, frozen=True, kw_only=True):
@@ -62,21 +64,20 @@ def starter(root: Path) -> list[NewFile]:
     build = next((build for name, build in _C_BUILDS.items() if os.path.isfile(root / name)), None)
     if build is not None and (build != "make" or _has(root, _C_SOURCES)):
         return _c(root, build)
-    return [_new(root / OWN_FILE, templates.configuration(templates.OTHER))]
+    return [_new(root / OWN_FILE, _configuration("other"))]
 
 
 def _python(root: Path, pyproject: Mapping[str, Any] | None) -> list[NewFile]:
     source = _free(root, "benchmarks/bench_example", ".py")
-    own = _new(root / OWN_FILE, templates.configuration(templates.PYTHON, source=source))
+    own = _new(root / OWN_FILE, _configuration("python", source=source))
     appended = None if pyproject is None else _appended(root / PYPROJECT, source)
-    return [_new(root / source, templates.PYTHON_PROGRAM), appended or own]
+    return [_new(root / source, _text("example.py.txt")), appended or own]
 
 
 def _rust(root: Path) -> list[NewFile]:
     source = _free(root, "examples/cg_bench_example", ".rs")
     name = os.path.basename(source).removesuffix(".rs")
-    text = templates.configuration(templates.RUST, name=name)
-    return [_new(root / source, templates.RUST_PROGRAM), _new(root / OWN_FILE, text)]
+    return [_new(root / source, _text("example.rs")), _new(root / OWN_FILE, _configuration("rust", name=name))]
 
 
 def _c(root: Path, build: str) -> list[NewFile]:
@@ -84,8 +85,24 @@ def _c(root: Path, build: str) -> list[NewFile]:
     name = os.path.basename(source).removesuffix(".c")
     taken = os.path.lexists(root / "build") and not os.path.isdir(root / "build")
     folder = "build-benchmarks" if taken else "build"
-    text = templates.configuration(templates.C, source=source, name=name, folder=folder, build=build)
-    return [_new(root / source, templates.C_PROGRAM), _new(root / OWN_FILE, text)]
+    text = _configuration("c", source=source, name=name, folder=folder, build=build)
+    return [_new(root / source, _text("example.c")), _new(root / OWN_FILE, text)]
+
+
+def _text(name: str) -> str:
+    return _STARTERS.joinpath(name).read_text(encoding="utf-8")
+
+
+def _configuration(kind: str, *, table: str = "", **marks: str) -> str:
+    """Return a configuration with one benchmark; `table` is the name of the table that all is in, if in one.
+
+    In the texts, `<name>` stands for a value, and a commented line is valid without its `# `.
+    """
+    text = _text("configuration.toml.txt").replace("<command>", _text(f"command-{kind}.toml.txt"))
+    marks |= {"table": f"[{table}]\n" if table else "", "prefix": f"{table}." if table else ""}
+    for name, value in marks.items():
+        text = text.replace(f"<{name}>", value)
+    return text
 
 
 def _is_python(root: Path, pyproject: Mapping[str, Any] | None) -> bool:
@@ -112,14 +129,11 @@ def _takes_examples(root: Path) -> bool:
 
 def _has(root: Path, endings: tuple[str, ...]) -> bool:
     """Tell whether there is a file with one of these endings in this folder or its src."""
-    return any(name.endswith(endings) for folder in (root, root / "src") for name in _names(folder))
-
-
-def _names(folder: Path) -> Iterable[str]:
-    try:
-        return os.listdir(folder)
-    except OSError:
-        return ()
+    names: list[str] = []
+    for folder in (root, root / "src"):
+        with contextlib.suppress(OSError):
+            names += os.listdir(folder)
+    return any(name.endswith(endings) for name in names)
 
 
 def _free(root: Path, stem: str, ending: str) -> str:
@@ -136,7 +150,7 @@ def _new(path: Path, text: str) -> NewFile:
 def _appended(path: Path, source: str) -> NewFile | None:
     """Return the file with our tables behind all others; None where that would not be read as such."""
     before = path.read_bytes()
-    added = templates.configuration(templates.PYTHON, table="tool.cg-bench", source=source)
+    added = _configuration("python", table="tool.cg-bench", source=source)
     joint = "\n" if before.endswith(b"\n") or not before else "\n\n"
     text = f"{joint}{added}" if before else added
     data = before + (text.replace("\n", "\r\n") if b"\r\n" in before else text).encode()

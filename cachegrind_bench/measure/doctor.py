@@ -36,12 +36,20 @@ class Level(StrEnum):
 
 
 class Check(msgspec.Struct, frozen=True, kw_only=True):
-    """One thing that was looked at: what was found, and the commands or hints that mend it."""
+    """One thing that was looked at: what was found, and the commands or hints that fix it."""
 
     name: str
     level: Level = Level.OK
     found: str
     fixes: tuple[str, ...] = ()
+
+
+def _fine(name: str, found: str) -> Check:
+    return Check(name=name, found=found)
+
+
+def _warning(name: str, found: str, *fixes: str) -> Check:
+    return Check(name=name, level=Level.WARNING, found=found, fixes=fixes)
 
 
 class Diagnosis(msgspec.Struct, frozen=True, kw_only=True):
@@ -84,7 +92,7 @@ def examine(environ: Mapping[str, str], cwd: Path, *, valgrind: str | None) -> D
     seal: list[Check] = []
     try:
         with scratch(SCRATCH_BASE) as directory:
-            seal.append(Check(name="scratch directory", found=f"{directory.path} can be used"))
+            seal.append(_fine("scratch directory", f"{directory.path} can be used"))
             seal += _seal(directory, environ, found)
             if found is not None:
                 measuring = _measuring(directory, environ, found, path)
@@ -113,7 +121,7 @@ def _find(valgrind: str | None, environ: Mapping[str, str], path: str) -> tuple[
         )
         return None, [Check(name="Valgrind", level=Level.BAD, found=error.message, fixes=fixes or install)]
     return found, [
-        Check(name="Valgrind", found=f"{found.version} at {found.launcher}{_wrapper(valgrind, found, path)}"),
+        _fine("Valgrind", f"{found.version} at {found.launcher}{_wrapper(valgrind, found, path)}"),
         _tools(found),
         _libc(environ, path),
     ]
@@ -128,12 +136,11 @@ def _wrapper(valgrind: str | None, found: Valgrind, path: str) -> str:
 
 def _tools(found: Valgrind) -> Check:
     if Path(found.libexec, found.image(Tool.CALLGRIND.value)).is_file():
-        return Check(name="its tools", found=f"Cachegrind and Callgrind in {found.libexec}")
-    return Check(
-        name="its tools",
-        level=Level.WARNING,
-        found=f"Callgrind is not in {found.libexec}: programs that start processes cannot be measured exactly",
-        fixes=("install the whole of Valgrind",),
+        return _fine("its tools", f"Cachegrind and Callgrind in {found.libexec}")
+    return _warning(
+        "its tools",
+        f"Callgrind is not in {found.libexec}: programs that start processes cannot be measured exactly",
+        "install the whole of Valgrind",
     )
 
 
@@ -145,7 +152,7 @@ def _libc(environ: Mapping[str, str], path: str) -> Check:
     program = process.which("true", path)
     libc = None if program is None else fingerprint(program).libc
     if libc is None:
-        return Check(name=name, level=Level.WARNING, found="no dynamic libc was found")
+        return _warning(name, "no dynamic libc was found")
     places = (
         _DEBUG / ".build-id" / libc.build_id[:2] / f"{libc.build_id[2:]}.debug",
         _DEBUG / libc.path.lstrip("/"),
@@ -153,13 +160,14 @@ def _libc(environ: Mapping[str, str], path: str) -> Check:
     )
     for place in places:
         if place.is_file():
-            return Check(name=name, found=str(place))
-    return Check(
-        name=name,
-        level=Level.WARNING,
-        found=f"none for {libc.path}: costs inside libc are reported under coarser names",
-        fixes=install_lines(["libc", "musl"], environ.get("PATH", os.defpath), root=is_root())
-        or ("install the debug symbols of your libc",),
+            return _fine(name, str(place))
+    return _warning(
+        name,
+        f"none for {libc.path}: costs inside libc are reported under coarser names",
+        *(
+            install_lines(["libc", "musl"], environ.get("PATH", os.defpath), root=is_root())
+            or ("install the debug symbols of your libc",)
+        ),
     )
 
 
@@ -179,8 +187,8 @@ def _part(part: str, reason: str | None) -> Check:
     meaning = "--pin-clock can answer clock readings" if part == "clock" else PARTS[part]
     name = part.replace("_", " ")
     if reason is None:
-        return Check(name=name, found=meaning)
-    return Check(name=name, level=Level.WARNING, found=f"not in effect: {meaning} ({reason})", fixes=_fixes(part))
+        return _fine(name, meaning)
+    return _warning(name, f"not in effect: {meaning} ({reason})", *_fixes(part))
 
 
 def _fixes(part: str) -> tuple[str, ...]:
@@ -236,13 +244,12 @@ def _measuring(directory: Scratch, environ: Mapping[str, str], found: Valgrind, 
     except CgBenchError as error:
         return _bad("measuring", error, f"{program} could not be measured")
     if first == second:
-        return Check(name="measuring", found=f"{program} twice: {first.counts().Ir:,} Ir, every count identical")
+        return _fine("measuring", f"{program} twice: {first.counts().Ir:,} Ir, every count identical")
     low, high = sorted((first.counts().Ir, second.counts().Ir))
-    return Check(
-        name="measuring",
-        level=Level.WARNING,
-        found=f"{program} twice: {low:,} and {high:,} Ir, which should be identical",
-        fixes=(f"cg-bench verify -- {program}",),
+    return _warning(
+        "measuring",
+        f"{program} twice: {low:,} and {high:,} Ir, which should be identical",
+        f"cg-bench verify -- {program}",
     )
 
 
@@ -265,7 +272,7 @@ def host_checks(root: Path = Path("/")) -> tuple[Check, ...]:
     found = [_python(), _machine(), _kernel(os.uname().release), _cpus()]
     container = container_kind(root)
     if container:
-        found.append(Check(name="container", found=f"{container}; the list above shows what it forbids"))
+        found.append(_fine("container", f"{container}; the list above shows what it forbids"))
     scope = yama_scope(root)
     if scope is not None and scope >= 2:
         found.append(_yama(scope))
@@ -299,14 +306,14 @@ def git_checks(environ: Mapping[str, str], cwd: Path) -> tuple[Check, ...]:
     git = process.which("git", path)
     if git is None:
         install = tuple(line.replace("valgrind", "git") for line in install_lines(["valgrind"], path, root=is_root()))
-        return (Check(name="git", level=Level.WARNING, found="not found: results carry no commit", fixes=install),)
+        return (_warning("git", "not found: results carry no commit", *install),)
     try:
         version = process.run([git, "--version"], env=environ, timeout=_GIT_S)
         place = process.run([git, "rev-parse", "--show-toplevel"], env=environ, cwd=cwd, timeout=_GIT_S)
     except MeasurementError as error:
-        return (Check(name="git", level=Level.WARNING, found=f"does not run: {error.message}"),)
+        return (_warning("git", f"does not run: {error.message}"),)
     words = version.stdout.decode("utf-8", "backslashreplace").strip()
-    return Check(name="git", found=f"{words.removeprefix('git version ')} at {git}"), _repository(place, cwd)
+    return _fine("git", f"{words.removeprefix('git version ')} at {git}"), _repository(place, cwd)
 
 
 def is_root() -> bool:
@@ -316,32 +323,30 @@ def is_root() -> bool:
 
 def _repository(place: process.Completed, cwd: Path) -> Check:
     if place.status == 0:
-        return Check(name="repository", found=place.stdout.decode("utf-8", "backslashreplace").strip())
+        return _fine("repository", place.stdout.decode("utf-8", "backslashreplace").strip())
     complaint = place.stderr.decode("utf-8", "backslashreplace")
     if "dubious ownership" in complaint:
-        return Check(
-            name="repository",
-            level=Level.WARNING,
-            found="git refuses it, as it belongs to another user: results carry no commit",
-            fixes=(f"git config --global --add safe.directory '{cwd}'",),
+        return _warning(
+            "repository",
+            "git refuses it, as it belongs to another user: results carry no commit",
+            f"git config --global --add safe.directory '{cwd}'",
         )
-    return Check(name="repository", found="none here: results carry no commit")
+    return _fine("repository", "none here: results carry no commit")
 
 
 def _python() -> Check:
     version = sys.version.split()[0]
-    return Check(name="Python", found=f"{version} at {sys.executable}")
+    return _fine("Python", f"{version} at {sys.executable}")
 
 
 def _machine() -> Check:
     machine = os.uname().machine
     if architecture() is not None:
-        return Check(name="architecture", found=machine)
-    return Check(
-        name="architecture",
-        level=Level.WARNING,
-        found=f"{machine}: without a table of system calls, so random bytes cannot be pinned",
-        fixes=("measure on x86_64 or aarch64",),
+        return _fine("architecture", machine)
+    return _warning(
+        "architecture",
+        f"{machine}: without a table of system calls, so random bytes cannot be pinned",
+        "measure on x86_64 or aarch64",
     )
 
 
@@ -349,21 +354,15 @@ def _kernel(release: str) -> Check:
     match = re.match(r"(\d+)\.(\d+)", release)
     version = (int(match[1]), int(match[2])) if match else _ADD_FD
     if version >= _ADD_FD:
-        return Check(name="kernel", found=f"Linux {release}")
+        return _fine("kernel", f"Linux {release}")
     lacks = "pin random bytes" if version < _NOTIFICATION else "pin the random devices"
-    return Check(
-        name="kernel",
-        level=Level.WARNING,
-        found=f"Linux {release}, too old to {lacks}",
-        fixes=(f"Linux {_ADD_FD[0]}.{_ADD_FD[1]} or newer",),
-    )
+    return _warning("kernel", f"Linux {release}, too old to {lacks}", f"Linux {_ADD_FD[0]}.{_ADD_FD[1]} or newer")
 
 
 def _cpus() -> Check:
     allowed = sorted(os.sched_getaffinity(0))
-    return Check(
-        name="CPUs",
-        found=f"{len(allowed)} may be used; programs run on number {allowed[-1]}, and on others at the same time",
+    return _fine(
+        "CPUs", f"{len(allowed)} may be used; programs run on number {allowed[-1]}, and on others at the same time"
     )
 
 

@@ -11,7 +11,6 @@ from msgspec.structs import replace
 from cachegrind_bench.errors import MeasurementError
 from cachegrind_bench.hermetic import environment
 from cachegrind_bench.measure.identity import identify
-from cachegrind_bench.measure.python_profile import profilable, with_profiles
 from cachegrind_bench.measure.run import Executions, measure
 from cachegrind_bench.measure.session import session
 from cachegrind_bench.model.result import Commit, Result
@@ -45,7 +44,10 @@ def measured_result(
 
     The descriptions are gathered beside the measured execution: counts do not care who else computes.
     """
-    plan = profilable(plan)
+    if plan.python_profile:
+        from cachegrind_bench.measure.python_profile import profilable
+
+        plan = profilable(plan)
     passed = environment.fingerprint_values(plan.request, plan.environ)
     with (
         session(
@@ -62,12 +64,16 @@ def measured_result(
         executions = Executions(plan, ready.runner, ready.environment, identity, progress)
         regions = plan.collect.scope is Scope.REGIONS
         benchmarks = measure_regions(executions) if regions else (measure(executions),)
+        if plan.python_profile:
+            from cachegrind_bench.measure.python_profile import with_profiles
+
+            benchmarks = with_profiles(plan, benchmarks, ready.runner, ready.environment, progress)
         return Result(
             tool_version=version,
             created_at=now.strftime("%Y-%m-%dT%H:%M:%SZ"),
             commit=commit.result(),
             env=ready.environment,
-            benchmarks=with_profiles(plan, benchmarks, ready.runner, ready.environment, progress),
+            benchmarks=benchmarks,
         )
 
 
