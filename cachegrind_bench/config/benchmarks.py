@@ -68,45 +68,45 @@ def specs(
     """Return all benchmarks of these tables of checked values. FileFormatError with the line of the first mistake."""
     found: dict[str, BenchmarkSpec] = {}
     for number, table in enumerate(tables):
-        at: Steps = (BENCHMARK_TABLE, number)
-        for spec in _expanded(source, table, at):
+        at = source.below(BENCHMARK_TABLE, number)
+        for spec in _expanded(at, table):
             if spec.id in found:
-                source.fail(f"the id {spec.id!r} is taken by the benchmark at {found[spec.id].place}", *at, "id")
+                at.fail(f"the id {spec.id!r} is taken by the benchmark at {found[spec.id].place}", "id")
             if check_files:
                 if isinstance(source.table()[BENCHMARK_TABLE][number]["command"], list):
-                    _check_program(source, spec, at)
-                _check_files(source, spec, table, at)
+                    _check_program(at, spec)
+                _check_files(at, spec, table)
             found[spec.id] = spec
     return tuple(found.values())
 
 
-def _expanded(source: Source, given: Mapping[str, Any], at: Steps) -> list[BenchmarkSpec]:
+def _expanded(at: Source, given: Mapping[str, Any]) -> list[BenchmarkSpec]:
     for key in BENCHMARK.values():
         if key.required and key.name not in given:
             who = f"the benchmark {given['id']!r}" if "id" in given else "this benchmark"
-            source.fail(f"{who} has no {key.name}", *at, hint=f"as in {key.name} = {key.example}")
+            at.fail(f"{who} has no {key.name}", hint=f"as in {key.name} = {key.example}")
     if "exclude" in given and "parameters" not in given:
-        source.fail("exclude leaves out combinations of parameters, but there are no parameters", *at, "exclude")
+        at.fail("exclude leaves out combinations of parameters, but there are no parameters", "exclude")
     if "region" in given and "toggle" in given:
-        source.fail("a benchmark counts a region or functions, not both", *at, "toggle")
+        at.fail("a benchmark counts a region or functions, not both", "toggle")
     if "toggle" in given and given.get("python-profile"):
-        source.fail("where only some functions are counted, there is no Python profile", *at, "python-profile")
-    parameters = defined(source, given.get("parameters", {}), (*at, "parameters"))
-    check_id(source, parameters, given["id"], at)
-    words: dict[Steps, str] = {(*at, "command", place): word for place, word in enumerate(given["command"])}
-    variables: dict[Steps, str] = {(*at, "env", place): item for place, item in enumerate(given.get("env", ()))}
-    texts: dict[Steps, str] = {(*at, name): given[name] for name in _TEXTS if name in given}
-    check_use(source, parameters, {**words, **variables, **texts}, words, at)
-    wanted = combinations(source, parameters, given.get("exclude", ()), at)
-    return [_spec(source, given, chosen, at) for chosen in wanted]
+        at.fail("where only some functions are counted, there is no Python profile", "python-profile")
+    parameters = defined(given.get("parameters", {}), at.below("parameters"))
+    check_id(parameters, given["id"], at)
+    words: dict[Steps, str] = {("command", place): word for place, word in enumerate(given["command"])}
+    variables: dict[Steps, str] = {("env", place): item for place, item in enumerate(given.get("env", ()))}
+    texts: dict[Steps, str] = {(name,): given[name] for name in _TEXTS if name in given}
+    check_use(parameters, {**words, **variables, **texts}, words, at)
+    wanted = combinations(parameters, given.get("exclude", ()), at)
+    return [_spec(at, given, chosen) for chosen in wanted]
 
 
-def _spec(source: Source, given: Mapping[str, Any], chosen: Mapping[str, str], at: Steps) -> BenchmarkSpec:
+def _spec(at: Source, given: Mapping[str, Any], chosen: Mapping[str, str]) -> BenchmarkSpec:
     texts: dict[str, Any] = {name: filled(given[name], chosen) for name in _TEXTS if name in given}
     lists: dict[str, Any] = {name: tuple(filled(item, chosen) for item in given.get(name, ())) for name in _LISTS}
     values = ",".join(f"{name}={value}" for name, value in chosen.items())
     # Not resolved: a program must see the path that the user would type, links included.
-    cwd = source.path.parent / texts.pop("cwd", "")
+    cwd = at.path.parent / texts.pop("cwd", "")
     stdin = texts.pop("stdin", None)
     return BenchmarkSpec(
         id=f"{given['id']}[{values}]" if chosen else given["id"],
@@ -117,45 +117,44 @@ def _spec(source: Source, given: Mapping[str, Any], chosen: Mapping[str, str], a
         limits=given.get("limit", ()),
         toggles=given.get("toggle", ()),
         python_profile=given.get("python-profile", False),
-        place=source.place(*at),
+        place=at.place(),
         **lists,
         **texts,
         **{name: given[name] for name in _UNCHANGED if name in given},
     )
 
 
-def _check_program(source: Source, spec: BenchmarkSpec, at: Steps) -> None:
+def _check_program(at: Source, spec: BenchmarkSpec) -> None:
     """Refuse a whole command line as the one item of a list, unless that is a program, or may be one later."""
     line, made = spec.command[0], spec.setup or spec.prepare
     words = line.split()
     if len(spec.command) > 1 or len(words) < 2 or (made and "/" in words[0]) or os.path.exists(spec.cwd / line):
         return
-    source.fail(
+    at.fail(
         f"the command is one argument with a blank, and there is no program {line!r}",
-        *at,
         "command",
         hint=f"write it as a text, command = {quoted(line)}, or as several items, command = {as_list(words)}",
     )
 
 
-def _check_files(source: Source, spec: BenchmarkSpec, table: Mapping[str, Any], at: Steps) -> None:
+def _check_files(at: Source, spec: BenchmarkSpec, table: Mapping[str, Any]) -> None:
     """Refuse folders and inputs that are not there, unless a command of this benchmark may make the input."""
     if not os.path.isdir(spec.cwd):
         problem = "is not a folder" if os.path.exists(spec.cwd) else "does not exist"
-        source.fail(f"cwd {_inside(spec.cwd, source)} {problem}", *at, "cwd", hint=_starts_at("cwd", source))
+        at.fail(f"cwd {_inside(spec.cwd, at)} {problem}", "cwd", hint=_starts_at("cwd", at))
     if spec.stdin is None or spec.setup or spec.prepare:
         return
     if os.path.exists(spec.stdin) and not os.path.isdir(spec.stdin):
         return
     problem = "is a folder" if os.path.isdir(spec.stdin) else "does not exist"
-    start = "stdin is relative to cwd" if "cwd" in table else _starts_at("stdin", source)
-    source.fail(f"stdin {_inside(spec.stdin, source)} {problem}", *at, "stdin", hint=start)
+    start = "stdin is relative to cwd" if "cwd" in table else _starts_at("stdin", at)
+    at.fail(f"stdin {_inside(spec.stdin, at)} {problem}", "stdin", hint=start)
 
 
-def _inside(path: Path, source: Source) -> str:
+def _inside(path: Path, at: Source) -> str:
     """Return the path as it is below the configuration's folder."""
-    return repr(os.path.relpath(path, source.path.parent))
+    return repr(os.path.relpath(path, at.path.parent))
 
 
-def _starts_at(name: str, source: Source) -> str:
-    return f"{name} is relative to the folder of the configuration, {source.path.parent}"
+def _starts_at(name: str, at: Source) -> str:
+    return f"{name} is relative to the folder of the configuration, {at.path.parent}"

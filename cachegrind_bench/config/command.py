@@ -11,7 +11,6 @@ from cachegrind_bench.errors import UsageError
 
 if TYPE_CHECKING:
     from cachegrind_bench.config.source import Source
-    from cachegrind_bench.config.toml_lines import Steps
 
 _DURATION = re.compile(r"([0-9]{1,9}(?:\.[0-9]{1,9})?)\s*(ms|s|m|min|h)?")
 _UNITS_MS = {"ms": 1, "s": 1000, "m": 60_000, "min": 60_000, "h": 3_600_000, None: 1000}
@@ -36,24 +35,23 @@ _SHELL_SIGN = re.compile(
 )
 
 
-def split(source: Source, text: str, steps: Steps) -> tuple[str, ...]:
+def split(text: str, at: Source) -> tuple[str, ...]:
     """Return the words of a command line. FileFormatError where it is none, or one for a shell."""
     try:
         words = tuple(shlex.split(text))
     except ValueError as error:
         told = "a backslash at its end" if "escaped" in str(error) else "a quote that is not closed"
-        source.fail(f"the command has {told}: {text}", *steps, hint='write it as a list: command = ["prog", "it\'s"]')
+        at.fail(f"the command has {told}: {text}", hint='write it as a list: command = ["prog", "it\'s"]')
     sign = shell_sign(text)
     if sign is not None:
         other = 'stdin = "FILE", or ' if sign.startswith("<") else ""
-        source.fail(
+        at.fail(
             f"the command has {sign!r}, but no shell runs it: quote it if it is part of an argument",
-            *steps,
             hint=f'else write {other}command = ["sh", "-c", {quoted(text)}]',
         )
     name, equals, _ = words[0].partition("=") if words else ("", "", "")
     if equals and name.isidentifier():
-        source.fail(f"the command begins with a variable, but no shell runs it: write env = [{words[0]!r}]", *steps)
+        at.fail(f"the command begins with a variable, but no shell runs it: write env = [{words[0]!r}]")
     return words
 
 

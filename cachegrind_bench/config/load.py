@@ -35,7 +35,6 @@ if TYPE_CHECKING:
     from cachegrind_bench.config.benchmarks import BenchmarkSpec
     from cachegrind_bench.config.schema import Key
     from cachegrind_bench.config.source import Source
-    from cachegrind_bench.config.toml_lines import Steps
 
 # What people try first that is no other name of a key.
 _HEADINGS = frozenset({"default", "defaults", "global", "settings", "config", "options"})
@@ -51,7 +50,7 @@ def load(path: Path, *, check_files: bool = True) -> Configuration:
     source = read(path)
     found = _values(source, DEFAULTS, source.table())
     tables = (
-        _values(source, BENCHMARK, table, BENCHMARK_TABLE, number)
+        _values(source.below(BENCHMARK_TABLE, number), BENCHMARK, table)
         for number, table in enumerate(found.pop(BENCHMARK_TABLE, ()))
     )
     benchmarks = specs(source, tables, check_files=check_files)
@@ -64,45 +63,43 @@ def load(path: Path, *, check_files: bool = True) -> Configuration:
     )
 
 
-def _values(source: Source, keys: Mapping[str, Key], table: Mapping[str, Any], *at: str | int) -> dict[str, Any]:
+def _values(at: Source, keys: Mapping[str, Key], table: Mapping[str, Any]) -> dict[str, Any]:
     """Return the checked values of this table by the names of their keys. FileFormatError with the line of the first bad one.
 
     A list, or a text where a list may be, is a tuple; a duration is text, `env` a tuple of `NAME` or `NAME=VALUE`.
     """
     for name in table:
         if name not in keys:
-            source.fail(_unknown(name, table[name], keys, source), *at, name)
-    return {name: _value(source, keys[name], value, (*at, name)) for name, value in table.items()}
+            at.fail(_unknown(name, table[name], keys, at), name)
+    return {name: _value(at.below(name), keys[name], value) for name, value in table.items()}
 
 
-def _value(source: Source, key: Key, value: object, steps: Steps) -> Any:
+def _value(at: Source, key: Key, value: object) -> Any:
     try:
         found: Any = msgspec.convert(value, Combinations if key.name == BENCHMARK_TABLE else key.type)
     except msgspec.ValidationError as error:
-        _refuse(source, key, value, steps, str(error))
+        _refuse(at, key, value, str(error))
     if key.type == Command:
-        words = split(source, found, steps) if isinstance(found, str) else found
+        words = split(found, at) if isinstance(found, str) else found
         for word in (words[0] if words else "", *(word for word in words if "\0" in word)):
-            _checked(source, key, word, steps)
+            _checked(at, key, word)
         return words
     if key.type == Variables and isinstance(found, dict):
         pairs = cast("dict[str, str]", found)
         wrong = next((name for name in pairs if "=" in name), None)
         if wrong is not None:
-            source.fail(f"{wrong!r} cannot name a variable", *steps, wrong)
-        return tuple(_checked(source, key, f"{name}={item}", (*steps, name)) for name, item in pairs.items())
+            at.fail(f"{wrong!r} cannot name a variable", wrong)
+        return tuple(_checked(at.below(name), key, f"{name}={item}") for name, item in pairs.items())
     if key.type in (Texts, Variables):
-        items = (found,) if isinstance(found, str) else found
-        return tuple(
-            _checked(source, key, item, steps if isinstance(found, str) else (*steps, place))
-            for place, item in enumerate(items)
-        )
+        if isinstance(found, str):
+            return (_checked(at, key, found),)
+        return tuple(_checked(at.below(place), key, item) for place, item in enumerate(found))
     if key.type == Duration or isinstance(found, str):
-        return _checked(source, key, str(value), steps)
+        return _checked(at, key, str(value))
     return found
 
 
-def _checked(source: Source, key: Key, value: str, steps: Steps) -> str:
+def _checked(at: Source, key: Key, value: str) -> str:
     """Return a text that the key's check takes."""
     try:
         key.check(value, key.name)
@@ -111,51 +108,52 @@ def _checked(source: Source, key: Key, value: str, steps: Steps) -> str:
         example, _, more = (error.hint or "as in").partition("; ")
         if example.startswith(("as in", "write")):
             example = f"as in {key.name} = {key.example}"
-        source.fail(error.message, *steps, hint=f"{example}; {more}" if more else example)
+        at.fail(error.message, hint=f"{example}; {more}" if more else example)
     return value
 
 
-def _refuse(source: Source, key: Key, value: object, steps: Steps, error: str) -> NoReturn:
+def _refuse(at: Source, key: Key, value: object, error: str) -> NoReturn:
     """Refuse a value that is not of the key's type: say what it should be, and how it may have been meant."""
     items = _items(value)
     example = f"as in {key.name} = {key.example}"
     if key.name == BENCHMARK_TABLE:
-        header = source.header(key.name)
-        source.fail(f"each benchmark is a table of its own: write [[{header}]], in double brackets", *steps)
+        header = at.header(key.name)
+        at.fail(f"each benchmark is a table of its own: write [[{header}]], in double brackets")
     if items and all(isinstance(item, dict) for item in items):  # as double brackets make them
-        header = source.header(".".join(step for step in steps if isinstance(step, str)))
-        source.fail(f"{key.name} is one table: write [{header}], in single brackets", *steps)
+        header = at.header(".".join(step for step in at.steps if isinstance(step, str)))
+        at.fail(f"{key.name} is one table: write [{header}], in single brackets")
     if key.bounds is not None and isinstance(value, int) and not isinstance(value, bool):
-        source.fail(f"{key.name} must be from {key.bounds.ge} to {key.bounds.le}, not {value}", *steps)
+        at.fail(f"{key.name} must be from {key.bounds.ge} to {key.bounds.le}, not {value}")
     if "Invalid enum value" in error:
         choices: tuple[str, ...] = get_args(key.type)
         meant = nearest(str(value), {choice: choice for choice in choices})
         hint = f"did you mean {meant!r}?" if meant else None
-        source.fail(f"{key.name} {value!r} is not one of {', '.join(choices)}", *steps, hint=hint)
+        at.fail(f"{key.name} {value!r} is not one of {', '.join(choices)}", hint=hint)
     if "of length >= 1" in error:
-        source.fail(f"{key.name} is empty", *steps, hint=example)
+        at.fail(f"{key.name} is empty", hint=example)
     if key.type == Variables and isinstance(value, dict):
         pairs = cast("dict[str, object]", value).items()
         name, item = next((name, item) for name, item in pairs if not isinstance(item, str))
         message = f"the value of the variable {name} is a text, not {word_for(item)}: write {name} = {quoted(item)}"
-        source.fail(message, *steps, name)
+        at.fail(message, name)
     place = re.search(r"\$\[([0-9]+)\]", error)
     if place is not None and key.type != Combinations:
         item = items[int(place[1])]
         written = _as_text(key, item)
         hint = f"write {written}" if written else example
-        source.fail(f"{key.name} is a list of texts, and this item is {named(item)}", *steps, int(place[1]), hint=hint)
+        at.fail(f"{key.name} is a list of texts, and this item is {named(item)}", int(place[1]), hint=hint)
     message = f"{key.name} must be {key.wanted}, not {named(value)}"
-    source.fail(message, *steps, hint=f"as in {key.name} = {_meant(source, key, value) or key.example}")
+    at.fail(message, hint=f"as in {key.name} = {_meant(at, key, value) or key.example}")
 
 
-def _meant(source: Source, key: Key, value: object) -> str | None:
+def _meant(at: Source, key: Key, value: object) -> str | None:
     """Return how this value of a wrong type may have been meant, as it is written in TOML."""
     if isinstance(value, str):
         text = value.strip()
         if key.type == Variables:
             return as_list(as_variables(value)) if text else None
-        return text.lower() if text.isdecimal() or text.lower() in ("true", "false") else None
+        fits = text.isdecimal() if key.bounds else key.type is bool and text.lower() in ("true", "false")
+        return text.lower() if fits else None
     if not key.takes_text:
         return None
     items = _items(value)
@@ -163,7 +161,7 @@ def _meant(source: Source, key: Key, value: object) -> str | None:
         return _as_text(key, value)
     if key.name in _SHELL_COMMANDS:
         return f"{quoted(' && '.join(map(str, items)))}; it is one shell command, several are joined by &&"
-    more = f"; a list of thresholds is above the first [[{source.header(BENCHMARK_TABLE)}]]"
+    more = f"; a list of thresholds is above the first [[{at.header(BENCHMARK_TABLE)}]]"
     return f"{quoted(items[0]) if len(items) == 1 else key.example}{more if key.name == 'threshold' else ''}"
 
 
@@ -182,17 +180,15 @@ def _as_text(key: Key, value: object) -> str | None:
     return None
 
 
-def _unknown(name: str, value: object, keys: Mapping[str, Key], source: Source) -> str:
+def _unknown(name: str, value: object, keys: Mapping[str, Key], at: Source) -> str:
     """Return what to say about a key that this table does not have."""
-    header, folded, in_benchmark = source.header(BENCHMARK_TABLE), name.lower(), keys is BENCHMARK
+    header, folded, in_benchmark = at.header(BENCHMARK_TABLE), name.lower(), keys is BENCHMARK
     here, there = ("a benchmark", "the defaults") if in_benchmark else ("the defaults", "a benchmark")
     if name in (DEFAULTS if in_benchmark else BENCHMARK):
         where = f"above the first [[{header}]]" if in_benchmark else f"below [[{header}]]"
         return f"{name!r} belongs to {there}, not to {here}: write it {where}"
     if not in_benchmark and isinstance(value, dict) and folded in _HEADINGS:
-        where = (
-            f"directly below [{'.'.join(source.prefix)}]" if source.prefix else "above all tables, without a heading"
-        )
+        where = f"directly below [{'.'.join(at.prefix)}]" if at.prefix else "above all tables, without a heading"
         return f"unknown table {name!r}; the defaults are {where}"
     if folded in _SWITCHES:
         return (
@@ -202,7 +198,7 @@ def _unknown(name: str, value: object, keys: Mapping[str, Key], source: Source) 
     words = {word: key.name for key in keys.values() for word in (*key.also, key.name)}
     meant = nearest(name, words)
     if meant == BENCHMARK_TABLE and isinstance(value, dict | list):
-        written = f"[{source.header(name)}]"
+        written = f"[{at.header(name)}]"
         return f"unknown table {written if isinstance(value, dict) else f'[{written}]'}; did you mean [[{header}]]?"
     advice = f"did you mean {meant!r}?" if meant else f"known are {', '.join(keys)}"
     return f"unknown key {name!r} in {here}; {advice}"
@@ -228,6 +224,7 @@ def _check_patterns(source: Source, found: Mapping[str, Any], benchmarks: Sequen
             some = f"there are: {', '.join(ids[:10])}{' and more' if len(ids) > 10 else ''}"
             source.fail(
                 f"{name} {text!r} fits no benchmark of this file: {pattern!r}",
-                *(name, place),
+                name,
+                place,
                 hint=f"did you mean {meant!r}?" if meant else some,
             )

@@ -12,8 +12,7 @@ if TYPE_CHECKING:
     from collections.abc import Iterable, Mapping, Sequence
 
     from cachegrind_bench.config.source import Source
-
-    Steps = tuple[str | int, ...]
+    from cachegrind_bench.config.toml_lines import Steps
 
 _NAME = r"[A-Za-z_][A-Za-z0-9_-]*"
 _PLACEHOLDER = re.compile(r"(?<!\$)\{(" + _NAME + r")\}")  # ${name} is a variable of the shell
@@ -23,9 +22,9 @@ _RANGE = re.compile(r"\s*range\s*\(.*|\s*-?[0-9]+\s*(?:\.{2,}=?|:|-|to)\s*[0-9]+
 _MOST = 10_000  # combinations; a slip of a range should not fill the memory
 
 
-def defined(source: Source, table: Mapping[str, object], at: Steps) -> dict[str, tuple[str, ...]]:
+def defined(table: Mapping[str, object], at: Source) -> dict[str, tuple[str, ...]]:
     """Return the values of each parameter as texts."""
-    return {name: _values(source, name, found, (*at, name)) for name, found in table.items()}
+    return {name: _values(name, found, at.below(name)) for name, found in table.items()}
 
 
 def filled(text: str, chosen: Mapping[str, str]) -> str:
@@ -34,39 +33,36 @@ def filled(text: str, chosen: Mapping[str, str]) -> str:
 
 
 def combinations(
-    source: Source, parameters: Mapping[str, Sequence[str]], exclude: Iterable[Mapping[str, object]], at: Steps
+    parameters: Mapping[str, Sequence[str]], exclude: Iterable[Mapping[str, object]], at: Source
 ) -> list[dict[str, str]]:
     """Return every wanted combination, the last parameter varying fastest; one empty one if there are no parameters."""
     number = 1
     for found in parameters.values():
         number *= len(found)
     if number > _MOST:
-        source.fail(f"these parameters make {number} benchmarks, more than {_MOST}", *at, "parameters")
-    unwanted = [
-        _excluded(source, parameters, table, (*at, "exclude", place)).items() for place, table in enumerate(exclude)
-    ]
+        at.fail(f"these parameters make {number} benchmarks, more than {_MOST}", "parameters")
+    unwanted = [_excluded(parameters, table, at.below("exclude", place)).items() for place, table in enumerate(exclude)]
     whole = [dict(zip(parameters, chosen, strict=True)) for chosen in itertools.product(*parameters.values())]
     wanted = [chosen for chosen in whole if not any(left_out <= chosen.items() for left_out in unwanted)]
     if not wanted:
-        source.fail("exclude leaves no combination of the parameters", *at, "exclude")
+        at.fail("exclude leaves no combination of the parameters", "exclude")
     return wanted
 
 
-def check_id(source: Source, parameters: Mapping[str, object], identity: str, at: Steps) -> None:
+def check_id(parameters: Mapping[str, object], identity: str, at: Source) -> None:
     """Refuse names in braces in the id of a benchmark that has parameters."""
     found = _PLACEHOLDER.search(identity) if parameters else None
     if found is not None:
         plain = re.sub(r"[-_./,= ]*\[?" + _PLACEHOLDER.pattern + r"\]?", "", identity) or "parse"
-        source.fail(
+        at.fail(
             f"{found[0]} in the id has no effect: the values of parameters are added to it automatically",
-            *at,
             "id",
             hint=f"write id = {quoted(plain)}",
         )
 
 
 def check_use(
-    source: Source, parameters: Mapping[str, object], texts: Mapping[Steps, str], words: Mapping[Steps, str], at: Steps
+    parameters: Mapping[str, object], texts: Mapping[Steps, str], words: Mapping[Steps, str], at: Source
 ) -> None:
     """Refuse parameters that are used nowhere, and names in braces that look as if they were meant to be parameters.
 
@@ -76,44 +72,42 @@ def check_use(
     for place, text in texts.items():
         for name in _MEANT.findall(text):
             if name not in parameters and (parameters or (place in words and text == f"{{{name}}}")):
-                _refuse(source, parameters, name, place)
+                _refuse(parameters, name, at.below(*place))
     used = {name for text in texts.values() for name in _PLACEHOLDER.findall(text)}
     unused = next((name for name in parameters if name not in used), None)
     if unused is not None:
-        source.fail(
+        at.fail(
             f"the parameter {unused!r} is never used",
-            *at,
             "parameters",
             unused,
             hint=f'write {{{unused}}} where its value belongs, as in command = ["prog", "{{{unused}}}"]',
         )
 
 
-def _refuse(source: Source, parameters: Mapping[str, object], name: str, place: Steps) -> NoReturn:
+def _refuse(parameters: Mapping[str, object], name: str, at: Source) -> NoReturn:
     """Refuse a name in braces that is no parameter."""
     meant = nearest(name, {known: known for known in parameters})
     known = ", ".join(f"{{{known}}}" for known in parameters)
     advice = f"known are {known}" if parameters else f"define it: parameters = {{ {name} = […] }}"
-    source.fail(
+    at.fail(
         f"{{{name}}} is not a parameter of this benchmark; {f'did you mean {{{meant}}}?' if meant else advice}",
-        *place,
         hint=None if meant else f"a text with spaces, as in '{{ {name} }}', is none",
     )
 
 
-def _values(source: Source, name: str, found: object, at: Steps) -> tuple[str, ...]:
+def _values(name: str, found: object, at: Source) -> tuple[str, ...]:
     if re.fullmatch(_NAME, name) is None:
-        source.fail(f"{name!r} cannot name a parameter: letters, digits, _ and - can, beginning with a letter", *at)
+        at.fail(f"{name!r} cannot name a parameter: letters, digits, _ and - can, beginning with a letter")
     if not isinstance(found, list):
         hint = _as_list(name, found)
-        source.fail(f"the values of the parameter {name!r} are a list, not {word_for(found)}", *at, hint=hint)
+        at.fail(f"the values of the parameter {name!r} are a list, not {word_for(found)}", hint=hint)
     items = cast("list[object]", found)
     if not items:
-        source.fail(f"the parameter {name!r} has no values: its list is empty", *at)
-    texts = tuple(_value(source, name, item, (*at, place)) for place, item in enumerate(items))
+        at.fail(f"the parameter {name!r} has no values: its list is empty")
+    texts = tuple(_value(name, item, at.below(place)) for place, item in enumerate(items))
     twice = next((text for place, text in enumerate(texts) if text in texts[:place]), None)
     if twice is not None:
-        source.fail(f"the parameter {name!r} has the value {twice} twice", *at)
+        at.fail(f"the parameter {name!r} has the value {twice} twice")
     return texts
 
 
@@ -128,27 +122,25 @@ def _as_list(name: str, found: object) -> str:
     return f"as in {name} = [1000, 10000]" if text is None else f"write {name} = [{shown}]"
 
 
-def _value(source: Source, name: str, item: object, at: Steps) -> str:
+def _value(name: str, item: object, at: Source) -> str:
     text = text_of(item)
     if text is None:
-        source.fail(f"a value of the parameter {name!r} is a text or a number, not {word_for(item)}", *at)
+        at.fail(f"a value of the parameter {name!r} is a text or a number, not {word_for(item)}")
     if not text.isprintable():
-        source.fail(f"a value of the parameter {name!r} is not printable: {text!r}", *at)
+        at.fail(f"a value of the parameter {name!r} is not printable: {text!r}")
     return text
 
 
-def _excluded(
-    source: Source, parameters: Mapping[str, Sequence[str]], table: Mapping[str, Any], at: Steps
-) -> dict[str, str]:
+def _excluded(parameters: Mapping[str, Sequence[str]], table: Mapping[str, Any], at: Source) -> dict[str, str]:
     """Return one combination to leave out, as texts."""
     if not table:
-        source.fail("this part of exclude is empty, which would leave out everything", *at)
+        at.fail("this part of exclude is empty, which would leave out everything")
     for name, item in table.items():
         if name not in parameters:
             meant = nearest(name, {known: known for known in parameters})
             advice = f"; did you mean {meant!r}?" if meant else ""
-            source.fail(f"exclude names {name!r}, which is not a parameter of this benchmark{advice}", *at, name)
+            at.fail(f"exclude names {name!r}, which is not a parameter of this benchmark{advice}", name)
         if text_of(item) not in parameters[name]:
             known = ", ".join(parameters[name])
-            source.fail(f"exclude names a value that the parameter {name!r} does not have; it has {known}", *at, name)
+            at.fail(f"exclude names a value that the parameter {name!r} does not have; it has {known}", name)
     return {name: text_of(item) or "" for name, item in table.items()}

@@ -11,6 +11,7 @@ import tomllib
 from typing import TYPE_CHECKING, Any, NoReturn, cast
 
 import msgspec
+from msgspec.structs import replace
 
 from cachegrind_bench.config.toml_lines import places, syntax_error
 from cachegrind_bench.errors import FileFormatError, UsageError
@@ -30,13 +31,21 @@ _MENTIONED = re.compile(r"^[ \t]*\[+[ \t]*[Tt]ools?[ \t]*\.[ \t]*[\"']?cg[-_]?be
 
 
 class Source(msgspec.Struct, frozen=True, kw_only=True):
-    """One file. Steps in `table` lead from the top of the file to ours; `shown` is the file's name in messages."""
+    """One file, and a place in it: the key that `steps` lead to, from our table on.
+
+    The steps in `prefix` lead from the top of the file to our table; `shown` is the file's name in messages.
+    """
 
     path: Path
     shown: str
     data: Mapping[str, Any]
     prefix: tuple[str, ...]
     lines: Mapping[Steps, int]
+    steps: Steps = ()
+
+    def below(self, *steps: str | int) -> Source:
+        """Return the place that these further steps lead to."""
+        return replace(self, steps=(*self.steps, *steps))
 
     def table(self) -> dict[str, Any]:
         """Return our table; an error if that is none."""
@@ -52,18 +61,18 @@ class Source(msgspec.Struct, frozen=True, kw_only=True):
         return ".".join((*self.prefix, name))
 
     def line(self, *steps: str | int) -> int | None:
-        """Return the line of a key of our table, or of the nearest table around it."""
-        whole: Steps = (*self.prefix, *steps)
+        """Return the line of a key, or of the nearest table around it."""
+        whole: Steps = (*self.prefix, *self.steps, *steps)
         found = (self.lines.get(whole[:length]) for length in range(len(whole), 0, -1))
         return next((line for line in found if line is not None), None)
 
-    def place(self, *steps: str | int) -> str:
-        """Return the file and line of a key."""
-        line = self.line(*steps)
+    def place(self) -> str:
+        """Return the file and line."""
+        line = self.line()
         return self.shown if line is None else f"{self.shown}:{line}"
 
     def fail(self, message: str, *steps: str | int, hint: str | None = None) -> NoReturn:
-        """Raise the error that this key is wrong."""
+        """Raise the error that this key, or the one that further steps lead to, is wrong."""
         raise FileFormatError(message, path=self.shown, line=self.line(*steps), hint=hint)
 
 
