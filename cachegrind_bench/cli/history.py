@@ -1,33 +1,41 @@
-"""`cg-bench history`: the stored runs of a project. This module: add, list, show, fsck; the others are beside it."""
+"""`cg-bench history`: the stored runs of a project."""
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Any
+from datetime import UTC, datetime
+from itertools import islice
+from pathlib import Path
+from typing import Any
 
 import click
 
-from cachegrind_bench.cli import history_exchange, history_upkeep, output, show
+from cachegrind_bench.cli import output, show
 from cachegrind_bench.cli.options import (
+    Date,
     format_option,
+    named_store,
     opened_store,
+    pattern_option,
     since_option,
     size_limit_option,
     store_option,
+    struct_of,
     with_profile_option,
     working_directory,
 )
 from cachegrind_bench.errors import UsageError
-from cachegrind_bench.model.text import matches
-from cachegrind_bench.usecases import Notices
+from cachegrind_bench.model.codec import ResultFile
+from cachegrind_bench.model.text import counted
+from cachegrind_bench.render import listings
+from cachegrind_bench.store.durable import check_writable, write_atomic
+from cachegrind_bench.usecases import Notices, history
 from cachegrind_bench.usecases.comparison_inputs import resolve
-from cachegrind_bench.usecases.result_files import read_result
-from cachegrind_bench.usecases.stored_runs import find_run, kept_result
+from cachegrind_bench.usecases.saving import profile_store
+from cachegrind_bench.usecases.stored_runs import find_run, kept_result, runs_of
 
-if TYPE_CHECKING:
-    from collections.abc import Callable
-
-    from cachegrind_bench.model.result import Result
-    from cachegrind_bench.store.record import Record
+_FORMATS = "csv", "jsonl", "bmf", "github-action-benchmark", "openmetrics", "otava-csv"
+_NOTICES = Notices(write=output.write_error)
+_BATCH = 200
 
 _EPILOG = """\b
 A history is a set of runs that only grows. Where it is kept is said by --store, or by 'store' in the configuration:
@@ -74,35 +82,12 @@ def add_command(files: tuple[str, ...], **options: Any) -> None:
 
     What is there already stays as it is. Benchmarks that failed are added as failed, without counts.
     """
-    from cachegrind_bench.model.text import counted
-    from cachegrind_bench.store.checking import wrong_with
-    from cachegrind_bench.store.record import run_record
-    from cachegrind_bench.usecases.saving import profile_store
-
     if files.count("-") > 1:
         raise UsageError("only one file can be stdin", hint="save the others to files first")
     store, cwd = opened_store(options), working_directory()
-    keeper = profile_store(store) if options["with_profile"] else None
+    profiles = profile_store(store) if options["with_profile"] else None
     names = [resolve(name, cwd) for name in files]
-    whole: list[Result] = []
-    records: dict[str, Record] = {}
-    for name in names:
-        source = read_result(name, limit=options["max_size"])
-        record = run_record(source.result)
-        problem = wrong_with(record)
-        if problem is not None:
-            raise UsageError(f"{name} cannot be added: {problem}", hint="measure again to make a new one")
-        records[record.name] = record
-        if keeper is not None:
-            whole.append(source.whole())
-    with store:
-        new = store.add(list(records.values()))
-        if keeper is not None:
-            for result in whole:
-                keeper.keep_profile(run_record(result), result)
-        there = len(records) - new
-        also = f"; {there} already there" if there else ""
-        output.write(f"added {counted(new, 'run')} to {store.url}{also}\n")
+    output.write(history.add(store, names, limit=options["max_size"], profiles=profiles))
 
 
 @command.command(
@@ -116,32 +101,22 @@ def add_command(files: tuple[str, ...], **options: Any) -> None:
 @store_option
 def list_command(*, last: int, since: str | None, pattern: str | None, form: str, **options: Any) -> None:
     """List the runs, the newest commit first: commit, dates, benchmarks, and the key of the environment."""
-    from cachegrind_bench.render import listings
-    from cachegrind_bench.store.protocol import Query
-
-    wanted: Callable[[str], bool] | None = None if pattern is None else lambda name: matches(name, pattern)
     with opened_store(options) as store:
-        found = [run for run in store.snapshots(Query(since=since, wanted=wanted)) if pattern is None or run.points]
-        found.reverse()
+        found = [*runs_of(store, since, pattern)][::-1]
         shown = found[:last] if last else found
         text = listings.runs(shown, len(found), store.url, form, width=output.terminal_width())
         empty = not found and not store.names()
     output.write(text)
     if empty:
-        output.write_error("cg-bench: 'cg-bench run --save' stores a run\n")
+        _NOTICES.note("'cg-bench run --save' stores a run")
 
 
 def _show(run: str | None, **options: Any) -> None:
-    from cachegrind_bench.model.codec import ResultFile
-    from cachegrind_bench.render.report import sort_name
-
-    sort_name(options["sort"])
+    show.check_options(options)
     with opened_store(options) as store:
         name = find_run(store, run)
-        data = kept_result(store, name, Notices(write=output.write_error))
-        source = ResultFile(data, name)
-    view = {option: options[option] for option in ("top", "sort", "pattern", "form")}
-    output.write(show.shown_text(source, name, **view))
+        source = ResultFile(kept_result(store, name, _NOTICES), name)
+    show.write_result(source, name, options)
 
 
 # It takes what `show` takes, but for the file.
@@ -177,8 +152,6 @@ Examples:
 @store_option
 def fsck_command(*, form: str, **options: Any) -> int:
     """Read everything that is stored, and tell what is wrong: unreadable, altered, misnamed or kept twice."""
-    from cachegrind_bench.render import listings
-
     with opened_store(options) as store:
         problems, survey = store.check(), store.survey()
         told = {problem.where for problem in problems}
@@ -188,5 +161,151 @@ def fsck_command(*, form: str, **options: Any) -> int:
     return UsageError.exit_code if problems else 0
 
 
-for _more in (*history_exchange.COMMANDS, *history_upkeep.COMMANDS):
-    command.add_command(_more)
+@command.command(
+    "export",
+    epilog="""\b
+Formats, and what they carry:
+  jsonl                    everything, one line for each record; 'import' makes the same history of it
+  csv                      a row for each benchmark of each run: commit, keys, status, counts, score
+  github-action-benchmark  one run's scores, counts and commit, for its tool customSmallerIsBetter
+  bmf                      one run's scores and counts, for 'bencher run --adapter json'
+  openmetrics              scores and counts by the times of commits, for Prometheus
+  otava-csv                scores and Ir, one row for each run, for Apache Otava
+
+\b
+Examples:
+  cg-bench history export --format csv -o history.csv
+  cg-bench history export --format jsonl | gzip > history.jsonl.gz
+  cg-bench history export --format github-action-benchmark --run 1a2b3c4d -o output.json
+""",
+)
+@click.option("--format", "form", type=click.Choice(_FORMATS), required=True, help="What to write.")
+@click.option("-o", "--output", "target", default="-", metavar="FILE", help="Where to. [default: stdout]")
+@since_option
+@pattern_option
+@click.option("--run", metavar="RUN", help="The run, where a format has only one. [default: that of the newest commit]")
+@store_option
+def export_command(*, target: str, **options: Any) -> None:
+    """Write the history in the format of another tool, or as lines that lose nothing (jsonl)."""
+    request = struct_of(history.ExportRequest, options)
+    request.check()
+    if target != "-":
+        check_writable(Path(target))
+    with opened_store(options) as store:
+        pieces = history.export(store, request, _NOTICES)
+        if target != "-":
+            write_atomic(Path(target), pieces)
+            return
+        for chunk in iter(lambda: b"".join(islice(pieces, _BATCH)), b""):
+            output.write(chunk)
+
+
+@command.command(
+    "import",
+    epilog="""\b
+What can be imported:
+  jsonl                    everything, with the same ids: the way to move a history
+  csv                      as it was exported; columns in any order
+  github-action-benchmark  what 'export' wrote for it, also from the page's data.js; entries of other tools are passed over
+
+Runs from csv and github-action-benchmark lack what these do not carry. Their keys say where they come from, so that they
+compare with each other, but never with runs that were measured. A run that the store has already is not imported again.
+
+\b
+Examples:
+  cg-bench history import history.jsonl
+  gunzip < history.jsonl.gz | cg-bench history import - --store sqlite:///history.db
+""",
+)
+@click.option(
+    "--format", "form", type=click.Choice(_FORMATS), help="Format of FILE. [default: detected from its content]"
+)
+@store_option
+@size_limit_option
+@click.argument("file")
+def import_command(file: str, *, form: str | None, max_size: int, **options: Any) -> None:
+    """Add the runs of a FILE ('-' is stdin) that 'history export' wrote: all of them, or none if one is damaged."""
+    output.write(history.import_file(opened_store(options), file, form, _NOTICES, limit=max_size))
+
+
+@command.command(
+    "prune",
+    epilog="""\b
+Examples:
+  cg-bench history prune --before 2025-01-01 --keep 500 --dry-run
+  cg-bench history prune --keep 1000
+  cg-bench history prune 1a2b3c4d
+""",
+)
+@click.option("--before", type=Date(), metavar="DATE", help="Remove runs measured before then: 2026-01-31, or 90d.")
+@click.option("--keep", type=click.IntRange(0), metavar="N", help="Keep the N runs measured last, remove the others.")
+@click.option("--dry-run", is_flag=True, help="Only say what would be removed.")
+@store_option
+@click.argument("runs", nargs=-1, metavar="[RUN]...")
+def prune_command(
+    runs: tuple[str, ...], *, before: str | None, keep: int | None, dry_run: bool, **options: Any
+) -> None:
+    """Remove RUNs, for good: those that are named, and those that --before and --keep leave no reason to keep.
+
+    With both, a run goes if it is older than --before and not among the last N. A commit means all its runs. A damaged one is
+    named as 'fsck' does.
+    """
+    if not runs and before is None and keep is None:
+        raise UsageError("nothing says which runs to keep", hint="as in --before 2025-01-01, --keep 500, or a run's id")
+    with opened_store(options) as store:
+        output.write(history.prune(store, runs, _NOTICES, before=before, keep=keep, dry_run=dry_run))
+
+
+@command.command("rename", epilog="\b\nExamples:\n  cg-bench history rename parse 'parse[n=1000]'")
+@store_option
+@click.argument("old")
+@click.argument("new")
+def rename_command(old: str, new: str, **options: Any) -> None:
+    """Say that the benchmark OLD is called NEW from now on: both are one series. Stored runs stay as they are."""
+    if not new.strip() or old == new:
+        raise UsageError("the new name is " + ("the old one" if old == new else "empty"), hint="give another name")
+    with opened_store(options) as store:
+        output.write(history.rename(store, old, new, _NOTICES))
+
+
+@command.command(
+    "compact",
+    epilog="\b\nExamples:\n  cg-bench history compact --store git:cg-bench-data@origin\n  cg-bench history compact --before 2026-01",
+)
+@click.option("--before", metavar="MONTH", help="Fold the months before this one, as 2026-01. [default: this month]")
+@store_option
+def compact_command(*, before: str | None, **options: Any) -> None:
+    """Fold the runs of past months into one compressed file for each month. Nothing is lost; a database has no need of it."""
+    month = before or datetime.now(UTC).strftime("%Y-%m")
+    try:
+        datetime.strptime(month, "%Y-%m")  # noqa: DTZ007 - whether there is such a month
+    except ValueError:
+        raise UsageError(f"--before {month!r} is not a month", hint="as in --before 2026-01") from None
+    with opened_store(options) as store:
+        folded = store.compact(month)
+        output.write(f"folded {counted(folded, 'run')} of the months before {month} in {store.url}\n")
+
+
+@command.command(
+    "sync",
+    epilog="""\b
+Examples:
+  cg-bench history sync --from git:cg-bench-data@origin
+  cg-bench history sync --from file:.cg-bench --to postgresql://ci@db.example/history
+""",
+)
+@click.option("--from", "source", metavar="URL", help="Where to take records from. [default: the configured store]")
+@click.option("--to", "target", metavar="URL", help="Where to add them. [default: the configured store]")
+def sync_command(*, source: str | None, target: str | None) -> None:
+    """Copy what one store has and another lacks, in one direction; run it again the other way round to make them equal.
+
+    Nothing is removed; what was pruned from the target comes back. Profiles stay where they are.
+    """
+    if source is None and target is None:
+        raise UsageError("neither --from nor --to was given", hint="as in --from git:cg-bench-data@origin")
+    with named_store(source) as giving, named_store(target) as taking:
+        if giving.url == taking.url:
+            raise UsageError(f"both are {giving.url}", hint="name another store by --from or --to")
+        if source is not None and not giving.exists():
+            raise UsageError(f"there is no history at {giving.url}", hint="see that the URL after --from is right")
+        output.write(history.copy(giving, taking))

@@ -2,24 +2,30 @@
 
 from __future__ import annotations
 
+import os
+from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 import click
 from msgspec.structs import replace
 
 from cachegrind_bench.cli import output
-from cachegrind_bench.cli.options import format_option, size_limit_option, working_directory
-from cachegrind_bench.cli.python_files import python_file_options, wants_files, write_files
+from cachegrind_bench.cli.options import format_option, pattern_option, size_limit_option, working_directory
 from cachegrind_bench.errors import UsageError
 from cachegrind_bench.model.text import matches, some
+from cachegrind_bench.store.durable import check_writable, write_atomic
 from cachegrind_bench.usecases.comparison_inputs import resolve
 from cachegrind_bench.usecases.result_files import read_result
 
 if TYPE_CHECKING:
+    from collections.abc import Mapping, Sequence
+
     from cachegrind_bench.model.codec import ResultFile
+    from cachegrind_bench.model.python_profile import PythonProfile
     from cachegrind_bench.model.result import Benchmark, Result
     from cachegrind_bench.render.table import Report
 
+_SPEEDSCOPE, _CALLGRIND = "speedscope", "callgrind"
 _EPILOG = """\b
 Examples:
   cg-bench show result.json
@@ -37,37 +43,78 @@ Examples:
 @click.option(
     "--sort", default="score", show_default=True, metavar="EVENT", help="Order functions by score, Ir, D1mr, ..."
 )
-@click.option("--benchmark", "pattern", metavar="PATTERN", help="Only benchmarks with this id (* and ? are wildcards).")
+@pattern_option
 @format_option
-@python_file_options
+@click.option(
+    "--flame",
+    metavar="FILE",
+    help="Write a flame graph of the Python functions instead, one HTML file (- is stdout).",
+)
+@click.option(
+    "--export",
+    type=click.Choice([_SPEEDSCOPE, _CALLGRIND]),
+    help="Write the costs of Python functions instead, for speedscope.app or KCachegrind.",
+)
+@click.option("-o", "--to", "output", default="-", show_default=True, metavar="FILE", help="Where --export writes.")
 @size_limit_option
 @click.argument("file")
-def command(*, file: str, top: int, sort: str, pattern: str | None, form: str, max_size: int, **options: Any) -> None:
+def command(*, file: str, max_size: int, **options: Any) -> None:
     """Show a result FILE ('-' is stdin) or saved baseline: score, hits, events, hottest functions, seal and origin."""
+    names = check_options(options)
+    path = resolve(file, working_directory())
+    for name in names if path != "-" else ():
+        if os.path.realpath(name) == os.path.realpath(path):
+            raise UsageError(f"{name} would overwrite the result", hint="name another file")
+    write_result(read_result(path, limit=max_size), file, options)
+
+
+def check_options(options: Mapping[str, Any]) -> list[str]:
+    """Find out before the work what is wrong with the options, UsageError if anything; return the files to write."""
     from cachegrind_bench.render.report import sort_name
 
-    sort_name(sort)
-    path = resolve(file, working_directory())
-    files = wants_files(options, path)
-    source = read_result(path, limit=max_size)
-    if files:
-        write_files(source, file, chosen(source.result, file, pattern), options)
-        return
-    text = shown_text(source, file, top=top, sort=sort, pattern=pattern, form=form)
-    output.write(text)
+    sort_name(options["sort"])
+    if options["output"] != "-" and options["export"] is None:
+        raise UsageError("-o says where --export writes, which is missing", hint="add --export speedscope")
+    names = [name for name in (options["flame"], options["export"] and options["output"]) if name is not None]
+    files = [name for name in names if name != "-"]
+    for name in files:
+        check_writable(Path(name))
+    if len({name if name == "-" else os.path.realpath(name) for name in names}) < len(names):
+        raise UsageError("--flame and --export write to the same file", hint="--output names another")
+    return files
 
 
-def shown_text(source: ResultFile, name: str, *, top: int, sort: str, pattern: str | None, form: str) -> str:
-    """Return the report of an opened result, which the user knows by this name. UsageError if nothing in it is meant."""
-    from cachegrind_bench.render.report import shown
-
+def write_result(source: ResultFile, name: str, options: Mapping[str, Any]) -> None:
+    """Write an opened result, which the user knows by this name: the files that are asked for, else a report."""
     result = source.result
+    benchmarks = chosen(result, name, options["pattern"])
+    if options["flame"] is None and options["export"] is None:
+        output.write(_report(source, benchmarks, options))
+        return
+    profiles = _profiles(source, name, benchmarks)
+    if options["flame"] is not None:
+        from cachegrind_bench.render.flame import page
+
+        identity, profile = _only(profiles, "a flame graph shows one benchmark")
+        _write(options["flame"], page(result, identity, profile).encode())
+    if options["export"] == _SPEEDSCOPE:
+        from cachegrind_bench.render.exports import speedscope
+
+        _write(options["output"], speedscope(profiles))
+    elif options["export"] == _CALLGRIND:
+        from cachegrind_bench.render.exports import callgrind
+
+        _write(options["output"], callgrind(*_only(profiles, "Callgrind's format holds one benchmark")))
+
+
+def _report(source: ResultFile, benchmarks: Sequence[Benchmark], options: Mapping[str, Any]) -> str:
+    from cachegrind_bench.render.report import shown
 
     def report_of(benchmark: Benchmark) -> Report:
         whole = replace(benchmark, profile=source.profile(benchmark.id), python=source.python(benchmark.id))
-        return shown(result, whole, top=top, sort=sort)
+        return shown(source.result, whole, top=options["top"], sort=options["sort"])
 
-    return output.report_text(result, chosen(result, name, pattern), form, report_of)
+    return output.report_text(source.result, benchmarks, options["form"], report_of)
 
 
 def chosen(result: Result, name: str, pattern: str | None) -> list[Benchmark]:
@@ -80,3 +127,26 @@ def chosen(result: Result, name: str, pattern: str | None) -> list[Benchmark]:
             hint=f"it has: {known}",
         )
     return found
+
+
+def _profiles(source: ResultFile, name: str, chosen: Sequence[Benchmark]) -> dict[str, PythonProfile]:
+    read = ((benchmark.id, source.python(benchmark.id)) for benchmark in chosen)
+    found = {identity: profile for identity, profile in read if profile is not None}
+    if not found:
+        which = f"benchmark {chosen[0].id!r} of {name} has" if len(chosen) == 1 else f"the benchmarks of {name} have"
+        raise UsageError(f"{which} no profile of Python functions", hint="measure with 'cg-bench run --python-profile'")
+    return found
+
+
+def _only(profiles: Mapping[str, PythonProfile], why: str) -> tuple[str, PythonProfile]:
+    if len(profiles) > 1:
+        known = ", ".join(list(profiles)[:10])
+        raise UsageError(f"{why}, and {len(profiles)} are meant", hint=f"choose with --benchmark: {known}")
+    return next(iter(profiles.items()))
+
+
+def _write(name: str, content: bytes) -> None:
+    if name == "-":
+        output.write(content)
+    else:
+        write_atomic(Path(name), content)

@@ -18,7 +18,7 @@ from typing import TYPE_CHECKING
 from cachegrind_bench.errors import StoreError, UsageError
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Generator
+    from collections.abc import Callable, Generator, Iterable
     from typing import BinaryIO
 
 WAIT_S = 60.0
@@ -200,20 +200,21 @@ def telling(path: Path, doing: str) -> Generator[None]:
         raise StoreError(f"cannot {doing} {path}: {error.strerror or error}", hint=hint) from error
 
 
-def write_atomic(path: Path, data: bytes) -> None:
-    """Replace the file by these bytes, whole or not at all; pipes and devices are written to."""
+def write_atomic(path: Path, data: bytes | Iterable[bytes]) -> None:
+    """Replace the file by these bytes, or pieces, whole or not at all; pipes and devices are written to."""
     # The file behind a symbolic link: the link stays (`latest.json`, and above all `/dev/stdout`).
     target = Path(os.path.realpath(path))
     temporary = _temporary(target.parent)
+    pieces = (data,) if isinstance(data, bytes) else data
     try:
         if _is_special(path):
-            path.write_bytes(data)
+            path.write_bytes(b"".join(pieces))
             return
         mode = _mode(target)
         descriptor = os.open(temporary, _NEW, 0o666 if mode is None else mode)
         if mode is not None:
             os.fchmod(descriptor, mode)
-        _fill(descriptor, lambda stream: stream.write(data))
+        _fill(descriptor, lambda stream: stream.writelines(pieces))
         os.replace(temporary, target)
     except OSError as error:
         raise _cannot_write(path, error) from error

@@ -9,13 +9,13 @@ from msgspec.structs import replace
 
 from cachegrind_bench.errors import StoreError, UsageError
 from cachegrind_bench.model.codec import ResultFile, decode, encode
-from cachegrind_bench.model.text import plain
+from cachegrind_bench.model.text import matches, plain
 from cachegrind_bench.store.protocol import Query
 from cachegrind_bench.store.reading import renames_in, snapshot
 from cachegrind_bench.store.record import name_of_run, run_name
 
 if TYPE_CHECKING:
-    from collections.abc import Iterable, Sequence
+    from collections.abc import Callable, Iterable, Iterator, Sequence
 
     from cachegrind_bench.history.baseline import Choice
     from cachegrind_bench.model.history import Snapshot
@@ -30,6 +30,13 @@ _SHOWN = 5
 def name_of(run: Snapshot) -> str:
     """Return the name of the record of this run."""
     return name_of_run(run.uid, run.created_at, None if run.commit is None else run.commit.sha, run.env_key)
+
+
+def runs_of(store: Store, since: str | None, pattern: str | None) -> Iterator[Snapshot]:
+    """Return the runs since a time that have a benchmark whose id fits the pattern, with those alone; None means all."""
+    wanted: Callable[[str], bool] | None = None if pattern is None else lambda name: matches(name, pattern)
+    runs = store.snapshots(Query(since=since, wanted=wanted))
+    return (run for run in runs if pattern is None or run.points)
 
 
 def find_run(store: Store, text: str | None) -> str:

@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING
 import pytest
 from msgspec.structs import replace
 
-from cachegrind_bench.cli.history_exchange import export_command, import_command
+from cachegrind_bench.cli.history import export_command, import_command
 from cachegrind_bench.errors import FileFormatError, StoreError
 from cachegrind_bench.history.formats import csvformat, detect, export_only, github_action_benchmark, jsonl
 from cachegrind_bench.history.formats.fields import imported_record
