@@ -22,7 +22,7 @@ from cachegrind_bench.model.thresholds import percentage
 from cachegrind_bench.store.protocol import Query
 from cachegrind_bench.store.reading import renames_in
 from cachegrind_bench.vcs import commits
-from cachegrind_bench.vcs.git import git, top_folder
+from cachegrind_bench.vcs.git import top_folder
 
 if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence
@@ -154,7 +154,7 @@ def _parts_per_million(text: str, option: str) -> int:
 def _head(repository: Repository, revision: str) -> str | None:
     """Return the commit to start from; None outside of a repository, whose absence only matters to who names one."""
     try:
-        git(("rev-parse", "--git-dir"), repository.cwd, repository.environ)
+        repository.text("rev-parse", "--git-dir")
         sha = repository.named(revision)
     except MeasurementError:
         if top_folder(repository.cwd) is not None:  # there is one, which git cannot or will not read

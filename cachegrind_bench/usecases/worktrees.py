@@ -15,7 +15,7 @@ import msgspec
 from cachegrind_bench import process
 from cachegrind_bench.config.source import find
 from cachegrind_bench.errors import MeasurementError
-from cachegrind_bench.vcs.git import git, without_repository
+from cachegrind_bench.vcs.git import without_repository
 from cachegrind_bench.vcs.worktree import PREFIX, worktree
 
 if TYPE_CHECKING:
@@ -81,7 +81,7 @@ class Worktree(msgspec.Struct, frozen=True, kw_only=True):
 @contextmanager
 def opened_worktree(repository: Repository, notices: Notices) -> Generator[Worktree]:
     """Return a place to measure commits, which is removed afterwards."""
-    top = Path(git(("rev-parse", "--show-toplevel"), repository.cwd, repository.environ).rstrip("\n"))
+    top = Path(repository.text("rev-parse", "--show-toplevel").rstrip("\n"))
     within = os.path.relpath(repository.cwd.resolve(), top.resolve())
     with tempfile.TemporaryDirectory(prefix=PREFIX, ignore_cleanup_errors=True) as folder:
         yield Worktree(repository=repository, folder=Path(folder), within=within, notices=notices)

@@ -13,13 +13,11 @@ from contextlib import contextmanager, suppress
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
-import msgspec
-
 from cachegrind_bench.errors import MeasurementError
-from cachegrind_bench.vcs.git import COMMIT_ID, OWN_REFS, answer, failure, fetch, git, is_ancestor, merge_base, try_git
+from cachegrind_bench.vcs.git import COMMIT_ID, OWN_REFS, Git, failure
 
 if TYPE_CHECKING:
-    from collections.abc import Generator, Mapping
+    from collections.abc import Generator
     from pathlib import Path
 
     from cachegrind_bench.process import Completed
@@ -54,11 +52,9 @@ class DoubtfulError(AgainError):
     """It may work at another try, but most often it does not."""
 
 
-class Branch(msgspec.Struct, frozen=True):
+class Branch(Git, frozen=True):
     """A branch by its name, in the repository around a directory. MeasurementError where git fails."""
 
-    repository: Path
-    environ: Mapping[str, str]
     name: str
 
     @property
@@ -68,14 +64,13 @@ class Branch(msgspec.Struct, frozen=True):
 
     def remotes(self) -> list[str]:
         """Return the names of the remotes of the repository, sorted."""
-        return sorted(git(("remote",), self.repository, self.environ).splitlines())
+        return sorted(self.text("remote").splitlines())
 
     def tip(self) -> str | None:
         """Return the commit that the branch here ends with; None if there is no branch. Broken ones are an error."""
-        arguments = ("for-each-ref", "--format=%(refname) %(objectname) %(objecttype)", self.ref)
-        done = try_git(arguments, self.repository, self.environ)
+        done = self.run("for-each-ref", "--format=%(refname) %(objectname) %(objecttype)", self.ref)
         if done.status != 0:
-            raise MeasurementError(failure(done, "for-each-ref", self.repository))
+            raise self.failed(done, "for-each-ref")
         if f"broken ref {self.ref}".encode() in done.stderr:
             raise MeasurementError(f"the branch {self.name} cannot be read: git calls it broken")
         for line in done.stdout.decode("utf-8", "replace").splitlines():
@@ -89,7 +84,7 @@ class Branch(msgspec.Struct, frozen=True):
     def checked_out(self) -> str | None:
         """Return the work tree that the branch is checked out in; None if there is none."""
         place = ""
-        for line in git(("worktree", "list", "--porcelain"), self.repository, self.environ).splitlines():
+        for line in self.text("worktree", "list", "--porcelain").splitlines():
             what, _, value = line.partition(" ")
             if what == "worktree":
                 place = value
@@ -99,8 +94,8 @@ class Branch(msgspec.Struct, frozen=True):
 
     def move(self, new: str, old: str | None) -> None:
         """Let the branch here end with `new`. AgainError if it does not end with `old` (None: is not there) any more."""
-        arguments = ("update-ref", "-m", "cg-bench", self.ref, new, old or "0" * len(new))
-        done = try_git(arguments, self.repository, self.environ, timeout=_ASK_TIMEOUT_S)
+        before = old or "0" * len(new)
+        done = self.run("update-ref", "-m", "cg-bench", self.ref, new, before, timeout=_ASK_TIMEOUT_S)
         if done.status != 0:
             raise self._why(done, "update-ref")
 
@@ -111,16 +106,14 @@ class Branch(msgspec.Struct, frozen=True):
         """
         # A new ref for each fetch: none has to be forced, and two at once do not meet.
         own = f"{OWN_REFS}/fetching/{time.time():.0f}-{secrets.token_hex(8)}"
-        place = true_place(remote, self.repository, self.environ)
+        place = self._true_place(remote)
         with _doubtful("fetch"):
-            done = fetch(self.repository, self.environ, place, f"{self.ref}:{own}", options=("--no-filter",))
+            done = self.fetch_from(place, f"{self.ref}:{own}", options=("--no-filter",))
         if done.status != 0:
             if f"couldn't find remote ref {self.ref}".encode() in done.stderr and self.listed(remote) is None:
                 return None
             raise self._why(done, "fetch")
-        oid = git(
-            ("rev-parse", "--verify", "--end-of-options", f"{own}^{{commit}}"), self.repository, self.environ
-        ).strip()
+        oid = self.text("rev-parse", "--verify", "--end-of-options", f"{own}^{{commit}}").strip()
         self.remember(remote, oid)
         self._forget(own)
         return oid
@@ -138,20 +131,17 @@ class Branch(msgspec.Struct, frozen=True):
         lease = f"--force-with-lease={self.ref}:{old or ''}"
         plain = ("--porcelain", "--no-verify", "--no-follow-tags", "--no-signed", "--recurse-submodules=no")
         # A mirror would push everything.
-        arguments = ("-c", f"remote.{remote}.mirror=false", "push", *plain, lease, "--end-of-options")
+        push = ("-c", f"remote.{remote}.mirror=false", "push", *plain, lease, "--end-of-options")
         with _doubtful("push"):
-            done = try_git(
-                (*arguments, remote, f"{new}:{self.ref}"), self.repository, self.environ, timeout=_PUSH_TIMEOUT_S
-            )
+            done = self.run(*push, remote, f"{new}:{self.ref}", timeout=_PUSH_TIMEOUT_S)
         if done.status != 0:
             raise self._why(done, "push")
 
     def listed(self, remote: str) -> str | None:
         """Return the commit that the branch ends with at the remote, as the remote says it; None if it has no such branch."""
-        place = true_place(remote, self.repository, self.environ)
-        arguments = ("ls-remote", "--quiet", "--end-of-options", place, self.ref)
+        place = self._true_place(remote)
         with _doubtful("ls-remote"):
-            done = try_git(arguments, self.repository, self.environ, timeout=_ASK_TIMEOUT_S)
+            done = self.run("ls-remote", "--quiet", "--end-of-options", place, self.ref, timeout=_ASK_TIMEOUT_S)
         if done.status != 0:
             raise self._why(done, "ls-remote")
         for line in done.stdout.decode("utf-8", "replace").splitlines():
@@ -160,18 +150,10 @@ class Branch(msgspec.Struct, frozen=True):
                 return oid
         return None
 
-    def is_ancestor(self, old: str, new: str) -> bool:
-        """Tell whether a commit is in the history of another one, or is that."""
-        return is_ancestor(old, new, self.repository, self.environ)
-
-    def merge_base(self, one: str, other: str) -> str | None:
-        """Return the newest commit in both histories; None if they have nothing in common."""
-        return merge_base(one, other, self.repository, self.environ)
-
     def tidy(self) -> None:
         """Remove what fetches left that were killed a day ago or more. Failing costs nothing."""
         with suppress(MeasurementError):
-            text = git(("for-each-ref", "--format=%(refname)", f"{OWN_REFS}/fetching/"), self.repository, self.environ)
+            text = self.text("for-each-ref", "--format=%(refname)", f"{OWN_REFS}/fetching/")
             for ref in text.splitlines():
                 at = ref.rpartition("/")[2].partition("-")[0]
                 if at.isdigit() and int(at) < time.time() - _DAY_S:
@@ -181,7 +163,18 @@ class Branch(msgspec.Struct, frozen=True):
         self._update(f"delete {ref}\n")
 
     def _update(self, command: str) -> None:
-        try_git(("update-ref", "--stdin"), self.repository, self.environ, stdin=command.encode())
+        self.run("update-ref", "--stdin", stdin=command.encode())
+
+    def _true_place(self, remote: str) -> str:
+        """Return what to read from: the remote, or the URL it is pushed to where git would read from another one."""
+        pull, push = (
+            self.run("remote", "get-url", *how, "--end-of-options", remote).stdout for how in ((), ("--push",))
+        )
+        if pull == push or not push:
+            return remote
+        # As it was written, where it was: git replaces parts of it (insteadOf) once more.
+        written = self.run("config", "--get-all", f"remote.{remote}.pushurl").stdout
+        return (written or push).decode("utf-8", "surrogateescape").splitlines()[0]
 
     def _why(self, done: Completed, command: str) -> MeasurementError:
         """Return the error that says why, of the class that says whether to try again."""
@@ -195,25 +188,12 @@ class Branch(msgspec.Struct, frozen=True):
         told = r"(remote: +\S|fatal: |error: (?!failed to push))" if refused else r"(remote: )?(fatal|error): "
         lines = [line.strip() for line in said.splitlines() if re.match(told, line)]
         what = "; ".join(line[:300] for line in [*refused, *lines][:4])
-        message = f"git {command}: {what}" if what else failure(done, command, self.repository)
+        message = f"git {command}: {what}" if what else failure(done, command, self.cwd)
         if refused:
             return (DoubtfulError if _DOUBTFUL.search(" ".join(refused)) else LostError)(message)
         if _HOPELESS.search(said):
-            return MeasurementError(failure(done, command, self.repository) if "dubious" in said else message)
+            return MeasurementError(failure(done, command, self.cwd) if "dubious" in said else message)
         return (DoubtfulError if _DOUBTFUL.search(said) else AgainError)(message)
-
-
-def true_place(remote: str, repository: Path, environ: Mapping[str, str]) -> str:
-    """Return what to read from: the remote, or the URL it is pushed to where git would read from another one."""
-    pull, push = (
-        try_git(("remote", "get-url", *how, "--end-of-options", remote), repository, environ).stdout
-        for how in ((), ("--push",))
-    )
-    if pull == push or not push:
-        return remote
-    # As it was written, where it was: git replaces parts of it (insteadOf) once more.
-    written = try_git(("config", "--get-all", f"remote.{remote}.pushurl"), repository, environ).stdout
-    return (written or push).decode("utf-8", "surrogateescape").splitlines()[0]
 
 
 def published(branch: Branch, remote: str, here: str) -> str | None:
@@ -237,9 +217,9 @@ def published(branch: Branch, remote: str, here: str) -> str | None:
         if common is not None and (best is None or branch.is_ancestor(best, common)):
             best = common
     if best is not None and best != tips.get(own):
-        done = try_git(("update-ref", own, best), branch.repository, branch.environ)
+        done = branch.run("update-ref", own, best)
         if done.status != 0:
-            raise AgainError(failure(done, "update-ref", branch.repository))
+            raise AgainError(failure(done, "update-ref", branch.cwd))
     return best
 
 
@@ -252,7 +232,7 @@ def _tips(branch: Branch, *refs: str) -> dict[str, str]:
 
 def _words(branch: Branch, *arguments: str) -> list[str]:
     """Return what git answers, nothing if its answer is no."""
-    return (answer(arguments, branch.repository, branch.environ) or "").split()
+    return (branch.answer(*arguments) or "").split()
 
 
 @contextmanager
@@ -281,8 +261,8 @@ class LockWatch:
     def look(self) -> Path | None:
         """Return the lock if there is one, after it was removed if it was there long enough."""
         self.removed = False
-        text = git(("rev-parse", "--git-path", f"{self.branch.ref}.lock"), self.branch.repository, self.branch.environ)
-        path = self.branch.repository / text.removesuffix("\n")
+        text = self.branch.text("rev-parse", "--git-path", f"{self.branch.ref}.lock")
+        path = self.branch.cwd / text.removesuffix("\n")
         try:
             status = path.lstat()
         except OSError:

@@ -17,7 +17,7 @@ import msgspec
 from cachegrind_bench.errors import MeasurementError
 from cachegrind_bench.model.history import CommitNote, Release
 from cachegrind_bench.model.result import Commit
-from cachegrind_bench.vcs.git import COMMIT_ID, failure, git, try_git
+from cachegrind_bench.vcs.git import COMMIT_ID, Git
 
 if TYPE_CHECKING:
     from collections.abc import Collection, Mapping, Sequence
@@ -35,16 +35,16 @@ class NoCommit(msgspec.Struct, frozen=True, kw_only=True):
 
 def commit_info(cwd: Path, environ: Mapping[str, str]) -> Commit | NoCommit:
     """Return the commit checked out in the repository around `cwd`, and whether tracked files differ from it."""
+    git = Git(cwd, environ)
     try:
         # Untracked files do not make a checkout dirty: build results lie about everywhere.
-        arguments = ("status", "--porcelain=v2", "--branch", "--untracked-files=no", "-z")
-        status = git(arguments, cwd, environ, timeout=_STATUS_S)
+        status = git.text("status", "--porcelain=v2", "--branch", "--untracked-files=no", "-z", timeout=_STATUS_S)
         headers, changes = _parse_status(status)
         sha = headers.get("branch.oid", "")
         if COMMIT_ID.fullmatch(sha) is None:
             return NoCommit(why="the branch has no commit yet")
         # The raw commit, as `git log` hides the parents of a shallow clone's last commit, which is CI's usual case.
-        parent, committed_at = parse_commit(git(("cat-file", "commit", sha), cwd, environ))
+        parent, committed_at = parse_commit(git.text("cat-file", "commit", sha))
     except MeasurementError as error:
         return NoCommit(why=error.message)
     branch: str | None = headers.get("branch.head", "(detached)")
@@ -117,28 +117,28 @@ def line(cwd: Path, environ: Mapping[str, str], head: str, *, most: int | None =
     In a shallow clone it begins where the clone does. MeasurementError if git fails or does not know `head`.
     """
     count = () if most is None else (f"--max-count={most}",)
-    arguments = ("log", "--first-parent", "--encoding=UTF-8", "--no-show-signature", _FORMAT, *count)
-    text = git((*arguments, "--end-of-options", head, "--"), cwd, environ, timeout=_LOG_TIMEOUT_S)
+    options = ("--first-parent", "--encoding=UTF-8", "--no-show-signature", _FORMAT, *count)
+    text = Git(cwd, environ).text("log", *options, "--end-of-options", head, "--", timeout=_LOG_TIMEOUT_S)
     return tuple(reversed(_notes(text)))
 
 
 def notes(cwd: Path, environ: Mapping[str, str], shas: Collection[str]) -> dict[str, CommitNote]:
     """Return what git knows of those of these commits that are here."""
     given = "".join(f"{sha}\n" for sha in sorted(shas)).encode()
-    checked = try_git(("cat-file", "--batch-check=%(objecttype) %(objectname)"), cwd, environ, stdin=given)
-    if checked.status != 0:
-        raise MeasurementError(failure(checked, "cat-file", cwd))
-    here = [text.removeprefix("commit ") for text in checked.stdout.decode().splitlines() if text.startswith("commit ")]
+    git = Git(cwd, environ)
+    checked = git.text("cat-file", "--batch-check=%(objecttype) %(objectname)", stdin=given)
+    here = [text.removeprefix("commit ") for text in checked.splitlines() if text.startswith("commit ")]
     if not here:
         return {}
-    arguments = ("log", "--no-walk=unsorted", "--encoding=UTF-8", "--no-show-signature", _FORMAT, "--stdin")
-    text = git(arguments, cwd, environ, stdin="".join(f"{sha}\n" for sha in here).encode(), timeout=_LOG_TIMEOUT_S)
+    options = ("--no-walk=unsorted", "--encoding=UTF-8", "--no-show-signature", _FORMAT, "--stdin")
+    text = git.text("log", *options, stdin="".join(f"{sha}\n" for sha in here).encode(), timeout=_LOG_TIMEOUT_S)
     return {note.sha: note for note in _notes(text)}
 
 
 def releases(cwd: Path, environ: Mapping[str, str], commits: Sequence[CommitNote]) -> tuple[Release, ...]:
     """Return the tags of these commits that look like a version, in the commits' order, then by name."""
-    text = git(("for-each-ref", "--format=%(objectname)%00%(*objectname)%00%(refname)", "refs/tags"), cwd, environ)
+    fields = "--format=%(objectname)%00%(*objectname)%00%(refname)"
+    text = Git(cwd, environ).text("for-each-ref", fields, "refs/tags")
     place = {note.sha: number for number, note in enumerate(commits)}
     found: list[Release] = []
     for row in text.splitlines():

@@ -9,6 +9,8 @@ import os
 import re
 from typing import TYPE_CHECKING
 
+import msgspec
+
 from cachegrind_bench import process
 from cachegrind_bench.errors import MeasurementError
 
@@ -48,85 +50,77 @@ _GIT = (
 _SETTINGS = {"GIT_TERMINAL_PROMPT": "0", "LC_ALL": "C", "LANGUAGE": ""}
 
 
-def git(
-    arguments: tuple[str, ...],
-    cwd: Path,
-    environ: Mapping[str, str],
-    *,
-    stdin: bytes | None = None,
-    timeout: float | None = None,
-    index: Path | None = None,
-) -> str:
-    """Return what a git command wrote, or raise MeasurementError with git's own reason if it fails."""
-    done = try_git(arguments, cwd, environ, stdin=stdin, timeout=timeout, index=index)
-    if done.status != 0:
-        raise MeasurementError(failure(done, arguments[0], cwd))
-    return done.stdout.decode("utf-8", "backslashreplace")
+class Git(msgspec.Struct, frozen=True):
+    """git in the repository around a directory, with these variables. MeasurementError without git, or where it takes long."""
 
+    cwd: Path
+    environ: Mapping[str, str]
 
-def try_git(
-    arguments: tuple[str, ...],
-    cwd: Path,
-    environ: Mapping[str, str],
-    *,
-    stdin: bytes | None = None,
-    timeout: float | None = None,
-    limit: int = _OUTPUT_LIMIT,
-    index: Path | None = None,
-) -> process.Completed:
-    """Run a git command, for callers to whom its exit status is an answer; on demand with an `index` of its own.
+    def run(
+        self,
+        *arguments: str,
+        stdin: bytes | None = None,
+        timeout: float = _TIMEOUT_S,
+        limit: int = _OUTPUT_LIMIT,
+        index: Path | None = None,
+        environ: Mapping[str, str] | None = None,
+    ) -> process.Completed:
+        """Run a command, for callers to whom its exit status is an answer; on demand with an `index` of its own."""
+        variables = _here(self.cwd, self.environ if environ is None else environ)
+        try:
+            done = process.run(
+                [*_GIT, *arguments],
+                cwd=self.cwd,
+                env={**variables, **_SETTINGS, **({} if index is None else {"GIT_INDEX_FILE": str(index)})},
+                stdin=stdin,
+                timeout=timeout,
+                keep_output_limit=limit,
+            )
+        except process.ProgramNotFound as error:
+            raise MeasurementError("git is not installed") from error
+        if done.timed_out:
+            raise MeasurementError(f"git {arguments[0]} took more than {timeout:.0f} s")
+        return done
 
-    MeasurementError without git, or if it takes more than `timeout` seconds (10 unless told).
-    """
-    timeout = _TIMEOUT_S if timeout is None else timeout
-    try:
-        done = process.run(
-            [*_GIT, *arguments],
-            cwd=cwd,
-            env={**_here(cwd, environ), **_SETTINGS, **({} if index is None else {"GIT_INDEX_FILE": str(index)})},
-            stdin=stdin,
-            timeout=timeout,
-            keep_output_limit=limit,
-        )
-    except process.ProgramNotFound as error:
-        raise MeasurementError("git is not installed") from error
-    if done.timed_out:
-        raise MeasurementError(f"git {arguments[0]} took more than {timeout:.0f} s")
-    return done
+    def text(
+        self, *arguments: str, stdin: bytes | None = None, timeout: float = _TIMEOUT_S, index: Path | None = None
+    ) -> str:
+        """Return what a command wrote, or raise MeasurementError with git's own reason if it fails."""
+        done = self.run(*arguments, stdin=stdin, timeout=timeout, index=index)
+        if done.status != 0:
+            raise self.failed(done, arguments[0])
+        return done.stdout.decode("utf-8", "backslashreplace")
 
+    def answer(self, *arguments: str, timeout: float = _TIMEOUT_S) -> str | None:
+        """Return what git answers to a question, None if that is no. MeasurementError if it fails."""
+        done = self.run(*arguments, timeout=timeout)
+        if done.status not in (0, 1):
+            raise self.failed(done, arguments[0])
+        return done.stdout.decode("utf-8", "surrogateescape") if done.status == 0 else None
 
-def answer(
-    arguments: tuple[str, ...], cwd: Path, environ: Mapping[str, str], timeout: float | None = None
-) -> str | None:
-    """Return what git answers to a question, None if that is no. MeasurementError if it fails."""
-    done = try_git(arguments, cwd, environ, timeout=timeout)
-    if done.status not in (0, 1):
-        raise MeasurementError(failure(done, arguments[0], cwd))
-    return done.stdout.decode("utf-8", "surrogateescape") if done.status == 0 else None
+    def failed(self, done: process.Completed, command: str) -> MeasurementError:
+        """Return the error for a command that failed."""
+        return MeasurementError(failure(done, command, self.cwd))
 
+    def is_ancestor(self, old: str, new: str) -> bool:
+        """Tell whether a commit is in the history of another one, or is that."""
+        return self.answer("merge-base", "--is-ancestor", old, new, timeout=_HISTORY_TIMEOUT_S) is not None
 
-def is_ancestor(old: str, new: str, cwd: Path, environ: Mapping[str, str]) -> bool:
-    """Tell whether a commit is in the history of another one, or is that."""
-    return answer(("merge-base", "--is-ancestor", old, new), cwd, environ, _HISTORY_TIMEOUT_S) is not None
+    def merge_base(self, one: str, other: str) -> str | None:
+        """Return the newest commit in both histories; None if they have nothing in common."""
+        return (self.answer("merge-base", one, other, timeout=_HISTORY_TIMEOUT_S) or "").strip() or None
 
-
-def merge_base(one: str, other: str, cwd: Path, environ: Mapping[str, str]) -> str | None:
-    """Return the newest commit in both histories; None if they have nothing in common."""
-    return (answer(("merge-base", one, other), cwd, environ, _HISTORY_TIMEOUT_S) or "").strip() or None
-
-
-def fetch(
-    cwd: Path,
-    environ: Mapping[str, str],
-    remote: str,
-    *wanted: str,
-    options: tuple[str, ...] = (),
-    settings: tuple[str, ...] = (),
-    stdin: bytes | None = None,
-) -> process.Completed:
-    """Fetch these branches or objects from a remote, by its name or address; `settings` are git's own, as in -c NAME=VALUE."""
-    arguments = (*settings, *_FETCH, *options, "--end-of-options", remote, *wanted)
-    return try_git(arguments, cwd, environ, stdin=stdin, timeout=_FETCH_TIMEOUT_S)
+    def fetch_from(
+        self,
+        remote: str,
+        *wanted: str,
+        options: tuple[str, ...] = (),
+        settings: tuple[str, ...] = (),
+        stdin: bytes | None = None,
+    ) -> process.Completed:
+        """Fetch these branches or objects from a remote, by its name or address; `settings` are git's, as in -c NAME=VALUE."""
+        arguments = (*settings, *_FETCH, *options, "--end-of-options", remote, *wanted)
+        return self.run(*arguments, stdin=stdin, timeout=_FETCH_TIMEOUT_S)
 
 
 def top_folder(cwd: Path) -> Path | None:

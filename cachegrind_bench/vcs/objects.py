@@ -14,11 +14,10 @@ import msgspec
 
 from cachegrind_bench.errors import MeasurementError
 from cachegrind_bench.process import memory_file
-from cachegrind_bench.vcs.git import COMMIT_ID, failure, fetch, try_git
+from cachegrind_bench.vcs.git import COMMIT_ID, Git
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Iterator, Mapping, Sequence
-    from pathlib import Path
 
 BLOB = "blob"
 TREE = "tree"
@@ -56,11 +55,8 @@ class Entry(msgspec.Struct, frozen=True):
         return self.kind == TREE
 
 
-class Objects(msgspec.Struct, frozen=True):
+class Objects(Git, frozen=True):
     """The objects of the repository around a directory. Methods raise MeasurementError where git fails."""
-
-    repository: Path
-    environ: Mapping[str, str]
 
     def write(self, contents: Iterable[bytes]) -> list[str]:
         """Write contents, and return their ids. What is there already is not written again."""
@@ -130,17 +126,14 @@ class Objects(msgspec.Struct, frozen=True):
         """Write a commit, by the user's name or, where git knows none, by the program's."""
         before = [word for parent in parents for word in ("-p", parent)]
         arguments = (*_DURABLE, "commit-tree", *before, "-m", message, tree)
-        done = try_git(arguments, self.repository, self._identity(), timeout=_TIMEOUT_S)
+        done = self.run(*arguments, environ=self._identity(), timeout=_TIMEOUT_S)
         oid = done.stdout.decode("ascii", "replace").strip()
         if done.status != 0 or COMMIT_ID.fullmatch(oid) is None:
-            raise MeasurementError(failure(done, "commit-tree", self.repository))
+            raise self.failed(done, "commit-tree")
         return oid
 
     def _identity(self) -> Mapping[str, str]:
-        known = [
-            try_git(("config", "--get", f"user.{what}"), self.repository, self.environ).status == 0
-            for what in ("name", "email")
-        ]
+        known = [self.run("config", "--get", f"user.{what}").status == 0 for what in ("name", "email")]
         return self.environ if all(known) else {**NOBODY, **self.environ}
 
     def _trees(self, folders: Sequence[Mapping[str, Entry]]) -> list[str]:
@@ -154,7 +147,7 @@ class Objects(msgspec.Struct, frozen=True):
             for folder in folders
         )
         # `--missing`: what comes from listings is there, and a partial clone would fetch all of it.
-        oids = self._run(("mktree", "-z", "--batch", "--missing"), text).decode("ascii", "replace").split()
+        oids = self._bytes("mktree", "-z", "--batch", "--missing", stdin=text).decode("ascii", "replace").split()
         if len(oids) != len(folders):
             raise MeasurementError("git mktree did not answer as it should")
         return oids
@@ -180,19 +173,12 @@ class Objects(msgspec.Struct, frozen=True):
             place = start + size + 1
 
     def _ask(self, *arguments: str, lines: Iterable[str] = ()) -> bytes:
-        return self._run(arguments, "".join(f"{line}\n" for line in lines).encode())
+        return self._bytes(*arguments, stdin=_lines(lines))
 
-    def _run(self, arguments: tuple[str, ...], stdin: bytes) -> bytes:
-        done = try_git(
-            (*_DURABLE, *arguments),
-            self.repository,
-            self.environ,
-            stdin=stdin,
-            timeout=_TIMEOUT_S,
-            limit=_MOST_OUTPUT,
-        )
+    def _bytes(self, *arguments: str, stdin: bytes) -> bytes:
+        done = self.run(*_DURABLE, *arguments, stdin=stdin, timeout=_TIMEOUT_S, limit=_MOST_OUTPUT)
         if done.status != 0:
-            raise MeasurementError(failure(done, arguments[0], self.repository))
+            raise self.failed(done, arguments[0])
         if len(done.stdout) >= _MOST_OUTPUT:  # only its end was kept
             raise MeasurementError(f"git {arguments[0]} had more to say than can be read")
         return done.stdout
@@ -239,11 +225,9 @@ _SETTINGS = r"^(remote\..*\.promisor|extensions\.partialclone)$"
 _OFF = frozenset({"false", "no", "off", "0", ""})
 
 
-class PartialClone(msgspec.Struct, frozen=True):
+class PartialClone(Git, frozen=True):
     """The objects that remotes have promised to the repository around a directory; none, unless it is a partial clone."""
 
-    repository: Path
-    environ: Mapping[str, str]
     _remotes: dict[str, None] = msgspec.field(default_factory=dict[str, None])
     _asked: list[bool] = msgspec.field(default_factory=list[bool])
 
@@ -259,22 +243,16 @@ class PartialClone(msgspec.Struct, frozen=True):
         why = ""
         for remote in remotes:
             # Nothing to negotiate: what is asked for has no history.
-            done = fetch(
-                self.repository,
-                self.environ,
-                remote,
-                options=("--no-filter", "--stdin"),
-                settings=("-c", "fetch.negotiationAlgorithm=noop"),
-                stdin=_lines(missing),
-            )
+            settings, options = ("-c", "fetch.negotiationAlgorithm=noop"), ("--no-filter", "--stdin")
+            done = self.fetch_from(remote, options=options, settings=settings, stdin=_lines(missing))
             if done.status == 0:
                 return
-            why = why or failure(done, "fetch", self.repository)
+            why = why or self.failed(done, "fetch").message
         raise MeasurementError(why, hint="see that the remote can be reached, or fetch without --filter")
 
     def _known_remotes(self) -> list[str]:
         if not self._asked:
-            done = try_git(("config", "-z", "--get-regexp", _SETTINGS), self.repository, self.environ)
+            done = self.run("config", "-z", "--get-regexp", _SETTINGS)
             for entry in done.stdout.decode("utf-8", "surrogateescape").split("\0"):
                 key, _, value = entry.partition("\n")
                 if key == "extensions.partialclone":
@@ -287,12 +265,12 @@ class PartialClone(msgspec.Struct, frozen=True):
     def _missing(self, oids: Sequence[str]) -> list[str]:
         """Return those that are not here, without fetching any, as any other question would."""
         look = ("rev-list", "--objects", "--no-object-names", "--missing=allow-any", "--ignore-missing", "--stdin")
-        done = try_git(look, self.repository, self.environ, stdin=_lines(oids), timeout=_TIMEOUT_S, limit=_MOST_OUTPUT)
+        done = self.run(*look, stdin=_lines(oids), timeout=_TIMEOUT_S, limit=_MOST_OUTPUT)
         if done.status != 0:  # a damaged one; the reader tells which
             return []
         here = {*done.stdout.decode("ascii", "replace").split()}
         return [oid for oid in dict.fromkeys(oids) if oid not in here]
 
 
-def _lines(oids: Sequence[str]) -> bytes:
-    return "".join(f"{oid}\n" for oid in oids).encode()
+def _lines(words: Iterable[str]) -> bytes:
+    return "".join(f"{word}\n" for word in words).encode()

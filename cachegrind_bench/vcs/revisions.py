@@ -10,14 +10,12 @@ import re
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-import msgspec
-
 from cachegrind_bench.errors import MeasurementError
 from cachegrind_bench.vcs.commits import parse_commit
-from cachegrind_bench.vcs.git import COMMIT_ID, OWN_REFS, failure, fetch, git, merge_base, try_git
+from cachegrind_bench.vcs.git import COMMIT_ID, OWN_REFS, Git
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Mapping
+    from collections.abc import Callable
     from typing import TypeVar
 
     Found = TypeVar("Found")
@@ -28,18 +26,14 @@ _STEPS = (50, 500, 5000)
 _LIST_TIMEOUT_S = 300.0
 
 
-class Repository(msgspec.Struct, frozen=True, kw_only=True):
+class Repository(Git, frozen=True):
     """The repository around a directory, and the environment git runs in."""
-
-    cwd: Path
-    environ: Mapping[str, str]
 
     def commit(self, revision: str) -> str | None:
         """Return the commit that a revision means; None if it means none here."""
         if not revision or "\0" in revision or "\n" in revision:
             return None
-        arguments = ("rev-parse", "--verify", "--quiet", "--end-of-options", f"{revision}^{{commit}}")
-        done = try_git(arguments, self.cwd, self.environ)
+        done = self.run("rev-parse", "--verify", "--quiet", "--end-of-options", f"{revision}^{{commit}}")
         text = done.stdout.decode("ascii", "replace").strip()
         return text if done.status == 0 and COMMIT_ID.fullmatch(text) else None
 
@@ -72,17 +66,17 @@ class Repository(msgspec.Struct, frozen=True, kw_only=True):
 
     def remotes(self) -> list[str]:
         """Return the names of the remotes, `origin` first."""
-        done = try_git(("remote",), self.cwd, self.environ)
+        done = self.run("remote")
         names = done.stdout.decode("utf-8", "replace").split() if done.status == 0 else []
         return sorted(names, key=lambda name: (name != "origin", name))
 
     def is_shallow(self) -> bool:
         """Tell whether commits are missing because the clone is shallow."""
-        return git(("rev-parse", "--is-shallow-repository"), self.cwd, self.environ).strip() == "true"
+        return self.text("rev-parse", "--is-shallow-repository").strip() == "true"
 
     def merge_base(self, one: str, other: str) -> str | None:
         """Return the newest commit that both come from; None if they have nothing in common."""
-        return self._deepened(lambda: merge_base(one, other, self.cwd, self.environ), lambda found: found is not None)
+        return self._deepened(lambda: Git.merge_base(self, one, other), lambda found: found is not None)
 
     def ancestors(self, sha: str, most: int) -> list[str]:
         """Return this commit and up to `most` first-parent ancestors of it, nearest first."""
@@ -90,8 +84,7 @@ class Repository(msgspec.Struct, frozen=True, kw_only=True):
         def ask() -> list[str]:
             if self.commit(sha) is None:  # only its id is known, from a shallow clone's last commit
                 return []
-            arguments = ("rev-list", "--first-parent", f"--max-count={most + 1}", sha, "--")
-            return git(arguments, self.cwd, self.environ).split()
+            return self.text("rev-list", "--first-parent", f"--max-count={most + 1}", sha, "--").split()
 
         def enough(found: list[str]) -> bool:
             return len(found) > most or (bool(found) and found[-1] not in self._cut())
@@ -105,10 +98,10 @@ class Repository(msgspec.Struct, frozen=True, kw_only=True):
         """Fetch what a shallow clone lacks of the first parents of this commit, as far back as this time. MeasurementError."""
 
         def ask() -> str:
-            return git(("rev-list", "--first-parent", sha, "--"), self.cwd, self.environ).split()[-1]
+            return self.text("rev-list", "--first-parent", sha, "--").split()[-1]
 
         def enough(oldest: str) -> bool:
-            commit = git(("cat-file", "commit", oldest), self.cwd, self.environ)
+            commit = self.text("cat-file", "commit", oldest)
             return oldest not in self._cut() or parse_commit(commit)[1] <= time
 
         if self.is_shallow():
@@ -116,7 +109,7 @@ class Repository(msgspec.Struct, frozen=True, kw_only=True):
 
     def address(self, remote: str) -> str:
         """Return where a remote is; empty if it is nowhere."""
-        done = try_git(("remote", "get-url", remote), self.cwd, self.environ)
+        done = self.run("remote", "get-url", remote)
         return done.stdout.decode("utf-8", "replace").strip() if done.status == 0 else ""
 
     def fetch_branch(self, name: str, place: str | None = None) -> str | None:
@@ -145,11 +138,11 @@ class Repository(msgspec.Struct, frozen=True, kw_only=True):
     def _get(self, remote: str, wanted: str) -> bool:
         """Fetch one branch or commit, of a shallow clone without its past, and tell whether that went well."""
         depth = ("--depth=1",) if self.is_shallow() else ()
-        return fetch(self.cwd, self.environ, remote, wanted, options=depth).status == 0
+        return self.fetch_from(remote, wanted, options=depth).status == 0
 
     def first_parent(self, sha: str) -> str | None:
         """Return the first parent of a commit, even where a shallow clone hides it."""
-        return parse_commit(git(("cat-file", "commit", sha), self.cwd, self.environ))[0]
+        return parse_commit(self.text("cat-file", "commit", sha))[0]
 
     def pull_request_base(self, sha: str) -> str | None:
         """Return what GitHub merged a pull request with, if `sha` is that merge; else None.
@@ -162,7 +155,7 @@ class Repository(msgspec.Struct, frozen=True, kw_only=True):
 
     def _cut(self) -> set[str]:
         """Return the commits whose parents a shallow clone does not have."""
-        path = git(("rev-parse", "--git-path", "shallow"), self.cwd, self.environ).strip()
+        path = self.text("rev-parse", "--git-path", "shallow").strip()
         try:
             return set(Path(os.path.join(self.cwd, path)).read_text("ascii").split())
         except FileNotFoundError:
@@ -190,10 +183,10 @@ class Repository(msgspec.Struct, frozen=True, kw_only=True):
             # Most servers give commits by their ids, those at which this clone ends; from others branches are asked for.
             for wanted in (sorted(self._cut()), self._branches(remote)):
                 if wanted:
-                    done = fetch(self.cwd, self.environ, remote, *wanted, options=(how,))
+                    done = self.fetch_from(remote, *wanted, options=(how,))
                     if done.status == 0:
                         return
-                    said = said or failure(done, "fetch", self.cwd)
+                    said = said or self.failed(done, "fetch").message
         raise MeasurementError(
             f"the clone is shallow and could not be deepened: {said}",
             hint="fetch more yourself, as in: git fetch --unshallow (for actions/checkout: fetch-depth: 0)",
@@ -201,7 +194,6 @@ class Repository(msgspec.Struct, frozen=True, kw_only=True):
 
     def _branches(self, remote: str) -> list[str]:
         """Return the names of the branches at a remote; none if it does not answer."""
-        arguments = ("ls-remote", "--heads", "--refs", "--end-of-options", remote)
-        done = try_git(arguments, self.cwd, self.environ, timeout=_LIST_TIMEOUT_S)
+        done = self.run("ls-remote", "--heads", "--refs", "--end-of-options", remote, timeout=_LIST_TIMEOUT_S)
         lines = done.stdout.decode("utf-8", "replace").splitlines() if done.status == 0 else []
         return [line.partition("\t")[2] for line in lines]

@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING
 
 from cachegrind_bench.errors import MeasurementError
 from cachegrind_bench.interruption import uninterrupted
-from cachegrind_bench.vcs.git import git, try_git
+from cachegrind_bench.vcs.git import Git
 from cachegrind_bench.vcs.objects import NOBODY
 
 if TYPE_CHECKING:
@@ -32,10 +32,11 @@ def worktree(repository: Path, sha: str, path: Path, environ: Mapping[str, str])
         _remove(repository, left, environ)
         if left.parent.name.startswith(PREFIX):
             shutil.rmtree(left.parent, ignore_errors=True)
+    git = Git(repository, environ)
     try:
-        git(("worktree", "add", "--detach", "--force", str(path), sha), repository, environ, timeout=_TIMEOUT_S)
+        git.text("worktree", "add", "--detach", "--force", str(path), sha, timeout=_TIMEOUT_S)
         # Nobody's `git worktree prune` takes it for forgotten; and whoever finds it later knows whether we are alive.
-        git(("worktree", "lock", "--reason", f"cg-bench {_process(os.getpid())}", str(path)), repository, environ)
+        git.text("worktree", "lock", "--reason", f"cg-bench {_process(os.getpid())}", str(path))
         yield path
     finally:
         with uninterrupted():
@@ -47,26 +48,27 @@ def changes_as_commit(repository: Path, environ: Mapping[str, str]) -> str | Non
 
     MeasurementError if git cannot make one. The index is copied, as files may be staged, half merged, or only announced.
     """
-    known = Path(os.path.join(repository, git(("rev-parse", "--git-path", "index"), repository, environ).rstrip("\n")))
+    git = Git(repository, environ)
+    known = repository / git.text("rev-parse", "--git-path", "index").rstrip("\n")
     with tempfile.TemporaryDirectory(prefix=PREFIX, ignore_cleanup_errors=True) as folder:
         index = Path(folder) / "index"
         try:
             shutil.copyfile(known, index)
         except FileNotFoundError:
-            git(("read-tree", "HEAD"), repository, environ, index=index)
+            git.text("read-tree", "HEAD", index=index)
         except OSError as error:
             raise MeasurementError(f"cannot read {known}: {error.strerror}") from error
-        git(("add", "--update"), repository, environ, timeout=_TIMEOUT_S, index=index)
-        tree = git(("write-tree",), repository, environ, timeout=_TIMEOUT_S, index=index).strip()
-    if tree == git(("rev-parse", "HEAD^{tree}"), repository, environ).strip():
+        git.text("add", "--update", timeout=_TIMEOUT_S, index=index)
+        tree = git.text("write-tree", timeout=_TIMEOUT_S, index=index).strip()
+    if tree == git.text("rev-parse", "HEAD^{tree}").strip():
         return None
-    arguments = ("commit-tree", "-p", "HEAD", "-m", "The work tree, as measured by cg-bench", tree)
-    return git(arguments, repository, {**environ, **NOBODY}).strip()
+    message = "The work tree, as measured by cg-bench"
+    return Git(repository, {**environ, **NOBODY}).text("commit-tree", "-p", "HEAD", "-m", message, tree).strip()
 
 
 def _abandoned(repository: Path, environ: Mapping[str, str]) -> Iterator[Path]:
     """Yield the worktrees of processes that were killed; what another machine or container has made is its own."""
-    done = try_git(("worktree", "list", "--porcelain"), repository, environ)
+    done = Git(repository, environ).run("worktree", "list", "--porcelain")
     for path, place, pid, started in _LOCKED.findall(done.stdout.decode("utf-8", "surrogateescape")):
         here = _process(os.getpid()).startswith(f"{place} ")
         if here and _process(int(pid)) != f"{place} {pid} {started}":
@@ -92,6 +94,6 @@ def _remove(repository: Path, path: Path, environ: Mapping[str, str]) -> None:
                     os.chmod(os.path.join(folder, name), 0o700)
     shutil.rmtree(path, ignore_errors=True)
     with suppress(MeasurementError):  # `git gc` does the same after a while
-        git(("worktree", "remove", "--force", "--force", str(path)), repository, environ, timeout=_TIMEOUT_S)
+        Git(repository, environ).text("worktree", "remove", "--force", "--force", str(path), timeout=_TIMEOUT_S)
     if os.path.lexists(path):
         raise MeasurementError(f"cannot remove the worktree {path}")

@@ -95,7 +95,7 @@ DEPTHS = {
     "show": "cachegrind_bench.model.codec.ResultFile",
     "diff": "cachegrind_bench.model.codec.ResultFile",
     "merge": "cachegrind_bench.model.codec.ResultFile",
-    "ab": "cachegrind_bench.vcs.revisions.try_git",
+    "ab": "cachegrind_bench.vcs.git.Git.run",
     "trend": "cachegrind_bench.usecases.trend.series_set",
     "bisect": "cachegrind_bench.usecases.trend.series_set",
     "check": "cachegrind_bench.model.codec.ResultFile",

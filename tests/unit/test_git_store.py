@@ -5,7 +5,7 @@ from __future__ import annotations
 import os
 import subprocess
 import time
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 import pytest
 
@@ -13,8 +13,9 @@ from cachegrind_bench.errors import StoreError
 from cachegrind_bench.store.git_store import GitStore
 from cachegrind_bench.store.protocol import Query
 from cachegrind_bench.store.record import Record
-from cachegrind_bench.vcs import git, objects
+from cachegrind_bench.vcs import objects
 from cachegrind_bench.vcs.branches import Branch, LockWatch
+from cachegrind_bench.vcs.git import Git
 from tests.unit.clones import BRANCH, Place
 from tests.unit.stored import FEBRUARY, NAMES, RECORDS, RENAME, all_names, filled, stored
 
@@ -166,13 +167,13 @@ def test_many_records_are_read_with_two_processes(shared: Place, monkeypatch: py
     records = [stored(n) for n in range(1000)]
     assert store.add(records) == 1000
     counts = {"cat-file": 0}
-    true_run = git.try_git
+    true_run = Git.run
 
-    def counting(arguments: tuple[str, ...], *rest: object, **more: object) -> object:
+    def counting(self: Git, *arguments: str, **more: Any) -> object:
         counts["cat-file"] += "cat-file" in arguments
-        return true_run(arguments, *rest, **more)  # type: ignore[arg-type]
+        return true_run(self, *arguments, **more)
 
-    monkeypatch.setattr(objects, "try_git", counting)
+    monkeypatch.setattr(Git, "run", counting)
     assert {*store.read()} == {*records}
     assert counts["cat-file"] == 2  # one for the sizes, one for the contents
 
@@ -207,7 +208,7 @@ def test_a_lost_race_is_run_again(shared: Place, monkeypatch: pytest.MonkeyPatch
     true_push = Branch.push
 
     def late(self: Branch, *arguments: str) -> None:
-        if self.repository == shared.path and left:
+        if self.cwd == shared.path and left:
             other.add([left.pop()])
         true_push(self, *arguments)
 
@@ -227,7 +228,7 @@ def test_a_fold_meets_writers_of_the_same_month_and_loses_nothing(
     true_push = Branch.push
 
     def late(self: Branch, *arguments: str) -> None:
-        if self.repository == shared.path and left:
+        if self.cwd == shared.path and left:
             other.add([left.pop()])
         true_push(self, *arguments)
 
