@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import sys
 from typing import TYPE_CHECKING, Any
 
 import click
@@ -11,10 +10,10 @@ from cachegrind_bench.cli import output, show
 from cachegrind_bench.cli.options import format_option, size_limit_option, working_directory
 from cachegrind_bench.errors import FileFormatError, MeasurementError, UsageError
 from cachegrind_bench.model.result import Status
-from cachegrind_bench.model.text import some
+from cachegrind_bench.model.text import counted, some
 from cachegrind_bench.store.baselines import Baselines
 from cachegrind_bench.usecases.comparison_inputs import resolve
-from cachegrind_bench.usecases.result_files import read_result
+from cachegrind_bench.usecases.result_files import read_bytes, read_result, shown_name
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
@@ -105,20 +104,22 @@ def update_command(name: str, file: str, *, force: bool, max_size: int) -> None:
     Refused if a benchmark of FILE failed, or if FILE lacks a benchmark of the baseline. It says what was added, replaced
     and dropped.
     """
+    from cachegrind_bench.model.codec import ResultFile
     from cachegrind_bench.render.listings import updated
 
     saved = Baselines.find(working_directory())
     saved.path(name)
     source = resolve(file, working_directory())
-    data = _bytes(source, max_size)
-    after = _checked(data, "<stdin>" if source == "-" else source)
+    data = read_bytes(source, limit=max_size)  # saved as they are: a newer cg-bench may have written more than we know
+    opened = ResultFile(data, shown_name(source))
+    opened.whole()  # a damaged profile is an error as well
+    after = opened.result
     _refuse_failed(after.benchmarks, source)
     before = _replaced(saved, name, force=force)
     lost = {item.id for item in before.benchmarks} - {item.id for item in after.benchmarks} if before else set[str]()
     if lost and not force:
         raise UsageError(
-            f"{source} lacks {len(lost)} benchmark{'' if len(lost) == 1 else 's'} of the baseline {name!r}: "
-            f"{some(sorted(lost), _SHOWN)}",
+            f"{source} lacks {counted(len(lost), 'benchmark')} of the baseline {name!r}: {some(sorted(lost), _SHOWN)}",
             hint="--force drops them",
         )
     saved.save(name, data)
@@ -127,13 +128,9 @@ def update_command(name: str, file: str, *, force: bool, max_size: int) -> None:
 
 def _held(saved: Baselines, name: str) -> Result | str:
     try:
-        return _read(saved, name)
+        return read_result(str(saved.path(name))).result
     except UsageError as error:
         return error.message
-
-
-def _read(saved: Baselines, name: str) -> Result:
-    return read_result(str(saved.path(name))).result
 
 
 def _existing(saved: Baselines, name: str) -> str:
@@ -148,35 +145,11 @@ def _replaced(saved: Baselines, name: str, *, force: bool) -> Result | None:
     if not saved.exists(name):
         return None
     try:
-        return _read(saved, name)
+        return read_result(str(saved.path(name))).result
     except FileFormatError as error:
         if force:
             return None
         raise UsageError(f"the baseline {name!r} is damaged: {error.message}", hint="--force replaces it") from error
-
-
-def _bytes(source: str, limit: int) -> bytes:
-    """Return all bytes, which are saved as they are: a newer cg-bench may have written more than this one knows."""
-    try:
-        if source == "-":
-            data = b"" if sys.stdin is None else sys.stdin.buffer.read(limit + 1)
-        else:
-            with open(source, "rb") as file:
-                data = file.read(limit + 1)
-    except OSError as error:
-        raise UsageError(f"cannot read {source}: {error.strerror}") from error
-    if len(data) > limit:
-        raise UsageError(f"{source} is too large: the limit is {limit} bytes", hint="--max-size allows more, as in 4GB")
-    return data
-
-
-def _checked(data: bytes, name: str) -> Result:
-    """Return the result without profiles, after each of them was looked at. FileFormatError if anything is wrong."""
-    from cachegrind_bench.model.codec import ResultFile
-
-    found = ResultFile(data, name)
-    found.whole()
-    return found.result
 
 
 def _refuse_failed(benchmarks: Sequence[Benchmark], source: str) -> None:
@@ -185,6 +158,6 @@ def _refuse_failed(benchmarks: Sequence[Benchmark], source: str) -> None:
     failed = [item.id for item in benchmarks if item.status is not Status.OK]
     if failed:
         raise MeasurementError(
-            f"{source} holds {len(failed)} failed benchmark{'' if len(failed) == 1 else 's'}: {some(failed, _SHOWN)}",
+            f"{source} holds {counted(len(failed), 'failed benchmark')}: {some(failed, _SHOWN)}",
             hint="the baseline stays as it was; measure again when they work",
         )

@@ -62,16 +62,13 @@ def read_configured(words: Sequence[str]) -> Configured:
         return Configured(command=command, found=None, error=error)
 
 
-def configured_variables() -> tuple[str, ...]:
-    """Return the variables that the configuration passes on to every program."""
+def configured_texts(name: str) -> tuple[str, ...]:
+    """Return what the configuration has for an option that can be repeated."""
     found = _current()
-    return () if found is None else _listed(found.defaults.get("env"))
-
-
-def configured_limits() -> tuple[str, ...]:
-    """Return the limits that the configuration has for all benchmarks, or for those a pattern fits."""
-    found = _current()
-    return () if found is None else _listed(found.defaults.get("limit"))
+    value = None if found is None else found.defaults.get(name)
+    if isinstance(value, list | tuple):
+        return tuple(map(str, cast("Sequence[object]", value)))
+    return () if value is None else (str(value),)
 
 
 def configured_benchmarks() -> tuple[BenchmarkSpec, ...]:
@@ -104,9 +101,3 @@ def _configuration() -> Configuration | None:
     from cachegrind_bench.config.load import load
 
     return load(path, check_files=False)  # which files there are matters to the suite only
-
-
-def _listed(value: object) -> tuple[str, ...]:
-    if isinstance(value, list | tuple):
-        return tuple(map(str, cast("Sequence[object]", value)))
-    return () if value is None else (str(value),)

@@ -11,7 +11,7 @@ import click
 
 from cachegrind_bench.cli import output, show
 from cachegrind_bench.cli.options import (
-    Date,
+    date,
     format_option,
     named_store,
     opened_store,
@@ -237,7 +237,7 @@ Examples:
   cg-bench history prune 1a2b3c4d
 """,
 )
-@click.option("--before", type=Date(), metavar="DATE", help="Remove runs measured before then: 2026-01-31, or 90d.")
+@click.option("--before", type=date, metavar="DATE", help="Remove runs measured before then: 2026-01-31, or 90d.")
 @click.option("--keep", type=click.IntRange(0), metavar="N", help="Keep the N runs measured last, remove the others.")
 @click.option("--dry-run", is_flag=True, help="Only say what would be removed.")
 @store_option

@@ -13,7 +13,7 @@ import click
 import msgspec
 from click.core import ParameterSource
 
-from cachegrind_bench.cli.defaults import configured_store, configured_variables
+from cachegrind_bench.cli.defaults import configured_store, configured_texts
 from cachegrind_bench.errors import UsageError
 
 if TYPE_CHECKING:
@@ -21,11 +21,6 @@ if TYPE_CHECKING:
 
     from cachegrind_bench.store.protocol import Store
     from cachegrind_bench.usecases.measurement import MeasureRequest
-
-    _Number = click.ParamType[int]
-    _Text = click.ParamType[str]
-else:
-    _Number = _Text = click.ParamType  # generic since click 8.4 only
 
 Function = TypeVar("Function", bound="Callable[..., Any]")
 Struct = TypeVar("Struct", bound=msgspec.Struct)
@@ -57,63 +52,47 @@ def struct_of(kind: type[Struct], options: Mapping[str, Any], **others: Any) -> 
     return kind(**{name: options[name] for name in kind.__struct_fields__ if name in options} | others)
 
 
-class Duration(_Number):
-    """Seconds, or a number with a unit (ms, s, min, h); the value is in milliseconds."""
+def seconds(value: object) -> int:
+    """Return the milliseconds of seconds, or of a number with a unit (ms, s, min, h)."""
+    from cachegrind_bench.config.command import milliseconds
 
-    name = "seconds"
-
-    def convert(self, value: Any, param: click.Parameter | None, ctx: click.Context | None) -> int:
-        """Return milliseconds."""
-        from cachegrind_bench.config.command import milliseconds
-
-        if isinstance(value, int):
-            return value
-        try:
-            return milliseconds(str(value))
-        except UsageError as error:
-            self.fail(f"{error.message}: {error.hint}", param, ctx)
+    if isinstance(value, int):
+        return value
+    try:
+        return milliseconds(str(value))
+    except UsageError as error:
+        raise click.BadParameter(f"{error.message}: {error.hint}") from error
 
 
-class Size(_Number):
-    """A number of bytes, as in 500MB, 2GB, 1GiB or 1000000."""
-
-    name = "size"
-
-    def convert(self, value: Any, param: click.Parameter | None, ctx: click.Context | None) -> int:
-        """Return bytes."""
-        if isinstance(value, int):
-            return value
-        match = _SIZE.fullmatch(str(value).strip())
-        size = 0
-        if match:
-            power = " kmgt".index((match[2] or " ").lower())
-            size = int(match[1]) * (1024 if match[3] else 1000) ** power
-        if size <= 0:
-            self.fail(f"{value!r} is not a size: write bytes, or as in 500MB, 2GB or 1GiB", param, ctx)
-        return size
+def size(value: object) -> int:
+    """Return the bytes of a size, as in 500MB, 2GB, 1GiB or 1000000."""
+    if isinstance(value, int):
+        return value
+    match = _SIZE.fullmatch(str(value).strip())
+    found = 0
+    if match:
+        power = " kmgt".index((match[2] or " ").lower())
+        found = int(match[1]) * (1024 if match[3] else 1000) ** power
+    if found <= 0:
+        raise click.BadParameter(f"{value!r} is not a size: write bytes, or as in 500MB, 2GB or 1GiB")
+    return found
 
 
-class Date(_Text):
-    """A day, a time, or how long ago, as in 2026-01-31, 2026-01-31T12:00:00Z or 30d; the value is UTC, with a Z."""
-
-    name = "date"
-
-    def convert(self, value: Any, param: click.Parameter | None, ctx: click.Context | None) -> str:
-        """Return the time as records have it."""
-        text = str(value).strip()
-        ago = _AGO.fullmatch(text)
-        try:
-            if ago:
-                days = int(ago[1]) * (7 if ago[2] == "w" else 1)
-                found = datetime.now(UTC) - timedelta(days=days)
-            else:
-                found = datetime.fromisoformat(text)
-                found = found.astimezone(UTC) if found.tzinfo else found.replace(tzinfo=UTC)
-        except (ValueError, OverflowError):
-            self.fail(
-                f"{value!r} is not a date: write 2026-01-31, 2026-01-31T12:00:00Z, or 30d for 30 days ago", param, ctx
-            )
-        return found.strftime("%Y-%m-%dT%H:%M:%SZ").zfill(20)
+def date(value: object) -> str:
+    """Return a day, a time, or how long ago (2026-01-31, 2026-01-31T12:00:00Z or 30d) as records have it: in UTC, with a Z."""
+    text = str(value).strip()
+    ago = _AGO.fullmatch(text)
+    try:
+        if ago:
+            days = int(ago[1]) * (7 if ago[2] == "w" else 1)
+            found = datetime.now(UTC) - timedelta(days=days)
+        else:
+            found = datetime.fromisoformat(text)
+            found = found.astimezone(UTC) if found.tzinfo else found.replace(tzinfo=UTC)
+    except (ValueError, OverflowError) as error:
+        form = "write 2026-01-31, 2026-01-31T12:00:00Z, or 30d for 30 days ago"
+        raise click.BadParameter(f"{value!r} is not a date: {form}") from error
+    return found.strftime("%Y-%m-%dT%H:%M:%SZ").zfill(20)
 
 
 class TrailingCommand(click.Command):
@@ -158,7 +137,7 @@ execution_options = options_group(
     click.option("--stdin", metavar="FILE", help="The program's standard input. [default: empty]"),
     click.option("--prepare", metavar="CMD", help="Shell command before every execution, not measured."),
     click.option("--cleanup", metavar="CMD", help="Shell command after every execution, not measured."),
-    click.option("--timeout", type=Duration(), help="End an execution that takes longer (each one, warm-up too)."),
+    click.option("--timeout", type=seconds, help="End an execution that takes longer (each one, warm-up too)."),
     click.option("--ignore-exit-status", is_flag=True, help="Measure the command even if it fails."),
     click.option(
         "--pin-clock", is_flag=True, help="Answer clock readings, each 1 ms after the one before; waits take no time."
@@ -238,7 +217,7 @@ format_option = click.option(
     help="Report's format.",
 )
 size_limit_option = click.option(
-    "--max-size", type=Size(), default="1GB", show_default=True, help="Refuse result files larger than this."
+    "--max-size", type=size, default="1GB", show_default=True, help="Refuse result files larger than this."
 )
 store_option = click.option(
     "--store",
@@ -254,7 +233,7 @@ pattern_option = click.option(
     "--benchmark", "pattern", metavar="PATTERN", help="Only benchmarks with this id (* and ? are wildcards)."
 )
 since_option = click.option(
-    "--since", type=Date(), metavar="DATE", help="Only runs measured since then: 2026-01-31, or 30d for 30 days ago."
+    "--since", type=date, metavar="DATE", help="Only runs measured since then: 2026-01-31, or 30d for 30 days ago."
 )
 history_options = options_group(
     store_option,
@@ -322,7 +301,7 @@ def measure_request(options: Mapping[str, Any], **others: Any) -> MeasureRequest
         "environ": dict(os.environ),
         "now": datetime.now(UTC),
         "id": None if identity is None else printable(identity),
-        "default_env": configured_variables(),
+        "default_env": configured_texts("env"),
         "geometry": Geometry(**{name: Cache.parse(text, f"--{name}") for name, text in caches.items() if text}),
         "model": CostModel.parse(options["model"]),
         "timeout_ms": options["timeout"],
@@ -356,7 +335,7 @@ def typed_words(names: Collection[str]) -> list[str]:
         if isinstance(option, click.Option) and option.is_flag:
             words += [flag] * bool(value)
         else:
-            unit = "ms" if isinstance(option.type, Duration) else ""
+            unit = "ms" if option.type.name == seconds.__name__ else ""
             texts = cast("tuple[object, ...]", value) if isinstance(value, tuple) else (value,)
             words += [word for text in texts for word in (flag, f"{text}{unit}")]
     return words

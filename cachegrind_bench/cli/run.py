@@ -143,7 +143,7 @@ def _run_command(options: dict[str, Any]) -> int:
 
 def _run_suite(options: dict[str, Any]) -> int:
     """Measure the suite, write and report what came to its end, and return the exit code."""
-    from cachegrind_bench.cli.defaults import configured_limits
+    from cachegrind_bench.cli.defaults import configured_texts
     from cachegrind_bench.model.thresholds import limit
     from cachegrind_bench.render import documents, table
     from cachegrind_bench.render import report as reports
@@ -164,7 +164,7 @@ def _run_suite(options: dict[str, Any]) -> int:
         make_store(saved.store)
     show = partial(suite_display, sys.stderr, quiet=options["quiet"])
     run = measure_suite(request, selection, found.root, saved.store, show)
-    limits = [*map(limit, configured_limits()), *own_limits(selection.specs)]
+    limits = [*map(limit, configured_texts("limit")), *own_limits(selection.specs)]
 
     def report() -> str:
         if options["form"] == "json":

@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Any
 import click
 
 from cachegrind_bench.cli import output
-from cachegrind_bench.cli.options import Date, history_options, opened_store, struct_of, working_directory
+from cachegrind_bench.cli.options import date, history_options, opened_store, struct_of, working_directory
 from cachegrind_bench.errors import UsageError
 from cachegrind_bench.usecases import Notices
 from cachegrind_bench.usecases.trend import HistoryQuery, find_all
@@ -44,9 +44,7 @@ _UNDECIDED = 3
 @click.option("--html", metavar="FILE", help="Write the page, one file that needs no network (- is stdout).")
 @click.option("--markdown", metavar="FILE", help="Write the report as Markdown, as for a job summary.")
 @click.option("--json", metavar="FILE", help="Write the report as JSON; the next one takes it as --previous.")
-@click.option(
-    "--since", type=Date(), metavar="DATE", help="Show commits since then: 2026-01-31, or 30d for 30 days ago."
-)
+@click.option("--since", type=date, metavar="DATE", help="Show commits since then: 2026-01-31, or 30d for 30 days ago.")
 @click.option("--last", type=click.IntRange(1), metavar="N", help="Show the last N commits.")
 @history_options
 @click.option("--model", metavar="NAME", help="Weights of the score; 'ir' judges instructions. [default: as measured]")

@@ -18,23 +18,8 @@ if TYPE_CHECKING:
 
 # As in `measure.axes`, which is not imported just for a help page; a test compares the two.
 AXES = (
-    "repeat",
-    "environment",
-    "layout",
-    "libraries",
-    "locales",
-    "users",
-    "directories",
-    "cwd",
-    "place",
-    "load",
-    "cpu",
-    "scheduling",
-    "aslr",
-    "random",
-    "hash-seed",
-    "clock",
-    "stdout",
+    *("repeat", "environment", "layout", "libraries", "locales", "users", "directories", "cwd", "place", "load", "cpu"),
+    *("scheduling", "aslr", "random", "hash-seed", "clock", "stdout"),
 )
 
 _EPILOG = """\b

@@ -29,12 +29,16 @@ def read_result(name: str, *, limit: int = DEFAULT_LIMIT, hint: str = _HINT) -> 
     """
     from cachegrind_bench.model.codec import ResultFile
 
+    return ResultFile(read_bytes(name, limit=limit, hint=hint), shown_name(name))
+
+
+def read_bytes(name: str, *, limit: int = DEFAULT_LIMIT, hint: str = _HINT) -> bytes:
+    """Return the bytes of such a file. UsageError, with this hint, if it cannot be read."""
     with open_input(name, limit=limit, hint=hint) as stream:
         try:
-            data = stream.read()
+            return stream.read()
         except OSError as error:
             raise UsageError(f"cannot read {name}: {error.strerror}", hint=hint) from error
-    return ResultFile(data, shown_name(name))
 
 
 @contextmanager

@@ -364,7 +364,7 @@ def test_a_file_over_the_limit_is_refused(cg_bench: CommandLine) -> None:
     written(result())
     told = cg_bench("baseline", "update", "main", "r.json", "--max-size", "1kB")
     assert (told.code, told.out) == (2, "")
-    assert told.err.startswith("cg-bench: error: r.json is too large: the limit is 1000 bytes\n")
+    assert told.err.startswith("cg-bench: error: r.json is too large: ")
 
 
 def test_keys_of_a_newer_version_are_kept(cg_bench: CommandLine) -> None:

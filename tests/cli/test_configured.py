@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING
 import click
 import pytest
 
-from cachegrind_bench.cli.defaults import configured_variables, read_configured
+from cachegrind_bench.cli.defaults import configured_texts, read_configured
 from cachegrind_bench.model import codec
 from cachegrind_bench.model.codec import decode
 from tests.cli.conftest import commands
@@ -44,7 +44,7 @@ def configured(*words: str) -> Mapping[str, Mapping[str, object]]:
 def variables() -> tuple[str, ...]:
     """Return the variables that the configuration passes on to what `run` measures."""
     with click.Context(click.Command("run"), obj=read_configured(["run"])):
-        return configured_variables()
+        return configured_texts("env")
 
 
 def save(name: str, *benchmarks: Benchmark) -> str:

@@ -141,7 +141,7 @@ def test_a_configured_store_that_is_invalid_is_reported_with_its_line(cg_bench: 
     Path("cg-bench.toml").write_text('repeat = 1\nstore = "s3://bucket"\n')
     told = cg_bench("history", "list")
     assert told.code == 2
-    assert "cg-bench.toml:2: store 's3://bucket' names no store\n" in told.err
+    assert "cg-bench.toml:2: store 's3://bucket' is not a store URL\n" in told.err
 
 
 @pytest.mark.parametrize("url", ["", "x", "file:", "s3://b", "git:", "sqlite:x", "postgresql:"])

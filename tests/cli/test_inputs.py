@@ -16,7 +16,7 @@ from typing import TYPE_CHECKING, Any
 import click
 import pytest
 
-from cachegrind_bench.cli.options import Size
+from cachegrind_bench.cli.options import size as bytes_of
 from cachegrind_bench.errors import UsageError
 from cachegrind_bench.model.codec import SCHEMA, encode
 from cachegrind_bench.usecases.result_files import DEFAULT_LIMIT, read_result
@@ -286,7 +286,7 @@ def test_the_file_is_closed_in_the_end_whatever_happens() -> None:
     ],
 )
 def test_sizes_are_read(text: str | int, size: int) -> None:
-    assert Size().convert(text, None, None) == size
+    assert bytes_of(text) == size
 
 
 @pytest.mark.parametrize(
@@ -294,7 +294,7 @@ def test_sizes_are_read(text: str | int, size: int) -> None:
 )
 def test_what_is_not_a_size_is_reported(text: str) -> None:
     with pytest.raises(click.BadParameter, match="is not a size: write bytes, or as in 500MB, 2GB or 1GiB"):
-        Size().convert(text, None, None)
+        bytes_of(text)
 
 
 def test_the_default_limit_is_a_gigabyte(cg_bench: CommandLine) -> None:

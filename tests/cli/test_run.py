@@ -203,7 +203,7 @@ def test_an_input_in_a_folder_that_cannot_be_entered_is_reported(monkeypatch: py
 def test_a_bad_time_is_reported_with_the_form() -> None:
     import click
 
-    from cachegrind_bench.cli.options import Duration
+    from cachegrind_bench.cli.options import seconds
 
     for text, wanted in (
         ("90", 90_000),
@@ -213,10 +213,10 @@ def test_a_bad_time_is_reported_with_the_form() -> None:
         ("0.5s", 500),
         ("1m", 60_000),
     ):
-        assert Duration().convert(text, None, None) == wanted
-    assert Duration().convert(5, None, None) == 5
+        assert seconds(text) == wanted
+    assert seconds(5) == 5
     with pytest.raises(click.BadParameter, match=r"write seconds, as in 90, or 1\.5min"):
-        Duration().convert("1 day", None, None)
+        seconds("1 day")
 
 
 @pytest.mark.parametrize("arguments", [[], ["--"], ["--repeat", "2"], ["-q", "--"]])
