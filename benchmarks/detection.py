@@ -21,8 +21,8 @@ from msgspec.structs import replace
 
 from cachegrind_bench.history.findings import find
 from cachegrind_bench.history.values import Finding, Kind, Reading, Series, State
-from cachegrind_bench.model.history import CommitNote
 from cachegrind_bench.model.metrics import Counts
+from cachegrind_bench.model.result import CommitNote
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Sequence

@@ -22,7 +22,7 @@ from cachegrind_bench.model.text import matches
 if TYPE_CHECKING:
     from collections.abc import Collection, Sequence
 
-    from cachegrind_bench.model.history import CommitNote
+    from cachegrind_bench.model.result import CommitNote
 
 ACCEPTED_FILE = "cg-bench-accepted.toml"
 _TABLE = "accepted"

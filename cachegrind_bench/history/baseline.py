@@ -14,8 +14,7 @@ from cachegrind_bench.model.result import Status
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterable, Mapping, Sequence
 
-    from cachegrind_bench.model.history import Point, Snapshot
-    from cachegrind_bench.model.result import Result
+    from cachegrind_bench.model.result import Point, Result, Snapshot
 
 # How far back a baseline may lie: further away, a difference says little about the candidate.
 MOST_ANCESTORS = 50

@@ -23,7 +23,7 @@ if TYPE_CHECKING:
     from cachegrind_bench.history.accepted import Accepted
     from cachegrind_bench.history.steps import Step, Unsteady
     from cachegrind_bench.history.values import Reading, Series
-    from cachegrind_bench.model.history import CommitNote, Release
+    from cachegrind_bench.model.result import CommitNote, Release
 
 
 class Options(msgspec.Struct, frozen=True, kw_only=True):

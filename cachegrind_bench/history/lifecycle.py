@@ -22,7 +22,7 @@ if TYPE_CHECKING:
 
     from cachegrind_bench.history.steps import Step
     from cachegrind_bench.history.values import Finding, Reading, Series
-    from cachegrind_bench.model.history import CommitNote
+    from cachegrind_bench.model.result import CommitNote
 
 # Where no previous report is known, what the newest commits brought is new.
 _NEW_FOR = timedelta(hours=24)

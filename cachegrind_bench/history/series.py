@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING
 import msgspec
 
 from cachegrind_bench.history.values import LeftOut, Reading, Series
-from cachegrind_bench.model.history import CommitNote, Point, Snapshot
+from cachegrind_bench.model.result import CommitNote, Point, Snapshot
 from cachegrind_bench.model.score import DEFAULT, CostModel
 
 if TYPE_CHECKING:

@@ -36,7 +36,7 @@ if TYPE_CHECKING:
 
     from cachegrind_bench.history.series import SeriesSet
     from cachegrind_bench.history.values import Finding, LeftOut, Provenance, Reading, Series
-    from cachegrind_bench.model.history import CommitNote, Release
+    from cachegrind_bench.model.result import CommitNote, Release
 
 _STATES = {State.NEW: 0, State.OPEN: 1, State.ACKNOWLEDGED: 2, State.RECOVERED: 3, State.OUTDATED: 4}
 _KINDS = {Kind.REGRESSION: 0, Kind.CREEP: 1, Kind.UNSTABLE: 2, Kind.IMPROVEMENT: 3}

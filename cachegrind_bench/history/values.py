@@ -12,8 +12,8 @@ if TYPE_CHECKING:
     from collections.abc import Collection, Mapping, Sequence
 
     from cachegrind_bench.history.accepted import Accepted
-    from cachegrind_bench.model.history import CommitNote
     from cachegrind_bench.model.metrics import Counts
+    from cachegrind_bench.model.result import CommitNote
 
 
 class Reading(msgspec.Struct, frozen=True, kw_only=True):

@@ -1,4 +1,4 @@
-"""The result of one run of the tool: what was measured, on what, how well sealed. Values only.
+"""The result of one run of the tool: what was measured, on what, how well sealed; and what a history keeps of it. Values only.
 
 The file format of these values is in `codec`; how they come to be is in `measure`.
 """
@@ -140,6 +140,44 @@ class Result(msgspec.Struct, frozen=True, kw_only=True):
     commit: Commit | None
     env: Environment
     benchmarks: tuple[Benchmark, ...]
+
+
+class Point(msgspec.Struct, frozen=True, kw_only=True, gc=False):
+    """One benchmark in one run; `counts` and `score` are None unless its status is ok. `key` is that of comparability."""
+
+    id: str
+    key: str
+    status: Status
+    counts: Counts | None
+    score: Score | None
+
+
+class Snapshot(msgspec.Struct, frozen=True, kw_only=True):
+    """One stored run: `uid` names its record, `created_at` is UTC, as 2026-01-31T12:00:00Z."""
+
+    uid: str
+    tool_version: str
+    created_at: str
+    commit: Commit | None
+    env_key: str
+    points: tuple[Point, ...]
+
+
+class CommitNote(msgspec.Struct, frozen=True, kw_only=True):
+    """A commit as Git has it; `parents` has the first parent first, `committed_at` is UTC, with a Z."""
+
+    sha: str
+    parents: tuple[str, ...]
+    committed_at: str
+    author: str
+    subject: str
+
+
+class Release(msgspec.Struct, frozen=True, kw_only=True):
+    """A tag on the line of commits that is looked at."""
+
+    name: str
+    sha: str
 
 
 def is_pytests(result: Result) -> bool:

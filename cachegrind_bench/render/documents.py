@@ -31,9 +31,8 @@ if TYPE_CHECKING:
     from cachegrind_bench.measure.doctor import Diagnosis
     from cachegrind_bench.measure.findings import Finding as AxisFinding
     from cachegrind_bench.measure.findings import Verification
-    from cachegrind_bench.model.history import Snapshot
     from cachegrind_bench.model.metrics import Counts
-    from cachegrind_bench.model.result import Benchmark, Result
+    from cachegrind_bench.model.result import Benchmark, Result, Snapshot
     from cachegrind_bench.store.protocol import Problem
 
 TREND_SCHEMA = "cg-bench.trend/1"

@@ -16,8 +16,7 @@ if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence
 
     from cachegrind_bench.config.benchmarks import BenchmarkSpec
-    from cachegrind_bench.model.history import Point, Snapshot
-    from cachegrind_bench.model.result import Commit, Result
+    from cachegrind_bench.model.result import Commit, Point, Result, Snapshot
     from cachegrind_bench.store.protocol import Problem
 
 _LONGEST_ID = 30

@@ -9,7 +9,7 @@ import msgspec
 if TYPE_CHECKING:
     from collections.abc import Callable, Collection, Iterable, Iterator, Sequence
 
-    from cachegrind_bench.model.history import Snapshot
+    from cachegrind_bench.model.result import Snapshot
     from cachegrind_bench.store.record import Record
 
 

@@ -14,10 +14,9 @@ from msgspec.structs import replace
 
 from cachegrind_bench.errors import FileFormatError, StoreError
 from cachegrind_bench.model.codec import SCHEMA
-from cachegrind_bench.model.history import Point, Snapshot
 from cachegrind_bench.model.metrics import Counts
 from cachegrind_bench.model.parsing import parse
-from cachegrind_bench.model.result import Commit, Score, Status
+from cachegrind_bench.model.result import Commit, Point, Score, Snapshot, Status
 from cachegrind_bench.store.record import RENAME_SCHEMA, run_name
 
 if TYPE_CHECKING:

@@ -27,7 +27,7 @@ if TYPE_CHECKING:
     from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
     from typing import BinaryIO
 
-    from cachegrind_bench.model.history import Snapshot
+    from cachegrind_bench.model.result import Snapshot
     from cachegrind_bench.store.protocol import Problem, Query
 
     Report = Callable[[str, str], None]

@@ -24,8 +24,7 @@ from cachegrind_bench.usecases.stored_runs import find_run, find_runs, name_of, 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterable, Iterator, Sequence
 
-    from cachegrind_bench.model.history import Snapshot
-    from cachegrind_bench.model.result import Result
+    from cachegrind_bench.model.result import Result, Snapshot
     from cachegrind_bench.store.files import FileStore
     from cachegrind_bench.store.protocol import Store
     from cachegrind_bench.store.record import Record

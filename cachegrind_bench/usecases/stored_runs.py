@@ -18,8 +18,7 @@ if TYPE_CHECKING:
     from collections.abc import Callable, Iterable, Iterator, Sequence
 
     from cachegrind_bench.history.baseline import Choice
-    from cachegrind_bench.model.history import Snapshot
-    from cachegrind_bench.model.result import Result
+    from cachegrind_bench.model.result import Result, Snapshot
     from cachegrind_bench.store.protocol import Store, Survey
     from cachegrind_bench.usecases import Notices
 

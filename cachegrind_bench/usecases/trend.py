@@ -30,7 +30,7 @@ if TYPE_CHECKING:
     from cachegrind_bench.history.accepted import Accepted
     from cachegrind_bench.history.series import SeriesSet
     from cachegrind_bench.history.values import Finding, Trend
-    from cachegrind_bench.model.history import CommitNote, Release, Snapshot
+    from cachegrind_bench.model.result import CommitNote, Release, Snapshot
     from cachegrind_bench.store.protocol import Store
     from cachegrind_bench.usecases import Notices
     from cachegrind_bench.vcs.revisions import Repository

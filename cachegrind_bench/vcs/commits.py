@@ -15,8 +15,7 @@ from typing import TYPE_CHECKING
 import msgspec
 
 from cachegrind_bench.errors import MeasurementError
-from cachegrind_bench.model.history import CommitNote, Release
-from cachegrind_bench.model.result import Commit
+from cachegrind_bench.model.result import Commit, CommitNote, Release
 from cachegrind_bench.vcs.git import COMMIT_ID, Git
 
 if TYPE_CHECKING:

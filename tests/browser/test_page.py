@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Any
 
 import pytest
 
-from cachegrind_bench.model.history import Release
+from cachegrind_bench.model.result import Release
 from cachegrind_bench.render.trend import html
 from tests.browser import opening
 from tests.unit import trending

@@ -21,8 +21,7 @@ from tests.unit.samples import result
 if TYPE_CHECKING:
     from collections.abc import Iterator
 
-    from cachegrind_bench.model.history import Snapshot
-    from cachegrind_bench.model.result import Result
+    from cachegrind_bench.model.result import Result, Snapshot
     from cachegrind_bench.store.protocol import Query
     from tests.cli.conftest import CommandLine
 

@@ -18,7 +18,7 @@ from cachegrind_bench.vcs import commits
 from cachegrind_bench.vcs.commits import NoCommit
 
 if TYPE_CHECKING:
-    from cachegrind_bench.model.history import Snapshot
+    from cachegrind_bench.model.result import Snapshot
     from tests.cli.conftest import CommandLine, ReplayRunner
 
 SUITE = """\

@@ -11,8 +11,7 @@ from hypothesis import strategies as st
 
 from cachegrind_bench.history.formats import csvformat, github_action_benchmark, jsonl
 from cachegrind_bench.history.formats.fields import imported_record
-from cachegrind_bench.model.history import Point, Snapshot
-from cachegrind_bench.model.result import Commit, Score, Status
+from cachegrind_bench.model.result import Commit, Point, Score, Snapshot, Status
 from cachegrind_bench.store.reading import snapshot
 from cachegrind_bench.store.record import rename_record
 from tests.property.strategies import counts, models, texts

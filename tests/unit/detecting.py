@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Any
 
 from cachegrind_bench.history.findings import find
 from cachegrind_bench.history.values import Reading, Series
-from cachegrind_bench.model.history import CommitNote
+from cachegrind_bench.model.result import CommitNote
 from tests.unit.comparing import counts
 
 if TYPE_CHECKING:

@@ -14,7 +14,7 @@ from cachegrind_bench.history.accepted import Accepted
 from cachegrind_bench.history.findings import Options
 from cachegrind_bench.history.lifecycle import reported_before
 from cachegrind_bench.history.values import Kind, State
-from cachegrind_bench.model.history import Release
+from cachegrind_bench.model.result import Release
 from tests.unit.detecting import KEY, brief, found, line, series, sha
 
 OTHER = "ba9876543210"

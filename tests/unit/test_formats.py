@@ -29,7 +29,7 @@ from tests.unit.stored import RENAME, measured, run, stored
 if TYPE_CHECKING:
     from pathlib import Path
 
-    from cachegrind_bench.model.history import Snapshot
+    from cachegrind_bench.model.result import Snapshot
 
 FORMULA = "=cmd|' /C calc'!A0"
 

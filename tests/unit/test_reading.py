@@ -21,7 +21,7 @@ from tests.unit.stored import measured, stored
 if TYPE_CHECKING:
     from collections.abc import Iterator
 
-    from cachegrind_bench.model.history import Snapshot
+    from cachegrind_bench.model.result import Snapshot
 
 
 def changed(record: Record, **members: Any) -> Record:

@@ -14,7 +14,7 @@ from cachegrind_bench.errors import UsageError
 from cachegrind_bench.history.lifecycle import times_of
 from cachegrind_bench.history.trend import window
 from cachegrind_bench.history.values import Kind, State
-from cachegrind_bench.model.history import CommitNote, Release
+from cachegrind_bench.model.result import CommitNote, Release
 from cachegrind_bench.render import documents
 from cachegrind_bench.render.trend import markdown, text
 from tests.unit import trending

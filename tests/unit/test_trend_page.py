@@ -16,7 +16,7 @@ import pytest
 from msgspec.structs import replace
 
 from cachegrind_bench.history.values import Kind, State
-from cachegrind_bench.model.history import Release
+from cachegrind_bench.model.result import Release
 from cachegrind_bench.render.trend import chart, data, html, svg, words
 from tests.unit import trending
 from tests.unit.trending import PROVENANCE, arranged, finding, notes, series, sha

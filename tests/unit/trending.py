@@ -10,8 +10,8 @@ from typing import TYPE_CHECKING
 from cachegrind_bench.history.series import SeriesSet
 from cachegrind_bench.history.trend import trend
 from cachegrind_bench.history.values import Finding, Kind, LeftOut, Provenance, Reading, Series, State
-from cachegrind_bench.model.history import CommitNote, Release
 from cachegrind_bench.model.metrics import Counts
+from cachegrind_bench.model.result import CommitNote, Release
 from cachegrind_bench.model.score import DEFAULT
 
 if TYPE_CHECKING:

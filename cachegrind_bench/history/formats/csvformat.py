@@ -16,7 +16,7 @@ from cachegrind_bench.history.formats.fields import NAMES, Runs, texts_of
 if TYPE_CHECKING:
     from collections.abc import Iterable, Iterator
 
-    from cachegrind_bench.model.history import Snapshot
+    from cachegrind_bench.model.result import Snapshot
 
 # A cell that begins with one of these, after spaces, may be taken for a formula; a quote says that it is not.
 _FORMULA = "=+-@'＝＋－＠"

@@ -17,7 +17,7 @@ from cachegrind_bench.model.text import counted, plain
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterable, Iterator
 
-    from cachegrind_bench.model.history import Snapshot
+    from cachegrind_bench.model.result import Snapshot
 
 _Labels = tuple[tuple[str, str], ...]
 

@@ -13,17 +13,18 @@ from typing import TYPE_CHECKING
 from msgspec.structs import replace
 
 from cachegrind_bench.model.codec import decode, encode
-from cachegrind_bench.model.history import Point, Snapshot
 from cachegrind_bench.model.metrics import EVENTS, Counts
 from cachegrind_bench.model.result import (
     Benchmark,
     Commit,
     Environment,
+    Point,
     Result,
     Run,
     Score,
     SealPart,
     SealState,
+    Snapshot,
     Status,
     comparability_key,
 )

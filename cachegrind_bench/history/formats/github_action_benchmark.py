@@ -21,7 +21,7 @@ from cachegrind_bench.model.result import Status
 if TYPE_CHECKING:
     from collections.abc import Iterator
 
-    from cachegrind_bench.model.history import Snapshot
+    from cachegrind_bench.model.result import Snapshot
 
 UNIT = "score"
 

@@ -16,7 +16,7 @@ if TYPE_CHECKING:
     from fractions import Fraction
 
     from cachegrind_bench.history.values import Against, Finding, Headline, Health, Provenance, Reading, Row, Trend
-    from cachegrind_bench.model.history import CommitNote
+    from cachegrind_bench.model.result import CommitNote
 
 SHAPES = {Kind.REGRESSION: "▲", Kind.IMPROVEMENT: "▼", Kind.CREEP: "◆", Kind.UNSTABLE: "≈"}
 STATES = {
