@@ -302,7 +302,9 @@ def measure_request(options: Mapping[str, Any], **others: Any) -> MeasureRequest
         "now": datetime.now(UTC),
         "id": None if identity is None else printable(identity),
         "default_env": configured_texts("env"),
-        "geometry": Geometry(**{name: Cache.parse(text, f"--{name}") for name, text in caches.items() if text}),
+        "geometry": Geometry(
+            **{name: Cache.parse(text, f"--{name}") for name, text in caches.items() if text is not None}
+        ),
         "model": CostModel.parse(options["model"]),
         "timeout_ms": options["timeout"],
         "clock": PINNED_CLOCK if options["pin_clock"] else None,

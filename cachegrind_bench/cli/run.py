@@ -162,8 +162,13 @@ def _run_suite(options: dict[str, Any]) -> int:
     targets = _targets(each, options, saved, ids.__contains__ if selection.partial else None)
     with suppress(UsageError):  # only to remember how long each takes
         make_store(saved.store)
-    show = partial(suite_display, sys.stderr, quiet=options["quiet"])
-    run = measure_suite(request, selection, found.root, saved.store, show)
+    run = measure_suite(
+        request,
+        selection,
+        found.root,
+        saved.store,
+        lambda total, known, jobs: suite_display(sys.stderr, total, known, jobs=jobs, quiet=options["quiet"]),
+    )
     limits = [*map(limit, configured_texts("limit")), *own_limits(selection.specs)]
 
     def report() -> str:

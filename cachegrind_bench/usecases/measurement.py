@@ -13,11 +13,12 @@ from cachegrind_bench.measure.command import resolve
 from cachegrind_bench.measure.plan import Plan, Progress, Settings
 
 if TYPE_CHECKING:
-    from collections.abc import Callable
+    from collections.abc import Callable, Sequence
     from datetime import datetime
     from pathlib import Path
 
-    from cachegrind_bench.model.result import Result
+    from cachegrind_bench.measure.session import Laboratory
+    from cachegrind_bench.model.result import Benchmark, Environment, Result
     from cachegrind_bench.valgrind.options import Geometry
 
 
@@ -92,6 +93,31 @@ def measured(request: MeasureRequest, plan: Plan, display: Display) -> Result:
         progress=display,
         now=request.now,
         version=__version__,
+    )
+
+
+def laboratory_of(request: MeasureRequest) -> Laboratory:
+    """Find Valgrind and describe the machine. MeasurementError without Valgrind."""
+    from cachegrind_bench.measure.session import laboratory
+
+    passed = environment.fingerprint_values(request.passed, request.environ)
+    return laboratory(valgrind=request.valgrind, geometry=request.geometry, environ=request.environ, passed=passed)
+
+
+def result_of(
+    request: MeasureRequest, env: Environment, benchmarks: Sequence[Benchmark], root: Path | None = None
+) -> Result:
+    """Return the result of these benchmarks, of the commit that is checked out at `root` or where the command is run."""
+    from cachegrind_bench.model.result import Commit, Result
+    from cachegrind_bench.vcs.commits import commit_info
+
+    commit = commit_info(root or request.cwd, request.environ)
+    return Result(
+        tool_version=__version__,
+        created_at=request.created_at,
+        commit=commit if isinstance(commit, Commit) else None,
+        env=env,
+        benchmarks=tuple(benchmarks),
     )
 
 

@@ -9,7 +9,6 @@ from typing import TYPE_CHECKING
 
 import msgspec
 
-from cachegrind_bench._version import __version__
 from cachegrind_bench.errors import (
     CgBenchError,
     FileFormatError,
@@ -22,7 +21,7 @@ from cachegrind_bench.interruption import uninterrupted
 from cachegrind_bench.model.text import plain, some
 from cachegrind_bench.store.baselines import Baselines, make_store
 from cachegrind_bench.store.durable import check_writable, write_atomic
-from cachegrind_bench.usecases.measurement import printable
+from cachegrind_bench.usecases.measurement import laboratory_of, printable, result_of
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Generator
@@ -162,25 +161,9 @@ def refuse_to_drop(saved: Baselines, name: str, is_measured: Callable[[str], boo
 
 def _failed(plan: Plan, request: MeasureRequest, error: MeasurementError) -> Result:
     """Return the result of a command that failed, as a suite would have it."""
-    from cachegrind_bench.hermetic import environment
-    from cachegrind_bench.measure import session
-    from cachegrind_bench.model.result import Commit, Result
     from cachegrind_bench.suite.execute import Job, failed
-    from cachegrind_bench.vcs import commits
 
-    ready = session.laboratory(
-        valgrind=request.valgrind,
-        geometry=request.geometry,
-        environ=plan.environ,
-        passed=environment.fingerprint_values(plan.request, plan.environ),
-    )
-    words = tuple(printable(word) for word in plan.command.typed)
+    ready = laboratory_of(request)
+    words = tuple(map(printable, plan.command.typed))
     job = Job(id=plan.benchmark_id, plan=lambda: plan, command=words, cwd=plan.cwd, parameters={})
-    found = commits.commit_info(plan.cwd, plan.environ)
-    return Result(
-        tool_version=__version__,
-        created_at=request.created_at,
-        commit=found if isinstance(found, Commit) else None,
-        env=ready.environment,
-        benchmarks=(failed(job, ready, error),),
-    )
+    return result_of(request, ready.environment, [failed(job, ready, error)])

@@ -15,39 +15,32 @@ import msgspec
 from msgspec.structs import replace
 
 from cachegrind_bench._version import __version__
-from cachegrind_bench.hermetic.environment import fingerprint_values
 from cachegrind_bench.interruption import Cancel, uninterrupted
-from cachegrind_bench.measure import session
-from cachegrind_bench.model.result import Commit, Result, Status
+from cachegrind_bench.model.result import Result, Status
 from cachegrind_bench.model.score import CostModel
 from cachegrind_bench.model.text import grouped
 from cachegrind_bench.store.timings import read_timings, write_timings
 from cachegrind_bench.suite.cache import Cache
 from cachegrind_bench.suite.execute import Job, Reuse, measure_job, set_up
 from cachegrind_bench.suite.schedule import lanes, run_suite
-from cachegrind_bench.usecases.measurement import plan_of
+from cachegrind_bench.usecases.measurement import laboratory_of, plan_of, result_of
 from cachegrind_bench.valgrind.options import Collect
-from cachegrind_bench.vcs import commits
 
 if TYPE_CHECKING:
-    from collections.abc import Mapping, Sequence
+    from collections.abc import Callable, Mapping, Sequence
     from pathlib import Path
-    from typing import Protocol
 
     from cachegrind_bench.config.benchmarks import BenchmarkSpec
     from cachegrind_bench.measure.plan import Plan
+    from cachegrind_bench.measure.session import Laboratory
     from cachegrind_bench.model.thresholds import Limit
     from cachegrind_bench.render.progress import SuiteLog
     from cachegrind_bench.suite.schedule import Outcome
     from cachegrind_bench.usecases.measurement import MeasureRequest
     from cachegrind_bench.usecases.selection import Selection
 
-    class Show(Protocol):
-        """Makes the display of a suite."""
-
-        def __call__(self, total: int, expected_ms: Mapping[str, int], /, *, jobs: int) -> SuiteLog:
-            """Return what shows the progress of `total` benchmarks, `jobs` at once, of which some took so long before."""
-            ...
+    # The total of benchmarks, how long they took before, as far as known, and how many are measured at once.
+    Show = Callable[[int, Mapping[str, int], int], SuiteLog]
 
 
 class SuiteRequest(msgspec.Struct, frozen=True, kw_only=True):
@@ -83,13 +76,7 @@ class SuiteRun(msgspec.Struct, frozen=True, kw_only=True):
 def measure_suite(request: SuiteRequest, selection: Selection, root: Path, store: Path, show: Show) -> SuiteRun:
     """Measure these benchmarks, and describe machine and commit. Wall times are kept in the `store`."""
     each, specs = request.each, selection.specs
-    passed = replace(each, env=(*(item for spec in specs for item in spec.env), *each.env)).passed
-    ready = session.laboratory(
-        valgrind=each.valgrind,
-        geometry=each.geometry,
-        environ=each.environ,
-        passed=fingerprint_values(passed, each.environ),
-    )
+    ready = laboratory_of(replace(each, env=(*(item for spec in specs for item in spec.env), *each.env)))
     times, cpus = read_timings(store), job_count(request.jobs, len(specs))
     known = {spec.id: times[spec.id] for spec in specs if spec.id in times}
     reuse: Reuse | None = None
@@ -102,20 +89,14 @@ def measure_suite(request: SuiteRequest, selection: Selection, root: Path, store
             version=__version__,
             created_at=each.created_at,
         )
-    with show(len(specs), known, jobs=cpus) as display:
+    with show(len(specs), known, cpus) as display:
         outcome = _executed(request, specs, ready, display, reuse=reuse, known=known, count=cpus)
     if request.shard is None:  # else all must go by the same times
         write_timings(store, display.wall_ms)
-    with uninterrupted():  # after Ctrl-C, what finished is still to be described
-        commit = commits.commit_info(root, each.environ)
     by_id = {item.id: item for item in outcome.benchmarks}
-    result = Result(
-        tool_version=__version__,
-        created_at=each.created_at,
-        commit=commit if isinstance(commit, Commit) else None,
-        env=replace(ready.environment, info={**ready.environment.info, **selection.info}),
-        benchmarks=tuple(by_id[spec.id] for spec in specs if spec.id in by_id),
-    )
+    environment = replace(ready.environment, info={**ready.environment.info, **selection.info})
+    with uninterrupted():  # after Ctrl-C, what finished is still to be described
+        result = result_of(each, environment, [by_id[spec.id] for spec in specs if spec.id in by_id], root)
     return SuiteRun(result=result, outcome=outcome, reused=display.reused_ids)
 
 
@@ -141,7 +122,7 @@ def job_count(asked: int | None, total: int) -> int:
 def _executed(
     request: SuiteRequest,
     specs: Sequence[BenchmarkSpec],
-    ready: session.Laboratory,
+    ready: Laboratory,
     display: SuiteLog,
     *,
     reuse: Reuse | None,
