@@ -65,29 +65,22 @@ class region:  # noqa: N801 - reads as what it is at the place where it is used
         if flags & (_GENERATOR | _ASYNC_GENERATOR):
             name = getattr(function, "__qualname__", function)
             raise TypeError(f"{name} is a generator: what it does happens after the call; use `with`")
-        if flags & _COROUTINE:
-            coroutine = cast("Callable[_Parameters, Coroutine[Any, Any, object]]", function)
-            return cast("Callable[_Parameters, _Returned]", self._coroutine(coroutine))
         if not _wanted:
             return function
+        if flags & _COROUTINE:
+            coroutine = cast("Callable[_Parameters, Coroutine[Any, Any, object]]", function)
+
+            @functools.wraps(coroutine)
+            async def measured_coroutine(*args: _Parameters.args, **kwargs: _Parameters.kwargs) -> object:
+                with self:
+                    return await coroutine(*args, **kwargs)
+
+            return cast("Callable[_Parameters, _Returned]", measured_coroutine)
 
         @functools.wraps(function)
         def measured(*args: _Parameters.args, **kwargs: _Parameters.kwargs) -> _Returned:
             with self:
                 return function(*args, **kwargs)
-
-        return measured
-
-    def _coroutine(
-        self, function: Callable[_Parameters, Coroutine[Any, Any, _Returned]]
-    ) -> Callable[_Parameters, Coroutine[Any, Any, _Returned]]:
-        if not _wanted:
-            return function
-
-        @functools.wraps(function)
-        async def measured(*args: _Parameters.args, **kwargs: _Parameters.kwargs) -> _Returned:
-            with self:
-                return await function(*args, **kwargs)
 
         return measured
 

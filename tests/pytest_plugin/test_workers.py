@@ -92,7 +92,7 @@ def test_a_report_that_comes_while_its_lane_ends_is_not_lost(
         return found
 
     monkeypatch.setattr(session, "take_report", take_late)
-    monkeypatch.setattr(session, "tell", lambda _item, found, _held_back: told.append(found))
+    monkeypatch.setattr(session, "report", lambda _item, found, _held_back: told.append(found))
     done: Future[Any] = Future()
     done.set_result(None)
     lane.look(done, bytearray())

@@ -59,20 +59,15 @@ def keep(out: str, record: dict[str, Any] | None, name: str) -> None:
     if record and "calls" in record:
         record["name"] = name
         own = of_process(record["pid"])
-    parts = [name for name in _listed(out) if name.startswith(_PARTS) and name.count(".") > _DOTS_OF_WHOLE]
-    for part in parts:
-        with suppress(OSError):  # who reads them tells that they are not there
-            if own and part.startswith(own):
-                Real.rename(f"{out}/{part}", f"{out}/{kept_as(name)}{part.removeprefix(own)}")
-            else:
-                Real.unlink(f"{out}/{part}")
-
-
-def _listed(folder: str) -> list[str]:
-    try:
-        return Real.listdir(folder)
-    except OSError:
-        return []
+    with suppress(OSError):
+        for part in Real.listdir(out):
+            if not part.startswith(_PARTS) or part.count(".") <= _DOTS_OF_WHOLE:
+                continue
+            with suppress(OSError):  # who reads them reports that they are missing
+                if own and part.startswith(own):
+                    Real.rename(f"{out}/{part}", f"{out}/{kept_as(name)}{part.removeprefix(own)}")
+                else:
+                    Real.unlink(f"{out}/{part}")
 
 
 def kept_as(name: str) -> str:

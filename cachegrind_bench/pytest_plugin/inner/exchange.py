@@ -60,7 +60,7 @@ FORMAT = 2
 
 
 def put_order(path: str, order: Any) -> None:
-    """Write an order; ValueError for what is no plain value."""
+    """Write an order; ValueError for what is not a plain value."""
     with open(path, "wb") as file:
         marshal.dump(order, file, FORMAT)
 
@@ -93,7 +93,7 @@ def is_plain(value: Any) -> bool:
 
 
 def put_report(path: str, report: Any) -> None:
-    """Write a report, so that it is there whole or not at all. What is no plain value in it becomes text."""
+    """Write a report, so that it is there whole or not at all. What is not a plain value in it becomes text."""
     try:
         data = marshal.dumps(report)
     except ValueError:

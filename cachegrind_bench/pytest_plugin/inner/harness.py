@@ -41,9 +41,9 @@ if TYPE_CHECKING:
 _AGREEING = 2  # the first call of a try fills the caches: only the path that it took through the code counts
 # So many more, in a copy of the process: that is quicker than to warm up once more.
 _MORE = 2
-# By no more than one part of so many: as comparisons take instructions that moved by less for standing still.
+# By no more than one part of so many: as comparisons take instructions that moved by less for the same.
 _ALIKE = 2000
-# What is known of some calls: nothing yet, that the last ones agree, or that they go up and down, and will do so for ever: where
+# What is known of some calls: nothing yet, that the last ones agree, or that they go up and down, and will do so forever: where
 # so many after the first differ by no more than one part of so many, and neither each nor none took more than the one before.
 _OPEN, _AGREE, _SWING = range(3)
 _SWINGING, _NEAR = 3, 300
@@ -106,7 +106,7 @@ deep.__code__ = deep.__code__.replace(co_stacksize=4200)  # more than a piece of
 
 
 def _has_threads() -> bool:
-    """Tell whether this process has other threads, Python's or not: a copy of it would wait for them for ever."""
+    """Tell whether this process has other threads, Python's or not: a copy of it would wait for them forever."""
     return Real.stat("/proc/self/task").st_nlink > _LINKS_OF_ONE_TASK
 
 

@@ -12,10 +12,10 @@ import json
 import os
 import pickle
 import shutil
-import stat
 import time
 import traceback
 from contextlib import suppress
+from operator import attrgetter
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -267,7 +267,7 @@ def look_only_towards(file: str) -> None:
     ways = {str(parent): child.name for child, parent in zip((path, *path.parents), path.parents, strict=False)}
 
     def narrow(whole: Callable[..., Any]) -> Callable[..., Any]:
-        def scandir(path: Any, sort_key: Callable[[Any], Any] = _by_name) -> Any:
+        def scandir(path: Any, sort_key: Callable[[Any], Any] = attrgetter("name")) -> Any:
             name = ways.get(str(path))
             if name is None:
                 return whole(path, sort_key)
@@ -281,32 +281,13 @@ def look_only_towards(file: str) -> None:
 
 
 class _Entry:
-    """An entry of a folder as os.scandir has it, without looking at the others."""
+    """An entry of a folder, as pytest uses those of os.scandir, without looking at the others."""
 
     def __init__(self, folder: str, name: str) -> None:
         self.name, self.path = name, os.path.join(folder, name)
 
-    def __fspath__(self) -> str:
-        return self.path
+    def is_dir(self) -> bool:
+        return os.path.isdir(self.path)
 
-    def is_dir(self, *, follow_symlinks: bool = True) -> bool:
-        return stat.S_ISDIR(self._mode(follow_symlinks=follow_symlinks))
-
-    def is_file(self, *, follow_symlinks: bool = True) -> bool:
-        return stat.S_ISREG(self._mode(follow_symlinks=follow_symlinks))
-
-    def is_symlink(self) -> bool:
-        return stat.S_ISLNK(self._mode(follow_symlinks=False))
-
-    def stat(self, *, follow_symlinks: bool = True) -> os.stat_result:
-        return os.stat(self.path, follow_symlinks=follow_symlinks)
-
-    def _mode(self, *, follow_symlinks: bool) -> int:
-        try:
-            return os.stat(self.path, follow_symlinks=follow_symlinks).st_mode
-        except FileNotFoundError:  # a link that leads nowhere
-            return 0
-
-
-def _by_name(entry: Any) -> Any:
-    return entry.name
+    def is_file(self) -> bool:
+        return os.path.isfile(self.path)

@@ -54,21 +54,21 @@ def observe_look_ups(call: Callable[[], object]) -> LookUps:
     """Return which look-ups this call makes, three times in another process; nothing where that cannot be known."""
     if not _can_be_spread():
         return {}
-    asked, told = Real.pipe()
+    reader, writer = Real.pipe()
     pid = Real.fork()
     if not pid:
         try:
-            Real.close(asked)
-            _silence(told)
-            with os.fdopen(told, "wb") as file:
+            Real.close(reader)
+            _silence(writer)
+            with os.fdopen(writer, "wb") as file:
                 file.write(marshal.dumps(_observed(call)))
         finally:
             Real.leave(0)
-    Real.close(told)
+    Real.close(writer)
     data = b""
-    while piece := Real.read(asked, _MOST_BYTES):
+    while piece := Real.read(reader, _MOST_BYTES):
         data += piece
-    Real.close(asked)
+    Real.close(reader)
     Real.waitpid(pid, 0)
     return marshal.loads(data) if data else {}  # noqa: S302 - of our own copy
 

@@ -141,7 +141,7 @@ def _seen(
 
 
 def _without(body: PythonProfile, empty: PythonProfile) -> PythonProfile:
-    """Return what a call cost beyond an empty one, whose function, if it has one, stands for the one that was called."""
+    """Return what a call cost beyond an empty one, whose function, if it has one, takes the place of the one that was called."""
     left = sum(path.ir for path in empty.paths)
     rows: list[PythonRow] = []
     for path in body.paths:

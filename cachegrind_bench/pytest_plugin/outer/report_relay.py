@@ -33,7 +33,7 @@ def show_bytes(stream: Any, data: bytes) -> None:
         raw.write(data)
 
 
-def tell(item: pytest.Item, found: dict[str, Any], held_back: Sequence[str] = ()) -> None:
+def report(item: pytest.Item, found: dict[str, Any], held_back: Sequence[str] = ()) -> None:
     """Report one benchmark to pytest: its own reports or, where it died, one that says so.
 
     A failure that speaks of a variable that was held back gets a hint. A call of pytest.exit ends this pytest as well.
@@ -48,10 +48,10 @@ def tell(item: pytest.Item, found: dict[str, Any], held_back: Sequence[str] = ()
         text = "\n".join(part for part in (text, found.get("text")) if part)
         keywords: dict[str, Any] = dict.fromkeys(item.keywords, 1)
         reports.append(pytest.TestReport(item.nodeid, item.location, keywords, "failed", text, "call"))
-    for report in reports:
-        if report.failed:
-            _add_hint(report, held_back)
-        hook.pytest_runtest_logreport(report=report)
+    for one in reports:
+        if one.failed:
+            _add_hint(one, held_back)
+        hook.pytest_runtest_logreport(report=one)
     hook.pytest_runtest_logfinish(nodeid=item.nodeid, location=item.location)
     if found.get("exit"):
         item.session.shouldstop = found["exit"]

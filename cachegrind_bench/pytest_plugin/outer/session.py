@@ -23,7 +23,7 @@ from cachegrind_bench.hermetic.scratch import scratch
 from cachegrind_bench.measure.session import SCRATCH_BASE
 from cachegrind_bench.pytest_plugin.inner.exchange import FIRST, Exchange, put_order, take_report, translated
 from cachegrind_bench.pytest_plugin.outer.limits import TimeLimit
-from cachegrind_bench.pytest_plugin.outer.report_relay import ending, failure_text, show_bytes, tell
+from cachegrind_bench.pytest_plugin.outer.report_relay import ending, failure_text, report, show_bytes
 from cachegrind_bench.pytest_plugin.outer.results import Cost, Ended, read_costs, result_of
 from cachegrind_bench.pytest_plugin.outer.serialize_options import file_orders, root_orders
 from cachegrind_bench.pytest_plugin.outer.workers import CALLS, Place, Workers, warm_up
@@ -247,7 +247,7 @@ class Lane:
                 continue
             self._add_why(found, number, index)
             self._reports[item.nodeid] = found
-            tell(item, found, held_back)
+            report(item, found, held_back)
 
     def why_nothing(self, item: pytest.Item, future: Future[Outcome]) -> str:
         """Explain why a benchmark of which nothing was reported to pytest produced no result."""
