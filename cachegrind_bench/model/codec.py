@@ -183,7 +183,7 @@ class ResultFile:
             tool_version=document.tool.version,
             created_at=document.created_at,
             commit=document.commit,
-            env=Environment(key=document.env.key, fields=document.env.fields, info=document.env.info),
+            env=Environment(**asdict(document.env)),
             benchmarks=tuple(
                 Benchmark(**asdict(item) | {"profile": None, "python": None}) for item in document.benchmarks
             ),
@@ -195,10 +195,6 @@ class ResultFile:
             replace(item, profile=self.profile(item.id), python=self.python(item.id)) for item in self.result.benchmarks
         )
         return replace(self.result, benchmarks=tuple(benchmarks))
-
-    def has_profile(self, identity: str) -> bool:
-        """Tell whether the benchmark of this id has a profile."""
-        return identity in self._stored and self._stored[identity][1].profile is not None
 
     def profile(self, identity: str) -> Profile | None:
         """Parse the profile of the benchmark of this id. FileFormatError if it is wrong."""

@@ -120,13 +120,6 @@ class PythonProfile(msgspec.Struct, frozen=True, kw_only=True, dict=True):
             running[function] += 1
             waiting += [~index, *self.children[index]]
 
-    def callers(self, index: int) -> Iterator[int]:
-        """Go from a path's caller outwards."""
-        parent = self.paths[index].parent
-        while parent != TOP:
-            yield parent
-            parent = self.paths[parent].parent
-
 
 class PythonRow(NamedTuple):
     """A path while a profile is being made: `parent` is the place of an earlier row, or TOP."""

@@ -45,20 +45,10 @@ def _live(stream: TextIO) -> Progress:
 # --- One run -------------------------------------------------------------------------------------------------------------
 
 
-class Silent(ExitStack):
-    """Shows nothing."""
+class Plain(ExitStack):
+    """One line for each phase, and the program's output as it comes; nothing where there is no stream."""
 
-    def phase(self, text: str) -> None:
-        """Show nothing."""
-
-    def write(self, chunk: bytes) -> None:
-        """Swallow what the program wrote."""
-
-
-class Plain(Silent):
-    """One line for each phase, and the program's output as it comes."""
-
-    def __init__(self, stream: TextIO) -> None:
+    def __init__(self, stream: TextIO | None) -> None:
         super().__init__()
         self._stream = stream
         self._line_open = False
@@ -74,16 +64,17 @@ class Plain(Silent):
         self._line_open = not chunk.endswith(b"\n")
 
     def _copy(self, chunk: bytes) -> None:
-        with suppress(OSError):  # nobody reads our stderr: no reason to stop measuring
-            self._stream.buffer.write(chunk)
-            self._stream.buffer.flush()
+        if self._stream is not None:
+            with suppress(OSError):  # nobody reads our stderr: no reason to stop measuring
+                self._stream.buffer.write(chunk)
+                self._stream.buffer.flush()
 
 
-class Live(Silent):
+class Live(Plain):
     """The phase and the time since the start on one line."""
 
     def __init__(self, stream: TextIO) -> None:
-        super().__init__()
+        super().__init__(stream)
         self._progress = _live(stream)
         self._task: TaskID = self._progress.add_task("starting", total=None)
         self._line = b""
@@ -115,10 +106,10 @@ class Live(Silent):
         self._progress.console.out(text.decode("utf-8", "replace"), end="", highlight=False)
 
 
-def progress(stream: TextIO | None, *, quiet: bool) -> Silent:
+def progress(stream: TextIO | None, *, quiet: bool) -> Plain:
     """Return the progress display that suits this stream (None: stderr is closed)."""
     if quiet or stream is None:
-        return Silent()
+        return Plain(None)
     return Live(stream) if stream.isatty() else Plain(stream)
 
 

@@ -11,6 +11,7 @@ from typing import TYPE_CHECKING, Any
 
 import pytest
 
+from cachegrind_bench.model.python_profile import TOP
 from cachegrind_bench.model.text import plain
 from cachegrind_bench.render.exports import callgrind, speedscope
 from cachegrind_bench.valgrind.callgrind_file import parse_callgrind_bytes
@@ -68,9 +69,10 @@ def costs_of(profile: dict[str, Any]) -> dict[tuple[int, ...], int]:
 def summed(profile: PythonProfile) -> dict[tuple[int, ...], int]:
     """Return the own cost of each path, by its functions; native code has none."""
     found = defaultdict[tuple[int, ...], int](int)
-    for index, path in enumerate(profile.paths):
-        outwards = [index, *profile.callers(index)]
-        found[tuple(profile.paths[place].function for place in reversed(outwards))] += path.ir
+    stacks: list[tuple[int, ...]] = []
+    for path in profile.paths:
+        stacks.append((*(() if path.parent == TOP else stacks[path.parent]), path.function))
+        found[stacks[-1]] += path.ir
     found[()] += profile.native
     return {stack: cost for stack, cost in found.items() if cost}
 

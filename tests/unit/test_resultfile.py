@@ -44,9 +44,7 @@ def test_all_but_the_profiles_is_read_at_once_and_the_profiles_on_demand() -> No
     assert source.name == "r.json"
     assert source.result == replace(value, benchmarks=tuple(replace(item, profile=None) for item in value.benchmarks))
     assert [source.profile(item.id) for item in value.benchmarks] == [item.profile for item in value.benchmarks]
-    assert [source.has_profile(item.id) for item in value.benchmarks] == [True, True, False, False]
     assert source.profile("no such benchmark") is None
-    assert not source.has_profile("no such benchmark")
 
 
 @pytest.mark.parametrize("form", [{"indent": 2}, {"indent": "\t"}, {"separators": (" ,\r\n ", " : ")}, {}])

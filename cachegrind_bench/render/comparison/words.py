@@ -31,6 +31,7 @@ if TYPE_CHECKING:
     from cachegrind_bench.model.result import Benchmark
 
 _MOST = Fraction(1, 2)
+_ADVICE = "\n"  # what follows is advice to whoever measures
 _BUILD_ID = re.compile(r"\b([0-9a-f]{8})[0-9a-f]{24,56}\b")
 
 # Of each state: its mark in text, its sign in Markdown, and the level of its annotations on GitHub, if it has any.
@@ -71,8 +72,11 @@ def remarks(difference: Difference, gates: Gates) -> list[str]:
 def _state_remarks(difference: Difference, gates: Gates) -> list[str]:
     state, moved = difference.state, difference.change
     if state is State.FAILED:
-        sides = (("base", difference.base), ("candidate", difference.candidate))
-        return [_failure(name, side) for name, side in sides if side is not None and side.status is not Status.OK]
+        return [
+            f"the {name} failed: {(side.error or side.status.value).partition(_ADVICE)[0]}"
+            for name, side in (("base", difference.base), ("candidate", difference.candidate))
+            if side is not None and side.status is not Status.OK
+        ]
     if moved is not None:
         return [remark for remark in [_change_remark(state, moved, gates)] if remark]
     texts = {
@@ -85,8 +89,8 @@ def _state_remarks(difference: Difference, gates: Gates) -> list[str]:
 
 def _change_remark(state: State, moved: Change, gates: Gates) -> str | None:
     if state is State.SUSPICIOUS:
-        share = percent(-moved.ir.relative)
-        return f"{share} fewer instructions: does it still do its work? (--max-drop accepts more)"
+        fewer = percent(-moved.ir.relative)
+        return f"{fewer} fewer instructions: does it still do its work? (--max-drop accepts more)"
     if state is State.SHIFT and moved.score.mixed:
         return "up in some memory layouts and down in others: the memory layout matters more than the change"
     if state is State.SHIFT and abs(moved.ir.signed) >= STILL:
@@ -100,17 +104,12 @@ def _change_remark(state: State, moved: Change, gates: Gates) -> str | None:
             f"a regression beyond --threshold-cache {exact_percent(gates.threshold_cache)}"
         )
     if state is State.NOISY:
-        noise = _noise(moved, gates)
+        noise = deciding(moved, gates).noise
         return (
             f"repeated runs differ by {percent(noise)}: changes up to {percent(NOISE_FACTOR * noise)} cannot be distinguished "
             "from that; 'cg-bench verify' finds the cause"
         )
     return None
-
-
-def _failure(side: str, benchmark: Benchmark) -> str:
-    what = (benchmark.error or benchmark.status.value).partition("\n")[0]  # what follows is advice to who measures
-    return f"the {side} failed: {what}"
 
 
 def _not_comparable(difference: Difference) -> str:
@@ -172,12 +171,11 @@ def _measured_remarks(difference: Difference, gates: Gates) -> list[str]:
     if moved is None:
         return []
     found: list[str] = []
-    noise = _noise(moved, gates)
-    if noise and difference.state is not State.NOISY:
-        found.append(f"repeated runs differ by {percent(noise)}")
-    spread = deciding(moved, gates).spread
-    if spread and spread >= difference.threshold:
-        found.append(f"its calls differ by {percent(spread)}: smaller changes cannot be distinguished from that")
+    shift = deciding(moved, gates)
+    if shift.noise and difference.state is not State.NOISY:
+        found.append(f"repeated runs differ by {percent(shift.noise)}")
+    if shift.spread and shift.spread >= difference.threshold:
+        found.append(f"its calls differ by {percent(shift.spread)}: smaller changes cannot be distinguished from that")
     if moved.layouts > 1:
         found.append(f"median of {moved.layouts} memory layouts, pair by pair")
     if moved.layouts_left_out:
@@ -199,10 +197,6 @@ def _words(side: Benchmark) -> list[str]:
     return [os.path.basename(word) for word in side.command]
 
 
-def _noise(moved: Change, gates: Gates) -> Fraction:
-    return deciding(moved, gates).noise
-
-
 def _object_remarks(difference: Difference) -> list[str]:
     """Name libraries that changed: an upgrade of one must not look like a change of the program's own code."""
     base, candidate = difference.base, difference.candidate
@@ -222,11 +216,8 @@ def _library(item: ObjectChange) -> str:
     name = os.path.basename(item.path)
     if item.base is None or item.candidate is None:
         return f"{name} {'added' if item.base is None else 'gone'}"
-    return f"{name} ({_short(item.base)} → {_short(item.candidate)})"
-
-
-def _short(build_id: str) -> str:
-    return build_id.removeprefix("sha256:")[:8]
+    before, after = (build_id.removeprefix("sha256:")[:8] for build_id in (item.base, item.candidate))
+    return f"{name} ({before} → {after})"
 
 
 def interpreted(difference: Difference) -> str | None:

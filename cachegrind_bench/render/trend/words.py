@@ -9,10 +9,9 @@ import msgspec
 
 from cachegrind_bench.history.lifecycle import times_of
 from cachegrind_bench.history.values import ACTIVE, WORSE, Kind, State, is_active, is_suspicious, relative
-from cachegrind_bench.model.text import change, counted, grouped, plain, shortened
+from cachegrind_bench.model.text import change, counted, grouped, plain, shortened, some
 
 if TYPE_CHECKING:
-    from collections.abc import Sequence
     from fractions import Fraction
 
     from cachegrind_bench.history.values import Against, Finding, Headline, Health, Provenance, Reading, Row, Trend
@@ -37,26 +36,20 @@ def headline(found: Headline) -> str:
     """Return what a person reads first, as one sentence."""
     if not found.measured:
         return "Nothing was measured at these commits"
-    news = _news(found)
-    parts = [
-        *(news or [f"Nothing got worse {since(found)}"]),
-        f"{grouped(found.open)} still open" if found.open else "",
-        f"{grouped(found.creeping)} creeping" if found.creeping > found.new_creep else "",
-        f"{grouped(found.recovered)} recovered" if found.recovered else "",
-        counted(found.improved, "improvement") if found.improved else "",
-        counted(found.suspicious, "suspicious drop") if found.suspicious else "",
-    ]
-    return ", ".join(part for part in parts if part)
+    creeping = found.creeping if found.creeping > found.new_creep else 0
+    old = ((found.open, "still open"), (creeping, "creeping"), (found.recovered, "recovered"))
+    better = ((found.improved, "improvement"), (found.suspicious, "suspicious drop"))
+    parts = _news(found) or [f"Nothing got worse {since(found)}"]
+    parts += (f"{grouped(number)} {what}" for number, what in old if number)
+    parts += (counted(number, noun) for number, noun in better if number)
+    return ", ".join(parts)
 
 
 def _news(found: Headline) -> list[str]:
     """Return what got worse, and is news; a single reading may be an outlier."""
-    parts = [
-        counted(found.new, "new regression") if found.new else "",
-        counted(found.possible, "possible regression") if found.possible else "",
-        f"{grouped(found.new_creep)} newly creeping" if found.new_creep else "",
-    ]
-    return [part for part in parts if part]
+    numbers = ((found.new, "new regression"), (found.possible, "possible regression"))
+    news = [counted(number, noun) for number, noun in numbers if number]
+    return [*news, *([f"{grouped(found.new_creep)} newly creeping"] if found.new_creep else [])]
 
 
 def verdict(found: Headline) -> str:
@@ -186,20 +179,16 @@ def health(found: Health) -> list[str]:
         (found.elsewhere, "of commits elsewhere"),
         (found.without_commit, "without a commit"),
     )
-    lines = (
-        ("Failing", _names(found.failing)),
-        ("Missing", _names(found.missing)),
-        ("No longer measured", _names(found.retired)),
-        ("Unstable", _names(found.unstable)),
-        ("Repeats differ", _names([f"{name} at {sha[:12]}" for name, sha in found.differing])),
-        ("Left out", ", ".join(f"{counted(number, 'run')} {what}" for number, what in left_out if number)),
+    names = (
+        ("Failing", found.failing),
+        ("Missing", found.missing),
+        ("No longer measured", found.retired),
+        ("Unstable", found.unstable),
+        ("Repeats differ", [f"{name} at {sha[:12]}" for name, sha in found.differing]),
     )
-    return [f"{title}: {text}" for title, text in lines if text]
-
-
-def _names(names: Sequence[str]) -> str:
-    more = f" and {len(names) - _MOST_NAMES} more" if len(names) > _MOST_NAMES else ""
-    return ", ".join(map(name, names[:_MOST_NAMES])) + more
+    lines = [f"{title}: {some(list(map(name, these)), _MOST_NAMES)}" for title, these in names if these]
+    runs = ", ".join(f"{counted(number, 'run')} {what}" for number, what in left_out if number)
+    return [*lines, *([f"Left out: {runs}"] if runs else [])]
 
 
 def name(text: str) -> str:
@@ -223,23 +212,13 @@ def reading(found: Reading) -> str:
 
 def compact(number: int, *, step: int | None = None) -> str:
     """Return 2838599 as 2.84 M: three digits, or as many as tell apart values that lie a `step` from each other."""
-    factor, unit = next(
-        (
-            (factor, unit)
-            for factor, unit in ((10**12, "T"), (10**9, "G"), (10**6, "M"), (10**3, "k"))
-            if number >= factor
-        ),
-        (1, ""),
-    )
-    if factor == 1:
-        return str(number)
-    digits = 0
-    if step is None:
-        digits = max(0, 3 - len(str(number // factor)))
-    else:
-        while digits < 12 and step * 10**digits % factor:
-            digits += 1
-    return f"{number / factor:,.{digits}f} {unit}"
+    for factor, unit in ((10**12, "T"), (10**9, "G"), (10**6, "M"), (10**3, "k")):
+        if number >= factor:
+            digits = max(0, 3 - len(str(number // factor)))
+            if step is not None:
+                digits = next((digits for digits in range(12) if step * 10**digits % factor == 0), 12)
+            return f"{number / factor:,.{digits}f} {unit}"
+    return str(number)
 
 
 # --- A single finding ----------------------------------------------------------------------------------------------------
