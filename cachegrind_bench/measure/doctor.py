@@ -269,13 +269,25 @@ UNCONFINED = (
 
 def host_checks(root: Path = Path("/")) -> tuple[Check, ...]:
     """Examine Python, kernel, container and CPUs; files of the system are read below `root`."""
-    found = [_python(), _machine(), _kernel(os.uname().release), _cpus()]
+    cpus = sorted(os.sched_getaffinity(0))
+    found = [
+        _fine("Python", f"{sys.version.split()[0]} at {sys.executable}"),
+        _machine(),
+        _kernel(os.uname().release),
+        _fine("CPUs", f"{len(cpus)} may be used; programs run on number {cpus[-1]}, and on others at the same time"),
+    ]
     container = container_kind(root)
     if container:
         found.append(_fine("container", f"{container}; the list above shows what it forbids"))
     scope = yama_scope(root)
     if scope is not None and scope >= 2:
-        found.append(_yama(scope))
+        may = is_root() and scope == 2
+        who = "root may still" if may else "nobody but root may"
+        # Scope 3 cannot be left before the next start of the machine.
+        fix = "sysctl -w kernel.yama.ptrace_scope=1" if scope == 2 else "boot with kernel.yama.ptrace_scope=1"
+        level = Level.OK if may else Level.WARNING
+        reading = f"ptrace_scope {scope}: {who} read the memory of its children"
+        found.append(Check(name="Yama", level=level, found=reading, fixes=(fix,)))
     return tuple(found)
 
 
@@ -334,11 +346,6 @@ def _repository(place: process.Completed, cwd: Path) -> Check:
     return _fine("repository", "none here: results carry no commit")
 
 
-def _python() -> Check:
-    version = sys.version.split()[0]
-    return _fine("Python", f"{version} at {sys.executable}")
-
-
 def _machine() -> Check:
     machine = os.uname().machine
     if architecture() is not None:
@@ -357,22 +364,3 @@ def _kernel(release: str) -> Check:
         return _fine("kernel", f"Linux {release}")
     lacks = "pin random bytes" if version < _NOTIFICATION else "pin the random devices"
     return _warning("kernel", f"Linux {release}, too old to {lacks}", f"Linux {_ADD_FD[0]}.{_ADD_FD[1]} or newer")
-
-
-def _cpus() -> Check:
-    allowed = sorted(os.sched_getaffinity(0))
-    return _fine(
-        "CPUs", f"{len(allowed)} may be used; programs run on number {allowed[-1]}, and on others at the same time"
-    )
-
-
-def _yama(scope: int) -> Check:
-    return Check(
-        name="Yama",
-        level=Level.OK if is_root() and scope == 2 else Level.WARNING,
-        found=f"ptrace_scope {scope}: "
-        + ("root may still" if is_root() and scope == 2 else "nobody but root may")
-        + " read the memory of its children",
-        # Scope 3 cannot be left before the next start of the machine.
-        fixes=("sysctl -w kernel.yama.ptrace_scope=1" if scope == 2 else "boot with kernel.yama.ptrace_scope=1",),
-    )

@@ -170,12 +170,10 @@ def _executed(plan: Plan, target: Target, runner: Executor, env: Environment, re
 
 
 def profilable(plan: Plan) -> Plan:
-    """Return the plan; without its Python profile, and with a note, where that is optional and cannot be had.
+    """Return the plan; without its Python profile, and with a note, where that is optional and impossible.
 
-    UsageError where it cannot be had, and is not optional: what is missing is told before the work.
+    UsageError where it is impossible and not optional: what is missing is reported before the work.
     """
-    if not plan.python_profile:
-        return plan
     try:
         _check(plan)
     except UsageError as error:
@@ -184,10 +182,6 @@ def profilable(plan: Plan) -> Plan:
         notes = (*plan.command.notes, _note(error))
         return replace(plan, python_profile=False, command=replace(plan.command, notes=notes))
     return plan
-
-
-def _note(error: CgBenchError) -> str:
-    return f"its Python functions were not profiled: {error.message}"
 
 
 def _check(plan: Plan) -> None:
@@ -202,31 +196,31 @@ def _check(plan: Plan) -> None:
 def with_profiles(
     plan: Plan, benchmarks: Sequence[Benchmark], runner: Executor, env: Environment, progress: Progress
 ) -> tuple[Benchmark, ...]:
-    """Return the benchmarks that were measured as planned with their Python profiles, if the plan wants any.
+    """Return the benchmarks that were measured as planned with their Python profiles.
 
     The executions for a profile take longer, and may fail where measuring did not: counts are kept, with a warning.
     """
-    if not plan.python_profile:
-        return tuple(benchmarks)
     try:
-        return _profiled(plan, benchmarks, runner, env, progress)
+        if plan.collect.scope is Scope.REGIONS:
+            profiles = _of_regions(plan, benchmarks, runner, env, progress)
+        else:
+            profiles = [profile_python(plan, runner, env, progress)]
     except MeasurementError as error:
         return tuple(replace(item, warnings=(*item.warnings, _note(error))) for item in benchmarks)
+    return tuple(replace(item, python=profile) for item, profile in zip(benchmarks, profiles, strict=True))
 
 
-def _profiled(
+def _note(error: CgBenchError) -> str:
+    return f"its Python functions were not profiled: {error.message}"
+
+
+def _of_regions(
     plan: Plan, benchmarks: Sequence[Benchmark], runner: Executor, env: Environment, progress: Progress
-) -> tuple[Benchmark, ...]:
-    if plan.collect.scope is not Scope.REGIONS:
-        (benchmark,) = benchmarks
-        return (replace(benchmark, python=profile_python(plan, runner, env, progress)),)
+) -> list[PythonProfile]:
     found = followed(plan, runner, env, progress, lambda depth: RegionReader(depth=depth)).profiles()
+    names = [plan.collect.region or item.id.removeprefix(f"{plan.benchmark_id}::") for item in benchmarks]
+    missing = next((name for name in names if name not in found), None)
+    if missing is not None:
+        raise MeasurementError(f"region {missing!r} was not entered when its Python functions were to be profiled")
     places = Places(plan.cwd)
-
-    def profile(benchmark: Benchmark) -> PythonProfile:
-        name = plan.collect.region or benchmark.id.removeprefix(f"{plan.benchmark_id}::")
-        if name not in found:
-            raise MeasurementError(f"region {name!r} was not entered when its Python functions were to be profiled")
-        return places.located(found[name])
-
-    return tuple(replace(benchmark, python=profile(benchmark)) for benchmark in benchmarks)
+    return [places.located(found[name]) for name in names]

@@ -10,9 +10,8 @@ from msgspec.structs import replace
 
 from cachegrind_bench.errors import MeasurementError
 from cachegrind_bench.hermetic import environment
-from cachegrind_bench.measure.identity import identify
 from cachegrind_bench.measure.run import Executions, measure
-from cachegrind_bench.measure.session import session
+from cachegrind_bench.measure.session import identify, session
 from cachegrind_bench.model.result import Commit, Result
 from cachegrind_bench.valgrind.options import Scope
 from cachegrind_bench.vcs.commits import commit_info
@@ -22,8 +21,8 @@ if TYPE_CHECKING:
     from datetime import datetime
     from pathlib import Path
 
-    from cachegrind_bench.measure.identity import Identity
     from cachegrind_bench.measure.plan import Plan, Progress
+    from cachegrind_bench.measure.session import Identity
     from cachegrind_bench.model.result import Benchmark
     from cachegrind_bench.valgrind.options import Geometry
     from cachegrind_bench.valgrind.runner import Measurement

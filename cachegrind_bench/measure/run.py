@@ -10,9 +10,9 @@ from msgspec.structs import replace
 
 from cachegrind_bench.errors import CommandFailedError, MeasurementError
 from cachegrind_bench.measure.hooks import surrounded
-from cachegrind_bench.measure.identity import benchmark_key_fields
 from cachegrind_bench.measure.plan import target_of
 from cachegrind_bench.measure.seal import require_sealed, seal_parts, weakest
+from cachegrind_bench.measure.session import benchmark_key_fields
 from cachegrind_bench.model.result import Benchmark, Run, Score, comparability_key
 from cachegrind_bench.valgrind.options import Scope, Tool
 
@@ -20,8 +20,8 @@ if TYPE_CHECKING:
     from collections.abc import Callable, Generator, Sequence
 
     from cachegrind_bench.hermetic.launch import Outcome
-    from cachegrind_bench.measure.identity import Identity
     from cachegrind_bench.measure.plan import Plan, Progress
+    from cachegrind_bench.measure.session import Identity
     from cachegrind_bench.model.metrics import Counts
     from cachegrind_bench.model.result import Environment, SealPart
     from cachegrind_bench.model.score import CostModel

@@ -1,25 +1,81 @@
-"""Everything an execution needs, set up once: Valgrind, a scratch directory, a CPU, the machine's identity."""
+"""What decides whether results may be compared, and what an execution needs, set up once: Valgrind, a scratch directory, a CPU.
+
+The machine's share of the key is read here, and the benchmark's: which files it loads, what was pinned, and what counted.
+"""
 
 from __future__ import annotations
 
 import contextlib
 import os
 from pathlib import Path
+from shlex import quote
 from typing import TYPE_CHECKING
 
 import msgspec
 
+from cachegrind_bench.hermetic.machine import machine_fields, machine_info
 from cachegrind_bench.hermetic.scratch import scratch
-from cachegrind_bench.measure.identity import environment_of
+from cachegrind_bench.model.result import Environment, SealState, comparability_key
+from cachegrind_bench.valgrind.options import WHOLE, Collect, Scope
 from cachegrind_bench.valgrind.runner import ValgrindRunner
 from cachegrind_bench.valgrind.tool import find
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Generator, Mapping
 
-    from cachegrind_bench.model.result import Environment
-    from cachegrind_bench.valgrind.options import Geometry
+    from cachegrind_bench.model.result import ObjectFile, SealPart
+    from cachegrind_bench.valgrind.options import Geometry, Tool
     from cachegrind_bench.valgrind.tool import Valgrind
+
+# The parts of the seal that change what is counted; the others only make it noisy or quick.
+_COUNTED_PARTS = ("environment", "randomness", "cpu", "clock")
+# The second meaning: /proc/stat, CPU times and waits go with the clock, too.
+_PINNED_CLOCK = "pinned/2"
+
+
+def environment_of(
+    valgrind: Valgrind, geometry: Geometry, caller: Mapping[str, str], passed: Mapping[str, str]
+) -> Environment:
+    """Return what the machine contributes; `passed` holds hashes of variables that were passed on by request."""
+    fields = {
+        **machine_fields(),
+        "valgrind": valgrind.version,
+        "guest_chase": "off" if valgrind.guest_chase_off else "on",
+        "geometry": str(geometry),
+    }
+    info = {**machine_info(caller), **{f"env.{name}": value for name, value in passed.items()}}
+    return Environment(key=comparability_key(fields), fields=fields, info=info)
+
+
+class Identity(msgspec.Struct, frozen=True, kw_only=True):
+    """What a command consists of: the files it loads, and its share of the key (ids of libc and interpreter)."""
+
+    objects: tuple[ObjectFile, ...]
+    key_fields: Mapping[str, str]
+
+
+def identify(executable: str, variables: Mapping[str, str]) -> Identity:
+    """Read the build-ids of an executable and all it loads, as its environment leads the loader."""
+    # Imported here: pyelftools is slow to import, and this can run beside the measurement.
+    from cachegrind_bench.hermetic.fingerprint import fingerprint, interpreter_identity, key_fields
+
+    library_path = [folder for folder in variables.get("LD_LIBRARY_PATH", "").split(":") if folder]
+    found = fingerprint(executable, library_path=library_path)
+    interpreter = interpreter_identity(found, path=variables.get("PATH", ""), library_path=library_path)
+    return Identity(objects=found.objects, key_fields=key_fields(found, interpreter))
+
+
+def benchmark_key_fields(
+    identity: Identity, seal: Mapping[str, SealPart], tool: Tool, collect: Collect = WHOLE
+) -> dict[str, str]:
+    """Return the benchmark's own share of its key: what interprets it, what was pinned, what counted, and which part."""
+    states = {f"seal.{part}": seal[part].state.value for part in _COUNTED_PARTS}
+    if seal["clock"].state is SealState.PINNED:
+        states["seal.clock"] = _PINNED_CLOCK
+    measured = " ".join((collect.scope.value, *map(quote, sorted(set(collect.toggles)))))
+    part = {} if collect.scope is Scope.PROCESS else {"measured": measured}
+    return {**identity.key_fields, **states, "tool": tool.value, **part}
+
 
 # Not the caller's TMPDIR: its name would be part of what the program sees.
 SCRATCH_BASE = Path("/tmp")  # noqa: S108 - made with mode 0700, locked, and checked for its owner

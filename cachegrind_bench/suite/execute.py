@@ -12,10 +12,9 @@ from msgspec.structs import replace
 
 from cachegrind_bench.errors import CgBenchError, CommandFailedError, CommandTimeoutError, MeasurementError
 from cachegrind_bench.measure.hooks import native_failure, surrounded
-from cachegrind_bench.measure.identity import identify
-from cachegrind_bench.measure.python_profile import profilable, with_profiles
 from cachegrind_bench.measure.result import measure_region
 from cachegrind_bench.measure.run import Executions, measure
+from cachegrind_bench.measure.session import identify
 from cachegrind_bench.model.result import Benchmark, Status, comparability_key
 from cachegrind_bench.suite.cache import Missed, RecordingRunner, key_of
 
@@ -25,11 +24,11 @@ if TYPE_CHECKING:
     from queue import SimpleQueue
 
     from cachegrind_bench.hermetic.trace_inputs import Recording
-    from cachegrind_bench.measure.identity import Identity
-    from cachegrind_bench.measure.plan import Plan
-    from cachegrind_bench.measure.session import Laboratory
+    from cachegrind_bench.measure.plan import Plan, Progress
+    from cachegrind_bench.measure.session import Identity, Laboratory, Session
     from cachegrind_bench.model.result import Environment
     from cachegrind_bench.suite.cache import Cache
+    from cachegrind_bench.valgrind.runner import Runner
 
 _KEPT_BYTES = 1 << 16
 
@@ -107,7 +106,12 @@ def measure_job(
         cpu = cpus.get()
         try:
             plan = replace(plan, cpu=cpu if plan.cpu is None else plan.cpu)
-            benchmark = _measured(job, plan, laboratory, echo=echo, output=output, watcher=watcher, reuse=reuse)
+            with laboratory.session(echo=echo) as ready:
+                runner = ready.runner if reuse is None else RecordingRunner(runner=ready.runner)
+                found = _measured(plan, runner, ready, _Phases(job.id, watcher))
+                benchmark = replace(found, parameters=dict(job.parameters), tags=job.tags, output=output())
+                if reuse is not None and isinstance(runner, RecordingRunner):
+                    reuse.keep(job, plan, runner.recording(), benchmark, watcher=watcher)
         finally:
             cpus.put(cpu)
     except CgBenchError as error:  # a wrong command is bad usage where it is typed, and here a benchmark that failed
@@ -116,31 +120,21 @@ def measure_job(
     return benchmark
 
 
-def _measured(
-    job: Job,
-    plan: Plan,
-    laboratory: Laboratory,
-    *,
-    echo: Callable[[bytes], None],
-    output: Callable[[], str | None],
-    watcher: Watcher,
-    reuse: Reuse | None,
-) -> Benchmark:
-    with laboratory.session(echo=echo) as ready:
+def _measured(plan: Plan, runner: Runner, ready: Session, phases: Progress) -> Benchmark:
+    def identity() -> Callable[[], Identity]:
+        # Read at once: beside this benchmark others are measured, so nothing is gained by a thread of its own.
+        found = identify(plan.command.executable, plan.variables)
+        return lambda: found
 
-        def identity() -> Callable[[], Identity]:
-            # Read at once: beside this benchmark others are measured, so nothing is gained by a thread of its own.
-            found = identify(plan.command.executable, plan.variables)
-            return lambda: found
+    measured = measure if plan.collect.region is None else measure_region
+    if not plan.python_profile:
+        return measured(Executions(plan, runner, ready.environment, identity, phases))
+    from cachegrind_bench.measure.python_profile import profilable, with_profiles
 
-        runner = ready.runner if reuse is None else RecordingRunner(runner=ready.runner)
-        measured = measure if plan.collect.region is None else measure_region
-        possible, phases = profilable(plan), _Phases(job.id, watcher)
-        found = measured(Executions(possible, runner, ready.environment, identity, phases))
-        (found,) = with_profiles(possible, [found], ready.runner, ready.environment, phases)
-        benchmark = replace(found, parameters=dict(job.parameters), tags=job.tags, output=output())
-        if reuse is not None and isinstance(runner, RecordingRunner):
-            reuse.keep(job, plan, runner.recording(), benchmark, watcher=watcher)
+    plan = profilable(plan)
+    benchmark = measured(Executions(plan, runner, ready.environment, identity, phases))
+    if plan.python_profile:
+        (benchmark,) = with_profiles(plan, [benchmark], ready.runner, ready.environment, phases)
     return benchmark
 
 

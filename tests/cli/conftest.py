@@ -12,8 +12,7 @@ from typing import TYPE_CHECKING, Any, Protocol
 import pytest
 
 from cachegrind_bench.cli import main
-from cachegrind_bench.measure.identity import Identity
-from cachegrind_bench.measure.session import Session
+from cachegrind_bench.measure.session import Identity, Session
 from cachegrind_bench.model.metrics import merge_profiles
 from cachegrind_bench.model.result import Environment, ProcessCost
 from cachegrind_bench.valgrind.out_file import parse_cachegrind

@@ -14,9 +14,9 @@ from cachegrind_bench.errors import CommandFailedError, MeasurementError
 from cachegrind_bench.hermetic.environment import Request
 from cachegrind_bench.hermetic.launch import PINNED_CLOCK
 from cachegrind_bench.measure.command import Command
-from cachegrind_bench.measure.identity import Identity
 from cachegrind_bench.measure.plan import Plan, target_of
 from cachegrind_bench.measure.run import Executions, lower_median, measure
+from cachegrind_bench.measure.session import Identity
 from cachegrind_bench.model.result import Environment, ProcessCost, SealState, Status, comparability_key
 from cachegrind_bench.model.score import DEFAULT, IR
 from cachegrind_bench.valgrind.options import Tool

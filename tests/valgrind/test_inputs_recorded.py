@@ -19,10 +19,9 @@ from cachegrind_bench.hermetic.scratch import scratch
 from cachegrind_bench.hermetic.trace_inputs import Recording
 from cachegrind_bench.measure.command import resolve
 from cachegrind_bench.measure.hooks import surrounded
-from cachegrind_bench.measure.identity import identify
 from cachegrind_bench.measure.plan import Plan, target_of
 from cachegrind_bench.measure.run import Executions, measure
-from cachegrind_bench.measure.session import SCRATCH_BASE, session
+from cachegrind_bench.measure.session import SCRATCH_BASE, identify, session
 from cachegrind_bench.model.metrics import EVENTS
 from cachegrind_bench.suite.cache import Cache, RecordingRunner, Reused, key_of
 from cachegrind_bench.valgrind.options import Geometry, Tool

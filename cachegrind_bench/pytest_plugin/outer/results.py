@@ -17,8 +17,8 @@ import pytest
 from cachegrind_bench._version import __version__
 from cachegrind_bench.errors import MeasurementError
 from cachegrind_bench.hermetic.place import NOWHERE
-from cachegrind_bench.measure.identity import benchmark_key_fields, identify
 from cachegrind_bench.measure.seal import require_sealed, seal_parts
+from cachegrind_bench.measure.session import benchmark_key_fields, identify
 from cachegrind_bench.model.metrics import merge_profiles, without
 from cachegrind_bench.model.result import (
     PYTEST,
@@ -46,8 +46,7 @@ if TYPE_CHECKING:
 
     from cachegrind_bench.hermetic.launch import Outcome
     from cachegrind_bench.hermetic.place import Translation
-    from cachegrind_bench.measure.identity import Identity
-    from cachegrind_bench.measure.session import Laboratory
+    from cachegrind_bench.measure.session import Identity, Laboratory
     from cachegrind_bench.model.metrics import Counts, Profile
     from cachegrind_bench.model.result import Environment
     from cachegrind_bench.model.score import CostModel
