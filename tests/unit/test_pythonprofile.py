@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import dataclasses
 import os
 from dataclasses import dataclass, field
 from types import SimpleNamespace
@@ -107,7 +106,7 @@ def folder(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
 
 def executor(folder: Path, write: Callable[[Path, int], None], images: tuple[Image, ...] | None = None) -> FakeExecutor:
     return FakeExecutor(
-        scratch=SimpleNamespace(out=folder / "out"), write=write, ended=dataclasses.replace(outcome(), images=images)
+        scratch=SimpleNamespace(out=folder / "out"), write=write, ended=replace(outcome(), images=images)
     )
 
 
