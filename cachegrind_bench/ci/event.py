@@ -31,7 +31,6 @@ class Pull(msgspec.Struct, frozen=True, kw_only=True):
     number: int
     head_sha: str
     base_ref: str
-    base_sha: str
     fork: bool
 
 
@@ -176,7 +175,8 @@ def read_event(environ: Mapping[str, str]) -> Event:
         pull=_pull(payload.pull_request, repository) if isinstance(payload, _PullPayload) else None,
         run=_run(payload.workflow_run) if isinstance(payload, _RunPayload) else None,
         group_base=payload.merge_group.base_sha if isinstance(payload, _GroupPayload) else None,
-        before=_before(payload) if isinstance(payload, _PushPayload) else None,
+        # Of a new branch, it is zeros.
+        before=payload.before if isinstance(payload, _PushPayload) and (payload.before or "").strip("0") else None,
     )
 
 
@@ -212,7 +212,6 @@ def _pull(pull: _PullRequest, repository: str) -> Pull:
         number=pull.number,
         head_sha=pull.head.sha,
         base_ref=pull.base.ref,
-        base_sha=pull.base.sha,
         fork=home is None or home.full_name != repository,
     )
 
@@ -228,7 +227,3 @@ def _run(run: _WorkflowRun) -> MeasuringRun:
         owner="" if home is None or home.owner is None else home.owner.login,
         repository="" if home is None else home.full_name,
     )
-
-
-def _before(payload: _PushPayload) -> str | None:
-    return payload.before if (payload.before or "").strip("0") else None

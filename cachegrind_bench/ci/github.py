@@ -82,11 +82,15 @@ class Issue(msgspec.Struct, frozen=True, kw_only=True):
     open: bool
 
 
-_TRIES = 5
 # Each time: a job must not wait for an hour for the sake of a comment.
 _LONGEST_WAIT_S = 60.0
-_STATUSES = [429, 500, 502, 503, 504]
-_METHODS = frozenset({"GET", "POST", "PATCH", "DELETE"})
+
+
+_ADVICE = {
+    401: "the token is wrong or has expired",
+    403: "the token may not do this: see 'permissions' of the job; a pull request from a fork, or of Dependabot, may only read",
+    404: "it is not there, or the token may not see it: see 'permissions' of the job",
+}
 
 
 class Patience(msgspec.Struct, frozen=True, kw_only=True):
@@ -101,10 +105,10 @@ def retrying(patience: Patience) -> GithubRetry:
     from github.GithubRetry import GithubRetry
 
     return GithubRetry(
-        total=_TRIES,
+        total=5,
         backoff_factor=patience.backoff_s,
-        status_forcelist=_STATUSES,
-        allowed_methods=_METHODS,
+        status_forcelist=[429, 500, 502, 503, 504],
+        allowed_methods=frozenset({"GET", "POST", "PATCH", "DELETE"}),
         secondary_rate_wait=patience.secondary_s,
         max_rate_limit_wait=_LONGEST_WAIT_S,
         raise_on_status=False,  # the last answer says more than that there were too many
@@ -128,29 +132,20 @@ def telling(what: str) -> Generator[None]:
         raise ApiError(
             f"GitHub did not {what}: {said or error.message or 'no reason given'} (HTTP status {status})",
             status=status,
-            hint=_advice(status),
+            hint=_ADVICE.get(status),
         ) from error
     except (requests.RequestException, HTTPError, OSError) as error:
-        raise ApiError(f"GitHub did not {what}: {error}", status=0) from error
+        raise ApiError(f"GitHub did not {what}: {error}") from error
     except (
         BadAttributeException,
-        KeyError,
+        LookupError,
         TypeError,
         ValueError,
         AttributeError,
         AssertionError,
         RuntimeError,
     ) as error:
-        raise ApiError(f"GitHub did not {what}: its answer makes no sense ({error})", status=0) from error
-
-
-def _advice(status: int) -> str | None:
-    advice = {
-        401: "the token is wrong or has expired",
-        403: "the token may not do this: see 'permissions' of the job; a pull request from a fork, or of Dependabot, may only read",
-        404: "it is not there, or the token may not see it: see 'permissions' of the job",
-    }
-    return advice.get(status)
+        raise ApiError(f"GitHub did not {what}: its answer makes no sense ({error})") from error
 
 
 AGENT = f"cachegrind-bench/{__version__}"
@@ -247,7 +242,7 @@ class Client:
             headers = {"Authorization": f"Bearer {self._token}", "Accept": "application/vnd.github+json"}
             # Without an `auth` of ours, what a .netrc has for a host would replace the token, or be shown to the store.
             options: dict[str, Any] = {
-                "auth": _as_it_is,
+                "auth": lambda request: request,
                 "stream": True,
                 "timeout": _TIMEOUT_S,
                 "allow_redirects": False,
@@ -327,17 +322,13 @@ class Client:
         return session
 
 
-def _as_it_is(request: requests.PreparedRequest) -> requests.PreparedRequest:
-    return request
-
-
 def _no_artifact(artifact: Artifact, status: int) -> ApiError:
     hint = "the job needs 'permissions: actions: read'"
     return ApiError(f"cannot fetch the artifact {artifact.name}: HTTP status {status}", status=status, hint=hint)
 
 
 def _too_large(artifact: Artifact, most: int) -> ApiError:
-    return ApiError(f"the artifact {artifact.name} is too large: more than {most} bytes", status=0)
+    return ApiError(f"the artifact {artifact.name} is too large: more than {most} bytes")
 
 
 def _pull(found: Any) -> OpenPull:

@@ -75,7 +75,7 @@ def plan(event: Event, mode: Mode, *, shard: bool = False, store: bool = True) -
             hint="measure on pull_request, and comment on workflow_run: examples/workflows/fork-safe",
         )
     if mode is Mode.AUTO:
-        mode = _fitting(event)
+        mode = {"schedule": Mode.TREND, "workflow_run": Mode.COMMENT}.get(event.name, mode)
     if mode is Mode.TREND:
         return Plan(trend=True, keep=Keep.TREND)
     if mode is Mode.STORE:
@@ -89,16 +89,10 @@ def plan(event: Event, mode: Mode, *, shard: bool = False, store: bool = True) -
         measure=True,
         compare=True,
         comment=writing and _may_comment(event),
-        store=writing and store and _may_store(event),
+        store=writing and store and event.name == "push" and event.on_default_branch,
         keep=Keep.RESULT,
         hold=_hold(event),
     )
-
-
-def _fitting(event: Event) -> Mode:
-    if event.name == "schedule":
-        return Mode.TREND
-    return Mode.COMMENT if event.name == "workflow_run" else Mode.AUTO
 
 
 def _hold(event: Event) -> Hold:
@@ -108,10 +102,6 @@ def _hold(event: Event) -> Hold:
 
 def _may_comment(event: Event) -> bool:
     return event.pull is not None and not event.pull.fork
-
-
-def _may_store(event: Event) -> bool:
-    return event.name == "push" and event.on_default_branch
 
 
 def _storing(event: Event, *, store: bool) -> Plan:
@@ -131,17 +121,12 @@ def _storing(event: Event, *, store: bool) -> Plan:
 
 def _collecting(event: Event) -> Plan:
     run = event.run
-    if run is not None:
-        if run.event != "pull_request":
-            return Plan(notice=f"nothing to comment on: what was measured is a {run.event}, no pull request")
-        return Plan(collect=run.id, compare=True, comment=True)
-    return Plan(
-        collect=event.run_id,
-        compare=True,
-        comment=_may_comment(event),
-        keep=Keep.COLLECTED,
-        hold=_hold(event),
-    )
+    if run is None:
+        comment, keep = _may_comment(event), Keep.COLLECTED
+        return Plan(collect=event.run_id, compare=True, comment=comment, keep=keep, hold=_hold(event))
+    if run.event != "pull_request":
+        return Plan(notice=f"nothing to comment on: what was measured is a {run.event}, not a pull request")
+    return Plan(collect=run.id, compare=True, comment=True)
 
 
 def artifact_name(keep: Keep, job: str, index: str, what: str = "") -> str:

@@ -30,7 +30,7 @@ from cachegrind_bench.cli.options import (
 )
 from cachegrind_bench.errors import UsageError
 from cachegrind_bench.usecases import Notices
-from cachegrind_bench.usecases.comparison import Side, compared, exit_code, same_program
+from cachegrind_bench.usecases.comparison import Side, compared, same_program
 from cachegrind_bench.usecases.result_files import read_result
 
 if TYPE_CHECKING:
@@ -110,7 +110,7 @@ def command(base: str, candidate: str | None, **options: Any) -> int:
         deliver(made, shown)
     except BrokenPipeError:
         output.forget(sys.stdout)  # that nobody reads on must not make a regression green
-    return exit_code(made.comparison)
+    return made.exit_code()
 
 
 def _commit(repository: Repository, revision: str) -> str:

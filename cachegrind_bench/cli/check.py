@@ -15,7 +15,7 @@ from cachegrind_bench.cli.comparison_options import deliver, detail_options, gat
 from cachegrind_bench.cli.options import command_argument, measure_request, measuring_options, size_limit_option
 from cachegrind_bench.errors import MeasurementError, NotComparableError, NoValgrindError, UsageError
 from cachegrind_bench.model.text import some
-from cachegrind_bench.usecases.comparison import InMemory, Side, compared, exit_code
+from cachegrind_bench.usecases.comparison import InMemory, Side, compared
 from cachegrind_bench.usecases.comparison_inputs import resolve
 from cachegrind_bench.usecases.result_files import read_result
 
@@ -78,7 +78,7 @@ def command(**options: Any) -> int:
     except NoValgrindError as error:  # no commit could be measured here
         raise UsageError(error.message, hint=error.hint) from error
     made = _compared(base, known, result, gates, shown, name=options["base"])
-    code = exit_code(made.comparison)
+    code = made.exit_code()
     if code == NotComparableError.exit_code and (gates.force or base.result.env.key == result.env.key):
         code = MeasurementError.exit_code  # it lies with this commit; another may do
     try:

@@ -6,7 +6,7 @@ Knows results, their profiles and renderers; must not know how a user names the 
 from __future__ import annotations
 
 import os
-from typing import TYPE_CHECKING, Protocol, Self
+from typing import TYPE_CHECKING, Self
 
 import msgspec
 from msgspec.structs import replace
@@ -21,6 +21,7 @@ if TYPE_CHECKING:
     from cachegrind_bench.compare.explain import Details
     from cachegrind_bench.compare.verdict import Gates
     from cachegrind_bench.config.benchmarks import BenchmarkSpec
+    from cachegrind_bench.model.codec import ResultFile
     from cachegrind_bench.model.metrics import Profile
     from cachegrind_bench.model.python_profile import PythonProfile
     from cachegrind_bench.model.result import Result
@@ -124,27 +125,14 @@ class ReportOptions(msgspec.Struct, frozen=True, kw_only=True):
         return {kind: path for kind, path in (("markdown", self.markdown), ("json", self.json)) if path is not None}
 
 
-class Profiled(Protocol):
-    """A result whose profiles are read when they are asked for, as those of a `ResultFile`."""
-
-    @property
-    def result(self) -> Result:
-        """The result, with or without its profiles."""
-        ...
-
-    def profile(self, identity: str, /) -> Profile | None:
-        """Return the profile of the benchmark of this id."""
-        ...
-
-    def python(self, identity: str, /) -> PythonProfile | None:
-        """Return what the Python functions of the benchmark of this id cost."""
-        ...
-
-
 class InMemory(msgspec.Struct, frozen=True):
-    """A result with its profiles, as it was measured."""
+    """A result with its profiles, as it was measured; it has what a `ResultFile` has."""
 
     result: Result
+
+    def whole(self) -> Result:
+        """Return the result with all its profiles."""
+        return self.result
 
     def profile(self, identity: str) -> Profile | None:
         """Return the profile of the benchmark of this id."""
@@ -159,7 +147,7 @@ class Side(msgspec.Struct, frozen=True, kw_only=True):
     """One side. `remarks` say where it was found; `missing` is set for a baseline that was searched in vain."""
 
     name: str
-    file: Profiled
+    file: ResultFile | InMemory
     remarks: tuple[str, ...] = ()
     missing: bool = False
 
@@ -193,6 +181,23 @@ class Report(msgspec.Struct, frozen=True, kw_only=True):
         from cachegrind_bench.render.comparison import github
 
         return github.render(self._view(0), brief=brief)  # it counts for itself what it leaves out
+
+    def exit_code(self, *, require_baseline: bool = True) -> int:
+        """Return the exit code.
+
+        Unless a baseline is required, it is no fault of the candidate if there is none; its failures and limits still count.
+        """
+        from cachegrind_bench.compare.comparison import Conclusion
+
+        match self.comparison.conclusion():
+            case Conclusion.REGRESSION:
+                return REGRESSION
+            case Conclusion.FAILED:
+                return MeasurementError.exit_code
+            case Conclusion.INCOMPLETE if require_baseline or not self.comparison.without_base:
+                return NotComparableError.exit_code
+            case _:
+                return FINE
 
     def with_remarks(self, remarks: tuple[str, ...]) -> Self:
         """Return the same with these remarks on where base and candidate come from."""
@@ -233,7 +238,7 @@ def compared(
 
 
 def _explanations(
-    comparison: Comparison, before: Profiled, after: Profiled, options: ReportOptions
+    comparison: Comparison, before: ResultFile | InMemory, after: ResultFile | InMemory, options: ReportOptions
 ) -> dict[str, Details]:
     shown = comparison.differences[: options.rows or None]
     moved = [item.id for item in shown if item.change is not None and item.change.base != item.change.candidate]
@@ -268,27 +273,6 @@ def _explained(comparison: Comparison, found: Mapping[str, Details]) -> tuple[st
         if item.id in found and (item.state is not State.UNCHANGED or len(comparison.differences) == 1)
     ]
     return tuple(worth[:_EXPLAINED])
-
-
-def exit_code(comparison: Comparison) -> int:
-    """Return the exit code of a comparison."""
-    from cachegrind_bench.compare.comparison import Conclusion
-
-    return {
-        Conclusion.FINE: FINE,
-        Conclusion.REGRESSION: REGRESSION,
-        Conclusion.FAILED: MeasurementError.exit_code,
-        Conclusion.INCOMPLETE: NotComparableError.exit_code,
-    }[comparison.conclusion()]
-
-
-def code_of(made: Report, base: Side, *, require_baseline: bool) -> int:
-    """Return the exit code of a comparison with this base, which may have been searched in vain.
-
-    Where there is nothing to compare with, that is no fault of the candidate; its failures and limits still count.
-    """
-    code = exit_code(made.comparison)
-    return FINE if base.missing and not require_baseline and code == NotComparableError.exit_code else code
 
 
 def same_program(comparison: Comparison) -> tuple[str, ...]:

@@ -12,7 +12,7 @@ from cachegrind_bench.errors import UsageError
 from cachegrind_bench.model.result import Status
 from cachegrind_bench.model.text import counted, matches, some
 from cachegrind_bench.store.baselines import Baselines
-from cachegrind_bench.usecases.comparison import InMemory, ReportOptions, Side, code_of, compared
+from cachegrind_bench.usecases.comparison import InMemory, ReportOptions, Side, compared
 from cachegrind_bench.usecases.result_files import DEFAULT_LIMIT, read_result
 
 if TYPE_CHECKING:
@@ -243,7 +243,7 @@ def compare_sides(
         raise UsageError(f"neither side has a benchmark {pattern!r}", hint=f"the candidate has {known}")
     if before.missing:
         notices.warn(f"{before.remarks[0]}")
-    return made, code_of(made, before, require_baseline=request.require_baseline)
+    return made, made.exit_code(require_baseline=request.require_baseline)
 
 
 def no_side(name: str, candidate: Result, remarks: tuple[str, ...]) -> Side:

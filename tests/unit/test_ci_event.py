@@ -109,7 +109,7 @@ def test_without_a_known_default_branch_none_is_it(job: Job) -> None:
 
 def test_a_pull_request_of_the_repository_itself_is_not_a_fork(job: Job) -> None:
     found = job("pull_request", pull_request(), GITHUB_REF="refs/pull/7/merge")
-    assert found.pull == Pull(number=7, head_sha=HEAD, base_ref="main", base_sha=BASE, fork=False)
+    assert found.pull == Pull(number=7, head_sha=HEAD, base_ref="main", fork=False)
     assert not found.on_default_branch
 
 

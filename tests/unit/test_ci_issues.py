@@ -9,7 +9,7 @@ import pytest
 from msgspec.structs import replace
 
 from cachegrind_bench.ci.github import ApiError, Client, Patience
-from cachegrind_bench.ci.issues import LABEL, MOST_NEW, Update, update
+from cachegrind_bench.ci.posts import LABEL, MOST_NEW, Update, update
 from cachegrind_bench.history.values import Finding, Kind, State
 from tests.github_stub import BOT, LONGEST_BODY, Issue, Stub, Token
 from tests.unit.samples import HOSTILE

@@ -30,7 +30,7 @@ def event(name: str, ref: str = "refs/heads/main", **more: Any) -> Event:
 
 
 def pull_request(*, fork: bool = False) -> Event:
-    pull = Pull(number=7, head_sha=SHA, base_ref="main", base_sha="b" * 40, fork=fork)
+    pull = Pull(number=7, head_sha=SHA, base_ref="main", fork=fork)
     return event("pull_request", "refs/pull/7/merge", pull=pull)
 
 

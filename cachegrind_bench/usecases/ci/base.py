@@ -19,8 +19,7 @@ from cachegrind_bench.usecases.comparison import InMemory
 if TYPE_CHECKING:
     from cachegrind_bench.ci.event import Event
     from cachegrind_bench.ci.github import Client
-    from cachegrind_bench.model.result import Benchmark
-    from cachegrind_bench.usecases.comparison import Profiled, Report, Side
+    from cachegrind_bench.usecases.comparison import Report, Side
     from cachegrind_bench.vcs.revisions import Repository
 
 # Artifacts of the same name that are looked through: those of a few weeks of a busy repository.
@@ -107,25 +106,17 @@ def with_profiles(base: Side, api: Client, artifact: str) -> Side:
     try:
         found = api.last_own(artifact, lambda item: item.sha == commit.sha, most=_MOST_LOOKED_AT)
         if found is None:
-            return _without_profiles(base, f"no artifact {artifact} of its run is left")
+            raise UsageError(f"no artifact {artifact} of its run is left")
         files = unpack(api.download(found, MOST_SENT), found.name, {RESULT: True, BASE: False})
-        source = ResultFile(files[RESULT], found.name)
-        benchmarks = tuple(_joined(item, base.file, source) for item in base.file.result.benchmarks)
-        return replace(base, file=InMemory(replace(base.file.result, benchmarks=benchmarks)))
+        source, whole = ResultFile(files[RESULT], found.name), base.file.whole()
+        measured = {(item.id, item.key, item.counts) for item in source.result.benchmarks}
+        benchmarks = [
+            replace(item, profile=item.profile or source.profile(item.id), python=item.python or source.python(item.id))
+            if (item.id, item.key, item.counts) in measured  # else it is another measurement
+            else item
+            for item in whole.benchmarks
+        ]
+        return replace(base, file=InMemory(replace(whole, benchmarks=tuple(benchmarks))))
     except CgBenchError as error:
-        return _without_profiles(base, error.message)
-
-
-def _without_profiles(base: Side, why: str) -> Side:
-    return replace(base, remarks=(*base.remarks, f"the base's functions are not known, so none is named: {why}"))
-
-
-def _joined(stored: Benchmark, base: Profiled, source: ResultFile) -> Benchmark:
-    """Return a benchmark of the base with its profiles; from the source only if that is the very same measurement."""
-    profile, python = base.profile(stored.id), base.python(stored.id)
-    same = (item for item in source.result.benchmarks if item.id == stored.id)
-    other = next(same, None)
-    if other is not None and (other.key, other.counts) == (stored.key, stored.counts):
-        profile = profile or source.profile(stored.id)
-        python = python or source.python(stored.id)
-    return replace(stored, profile=profile, python=python)
+        remark = f"the base's functions are not known, so none is named: {error.message}"
+        return replace(base, remarks=(*base.remarks, remark))

@@ -16,7 +16,7 @@ from cachegrind_bench.store.durable import write_atomic
 from cachegrind_bench.usecases.ci.base import base_commit, unexplained, with_profiles
 from cachegrind_bench.usecases.ci.job import REPORT, Verdict
 from cachegrind_bench.usecases.ci.reproduce import again, failures
-from cachegrind_bench.usecases.comparison import ReportOptions, Side, code_of, compared, same_program
+from cachegrind_bench.usecases.comparison import ReportOptions, Side, compared, same_program
 from cachegrind_bench.usecases.comparison_inputs import Sides, no_side, resolve
 from cachegrind_bench.usecases.result_files import DEFAULT_LIMIT, read_result
 
@@ -30,7 +30,7 @@ if TYPE_CHECKING:
     from cachegrind_bench.store.protocol import Store
     from cachegrind_bench.usecases import Notices
     from cachegrind_bench.usecases.ci.job import Job
-    from cachegrind_bench.usecases.comparison import Profiled, Report
+    from cachegrind_bench.usecases.comparison import Report
 
 # Room for a comment's mark.
 _ROOM = 200
@@ -68,12 +68,14 @@ def compare(job: Job, request: CompareRequest, notices: Notices) -> None:
     twice = same_program(made.comparison) if job.event.run is None and request.baseline == "ab" else ()
     made = made.with_remarks((*base.remarks, *twice, *candidate.remarks))
     if not base.missing:
-        write_atomic(job.data / BASE, _bytes(base.file, wanted))
+        whole = base.file.whole()
+        benchmarks = tuple(item for item in whole.benchmarks if wanted(item.id))
+        write_atomic(job.data / BASE, encode(replace(whole, benchmarks=benchmarks)))
     end = failures(made.comparison) + again(job, made.comparison, request.text, request.identity, builds=request.builds)
     text = made.text("markdown", most=_MOST_CHARACTERS - _ROOM - len(end)) + end
     write_atomic(job.folder / REPORT, text.encode())
     job.runner.add_summary(text)
-    code = code_of(made, base, require_baseline=request.require_baseline)
+    code = made.exit_code(require_baseline=request.require_baseline)
     headline, changed = made.headline().strip(), _changed(made.comparison) or missing is not None
     if missing is not None:
         job.runner.annotate("error", missing)
@@ -143,15 +145,6 @@ def _base(job: Job, result: Result, request: CompareRequest, notices: Notices) -
     name, sha = base_commit(event, repository, head, branch=rest, tip=kind == "branch")
     sides = Sides(repository, request.open_store, notices, limit=DEFAULT_LIMIT)
     return sides.nearest(name, sha, result)
-
-
-def _bytes(file: Profiled, wanted: Callable[[str], bool]) -> bytes:
-    whole = (
-        replace(item, profile=file.profile(item.id), python=file.python(item.id))
-        for item in file.result.benchmarks
-        if wanted(item.id)
-    )
-    return encode(replace(file.result, benchmarks=tuple(whole)))
 
 
 def _changed(comparison: Comparison) -> bool:

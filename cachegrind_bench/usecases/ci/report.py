@@ -6,8 +6,7 @@ import json
 from typing import TYPE_CHECKING
 
 from cachegrind_bench.ci.artifact import MOST_SENT, RESULT, unpack
-from cachegrind_bench.ci.issues import update
-from cachegrind_bench.ci.sticky import marker, post
+from cachegrind_bench.ci.posts import marker, post, update
 from cachegrind_bench.errors import CgBenchError, UsageError
 from cachegrind_bench.render.documents import findings
 from cachegrind_bench.store.durable import write_atomic

@@ -8,7 +8,7 @@ from pathlib import Path
 import pytest
 from msgspec.structs import replace
 
-from cachegrind_bench.ci.sticky import marker
+from cachegrind_bench.ci.posts import marker
 from cachegrind_bench.model.codec import decode, encode
 from cachegrind_bench.usecases.ci import measure
 from tests.cli.ci.job import (

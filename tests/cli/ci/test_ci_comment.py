@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from cachegrind_bench.ci.sticky import marker
+from cachegrind_bench.ci.posts import marker
 from cachegrind_bench.model.codec import encode
 from tests.cli.ci.job import REPO, SLOWER, TOKEN, Job, base_run, commented, noted, one, run, unescaped
 from tests.github_stub import BOT, Token

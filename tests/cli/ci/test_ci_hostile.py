@@ -14,7 +14,7 @@ import pytest
 from msgspec.structs import replace
 
 from cachegrind_bench.ci import github as ci_api
-from cachegrind_bench.ci.sticky import Outcome, marker, post
+from cachegrind_bench.ci.posts import Outcome, marker, post
 from cachegrind_bench.model.codec import encode
 from cachegrind_bench.model.result import Commit, SealPart, SealState, Status
 from tests.cli.ci.job import (

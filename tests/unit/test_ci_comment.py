@@ -7,7 +7,7 @@ from typing import Any
 import pytest
 
 from cachegrind_bench.ci.github import ApiError, Client, Patience
-from cachegrind_bench.ci.sticky import Outcome, author, is_by, marker, post
+from cachegrind_bench.ci.posts import Outcome, author, is_by, marker, post
 from tests.github_stub import BOT, Stub, Token
 from tests.unit.samples import HOSTILE
 

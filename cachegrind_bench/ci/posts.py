@@ -1,18 +1,20 @@
-"""One issue for each finding of the trend report: opened once, updated when it changes, closed when it is over.
+"""What is kept up to date on GitHub: the one comment under a pull request, and an issue for each finding of the trend report.
 
-Knows findings and issues; must not know how either was found. A person's own words in an issue, its comments, are left alone;
-one that a person closed stays closed, as that is an answer too.
+Knows findings and what is ours; must not know how findings were found, or what the comment says. Ours is what carries our mark
+and our token's name: anyone can write the mark. A person's own words in an issue, its comments, are left alone; one that a person
+closed stays closed, as that is an answer too.
 """
 
 from __future__ import annotations
 
+import hashlib
 import re
-from typing import TYPE_CHECKING
+from enum import StrEnum
+from typing import TYPE_CHECKING, TypeVar
 
 import msgspec
 
-from cachegrind_bench.ci.github import LONGEST_BODY
-from cachegrind_bench.ci.sticky import author, is_by
+from cachegrind_bench.ci.github import JOB_BOT, LONGEST_BODY, ApiError, Comment, Issue
 from cachegrind_bench.history.values import Kind, State
 from cachegrind_bench.model.text import plain, shortened
 from cachegrind_bench.render.markdown import escape
@@ -21,9 +23,12 @@ from cachegrind_bench.render.trend import words
 if TYPE_CHECKING:
     from collections.abc import Sequence
 
-    from cachegrind_bench.ci.github import Client, Issue
+    from cachegrind_bench.ci.github import Client
     from cachegrind_bench.history.values import Finding
 
+Post = TypeVar("Post", Comment, Issue)
+
+_FORBIDDEN, _GONE = 403, 404
 LABEL = "cg-bench"
 # A first report, or a bad night, may find hundreds; what is left out is opened by a later one.
 MOST_NEW = 10
@@ -32,6 +37,87 @@ _LONGEST_TITLE = 200
 _WORTH = frozenset({Kind.REGRESSION, Kind.CREEP})
 _ALIVE = frozenset({State.NEW, State.OPEN})
 _MARK = re.compile(r"<!-- cg-bench:finding:([0-9a-f]{12})(:over)? -->")
+
+
+class Outcome(StrEnum):
+    """What became of a comment."""
+
+    WRITTEN = "written"
+    UPDATED = "updated"
+    SAME = "already there"
+    NOT_NEEDED = "not needed"
+
+
+def marker(*names: str) -> str:
+    """Return the mark, invisible on the page, by which a comment is found again: one for each of these `names`."""
+    digest = hashlib.sha256("\0".join(names).encode("utf-8", "backslashreplace")).hexdigest()[:16]
+    return f"<!-- cg-bench:{digest} -->"
+
+
+def post(client: Client, number: int, text: str, mark: str, *, wanted: bool) -> Outcome:
+    """Write the comment, or update the one there is; without one, nothing is written unless it is `wanted`. ApiError."""
+    body = f"{text.rstrip()}\n\n{mark}\n"
+    try:
+        return _post(client, number, body, mark, wanted=wanted)
+    except ApiError as error:
+        if error.status:
+            raise
+        return _post(client, number, body, mark, wanted=wanted)  # the answer was lost: what came of it is looked up
+
+
+def _post(client: Client, number: int, body: str, mark: str, *, wanted: bool) -> Outcome:
+    ours = _ours(client, number, mark)
+    if not ours:
+        if not wanted:
+            return Outcome.NOT_NEEDED
+        client.add_comment(number, body)
+        # Of a second job, or of a first try whose answer was lost, there may be another.
+        ours = _ours(client, number, mark)
+        outcome = Outcome.WRITTEN
+    elif ours[0].body.replace("\r\n", "\n").strip() == body.strip():
+        outcome = Outcome.SAME
+    else:
+        try:
+            client.edit_comment(ours[0].id, body)
+            outcome = Outcome.UPDATED
+        except ApiError as error:
+            if error.status != _GONE:
+                raise
+            client.add_comment(number, body)
+            outcome = Outcome.WRITTEN
+    for other in ours[1:]:
+        try:
+            client.delete_comment(other.id)
+        except ApiError as error:
+            if error.status != _GONE:  # the other job removes it as well
+                raise
+    return outcome
+
+
+def author(client: Client) -> str:
+    """Return the name under which this token writes. ApiError."""
+    try:
+        return client.login()
+    except ApiError as error:
+        if error.status != _FORBIDDEN:
+            raise
+        return JOB_BOT
+
+
+def is_by(name: str, login: str) -> bool:
+    """Tell whether this is the name of `login`; an app's is told with `[bot]` in one place and without in another."""
+    return name in (login, f"{login}[bot]")
+
+
+def _ours(client: Client, number: int, mark: str) -> list[Comment]:
+    # At its end: what is before it may come from anybody, another mark included.
+    return _own(client, [comment for comment in client.comments(number) if comment.body.rstrip().endswith(mark)])
+
+
+def _own(client: Client, marked: list[Post]) -> list[Post]:
+    """Return those that this token wrote."""
+    login = author(client) if marked else ""
+    return [item for item in marked if is_by(item.author, login)]
 
 
 class Update(msgspec.Struct, frozen=True, kw_only=True):
@@ -88,11 +174,10 @@ def _gone(body: str, page: str) -> str:
 
 
 def _known(client: Client) -> dict[str, Issue]:
-    """Return our own issues by finding; the oldest where there are several. Anyone can write our mark."""
-    marked = [(match[1], issue) for issue in client.issues(LABEL) if (match := _MARK.search(issue.body))]
-    login = author(client) if marked else ""
-    newest_first = sorted(marked, key=lambda item: -item[1].number)
-    return {name: issue for name, issue in newest_first if is_by(issue.author, login)}
+    """Return our own issues by finding; the oldest where there are several."""
+    issues = _own(client, [issue for issue in client.issues(LABEL) if _MARK.search(issue.body)])
+    newest_first = sorted(issues, key=lambda issue: -issue.number)
+    return {match[1]: issue for issue in newest_first if (match := _MARK.search(issue.body))}
 
 
 def _is_over(issue: Issue) -> bool:
