@@ -5,7 +5,7 @@ from __future__ import annotations
 import os
 import sys
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import click
 
@@ -28,13 +28,8 @@ from cachegrind_bench.cli.options import (
     typed_words,
     working_directory,
 )
-from cachegrind_bench.errors import UsageError
 from cachegrind_bench.usecases import Notices
-from cachegrind_bench.usecases.comparison import Side, compared, same_program
-from cachegrind_bench.usecases.result_files import read_result
-
-if TYPE_CHECKING:
-    from cachegrind_bench.vcs.revisions import Repository
+from cachegrind_bench.usecases.comparison import compared, same_program
 
 _EPILOG = """\b
 Both commits are checked out into a temporary git worktree, at the same path, one after the other; your own work tree is
@@ -55,8 +50,6 @@ Examples:
   cg-bench ab HEAD~1 --prepare 'make -s' -- ./build/parser data.txt
 """
 
-_SIDES = "base", "candidate"
-
 # What is typed of these is for those who measure.
 _run_options = options_group(
     expression_option, benchmark_option, tag_option, jobs_option, id_option, repetition_options
@@ -76,8 +69,7 @@ def command(base: str, candidate: str | None, **options: Any) -> int:
 
     For when there is no history to compare with, or it was measured in another environment.
     """
-    from cachegrind_bench.store.durable import check_writable, make_folder, write_atomic
-    from cachegrind_bench.usecases.worktrees import opened_worktree
+    from cachegrind_bench.usecases.worktrees import AbRequest, measured_sides
     from cachegrind_bench.vcs.revisions import Repository
 
     if trailing_words():
@@ -85,45 +77,19 @@ def command(base: str, candidate: str | None, **options: Any) -> int:
     gates = gates_of(options, configured_benchmarks())
     shown = report_options(options)
     shown.check_files()
+    request = AbRequest(
+        base=base,
+        candidate=candidate,
+        words=(*typed_words([*names_of(_run_options), "lines"]), *trailing_words()),
+        keep=None if options["keep"] is None else Path(options["keep"]),
+        max_size=options["max_size"],
+    )
     repository = Repository(cwd=working_directory(), environ=dict(os.environ))
-    shas = _commit(repository, base), _candidate(repository, candidate)
-    keep = None if options["keep"] is None else make_folder(Path(options["keep"]))
-    if keep is not None:
-        for side in _SIDES:
-            check_writable(keep / f"{side}.json")
-    words = [*typed_words([*names_of(_run_options), "lines"]), *trailing_words()]
-    names = base, candidate or "your work tree"
-    with opened_worktree(repository, Notices(write=output.write_error)) as place:
-        files = [place.folder / f"{side}.json" for side in _SIDES]
-        for file, name, sha in zip(files, names, shas, strict=True):
-            output.write_error(f"cg-bench: measuring {name}, commit {sha[:12]}\n")
-            place.measure(sha, words, file)
-            if keep is not None:
-                write_atomic(keep / file.name, file.read_bytes())
-        sides = [
-            Side(name=name, file=read_result(str(file), limit=options["max_size"]))
-            for name, file in zip(names, files, strict=True)
-        ]
-        made = compared(sides[0], sides[1], gates, shown)
-        made = made.with_remarks(same_program(made.comparison))
+    before, after = measured_sides(request, repository, Notices(write=output.write_error))
+    made = compared(before, after, gates, shown)
+    made = made.with_remarks(same_program(made.comparison))
     try:
         deliver(made, shown)
     except BrokenPipeError:
         output.forget(sys.stdout)  # that nobody reads on must not make a regression green
     return made.exit_code()
-
-
-def _commit(repository: Repository, revision: str) -> str:
-    sha = repository.named(revision)
-    if sha is None:
-        raise UsageError(f"git knows no commit {revision!r}", hint=repository.advice(revision))
-    return sha
-
-
-def _candidate(repository: Repository, revision: str | None) -> str:
-    """Return the commit of the candidate: if none is named, one of the tracked files as they are."""
-    from cachegrind_bench.vcs.worktree import changes_as_commit
-
-    if revision is not None:
-        return _commit(repository, revision)
-    return changes_as_commit(repository.cwd, repository.environ) or _commit(repository, "HEAD")

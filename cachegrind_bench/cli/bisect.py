@@ -6,7 +6,6 @@ import os
 from typing import TYPE_CHECKING, Any
 
 import click
-import msgspec
 
 from cachegrind_bench.cli import output
 from cachegrind_bench.cli.options import (
@@ -22,20 +21,16 @@ from cachegrind_bench.cli.options import (
     typed_words,
     working_directory,
 )
-from cachegrind_bench.errors import MeasurementError, UsageError
+from cachegrind_bench.errors import UsageError
 from cachegrind_bench.usecases import Notices
-from cachegrind_bench.usecases.result_files import read_result
 from cachegrind_bench.usecases.trend import HistoryQuery, find_all
 from cachegrind_bench.vcs.revisions import Repository
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
 
-    from cachegrind_bench.history.bisection import Narrowed
     from cachegrind_bench.history.values import Finding
-    from cachegrind_bench.model.score import CostModel
     from cachegrind_bench.usecases.trend import Found
-    from cachegrind_bench.usecases.worktrees import Worktree
 
 _EPILOG = """\b
 Each commit is checked out into a temporary git worktree, its set-up command is run, and the benchmark measured, here and
@@ -57,36 +52,6 @@ _run_options = options_group(jobs_option, repetition_options)
 _UNDECIDED = 3
 
 
-class _Meter(msgspec.Struct, frozen=True, kw_only=True):
-    """Measures one benchmark at any commit."""
-
-    place: Worktree
-    names: frozenset[str]
-    model: CostModel
-    words: Sequence[str]
-
-    def value(self, sha: str) -> int:
-        """Return the cost at this commit. MeasurementError if there is none."""
-        target = self.place.folder / "result.json"
-        target.unlink(missing_ok=True)
-        output.write_error(f"cg-bench: measuring {sha[:12]}\n")
-        self.place.measure(sha, ["-q", *self.words], target)
-        result = read_result(str(target)).result
-        found = next((item for item in result.benchmarks if item.id in self.names), None)
-        if found is None or found.counts is None:
-            why = "it has no such benchmark" if found is None else (found.error or "it failed").partition("\n")[0]
-            raise MeasurementError(f"{' or '.join(sorted(self.names))} could not be measured at {sha[:12]}: {why}")
-        return self.model.score(found.counts)
-
-    def try_value(self, sha: str) -> int | None:
-        """Return the cost at this commit, None if it cannot be measured, which is told."""
-        try:
-            return self.value(sha)
-        except MeasurementError as error:
-            output.write_error(f"cg-bench: skipped: {error.message}\n")
-            return None
-
-
 @click.command("bisect", cls=TrailingCommand, epilog=_EPILOG)
 @history_options
 @_run_options
@@ -102,7 +67,7 @@ def command(finding: str, **options: Any) -> int:
     item = _named(finding, found)
     _check_kind(item)
     if len(item.suspects) > 1 and item.last_good_sha is not None:
-        return _narrow(item, item.last_good_sha, found)
+        return _narrow(item, item.last_good_sha, found, notices)
     output.write(_told(item, item.suspects, found, ()))
     return 0 if len(item.suspects) == 1 else _UNDECIDED
 
@@ -128,31 +93,19 @@ def _named(text: str, found: Found) -> Finding:
     raise UsageError(what, hint=f"there are: {known}" if known else where)
 
 
-def _narrow(item: Finding, good: str, found: Found) -> int:
-    from cachegrind_bench.history.bisection import narrow
-    from cachegrind_bench.model.score import CostModel
-    from cachegrind_bench.usecases.worktrees import opened_worktree
+def _narrow(item: Finding, good: str, found: Found, notices: Notices) -> int:
+    from cachegrind_bench.usecases.worktrees import bisected
 
-    series = next(series for series in found.set.series if series.id == item.benchmark)
-    model = CostModel.parse(series.model)
-    names = {item.benchmark, *(old for old, now in found.renames.items() if now == item.benchmark)}
-    words = [*typed_words(names_of(_run_options)), "--model", model.name]
-    if trailing_words():
-        words += ["--id", item.benchmark, *trailing_words()]
-    else:
-        words += [word for name in sorted(names) for word in ("--benchmark", name)]
-    with opened_worktree(found.repository, Notices(write=output.write_error)) as place:
-        meter = _Meter(place=place, names=frozenset(names), model=model, words=words)
-        before, after = meter.value(good), meter.value(item.suspects[-1])
-        if abs(after - before) * 2 < abs(item.after - item.before):
-            output.write(
-                f"{item.benchmark} does not show the change here: {before:,} at {good[:12]}, "
-                f"{after:,} at {item.suspects[-1][:12]}\n"
-            )
-            return _UNDECIDED
-        left: Narrowed = narrow(item.suspects, meter.try_value, before=before, after=after)
-    output.write(_told(item, left.suspects, found, left.skipped))
-    return 0 if len(left.suspects) == 1 else _UNDECIDED
+    words = [*typed_words(set(names_of(_run_options)) - {"model"}), *trailing_words()]
+    done = bisected(item, good, found, words, notices)
+    if done.left is None:
+        output.write(
+            f"{item.benchmark} does not show the change here: {done.before:,} at {good[:12]}, "
+            f"{done.after:,} at {item.suspects[-1][:12]}\n"
+        )
+        return _UNDECIDED
+    output.write(_told(item, done.left.suspects, found, done.left.skipped))
+    return 0 if len(done.left.suspects) == 1 else _UNDECIDED
 
 
 def _told(item: Finding, suspects: Sequence[str], found: Found, skipped: Sequence[str]) -> str:

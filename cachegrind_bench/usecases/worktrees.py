@@ -1,4 +1,7 @@
-"""Measuring other commits: each is checked out beside the work tree, and a cg-bench of its own measures it there."""
+"""Measuring other commits, two to compare or those a finding may have come with.
+
+Each is checked out beside the work tree, and a cg-bench of its own measures it there.
+"""
 
 from __future__ import annotations
 
@@ -14,16 +17,25 @@ import msgspec
 
 from cachegrind_bench import process
 from cachegrind_bench.config.source import find
-from cachegrind_bench.errors import MeasurementError
+from cachegrind_bench.errors import MeasurementError, UsageError
+from cachegrind_bench.history.bisection import narrow
+from cachegrind_bench.model.score import CostModel
+from cachegrind_bench.store.durable import check_writable, make_folder, write_atomic
+from cachegrind_bench.usecases.comparison import Side
+from cachegrind_bench.usecases.result_files import read_result
 from cachegrind_bench.vcs.git import without_repository
-from cachegrind_bench.vcs.worktree import PREFIX, worktree
+from cachegrind_bench.vcs.worktree import PREFIX, changes_as_commit, worktree
 
 if TYPE_CHECKING:
     from collections.abc import Generator, Sequence
 
+    from cachegrind_bench.history.bisection import Narrowed
+    from cachegrind_bench.history.values import Finding
     from cachegrind_bench.usecases import Notices
+    from cachegrind_bench.usecases.trend import Found
     from cachegrind_bench.vcs.revisions import Repository
 
+_SIDES = "base.json", "candidate.json"
 # What these say is meant for a measurement of the user's own, whose result is stored, named or cut into shards.
 _NOT_FOR_RUN = frozenset(
     f"CG_BENCH_{name}"
@@ -85,3 +97,111 @@ def opened_worktree(repository: Repository, notices: Notices) -> Generator[Workt
     within = os.path.relpath(repository.cwd.resolve(), top.resolve())
     with tempfile.TemporaryDirectory(prefix=PREFIX, ignore_cleanup_errors=True) as folder:
         yield Worktree(repository=repository, folder=Path(folder), within=within, notices=notices)
+
+
+class AbRequest(msgspec.Struct, frozen=True, kw_only=True):
+    """Two revisions to measure by `cg-bench run` with these words; without a candidate it is the tracked files as they are.
+
+    Both result files are kept in the folder `keep`.
+    """
+
+    base: str
+    candidate: str | None
+    words: tuple[str, ...]
+    keep: Path | None
+    max_size: int
+
+
+def measured_sides(request: AbRequest, repository: Repository, notices: Notices) -> list[Side]:
+    """Measure both commits, one after the other. UsageError if git does not know one, MeasurementError if one fails."""
+    shas = _commit(repository, request.base), _candidate(repository, request.candidate)
+    names = request.base, request.candidate or "your work tree"
+    sides: list[Side] = []
+    if request.keep is not None:
+        make_folder(request.keep)
+        for file in _SIDES:
+            check_writable(request.keep / file)
+    with opened_worktree(repository, notices) as place:
+        for name, sha, file in zip(names, shas, _SIDES, strict=True):
+            target = place.folder / file
+            notices.note(f"measuring {name}, commit {sha[:12]}")
+            place.measure(sha, request.words, target)
+            if request.keep is not None:
+                write_atomic(request.keep / file, target.read_bytes())
+            sides.append(Side(name=name, file=read_result(str(target), limit=request.max_size)))
+    return sides
+
+
+def _commit(repository: Repository, revision: str) -> str:
+    sha = repository.named(revision)
+    if sha is None:
+        raise UsageError(f"git knows no commit {revision!r}", hint=repository.advice(revision))
+    return sha
+
+
+def _candidate(repository: Repository, revision: str | None) -> str:
+    """Return the commit of the candidate: if none is named, one of the tracked files as they are."""
+    if revision is not None:
+        return _commit(repository, revision)
+    return changes_as_commit(repository.cwd, repository.environ) or _commit(repository, "HEAD")
+
+
+class Bisected(msgspec.Struct, frozen=True, kw_only=True):
+    """The costs before and at the last of the suspects, and what is left of them; None if the change does not show here."""
+
+    before: int
+    after: int
+    left: Narrowed | None
+
+
+def bisected(item: Finding, good: str, found: Found, words: Sequence[str], notices: Notices) -> Bisected:
+    """Measure the suspects of a finding by `cg-bench run` with these words, until as few as possible are left.
+
+    Without a command among the words its benchmark is one of the suite, by its name then or now.
+    """
+    series = next(series for series in found.set.series if series.id == item.benchmark)
+    names = {item.benchmark, *(old for old, now in found.renames.items() if now == item.benchmark)}
+    chosen = [word for name in sorted(names) for word in ("--benchmark", name)]
+    chosen = ["--id", item.benchmark] if "--" in words else chosen
+    with opened_worktree(found.repository, notices) as place:
+        meter = _Meter(
+            place=place,
+            names=frozenset(names),
+            model=CostModel.parse(series.model),
+            words=("-q", "--model", series.model, *chosen, *words),
+        )
+        before, after = meter.value(good), meter.value(item.suspects[-1])
+        if abs(after - before) * 2 < abs(item.after - item.before):
+            return Bisected(before=before, after=after, left=None)
+        left = narrow(item.suspects, meter.try_value, before=before, after=after)
+    return Bisected(before=before, after=after, left=left)
+
+
+class _Meter(msgspec.Struct, frozen=True, kw_only=True):
+    """Measures one benchmark at any commit."""
+
+    place: Worktree
+    names: frozenset[str]
+    model: CostModel
+    words: tuple[str, ...]
+
+    def value(self, sha: str) -> int:
+        """Return the cost at this commit. MeasurementError if there is none."""
+        target = self.place.folder / "result.json"
+        target.unlink(missing_ok=True)
+        self.place.notices.note(f"measuring {sha[:12]}")
+        self.place.measure(sha, self.words, target)
+        result = read_result(str(target)).result
+        found = next((item for item in result.benchmarks if item.id in self.names), None)
+        if found is None or found.counts is None:
+            why = "it has no such benchmark" if found is None else (found.error or "it failed").partition("\n")[0]
+            raise MeasurementError(f"{' or '.join(sorted(self.names))} could not be measured at {sha[:12]}: {why}")
+        return self.model.score(found.counts)
+
+    def try_value(self, sha: str) -> int | None:
+        """Return the cost at this commit; None, with a notice, if it cannot be measured."""
+        try:
+            return self.value(sha)
+        except MeasurementError as error:
+            self.place.notices.note(f"skipped: {error.message}")
+            return None
