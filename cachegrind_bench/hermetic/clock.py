@@ -12,6 +12,7 @@ from typing import TYPE_CHECKING, NamedTuple
 
 if TYPE_CHECKING:
     from cachegrind_bench.hermetic.images import Process
+    from cachegrind_bench.hermetic.orders import Clock
 
 # Answered when the clock is pinned. clock_getres and adjtimex stay the kernel's: they describe it, and tell no time.
 CALLS = ("clock_gettime", "gettimeofday", "time", "times", "getrusage")
@@ -25,13 +26,6 @@ REALTIME, MONOTONIC = 0, 1
 _CLOCK_FD = 3  # the low bits of an id that stands for a device such as /dev/ptp0
 _PEAK_STEP_KB = 64 << 10
 _RUSAGE_CHILDREN = (1 << 32) - 1
-
-
-class Clock(NamedTuple):
-    """A clock that starts at `epoch_ns` and moves by `step_ns` with every reading."""
-
-    epoch_ns: int
-    step_ns: int
 
 
 class Told(NamedTuple):

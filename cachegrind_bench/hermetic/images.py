@@ -9,6 +9,7 @@ from __future__ import annotations
 import os
 from typing import TYPE_CHECKING
 
+from cachegrind_bench.hermetic.orders import Image
 from cachegrind_bench.hermetic.process_memory import (
     children_of,
     executing,
@@ -23,27 +24,6 @@ from cachegrind_bench.hermetic.process_memory import (
 
 if TYPE_CHECKING:
     from cachegrind_bench.hermetic.orders import Orders
-
-
-class Image:
-    """One program run by one process, from its start or exec on; `argv` as text with surrogate escapes."""
-
-    def __init__(
-        self,
-        pid: int,
-        path: str,
-        argv: list[str],
-        parent: int,
-        *,
-        forked: bool,
-        forks: int = 0,
-        threads: int = 0,
-        replaced: bool = False,
-        foreign: bool = False,
-    ) -> None:
-        self.pid, self.path, self.argv, self.parent = pid, path, argv, parent
-        self.forked, self.forks, self.threads = forked, forks, threads
-        self.replaced, self.foreign = replaced, foreign
 
 
 class Process:

@@ -1,6 +1,7 @@
 """Starts the launcher for one execution, hands it its orders, copies the program's output, and reads the report.
 
-The other side of the pipe is `launcher`, what goes through it in `orders`. Knows nothing of Valgrind beyond the name of its tool's image.
+The other side of the pipe is `launcher`, and what goes through it is in `orders`. Knows nothing of Valgrind beyond the name
+of its tool's image.
 """
 
 from __future__ import annotations
@@ -9,6 +10,7 @@ import os
 import pty
 import selectors
 import sys
+import threading
 from contextlib import ExitStack, suppress
 from enum import StrEnum
 from pathlib import Path
@@ -18,18 +20,15 @@ import msgspec
 
 from cachegrind_bench import process
 from cachegrind_bench.errors import MeasurementError
-from cachegrind_bench.hermetic.clock import Clock
-from cachegrind_bench.hermetic.images import Image
-from cachegrind_bench.hermetic.orders import Orders, Report, packed, read_report, write_all
-from cachegrind_bench.hermetic.pid_digits import steady_numbers
+from cachegrind_bench.hermetic.orders import Clock, Image, Orders, Report, packed, read_report, write_all
 from cachegrind_bench.hermetic.place import NOWHERE, Restored, Translation
-from cachegrind_bench.hermetic.trace_inputs import Recording, recording
 from cachegrind_bench.interruption import Cancel, cancellation, held
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Mapping
 
     from cachegrind_bench.hermetic.scratch import Scratch
+    from cachegrind_bench.hermetic.trace_inputs import Recording
 
 _ROOT = str(Path(__file__).resolve().parent.parent.parent)
 _CODE = f"import sys;sys.path.insert(0,{_ROOT!r});from cachegrind_bench.hermetic.launcher import main;main()"
@@ -155,6 +154,11 @@ def _pump(sinks: dict[int, bool], report: int, echo: Callable[[bytes], None]) ->
 def _outcome(report: Report, orders: Orders, tail: bytes) -> Outcome:
     if report.failure is not None:
         raise process.NotExecutable(f"cannot execute {orders.command.argv[0]}: {report.failure}")
+    recorded: Recording | None = None
+    if report.files is not None:
+        from cachegrind_bench.hermetic.trace_inputs import recording  # few executions are recorded
+
+        recorded = recording(*report.files)
     status = report.status
     places = Translation(orders.places) if report.placed else NOWHERE
     return Outcome(
@@ -167,10 +171,63 @@ def _outcome(report: Report, orders: Orders, tail: bytes) -> Outcome:
         unsealed=report.unsealed,
         images=None if report.images is None else tuple(Image(**_real(image, places)) for image in report.images),
         places=places,
-        recording=None if report.files is None else recording(*report.files),
+        recording=recorded,
         libraries=tuple(report.libraries),
     )
 
 
 def _real(image: dict[str, Any], places: Translation) -> dict[str, Any]:
     return image | {"path": places.real(image["path"]), "argv": [places.real(word) for word in image["argv"]]}
+
+
+_LEAST = 10_000  # five digits: many systems have no more than 32,768 numbers
+_SPARE = 2_000  # numbers that a run, and what is beside it, may take before those with another number of digits
+_AT_ONCE = 50  # to wait for each thread takes longer than to start it
+_MOST_TRIES = 1000
+
+
+def is_steady(number: int, limit: int) -> bool:
+    """Tell whether this and the numbers that come next have the same number of digits, and no fewer than five."""
+    last = number + _SPARE
+    return number >= _LEAST and last < limit and len(str(number)) == len(str(last))
+
+
+def steady_numbers() -> None:
+    """Use up numbers of processes until those that come next have five digits or more, and as many at the end of the run.
+
+    A shell makes text of its own number and of its parent's, 19 instructions for each digit. On a fresh machine or in a
+    new container numbers begin with one digit; where the kernel gives out few, they begin again after some thousands.
+    A thread takes a number, too, and costs least: all that there are below five digits take about a second.
+    KeyboardInterrupt if this thread is interrupted.
+    """
+    cancel = cancellation()
+    with suppress(OSError, ValueError, RuntimeError):  # RuntimeError: no thread may be started
+        limit = _limit()
+        if not is_steady(_LEAST, limit):
+            return
+        count = 1
+        for _ in range(_MOST_TRIES):
+            if is_steady(_use_up(count), limit):
+                return
+            if cancel is not None:
+                cancel.check()
+            count = _AT_ONCE
+
+
+def _limit() -> int:
+    return int(Path("/proc/sys/kernel/pid_max").read_text("ascii"))
+
+
+def _use_up(count: int) -> int:
+    """Have so many threads take numbers, or as many as may be started, and return the last one's. RuntimeError if none may."""
+    threads: list[threading.Thread] = []
+    with suppress(RuntimeError):
+        for _ in range(count):
+            thread = threading.Thread(target=int, daemon=True)
+            thread.start()
+            threads.append(thread)
+    for thread in threads:
+        thread.join()
+    if not threads:
+        raise RuntimeError("no thread may be started")
+    return threads[-1].native_id or 0

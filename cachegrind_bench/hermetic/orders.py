@@ -13,7 +13,6 @@ import sys
 from typing import TYPE_CHECKING, Any, NamedTuple
 
 if TYPE_CHECKING:
-    from cachegrind_bench.hermetic.clock import Clock
     from cachegrind_bench.hermetic.place import Pair
 
 _LENGTH = struct.Struct("=I")
@@ -25,6 +24,13 @@ class Command(NamedTuple):
     argv: tuple[str, ...]
     env: dict[str, str]
     cwd: str
+
+
+class Clock(NamedTuple):
+    """A clock that starts at `epoch_ns` and moves by `step_ns` with every reading."""
+
+    epoch_ns: int
+    step_ns: int
 
 
 class Orders(NamedTuple):
@@ -53,6 +59,27 @@ class Orders(NamedTuple):
     def out(self) -> str:
         """Where out files go, see Scratch."""
         return f"{self.scratch}/out"
+
+
+class Image:
+    """One program run by one process, from its start or exec on; `argv` as text with surrogate escapes."""
+
+    def __init__(
+        self,
+        pid: int,
+        path: str,
+        argv: list[str],
+        parent: int,
+        *,
+        forked: bool,
+        forks: int = 0,
+        threads: int = 0,
+        replaced: bool = False,
+        foreign: bool = False,
+    ) -> None:
+        self.pid, self.path, self.argv, self.parent = pid, path, argv, parent
+        self.forked, self.forks, self.threads = forked, forks, threads
+        self.replaced, self.foreign = replaced, foreign
 
 
 class Report(NamedTuple):
@@ -90,7 +117,8 @@ def read_orders(descriptor: int) -> Orders:
     (length,) = _LENGTH.unpack(_read_exactly(descriptor, _LENGTH.size))
     orders = Orders(*marshal.loads(_read_exactly(descriptor, length)))
     placed = None if orders.placed is None else Command(*orders.placed)
-    return orders._replace(command=Command(*orders.command), placed=placed)
+    clock = None if orders.clock is None else Clock(*orders.clock)
+    return orders._replace(command=Command(*orders.command), placed=placed, clock=clock)
 
 
 def _read_exactly(descriptor: int, length: int) -> bytes:

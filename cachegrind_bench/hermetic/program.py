@@ -16,7 +16,7 @@ from typing import TYPE_CHECKING
 from cachegrind_bench.hermetic import kernel
 from cachegrind_bench.hermetic.place import BASE, BESIDE, PROJECT, ROOT, Pair
 from cachegrind_bench.hermetic.scheduling import become_program
-from cachegrind_bench.hermetic.syscall_filter import traps
+from cachegrind_bench.hermetic.syscall_filter import install_filter, traps
 
 if TYPE_CHECKING:
     from collections.abc import Callable
@@ -116,7 +116,7 @@ def _install(orders: Orders, seal: dict[str, str]) -> int | None:
         return None
     try:
         wanted = traps(table, clock=orders.clock is not None, files=orders.record_files)
-        return kernel.install_filter(table, wanted)
+        return install_filter(table, wanted)
     except OSError as error:
         seal["randomness"] = error.strerror or str(error)
         return None

@@ -13,13 +13,15 @@ import os
 import struct
 from typing import TYPE_CHECKING
 
-from cachegrind_bench.hermetic.clock import CALLS, Clock, PinnedTime
+from cachegrind_bench.hermetic.clock import CALLS, PinnedTime
 from cachegrind_bench.hermetic.fake_proc import (
+    CACHE,
     DIRECTORIES,
     LIBRARIES,
     NAMES,
     PAGE,
     UPTIME,
+    LibraryCache,
     mapped_or_searched,
     part_of,
     substitute,
@@ -29,7 +31,6 @@ from cachegrind_bench.hermetic.fake_proc import (
 from cachegrind_bench.hermetic.files import stamp_of
 from cachegrind_bench.hermetic.images import ProcessTable
 from cachegrind_bench.hermetic.kernel import CLONE_THREAD
-from cachegrind_bench.hermetic.libraries import CACHE, LibraryCache
 from cachegrind_bench.hermetic.listings import Listings
 from cachegrind_bench.hermetic.place import Translation, rewritten
 from cachegrind_bench.hermetic.process_memory import executing, peak_memory_kb, peek
@@ -38,9 +39,8 @@ from cachegrind_bench.hermetic.waits import TIMEOUTS, TIMERS, Waits
 
 if TYPE_CHECKING:
     from cachegrind_bench.hermetic.file_trace import Recorder
-    from cachegrind_bench.hermetic.images import Image
     from cachegrind_bench.hermetic.kernel import Architecture
-    from cachegrind_bench.hermetic.orders import Orders
+    from cachegrind_bench.hermetic.orders import Image, Orders
     from cachegrind_bench.hermetic.scheduling import Scheduling
 
 # linux/include/uapi/linux/seccomp.h: struct seccomp_notif, seccomp_notif_resp, seccomp_notif_addfd
@@ -74,7 +74,7 @@ class Supervisor:
         # Reasons, by part of the seal that turned out not to hold.
         self.failures: dict[str, str] = {}
         self._at_random_pinned = False
-        self._time = None if orders.clock is None else PinnedTime(Clock(*orders.clock))
+        self._time = None if orders.clock is None else PinnedTime(orders.clock)
         self.waits: Waits | None = None
         self._recorder = recorder
         self._scheduling = scheduling

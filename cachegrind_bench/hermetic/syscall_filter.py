@@ -5,19 +5,90 @@ Runs inside the launcher's child: only the standard library, and little of it.
 
 from __future__ import annotations
 
+import ctypes
+import errno
 import os
-from typing import TYPE_CHECKING
+import struct
+from typing import TYPE_CHECKING, NamedTuple
 
+from cachegrind_bench.hermetic import kernel
 from cachegrind_bench.hermetic.clock import CALLS as TELLING
 from cachegrind_bench.hermetic.file_trace import CALLS
-from cachegrind_bench.hermetic.kernel import Trap
 from cachegrind_bench.hermetic.waits import FUTEX_COMMAND, FUTEX_WAIT, FUTEX_WAIT_BITSET, TIMEOUTS, TIMERS
 
 if TYPE_CHECKING:
+    from collections.abc import Sequence
+
     from cachegrind_bench.hermetic.kernel import Architecture
 
 # Only plain reading opens can be of a file that is handed out; the mask spares the supervisor all others.
 PLAIN_READING_MASK = 0o3 | 0o100 | 0o1000 | 0o200000  # access mode, O_CREAT, O_TRUNC, O_DIRECTORY
+
+_SECCOMP_SET_MODE_FILTER = 1
+_NEW_LISTENER, _WAIT_KILLABLE_RECV = 1 << 3, 1 << 5
+_RET_ALLOW, _RET_USER_NOTIF = 0x7FFF0000, 0x7FC00000
+_PR_SET_NO_NEW_PRIVS = 38
+
+
+class Trap(NamedTuple):
+    """A system call to be notified of; if a mask is given, only where (argument number `argument`) & mask == `value`.
+
+    If `present` is given, only where the low half of that argument is not 0.
+    """
+
+    number: int
+    argument: int = 0
+    mask: int = 0
+    value: int = 0
+    present: int | None = None
+
+
+def install_filter(table: Architecture, traps: Sequence[Trap]) -> int:
+    """Install a filter that notifies on these calls, and return the listener's descriptor. OSError where refused.
+
+    Cannot be undone: for a process about to exec. Sets no_new_privs, without which only root may filter.
+    """
+    code = _program(table.audit, traps)
+    buffer = ctypes.create_string_buffer(code, len(code))
+
+    class SockFprog(ctypes.Structure):
+        _fields_ = (("len", ctypes.c_ushort), ("filter", ctypes.c_void_p))
+
+    program = SockFprog(len(code) // 8, ctypes.addressof(buffer))
+    kernel.prctl(_PR_SET_NO_NEW_PRIVS, 1, "prctl(PR_SET_NO_NEW_PRIVS)")
+    descriptor = -1
+    # Kernels from 5.19 can keep a call that we are answering from being interrupted by the program's own signals.
+    for flags in (_NEW_LISTENER | _WAIT_KILLABLE_RECV, _NEW_LISTENER):
+        descriptor = kernel.libc.syscall(
+            ctypes.c_long(table.calls["seccomp"]),
+            ctypes.c_ulong(_SECCOMP_SET_MODE_FILTER),
+            ctypes.c_ulong(flags),
+            ctypes.byref(program),
+        )
+        if descriptor >= 0 or ctypes.get_errno() != errno.EINVAL:
+            break
+    return kernel.check(descriptor, "seccomp")
+
+
+def _program(audit: int, traps: Sequence[Trap]) -> bytes:
+    """Classic BPF over struct seccomp_data: nr at 0, arch at 4, arguments from 16 (low word first)."""
+    load, jump_equal, mask_and, give = 0x20, 0x15, 0x54, 0x06
+    notify, allow = (give, 0, 0, _RET_USER_NOTIF), (give, 0, 0, _RET_ALLOW)
+    steps = [(load, 0, 0, 4), (jump_equal, 1, 0, audit), allow, (load, 0, 0, 0)]
+    for trap in traps:
+        tests: list[tuple[int, int, int, int]] = []
+        if trap.present is not None:
+            tests = [(load, 0, 0, 16 + 8 * trap.present), (jump_equal, 1, 0, 0)]
+        if trap.mask:
+            test = (jump_equal, 0, len(tests) + 1, trap.value)
+            tests = [(load, 0, 0, 16 + 8 * trap.argument), (mask_and, 0, 0, trap.mask), test, *tests]
+        if tests:
+            # What fails a test may pass that of the next trap, for which the number is loaded again.
+            steps += [(jump_equal, 0, len(tests) + 2, trap.number), *tests, notify, (load, 0, 0, 0)]
+        else:
+            steps += [(jump_equal, 0, 1, trap.number), notify]
+    steps.append(allow)
+    return b"".join(struct.pack("=HBBI", *step) for step in steps)
 
 
 def traps(table: Architecture, *, clock: bool, files: bool = False) -> list[Trap]:

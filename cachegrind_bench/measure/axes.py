@@ -15,10 +15,10 @@ from msgspec.structs import replace
 
 from cachegrind_bench import process
 from cachegrind_bench.errors import MeasurementError
-from cachegrind_bench.hermetic.clock import Clock
 from cachegrind_bench.hermetic.environment import layout
 from cachegrind_bench.hermetic.fake_proc import DIRECTORIES, LIBRARIES, LOCALES, USERS
 from cachegrind_bench.hermetic.launch import Output
+from cachegrind_bench.hermetic.orders import Clock
 from cachegrind_bench.hermetic.scratch import scratch
 from cachegrind_bench.measure.plan import target_of
 from cachegrind_bench.measure.session import SCRATCH_BASE

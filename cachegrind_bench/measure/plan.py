@@ -17,7 +17,7 @@ if TYPE_CHECKING:
     from collections.abc import Mapping
     from pathlib import Path
 
-    from cachegrind_bench.hermetic.clock import Clock
+    from cachegrind_bench.hermetic.orders import Clock
     from cachegrind_bench.measure.command import Command
     from cachegrind_bench.model.score import CostModel
 

@@ -22,7 +22,7 @@ from cachegrind_bench.measure.source_locations import Places
 from cachegrind_bench.valgrind.options import WHOLE, Collect, Scope, Tool
 from cachegrind_bench.valgrind.processes import out_files
 from cachegrind_bench.valgrind.python_contexts import PathReader
-from cachegrind_bench.valgrind.python_regions import RegionReader
+from cachegrind_bench.valgrind.region_parts import RegionReader
 from cachegrind_bench.valgrind.runner import reading_out_files
 
 if TYPE_CHECKING:

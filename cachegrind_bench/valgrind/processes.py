@@ -23,11 +23,11 @@ from cachegrind_bench.valgrind.options import EXECS, FORKS, OUTER_FORK, THREADS,
 from cachegrind_bench.valgrind.out_file import parse_cachegrind
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator, Sequence
+    from collections.abc import Iterator, Mapping, Sequence
     from pathlib import Path
 
-    from cachegrind_bench.hermetic.images import Image
     from cachegrind_bench.hermetic.launch import Outcome
+    from cachegrind_bench.hermetic.orders import Image
     from cachegrind_bench.valgrind.callgrind_file import CallgrindPart
 
 _ADDRESS = re.compile(r"0x[0-9a-f]+")  # what Callgrind calls a function without a name
@@ -74,15 +74,20 @@ def account(tool: Tool, out: Path, outcome: Outcome, command: Sequence[str], *, 
     by_executable: dict[str, list[Profile]] = defaultdict(list)
     for piece in pieces:
         by_executable[piece.executable].append(piece.profile)
-    processes = [
-        ProcessCost(executable=executable, counts=sum((profile.counts() for profile in profiles), ZERO))
-        for executable, profiles in by_executable.items()
-    ]
+    return accounts_of(by_executable, doubts, split_needed=tool is Tool.CACHEGRIND and bool(doubts))
+
+
+def accounts_of(
+    by_executable: Mapping[str, Sequence[Profile]], doubts: Sequence[str], *, split_needed: bool = False
+) -> Accounts:
+    """Add up the profiles of each executable."""
+    merged = {executable: merge_profiles(profiles) for executable, profiles in by_executable.items()}
+    processes = [ProcessCost(executable=executable, counts=profile.counts()) for executable, profile in merged.items()]
     return Accounts(
-        profile=merge_profiles([piece.profile for piece in pieces]),
+        profile=merge_profiles(list(merged.values())),
         processes=tuple(sorted(processes, key=lambda process: (-process.counts.Ir, process.executable))),
         doubts=tuple(doubts),
-        split_needed=tool is Tool.CACHEGRIND and bool(doubts),
+        split_needed=split_needed,
     )
 
 

@@ -1,14 +1,17 @@
 """From the parts that Callgrind wrote at the marks of regions to what each region cost, the marks' own cost taken off.
 
-The other side is `region.marks` (and cg_bench.h): what follows a mark in the parts of a process belongs to it.
+The other side is `region.marks` (and cg_bench.h): what follows a mark in the parts of a process belongs to it. In Python, a
+`with` calls the `__enter__` of the region, and that `Marks.enter`, which turns the collection on.
 """
 
 from __future__ import annotations
 
 import os
 from collections import defaultdict
-from dataclasses import dataclass
-from itertools import groupby
+from dataclasses import dataclass, field
+from itertools import groupby, pairwise
+from operator import attrgetter
+from pathlib import PurePath
 from typing import TYPE_CHECKING, Protocol, TypeVar
 from urllib.parse import unquote_to_bytes
 
@@ -16,19 +19,23 @@ import msgspec
 
 from cachegrind_bench.errors import MeasurementError
 from cachegrind_bench.model.metrics import EVENTS, Profile, merge_profiles, without
-from cachegrind_bench.model.result import ProcessCost
+from cachegrind_bench.model.python_profile import TOP, PythonRow, profile_of
 from cachegrind_bench.valgrind.callgrind_file import parse_callgrind
 from cachegrind_bench.valgrind.options import Tool
 from cachegrind_bench.valgrind.out_format import decode
-from cachegrind_bench.valgrind.processes import LAST, Accounts, in_order, named, out_files
+from cachegrind_bench.valgrind.processes import LAST, Accounts, accounts_of, in_order, named, out_files
+from cachegrind_bench.valgrind.python_contexts import PathReader, part_head
 
 if TYPE_CHECKING:
-    from collections.abc import Mapping, Sequence
+    from collections.abc import Callable, Iterable, Mapping, Sequence
     from pathlib import Path
 
     from cachegrind_bench.hermetic.launch import Outcome
+    from cachegrind_bench.model.python_profile import PythonFunction, PythonProfile
     from cachegrind_bench.valgrind.callgrind_file import CallgrindPart
+    from cachegrind_bench.valgrind.perf_map import Trampolines
     from cachegrind_bench.valgrind.processes import OutPath
+    from cachegrind_bench.valgrind.python_contexts import PartHead
 
 _MARK = "Client Request: cg-bench:"
 _REGION, EMPTY = "region:", "empty:"
@@ -48,25 +55,14 @@ class Triggered(Protocol):
 Part = TypeVar("Part", bound=Triggered)
 
 
-@dataclass(slots=True)
-class _Marked:
-    """The parts of one process image that belong to one mark."""
-
-    parts: Sequence[CallgrindPart]
-
-    def profile(self) -> Profile:
-        return merge_profiles([_NOTHING, *(in_order(named(part)) for part in self.parts)])
-
-    def cost_of(self, toggler: str) -> int:
-        """Return the instructions that were executed in the code of the marks themselves."""
-        rows = (row for part in self.parts for row in _instructions(part) if _is_toggler(row[0], toggler))
-        return sum(ir for _name, ir in rows)
+def _profile(parts: Sequence[CallgrindPart]) -> Profile:
+    return merge_profiles([_NOTHING, *(in_order(named(part)) for part in parts)])
 
 
-def _instructions(part: CallgrindPart) -> list[tuple[str, int]]:
-    """Return the raw name and the Ir of each row of a part."""
-    place = part.events.index("Ir")
-    return [(row.name, row.counts[place]) for row in part.profile.functions]
+def _cost_of_marks(parts: Sequence[CallgrindPart], toggler: str) -> int:
+    """Return the instructions that were executed in the code of the marks themselves."""
+    rows = ((row, part.events.index("Ir")) for part in parts for row in part.profile.functions)
+    return sum(row.counts[place] for row, place in rows if _is_toggler(row.name, toggler))
 
 
 def _is_toggler(name: str, toggler: str) -> bool:
@@ -86,21 +82,20 @@ def region_accounts(out: Path, outcome: Outcome, command: Sequence[str]) -> dict
     killed: list[str] = []
     for _image, group in groupby(files, key=_process):
         paths = list(group)
-        parts = sorted((part for found in paths for part in parse_callgrind(found.path)), key=_number)
+        parts = sorted((part for found in paths for part in parse_callgrind(found.path)), key=attrgetter("part"))
         executable = paths[-1].executable(parts[-1].command_line, command)
         marked, toggler = by_mark(parts)
         # A process that was forked inside of a region has no calibration of its own: its parent's holds for it.
         if EMPTY in marked:
-            empty = _Marked(marked[EMPTY])
-            calibration = _Calibration(toggler, empty.profile(), empty.cost_of(toggler))
+            calibration = _Calibration(toggler, _profile(marked[EMPTY]), _cost_of_marks(marked[EMPTY], toggler))
         for name, region in regions_of(marked).items():
-            profiles[name][executable].append(calibration.without_marks(_Marked(region), name))
+            profiles[name][executable].append(calibration.without_marks(region, name))
         replaced = paths[-1].image is not None and paths[-1].image.replaced
         entered = any(part.trigger.startswith(_MARK + _REGION) for part in parts)
         if entered and not replaced and parts[-1].trigger != LAST:
             killed.append(f"a process of {executable} was killed, and its counts since its last mark are lost")
     doubts = [*_doubts(outcome), *killed]
-    return {name: _accounts(by_program, doubts) for name, by_program in sorted(profiles.items())}
+    return {name: accounts_of(by_program, doubts) for name, by_program in sorted(profiles.items())}
 
 
 class _Calibration(msgspec.Struct, frozen=True):
@@ -110,25 +105,14 @@ class _Calibration(msgspec.Struct, frozen=True):
     empty: Profile
     once: int
 
-    def without_marks(self, region: _Marked, name: str) -> Profile:
-        entries, rest = divmod(region.cost_of(self.toggler), self.once) if self.once else (0, 1)
+    def without_marks(self, region: Sequence[CallgrindPart], name: str) -> Profile:
+        entries, rest = divmod(_cost_of_marks(region, self.toggler), self.once) if self.once else (0, 1)
         if rest:
             raise MeasurementError(
                 f"region {name!r} has counts that its marks do not explain",
                 hint="it was entered or left in a way that Valgrind could not follow, as by longjmp or a killed thread",
             )
-        return without(region.profile(), self.empty, entries)
-
-
-def _accounts(by_program: Mapping[str, Sequence[Profile]], doubts: Sequence[str]) -> Accounts:
-    merged = {program: merge_profiles(profiles) for program, profiles in by_program.items()}
-    processes = [ProcessCost(executable=program, counts=profile.counts()) for program, profile in merged.items()]
-    return Accounts(
-        profile=merge_profiles(list(merged.values())),
-        processes=tuple(sorted(processes, key=lambda process: (-process.counts.Ir, process.executable))),
-        doubts=tuple(doubts),
-        split_needed=False,
-    )
+        return without(_profile(region), self.empty, entries)
 
 
 def _doubts(outcome: Outcome) -> list[str]:
@@ -146,10 +130,6 @@ def _doubts(outcome: Outcome) -> list[str]:
 
 def _process(found: OutPath) -> tuple[int, int]:
     return found.pid, -1 if found.index is None else found.index
-
-
-def _number(part: CallgrindPart) -> int:
-    return part.part
 
 
 def by_mark(parts: Sequence[Part]) -> tuple[dict[str, list[Part]], str]:
@@ -175,3 +155,95 @@ def regions_of(marked: Mapping[str, list[Part]]) -> dict[str, list[Part]]:
 
 def _decoded(mark: str) -> str:
     return decode(unquote_to_bytes(os.fsencode(mark.removeprefix(_REGION))))
+
+
+_ENTER = "Marks.enter"
+
+
+class _Empty(msgspec.Struct, frozen=True):
+    """What an empty region costs, in Ir: in all, and in the function that holds its `with`."""
+
+    total: int = 0
+    around: int = 0
+
+
+@dataclass(slots=True)
+class _Found:
+    """What was read of one region so far."""
+
+    rows: list[PythonRow] = field(default_factory=list[PythonRow])
+    total: int = 0
+
+
+class RegionReader:
+    """The paths of each region, which grow with each process."""
+
+    def __init__(self, *, depth: int | None = None) -> None:
+        self.cut = False
+        self._depth = depth
+        self._empty = _Empty()
+        self._found: defaultdict[str, _Found] = defaultdict(_Found)
+
+    def profiles(self) -> dict[str, PythonProfile]:
+        """Return what was read so far, by the names of the regions."""
+        return {
+            name: profile_of(found.rows, total=max(found.total, sum(row.ir for row in found.rows)), cut=self.cut)
+            for name, found in sorted(self._found.items())
+        }
+
+    def read_all(self, files: Iterable[OutPath], trampolines: Callable[[int], Trampolines]) -> None:
+        """Add the out files of all processes of an execution, each with the trampolines of its own."""
+        for (pid, _), group in groupby(sorted(files, key=_process), key=_process):
+            heads = [part_head(file.path) for file in group]
+            self._read(sorted(heads, key=lambda head: head.part), trampolines(pid))
+
+    def _read(self, heads: list[PartHead], trampolines: Trampolines) -> None:
+        marked, toggler = by_mark(heads)
+        counter = int(toggler, 16) if toggler.startswith("0x") else -1  # that of a C program has no address
+
+        def paths(parts: Iterable[PartHead]) -> PythonProfile:
+            reader = PathReader(depth=self._depth)
+            for part in parts:
+                reader.read(part.path, trampolines, counter)
+            self.cut = self.cut or reader.cut
+            return reader.profile()
+
+        # A process that was forked inside of a region has no calibration of its own: its parent's holds for it.
+        if EMPTY in marked:
+            empty = paths(marked[EMPTY])
+            self._empty = _Empty(empty.total, sum(empty.paths[index].ir for index, _ in _entries(empty)))
+        for name, parts in regions_of(marked).items():
+            self._add(self._found[name], paths(parts))
+
+    def _add(self, found: _Found, profile: PythonProfile) -> None:
+        """Add the paths of a region without those of the harness, and without what the marks cost their callers."""
+        own = [path.ir for path in profile.paths]
+        times = 0
+        for index, entries in _entries(profile):
+            own[index] = max(0, own[index] - entries * self._empty.around)
+            times += entries
+        found.total += profile.total - times * self._empty.total
+        places: list[int] = []
+        for ir, path in zip(own, profile.paths, strict=True):
+            parent = TOP if path.parent == TOP else places[path.parent]
+            if is_harness(profile.functions[path.function]):
+                places.append(parent)
+            else:
+                places.append(len(found.rows))
+                found.rows.append(PythonRow(parent, profile.functions[path.function], path.calls, ir))
+
+
+def is_harness(function: PythonFunction, package: str = "region") -> bool:
+    """Tell whether a function is our own, of this package (else of the marks), and so no part of what is measured."""
+    return ("cachegrind_bench", package) in pairwise(PurePath(function.file).parts[:-1])
+
+
+def _entries(profile: PythonProfile) -> list[tuple[int, int]]:
+    """Return the paths that entered the region, those with its `with`, and how often each did."""
+    found: list[tuple[int, int]] = []
+    for path in profile.paths:
+        function = profile.functions[path.function]
+        above = TOP if path.parent == TOP else profile.paths[path.parent].parent
+        if path.calls and function.name == _ENTER and is_harness(function) and above != TOP:
+            found.append((above, path.calls))
+    return found

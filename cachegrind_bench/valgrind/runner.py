@@ -25,7 +25,7 @@ if TYPE_CHECKING:
     from collections.abc import Callable, Generator, Mapping
     from pathlib import Path
 
-    from cachegrind_bench.hermetic.clock import Clock
+    from cachegrind_bench.hermetic.orders import Clock
     from cachegrind_bench.hermetic.scratch import Scratch
     from cachegrind_bench.valgrind.processes import Accounts
     from cachegrind_bench.valgrind.tool import Valgrind

@@ -5,10 +5,10 @@ from __future__ import annotations
 import os
 import struct
 
-from cachegrind_bench.hermetic.clock import Clock, PinnedTime
+from cachegrind_bench.hermetic.clock import PinnedTime
 from cachegrind_bench.hermetic.fake_proc import statistics, substitute, uptime
 from cachegrind_bench.hermetic.images import Process, ProcessTable
-from cachegrind_bench.hermetic.orders import Command, Orders
+from cachegrind_bench.hermetic.orders import Clock, Command, Orders
 from tests.unit.test_supervisor import BUFFER, SECOND, Watched
 
 EPOCH = 1_735_689_600

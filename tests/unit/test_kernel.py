@@ -7,10 +7,10 @@ import struct
 
 import pytest
 
-from cachegrind_bench.hermetic import kernel
+from cachegrind_bench.hermetic import kernel, syscall_filter
 from cachegrind_bench.hermetic.file_trace import CALLS
-from cachegrind_bench.hermetic.kernel import ARCHITECTURES, CLONE_THREAD, Architecture, Trap
-from cachegrind_bench.hermetic.syscall_filter import traps
+from cachegrind_bench.hermetic.kernel import ARCHITECTURES, CLONE_THREAD, Architecture
+from cachegrind_bench.hermetic.syscall_filter import Trap, traps
 
 ALLOW, NOTIFY = 0x7FFF0000, 0x7FC00000
 
@@ -44,7 +44,7 @@ def table(request: pytest.FixtureRequest) -> Architecture:
 
 
 def test_only_the_trapped_calls_are_reported(table: Architecture) -> None:
-    code = kernel._program(table.audit, [Trap(7), Trap(9, 2, 0xFF, 0x11), Trap(11)])
+    code = syscall_filter._program(table.audit, [Trap(7), Trap(9, 2, 0xFF, 0x11), Trap(11)])
     told = {
         (number, argument)
         for number in range(20)
@@ -60,18 +60,18 @@ def test_only_the_trapped_calls_are_reported(table: Architecture) -> None:
 
 
 def test_calls_of_another_architecture_pass(table: Architecture) -> None:
-    code = kernel._program(table.audit, [Trap(7)])
+    code = syscall_filter._program(table.audit, [Trap(7)])
     assert verdict(code, table.audit ^ 1, 7) == ALLOW
 
 
 def test_the_program_has_these_bytes() -> None:
-    assert kernel._program(0xC000003E, [Trap(318)]).hex(" ", 8) == (
+    assert syscall_filter._program(0xC000003E, [Trap(318)]).hex(" ", 8) == (
         "2000000004000000 150001003e0000c0 060000000000ff7f 2000000000000000 150000013e010000 060000000000c07f 060000000000ff7f"
     )
 
 
 def test_threads_and_forks_are_reported(table: Architecture) -> None:
-    code = kernel._program(table.audit, traps(table, clock=True))
+    code = syscall_filter._program(table.audit, traps(table, clock=True))
     clone = table.calls["clone"]
     assert verdict(code, table.audit, clone, CLONE_THREAD | 0x100) == NOTIFY
     assert verdict(code, table.audit, clone, 0x11) == NOTIFY
@@ -91,7 +91,7 @@ def test_threads_and_forks_are_reported(table: Architecture) -> None:
     ],
 )
 def test_only_plain_reading_opens_are_reported(table: Architecture, flags: int, told: bool) -> None:
-    code = kernel._program(table.audit, traps(table, clock=False))
+    code = syscall_filter._program(table.audit, traps(table, clock=False))
     wanted = NOTIFY if told else ALLOW
     assert verdict(code, table.audit, table.calls["openat"], 0, 0, flags) == wanted
     if "open" in table.calls:
@@ -100,7 +100,7 @@ def test_only_plain_reading_opens_are_reported(table: Architecture, flags: int, 
 
 @pytest.mark.parametrize("clock", [False, True])
 def test_a_clock_that_is_not_pinned_is_not_reported(table: Architecture, clock: bool) -> None:
-    code = kernel._program(table.audit, traps(table, clock=clock))
+    code = syscall_filter._program(table.audit, traps(table, clock=clock))
     assert verdict(code, table.audit, table.calls["getrandom"]) == NOTIFY
     assert verdict(code, table.audit, table.calls["sysinfo"]) == NOTIFY
     assert verdict(code, table.audit, table.calls["clock_gettime"]) == (NOTIFY if clock else ALLOW)
@@ -110,8 +110,8 @@ def test_a_clock_that_is_not_pinned_is_not_reported(table: Architecture, clock: 
 
 
 def test_every_call_that_reads_or_changes_files_is_reported_when_files_are_recorded(table: Architecture) -> None:
-    code = kernel._program(table.audit, traps(table, clock=False, files=True))
-    plain = kernel._program(table.audit, traps(table, clock=False))
+    code = syscall_filter._program(table.audit, traps(table, clock=False, files=True))
+    plain = syscall_filter._program(table.audit, traps(table, clock=False))
     for name in {*CALLS} & {*table.calls}:
         assert verdict(code, table.audit, table.calls[name], *[0xFFFF] * 6) == NOTIFY
     for name in ("openat", "renameat2", "newfstatat", "connect", "io_uring_setup"):
@@ -132,4 +132,4 @@ def test_an_unknown_machine_has_no_table(monkeypatch: pytest.MonkeyPatch) -> Non
 
 def test_a_refused_call_reports_its_name_and_reason() -> None:
     with pytest.raises(OSError, match=r"prctl\(x\): EINVAL, Invalid argument"):
-        kernel._prctl(-1, 0, "prctl(x)")
+        kernel.prctl(-1, 0, "prctl(x)")

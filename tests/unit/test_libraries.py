@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING
 
 import pytest
 
-from cachegrind_bench.hermetic.libraries import CACHE, LibraryCache
+from cachegrind_bench.hermetic.fake_proc import CACHE, LibraryCache
 
 if TYPE_CHECKING:
     from collections.abc import Iterable

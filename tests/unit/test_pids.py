@@ -6,7 +6,7 @@ import threading
 
 import pytest
 
-from cachegrind_bench.hermetic import pid_digits
+from cachegrind_bench.hermetic import launch
 from cachegrind_bench.interruption import Cancel
 
 SMALL, USUAL = 32_768, 4_194_304
@@ -28,7 +28,7 @@ SMALL, USUAL = 32_768, 4_194_304
     ],
 )
 def test_numbers_are_steady_where_digits_stay_as_many(number: int, limit: int, *, steady: bool) -> None:
-    assert pid_digits.is_steady(number, limit) is steady
+    assert launch.is_steady(number, limit) is steady
 
 
 @pytest.mark.parametrize(
@@ -45,22 +45,22 @@ def test_numbers_that_are_not_steady_are_used_up(
             given[0] = given[0] + 1 if given[0] + 1 < limit else 300
         return given[0]
 
-    monkeypatch.setattr(pid_digits, "_use_up", use_up)
-    monkeypatch.setattr(pid_digits, "_limit", lambda: limit)
-    pid_digits.steady_numbers()
+    monkeypatch.setattr(launch, "_use_up", use_up)
+    monkeypatch.setattr(launch, "_limit", lambda: limit)
+    launch.steady_numbers()
     assert last <= given[0] < last + 50
     before = given[0]
-    pid_digits.steady_numbers()
+    launch.steady_numbers()
     assert given == [before + 1]
 
 
 def test_an_interrupt_ends_it(monkeypatch: pytest.MonkeyPatch) -> None:
     cancel = Cancel()
     cancel.set()
-    monkeypatch.setattr(pid_digits, "_use_up", lambda _count: 5)
-    monkeypatch.setattr(pid_digits, "_limit", lambda: SMALL)
+    monkeypatch.setattr(launch, "_use_up", lambda _count: 5)
+    monkeypatch.setattr(launch, "_limit", lambda: SMALL)
     with cancel.under(), pytest.raises(KeyboardInterrupt):
-        pid_digits.steady_numbers()
+        launch.steady_numbers()
     cancel.close()
 
 
@@ -70,18 +70,18 @@ def _fail(*_: int) -> int:
 
 @pytest.mark.parametrize("name", ["_use_up", "_limit"])
 def test_where_that_is_not_possible_numbers_stay_as_they_are(monkeypatch: pytest.MonkeyPatch, name: str) -> None:
-    monkeypatch.setattr(pid_digits, name, _fail)
-    pid_digits.steady_numbers()
+    monkeypatch.setattr(launch, name, _fail)
+    launch.steady_numbers()
 
 
 def test_where_all_numbers_are_short_none_is_used_up(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(pid_digits, "_limit", lambda: 10_000)
-    monkeypatch.setattr(pid_digits, "_use_up", pytest.fail)
-    pid_digits.steady_numbers()
+    monkeypatch.setattr(launch, "_limit", lambda: 10_000)
+    monkeypatch.setattr(launch, "_use_up", pytest.fail)
+    launch.steady_numbers()
 
 
 def test_threads_take_numbers() -> None:
-    one, other = pid_digits._use_up(1), pid_digits._use_up(3)
+    one, other = launch._use_up(1), launch._use_up(3)
     assert 0 < one != other > 0
 
 
@@ -94,6 +94,6 @@ def test_where_few_threads_may_be_started_these_take_numbers(monkeypatch: pytest
         start(thread)
 
     monkeypatch.setattr(threading.Thread, "start", start_two)
-    assert pid_digits._use_up(50) > 0
+    assert launch._use_up(50) > 0
     with pytest.raises(RuntimeError):
-        pid_digits._use_up(50)
+        launch._use_up(50)

@@ -11,7 +11,7 @@ import pytest
 from msgspec.structs import replace
 
 from cachegrind_bench.errors import MeasurementError, UsageError
-from cachegrind_bench.hermetic.images import Image
+from cachegrind_bench.hermetic.orders import Image
 from cachegrind_bench.measure.command import Command
 from cachegrind_bench.measure.plan import Plan
 from cachegrind_bench.measure.python_profile import DEPTHS, perf_command, profile_python

@@ -11,7 +11,7 @@ from cachegrind_bench.model.python_profile import PythonFunction
 from cachegrind_bench.valgrind.perf_map import parse_map
 from cachegrind_bench.valgrind.processes import OutPath
 from cachegrind_bench.valgrind.python_contexts import PartHead, part_head
-from cachegrind_bench.valgrind.python_regions import RegionReader, is_harness
+from cachegrind_bench.valgrind.region_parts import RegionReader, is_harness
 from tests.unit.test_pythonpaths import tree
 
 if TYPE_CHECKING:

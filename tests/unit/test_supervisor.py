@@ -12,12 +12,11 @@ from typing import TYPE_CHECKING
 
 import pytest
 
-from cachegrind_bench.hermetic.clock import Clock
 from cachegrind_bench.hermetic.fake_proc import substitute
 from cachegrind_bench.hermetic.file_trace import Recorder
 from cachegrind_bench.hermetic.kernel import ARCHITECTURES
 from cachegrind_bench.hermetic.launch import PINNED_CLOCK
-from cachegrind_bench.hermetic.orders import Command, Orders
+from cachegrind_bench.hermetic.orders import Clock, Command, Orders
 from cachegrind_bench.hermetic.supervisor import Supervisor, _RefuseError
 
 if TYPE_CHECKING:

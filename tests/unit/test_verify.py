@@ -17,8 +17,8 @@ import msgspec
 import pytest
 
 from cachegrind_bench.errors import CommandFailedError
-from cachegrind_bench.hermetic.images import Image
 from cachegrind_bench.hermetic.launch import PINNED_CLOCK, Outcome, Output
+from cachegrind_bench.hermetic.orders import Image
 from cachegrind_bench.measure import axes as axes_module
 from cachegrind_bench.measure.axes import AXES, Axis, busy_cpus
 from cachegrind_bench.measure.command import Command

@@ -15,8 +15,9 @@ from typing import TYPE_CHECKING, Any
 
 import pytest
 
-from cachegrind_bench.hermetic.clock import Clock, PinnedTime
-from cachegrind_bench.hermetic.images import Image, Process
+from cachegrind_bench.hermetic.clock import PinnedTime
+from cachegrind_bench.hermetic.images import Process
+from cachegrind_bench.hermetic.orders import Clock, Image
 from cachegrind_bench.hermetic.threads import Threads
 from cachegrind_bench.hermetic.waits import Waits
 

@@ -24,7 +24,7 @@ from cachegrind_bench.pytest_plugin.outer.results import parts_of, storable
 from cachegrind_bench.pytest_plugin.outer.session import serving
 from cachegrind_bench.valgrind.options import Collect, Scope
 from cachegrind_bench.valgrind.python_contexts import PathReader
-from cachegrind_bench.valgrind.python_regions import is_harness
+from cachegrind_bench.valgrind.region_parts import is_harness
 from cachegrind_bench.valgrind.runner import reading_out_files
 
 if TYPE_CHECKING:
