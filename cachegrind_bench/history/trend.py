@@ -35,11 +35,11 @@ if TYPE_CHECKING:
     from datetime import datetime
 
     from cachegrind_bench.history.series import SeriesSet
-    from cachegrind_bench.history.values import Finding, LeftOut, Provenance, Reading, Series
+    from cachegrind_bench.history.values import Finding, Provenance, Reading, Series
     from cachegrind_bench.model.result import CommitNote, Release
 
-_STATES = {State.NEW: 0, State.OPEN: 1, State.ACKNOWLEDGED: 2, State.RECOVERED: 3, State.OUTDATED: 4}
-_KINDS = {Kind.REGRESSION: 0, Kind.CREEP: 1, Kind.UNSTABLE: 2, Kind.IMPROVEMENT: 3}
+_STATES = (State.NEW, State.OPEN, State.ACKNOWLEDGED, State.RECOVERED, State.OUTDATED)
+_KINDS = (Kind.REGRESSION, Kind.CREEP, Kind.UNSTABLE, Kind.IMPROVEMENT)
 
 
 def window(line: Sequence[CommitNote], *, since: datetime | None = None, last: int | None = None) -> int:
@@ -65,44 +65,46 @@ def trend(
     line, times = found.line, times_of(found.line)
     places = {note.sha: number for number, note in enumerate(line)}
     ids = {series.id for series in found.series}
-    told = tuple(sorted((finding for finding in findings if finding.benchmark in ids), key=_order))
+    shown = tuple(sorted((finding for finding in findings if finding.benchmark in ids), key=_order))
     tagged = sorted((places[tag.sha], tag.name) for tag in releases if tag.sha in places)
     newest = max((series.readings[-1].index for series in found.series if series.readings), default=-1)
-    ran = found.newest
-    before = [(place, name) for place, name in tagged if place < newest]
-    release = before[-1] if before else None
+    release = next(((place, name) for place, name in reversed(tagged) if place < newest), None)
     by_benchmark: dict[str, list[Finding]] = {series.id: [] for series in found.series}
-    for finding in told:
+    for finding in shown:
         by_benchmark[finding.benchmark].append(finding)
+    since = None if release is None else release[0]
     rows = [
-        _row(series, by_benchmark[series.id], times=times, release=release, first=first, ran=ran)
-        for series in found.series
+        _row(series, by_benchmark[series.id], times, since, first=first, ran=found.newest) for series in found.series
     ]
     rows.sort(key=_by_impact)
+    named = sorted(rows, key=lambda row: row.id)
+    unstable = {finding.benchmark for finding in shown if finding.kind is Kind.UNSTABLE and finding.state in ACTIVE}
     return Trend(
-        headline=_headline(told, measured=newest >= 0, compared=compared),
+        headline=_headline(shown, measured=newest >= 0, compared=compared),
         rows=tuple(rows),
-        findings=told,
+        findings=shown,
         first=first,
         commits=tuple(line[first:]),
         noted={note.sha: note for note in line},
         releases=tuple((place, name) for place, name in tagged if place >= first),
         release=None if release is None else release[1],
         measured=len({item.index for series in found.series for item in series.readings if item.index >= first}),
-        health=_health(rows, told, found.left_out),
+        health=Health(
+            failing=tuple(row.id for row in named if row.failing),
+            failed_before=tuple(row.id for row in named if row.failed and not row.failing),
+            missing=tuple(row.id for row in named if row.missing),
+            retired=tuple(row.id for row in named if row.retired),
+            unstable=tuple(sorted(unstable)),
+            **asdict(found.left_out),
+        ),
         provenance=provenance,
     )
 
 
 def _row(
-    series: Series,
-    findings: list[Finding],
-    *,
-    times: list[datetime],
-    release: tuple[int, str] | None,
-    first: int,
-    ran: int,
+    series: Series, findings: list[Finding], times: list[datetime], release: int | None, *, first: int, ran: int
 ) -> Row:
+    """Return the row of a series; `release` is the place of the release it is compared with, `ran` of the newest run."""
     readings = _one_line(series.readings)
     latest = readings[-1] if readings else None
     indices = [reading.index for reading in readings]
@@ -133,7 +135,7 @@ def _row(
         day=days(1),
         week=days(7),
         month=days(30),
-        release=against(release[0]) if release is not None else None,
+        release=against(release) if release is not None else None,
         impact=max((_impact(finding, latest) for finding in standing), default=Fraction(0)),
         missing=last_run < ran and not retired,
         retired=retired,
@@ -175,7 +177,8 @@ def _by_impact(row: Row) -> tuple[object, ...]:
 
 def _order(finding: Finding) -> tuple[object, ...]:
     size = abs(relative(finding.before, finding.after))
-    return _STATES[finding.state], _KINDS[finding.kind], -size, finding.benchmark, finding.index, finding.id
+    place = _STATES.index(finding.state), _KINDS.index(finding.kind)
+    return *place, -size, finding.benchmark, finding.index, finding.id
 
 
 def _headline(findings: Sequence[Finding], *, measured: bool, compared: bool) -> Headline:
@@ -199,17 +202,4 @@ def _headline(findings: Sequence[Finding], *, measured: bool, compared: bool) ->
         unstable=count(*ACTIVE, kinds=(Kind.UNSTABLE,)),
         measured=measured,
         compared=compared,
-    )
-
-
-def _health(rows: Sequence[Row], findings: Sequence[Finding], left_out: LeftOut) -> Health:
-    ids = sorted(rows, key=lambda row: row.id)
-    unstable = (finding for finding in findings if finding.kind is Kind.UNSTABLE and finding.state in ACTIVE)
-    return Health(
-        failing=tuple(row.id for row in ids if row.failing),
-        failed_before=tuple(row.id for row in ids if row.failed and not row.failing),
-        missing=tuple(row.id for row in ids if row.missing),
-        retired=tuple(row.id for row in ids if row.retired),
-        unstable=tuple(sorted({finding.benchmark for finding in unstable})),
-        **asdict(left_out),
     )

@@ -38,24 +38,20 @@ if TYPE_CHECKING:
 
 COMMIT = "sha", "parent", "branch", "dirty", "committed_at"
 NAMES = (
-    "run",
-    "created_at",
-    *COMMIT,
-    "environment",
-    "tool_version",
-    "benchmark",
-    "key",
-    "status",
-    *EVENTS,
-    "model",
-    "score",
+    *("run", "created_at", *COMMIT, "environment", "tool_version"),
+    *("benchmark", "key", "status", *EVENTS, "model", "score"),
 )
-
-_UID = re.compile(r"[0-9a-f]{16}", re.ASCII)
-_KEY = re.compile(r"[0-9a-f]{8,64}", re.ASCII)
-_SHA = re.compile(r"[0-9a-f]{12,64}", re.ASCII)
-_TIME = re.compile(r"[0-9]{4}-[0-9]{2}-[0-9]{2}T[0-9]{2}:[0-9]{2}:[0-9]{2}Z", re.ASCII)
-_COUNT = re.compile(r"[0-9]{1,18}", re.ASCII)
+_COMMIT_ID = re.compile(r"[0-9a-f]{12,64}"), "the id of a commit"
+_TIME = re.compile(r"[0-9]{4}-[0-9]{2}-[0-9]{2}T[0-9]{2}:[0-9]{2}:[0-9]{2}Z"), "a time, as 2026-01-31T12:00:00Z"
+_FORMS = {
+    "run": (re.compile(r"[0-9a-f]{16}"), "the uid of a run, 16 hex digits"),
+    "environment": (re.compile(r"[0-9a-f]{8,64}"), "a key, 8 to 64 hex digits"),
+    "sha": _COMMIT_ID,
+    "parent": _COMMIT_ID,
+    "created_at": _TIME,
+    "committed_at": _TIME,
+    **{event: (re.compile(r"[0-9]{1,18}"), f"a count of {event}") for event in EVENTS},
+}
 
 
 def texts_of(run: Snapshot, point: Point) -> dict[str, str]:
@@ -69,14 +65,9 @@ def texts_of(run: Snapshot, point: Point) -> dict[str, str]:
         "key": point.key,
         "status": point.status.value,
     }
-    if run.commit is not None:
-        values = (
-            run.commit.sha,
-            run.commit.parent,
-            run.commit.branch,
-            str(run.commit.dirty).lower(),
-            run.commit.committed_at,
-        )
+    commit = run.commit
+    if commit is not None:
+        values = commit.sha, commit.parent, commit.branch, str(commit.dirty).lower(), commit.committed_at
         found |= {name: value or "" for name, value in zip(COMMIT, values, strict=True)}
     if point.counts is not None and point.score is not None:
         found |= {event: str(count) for event, count in point.counts.as_dict().items()}
@@ -97,11 +88,11 @@ class Runs:
         """
         point = _point(texts, score)
         run = Snapshot(
-            uid=_matching(_UID, texts["run"], "the uid of a run, 16 hex digits"),
+            uid=_checked(texts, "run"),
             tool_version=texts["tool_version"],
-            created_at=_time(texts["created_at"]),
-            commit=_commit(texts),
-            env_key=_matching(_KEY, texts["environment"], "a key, 8 to 64 hex digits"),
+            created_at=_checked(texts, "created_at"),
+            commit=_commit(texts) if texts["sha"] else None,
+            env_key=_checked(texts, "environment"),
             points=(),
         )
         known, points = self._runs.setdefault(run.uid, (run, {}))
@@ -118,14 +109,13 @@ class Runs:
 
 def _point(texts: Mapping[str, str], score: float | None) -> Point:
     status = Status(texts["status"])
-    missing = [event for event in EVENTS if event not in texts]
-    if missing:
-        raise ValueError(f"{missing[0]} is missing")
-    if status is not Status.OK and any(texts[event] for event in EVENTS):
-        raise ValueError(f"counts of a benchmark with status {status.value}")
-    counts = None
-    if status is Status.OK:
-        counts = Counts.of([int(_matching(_COUNT, texts[event], f"a count of {event}")) for event in EVENTS])
+    ok = status is Status.OK
+    for event in EVENTS:
+        if event not in texts:
+            raise ValueError(f"{event} is missing")
+        if texts[event] and not ok:
+            raise ValueError(f"counts of a benchmark with status {status.value}")
+    counts = Counts.of([int(_checked(texts, event)) for event in EVENTS]) if ok else None
     return Point(
         id=texts["benchmark"],
         key=texts["key"],
@@ -133,12 +123,6 @@ def _point(texts: Mapping[str, str], score: float | None) -> Point:
         counts=counts,
         score=None if counts is None else _score(texts["model"], texts["score"] if score is None else score, counts),
     )
-
-
-def _time(text: str) -> str:
-    """Return this time, which is UTC, as 2026-01-31T12:00:00Z."""
-    seconds(_matching(_TIME, text, "a time, as 2026-01-31T12:00:00Z"))
-    return text
 
 
 def seconds(text: str) -> int:
@@ -149,19 +133,16 @@ def seconds(text: str) -> int:
         raise ValueError(f"{text[:40]!r} is not a valid time") from None
 
 
-def _commit(texts: Mapping[str, str]) -> Commit | None:
-    """Return the commit of these texts; None without an id."""
-    sha, parent, branch, dirty, committed_at = (texts[name] for name in COMMIT)
-    if not sha:
-        return None
+def _commit(texts: Mapping[str, str]) -> Commit:
+    dirty = texts["dirty"]
     if dirty not in {"true", "false"}:
         raise ValueError(f"{dirty[:40]!r} is neither true nor false")
     return Commit(
-        sha=_matching(_SHA, sha, "the id of a commit"),
-        parent=_matching(_SHA, parent, "the id of a commit") if parent else None,
-        branch=branch or None,
+        sha=_checked(texts, "sha"),
+        parent=_checked(texts, "parent") if texts["parent"] else None,
+        branch=texts["branch"] or None,
         dirty=dirty == "true",
-        committed_at=_time(committed_at),
+        committed_at=_checked(texts, "committed_at"),
     )
 
 
@@ -186,9 +167,12 @@ def _double(value: float) -> float:
         return math.inf
 
 
-def _matching(pattern: re.Pattern[str], text: str, what: str) -> str:
+def _checked(texts: Mapping[str, str], name: str) -> str:
+    text, (pattern, what) = texts[name], _FORMS[name]
     if pattern.fullmatch(text) is None:
         raise ValueError(f"{text[:40]!r} is not {what}")
+    if pattern is _TIME[0]:
+        seconds(text)
     return text
 
 
