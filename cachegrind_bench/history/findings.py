@@ -154,8 +154,7 @@ def _narrowest(found: Sequence[Finding]) -> list[Finding]:
     """Report like steps of several keys that share a suspect as one: where the fewest are suspected it is seen best."""
     kept: list[Finding] = []
     for one in sorted(found, key=lambda one: (not one.confirmed, len(one.suspects), one.index, one.key, one.id)):
-        step = one.kind in (Kind.REGRESSION, Kind.IMPROVEMENT)
         others = (other for other in kept if other.kind is one.kind and other.key != one.key)
-        if not step or all(set(other.suspects).isdisjoint(one.suspects) for other in others):
+        if not one.is_step or all(set(other.suspects).isdisjoint(one.suspects) for other in others):
             kept.append(one)
     return kept

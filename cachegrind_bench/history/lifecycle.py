@@ -58,20 +58,13 @@ def _is_back(level: int, step: Step, least: int) -> bool:
 
 
 def aged(
-    finding: Finding,
-    series: Series,
-    times: Sequence[datetime],
-    *,
-    previous: Mapping[str, bool] | None,
-    newest: int,
+    finding: Finding, series: Series, times: Sequence[datetime], *, previous: Mapping[str, bool] | None, newest: int
 ) -> Finding:
     """Return an open finding as new or outdated, if it is.
 
-    `times` are those of the commits, and `newest` the place of the newest that was measured.
-
-    `previous` tells of each finding of the previous report whether it was confirmed: what became so since is news. One whose
-    key has not been measured for many readings is outdated, and that of a benchmark which is no longer run: nothing that is
-    measured now can compare with it.
+    `times` are those of the commits, `newest` is the place of the newest that was measured, and `previous` says of each
+    finding of the previous report whether it was confirmed: what became so since is news. A finding is outdated if its key
+    has not been measured for many readings, or its benchmark is no longer run: nothing measured now can compare with it.
     """
     if finding.state is not State.OPEN:
         return finding
@@ -82,9 +75,8 @@ def aged(
     if previous is not None:
         new = finding.id not in previous or (finding.confirmed and not previous[finding.id])
     else:
-        step = finding.kind in (Kind.REGRESSION, Kind.IMPROVEMENT)
-        told = later[same[0]].index if step and finding.confirmed and same else finding.index
-        new = times[newest] - times[told] <= _NEW_FOR
+        known = later[same[0]].index if finding.is_step and finding.confirmed and same else finding.index
+        new = times[newest] - times[known] <= _NEW_FOR
     return replace(finding, state=State.NEW) if new else finding
 
 
@@ -115,12 +107,11 @@ def times_of(line: Sequence[CommitNote]) -> list[datetime]:
     while at is not None:
         right.add(at)
         at = before[at]
-    found: list[datetime] = []
-    last = times[min(right)] if right else _EARLIEST
-    for place, time in enumerate(times):
-        last = time if place in right else last
-        found.append(last)
-    return found
+    last = min(right, default=0)
+    for place in range(len(times)):
+        last = place if place in right else last
+        times[place] = times[last]
+    return times
 
 
 def moment(note: CommitNote) -> datetime:
@@ -134,7 +125,7 @@ def moment(note: CommitNote) -> datetime:
 
 def identity(kind: Kind, benchmark: str, key: str, anchor: str) -> str:
     """Return 12 hex digits for a change that came with the commit `anchor`, or that has no such commit ("")."""
-    text = json.dumps([kind.value, benchmark, key, anchor], ensure_ascii=True, separators=(",", ":"))
+    text = json.dumps([kind.value, benchmark, key, anchor], separators=(",", ":"))
     return hashlib.sha256(text.encode("ascii")).hexdigest()[:12]
 
 
@@ -143,8 +134,8 @@ def known_identity(
 ) -> str:
     """Return the identity after the first of these commits, or one from the previous report that belongs to a later one.
 
-    The first is where the change was measured first. If a commit before it is measured afterwards, it is another one:
-    who knows the previous report finds the old name by the commit that was first then.
+    The first is where the change was measured first. If a commit before it is measured afterwards, that is the first: the
+    old name is found in the previous report by the commit that was first then.
     """
     names = (identity(kind, benchmark, key, anchor) for anchor in anchors)
     own = next(names)
@@ -166,8 +157,7 @@ def reported_before(
             continue  # it has one name for ever, and its return is news
         names = [finding.id]
         if finding.benchmark in renames:
-            step = finding.kind in (Kind.REGRESSION, Kind.IMPROVEMENT)
-            begins = finding.suspects[-1:] if step else ("", *anchors)
+            begins = finding.suspects[-1:] if finding.is_step else ("", *anchors)
             names += [identity(finding.kind, renames[finding.benchmark], finding.key, begin) for begin in begins]
         for name in names:
             known[name] = known.get(name, False) or finding.confirmed

@@ -17,6 +17,8 @@ from cachegrind_bench.model.score import DEFAULT, CostModel
 if TYPE_CHECKING:
     from collections.abc import Iterable, Mapping, Sequence
 
+    from cachegrind_bench.model.result import Commit
+
 
 class SeriesSet(msgspec.Struct, frozen=True, kw_only=True):
     """All series, by the name of the benchmark, over one line of commits, oldest first."""
@@ -40,15 +42,13 @@ def series_set(
     scores under `model`, or under the one of the newest reading of each benchmark.
     """
     runs = sorted(snapshots, key=lambda run: (run.created_at, run.uid))
-    commits = tuple(line) if line is not None else _line_of(runs)
+    clean = [(run.commit, run) for run in runs if run.commit is not None and not run.commit.dirty]
+    commits = tuple(line) if line is not None else _line_of(commit for commit, _ in clean)
     place = {note.sha: number for number, note in enumerate(commits)}
-    dirty = sum(run.commit is not None and run.commit.dirty for run in runs)
-    clean = [run for run in runs if run.commit is not None and not run.commit.dirty]
-    on_line = [(place[run.commit.sha], run) for run in clean if run.commit is not None and run.commit.sha in place]
+    on_line = [(place[commit.sha], run) for commit, run in clean if commit.sha in place]
     readings = defaultdict[str, dict[tuple[int, str], tuple[Snapshot, Point]]](dict)
-    well: dict[
-        tuple[str, int, str], bool
-    ] = {}  # whether a benchmark went well at this place, on the machine of this key
+    # Whether a benchmark went well at this place, on the machine of this key.
+    well: dict[tuple[str, int, str], bool] = {}
     differing: set[tuple[str, str]] = set()
     for index, run in on_line:
         for point in run.points:
@@ -66,7 +66,7 @@ def series_set(
             failed[name].add(index)
     found = [_series(name, readings.get(name, {}), indices, commits, model) for name, indices in failed.items()]
     left_out = LeftOut(
-        dirty=dirty,
+        dirty=sum(run.commit is not None and run.commit.dirty for run in runs),
         elsewhere=len(clean) - len(on_line),
         without_commit=sum(run.commit is None for run in runs),
         differing=tuple(sorted(differing)),
@@ -99,9 +99,9 @@ def _series(
     return Series(id=name, model=weights.name, readings=tuple(readings), failed=tuple(sorted(failed)))
 
 
-def _line_of(runs: Sequence[Snapshot]) -> tuple[CommitNote, ...]:
+def _line_of(commits: Iterable[Commit]) -> tuple[CommitNote, ...]:
     """Return the commits of clean runs by their time: what is known of the line without its repository."""
-    known = {run.commit.sha: run.commit for run in runs if run.commit is not None and not run.commit.dirty}
+    known = {commit.sha: commit for commit in commits}
     return tuple(
         CommitNote(
             sha=commit.sha,

@@ -93,6 +93,11 @@ class Finding(msgspec.Struct, frozen=True, kw_only=True):
     reason: str | None = None
     lone_base: bool = False
 
+    @property
+    def is_step(self) -> bool:
+        """Whether the level changed at once."""
+        return self.kind in (Kind.REGRESSION, Kind.IMPROVEMENT)
+
 
 class KeyReadings(msgspec.Struct, frozen=True, kw_only=True):
     """The readings of one benchmark that compare with each other, and all that is needed to judge them.
