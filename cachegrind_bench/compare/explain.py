@@ -18,7 +18,6 @@ from cachegrind_bench.compare.change import Delta
 from cachegrind_bench.compare.lines import LineDelta, line_deltas
 from cachegrind_bench.compare.pairing import Source, pair_sources
 from cachegrind_bench.compare.python_blame import blame
-from cachegrind_bench.compare.python_blame import top as python_top
 from cachegrind_bench.model.metrics import EVENTS, ZERO, Counts
 from cachegrind_bench.model.symbols import MANGLED, UNKNOWN, folded
 
@@ -124,7 +123,7 @@ def details(
     functions = top(found.functions, found.total, weigh, rows)
     missing = lines and not (base.lines and candidate.lines)
     most, moved = blamed(found, weigh), weigh(found.total)
-    blames = None if python is None else python_top(blame(*python), rows)
+    blames = None if python is None else blame(*python, rows)
     if blames is not None and blames.total * moved < 0:  # instructions went the other way than what decides
         blames = replace(blames, chief=None)
     groups = (_lines(base, candidate, row, weigh, abs(moved)) for row in functions.rows)

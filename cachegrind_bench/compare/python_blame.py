@@ -18,6 +18,7 @@ totals exactly: recursion is paths like others, so it counts once. Must not know
 
 from __future__ import annotations
 
+import sys
 from collections import defaultdict
 from dataclasses import dataclass
 from functools import cached_property
@@ -25,7 +26,6 @@ from itertools import islice
 from typing import TYPE_CHECKING
 
 import msgspec
-from msgspec.structs import replace
 
 from cachegrind_bench.compare.pairing import pair_functions
 from cachegrind_bench.model.python_profile import TOP, PythonCost
@@ -84,10 +84,10 @@ class PythonBlame(msgspec.Struct, frozen=True, kw_only=True):
     base_total: int
     candidate_total: int
     cut: bool
-    rest_own: int = 0
-    rest_blame: int = 0
-    rest_delta: int = 0
-    rest_functions: int = 0
+    rest_own: int
+    rest_blame: int
+    rest_delta: int
+    rest_functions: int
 
     @property
     def native(self) -> int:
@@ -100,8 +100,11 @@ class PythonBlame(msgspec.Struct, frozen=True, kw_only=True):
         return self.candidate_total - self.base_total
 
 
-def blame(base: PythonProfile, candidate: PythonProfile) -> PythonBlame:
-    """Compare two profiles, function by function. `chief` is None if native code explains more, or nothing differs."""
+def blame(base: PythonProfile, candidate: PythonProfile, most: int = sys.maxsize) -> PythonBlame:
+    """Compare two profiles, function by function; return the first rows, at most so many, and the sums of the others.
+
+    `chief` is None if native code explains more, or nothing differs. What merely calls what differs is no row.
+    """
     numbers = pair_functions(base.functions, candidate.functions)
     own, called = _weighed(_Tree(base, numbers[0]), _Tree(candidate, numbers[1]))
     before, after = _costs(base, numbers[0]), _costs(candidate, numbers[1])
@@ -115,22 +118,25 @@ def blame(base: PythonProfile, candidate: PythonProfile) -> PythonBlame:
             own=own[number],
             blame=own[number] + called[number],
         )
-        sides = ((side.calls, side.ir, side.inclusive) for side in (row.base, row.candidate))
-        if len(set(sides)) > 1 or row.own or row.called:
-            rows.append(row)
+        rows += [row] if row.blame or row.delta else []
     rows.sort(key=lambda row: (-abs(row.blame), -abs(row.delta), row.function.name, row.function))
+    rest = rows[max(most, 0) :]
     native_blame, total = own[TOP] + called[TOP], candidate.total - base.total
     sign = (total > 0) - (total < 0)
-    most = max(rows, key=lambda row: row.blame * sign, default=None)  # of equal ones the first
+    chief = max(rows, key=lambda row: row.blame * sign, default=None)  # of equal ones the first
     return PythonBlame(
-        rows=tuple(rows),
-        chief=most if most is not None and most.blame * sign > max(native_blame * sign, 0) else None,
+        rows=tuple(rows[: max(most, 0)]),
+        chief=chief if chief is not None and chief.blame * sign > max(native_blame * sign, 0) else None,
         base_native=base.native,
         candidate_native=candidate.native,
         native_blame=native_blame,
         base_total=base.total,
         candidate_total=candidate.total,
         cut=base.cut or candidate.cut,
+        rest_own=sum(row.own for row in rest),
+        rest_blame=sum(row.blame for row in rest),
+        rest_delta=sum(row.delta for row in rest),
+        rest_functions=len(rest),
     )
 
 
@@ -138,20 +144,6 @@ def _costs(profile: PythonProfile, numbers: Sequence[int]) -> dict[int, PythonCo
     """Return what each function cost, by its number in the pairing."""
     number = dict(zip(profile.functions, numbers, strict=True))
     return {number[cost.function]: cost for cost in profile.costs()}
-
-
-def top(found: PythonBlame, n: int) -> PythonBlame:
-    """Return the same with the first n rows, and the sums of the others; what merely calls what differs is no row."""
-    differing = tuple(row for row in found.rows if row.blame or row.delta)
-    rest = differing[max(n, 0) :]
-    return replace(
-        found,
-        rows=differing[: max(n, 0)],
-        rest_own=sum(row.own for row in rest),
-        rest_blame=sum(row.blame for row in rest),
-        rest_delta=sum(row.delta for row in rest),
-        rest_functions=len(rest),
-    )
 
 
 class _Tree:

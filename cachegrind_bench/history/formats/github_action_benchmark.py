@@ -26,14 +26,7 @@ if TYPE_CHECKING:
 UNIT = "score"
 
 # The lines of `extra`: what is called how in `fields`. Words of the last are left out where they are not known.
-_RUN = {
-    "model": "model",
-    "key": "key",
-    "environment": "environment",
-    "run": "run",
-    "created_at": "created_at",
-    "cg_bench": "tool_version",
-}
+_RUN = {word: word for word in ("model", "key", "environment", "run", "created_at")} | {"cg_bench": "tool_version"}
 _COMMIT = {"commit": "sha", "committed_at": "committed_at", "dirty": "dirty", "parent": "parent", "branch": "branch"}
 _PAGE = re.compile(r"\s*window\.BENCHMARK_DATA\s*=", re.ASCII)
 _WORD = re.compile(r"([A-Za-z0-9_]+)=(\S*)", re.ASCII)
