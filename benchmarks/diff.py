@@ -21,9 +21,8 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from cachegrind_bench.model.codec import encode
-from cachegrind_bench.model.metrics import EVENTS, Counts
+from cachegrind_bench.model.metrics import DEFAULT_MODEL, EVENTS, Counts
 from cachegrind_bench.model.result import Benchmark, Environment, Result, Run, Score
-from cachegrind_bench.model.score import DEFAULT
 
 ROOT = Path(__file__).resolve().parent.parent
 REGRESSION = 1
@@ -119,7 +118,7 @@ def benchmark(number: int, found: list[list[int]]) -> dict[str, object]:
         key_fields={},
         command=("./suite", f"--test={number}"),
         counts=counts,
-        score=Score(model=DEFAULT.name, value=DEFAULT.score(counts)),
+        score=Score(model=DEFAULT_MODEL.name, value=DEFAULT_MODEL.score(counts)),
         runs=(Run(layout=0, counts=counts),),
     )
     whole = Result(

@@ -28,9 +28,8 @@ from cachegrind_bench.history.findings import Options, find
 from cachegrind_bench.history.series import series_set
 from cachegrind_bench.model import thresholds
 from cachegrind_bench.model.codec import decode
-from cachegrind_bench.model.metrics import Counts
+from cachegrind_bench.model.metrics import DEFAULT_MODEL, Counts
 from cachegrind_bench.model.result import Benchmark, Commit, Environment, Result, Run, Score
-from cachegrind_bench.model.score import DEFAULT
 from cachegrind_bench.store.open import open_store
 from cachegrind_bench.store.protocol import Query
 from cachegrind_bench.store.record import run_name, run_record
@@ -68,7 +67,7 @@ def benchmark(name: str, level: int) -> Benchmark:
         key_fields={"libc": "a" * 40, "interpreter": "b" * 40, "environment": "pinned", "randomness": "pinned"},
         command=("python3", "benchmarks/bench.py", name),
         counts=counts,
-        score=Score(model=DEFAULT.name, value=DEFAULT.score(counts)),
+        score=Score(model=DEFAULT_MODEL.name, value=DEFAULT_MODEL.score(counts)),
         runs=(Run(layout=0, counts=counts),),
         wall_ms=1234,
     )

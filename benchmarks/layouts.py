@@ -26,7 +26,7 @@ from cachegrind_bench.hermetic import environment
 from cachegrind_bench.measure.command import Command
 from cachegrind_bench.measure.plan import Plan, target_of
 from cachegrind_bench.measure.session import session
-from cachegrind_bench.model.score import DEFAULT
+from cachegrind_bench.model.metrics import DEFAULT_MODEL
 from cachegrind_bench.valgrind import runner as runner_module
 from cachegrind_bench.valgrind.options import Cache, Geometry, Tool
 
@@ -131,7 +131,7 @@ def spreads(counts: Sequence[Counts]) -> str:
         return f"{share:.2g} %" if share < 99.5 else f"{share:,.0f} %"
 
     columns: tuple[Callable[[Counts], int], ...] = (
-        DEFAULT.score,
+        DEFAULT_MODEL.score,
         instructions,
         lambda item: item.I1mr,
         lambda item: item.D1mr + item.D1mw,
@@ -157,7 +157,7 @@ def grown(runner: Runner, found: Sequence[tuple[Program, Target]], number: int) 
         pairs = list(zip(before, after, strict=True))
         score, ir = (
             [100 * (weigh(new) - weigh(old)) / weigh(old) for old, new in pairs]
-            for weigh in (DEFAULT.score, instructions)
+            for weigh in (DEFAULT_MODEL.score, instructions)
         )
         shares = (score[0], ir[0], statistics.median(score), statistics.median(ir))
         cells = [f"{share:+.2g} %" if share else "0" for share in shares]

@@ -290,7 +290,7 @@ def named_store(url: str | None) -> Store:
 def measure_request(options: Mapping[str, Any], **others: Any) -> MeasureRequest:
     """Return what `execution_options` and `measuring_options` ask for, and these `others`. UsageError for what is wrong."""
     from cachegrind_bench.hermetic.launch import PINNED_CLOCK
-    from cachegrind_bench.model.score import CostModel
+    from cachegrind_bench.model.metrics import CostModel
     from cachegrind_bench.usecases.measurement import MeasureRequest, printable
     from cachegrind_bench.valgrind.options import Cache, Geometry
 

@@ -10,15 +10,13 @@ from typing import TYPE_CHECKING
 
 import msgspec
 
-from cachegrind_bench.model.metrics import ZERO, Counts
-from cachegrind_bench.model.score import IR
+from cachegrind_bench.model.metrics import IR_MODEL, ZERO, Counts
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Mapping, Sequence
 
-    from cachegrind_bench.model.metrics import Profile
+    from cachegrind_bench.model.metrics import CostModel, Profile
     from cachegrind_bench.model.result import Benchmark
-    from cachegrind_bench.model.score import CostModel
 
 # A difference has to stand out from the noise by this factor.
 NOISE_FACTOR = 3
@@ -103,7 +101,7 @@ def change(base: Benchmark, candidate: Benchmark, model: CostModel) -> Change | 
         base=base.counts,
         candidate=candidate.counts,
         score=shift(model.score),
-        ir=shift(IR.score),
+        ir=shift(IR_MODEL.score),
         layouts=len(common),
         layouts_left_out=len(before.keys() ^ after.keys()),
     )

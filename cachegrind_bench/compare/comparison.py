@@ -24,8 +24,8 @@ from cachegrind_bench.compare.verdict import (
     field_differences,
     judge,
 )
+from cachegrind_bench.model.metrics import DEFAULT_MODEL, IR_MODEL, CostModel
 from cachegrind_bench.model.result import Status
-from cachegrind_bench.model.score import DEFAULT, IR, CostModel
 from cachegrind_bench.model.text import matches
 
 if TYPE_CHECKING:
@@ -81,7 +81,7 @@ class Comparison(msgspec.Struct, frozen=True, kw_only=True):
 
     def weigh(self, counts: Counts) -> int:
         """Return the number that decides, by which rows are ordered."""
-        return (IR if self.gates.metric is Metric.IR else self.model).score(counts)
+        return (IR_MODEL if self.gates.metric is Metric.IR else self.model).score(counts)
 
     def count(self) -> Mapping[State, int]:
         """Return how many benchmarks are in each state."""
@@ -110,7 +110,7 @@ def compare(
     after = {item.id: item for item in candidate.benchmarks if wanted(item.id)}
     # The base's cost model before the candidate's: a candidate does not choose its judge.
     scores = [item.score.model for item in (*before.values(), *after.values()) if item.score is not None]
-    model = gates.model or (CostModel.parse(scores[0]) if scores else DEFAULT)
+    model = gates.model or (CostModel.parse(scores[0]) if scores else DEFAULT_MODEL)
     differences: list[Difference] = []
     for name in sorted(before.keys() | after.keys()):
         old, new = before.get(name), after.get(name)

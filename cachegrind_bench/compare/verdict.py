@@ -17,9 +17,8 @@ if TYPE_CHECKING:
     from collections.abc import Mapping
 
     from cachegrind_bench.compare.change import Change, Shift
-    from cachegrind_bench.model.metrics import Counts
+    from cachegrind_bench.model.metrics import CostModel, Counts
     from cachegrind_bench.model.result import Benchmark
-    from cachegrind_bench.model.score import CostModel
 
 # Ir that moved less than this did not move: what then moved the score is where things lie in memory.
 STILL = Fraction(5, 10_000)

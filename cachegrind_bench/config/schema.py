@@ -17,7 +17,7 @@ from cachegrind_bench.config.suggestions import as_list, as_words, meant_limit, 
 from cachegrind_bench.errors import UsageError
 from cachegrind_bench.hermetic.environment import LAYOUTS, Request
 from cachegrind_bench.model import thresholds
-from cachegrind_bench.model.score import CostModel
+from cachegrind_bench.model.metrics import CostModel
 from cachegrind_bench.store.urls import FORMS, without_password
 from cachegrind_bench.valgrind.options import Cache
 

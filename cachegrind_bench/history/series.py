@@ -11,8 +11,8 @@ from typing import TYPE_CHECKING
 import msgspec
 
 from cachegrind_bench.history.values import LeftOut, Reading, Series
+from cachegrind_bench.model.metrics import DEFAULT_MODEL, CostModel
 from cachegrind_bench.model.result import CommitNote, Point, Snapshot
-from cachegrind_bench.model.score import DEFAULT, CostModel
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Mapping, Sequence
@@ -82,7 +82,7 @@ def _series(
     model: CostModel | None,
 ) -> Series:
     newest = max(at.items(), key=lambda item: (item[0][0], item[1][0].created_at))[1][1].score if at else None
-    weights = model or (CostModel.parse(newest.model) if newest is not None else DEFAULT)
+    weights = model or (CostModel.parse(newest.model) if newest is not None else DEFAULT_MODEL)
     readings = [
         Reading(
             index=index,

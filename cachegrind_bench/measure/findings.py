@@ -13,8 +13,7 @@ if TYPE_CHECKING:
     from collections.abc import Sequence
 
     from cachegrind_bench.measure.axes import Axis
-    from cachegrind_bench.model.metrics import Profile
-    from cachegrind_bench.model.score import CostModel
+    from cachegrind_bench.model.metrics import CostModel, Profile
 
 MOST_MOVED = 5
 

@@ -8,7 +8,7 @@ import msgspec
 
 from cachegrind_bench.hermetic import environment
 from cachegrind_bench.measure.command import default_id
-from cachegrind_bench.model import score as cost_models
+from cachegrind_bench.model.metrics import DEFAULT_MODEL
 from cachegrind_bench.region import VARIABLE as REGIONS_VARIABLE
 from cachegrind_bench.valgrind.options import WHOLE, Collect, Scope
 from cachegrind_bench.valgrind.runner import Target
@@ -19,7 +19,7 @@ if TYPE_CHECKING:
 
     from cachegrind_bench.hermetic.orders import Clock
     from cachegrind_bench.measure.command import Command
-    from cachegrind_bench.model.score import CostModel
+    from cachegrind_bench.model.metrics import CostModel
 
 
 class Progress(Protocol):
@@ -39,7 +39,7 @@ class Settings(msgspec.Struct, frozen=True, kw_only=True):
     cwd: Path
     environ: Mapping[str, str]
     id: str | None = None
-    model: CostModel = cost_models.DEFAULT
+    model: CostModel = DEFAULT_MODEL
     repeat: int = 1
     layouts: int = 1
     warmup: int = 1

@@ -22,9 +22,8 @@ if TYPE_CHECKING:
     from cachegrind_bench.hermetic.launch import Outcome
     from cachegrind_bench.measure.plan import Plan, Progress
     from cachegrind_bench.measure.session import Identity
-    from cachegrind_bench.model.metrics import Counts
+    from cachegrind_bench.model.metrics import CostModel, Counts
     from cachegrind_bench.model.result import Environment, SealPart
-    from cachegrind_bench.model.score import CostModel
     from cachegrind_bench.valgrind.runner import Measurement, Runner, Target
 
 

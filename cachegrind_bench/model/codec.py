@@ -22,7 +22,7 @@ import msgspec
 from msgspec.structs import asdict, replace
 
 from cachegrind_bench.errors import FileFormatError, UsageError
-from cachegrind_bench.model.metrics import EVENTS, ZERO, Counts, FunctionCost, LineCost, Profile
+from cachegrind_bench.model.metrics import EVENTS, ZERO, CostModel, Counts, FunctionCost, LineCost, Profile
 from cachegrind_bench.model.parsing import parse, refuse, without_mark
 from cachegrind_bench.model.python_profile import TOP, PythonFunction, PythonPath, PythonProfile
 from cachegrind_bench.model.result import (
@@ -37,7 +37,6 @@ from cachegrind_bench.model.result import (
     SealPart,
     Status,
 )
-from cachegrind_bench.model.score import CostModel
 
 if TYPE_CHECKING:
     from collections.abc import Callable

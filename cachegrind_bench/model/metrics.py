@@ -1,17 +1,21 @@
-"""Event counts as Cachegrind spells them, the profile that adds up to them, and sums and differences of profiles.
+"""Event counts as Cachegrind spells them, the score made of them, the profile that adds up to them, and sums of profiles.
 
 Knows the nine events of the cache simulation; must not know how they are written in a file.
 """
 
 from __future__ import annotations
 
+import re
 from typing import TYPE_CHECKING, TypeVar
 
 import msgspec
 
+from cachegrind_bench.errors import UsageError
+
 if TYPE_CHECKING:
     from collections.abc import Iterable, Mapping, Sequence
 
+_MODEL = re.compile(r"(?:(\d{1,6})?l1)\+(\d{1,6})ll\+(\d{1,6})ram")
 _Key = TypeVar("_Key", tuple[str, str], tuple[str, str, int])
 
 
@@ -77,6 +81,50 @@ EVENTS: tuple[str, ...] = Counts.__struct_fields__
 ZERO = Counts.of([0] * len(EVENTS))
 
 
+class CostModel(msgspec.Struct, frozen=True):
+    """Weights for L1, LL and RAM hits, or (`l1` None) plain instruction counts.
+
+    `l1+5ll+30ram` is the formula of Itamar Turner-Trauring, "CI for performance: Reliable benchmarking in noisy
+    environments" (https://pythonspeed.com/articles/consistent-benchmarking-in-ci/).
+    """
+
+    l1: int | None
+    ll: int = 0
+    ram: int = 0
+
+    @property
+    def name(self) -> str:
+        """The canonical name; two scores compare only under the same one."""
+        if self.l1 is None:
+            return "ir"
+        return f"{'' if self.l1 == 1 else self.l1}l1+{self.ll}ll+{self.ram}ram"
+
+    def score(self, counts: Counts) -> int:
+        """Return the score of these counts, an integer without unit."""
+        if self.l1 is None:
+            return counts.Ir
+        return self.l1 * counts.l1_hits + self.ll * counts.ll_hits + self.ram * counts.ram_hits
+
+    @classmethod
+    def parse(cls, text: str) -> CostModel:
+        """Read a name such as `l1+5ll+30ram`, `2l1+7ll+40ram` or `ir`; UsageError on anything else."""
+        plain = text.strip().lower()
+        if plain == "ir":
+            return IR_MODEL
+        match = _MODEL.fullmatch(plain)
+        if match is None:
+            raise UsageError(
+                f"{text!r} is not a cost model",
+                hint="write weights for the three kinds of hits, as in l1+5ll+30ram, or 'ir' for plain instruction counts",
+            )
+        l1, ll, ram = match.groups()
+        return cls(1 if l1 is None else int(l1), int(ll), int(ram))
+
+
+IR_MODEL = CostModel(None)
+DEFAULT_MODEL = CostModel(1, 5, 30)
+
+
 class FunctionCost(msgspec.Struct, frozen=True):
     """Self cost of one function: `counts` are in the order of the profile's `events`.
 
@@ -110,9 +158,8 @@ class Profile(msgspec.Struct, frozen=True, kw_only=True):
 
     def totals(self) -> tuple[int, ...]:
         """Sum the rows, in the order of `events`."""
-        return tuple(sum(column) for column in zip(*(row.counts for row in self.functions), strict=True)) or (0,) * len(
-            self.events
-        )
+        sums = tuple(map(sum, zip(*(row.counts for row in self.functions), strict=True)))
+        return sums or (0,) * len(self.events)
 
     def counts(self) -> Counts:
         """Return the totals as the nine counts. KeyError where an event is missing."""

@@ -18,8 +18,7 @@ from cachegrind_bench.model.text import matches
 if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence
 
-    from cachegrind_bench.model.metrics import Counts
-    from cachegrind_bench.model.score import CostModel
+    from cachegrind_bench.model.metrics import CostModel, Counts
 
 Value = TypeVar("Value")
 

@@ -129,10 +129,10 @@ class SuiteLog(ExitStack):
         self._started: dict[str, float] = {}
         self._running: set[str] = set()
         self._lock = threading.Lock()
-        self._reused: set[str] = set()
         self._remarks: dict[str, list[str]] = {}
         self._advised: set[str] = set()
         self.wall_ms: dict[str, int] = {}
+        self.reused_ids: set[str] = set()  # of the benchmarks that were not measured again
 
     def setting_up(self, command: str) -> None:
         """Say which set-up command begins."""
@@ -164,18 +164,13 @@ class SuiteLog(ExitStack):
     def reused(self, benchmark: Benchmark, created_at: str) -> None:
         """Write the line of a benchmark that did not have to be measured again."""
         with self._lock:
-            self._reused.add(benchmark.id)
+            self.reused_ids.add(benchmark.id)
             self._ended(benchmark, f"re-used, of {created_at}")
 
     def remark(self, job_id: str, text: str) -> None:
         """Add to the line of a benchmark that will end."""
         with self._lock:
             self._remarks.setdefault(job_id, []).append(text)
-
-    @property
-    def reused_ids(self) -> frozenset[str]:
-        """The benchmarks that were not measured again."""
-        return frozenset(self._reused)
 
     def _ended(self, benchmark: Benchmark, how: str) -> None:
         self._done += 1

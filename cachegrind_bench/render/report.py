@@ -8,10 +8,9 @@ from typing import TYPE_CHECKING
 import msgspec
 
 from cachegrind_bench.errors import UsageError
-from cachegrind_bench.model.metrics import EVENTS, Counts
+from cachegrind_bench.model.metrics import EVENTS, CostModel, Counts
 from cachegrind_bench.model.python_profile import NATIVE
 from cachegrind_bench.model.result import SealState, Status
-from cachegrind_bench.model.score import CostModel
 from cachegrind_bench.model.text import counted, duration, grouped, share, spread
 from cachegrind_bench.render.table import Report, Row, Section, without_empty
 

@@ -57,7 +57,7 @@ class GateOptions(msgspec.Struct, frozen=True, kw_only=True):
         The benchmarks' own thresholds and limits hold unless `threshold` or `limit` is among the `typed` options.
         """
         from cachegrind_bench.compare.verdict import DEFAULT_MAX_DROP, DEFAULT_THRESHOLD, FailOn, Gates, Metric
-        from cachegrind_bench.model.score import CostModel
+        from cachegrind_bench.model.metrics import CostModel
         from cachegrind_bench.model.thresholds import limit, percentage, percentages
 
         own = () if "threshold" in typed else benchmarks

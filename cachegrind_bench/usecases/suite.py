@@ -16,8 +16,8 @@ from msgspec.structs import replace
 
 from cachegrind_bench._version import __version__
 from cachegrind_bench.interruption import Cancel, uninterrupted
+from cachegrind_bench.model.metrics import CostModel
 from cachegrind_bench.model.result import Result, Status
-from cachegrind_bench.model.score import CostModel
 from cachegrind_bench.model.text import grouped
 from cachegrind_bench.store.timings import read_timings, write_timings
 from cachegrind_bench.suite.cache import Cache
@@ -97,7 +97,7 @@ def measure_suite(request: SuiteRequest, selection: Selection, root: Path, store
     environment = replace(ready.environment, info={**ready.environment.info, **selection.info})
     with uninterrupted():  # after Ctrl-C, what finished is still to be described
         result = result_of(each, environment, [by_id[spec.id] for spec in specs if spec.id in by_id], root)
-    return SuiteRun(result=result, outcome=outcome, reused=display.reused_ids)
+    return SuiteRun(result=result, outcome=outcome, reused=frozenset(display.reused_ids))
 
 
 def exceeded(result: Result, limits: Sequence[Limit]) -> list[str]:

@@ -16,7 +16,7 @@ from cachegrind_bench.history.lifecycle import reported_before
 from cachegrind_bench.history.series import series_set
 from cachegrind_bench.history.trend import trend, window
 from cachegrind_bench.history.values import Kind, Provenance, State
-from cachegrind_bench.model.score import CostModel
+from cachegrind_bench.model.metrics import CostModel
 from cachegrind_bench.model.text import matches, plain
 from cachegrind_bench.model.thresholds import percentage
 from cachegrind_bench.store.protocol import Query

@@ -19,7 +19,7 @@ from cachegrind_bench import process
 from cachegrind_bench.config.source import find
 from cachegrind_bench.errors import MeasurementError, UsageError
 from cachegrind_bench.history.bisection import narrow
-from cachegrind_bench.model.score import CostModel
+from cachegrind_bench.model.metrics import CostModel
 from cachegrind_bench.store.durable import check_writable, make_folder, write_atomic
 from cachegrind_bench.usecases.comparison import Side
 from cachegrind_bench.usecases.result_files import read_result

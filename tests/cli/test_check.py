@@ -13,9 +13,8 @@ from msgspec.structs import replace
 
 from cachegrind_bench.errors import CommandFailedError, CommandTimeoutError, MeasurementError, NoValgrindError
 from cachegrind_bench.model.codec import decode, encode
-from cachegrind_bench.model.metrics import Counts
+from cachegrind_bench.model.metrics import DEFAULT_MODEL, Counts
 from cachegrind_bench.model.result import Run, Score, Status
-from cachegrind_bench.model.score import DEFAULT
 from cachegrind_bench.store.baselines import Baselines
 from tests.unit.samples import failed_benchmark
 
@@ -41,7 +40,7 @@ def scaled(benchmark: Benchmark, percent: int, **changes: Any) -> Benchmark:
     """Return the benchmark as if it had cost this much of what it did."""
     assert benchmark.counts is not None
     counts = Counts.of([value * percent // 100 for value in benchmark.counts.as_tuple()])
-    score = Score(model=DEFAULT.name, value=DEFAULT.score(counts))
+    score = Score(model=DEFAULT_MODEL.name, value=DEFAULT_MODEL.score(counts))
     runs = (Run(layout=0, counts=counts),)
     return replace(benchmark, **{"counts": counts, "score": score, "runs": runs, "profile": None, **changes})
 

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from hypothesis import strategies as st
 
-from cachegrind_bench.model.metrics import EVENTS, ZERO, Counts, FunctionCost, LineCost, Profile
+from cachegrind_bench.model.metrics import EVENTS, ZERO, CostModel, Counts, FunctionCost, LineCost, Profile
 from cachegrind_bench.model.result import (
     Benchmark,
     Commit,
@@ -18,7 +18,6 @@ from cachegrind_bench.model.result import (
     SealState,
     Status,
 )
-from cachegrind_bench.model.score import CostModel
 
 # Everything but lone surrogates, which no UTF-8 file can hold.
 texts = st.text(st.characters(exclude_categories=["Cs"]), max_size=20)

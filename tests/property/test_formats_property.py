@@ -18,8 +18,7 @@ from tests.property.strategies import counts, models, texts
 from tests.unit.stored import measured, stored
 
 if TYPE_CHECKING:
-    from cachegrind_bench.model.metrics import Counts
-    from cachegrind_bench.model.score import CostModel
+    from cachegrind_bench.model.metrics import CostModel, Counts
 
 shas = st.text("0123456789abcdef", min_size=40, max_size=40)
 keys = st.text("0123456789abcdef", min_size=12, max_size=12)

@@ -11,8 +11,7 @@ from hypothesis import strategies as st
 
 from cachegrind_bench.errors import FileFormatError
 from cachegrind_bench.model.codec import decode, encode
-from cachegrind_bench.model.metrics import EVENTS, ZERO, Counts, Profile, merge_profiles
-from cachegrind_bench.model.score import CostModel
+from cachegrind_bench.model.metrics import EVENTS, ZERO, CostModel, Counts, Profile, merge_profiles
 from tests.property.strategies import counts, models, profiles, results, sensible_models
 
 if TYPE_CHECKING:

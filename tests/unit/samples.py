@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Any
 
 from cachegrind_bench.hermetic.launch import Outcome
 from cachegrind_bench.hermetic.orders import Image
-from cachegrind_bench.model.metrics import EVENTS, Counts, FunctionCost, Profile
+from cachegrind_bench.model.metrics import DEFAULT_MODEL, EVENTS, Counts, FunctionCost, Profile
 from cachegrind_bench.model.result import (
     Benchmark,
     Commit,
@@ -23,7 +23,6 @@ from cachegrind_bench.model.result import (
     SealState,
     Status,
 )
-from cachegrind_bench.model.score import DEFAULT
 
 if TYPE_CHECKING:
     from collections.abc import Mapping
@@ -61,7 +60,7 @@ def benchmark(**changes: Any) -> Benchmark:
         "command": ("./sieve", "100"),
         "exit_status": 0,
         "counts": counts,
-        "score": None if counts is None else Score(model=DEFAULT.name, value=DEFAULT.score(counts)),
+        "score": None if counts is None else Score(model=DEFAULT_MODEL.name, value=DEFAULT_MODEL.score(counts)),
         "runs": () if counts is None else (Run(layout=0, counts=counts),),
         "processes": () if counts is None else (ProcessCost(executable="/bin/sieve", counts=counts),),
         "objects": (ObjectFile(path="/bin/sieve", build_id="c0ffee"),),

@@ -4,8 +4,8 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
+from cachegrind_bench.model.metrics import DEFAULT_MODEL
 from cachegrind_bench.model.result import Commit, Run, Score
-from cachegrind_bench.model.score import DEFAULT
 from cachegrind_bench.store.files import FileStore
 from cachegrind_bench.store.record import rename_record, run_record
 from tests.unit.samples import VECTOR, benchmark, result, times
@@ -21,7 +21,7 @@ if TYPE_CHECKING:
 def measured(name: str = "sieve", factor: int = 1, **changes: Any) -> Benchmark:
     """Return a benchmark whose counts are this many times those of the samples."""
     counts = times(VECTOR, factor)
-    score = Score(model=DEFAULT.name, value=DEFAULT.score(counts))
+    score = Score(model=DEFAULT_MODEL.name, value=DEFAULT_MODEL.score(counts))
     return benchmark(
         **{
             "id": name,

@@ -16,9 +16,8 @@ from cachegrind_bench.hermetic.trace_inputs import Input, Recording
 from cachegrind_bench.hermetic.trace_notes import FILE, LIST, LOOK
 from cachegrind_bench.measure.command import Command
 from cachegrind_bench.measure.plan import Plan
-from cachegrind_bench.model.metrics import LineCost, Profile
+from cachegrind_bench.model.metrics import IR_MODEL, LineCost, Profile
 from cachegrind_bench.model.result import Environment, Run, Status
-from cachegrind_bench.model.score import IR
 from cachegrind_bench.suite import cache as cache_module
 from cachegrind_bench.suite.cache import Cache, Missed, RecordingRunner, Reused, key_of
 from cachegrind_bench.valgrind.options import Collect, Tool
@@ -263,7 +262,7 @@ OTHERS: dict[str, Any] = {
     "environ": {"PATH": "/usr/bin"},
     "id": "another",
     "request": Request(values={"N": "1"}),
-    "model": IR,
+    "model": IR_MODEL,
     "repeat": 2,
     "warmup": 0,
     "stdin": Path("/in"),

@@ -6,8 +6,8 @@ import pytest
 
 from cachegrind_bench.compare.comparison import Conclusion, compare
 from cachegrind_bench.compare.verdict import FailOn, State
+from cachegrind_bench.model.metrics import CostModel
 from cachegrind_bench.model.result import Score
-from cachegrind_bench.model.score import CostModel
 from tests.unit.comparing import compared, counts, gates, measured
 from tests.unit.samples import failed_benchmark, result
 

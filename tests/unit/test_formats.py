@@ -16,9 +16,8 @@ from cachegrind_bench.errors import FileFormatError, StoreError
 from cachegrind_bench.history.formats import csvformat, detect, export_only, github_action_benchmark, jsonl
 from cachegrind_bench.history.formats.fields import imported_record
 from cachegrind_bench.model.codec import decode, encode
-from cachegrind_bench.model.metrics import EVENTS
+from cachegrind_bench.model.metrics import DEFAULT_MODEL, EVENTS
 from cachegrind_bench.model.result import Commit, Score, SealState, Status, comparability_key
-from cachegrind_bench.model.score import DEFAULT
 from cachegrind_bench.store.files import FileStore
 from cachegrind_bench.store.reading import snapshot
 from cachegrind_bench.store.record import Record, run_record
@@ -244,7 +243,7 @@ def test_the_same_import_gives_the_same_record() -> None:
 def test_counts_that_no_program_can_have_are_not_imported() -> None:
     (whole,) = snapshots(1)
     counts = replace(VECTOR, ILmr=52)
-    score = Score(model=DEFAULT.name, value=DEFAULT.score(counts))
+    score = Score(model=DEFAULT_MODEL.name, value=DEFAULT_MODEL.score(counts))
     odd = replace(whole, points=(replace(whole.points[0], counts=counts, score=score),))
     (found,) = csvformat.read("".join(csvformat.write([odd])), "h.csv")
     with pytest.raises(FileFormatError, match="more misses in the last level"):
@@ -369,7 +368,7 @@ def test_what_the_action_keeps_outside_of_a_page_gives_the_run_back() -> None:
 @pytest.mark.parametrize("written", ["9007199254740992", "9007199254740992.0", "9.007199254740992e+15"])
 def test_a_score_that_went_through_javascript_is_still_that_of_its_counts(written: str) -> None:
     counts = replace(VECTOR, Ir=2**53 + 1, I1mr=0, ILmr=0, Dr=0, D1mr=0, DLmr=0, Dw=0, D1mw=0, DLmw=0)
-    score = Score(model=DEFAULT.name, value=DEFAULT.score(counts))
+    score = Score(model=DEFAULT_MODEL.name, value=DEFAULT_MODEL.score(counts))
     (point, *_) = snapshots(1)[0].points
     whole = replace(snapshots(1)[0], points=(replace(point, counts=counts, score=score),))
     text = github_action_benchmark.write(whole)

@@ -7,8 +7,8 @@ from pathlib import Path
 import pytest
 
 from cachegrind_bench.model.codec import decode, encode
+from cachegrind_bench.model.metrics import CostModel
 from cachegrind_bench.model.python_profile import PythonCost, PythonFunction
-from cachegrind_bench.model.score import CostModel
 
 RESULTS = Path(__file__).resolve().parent.parent / "data" / "results"
 

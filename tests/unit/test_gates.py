@@ -7,7 +7,7 @@ from fractions import Fraction
 import pytest
 
 from cachegrind_bench.errors import UsageError
-from cachegrind_bench.model.score import DEFAULT
+from cachegrind_bench.model.metrics import DEFAULT_MODEL
 from cachegrind_bench.model.thresholds import Rules, limit, percentage, percentages
 from tests.unit.samples import VECTOR
 
@@ -75,5 +75,5 @@ def test_a_limit_that_is_invalid_is_refused(text: str) -> None:
 
 
 def test_a_limit_measures_score_events_and_hits() -> None:
-    values = {name: limit(f"{name}=1").measured(VECTOR, DEFAULT) for name in ("score", "Ir", "L1", "LL", "RAM")}
+    values = {name: limit(f"{name}=1").measured(VECTOR, DEFAULT_MODEL) for name in ("score", "Ir", "L1", "LL", "RAM")}
     assert values == {"score": 3418, "Ir": 1353, "L1": 1778, "LL": 10, "RAM": 53}

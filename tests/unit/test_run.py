@@ -17,8 +17,8 @@ from cachegrind_bench.measure.command import Command
 from cachegrind_bench.measure.plan import Plan, target_of
 from cachegrind_bench.measure.run import Executions, lower_median, measure
 from cachegrind_bench.measure.session import Identity
+from cachegrind_bench.model.metrics import DEFAULT_MODEL, IR_MODEL
 from cachegrind_bench.model.result import Environment, ProcessCost, SealState, Status, comparability_key
-from cachegrind_bench.model.score import DEFAULT, IR
 from cachegrind_bench.valgrind.options import Tool
 from cachegrind_bench.valgrind.processes import Accounts
 from cachegrind_bench.valgrind.runner import Measurement, Target
@@ -282,18 +282,18 @@ def test_the_lower_median_is_the_result() -> None:
 
 @pytest.mark.parametrize(("factors", "chosen"), [([3], 3), ([3, 1], 1), ([3, 1, 2], 2), ([4, 3, 2, 1], 2)])
 def test_of_two_in_the_middle_the_lower_is_taken(factors: list[int], chosen: int) -> None:
-    found = lower_median([measurement(times(VECTOR, factor)) for factor in factors], DEFAULT)
+    found = lower_median([measurement(times(VECTOR, factor)) for factor in factors], DEFAULT_MODEL)
     assert found.accounts.profile.counts() == times(VECTOR, chosen)
 
 
 def test_of_equal_scores_the_fewest_instructions_come_first() -> None:
     # One instruction fewer and one read more: the same accesses, and so the same score.
     other = replace(VECTOR, Ir=VECTOR.Ir - 1, Dr=VECTOR.Dr + 1)
-    assert lower_median([measurement(VECTOR), measurement(other)], DEFAULT).accounts.profile.counts() == other
+    assert lower_median([measurement(VECTOR), measurement(other)], DEFAULT_MODEL).accounts.profile.counts() == other
 
 
 def test_the_model_is_part_of_the_score_only() -> None:
-    default, plain = run(FakeRunner([])), run(FakeRunner([]), model=IR)
+    default, plain = run(FakeRunner([])), run(FakeRunner([]), model=IR_MODEL)
     assert plain.score is not None
     assert (plain.score.model, plain.score.value) == ("ir", 1353)
     assert plain.key == default.key

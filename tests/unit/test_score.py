@@ -5,7 +5,7 @@ from __future__ import annotations
 import pytest
 
 from cachegrind_bench.errors import UsageError
-from cachegrind_bench.model.score import DEFAULT, IR, CostModel
+from cachegrind_bench.model.metrics import DEFAULT_MODEL, IR_MODEL, CostModel
 from tests.unit.samples import VECTOR
 
 
@@ -40,8 +40,8 @@ def test_spellings_of_one_model_have_one_name(text: str, name: str) -> None:
 
 
 def test_the_default_is_the_formula_of_the_article() -> None:
-    assert CostModel.parse("l1+5ll+30ram") == DEFAULT
-    assert CostModel.parse("ir") is IR
+    assert CostModel.parse("l1+5ll+30ram") == DEFAULT_MODEL
+    assert CostModel.parse("ir") is IR_MODEL
 
 
 @pytest.mark.parametrize(

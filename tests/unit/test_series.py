@@ -9,8 +9,8 @@ from msgspec.structs import replace
 from cachegrind_bench.history.baseline import choose, of_commit
 from cachegrind_bench.history.series import series_set
 from cachegrind_bench.history.values import LeftOut
+from cachegrind_bench.model.metrics import CostModel
 from cachegrind_bench.model.result import Commit, CommitNote, Point, Score, Snapshot, Status
-from cachegrind_bench.model.score import CostModel
 from cachegrind_bench.store.reading import snapshot
 from cachegrind_bench.store.record import run_record
 from tests.unit.comparing import counts, measured

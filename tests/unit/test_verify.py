@@ -25,8 +25,7 @@ from cachegrind_bench.measure.command import Command
 from cachegrind_bench.measure.findings import Finding, Verdict, Verification, difference
 from cachegrind_bench.measure.plan import Plan
 from cachegrind_bench.measure.verify import verify
-from cachegrind_bench.model.metrics import EVENTS, FunctionCost, Profile
-from cachegrind_bench.model.score import DEFAULT
+from cachegrind_bench.model.metrics import DEFAULT_MODEL, EVENTS, FunctionCost, Profile
 from cachegrind_bench.render.diagnosis import conclusion, verification
 from cachegrind_bench.valgrind.options import Tool
 from cachegrind_bench.valgrind.processes import Accounts
@@ -150,15 +149,15 @@ def verdicts(found: Verification) -> dict[str, str]:
 
 
 def test_equal_profiles_are_identical() -> None:
-    assert difference(profile(f=3, g=4), [profile(f=3, g=4)], DEFAULT).identical
+    assert difference(profile(f=3, g=4), [profile(f=3, g=4)], DEFAULT_MODEL).identical
 
 
 def test_a_function_without_cost_is_not_a_difference() -> None:
-    assert difference(profile(f=3), [profile(f=3, g=0)], DEFAULT).identical
+    assert difference(profile(f=3), [profile(f=3, g=0)], DEFAULT_MODEL).identical
 
 
 def test_rows_that_moved_are_seen_where_the_totals_agree() -> None:
-    found = difference(profile(f=3, g=4), [profile(f=4, g=3)], DEFAULT)
+    found = difference(profile(f=3, g=4), [profile(f=4, g=3)], DEFAULT_MODEL)
     assert (found.identical, found.events, found.rows, found.ir) == (False, (), 2, 0)
     assert [(item.name, item.low, item.high) for item in found.functions] == [("f", 3, 4), ("g", 3, 4)]
 
@@ -166,21 +165,21 @@ def test_rows_that_moved_are_seen_where_the_totals_agree() -> None:
 def test_the_functions_that_moved_most_come_first_and_five_are_enough() -> None:
     rows = {f"f{number}": 100 for number in range(8)}
     other = {name: 100 + place for place, name in enumerate(rows)}
-    found = difference(profile(**rows), [profile(**other)], DEFAULT)
+    found = difference(profile(**rows), [profile(**other)], DEFAULT_MODEL)
     assert [item.name for item in found.functions] == ["f7", "f6", "f5", "f4", "f3"]
     assert (found.rows, found.ir) == (7, sum(range(8)))
 
 
 def test_where_instructions_held_the_misses_are_reported() -> None:
     before, after = (10, 0, 0, 5, 1, 0, 0, 0, 0), (10, 0, 0, 5, 3, 0, 0, 0, 0)
-    found = difference(profile(f=before, g=5), [profile(f=after, g=6)], DEFAULT)
+    found = difference(profile(f=before, g=5), [profile(f=after, g=6)], DEFAULT_MODEL)
     assert [(item.event, item.low, item.high) for item in found.functions] == [("Ir", 5, 6), ("D1mr", 1, 3)]
     assert found.events == ("Ir", "D1mr")
     assert found.score == 1 + 2 * 4
 
 
 def test_the_largest_deviation_keeps_its_sign() -> None:
-    found = difference(profile(f=100), [profile(f=101), profile(f=90)], DEFAULT)
+    found = difference(profile(f=100), [profile(f=101), profile(f=90)], DEFAULT_MODEL)
     assert found.ir == -10
     assert found.relative == pytest.approx(0.1)
 
@@ -583,7 +582,7 @@ def test_a_change_of_misses_alone_is_reported_by_the_score() -> None:
     finding = Finding(
         axis=AXES[2],
         verdict=Verdict.DEPENDS,
-        difference=difference(profile(f=before), [profile(f=after)], DEFAULT),
+        difference=difference(profile(f=before), [profile(f=after)], DEFAULT_MODEL),
     )
     found = Verification(
         command="x", tool="cachegrind", ir=1, executions=2, findings=(finding,), clock_pinned=False, warnings=()

@@ -10,9 +10,8 @@ from typing import TYPE_CHECKING
 from cachegrind_bench.history.series import SeriesSet
 from cachegrind_bench.history.trend import trend
 from cachegrind_bench.history.values import Finding, Kind, LeftOut, Provenance, Reading, Series, State
-from cachegrind_bench.model.metrics import Counts
+from cachegrind_bench.model.metrics import DEFAULT_MODEL, Counts
 from cachegrind_bench.model.result import CommitNote, Release
-from cachegrind_bench.model.score import DEFAULT
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
@@ -78,7 +77,7 @@ def reading(index: int, ir: int, *, misses: int = 1000, key: str = KEY) -> Readi
         index=index,
         sha=sha(index),
         key=key,
-        value=DEFAULT.score(found),
+        value=DEFAULT_MODEL.score(found),
         counts=found,
         created_at="2026-05-08T02:00:00Z",
         uid=f"{index:016x}",
@@ -94,7 +93,7 @@ def series(
         key = (keys or {}).get(index, key)
         if ir is not None and index not in failed:
             found.append(reading(index, ir, misses=ir // 2000, key=key))
-    return Series(id=name, model=DEFAULT.name, readings=tuple(found), failed=tuple(failed))
+    return Series(id=name, model=DEFAULT_MODEL.name, readings=tuple(found), failed=tuple(failed))
 
 
 def finding(of: Series, index: int, kind: Kind = Kind.REGRESSION, state: State = State.OPEN, **more: object) -> Finding:

@@ -9,7 +9,7 @@ import pytest
 
 from cachegrind_bench.hermetic import environment
 from cachegrind_bench.measure.session import session
-from cachegrind_bench.model.score import DEFAULT
+from cachegrind_bench.model.metrics import DEFAULT_MODEL
 from cachegrind_bench.valgrind.options import Geometry, Tool
 from cachegrind_bench.valgrind.runner import Target
 
@@ -125,4 +125,4 @@ def test_cachegrind_counts_only_what_ran_as_callgrind_does(
     cachegrind = _measured(each_valgrind, program, Tool.CACHEGRIND)
     callgrind = _measured(each_valgrind, program, Tool.CALLGRIND)
     assert abs(cachegrind.Ir - callgrind.Ir) <= 10
-    assert DEFAULT.score(cachegrind) == pytest.approx(DEFAULT.score(callgrind), rel=0.001)
+    assert DEFAULT_MODEL.score(cachegrind) == pytest.approx(DEFAULT_MODEL.score(callgrind), rel=0.001)

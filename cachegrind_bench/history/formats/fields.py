@@ -13,7 +13,7 @@ from typing import TYPE_CHECKING
 from msgspec.structs import replace
 
 from cachegrind_bench.model.codec import decode, encode
-from cachegrind_bench.model.metrics import EVENTS, Counts
+from cachegrind_bench.model.metrics import EVENTS, CostModel, Counts
 from cachegrind_bench.model.result import (
     Benchmark,
     Commit,
@@ -28,7 +28,6 @@ from cachegrind_bench.model.result import (
     Status,
     comparability_key,
 )
-from cachegrind_bench.model.score import CostModel
 from cachegrind_bench.store.record import run_record
 
 if TYPE_CHECKING:

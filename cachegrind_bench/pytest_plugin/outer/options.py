@@ -14,7 +14,7 @@ if TYPE_CHECKING:
     from collections.abc import Sequence
 
     from cachegrind_bench.hermetic.environment import Request
-    from cachegrind_bench.model.score import CostModel
+    from cachegrind_bench.model.metrics import CostModel
     from cachegrind_bench.valgrind.options import Geometry
 
 # CPython 3.11 and later specialise code while it warms up, and are done with it after ten calls.
@@ -91,7 +91,7 @@ def settings(config: pytest.Config) -> Settings:
     from cachegrind_bench.config.source import find
     from cachegrind_bench.errors import UsageError
     from cachegrind_bench.hermetic.environment import LAYOUTS, Request
-    from cachegrind_bench.model.score import CostModel
+    from cachegrind_bench.model.metrics import CostModel
     from cachegrind_bench.valgrind.options import Cache, Geometry
 
     def chosen(name: str) -> Any:

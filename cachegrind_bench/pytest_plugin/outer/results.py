@@ -47,9 +47,8 @@ if TYPE_CHECKING:
     from cachegrind_bench.hermetic.launch import Outcome
     from cachegrind_bench.hermetic.place import Translation
     from cachegrind_bench.measure.session import Identity, Laboratory
-    from cachegrind_bench.model.metrics import Counts, Profile
+    from cachegrind_bench.model.metrics import CostModel, Counts, Profile
     from cachegrind_bench.model.result import Environment
-    from cachegrind_bench.model.score import CostModel
     from cachegrind_bench.pytest_plugin.outer.options import Settings
     from cachegrind_bench.pytest_plugin.outer.workers import Place
 

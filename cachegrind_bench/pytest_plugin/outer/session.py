@@ -36,8 +36,8 @@ if TYPE_CHECKING:
 
     from cachegrind_bench.hermetic.launch import Outcome
     from cachegrind_bench.measure.session import Laboratory
+    from cachegrind_bench.model.metrics import CostModel
     from cachegrind_bench.model.result import Result
-    from cachegrind_bench.model.score import CostModel
     from cachegrind_bench.pytest_plugin.inner.type_versions import LookUps
     from cachegrind_bench.pytest_plugin.outer.options import Settings
     from cachegrind_bench.valgrind.options import Collect

@@ -5,11 +5,11 @@ Knows the layout that `page.js` reads; must not know how it is shown.
 
 from __future__ import annotations
 
-from datetime import datetime
 from itertools import groupby, pairwise
 from typing import TYPE_CHECKING
 
-from cachegrind_bench.model.score import CostModel
+from cachegrind_bench.history.lifecycle import times_of
+from cachegrind_bench.model.metrics import CostModel
 from cachegrind_bench.model.text import plain, shortened
 from cachegrind_bench.render import page
 from cachegrind_bench.render.trend import words
@@ -42,7 +42,7 @@ def block(report: Trend, anchors: Sequence[str], coarse: int = 1) -> str:
         "coarse": coarse,
         "first": report.first,
         "shas": [words.sha(note.sha) for note in report.commits],
-        "minutes": packed(_minutes(report)),
+        "minutes": packed([int(time.timestamp()) // 60 for time in times_of(report.commits)]),
         "authors": authors,
         "author": packed([authors.index(name) for name in written]),
         "subjects": [cut(words.subject(note), _LONGEST_SUBJECT) for note in report.commits],
@@ -101,15 +101,3 @@ def _rounded(numbers: Sequence[int], coarse: int) -> tuple[str, int]:
         grain *= 10 ** max(1, int(1.5 * (len(text) - most) / len(numbers)))
         text = packed([(number + grain // 2) // grain for number in numbers])
     return text, grain
-
-
-def _minutes(report: Trend) -> list[int]:
-    """Return the commits' times in minutes since 1970; one that nobody can read is that of the commit before it."""
-    found: list[int] = []
-    for note in report.commits:
-        try:
-            minute = int(datetime.fromisoformat(note.committed_at).timestamp()) // 60
-        except (ValueError, OverflowError):
-            minute = found[-1] if found else 0
-        found.append(max(minute, found[-1] if found else minute))
-    return found
