@@ -1,1 +1,1 @@
-"""What runs in a CI service: which job this is, what it has to do, and how GitHub is told."""
+"""What runs in a CI service: which job this is, what it has to do, and its exchange with GitHub."""

@@ -285,7 +285,7 @@ class Client:
     def _github(self) -> Github:
         from github import Auth, Github, set_log_level
 
-        set_log_level(logging.WARNING)  # else it tells of each pause in the middle of our lines
+        set_log_level(logging.WARNING)  # else it reports each pause in the middle of our lines
         return Github(
             auth=Auth.Token(self._token),
             base_url=self._api_url,
@@ -293,7 +293,7 @@ class Client:
             per_page=100,
             timeout=_TIMEOUT_S,
             retry=retrying(self._patience),
-            # What GitHub asks of who writes; a report writes a handful of times.
+            # What GitHub asks of writers; a report writes a handful of times.
             seconds_between_writes=self._patience.backoff_s,
             seconds_between_requests=None,
             lazy=True,

@@ -50,7 +50,7 @@ class Hold(StrEnum):
 class Plan(msgspec.Struct, frozen=True, kw_only=True):
     """The steps. A result is either measured, or collected from artifacts of the run `collect`.
 
-    `notice` is what a user may be surprised at, and should be told.
+    `notice` is what may surprise a user.
     """
 
     measure: bool = False

@@ -105,7 +105,7 @@ def author(client: Client) -> str:
 
 
 def is_by(name: str, login: str) -> bool:
-    """Tell whether this is the name of `login`; an app's is told with `[bot]` in one place and without in another."""
+    """Tell whether this is the name of `login`; an app's has `[bot]` in one place and without in another."""
     return name in (login, f"{login}[bot]")
 
 
@@ -187,16 +187,16 @@ def _is_over(issue: Issue) -> bool:
 
 def _title(finding: Finding) -> str:
     # A title is text, yet @name in it would still call somebody.
-    told = plain(f"{finding.benchmark}{words.size(finding)}: {finding.kind.value}").replace("@", "@\u200b")
-    return shortened(told, _LONGEST_TITLE)
+    title = plain(f"{finding.benchmark}{words.size(finding)}: {finding.kind.value}").replace("@", "@\u200b")
+    return shortened(title, _LONGEST_TITLE)
 
 
 def _body(finding: Finding, page: str) -> str:
     blame = words.blame(finding, _MOST_SUSPECTS)
     over = finding.state not in _ALIVE
-    told = ", ".join(map(escape, (words.kind(finding), words.story(finding), blame.words)))
+    story = ", ".join(map(escape, (words.kind(finding), words.story(finding), blame.words)))
     lines = [
-        f"**{escape(shortened(plain(finding.benchmark), _LONGEST_TITLE))}**: {told}",
+        f"**{escape(shortened(plain(finding.benchmark), _LONGEST_TITLE))}**: {story}",
         "",
         # A commit's id by itself becomes a link.
         *(f"- {sha}" for sha in blame.commits if re.fullmatch(r"[0-9a-f]{40,64}", sha)),

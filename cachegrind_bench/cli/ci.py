@@ -52,7 +52,7 @@ _id_option = click.option("--id", "identity", metavar="TEXT", help="Name of the 
 
 
 class _Steps(click.Group):
-    """Steps whose errors are seen by who looks at the job's page only."""
+    """Steps whose errors are shown on the job's page, too."""
 
     def invoke(self, ctx: click.Context) -> Any:
         """Run a step; report its error as an annotation and in the summary, too."""

@@ -151,11 +151,11 @@ Examples:
 @format_option
 @store_option
 def fsck_command(*, form: str, **options: Any) -> int:
-    """Read everything that is stored, and tell what is wrong: unreadable, altered, misnamed or kept twice."""
+    """Read everything that is stored, and report what is wrong: unreadable, altered, misnamed or kept twice."""
     with opened_store(options) as store:
         problems, survey = store.check(), store.survey()
-        told = {problem.where for problem in problems}
-        problems += [problem for problem in survey.problems if problem.where not in told]
+        known = {problem.where for problem in problems}
+        problems += [problem for problem in survey.problems if problem.where not in known]
         text = listings.problems(problems, len(survey.names), store.url, form)
     output.write(text)
     return UsageError.exit_code if problems else 0
@@ -307,5 +307,5 @@ def sync_command(*, source: str | None, target: str | None) -> None:
         if giving.url == taking.url:
             raise UsageError(f"both are {giving.url}", hint="name another store by --from or --to")
         if source is not None and not giving.exists():
-            raise UsageError(f"there is no history at {giving.url}", hint="see that the URL after --from is right")
+            raise UsageError(f"there is no history at {giving.url}", hint="check that the URL after --from is right")
         output.write(history.copy(giving, taking))

@@ -1,4 +1,4 @@
-"""`cg-bench trend`: what the history tells, as a report."""
+"""`cg-bench trend`: how costs have developed, as a report."""
 
 from __future__ import annotations
 
@@ -90,7 +90,7 @@ def command(**options: Any) -> int:
 
 
 def _commit_url() -> str | None:
-    """Return the address of a commit where GitHub's CI tells it."""
+    """Return the address of a commit in GitHub's CI."""
     server, project = os.environ.get("GITHUB_SERVER_URL"), os.environ.get("GITHUB_REPOSITORY")
     return f"{server}/{project}/commit/{{sha}}" if server and project and server.startswith("https://") else None
 

@@ -16,7 +16,7 @@ from cachegrind_bench.usecases.comparison import InMemory, ReportOptions, Side, 
 from cachegrind_bench.usecases.result_files import DEFAULT_LIMIT, read_result
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Iterator, Sequence
+    from collections.abc import Callable, Iterator
     from pathlib import Path
 
     from cachegrind_bench.compare.verdict import Gates
@@ -48,7 +48,7 @@ def find(text: str, cwd: Path) -> str | None:
         if saved.exists(name):
             return str(saved.path(name))
         raise UsageError(f"there is no baseline {name!r}", hint=saved.known())
-    # A folder cannot be meant: `main` may well be both a baseline and a folder of the sources.
+    # A folder is not an input: `main` may well be both a baseline and a folder of the sources.
     is_folder = os.path.isdir(cwd / text)
     if os.path.exists(cwd / text) and not is_folder:
         return text
@@ -90,15 +90,17 @@ class _Wanted(msgspec.Struct, frozen=True, kw_only=True):
     sha: str
     searched: bool
 
+    def __str__(self) -> str:
+        return self.sha[:12] if self.sha.startswith(self.text) else f"{self.text} ({self.sha[:12]})"
 
-class Sides:
+
+class Sides(msgspec.Struct, frozen=True, kw_only=True):
     """Opens both sides of a comparison; the candidate first, since a baseline that is searched has to fit it."""
 
-    def __init__(
-        self, repository: Repository, open_store: Callable[[], Store], notices: Notices, *, limit: int
-    ) -> None:
-        self._repository, self._cwd = repository, repository.cwd
-        self._open_store, self._notices, self._limit = open_store, notices, limit
+    repository: Repository
+    open_store: Callable[[], Store]
+    notices: Notices
+    limit: int = DEFAULT_LIMIT
 
     def candidate(self, text: str) -> Side:
         """Open the candidate. UsageError if there is none."""
@@ -110,7 +112,7 @@ class Sides:
         return self._stored(wanted, None)
 
     def base(self, text: str, candidate: Result) -> Side:
-        """Open the base, which may have to be searched: then one without benchmarks stands for none."""
+        """Open the base, which may have to be searched: without benchmarks if none was found."""
         wanted = self._merge_base(text, candidate) if text.startswith(_MERGE_BASE) else self._wanted(text)
         if wanted is None:
             return self._file(text)
@@ -121,23 +123,23 @@ class Sides:
         return self._searched(_Wanted(text=text, sha=sha, searched=True), candidate)
 
     def _file(self, text: str) -> Side:
-        name = find(text, self._cwd)
+        name = find(text, self.repository.cwd)
         if name is None:
             raise UsageError(
                 f"{text!r} is neither a result file nor a saved baseline, nor a commit that git knows",
-                hint=Baselines.find(self._cwd).known(),
+                hint=Baselines.find(self.repository.cwd).known(),
             )
-        return Side(name=text, file=read_result(name, limit=self._limit))
+        return Side(name=text, file=read_result(name, limit=self.limit))
 
     def _wanted(self, text: str) -> _Wanted | None:
         """Return the commit that is meant, None for a file or a saved baseline."""
         revision = text.removeprefix(_REVISION)
-        if revision == text and find(text, self._cwd) is not None:
+        if revision == text and find(text, self.repository.cwd) is not None:
             return None
-        branch = self._repository.branch(revision)
+        branch = self.repository.branch(revision)
         if branch is not None:
             return _Wanted(text=revision, sha=branch, searched=True)
-        sha = self._repository.commit(revision)
+        sha = self.repository.commit(revision)
         if sha is not None:
             return _Wanted(text=revision, sha=sha, searched=False)
         if revision != text:
@@ -147,7 +149,7 @@ class Sides:
         return None
 
     def _merge_base(self, text: str, candidate: Result) -> _Wanted:
-        repository, revision = self._repository, text.removeprefix(_MERGE_BASE)
+        repository, revision = self.repository, text.removeprefix(_MERGE_BASE)
         head = candidate.commit.sha if candidate.commit is not None else repository.commit("HEAD")
         if head is None or repository.commit(head) is None:
             raise UsageError(
@@ -158,8 +160,10 @@ class Sides:
         if base is None:
             other = repository.named(revision)
             if other is None:
-                told = f"{text}: git knows no branch or commit {revision!r}" if revision else f"{text} names no branch"
-                raise UsageError(told, hint=repository.advice(revision) if revision else "as in merge-base:main")
+                message = (
+                    f"{text}: git knows no branch or commit {revision!r}" if revision else f"{text} names no branch"
+                )
+                raise UsageError(message, hint=repository.advice(revision) if revision else "as in merge-base:main")
             base = repository.merge_base(head, other)
         if base is None:
             raise UsageError(f"{text}: it has no commit in common with the candidate", hint="name a file or a commit")
@@ -170,57 +174,52 @@ class Sides:
         from cachegrind_bench.history.baseline import of_commit
         from cachegrind_bench.usecases.stored_runs import Runs
 
-        with self._open_store() as store:
-            runs = Runs(store, self._notices, candidate)
+        with self.open_store() as store:
+            runs = Runs(store, self.notices, candidate)
             choice = of_commit(runs.of(wanted.sha), candidate)
             if not choice.pieces:
                 raise UsageError(
-                    f"no run of {_told(wanted)} is stored in {store.url}",
+                    f"no run of {wanted} is stored in {store.url}",
                     hint="'cg-bench run --save' stores one; 'cg-bench ab' measures two commits here and now",
                 )
             return Side(name=wanted.text, file=runs.opened(choice))
 
     def _searched(self, wanted: _Wanted, candidate: Result) -> Side:
+        """Return the nearest run that compares, or a side without benchmarks."""
         from cachegrind_bench.history.baseline import MOST_ANCESTORS, choose
         from cachegrind_bench.usecases.stored_runs import Runs
 
-        remarks: list[str] = []
         commit = candidate.commit
         itself = commit is not None and commit.sha == wanted.sha and not commit.dirty
-        if itself:
-            remarks.append(f"the candidate is {_told(wanted)} itself: it is compared with what was before")
-        shas: list[str] = []
-        with self._open_store() as store:
-            runs = Runs(store, self._notices, candidate)
-            choice = choose(self._line(wanted.sha, shas, runs, itself=itself), runs.of, candidate)
+        with self.open_store() as store:
+            runs = Runs(store, self.notices, candidate)
+
+            def line() -> Iterator[str]:
+                if not itself:
+                    yield wanted.sha
+                before = self.repository.ancestors(wanted.sha, MOST_ANCESTORS)[
+                    1:
+                ]  # deepens a shallow clone, so not before
+                runs.look_up(before)
+                yield from before
+
+            choice = choose(line(), runs.of, candidate)
             passed_over = _passed_over(choice, candidate, runs)
             choice, failed = _without_failed(choice)
             passed_over += failed
             if not choice.pieces:
-                where = "" if itself else f"{_told(wanted)} or "
-                which = f"{where}the {MOST_ANCESTORS} commits before {_told(wanted) if itself else 'it'}"
+                which = (
+                    f"the {MOST_ANCESTORS} commits before {wanted}"
+                    if itself
+                    else f"{wanted} or the {MOST_ANCESTORS} commits before it"
+                )
                 missing = f"no baseline: no run of {which} in {store.url} compares with the candidate; 'cg-bench ab' measures both here and now"
                 if not store.names():
                     missing = f"no baseline yet: {store.url} holds no runs"
-                return no_side(wanted.text, candidate, (missing, *passed_over))
-            remarks += _far_back(choice, shas, wanted, first=int(itself))
-            return Side(name=wanted.text, file=runs.opened(choice), remarks=(*remarks, *passed_over))
-
-    def _line(self, sha: str, shas: list[str], runs: Runs, *, itself: bool) -> Iterator[str]:
-        """Yield a commit (unless it is the candidate `itself`) and those before it, nearest first, noting them in `shas`.
-
-        Only who needs more than the first has a shallow clone deepened.
-        """
-        from cachegrind_bench.history.baseline import MOST_ANCESTORS
-
-        if not itself:
-            shas.append(sha)
-            yield sha
-        before = self._repository.ancestors(sha, MOST_ANCESTORS)[1:]
-        runs.look_up(before)
-        for ancestor in before:
-            shas.append(ancestor)
-            yield ancestor
+                return no_side(wanted.text, candidate, missing, *passed_over)
+            remarks = [f"the candidate is {wanted} itself: it is compared with what was before"] if itself else []
+            remarks += [*_far_back(choice, wanted, first=int(itself)), *passed_over]
+            return Side(name=wanted.text, file=runs.opened(choice), remarks=tuple(remarks))
 
 
 def compare_sides(
@@ -231,7 +230,7 @@ def compare_sides(
         raise UsageError("base and candidate cannot both be stdin", hint="save one of them to a file first")
     inputs = [find(name, repository.cwd) for name in (request.base, request.candidate)]
     request.report.check_files([path for path in inputs if path is not None])
-    sides = Sides(repository, open_store, notices, limit=request.max_size)
+    sides = Sides(repository=repository, open_store=open_store, notices=notices, limit=request.max_size)
     after = sides.candidate(request.candidate)
     before = sides.base(request.base, after.file.result)
     pattern = request.pattern
@@ -246,27 +245,23 @@ def compare_sides(
     return made, made.exit_code(require_baseline=request.require_baseline)
 
 
-def no_side(name: str, candidate: Result, remarks: tuple[str, ...]) -> Side:
-    """Return what stands for a base that was searched in vain; the first of the remarks says so."""
+def no_side(name: str, candidate: Result, *remarks: str) -> Side:
+    """Return a side without benchmarks for a base that was searched in vain; the first of the remarks says so."""
     empty = replace(candidate, commit=None, benchmarks=())
     return Side(name=name, file=InMemory(empty), remarks=remarks, missing=True)
 
 
-def _far_back(choice: Choice, shas: Sequence[str], wanted: _Wanted, *, first: int) -> Iterator[str]:
-    """Say how far back the baseline lies, and of which benchmarks further; `shas[0]` lies `first` commits back."""
-
-    def place(distance: int) -> str:
-        return f"{shas[distance][:12]}, {counted(distance + first, 'commit')} before {_told(wanted)}"
-
-    nearest = choice.distance
-    if nearest + first:
-        yield f"the baseline is {place(nearest)}"
-    further: dict[int, list[str]] = {}
+def _far_back(choice: Choice, wanted: _Wanted, *, first: int) -> Iterator[str]:
+    """Say how far back the baseline lies, and of which benchmarks further; the nearest commit lies `first` commits back."""
+    commits: dict[int, str] = {}
+    names: dict[int, list[str]] = {}
     for name, piece in sorted(choice.pieces.items()):
-        if piece.distance > nearest:
-            further.setdefault(piece.distance, []).append(name)
-    for distance, names in sorted(further.items()):
-        yield f"the baseline of {some(names, _SHOWN)} is {place(distance)}"
+        commits[piece.distance + first] = "" if piece.run.commit is None else piece.run.commit.sha[:12]
+        names.setdefault(piece.distance + first, []).append(name)
+    for distance, sha in sorted(commits.items()):
+        which = "" if distance == min(commits) else f" of {some(names[distance], _SHOWN)}"
+        if distance:
+            yield f"the baseline{which} is {sha}, {counted(distance, 'commit')} before {wanted}"
 
 
 def _without_failed(choice: Choice) -> tuple[Choice, list[str]]:
@@ -285,12 +280,8 @@ def _passed_over(choice: Choice, candidate: Result, runs: Runs) -> list[str]:
     found: list[str] = []
     for run in choice.other_keys[:_SHOWN]:
         differences = field_differences(runs.result(run).env.fields, candidate.env.fields)
-        told = ", ".join(f"{item.name} {item.base} → {item.candidate}" for item in differences) or "its key"
+        fields = ", ".join(f"{item.name} {item.base} → {item.candidate}" for item in differences) or "its key"
         sha = "" if run.commit is None else run.commit.sha[:12]
-        found.append(f"a run of {sha} was passed over, measured under another key: {told}")
+        found.append(f"a run of {sha} was passed over, measured under another key: {fields}")
     more = len(choice.other_keys) - _SHOWN
     return [*found, f"{counted(more, 'more run')} passed over, measured under other keys"] if more > 0 else found
-
-
-def _told(wanted: _Wanted) -> str:
-    return wanted.sha[:12] if wanted.sha.startswith(wanted.text) else f"{wanted.text} ({wanted.sha[:12]})"

@@ -100,10 +100,10 @@ def _spooled(source: BinaryIO, name: str, limit: int, stack: ExitStack, hint: st
             raise _no_copy(name, error) from error
 
 
-def _check_size(name: str, size: int, limit: int, told: str) -> None:
+def _check_size(name: str, size: int, limit: int, shown: str) -> None:
     if size > limit:
         raise UsageError(
-            f"{name} is too large: {told} bytes, and the limit is {limit}", hint="--max-size allows more, as in 4GB"
+            f"{name} is too large: {shown} bytes, and the limit is {limit}", hint="--max-size allows more, as in 4GB"
         )
 
 

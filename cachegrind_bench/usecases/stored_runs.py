@@ -39,7 +39,7 @@ def runs_of(store: Store, since: str | None, pattern: str | None) -> Iterator[Sn
 
 
 def find_run(store: Store, text: str | None) -> str:
-    """Return the name of the record that is meant: by its name, the beginning of its uid or of its commit's id.
+    """Return the name of the record that `text` names by its name, the beginning of its uid or of its commit's id.
 
     Of several runs of one commit it is the last, and None means the run of the newest commit. UsageError if there is no such
     run, or several could be meant.
@@ -55,7 +55,7 @@ def find_run(store: Store, text: str | None) -> str:
 
 
 def find_runs(store: Store, text: str, survey: Survey | None = None) -> list[str]:
-    """Return the names of the records that are meant in the same way: one, or all runs of a commit, the last at the end.
+    """Return the names of the records that `text` names in the same way: one, or all runs of a commit, the last at the end.
 
     With a `survey` of the store, a whole name is enough where something cannot be read.
     """
@@ -72,8 +72,8 @@ def find_runs(store: Store, text: str, survey: Survey | None = None) -> list[str
     by_uid = _by_uid(store, names, wanted)
     by_commit = _by_commit(store, names, wanted)
     if len(by_uid) + len({sha for sha, _, _ in by_commit}) > 1:
-        told = ", ".join([*by_uid, *(name for _, _, name in by_commit)][:_SHOWN])
-        raise UsageError(f"{text!r} could be several runs: {told}", hint="write more of its id")
+        names_found = ", ".join([*by_uid, *(name for _, _, name in by_commit)][:_SHOWN])
+        raise UsageError(f"{text!r} could be several runs: {names_found}", hint="write more of its id")
     if not by_uid and not by_commit:
         raise UsageError(f"there is no run {text!r} in {store.url}", hint="'cg-bench history list' shows them")
     return by_uid or [name for _, _, name in sorted(by_commit)]

@@ -152,7 +152,7 @@ def _parts_per_million(text: str, option: str) -> int:
 
 
 def _head(repository: Repository, revision: str) -> str | None:
-    """Return the commit to start from; None outside of a repository, whose absence only matters to who names one."""
+    """Return the commit to start from; None outside of a repository, whose absence only matters if one was named."""
     try:
         repository.text("rev-parse", "--git-dir")
         sha = repository.named(revision)

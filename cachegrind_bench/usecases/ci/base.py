@@ -55,7 +55,7 @@ def base_commit(
 
 
 def commit_to_measure(event: Event, repository: Repository) -> str:
-    """Return the commit to measure beside the one that is checked out, after fetching it.
+    """Return the commit to measure as well as the one that is checked out, after fetching it.
 
     Of what was accepted already, that is what was there before. UsageError or MeasurementError if there is none.
     """

@@ -18,7 +18,7 @@ from cachegrind_bench.usecases.ci.job import REPORT, Verdict
 from cachegrind_bench.usecases.ci.reproduce import again, failures
 from cachegrind_bench.usecases.comparison import ReportOptions, Side, compared, same_program
 from cachegrind_bench.usecases.comparison_inputs import Sides, no_side, resolve
-from cachegrind_bench.usecases.result_files import DEFAULT_LIMIT, read_result
+from cachegrind_bench.usecases.result_files import read_result
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Sequence
@@ -89,7 +89,7 @@ def compare(job: Job, request: CompareRequest, notices: Notices) -> None:
 
 
 def _annotate(job: Job, made: Report, base: Side, twice: Sequence[str], *, required: bool) -> None:
-    """Tell what matters where it is seen beside the job. A green job may not hide that nothing was compared."""
+    """Annotate the job with what matters. A green job may not hide that nothing was compared."""
     commit = made.comparison.candidate.commit
     accepted = job.event.accepts(None if commit is None else commit.sha)
     text = made.text("github", brief=True)
@@ -122,9 +122,9 @@ def _base(job: Job, result: Result, request: CompareRequest, notices: Notices) -
         name = (event.pull.base_ref if event.pull is not None else event.default_branch) or "the base"
         return Side(name=name, file=read_result(str(job.data / BASE)))
     if event.run is not None:
-        return no_side("base", result, ("no baseline: the measuring job found none",))
+        return no_side("base", result, "no baseline: the measuring job found none")
     if baseline == "ab":
-        return no_side("base", result, ("no baseline: the parts that were measured have none",))
+        return no_side("base", result, "no baseline: the parts that were measured have none")
     kind, _, rest = baseline.partition(":")
     if kind == "file" and rest:
         return Side(name=baseline, file=read_result(resolve(baseline, job.cwd)))
@@ -134,7 +134,7 @@ def _base(job: Job, result: Result, request: CompareRequest, notices: Notices) -
             hint="merge-base:NAME and branch:NAME name another branch than the pull request's",
         )
     if request.open_store is None:
-        return no_side("base", result, ("no baseline: there is no store (store: none)",))
+        return no_side("base", result, "no baseline: there is no store (store: none)")
     repository = job.repository
     head = result.commit.sha if result.commit is not None else repository.commit("HEAD")
     if head is None or repository.commit(head) is None:
@@ -143,12 +143,12 @@ def _base(job: Job, result: Result, request: CompareRequest, notices: Notices) -
             hint="a step with actions/checkout before, of the event's own commit",
         )
     name, sha = base_commit(event, repository, head, branch=rest, tip=kind == "branch")
-    sides = Sides(repository, request.open_store, notices, limit=DEFAULT_LIMIT)
+    sides = Sides(repository=repository, open_store=request.open_store, notices=notices)
     return sides.nearest(name, sha, result)
 
 
 def _changed(comparison: Comparison) -> bool:
-    """Tell whether anything moved, or could not be told; a benchmark that is new has nothing to be compared with."""
+    """Tell whether anything moved, or could not be compared; a benchmark that is new has nothing to be compared with."""
     return any(item.state not in (State.UNCHANGED, State.NEW) for item in comparison.differences)
 
 

@@ -26,7 +26,7 @@ if TYPE_CHECKING:
     from cachegrind_bench.ci.github import Artifact
     from cachegrind_bench.usecases.ci.job import Job
 
-_ENDED_WELL = (0, MeasurementError.exit_code)  # 4: some benchmarks failed, which the result tells
+_ENDED_WELL = (0, MeasurementError.exit_code)  # 4: some benchmarks failed, which the result says
 _COMPARED = (0, 1, 3, MeasurementError.exit_code)
 _MOST_ARTIFACTS = 256  # as many jobs as a matrix may have
 _MOST_BYTES = 100_000_000  # unpacked, of all; hostile JSON takes many times as much memory
@@ -172,9 +172,9 @@ def _wanted(artifacts: Sequence[Artifact], *, elsewhere: bool) -> list[Artifact]
 def _merged(files: Mapping[str, bytes]) -> tuple[bytes, int]:
     """Return all in one result, and how many benchmarks of the suite are in none.
 
-    FileFormatError for what is no result, NotComparableError if they do not belong together.
+    FileFormatError for what is not a result, NotComparableError if they do not belong together.
     """
-    # With their profiles: what is wrong in one is an error of who sent it; later it would be ours.
+    # With their profiles: what is wrong in one is an error of the sender; later it would be ours.
     results = [(name, decode(data, name)) for name, data in files.items()]
     if not any(result.benchmarks for _, result in results):  # of many parts, some may be empty
         raise FileFormatError("a result without benchmarks", path=results[0][0])

@@ -72,8 +72,7 @@ def trend(job: Job, words: Sequence[str], artifact: str | None, *, issues: bool)
 
     What is not in the report before, which jobs like this one leave as `artifact`, is new.
     """
-    api = job.client() if job.token else None
-    previous = _last_report(job, api, artifact) if api is not None and artifact else None
+    previous = _last_report(job, artifact) if job.token and artifact else None
     files = {kind: job.data / name for kind, name in _TREND_FILES.items()}
     arguments = ["trend", *(word for kind, path in files.items() for word in (f"--{kind}", str(path)))]
     arguments += [*words, "--title", job.event.repository]
@@ -85,7 +84,7 @@ def trend(job: Job, words: Sequence[str], artifact: str | None, *, issues: bool)
     job.runner.add_summary(files["markdown"].read_text("utf-8"))
     job.runner.set_outputs({"report-path": str(files["html"]), "result-path": str(files["json"])})
     if issues:
-        _keep_issues(job, api, files["json"])
+        _keep_issues(job, files["json"])
 
 
 def _pull_of_this_job(job: Job, api: Client) -> int | None:
@@ -126,10 +125,11 @@ def _pull_of_measuring_run(job: Job, api: Client) -> int | None:
     return None
 
 
-def _last_report(job: Job, api: Client, artifact: str) -> Path | None:
+def _last_report(job: Job, artifact: str) -> Path | None:
     """Fetch the report before this one, against which findings are new. None if there is none."""
     allowed = {name: kind == "json" for kind, name in _TREND_FILES.items()}
     try:
+        api = job.client()
         # A pull request can leave an artifact of any name: only those of the default branch count.
         last = api.last_own(artifact, lambda item: item.branch == job.event.default_branch, most=_MOST_LOOKED_AT)
         if last is None:
@@ -146,15 +146,12 @@ def _last_report(job: Job, api: Client, artifact: str) -> Path | None:
     return path
 
 
-def _keep_issues(job: Job, api: Client | None, report: Path) -> None:
-    if api is None:
-        raise UsageError("there is no token for GitHub's API", hint="the action's input 'token' has one by default")
+def _keep_issues(job: Job, report: Path) -> None:
     content = report.read_bytes()
-    found = findings(content, path=str(report))
     # A history that could not be read would look like one in which nothing is wrong.
     complete = bool(json.loads(content)["benchmarks"])
-    done = update(api, found, page=job.event.run_url, complete=complete)
-    job.runner.say(f"issues: {done}")
+    found = findings(content, path=str(report))
+    job.runner.say(f"issues: {update(job.client(), found, page=job.event.run_url, complete=complete)}")
 
 
 def _check_others(job: Job, result: Result, history: Store, notices: Notices) -> None:

@@ -38,14 +38,14 @@ def failures(comparison: Comparison) -> str:
 def again(job: Job, comparison: Comparison, text: str | None, identity: str | None, *, builds: bool) -> str:
     """Return how to do it again elsewhere, as Markdown that is folded, and where it was done.
 
-    Of a suite that `builds`, the commands are known that do. Else the job has built it, or installed it, and who does it again
-    has to do so, too.
+    Of a suite that `builds`, the commands are known that do. Else the job has built it, or installed it, and whoever does it
+    again has to do so, too.
     """
     event, cwd = job.event, job.cwd
     if is_pytests(comparison.candidate):
-        builds, words, tool, into, beside = False, "", "pytest --cg-bench", "--cg-bench-output=", "../"
+        builds, words, tool, into, folder = False, "", "pytest --cg-bench", "--cg-bench-output=", "../"
     else:
-        words, tool, into, beside = _words(text, identity), "cg-bench run", "-o ", ""
+        words, tool, into, folder = _words(text, identity), "cg-bench run", "-o ", ""
     base, commit = comparison.base.commit, comparison.candidate.commit
     head = (
         event.pull.head_sha if event.pull else event.run.head_sha if event.run else commit.sha if commit else event.sha
@@ -60,10 +60,10 @@ def again(job: Job, comparison: Comparison, text: str | None, identity: str | No
         lines.append(f"cg-bench ab {base.sha[:12]} {head[:12]}")
     elif base is not None and known:
         lines.append(f"git checkout {base.sha[:12]}  # then build or install it, and:")
-        lines.append(f"{tool} {into}{beside}base.json{words}")
+        lines.append(f"{tool} {into}{folder}base.json{words}")
         lines.append(f"git checkout {head[:12]}  # then build or install it, and:")
-        lines.append(f"{tool} {into}{beside}candidate.json{words}")
-        lines.append(f"cg-bench diff {beside}base.json {beside}candidate.json")
+        lines.append(f"{tool} {into}{folder}candidate.json{words}")
+        lines.append(f"cg-bench diff {folder}base.json {folder}candidate.json")
     else:
         if COMMIT_ID.fullmatch(head):
             lines.append(f"git checkout {head[:12]}{'' if builds else '  # then build or install it, and:'}")
@@ -73,8 +73,8 @@ def again(job: Job, comparison: Comparison, text: str | None, identity: str | No
     code = "\n".join(line.replace("`", "'").replace("\n", " ") for line in lines)
     url = event.run_url if re.fullmatch(r"https?://[\w.:/-]+", event.run_url, re.ASCII) else None
     link = f" · [the job's log]({url})" if url and event.run_id else ""
-    told = fold("Do it again on your machine", f"```sh\n{code}\n```")
-    return f"{told}\n<sub>{_environment(comparison.candidate)}{link}</sub>\n"
+    steps = fold("Do it again on your machine", f"```sh\n{code}\n```")
+    return f"{steps}\n<sub>{_environment(comparison.candidate)}{link}</sub>\n"
 
 
 def _words(text: str | None, identity: str | None) -> str:
