@@ -12,6 +12,7 @@ from typing import TYPE_CHECKING
 import msgspec
 
 from cachegrind_bench.errors import UsageError
+from cachegrind_bench.model.text import some
 from cachegrind_bench.store.durable import accept_absence, check_writable, make_folder, write_atomic
 from cachegrind_bench.vcs.git import folders_up, top_folder
 
@@ -68,8 +69,7 @@ class Baselines(msgspec.Struct, frozen=True, kw_only=True):
     def known(self) -> str:
         """Return a sentence that names the baselines, as advice where another one was asked for."""
         names = self.names()
-        more = f" and {len(names) - _SHOWN} more" if len(names) > _SHOWN else ""
-        return f"saved baselines: {', '.join(names[:_SHOWN]) or 'none'}{more}"
+        return f"saved baselines: {some(names, _SHOWN) or 'none'}"
 
     def prepare(self, name: str) -> None:
         """Make the folder and find out whether `save` will work, before any work; UsageError if not.

@@ -4,6 +4,7 @@ Needs no set-up, no server, and no lock to add or read. Knows how files come and
 `record_tree`'s.
 """
 
+# ruff: noqa: D102  # what the methods of `Store` and `Files` do is said there
 from __future__ import annotations
 
 import os
@@ -40,7 +41,6 @@ class Folder(msgspec.Struct, frozen=True):
 
     @property
     def place(self) -> str:
-        """Where the folder is."""
         return str(self.path)
 
     def listing(self, report: Report | None = None) -> Iterator[str]:
@@ -57,11 +57,9 @@ class Folder(msgspec.Struct, frozen=True):
                     yield from self._within(month, report)
 
     def singles(self, report: Report | None = None) -> list[str]:
-        """Return the names of the records that have a file of their own, sorted."""
         return [name for name in self.listing(report) if is_record_name(name)]
 
     def segments(self, report: Report | None = None) -> list[str]:
-        """Return the names of all segments, sorted, as they were at one moment."""
         # A folder that changes while it is listed may show neither the old segment nor the one that replaces it.
         for _ in range(_TRIES):
             found = self._within(segments.FOLDER, report)
@@ -73,7 +71,6 @@ class Folder(msgspec.Struct, frozen=True):
         """Do nothing: all files are here."""
 
     def contents(self, names: Sequence[str]) -> Iterator[bytes]:
-        """Return the bytes of these records, in this order. MovedError for one that is gone."""
         for name in names:
             try:
                 yield durable.read_file(self.path / name, MOST_BYTES)
@@ -81,7 +78,6 @@ class Folder(msgspec.Struct, frozen=True):
                 raise MovedError from None
 
     def open(self, segment: str) -> BinaryIO:
-        """Open a segment. MovedError if it is gone."""
         path = self.path / segment
         with durable.telling(path, "read"):
             try:
@@ -129,11 +125,9 @@ class FileStore(TreeStore):
 
     @property
     def url(self) -> str:
-        """The store as --store takes it."""
         return f"file:{self.folder}"
 
     def add(self, records: Sequence[Record]) -> int:
-        """Keep these, durably; return how many were new. StoreError for what is no record, or differs from what is there."""
         found = checked(records)
         folded = found.keys() & self._tree.folded({said.month for said in map(run_name, found) if said is not None})
         for there in self._tree.read(folded, if_there=True):
@@ -147,14 +141,9 @@ class FileStore(TreeStore):
         return count
 
     def exists(self) -> bool:
-        """Tell whether there is a folder. StoreError if that cannot be found out."""
         return durable.is_there(self.folder)
 
     def remove(self, names: Collection[str]) -> int:
-        """Forget these records and their profiles; return how many there were. Segments are written anew without them.
-
-        A segment that cannot be read stays, and what is known to be in it: StoreError, after the others were removed.
-        """
         if not self.exists():
             return 0
         with durable.locked(self._lock(), self._wait):
@@ -168,7 +157,6 @@ class FileStore(TreeStore):
         return done.count()
 
     def compact(self, before: str) -> int:
-        """Fold the runs of each month before this one (as 2026-01) into one segment; return how many were folded."""
         check_month(before)
         if not self.exists():
             return 0

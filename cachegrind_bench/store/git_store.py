@@ -4,6 +4,7 @@ For CI: it needs no server but the one that has the repository. Knows what each 
 the branch is `git_sync`'s, and how records are read `record_tree`'s.
 """
 
+# ruff: noqa: D102  # what the methods of `Store` and `Files` do is said there
 from __future__ import annotations
 
 import io
@@ -47,22 +48,18 @@ class CommitFiles(msgspec.Struct, frozen=True, kw_only=True):
     entries: Mapping[str, Entry]
 
     def singles(self, report: Report | None = None) -> list[str]:  # noqa: ARG002
-        """Return the names of the records that have a file of their own, sorted."""
         return sorted(name for name, entry in self.entries.items() if entry.is_file and is_record_name(name))
 
     def segments(self, report: Report | None = None) -> list[str]:  # noqa: ARG002
-        """Return the names of all segments, sorted."""
         return sorted(name for name, entry in self.entries.items() if entry.is_file and segments.month_of(name))
 
     def fetch(self, names: Collection[str]) -> None:
-        """Have the contents of these files here; a partial clone would fetch them one by one."""
         try:
             self.clone.fetch([self.entries[name].oid for name in names])
         except MeasurementError as error:
             raise StoreError(f"{self.place}: cannot fetch its records: {error.message}", hint=error.hint) from error
 
     def contents(self, names: Sequence[str], most: int = MOST_BYTES) -> Iterator[bytes]:
-        """Return the bytes of these files, in this order."""
         try:
             oids = [self.entries[name].oid for name in names]
             self.clone.fetch(oids)
@@ -72,11 +69,9 @@ class CommitFiles(msgspec.Struct, frozen=True, kw_only=True):
             raise StoreError(f"{self.place}: cannot read {what[:200]}: {error.message}", hint=error.hint) from error
 
     def open(self, segment: str) -> BinaryIO:
-        """Open a segment."""
         return io.BytesIO(next(self.contents([segment], _MOST_SEGMENT)))
 
     def check_others(self, report: Report) -> None:
-        """Report what is in the folders of records, and is neither a record nor a segment."""
         for name, entry in sorted(self.entries.items()):
             named = is_record_name(name) or segments.month_of(name) is not None
             if named and entry.is_folder:
@@ -121,11 +116,9 @@ class GitStore(TreeStore):
 
     @property
     def url(self) -> str:
-        """The store as --store takes it."""
         return f"git:{self._branch.name}{'' if self._remote is None else f'@{self._remote}'}"
 
     def add(self, records: Sequence[Record]) -> int:
-        """Keep these, durably; return how many were new. StoreError for what is no record, or differs from what is there."""
         found = checked(records)
         if not found:
             return 0
@@ -135,14 +128,14 @@ class GitStore(TreeStore):
         oids = dict(zip(found, written, strict=True))
 
         def plan(state: State) -> tuple[Changes, int]:
-            tree = self._tree(state)
+            tree, entries = self._tree(state), state.entries
             folded = tree.folded(months)
             for record in tree.stream({name: folded[name] for name in oids if name in folded}):
                 self._compare(record.name, same=record.data == found[record.name].data)
             changes: dict[str, Entry | None] = {}
             for name, oid in oids.items():
-                if name in state.entries:
-                    self._compare(name, same=state.entries[name].oid == oid)
+                if name in entries:
+                    self._compare(name, same=entries[name].oid == oid)
                 elif name not in folded:
                     changes[name] = Entry(oid)
             return changes, len(changes)
@@ -150,15 +143,10 @@ class GitStore(TreeStore):
         return self._sync().change(_message("Add", found), plan)
 
     def exists(self) -> bool:
-        """Tell whether there is a branch, here or at the remote."""
         state = self._sync().look()
         return state.here is not None or state.there is not None
 
     def remove(self, names: Collection[str]) -> int:
-        """Forget these records; return how many there were. Segments are written anew without them.
-
-        A segment that cannot be read stays, and what is known to be in it: StoreError, after the others were removed.
-        """
         made: dict[tuple[str, ...], dict[str, Entry]] = {}
 
         def plan(state: State) -> tuple[Changes, Removal]:
@@ -173,7 +161,6 @@ class GitStore(TreeStore):
         return self._sync().change(_message("Remove", names), plan).count()
 
     def compact(self, before: str) -> int:
-        """Fold the runs of each month before this one (as 2026-01) into one segment; return how many were folded."""
         check_month(before)
         made: dict[tuple[str, ...], dict[str, Entry]] = {}
 
@@ -204,8 +191,8 @@ class GitStore(TreeStore):
         """
         if not places:
             return {}
-        names = sorted(places)
-        sources = (state.entries[places[name] or name].oid for name in names)
+        names, entries = sorted(places), state.entries
+        sources = (entries[places[name] or name].oid for name in names)
         key = tuple(f"{name} {oid}" for name, oid in zip(names, sources, strict=True))
         if key not in made:
             stream = io.BytesIO()

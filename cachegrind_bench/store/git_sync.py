@@ -8,7 +8,6 @@ from __future__ import annotations
 import random
 import time
 from contextlib import contextmanager, suppress
-from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, TypeVar
 
 import msgspec
@@ -55,30 +54,23 @@ class State(msgspec.Struct, frozen=True, kw_only=True):
         return {path: entry for path, entry in changed.items() if entry is not None}
 
 
-@dataclass(slots=True)
 class Attempts:
     """Counts tries and waits between them, at random so that writers who met do not meet again."""
 
-    patience: float
-    what: str
-    few: bool = False
-    _until: float = field(init=False)
-    _tried: int = 0
-    _doubts: int = 0
-
-    def __post_init__(self) -> None:
-        """Begin to wait."""
-        self._until = time.monotonic() + self.patience
+    def __init__(self, patience: float, what: str, *, few: bool = False) -> None:
+        self._what, self._few = what, few
+        self._until = time.monotonic() + patience
+        self._tried = self._doubts = 0
 
     def failed(self, error: AgainError, hint: str | None = None) -> None:
         """Wait before the next try; StoreError if there have been enough."""
         self._tried += 1
-        self._doubts += isinstance(error, DoubtfulError) or self.few
+        self._doubts += isinstance(error, DoubtfulError) or self._few
         left = self._until - time.monotonic()
         if self._doubts >= _FEW or left <= 0:
             how = f"{self._tried} tries" if self._tried > 1 else "one try"
             hint = hint or error.hint or "see that the remote can be reached and the branch written, then try again"
-            raise StoreError(f"{self.what} after {how}: {error.message}", hint=hint) from error
+            raise StoreError(f"{self._what} after {how}: {error.message}", hint=hint) from error
         longest = min(_LONGEST_PAUSE_S, _FIRST_PAUSE_S * 2 ** min(self._tried, 10))
         time.sleep(min(left, _CHANCE.uniform(longest / 10, longest)))
 

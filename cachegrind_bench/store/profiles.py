@@ -21,7 +21,7 @@ if TYPE_CHECKING:
     from pathlib import Path
 
     from cachegrind_bench.model.result import Result
-    from cachegrind_bench.store.record import Record, RunName
+    from cachegrind_bench.store.record import Record
 
 HINT = "remove the file: the run is kept without it as well"
 
@@ -61,13 +61,6 @@ def is_of(data: bytes, record: Record) -> bool:
     return run_record(found.result).data == run_record(kept.result).data
 
 
-def _said(record: str) -> RunName:
-    said = run_name(record)
-    if said is None:
-        raise StoreError(f"{record} is the name of no run")
-    return said
-
-
 def record_of(name: str) -> str:
     """Return the name of the record that the profile of this name belongs to."""
     return name.removesuffix(_SUFFIX) + ".json"
@@ -85,7 +78,7 @@ def unpack(path: Path, record: str) -> bytes | None:
         return None
     except (EOFError, OSError, zlib.error, FileFormatError) as error:
         raise StoreError(f"cannot read {path}: {error}", hint=HINT) from error
-    said = run_name(run_record(found).name)
-    if said is None or replace(said, uid8="") != replace(_said(record), uid8=""):
+    kept, said = run_name(run_record(found).name), run_name(record)
+    if kept is None or said is None or replace(kept, uid8=said.uid8) != said:
         raise StoreError(f"{path} is not the profile of that run", hint=HINT)
     return data

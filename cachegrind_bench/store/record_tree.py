@@ -5,6 +5,7 @@ Knows how records move from files of their own into segments, so that none that 
 files are written.
 """
 
+# ruff: noqa: D102  # what the methods of `Store` do is said there
 from __future__ import annotations
 
 import time
@@ -289,24 +290,19 @@ class TreeStore(Store):
         raise NotImplementedError
 
     def names(self) -> list[str]:
-        """Return the names of all records, sorted; of a segment only the first line is read."""
         return sorted(self._now().places())
 
     def survey(self) -> Survey:
-        """Return the names of all records that are known, and which folders and segments cannot be read."""
         return self._now().survey()
 
     def read(self, names: Iterable[str] | None = None) -> Iterator[Record]:
-        """Return these records, or all, in the order of names. StoreError for one that is missing or damaged."""
         return self._now().read(names)
 
     def snapshots(self, query: Query) -> Iterator[Snapshot]:
-        """Return the runs that are asked for, by time of commit, time of run and uid; renames are applied."""
         tree = self._now()
         return reading.snapshots(tree.places(), partial(tree.read, if_there=True), query)
 
     def check(self) -> list[Problem]:
-        """Read everything, and report what is wrong."""
         return self._now().check()
 
 

@@ -47,6 +47,8 @@ def write_segment(stream: BinaryIO, names: Sequence[str], records: Iterable[Reco
     StoreError if these are not the records named. The same records give the same name everywhere.
     """
     month = _common_month(names)
+    if month is None:
+        raise StoreError("a segment takes runs of one month, sorted by name")
     whole = hashlib.sha256()
     pending = iter(names)
     with gzip.GzipFile(filename="", mode="wb", compresslevel=_LEVEL, fileobj=stream, mtime=0) as packed:
@@ -126,8 +128,7 @@ def _names(line: bytes, segment: str) -> list[str]:
     if schema != SCHEMA:
         raise _damaged(segment, f"its schema is {schema[:80]!r}, and this cg-bench reads {SCHEMA}")
     names = _parsed(line, _Names, segment).names
-    months = {said.month if said else None for said in map(run_name, names)}
-    if months != {month_of(segment)} or names != sorted({*names}):
+    if _common_month(names) != month_of(segment):
         raise _damaged(segment, "it does not begin with the names of its month's runs")
     return names
 
@@ -148,12 +149,10 @@ def _parsed(line: bytes, kind: type[T], segment: str) -> T:
         raise _damaged(segment, error.what) from error
 
 
-def _common_month(names: Sequence[str]) -> str:
+def _common_month(names: Sequence[str]) -> str | None:
+    """Return the month that all these runs are of; None if there is none, or they are not sorted."""
     months = {said.month if said else None for said in map(run_name, names)}
-    month = months.pop() if len(months) == 1 else None
-    if month is None or list(names) != sorted({*names}):
-        raise StoreError("a segment takes runs of one month, sorted by name")
-    return month
+    return months.pop() if len(months) == 1 and list(names) == sorted({*names}) else None
 
 
 def _uid8(segment: str) -> str:

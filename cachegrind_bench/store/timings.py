@@ -3,9 +3,12 @@
 from __future__ import annotations
 
 import json
-from typing import TYPE_CHECKING, cast
+from typing import TYPE_CHECKING, Literal
 
-from cachegrind_bench.errors import UsageError
+import msgspec
+
+from cachegrind_bench.errors import FileFormatError, UsageError
+from cachegrind_bench.model.parsing import parse
 from cachegrind_bench.store.durable import write_atomic
 
 if TYPE_CHECKING:
@@ -17,20 +20,18 @@ _FILE = "timings.json"
 _MOST = 100_000
 
 
+class _Timings(msgspec.Struct):
+    schema: Literal["cg-bench.timings/1"]
+    wall_ms: dict[str, object]
+
+
 def read_timings(store: Path) -> dict[str, int]:
     """Return milliseconds by the id of the benchmark; nothing where they are not known or cannot be read."""
     try:
-        document: object = json.loads((store / _FILE).read_bytes())
-    except (OSError, ValueError, RecursionError):
+        found = parse((store / _FILE).read_bytes(), _Timings, _FILE).wall_ms
+    except (OSError, FileFormatError):
         return {}
-    if not isinstance(document, dict):
-        return {}
-    found = cast("dict[str, object]", document)
-    times = found.get("wall_ms")
-    if found.get("schema") != SCHEMA or not isinstance(times, dict):
-        return {}
-    known = cast("dict[str, object]", times)
-    return {name: value for name, value in known.items() if type(value) is int and value >= 0}
+    return {name: value for name, value in found.items() if type(value) is int and value >= 0}
 
 
 def write_timings(store: Path, measured: Mapping[str, int]) -> None:

@@ -204,13 +204,14 @@ def published(branch: Branch, remote: str, here: str) -> str | None:
     own, last, theirs = (
         f"refs/{folder}/{remote}/{branch.name}" for folder in ("cg-bench/published", "cg-bench/remotes", "remotes")
     )
-    tips = _tips(branch, own, last, theirs)
+    listed = branch.text("for-each-ref", "--format=%(refname) %(objectname)", own, last, theirs)
+    tips = dict(line.split(" ") for line in listed.splitlines())
     if tips.get(own) == here:
         return here
     # An older answer may know more than the remote's last state, or be of a branch that was here before this one.
     known = [tips[ref] for ref in (own, last, theirs) if ref in tips]
     if theirs in tips:  # what the user's own fetches saw in former times
-        known += _words(branch, "merge-base", "--fork-point", theirs, here)
+        known += (branch.answer("merge-base", "--fork-point", theirs, here) or "").split()
     best: str | None = None
     for tip in dict.fromkeys(known):
         common = branch.merge_base(here, tip)
@@ -221,18 +222,6 @@ def published(branch: Branch, remote: str, here: str) -> str | None:
         if done.status != 0:
             raise AgainError(failure(done, "update-ref", branch.cwd))
     return best
-
-
-def _tips(branch: Branch, *refs: str) -> dict[str, str]:
-    """Return the commits that those of the refs lead to that are there."""
-    words = _words(branch, "for-each-ref", "--format=%(refname) %(objectname)", *refs)
-    found = dict(zip(words[::2], words[1::2], strict=True))
-    return {ref: found[ref] for ref in refs if ref in found}
-
-
-def _words(branch: Branch, *arguments: str) -> list[str]:
-    """Return what git answers, nothing if its answer is no."""
-    return (branch.answer(*arguments) or "").split()
 
 
 @contextmanager

@@ -21,8 +21,6 @@ from cachegrind_bench.vcs.git import COMMIT_ID, Git
 if TYPE_CHECKING:
     from collections.abc import Collection, Mapping, Sequence
 
-__all__ = ["NoCommit", "commit_info", "parse_commit", "utc"]
-
 _STATUS_S = 60.0  # a large checkout that has not been looked at for long
 
 

@@ -7,10 +7,10 @@ from __future__ import annotations
 
 import os
 from contextlib import ExitStack
-from itertools import groupby
 from typing import TYPE_CHECKING
 
 import msgspec
+from msgspec.structs import replace
 
 from cachegrind_bench.errors import MeasurementError
 from cachegrind_bench.process import memory_file
@@ -53,6 +53,9 @@ class Entry(msgspec.Struct, frozen=True):
     def is_folder(self) -> bool:
         """Tell whether it is a folder."""
         return self.kind == TREE
+
+
+_FOLDER = Entry("", TREE, "040000")
 
 
 class Objects(Git, frozen=True):
@@ -99,27 +102,32 @@ class Objects(Git, frozen=True):
 
         Only the folders on the way to a change are written. MeasurementError if a file is where a folder is needed.
         """
-        folders: dict[str, dict[str, Entry]] = {"": {}}
-        for path, entry in listing.items():
-            folder, _, name = path.rpartition("/")
-            folders.setdefault(folder, {})[name] = entry
-        touched = {""}
-        for path, change in changes.items():
+        folders: dict[str, dict[str, Entry]] = {}
+        for path, entry in (*listing.items(), *changes.items()):
             folder, _, name = path.rpartition("/")
             inside = folders.setdefault(folder, {})
-            if change is None:
+            if entry is None:
                 inside.pop(name, None)
             else:
-                inside[name] = change
-            parts = folder.split("/")
-            touched |= {"/".join(parts[:depth]) for depth in range(len(parts) + 1)}
+                inside[name] = entry
+        touched = {""}
+        for path in changes:
+            parts = path.split("/")
+            touched |= {"/".join(parts[:depth]) for depth in range(1, len(parts))}
         oid = ""
-        # Deepest first, all of one depth with one process.
-        for _, group in groupby(sorted(touched, key=lambda folder: (-_depth(folder), folder)), key=_depth):
-            names = list(group)
-            for folder, oid in zip(names, self._trees([folders.get(name, {}) for name in names]), strict=True):
-                if folder:  # one without entries is none
-                    _put(folders, folder, oid if folders.get(folder) else "")
+        for folder in sorted(touched, reverse=True):  # what is in a folder comes before it
+            inside = folders.get(folder, {})
+            if inside or not folder:
+                oid = self._write_tree(inside)
+            if folder:
+                above, _, name = folder.rpartition("/")
+                beside = folders.setdefault(above, {})
+                if inside and not beside.get(name, _FOLDER).is_folder:
+                    raise MeasurementError(f"{folder} is a file, where a folder is needed")
+                if inside:
+                    beside[name] = replace(_FOLDER, oid=oid)
+                elif beside.get(name, _FOLDER).is_folder:  # one without entries does not exist
+                    beside.pop(name, None)
         return oid
 
     def commit(self, tree: str, parents: Sequence[str], message: str) -> str:
@@ -136,21 +144,12 @@ class Objects(Git, frozen=True):
         known = [self.run("config", "--get", f"user.{what}").status == 0 for what in ("name", "email")]
         return self.environ if all(known) else {**NOBODY, **self.environ}
 
-    def _trees(self, folders: Sequence[Mapping[str, Entry]]) -> list[str]:
-        """Write trees, and return their ids."""
-        text = b"".join(
-            b"".join(
-                f"{entry.mode} {entry.kind} {entry.oid}\t{name}".encode("utf-8", "surrogateescape") + b"\0"
-                for name, entry in folder.items()
-            )
-            + b"\0"
-            for folder in folders
-        )
+    def _write_tree(self, entries: Mapping[str, Entry]) -> str:
+        """Write one tree, and return its id."""
+        lines = [f"{entry.mode} {entry.kind} {entry.oid}\t{name}\0" for name, entry in entries.items()]
+        text = "".join(lines).encode("utf-8", "surrogateescape")
         # `--missing`: what comes from listings is there, and a partial clone would fetch all of it.
-        oids = self._bytes("mktree", "-z", "--batch", "--missing", stdin=text).decode("ascii", "replace").split()
-        if len(oids) != len(folders):
-            raise MeasurementError("git mktree did not answer as it should")
-        return oids
+        return self._bytes("mktree", "-z", "--missing", stdin=text).decode("ascii", "replace").strip()
 
     def _size(self, line: bytes, most: int) -> int:
         name, _, rest = line.decode("utf-8", "replace").partition(" ")
@@ -202,23 +201,6 @@ def _in_memory(stack: ExitStack, data: bytes) -> str:
     descriptor = memory_file(data)
     stack.callback(os.close, descriptor)
     return f"/proc/{os.getpid()}/fd/{descriptor}"
-
-
-def _depth(folder: str) -> int:
-    return folder.count("/") + 1 if folder else 0
-
-
-def _put(folders: dict[str, dict[str, Entry]], folder: str, oid: str) -> None:
-    """Enter a folder into the one it is in; one without an id is empty, and no more there."""
-    above, _, name = folder.rpartition("/")
-    inside = folders.setdefault(above, {})
-    if name in inside and inside[name].kind != TREE:
-        if oid:
-            raise MeasurementError(f"{folder} is a file, where a folder is needed")
-    elif oid:
-        inside[name] = Entry(oid, TREE, "040000")
-    else:
-        inside.pop(name, None)
 
 
 _SETTINGS = r"^(remote\..*\.promisor|extensions\.partialclone)$"

@@ -14,9 +14,8 @@ from sqlalchemy import LargeBinary, MetaData, create_engine, insert, inspect, se
 
 from cachegrind_bench.errors import StoreError
 from cachegrind_bench.store.protocol import Query
-from cachegrind_bench.store.sql.database import Database
-from cachegrind_bench.store.sql.migrations import RECORDS as TABLE
-from cachegrind_bench.store.sql.migrations import STEPS, VERSION
+from cachegrind_bench.store.sql.database import RECORDS as TABLE
+from cachegrind_bench.store.sql.database import STEPS, VERSION, Database
 from cachegrind_bench.store.sql.store import SqlStore
 from tests.unit.stored import FEBRUARY, RECORDS, RENAME, all_names, stored
 
@@ -46,8 +45,8 @@ MIGRATE = """
 import sys
 from sqlalchemy import text
 from cachegrind_bench.store.sql.database import Database
-from cachegrind_bench.store.sql.migrations import RECORDS as TABLE
-from cachegrind_bench.store.sql.migrations import STEPS, VERSION
+from cachegrind_bench.store.sql.database import RECORDS as TABLE
+from cachegrind_bench.store.sql.database import STEPS, VERSION
 from tests.unit.test_sql_migrations import widen
 database = Database(sys.argv[1], patience=60, steps=(*STEPS, widen))
 print("ready", flush=True)

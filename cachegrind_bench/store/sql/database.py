@@ -1,6 +1,7 @@
-"""One database: connections, transactions, patience with other writers, and what its errors mean to a user.
+"""One database: connections, transactions, patience with other writers, its tables, and what its errors mean to a user.
 
-Knows SQLAlchemy, SQLite and PostgreSQL; must not know records.
+A database of an older version is brought to the newest step by step, in one transaction; a step that was released never
+changes. Knows SQLAlchemy, SQLite and PostgreSQL; must not know records.
 """
 
 from __future__ import annotations
@@ -13,14 +14,13 @@ from contextlib import contextmanager
 from pathlib import Path
 from typing import TYPE_CHECKING, TypeVar
 
-from sqlalchemy import create_engine, event
+from sqlalchemy import column, create_engine, delete, event, insert, inspect, select, table
 from sqlalchemy.engine import URL, make_url
 from sqlalchemy.exc import DBAPIError, SQLAlchemyError
 from sqlalchemy.pool import NullPool
 
 from cachegrind_bench.errors import StoreError, UsageError
 from cachegrind_bench.store.durable import accept_absence
-from cachegrind_bench.store.sql import migrations
 from cachegrind_bench.store.urls import without_password
 
 if TYPE_CHECKING:
@@ -28,6 +28,16 @@ if TYPE_CHECKING:
     from typing import Any
 
     from sqlalchemy import Connection, Engine
+
+    Step = Callable[[Connection], None]
+
+# The names begin alike, as others may keep their tables in the same database.
+VERSION = table("cg_bench_schema", column("version"))
+# One row for each record; `data` is its bytes, compressed.
+RECORDS = table("cg_bench_records", column("id"), column("uid"), column("name"), column("data"))
+
+# Any number that others are unlikely to lock in the same database.
+_LOCK = 0x63672D62656E6368
 
 _LONGEST = 400
 
@@ -92,6 +102,28 @@ _PATIENCE = {"connect_timeout": 15, "keepalives_idle": 30, "keepalives_interval"
 _WRITING = "cg_bench_writing"
 
 
+def _make_tables(connection: Connection) -> None:
+    """Make the tables of version 1, but for those that version 2 is without."""
+    postgresql = connection.dialect.name == "postgresql"
+    # AUTOINCREMENT: the number of a removed record is never given to another.
+    serial = "SERIAL PRIMARY KEY" if postgresql else "INTEGER PRIMARY KEY AUTOINCREMENT"
+    blob = "BYTEA" if postgresql else "BLOB"
+    connection.exec_driver_sql("CREATE TABLE cg_bench_schema (version INTEGER NOT NULL)")
+    connection.exec_driver_sql(
+        f"CREATE TABLE cg_bench_records (id {serial} NOT NULL, uid CHAR(16) NOT NULL, name TEXT NOT NULL,"
+        f" data {blob} NOT NULL, UNIQUE (uid), UNIQUE (name))"
+    )
+
+
+def _drop_numbers(connection: Connection) -> None:
+    """Drop what version 1 kept twice: the numbers that are in the records as well."""
+    for name in ("points", "runs", "renames", "benchmarks", "keys", "models"):
+        connection.exec_driver_sql(f"DROP TABLE IF EXISTS cg_bench_{name}")
+
+
+STEPS: tuple[Step, ...] = (_make_tables, _drop_numbers)
+
+
 class Database:
     """A database at a URL; nothing is asked of it before the first transaction. `url` has no password.
 
@@ -99,7 +131,7 @@ class Database:
     Its methods raise StoreError, the constructor UsageError.
     """
 
-    def __init__(self, url: str, *, patience: float, steps: Sequence[migrations.Step] = migrations.STEPS) -> None:
+    def __init__(self, url: str, *, patience: float, steps: Sequence[Step] = STEPS) -> None:
         self._patience = patience
         self._steps = steps
         self._secrets: list[str] = []
@@ -148,14 +180,14 @@ class Database:
     def _once(self, work: Callable[[Connection], T]) -> T:
         while True:
             with self._begin(writing=True) as connection:
-                migrations.exclude(connection)
+                _exclude(connection)
                 if self._version(connection) == len(self._steps):
                     return work(connection)
             with self._begin(writing=True) as connection:
-                migrations.migrate(connection, self._steps, self.url)
+                _migrate(connection, self._steps, self.url)
 
     def _version(self, connection: Connection) -> int:
-        return migrations.current(connection, len(self._steps), self.url)
+        return _current(connection, len(self._steps), self.url)
 
     @contextmanager
     def _begin(self, *, writing: bool) -> Generator[Connection]:
@@ -249,12 +281,52 @@ def _without_secrets(url: URL) -> tuple[str, list[str]]:
     for name in sorted(filter(_SECRET.search, url.query)):
         value = url.query[name]
         secrets.extend([value] if isinstance(value, str) else value)
-    shown = URL.create(
-        "postgresql",
-        username=url.username,
-        host=url.host,
-        port=url.port,
-        database=url.database,
-        query={name: value for name, value in url.query.items() if not _SECRET.search(name)},
+    # Without a password, and not one of asterisks.
+    shown = url.difference_update_query(filter(_SECRET.search, url.query))._replace(
+        drivername="postgresql", password=None
     )
     return shown.render_as_string(), sorted(secrets, key=lambda secret: (-len(secret), secret))
+
+
+def _current(connection: Connection, newest: int, url: str) -> int:
+    """Return the version of this database, 0 where it has no tables of ours.
+
+    StoreError if this program is too old for it, or if it is the file of another program: somebody named the wrong one.
+    """
+    if not inspect(connection).has_table(VERSION.name):
+        others = inspect(connection).get_table_names() if connection.dialect.name == "sqlite" else []
+        if others:
+            what = f"{url} is a database of something else: it has the table {min(others)[:80]!r}"
+            raise StoreError(what, hint="name another file")
+        return 0
+    found: list[int] = [*connection.scalars(select(VERSION.c.version))]
+    if len(found) != 1 or found[0] < 1:
+        raise StoreError(f"{url} does not say which version it has: {VERSION.name} was altered")
+    if found[0] > newest:
+        raise StoreError(
+            f"{url} has version {found[0]} of the tables, and this cg-bench knows them up to {newest}",
+            hint="install a newer cachegrind-bench",
+        )
+    return found[0]
+
+
+def _migrate(connection: Connection, steps: Sequence[Step], url: str) -> None:
+    """Bring the database to the newest version, in the transaction that is open; nothing to do is fine.
+
+    Of two at once, one waits for the other and then finds it done: SQLite's transactions that write exclude each other,
+    in PostgreSQL a lock does it. StoreError as for `_current`.
+    """
+    if connection.dialect.name == "postgresql":
+        connection.exec_driver_sql(f"SELECT pg_advisory_xact_lock({_LOCK})")
+    there = _current(connection, len(steps), url)
+    for step in steps[there:]:
+        step(connection)
+    if there < len(steps):
+        connection.execute(delete(VERSION))
+        connection.execute(insert(VERSION).values(version=len(steps)))
+
+
+def _exclude(connection: Connection) -> None:
+    """Let nobody migrate before the transaction that is open ends."""
+    if connection.dialect.name == "postgresql":
+        connection.exec_driver_sql(f"SELECT pg_advisory_xact_lock_shared({_LOCK})")

@@ -4,6 +4,7 @@ What the Store protocol asks for, each method a transaction or a few. Writers ad
 waits in a circle.
 """
 
+# ruff: noqa: D102  # what the methods of `Store` do is said there
 from __future__ import annotations
 
 import zlib
@@ -19,8 +20,7 @@ from cachegrind_bench.store import reading
 from cachegrind_bench.store.checking import Inspection, checked, intact
 from cachegrind_bench.store.protocol import Store
 from cachegrind_bench.store.record import Record
-from cachegrind_bench.store.sql.database import Database
-from cachegrind_bench.store.sql.migrations import RECORDS
+from cachegrind_bench.store.sql.database import RECORDS, Database
 
 if TYPE_CHECKING:
     from collections.abc import Collection, Iterable, Iterator, Sequence
@@ -51,7 +51,6 @@ class SqlStore(Store):
 
     @property
     def url(self) -> str:
-        """The store as --store takes it, without any password."""
         return self._database.url
 
     def add(self, records: Sequence[Record]) -> int:
@@ -66,47 +65,35 @@ class SqlStore(Store):
         return count
 
     def exists(self) -> bool:
-        """Tell whether there are tables."""
         with self._database.reading() as connection:
             return connection is not None
 
     def names(self) -> list[str]:
-        """Return the names of all records, sorted."""
         with self._database.reading() as connection:
             return _names(connection)
 
     def read(self, names: Iterable[str] | None = None) -> Iterator[Record]:
-        """Return these records, or all, in the order of names. StoreError for one that is missing or damaged."""
         for some in _chunks(self.names() if names is None else sorted(set(names)), _FEW):
             # A transaction for a few at a time: whoever takes long over what is yielded holds nobody up.
             with self._database.reading() as connection:
-                rows = _rows(connection, some)
-            missing = {*some} - {name for _, name, _ in rows}
+                found = list(_records(connection, some))
+            missing = {*some} - {record.name for record in found}
             if missing and names is not None:
                 raise StoreError(f"{self.url} has no {min(missing)[:200]}")
-            for _, name, packed in rows:
-                yield intact(_unpack(name, packed), name)
+            yield from found
 
     def remove(self, names: Collection[str]) -> int:
-        """Forget these records; return how many there were."""
         count = 0
         for some in _chunks(sorted(set(names)), _MANY) if self.names() else ():
             count += self._database.write(partial(_remove, names=some))
         return count
 
     def snapshots(self, query: Query) -> Iterator[Snapshot]:
-        """Return the runs that are asked for, by time of commit, time of run and uid; renames are applied."""
         with self._database.reading() as connection:
-
-            def read(names: Sequence[str]) -> Iterator[Record]:
-                for some in _chunks(names, _FEW):
-                    yield from (intact(_unpack(name, packed), name) for _, name, packed in _rows(connection, some))
-
-            found = reading.snapshots(_names(connection), read, query)
+            found = reading.snapshots(_names(connection), partial(_records, connection), query)
         yield from found
 
     def check(self) -> list[Problem]:
-        """Read everything, and tell what is wrong. StoreError where nothing can be read."""
         found = Inspection()
         try:
             with self._database.reading() as connection:
@@ -163,6 +150,12 @@ def _rows(connection: Connection | None, names: Sequence[str]) -> list[tuple[str
     columns = RECORDS.c
     rows = connection.execute(select(columns.uid, columns.name, columns.data).where(columns.name.in_(names)))
     return sorted(((uid, name, data) for uid, name, data in rows), key=lambda row: row[1])
+
+
+def _records(connection: Connection | None, names: Sequence[str]) -> Iterator[Record]:
+    """Return those of these records that are there, in this order, which is that of names. StoreError for a damaged one."""
+    for some in _chunks(names, _FEW):
+        yield from (intact(_unpack(name, packed), name) for _, name, packed in _rows(connection, some))
 
 
 def _add(connection: Connection, rows: Sequence[dict[str, Any]]) -> int:
