@@ -2,18 +2,11 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
-
 import click
 
 from cachegrind_bench.cli import output
 from cachegrind_bench.cli.options import working_directory
 from cachegrind_bench.errors import UsageError
-
-if TYPE_CHECKING:
-    from pathlib import Path
-
-    from cachegrind_bench.config.starter import NewFile
 
 _EPILOG = """\b
 Examples:
@@ -33,6 +26,7 @@ def command(*, dry_run: bool) -> None:
     """
     from cachegrind_bench.config.source import find, shown
     from cachegrind_bench.config.starter import project, starter
+    from cachegrind_bench.store.durable import check_writable, make_folder, write_atomic
 
     root = project(working_directory())
     known = find(root)
@@ -44,28 +38,10 @@ def command(*, dry_run: bool) -> None:
     if dry_run:
         output.write("\n".join(f"==> {shown(file.path)}\n{file.added}" for file in files))
         return
-    _write(files)
-    told = "".join(f"{'extended' if _is_longer(file) else 'wrote'} {shown(file.path)}\n" for file in files)
-    output.write(f"{told}'cg-bench list' shows the benchmark, 'cg-bench run' measures it\n")
-
-
-def _is_longer(file: NewFile) -> bool:
-    return len(file.data) > len(file.added.encode())
-
-
-def _write(files: list[NewFile]) -> None:
-    """Write the files; that all can be written is known before the first one is."""
-    from cachegrind_bench.store.durable import check_writable, write_atomic
-
-    for file in files:
-        _make(file.path.parent)
+    for file in files:  # that all can be written is known before the first one is
+        make_folder(file.path.parent)
         check_writable(file.path)
     for file in files:
         write_atomic(file.path, file.data)
-
-
-def _make(folder: Path) -> None:
-    try:
-        folder.mkdir(exist_ok=True)
-    except OSError as error:
-        raise UsageError(f"cannot make the folder {folder}: {error.strerror}") from error
+    done = "".join(f"{'extended' if file.is_extended else 'wrote'} {shown(file.path)}\n" for file in files)
+    output.write(f"{done}'cg-bench list' shows the benchmark, 'cg-bench run' measures it\n")

@@ -130,14 +130,9 @@ def _give_variables(command: click.Command) -> None:
     """Let every option of a command, and of the commands below it, be given by the environment."""
     for option in command.params:
         if isinstance(option, click.Option):
-            option.envvar = _variable(option)
+            option.envvar = "CG_BENCH_" + max(option.opts, key=len).lstrip("-").replace("-", "_").upper()
     for below in command.commands.values() if isinstance(command, click.Group) else ():
         _give_variables(below)
-
-
-def _variable(option: click.Option) -> str:
-    """Return the environment variable of an option, after its long name, the same for all commands that have it."""
-    return "CG_BENCH_" + max(option.opts, key=len).lstrip("-").replace("-", "_").upper()
 
 
 def main(arguments: Sequence[str] | None = None) -> None:
@@ -180,7 +175,7 @@ def _interruptions(cancel: Cancel) -> list[int]:
 
 
 def run(arguments: Sequence[str] | None = None) -> int:
-    """Run the command line and return the exit code; errors are told on stderr."""
+    """Run the command line and return the exit code; errors are reported on stderr."""
     words = sys.argv[1:] if arguments is None else list(arguments)
     status = _run(words)
     command = next((word for word in words if not word.startswith("-")), "")  # none of our own options takes a value
@@ -200,13 +195,15 @@ def _run(words: list[str]) -> int:
     except click.exceptions.Exit as stop:
         return stop.exit_code
     except click.ClickException as error:
-        _tell_usage(error)
+        text = io.StringIO()
+        error.show(text)
+        _report(*text.getvalue().expandtabs(2).splitlines())
         return USAGE
     except CgBenchError as error:
-        _tell(f"error: {error.message}", error.hint)
+        _report(f"cg-bench: error: {error.message}", *(f"  {line}" for line in (error.hint or "").splitlines()))
         return error.exit_code
     except (KeyboardInterrupt, click.Abort):
-        _tell("interrupted", None)
+        _report("cg-bench: interrupted")
         return INTERRUPTED
     except BrokenPipeError:
         forget(sys.stdout)  # its reader has gone (`| head`), which is no failure
@@ -215,24 +212,14 @@ def _run(words: list[str]) -> int:
         import traceback
 
         write_error(traceback.format_exc())
-        _tell("this is a bug in cg-bench; please report it with the lines above", None)
+        _report("cg-bench: this is a bug in cg-bench; please report it with the lines above")
         return INTERNAL
     finally:
         write_error("")  # what progress could not write may still wait there
 
 
-def _tell(message: str, hint: str | None) -> None:
-    """Write an error and its advice, free of control characters, on stderr."""
+def _report(*lines: str) -> None:
+    """Write lines, which may hold text from outside, on stderr."""
     from cachegrind_bench.model.text import plain
 
-    lines = [f"cg-bench: {message}", *(hint or "").splitlines()]
-    write_error("".join(f"{'  ' if index else ''}{plain(line)}\n" for index, line in enumerate(lines)))
-
-
-def _tell_usage(error: click.ClickException) -> None:
-    """Write what click has to say about the arguments, which are text from outside as well."""
-    from cachegrind_bench.model.text import plain
-
-    text = io.StringIO()
-    error.show(text)
-    write_error("".join(f"{plain(line.expandtabs(2))}\n" for line in text.getvalue().splitlines()))
+    write_error("".join(f"{plain(line)}\n" for line in lines))

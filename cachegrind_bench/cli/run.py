@@ -73,7 +73,10 @@ _save_options = options_group(
 )
 _detail_options = options_group(
     click.option(
-        "--keep-out-files", metavar="DIR", help="Copy Valgrind's out files here, for cg_annotate or KCachegrind."
+        "--keep-out-files",
+        type=Path,
+        metavar="DIR",
+        help="Copy Valgrind's out files here, for cg_annotate or KCachegrind.",
     ),
     click.option("--lines", is_flag=True, help="Record source lines too, for 'diff --lines' (a larger file)."),
     click.option("--regions", is_flag=True, help="Measure the regions that the program marks, a benchmark for each."),
@@ -126,8 +129,7 @@ def _run_command(options: dict[str, Any]) -> int:
     from cachegrind_bench.usecases.measurement import measured, plan_of, prepared_plan
     from cachegrind_bench.usecases.saving import failure_saved
 
-    keep = options["keep_out_files"]
-    request = measure_request(options, collect=_collect(options), keep=None if keep is None else Path(keep))
+    request = measure_request(options, collect=_collect(options))
     program = request.command[0]
     is_missing = os.sep in program and not os.path.lexists(program)
     plan = prepared_plan(request) if is_missing else plan_of(request)
@@ -235,8 +237,8 @@ def _targets(
         saved.prepare(name)
         if is_measured is not None:
             refuse_to_drop(saved, name, is_measured)
-    if request.keep is not None:
-        make_folder(request.keep)
+    if request.keep_out_files is not None:
+        make_folder(request.keep_out_files)
     return _Targets(
         output=options["output"],
         baseline=name,

@@ -41,6 +41,11 @@ class NewFile(msgspec.Struct, frozen=True, kw_only=True):
     data: bytes
     added: str
 
+    @property
+    def is_extended(self) -> bool:
+        """Whether there is such a file already."""
+        return len(self.data) > len(self.added.encode())
+
 
 def project(cwd: Path) -> Path:
     """Return the nearest folder from `cwd` up to the top of its git work tree that looks like a project, else `cwd`."""

@@ -33,8 +33,7 @@ class Display(Progress, Protocol):
 class MeasureRequest(Settings, frozen=True, kw_only=True):
     """What to measure and how, before anybody looked whether the program is there.
 
-    `env` has variables as `NAME` or `NAME=VALUE`, `default_env` those of the configuration, which `env` overrides. Copies of
-    Valgrind's out files go to the folder `keep`.
+    `env` has variables as `NAME` or `NAME=VALUE`, `default_env` those of the configuration, which `env` overrides.
     """
 
     command: tuple[str, ...]
@@ -44,7 +43,7 @@ class MeasureRequest(Settings, frozen=True, kw_only=True):
     geometry: Geometry
     valgrind: str | None = None
     stdin: str | None = None
-    keep: Path | None = None
+    keep_out_files: Path | None = None
 
     def __post_init__(self) -> None:
         _ = self.passed  # UsageError for what cannot be a variable, before anything is run
@@ -88,7 +87,7 @@ def measured(request: MeasureRequest, plan: Plan, display: Display) -> Result:
         plan,
         geometry=request.geometry,
         valgrind=request.valgrind,
-        keep=request.keep,
+        keep=request.keep_out_files,
         echo=display.write,
         progress=display,
         now=request.now,
