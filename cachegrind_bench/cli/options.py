@@ -291,7 +291,8 @@ def measure_request(options: Mapping[str, Any], **others: Any) -> MeasureRequest
     """Return what `execution_options` and `measuring_options` ask for, and these `others`. UsageError for what is wrong."""
     from cachegrind_bench.hermetic.launch import PINNED_CLOCK
     from cachegrind_bench.model.metrics import CostModel
-    from cachegrind_bench.usecases.measurement import MeasureRequest, printable
+    from cachegrind_bench.model.text import printable
+    from cachegrind_bench.usecases.measurement import MeasureRequest
     from cachegrind_bench.valgrind.options import Cache, Geometry
 
     caches = {name: options[name.lower()] for name in ("I1", "D1", "LL")}

@@ -16,6 +16,7 @@ from msgspec.structs import replace
 
 from cachegrind_bench import process
 from cachegrind_bench.errors import UsageError
+from cachegrind_bench.model.text import printable
 
 if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence
@@ -90,7 +91,7 @@ def default_id(typed: Sequence[str], cwd: Path) -> str:
             os.path.basename(typed[0]),
             *(here.sub(lambda match: match[1] + ("" if match[2] else "."), word) for word in typed[1:]),
         ]
-    return os.fsencode(shlex.join(words)).decode("utf-8", "backslashreplace")
+    return printable(shlex.join(words))
 
 
 def _locate(name: str, path: str, cwd: Path) -> str:

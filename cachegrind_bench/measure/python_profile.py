@@ -14,10 +14,9 @@ from msgspec.structs import replace
 
 from cachegrind_bench import process
 from cachegrind_bench.errors import MeasurementError, UsageError
-from cachegrind_bench.measure.hooks import surrounded
 from cachegrind_bench.measure.perf_maps import perf_maps
 from cachegrind_bench.measure.plan import target_of
-from cachegrind_bench.measure.run import seal_of
+from cachegrind_bench.measure.run import seal_of, surrounded
 from cachegrind_bench.measure.source_locations import Places
 from cachegrind_bench.valgrind.options import WHOLE, Collect, Scope, Tool
 from cachegrind_bench.valgrind.processes import out_files

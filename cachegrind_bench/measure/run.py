@@ -1,26 +1,31 @@
-"""Measures one command: warm-up, sealed executions under Valgrind, and the benchmark that comes of them."""
+"""Measures one command: warm-up, sealed executions under Valgrind, and the benchmark that comes of them.
+
+Around every execution runs what the user wants done there: --prepare before, --cleanup after, natively and not measured.
+"""
 
 from __future__ import annotations
 
 import contextlib
-import os
 from typing import TYPE_CHECKING
 
 from msgspec.structs import replace
 
+from cachegrind_bench import process
 from cachegrind_bench.errors import CommandFailedError, MeasurementError
-from cachegrind_bench.measure.hooks import surrounded
+from cachegrind_bench.interruption import uninterrupted
 from cachegrind_bench.measure.plan import target_of
 from cachegrind_bench.measure.seal import require_sealed, seal_parts, weakest
 from cachegrind_bench.measure.session import benchmark_key_fields
 from cachegrind_bench.model.result import Benchmark, Run, Score, comparability_key
+from cachegrind_bench.model.text import printable
 from cachegrind_bench.valgrind.options import Scope, Tool
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Generator, Sequence
+    from collections.abc import Callable, Generator, Mapping, Sequence
+    from pathlib import Path
 
     from cachegrind_bench.hermetic.launch import Outcome
-    from cachegrind_bench.measure.plan import Plan, Progress
+    from cachegrind_bench.measure.plan import Plan, Progress, Settings
     from cachegrind_bench.measure.session import Identity
     from cachegrind_bench.model.metrics import CostModel, Counts
     from cachegrind_bench.model.result import Environment, SealPart
@@ -176,9 +181,9 @@ def _benchmark_of(plan: Plan, env: Environment, identity: Identity, measurements
         id=plan.benchmark_id,
         key=comparability_key({**env.fields, **key_fields}),
         key_fields=key_fields,
-        command=tuple(_storable(word) for word in plan.command.typed),
+        command=tuple(printable(word) for word in plan.command.typed),
         exit_status=outcome.exit_status,
-        warnings=tuple(_storable(warning) for warning in warnings),
+        warnings=tuple(printable(warning) for warning in warnings),
         tool=chosen.tool.value,
         counts=counts,
         score=Score(model=plan.model.name, value=plan.model.score(counts)),
@@ -193,11 +198,6 @@ def _benchmark_of(plan: Plan, env: Environment, identity: Identity, measurements
         seal=seal,
         profile=accounts.profile,
     )
-
-
-def _storable(text: str) -> str:
-    """Return text that may hold undecodable bytes of a path as UTF-8, with these bytes as escapes."""
-    return os.fsencode(text).decode("utf-8", "backslashreplace")
 
 
 def lower_median(measurements: Sequence[Measurement], model: CostModel) -> Measurement:
@@ -229,3 +229,36 @@ def _launcher_notes(measurement: Measurement, counts: Counts, script: str | None
         f"measure {last} itself if they do not belong"
     )
     return [note]
+
+
+@contextlib.contextmanager
+def surrounded(plan: Settings) -> Generator[None]:
+    """Run the user's preparation before and clean-up after an execution, whatever becomes of it."""
+    try:
+        _native(plan, plan.prepare, "--prepare")
+        yield
+    except BaseException:
+        with contextlib.suppress(MeasurementError), uninterrupted():  # the first failure is what to report
+            _native(plan, plan.cleanup, "--cleanup")
+        raise
+    _native(plan, plan.cleanup, "--cleanup")
+
+
+def _native(plan: Settings, command: str | None, option: str) -> None:
+    failure = native_failure(command, plan.environ, plan.cwd) if command else None
+    if failure is not None:
+        end, words = failure
+        raise MeasurementError(f"the {option} command failed with {end}: {command}", hint=words or None)
+
+
+def native_failure(command: str, environ: Mapping[str, str], cwd: Path) -> tuple[str, str] | None:
+    """Run a command line natively and unsealed; return how it failed and its last words, None if it did not.
+
+    MeasurementError if it could not be run at all.
+    """
+    completed = process.run([command], shell=True, env=environ, cwd=cwd)  # noqa: S604 - the user wrote it for a shell
+    if completed.status == 0:
+        return None
+    words = (completed.stderr or completed.stdout).decode("utf-8", "backslashreplace").strip()
+    end = f"signal {completed.signal}" if completed.status is None else f"exit status {completed.status}"
+    return end, words[-500:]

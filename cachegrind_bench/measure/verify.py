@@ -17,9 +17,8 @@ from cachegrind_bench.measure import axes as all_axes
 from cachegrind_bench.measure.axes import AXES, FIRST_CLOCK, Axis, Trial
 from cachegrind_bench.measure.command import option_ignoring_seed
 from cachegrind_bench.measure.findings import Difference, Finding, Verdict, Verification, difference
-from cachegrind_bench.measure.hooks import surrounded
 from cachegrind_bench.measure.plan import target_of
-from cachegrind_bench.measure.run import starts_processes, warmed_up
+from cachegrind_bench.measure.run import starts_processes, surrounded, warmed_up
 from cachegrind_bench.measure.session import session
 from cachegrind_bench.valgrind.options import Tool
 

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import fnmatch
+import os
 import re
 from typing import TYPE_CHECKING
 
@@ -24,6 +25,11 @@ def plain(text: str) -> str:
 def _escaped(match: re.Match[str]) -> str:
     code = ord(match[0])
     return f"\\x{code:02x}" if code < 0x100 else f"\\u{code:04x}" if code < 0x10000 else f"\\U{code:08x}"
+
+
+def printable(text: str) -> str:
+    """Return text that may hold undecodable bytes of a path as UTF-8, with these bytes as escapes."""
+    return os.fsencode(text).decode("utf-8", "backslashreplace")
 
 
 def some(names: Sequence[str], most: int) -> str:

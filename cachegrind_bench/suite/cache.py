@@ -22,6 +22,7 @@ from cachegrind_bench.hermetic.trace_inputs import Input, Recording, is_unchange
 from cachegrind_bench.hermetic.trace_notes import LIST
 from cachegrind_bench.model.codec import decode, encode
 from cachegrind_bench.model.result import Result, Status
+from cachegrind_bench.model.text import printable
 from cachegrind_bench.store.baselines import make_store
 from cachegrind_bench.store.durable import write_atomic
 
@@ -42,23 +43,6 @@ class DamagedError(Exception):
     """The file is not what was written."""
 
 
-class Stored(msgspec.Struct, frozen=True, kw_only=True):
-    """What a file holds; its result is read when it is asked for."""
-
-    inputs: tuple[Input, ...]
-    _result: bytes
-
-    def result(self) -> Result:
-        """Read the result, of one benchmark. DamagedError if it cannot be."""
-        try:
-            result = decode(self._result, "stored result")
-        except FileFormatError as error:
-            raise DamagedError(str(error)) from error
-        if len(result.benchmarks) != 1:
-            raise DamagedError("it has not exactly one benchmark")
-        return result
-
-
 def pack(inputs: Sequence[Input], result: Result) -> bytes:
     """Return the bytes of the file for the only benchmark of this result."""
     # Paths may have bytes that are no text, which only json writes and reads again.
@@ -67,8 +51,8 @@ def pack(inputs: Sequence[Input], result: Result) -> bytes:
     return hashlib.sha256(body).hexdigest().encode() + b"\n" + body
 
 
-def unpack(data: bytes) -> Stored:
-    """Read what `pack` returned. DamagedError on anything else."""
+def unpack(data: bytes) -> tuple[tuple[Input, ...], bytes]:
+    """Return the inputs and the encoded result that `pack` was given. DamagedError on anything else."""
     checksum, _, body = data.partition(b"\n")
     if hashlib.sha256(body).hexdigest().encode() != checksum:
         raise DamagedError("its checksum is wrong")
@@ -77,27 +61,13 @@ def unpack(data: bytes) -> Stored:
         document = json.loads(head)
         if document["schema"] != SCHEMA:
             raise DamagedError("it is of another version")
-        inputs = tuple(Input(kind, path, value, tuple(stamp)) for kind, path, value, *stamp in document["inputs"])
-        return Stored(inputs=inputs, _result=result)
+        return tuple(Input(kind, path, value, tuple(stamp)) for kind, path, value, *stamp in document["inputs"]), result
     except (ValueError, LookupError, TypeError) as error:
         raise DamagedError(str(error)) from error
 
 
 _MOST = 1000  # files; the least recently used go first
 _SUFFIX = ".cache"
-
-
-class Reused(msgspec.Struct, frozen=True, kw_only=True):
-    """A stored benchmark that still holds, and when it was measured (UTC, as 2026-01-31T12:00:00Z)."""
-
-    benchmark: Benchmark
-    created_at: str
-
-
-class Missed(msgspec.Struct, frozen=True, kw_only=True):
-    """There is nothing to use again; `why` completes "measured, since ..."."""
-
-    why: str
 
 
 class Cache(msgspec.Struct, frozen=True, kw_only=True):
@@ -115,27 +85,29 @@ class Cache(msgspec.Struct, frozen=True, kw_only=True):
         make_store(store, folder)
         return cls(folder=folder)
 
-    def lookup(self, key: str) -> Reused | Missed:
-        """Return the stored benchmark if everything that its run has read is as it was.
+    def lookup(self, key: str) -> Result | str:
+        """Return the result of the stored benchmark if everything that its run has read is as it was; else why not.
 
-        What the plan's --prepare makes must be there: call this between it and --cleanup.
+        The reason completes "measured, since ...". What the plan's --prepare makes must be there: call this between it and --cleanup.
         """
         path = self._path(key)
         try:
-            stored = unpack(path.read_bytes())
-            changed = _first_changed(stored)
+            inputs, encoded = unpack(path.read_bytes())
+            changed = next((item for item in inputs if not is_unchanged(item)), None)
             if changed is not None:
-                return Missed(why=_told(changed))
-            result = stored.result()
+                return _change(changed)
+            result = decode(encoded, "stored result")
         except FileNotFoundError:
-            return Missed(why="nothing is stored for it yet")
+            return "nothing is stored for it yet"
         except OSError as error:
-            return Missed(why=f"its stored result cannot be read: {path}: {error.strerror}")
-        except DamagedError as error:
-            return Missed(why=f"its stored result is damaged: {path}: {error}")
+            return f"its stored result cannot be read: {path}: {error.strerror}"
+        except (DamagedError, FileFormatError) as error:
+            return f"its stored result is damaged: {path}: {error}"
+        if len(result.benchmarks) != 1:
+            return f"its stored result is damaged: {path}: it has not exactly one benchmark"
         with suppress(OSError):
             os.utime(path)  # it is in use
-        return Reused(benchmark=result.benchmarks[0], created_at=result.created_at)
+        return result
 
     def keep(
         self,
@@ -176,7 +148,7 @@ class Cache(msgspec.Struct, frozen=True, kw_only=True):
 
 
 def _unfit(recording: Recording, benchmark: Benchmark) -> str | None:
-    """Say why a result cannot stand for another run, None if it can."""
+    """Return why a result cannot be used for another run, None if it can."""
     if benchmark.status is not Status.OK:
         return "it did not succeed"
     if recording.incomplete is not None:
@@ -188,13 +160,9 @@ def _unfit(recording: Recording, benchmark: Benchmark) -> str | None:
     return None
 
 
-def _first_changed(stored: Stored) -> Input | None:
-    return next((item for item in stored.inputs if not is_unchanged(item)), None)
-
-
-def _told(item: Input) -> str:
+def _change(item: Input) -> str:
     """Say what became of an input."""
-    path = os.fsencode(item.path).decode("utf-8", "backslashreplace")
+    path = printable(item.path)
     if item.kind == LIST and files.stamp_of(item.path):
         return f"the names in {path} changed"
     there, was_there = os.path.lexists(item.path), not item.value.startswith("E")

@@ -11,12 +11,11 @@ import msgspec
 from msgspec.structs import replace
 
 from cachegrind_bench.errors import CgBenchError, CommandFailedError, CommandTimeoutError, MeasurementError
-from cachegrind_bench.measure.hooks import native_failure, surrounded
 from cachegrind_bench.measure.result import measure_region
-from cachegrind_bench.measure.run import Executions, measure
+from cachegrind_bench.measure.run import Executions, measure, native_failure, surrounded
 from cachegrind_bench.measure.session import identify
 from cachegrind_bench.model.result import Benchmark, Status, comparability_key
-from cachegrind_bench.suite.cache import Missed, RecordingRunner, key_of
+from cachegrind_bench.suite.cache import RecordingRunner, key_of
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Mapping, Sequence
@@ -68,7 +67,7 @@ class Watcher(Protocol):
         """A benchmark need not be measured again: nothing it read has changed since then."""
 
     def remark(self, job_id: str, text: str) -> None:
-        """Something to be told of a benchmark when it has ended."""
+        """Something to report of a benchmark when it has ended."""
 
 
 def measure_job(
@@ -84,7 +83,7 @@ def measure_job(
     """Measure one benchmark; a failure becomes its status. `broken` has the ids whose set-up failed, with the reason.
 
     While it runs it has one of the `cpus` to itself. With `capture` the benchmark keeps the last part of what its program
-    wrote; with `reuse` a stored one stands for it, if nothing it read has changed.
+    wrote; with `reuse` a stored one is returned, if nothing it read has changed.
     """
     said = bytearray()
 
@@ -183,15 +182,15 @@ class Reuse(msgspec.Struct, frozen=True, kw_only=True):
         """
         with surrounded(plan):  # what it reads may be what its preparation makes
             found = self.cache.lookup(self._key(job, plan))
-        if isinstance(found, Missed):
-            watcher.remark(job.id, f"measured, since {found.why}")
+        if isinstance(found, str):
+            watcher.remark(job.id, f"measured, since {found}")
             return None
-        if with_output and found.benchmark.output is None:
+        (benchmark,) = found.benchmarks
+        if with_output and benchmark.output is None:
             watcher.remark(job.id, "measured, since what it wrote was not kept")
             return None
-        benchmark = replace(found.benchmark, parameters=dict(job.parameters), tags=job.tags)
-        if not with_output:
-            benchmark = replace(benchmark, output=None)
+        output = benchmark.output if with_output else None
+        benchmark = replace(benchmark, parameters=dict(job.parameters), tags=job.tags, output=output)
         watcher.reused(benchmark, found.created_at)
         return benchmark
 

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import os
 import stat
 from typing import TYPE_CHECKING, Protocol
 
@@ -71,7 +70,7 @@ def plan_of(request: MeasureRequest) -> Plan:
 
 def prepared_plan(request: MeasureRequest, make_plan: Callable[[MeasureRequest], Plan] = plan_of) -> Plan:
     """Return the plan, made where --prepare, if there is one, has done its work: the program may be what it builds."""
-    from cachegrind_bench.measure.hooks import surrounded
+    from cachegrind_bench.measure.run import surrounded
 
     if request.prepare is None:
         return make_plan(request)
@@ -118,11 +117,6 @@ def result_of(
         env=env,
         benchmarks=tuple(benchmarks),
     )
-
-
-def printable(text: str) -> str:
-    """Return text of the command line, which may hold any bytes, as it is stored."""
-    return os.fsencode(text).decode("utf-8", "backslashreplace")
 
 
 def readable_input(name: str, cwd: Path) -> Path:

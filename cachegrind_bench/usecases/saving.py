@@ -18,10 +18,10 @@ from cachegrind_bench.errors import (
     UsageError,
 )
 from cachegrind_bench.interruption import uninterrupted
-from cachegrind_bench.model.text import plain, some
+from cachegrind_bench.model.text import plain, printable, some
 from cachegrind_bench.store.baselines import Baselines, make_store
 from cachegrind_bench.store.durable import check_writable, write_atomic
-from cachegrind_bench.usecases.measurement import laboratory_of, printable, result_of
+from cachegrind_bench.usecases.measurement import laboratory_of, result_of
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Generator

@@ -17,9 +17,9 @@ from cachegrind_bench.hermetic.trace_notes import FILE, LIST, LOOK
 from cachegrind_bench.measure.command import Command
 from cachegrind_bench.measure.plan import Plan
 from cachegrind_bench.model.metrics import IR_MODEL, LineCost, Profile
-from cachegrind_bench.model.result import Environment, Run, Status
+from cachegrind_bench.model.result import Environment, Result, Run, Status
 from cachegrind_bench.suite import cache as cache_module
-from cachegrind_bench.suite.cache import Cache, Missed, RecordingRunner, Reused, key_of
+from cachegrind_bench.suite.cache import Cache, RecordingRunner, key_of
 from cachegrind_bench.valgrind.options import Collect, Tool
 from cachegrind_bench.valgrind.runner import Target
 from tests.unit import flaming
@@ -63,9 +63,9 @@ def keep(cache: Cache, recording: Recording, *, key: str = KEY, **changes: Any) 
     return cache.keep(key, recording, benchmark(**changes), ENV, version="1", created_at=NOW)
 
 
-def why(found: Reused | Missed) -> str:
-    assert isinstance(found, Missed)
-    return found.why
+def why(found: Result | str) -> str:
+    assert isinstance(found, str)
+    return found
 
 
 def test_a_result_is_used_again_just_as_it_was_stored(cache: Cache, data: Path) -> None:
@@ -79,7 +79,9 @@ def test_a_result_is_used_again_just_as_it_was_stored(cache: Cache, data: Path) 
         python=replace(flaming.hostile(surrogate=""), total=2**62),
     )
     assert cache.keep(KEY, read(data), stored, ENV, version="1", created_at=NOW) is None
-    assert cache.lookup(KEY) == Reused(benchmark=stored, created_at=NOW)
+    found = cache.lookup(KEY)
+    assert isinstance(found, Result)
+    assert (found.benchmarks, found.created_at) == ((stored,), NOW)
 
 
 @pytest.mark.parametrize("profile", [None, profile_of(main=VECTOR)])
@@ -89,7 +91,9 @@ def test_a_python_profile_is_used_again_as_well(
 ) -> None:
     stored = benchmark(profile=profile, python=python)
     assert cache.keep(KEY, read(data), stored, ENV, version="1", created_at=NOW) is None
-    assert cache.lookup(KEY) == Reused(benchmark=stored, created_at=NOW)
+    found = cache.lookup(KEY)
+    assert isinstance(found, Result)
+    assert (found.benchmarks, found.created_at) == ((stored,), NOW)
 
 
 def test_what_was_never_stored_is_measured(cache: Cache) -> None:
@@ -103,12 +107,12 @@ def test_a_changed_input_is_named(cache: Cache, data: Path) -> None:
     data.unlink()
     assert why(cache.lookup(KEY)) == f"{data} is gone"
     data.write_text("one")
-    assert isinstance(cache.lookup(KEY), Reused)
+    assert isinstance(cache.lookup(KEY), Result)
 
 
 def test_a_file_that_appears_is_named(cache: Cache, data: Path) -> None:
     keep(cache, read(data.with_name("new"), "ENOENT"))
-    assert isinstance(cache.lookup(KEY), Reused)
+    assert isinstance(cache.lookup(KEY), Result)
     data.with_name("new").write_text("")
     assert why(cache.lookup(KEY)) == f"{data.with_name('new')} has appeared"
 
@@ -119,7 +123,7 @@ def test_a_folder_whose_names_change_is_named(cache: Cache, tmp_path: Path) -> N
     from cachegrind_bench.hermetic.files import names
 
     keep(cache, Recording(inputs=(Input(LIST, str(folder), names(str(folder))),)))
-    assert isinstance(cache.lookup(KEY), Reused)
+    assert isinstance(cache.lookup(KEY), Result)
     (folder / "x").write_text("")
     assert why(cache.lookup(KEY)) == f"the names in {folder} changed"
 
@@ -137,8 +141,8 @@ def test_the_newest_result_counts(cache: Cache, data: Path) -> None:
     data.write_text("two")
     keep(cache, read(data), id="new")
     found = cache.lookup(KEY)
-    assert isinstance(found, Reused)
-    assert found.benchmark.id == "new"
+    assert isinstance(found, Result)
+    assert found.benchmarks[0].id == "new"
 
 
 @pytest.mark.parametrize(
@@ -157,9 +161,9 @@ def test_what_cannot_stand_for_another_run_is_not_kept_and_ends_what_was(
     cache: Cache, recording: Recording, changes: dict[str, Any], reason: str
 ) -> None:
     keep(cache, Recording(inputs=()))
-    assert isinstance(cache.lookup(KEY), Reused)
+    assert isinstance(cache.lookup(KEY), Result)
     assert keep(cache, recording, **changes) == reason
-    assert isinstance(cache.lookup(KEY), Missed)
+    assert isinstance(cache.lookup(KEY), str)
     assert keep(cache, recording, **changes) == reason
 
 
@@ -190,7 +194,7 @@ def test_a_damaged_file_costs_a_measurement_and_no_more(cache: Cache) -> None:
         path.write_bytes(broken)
         assert why(cache.lookup(KEY)).startswith(f"its stored result is damaged: {path}: ")
     assert keep(cache, Recording(inputs=())) is None
-    assert isinstance(cache.lookup(KEY), Reused)
+    assert isinstance(cache.lookup(KEY), Result)
 
 
 @pytest.mark.parametrize(
@@ -229,7 +233,7 @@ def test_the_least_recently_used_results_go_first(cache: Cache, monkeypatch: pyt
     for number in range(3):
         keep(cache, Recording(inputs=()), key=str(number))
         os.utime(cache.folder / f"{number}.cache", ns=(number, number))
-    assert isinstance(cache.lookup("0"), Reused)
+    assert isinstance(cache.lookup("0"), Result)
     keep(cache, Recording(inputs=()), key="3")
     assert sorted(path.stem for path in cache.folder.glob("*.cache")) == ["0", "2", "3"]
 
@@ -249,7 +253,7 @@ def test_an_odd_path_is_stored_and_told(cache: Cache, tmp_path: Path) -> None:
     path = Path(os.fsdecode(os.fsencode(tmp_path) + b"/\xff\n"))
     path.write_text("one")
     keep(cache, read(path))
-    assert isinstance(cache.lookup(KEY), Reused)
+    assert isinstance(cache.lookup(KEY), Result)
     path.write_text("two")
     why(cache.lookup(KEY)).encode()
 

@@ -18,12 +18,12 @@ from cachegrind_bench.hermetic.orders import Command, Orders
 from cachegrind_bench.hermetic.scratch import scratch
 from cachegrind_bench.hermetic.trace_inputs import Recording
 from cachegrind_bench.measure.command import resolve
-from cachegrind_bench.measure.hooks import surrounded
 from cachegrind_bench.measure.plan import Plan, target_of
-from cachegrind_bench.measure.run import Executions, measure
+from cachegrind_bench.measure.run import Executions, measure, surrounded
 from cachegrind_bench.measure.session import SCRATCH_BASE, identify, session
 from cachegrind_bench.model.metrics import EVENTS
-from cachegrind_bench.suite.cache import Cache, RecordingRunner, Reused, key_of
+from cachegrind_bench.model.result import Result
+from cachegrind_bench.suite.cache import Cache, RecordingRunner, key_of
 from cachegrind_bench.valgrind.options import Geometry, Tool
 
 if TYPE_CHECKING:
@@ -345,11 +345,11 @@ class Suite:
                 key = key_of(plan, ready.environment, version="1")
                 with surrounded(plan):
                     answer = self.cache.lookup(key)
-                if isinstance(answer, Reused):
-                    found[name] = answer.benchmark
+                if isinstance(answer, Result):
+                    found[name] = answer.benchmarks[0]
                 else:
                     found[name], refused = self._measured(key, plan, ready)
-                    why[name] = answer.why if refused is None else f"not kept: {refused}"
+                    why[name] = answer if refused is None else f"not kept: {refused}"
         return found, why
 
     def _measured(self, key: str, plan: Plan, ready: Session) -> tuple[Benchmark, str | None]:
@@ -508,7 +508,7 @@ def test_to_answer_for_an_unchanged_benchmark_takes_less_than_to_execute_it_unme
         spent = time.process_time() - started
     finally:
         sys.settrace(noting)
-    assert {type(answer) for answer in answers} == {Reused}
+    assert {type(answer) for answer in answers} == {Result}
     assert found["one"].profile is not None
     before = os.times()
     for _ in answers:
