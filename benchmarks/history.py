@@ -23,7 +23,7 @@ from typing import TYPE_CHECKING, Any
 from msgspec.structs import replace
 
 from cachegrind_bench.compare import verdict
-from cachegrind_bench.compare.comparison import compare
+from cachegrind_bench.compare.verdict import compare
 from cachegrind_bench.history.findings import Options, find
 from cachegrind_bench.history.series import series_set
 from cachegrind_bench.model import thresholds

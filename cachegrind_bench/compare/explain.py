@@ -24,8 +24,8 @@ from cachegrind_bench.model.symbols import MANGLED, UNKNOWN, folded
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 
-    from cachegrind_bench.compare.comparison import Comparison
     from cachegrind_bench.compare.python_blame import PythonBlame
+    from cachegrind_bench.compare.verdict import Comparison
     from cachegrind_bench.model.metrics import Profile
     from cachegrind_bench.model.python_profile import PythonProfile
 

@@ -22,10 +22,9 @@ if TYPE_CHECKING:
     from pathlib import Path
 
     from cachegrind_bench.compare.change import Shift
-    from cachegrind_bench.compare.comparison import Comparison
     from cachegrind_bench.compare.explain import Details, FunctionDelta
     from cachegrind_bench.compare.python_blame import PythonDelta
-    from cachegrind_bench.compare.verdict import Difference
+    from cachegrind_bench.compare.verdict import Comparison, Difference
     from cachegrind_bench.config.benchmarks import BenchmarkSpec
     from cachegrind_bench.history.values import Against, Row, Trend
     from cachegrind_bench.measure.doctor import Diagnosis

@@ -17,9 +17,8 @@ if TYPE_CHECKING:
     from collections.abc import Callable, Collection, Mapping, Sequence
     from pathlib import Path
 
-    from cachegrind_bench.compare.comparison import Comparison
     from cachegrind_bench.compare.explain import Details
-    from cachegrind_bench.compare.verdict import Gates
+    from cachegrind_bench.compare.verdict import Comparison, Gates
     from cachegrind_bench.config.benchmarks import BenchmarkSpec
     from cachegrind_bench.model.codec import ResultFile
     from cachegrind_bench.model.metrics import Profile
@@ -187,7 +186,7 @@ class Report(msgspec.Struct, frozen=True, kw_only=True):
 
         Unless a baseline is required, it is no fault of the candidate if there is none; its failures and limits still count.
         """
-        from cachegrind_bench.compare.comparison import Conclusion
+        from cachegrind_bench.compare.verdict import Conclusion
 
         match self.comparison.conclusion():
             case Conclusion.REGRESSION:
@@ -225,7 +224,7 @@ def compared(
     wanted: Callable[[str], bool] = lambda _id: True,
 ) -> Report:
     """Compare the benchmarks whose ids are `wanted`; profiles are read only for what will be shown."""
-    from cachegrind_bench.compare.comparison import compare, recognise_layout
+    from cachegrind_bench.compare.verdict import compare, recognise_layout
 
     before, after = base.file, candidate.file
     comparison = compare(before.result, after.result, gates, wanted=wanted)

@@ -8,9 +8,8 @@ from typing import TYPE_CHECKING
 from hypothesis import given
 from hypothesis import strategies as st
 
-from cachegrind_bench.compare.comparison import Conclusion, compare
 from cachegrind_bench.compare.explain import details
-from cachegrind_bench.compare.verdict import State
+from cachegrind_bench.compare.verdict import Conclusion, State, compare
 from cachegrind_bench.model.metrics import EVENTS, Counts, FunctionCost, Profile
 from tests.unit.comparing import gates, measured
 from tests.unit.samples import failed_benchmark, result

@@ -4,8 +4,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Any
 
-from cachegrind_bench.compare.comparison import compare
-from cachegrind_bench.compare.verdict import DEFAULT_MAX_DROP, Gates
+from cachegrind_bench.compare.verdict import DEFAULT_MAX_DROP, Gates, compare
 from cachegrind_bench.model.metrics import Counts
 from cachegrind_bench.model.result import Run
 from cachegrind_bench.model.thresholds import percentage, percentages
@@ -14,8 +13,7 @@ from tests.unit.samples import benchmark, result
 if TYPE_CHECKING:
     from collections.abc import Iterable
 
-    from cachegrind_bench.compare.comparison import Comparison
-    from cachegrind_bench.compare.verdict import Difference
+    from cachegrind_bench.compare.verdict import Comparison, Difference
     from cachegrind_bench.model.result import Benchmark
 
 

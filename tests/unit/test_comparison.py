@@ -4,8 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from cachegrind_bench.compare.comparison import Conclusion, compare
-from cachegrind_bench.compare.verdict import FailOn, State
+from cachegrind_bench.compare.verdict import Conclusion, FailOn, State, compare
 from cachegrind_bench.model.metrics import CostModel
 from cachegrind_bench.model.result import Score
 from tests.unit.comparing import compared, counts, gates, measured

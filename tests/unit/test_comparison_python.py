@@ -7,8 +7,8 @@ from typing import TYPE_CHECKING, Any
 
 import pytest
 
-from cachegrind_bench.compare.comparison import compare
 from cachegrind_bench.compare.explain import details
+from cachegrind_bench.compare.verdict import compare
 from cachegrind_bench.model.result import ObjectFile
 from cachegrind_bench.render import documents
 from cachegrind_bench.render.comparison import github, markdown, table
@@ -20,8 +20,8 @@ from tests.unit.samples import HOSTILE, profile_of, result
 if TYPE_CHECKING:
     from types import ModuleType
 
-    from cachegrind_bench.compare.comparison import Comparison
     from cachegrind_bench.compare.explain import Details
+    from cachegrind_bench.compare.verdict import Comparison
     from cachegrind_bench.model.python_profile import PythonProfile
     from cachegrind_bench.model.result import Benchmark
     from tests.conftest import Golden

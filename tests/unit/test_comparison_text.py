@@ -9,9 +9,8 @@ from typing import TYPE_CHECKING, Any
 import pytest
 from msgspec.structs import replace
 
-from cachegrind_bench.compare.comparison import compare
 from cachegrind_bench.compare.explain import details
-from cachegrind_bench.compare.verdict import FailOn, Metric, State
+from cachegrind_bench.compare.verdict import FailOn, Metric, State, compare
 from cachegrind_bench.model.metrics import EVENTS, FunctionCost, LineCost, Profile
 from cachegrind_bench.model.result import ObjectFile
 from cachegrind_bench.model.thresholds import Limit
@@ -24,8 +23,8 @@ from tests.unit.samples import HOSTILE, failed_benchmark, result
 if TYPE_CHECKING:
     from types import ModuleType
 
-    from cachegrind_bench.compare.comparison import Comparison
     from cachegrind_bench.compare.explain import Details
+    from cachegrind_bench.compare.verdict import Comparison
     from cachegrind_bench.model.metrics import Counts
     from cachegrind_bench.model.result import Benchmark, Result
     from tests.conftest import Golden

@@ -6,9 +6,8 @@ from typing import TYPE_CHECKING, Any
 
 import pytest
 
-from cachegrind_bench.compare.comparison import compare
 from cachegrind_bench.compare.explain import details
-from cachegrind_bench.compare.verdict import State
+from cachegrind_bench.compare.verdict import State, compare
 from cachegrind_bench.model.metrics import EVENTS, FunctionCost, LineCost, Profile
 from cachegrind_bench.model.result import ObjectFile
 from cachegrind_bench.model.thresholds import Limit

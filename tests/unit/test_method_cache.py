@@ -7,8 +7,7 @@ from typing import TYPE_CHECKING
 import pytest
 from msgspec.structs import replace
 
-from cachegrind_bench.compare.comparison import Conclusion, recognise_layout
-from cachegrind_bench.compare.verdict import State
+from cachegrind_bench.compare.verdict import Conclusion, State, recognise_layout
 from cachegrind_bench.model.thresholds import limit
 from tests.unit.comparing import compared, counts, measured
 from tests.unit.samples import profile_of
@@ -16,7 +15,7 @@ from tests.unit.samples import profile_of
 if TYPE_CHECKING:
     from typing import Any
 
-    from cachegrind_bench.compare.comparison import Comparison
+    from cachegrind_bench.compare.verdict import Comparison
 
 # Instructions of two runs of one benchmark of pyparsing, rounded: more look-ups share entries in the second one.
 BEFORE = {

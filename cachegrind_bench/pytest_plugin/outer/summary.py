@@ -61,7 +61,7 @@ def compared(base: Path, candidate: Result, defaults: dict[str, Any], *, profile
 
     UsageError if it cannot be read.
     """
-    from cachegrind_bench.compare.comparison import Conclusion
+    from cachegrind_bench.compare.verdict import Conclusion
     from cachegrind_bench.usecases import comparison
     from cachegrind_bench.usecases.result_files import read_result
 

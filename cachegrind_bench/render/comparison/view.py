@@ -16,10 +16,9 @@ from cachegrind_bench.render.table import without_empty
 if TYPE_CHECKING:
     from collections.abc import Iterator, Mapping, Sequence
 
-    from cachegrind_bench.compare.comparison import Comparison
     from cachegrind_bench.compare.explain import Details
     from cachegrind_bench.compare.lines import LineDelta
-    from cachegrind_bench.compare.verdict import Difference
+    from cachegrind_bench.compare.verdict import Comparison, Difference
     from cachegrind_bench.model.metrics import Counts
     from cachegrind_bench.model.result import Result
 

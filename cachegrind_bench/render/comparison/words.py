@@ -22,11 +22,10 @@ if TYPE_CHECKING:
     from collections.abc import Mapping
 
     from cachegrind_bench.compare.change import Change
-    from cachegrind_bench.compare.comparison import Comparison
     from cachegrind_bench.compare.explain import Details
     from cachegrind_bench.compare.pairing import ObjectChange
     from cachegrind_bench.compare.python_blame import PythonBlame, PythonDelta
-    from cachegrind_bench.compare.verdict import Difference, FieldDifference, Gates
+    from cachegrind_bench.compare.verdict import Comparison, Difference, FieldDifference, Gates
     from cachegrind_bench.model.python_profile import PythonFunction
     from cachegrind_bench.model.result import Benchmark
 

@@ -24,8 +24,7 @@ if TYPE_CHECKING:
     from collections.abc import Callable, Sequence
 
     from cachegrind_bench.ci.event import Event
-    from cachegrind_bench.compare.comparison import Comparison
-    from cachegrind_bench.compare.verdict import Gates
+    from cachegrind_bench.compare.verdict import Comparison, Gates
     from cachegrind_bench.model.result import Result
     from cachegrind_bench.store.protocol import Store
     from cachegrind_bench.usecases import Notices

@@ -15,7 +15,7 @@ from cachegrind_bench.usecases.ci.job import command_words
 from cachegrind_bench.vcs.git import COMMIT_ID, top_folder
 
 if TYPE_CHECKING:
-    from cachegrind_bench.compare.comparison import Comparison
+    from cachegrind_bench.compare.verdict import Comparison
     from cachegrind_bench.model.result import Result
     from cachegrind_bench.usecases.ci.job import Job
 
