@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import os
-from concurrent.futures import Future
 from threading import Event
 from typing import TYPE_CHECKING, Any, cast
 
@@ -18,7 +17,7 @@ from cachegrind_bench.pytest_plugin.outer import session
 from cachegrind_bench.pytest_plugin.outer.limits import TimeLimit
 from cachegrind_bench.pytest_plugin.outer.results import parts_of
 from cachegrind_bench.pytest_plugin.outer.session import Lane
-from cachegrind_bench.pytest_plugin.outer.workers import Workers
+from cachegrind_bench.pytest_plugin.outer.workers import Worker, Workers
 
 if TYPE_CHECKING:
     from pathlib import Path
@@ -30,7 +29,7 @@ def workers(monkeypatch: pytest.MonkeyPatch) -> Workers:
     return Workers(
         cast("Any", None),
         cast("Any", None),
-        [Exchange("/none")],
+        [Worker(Exchange("/none"))],
         echo=lambda _: None,
         read=lambda *_: None,
     )
@@ -93,9 +92,7 @@ def test_a_report_that_comes_while_its_lane_ends_is_not_lost(
 
     monkeypatch.setattr(session, "take_report", take_late)
     monkeypatch.setattr(session, "report", lambda _item, found, _held_back: told.append(found))
-    done: Future[Any] = Future()
-    done.set_result(None)
-    lane.look(done, bytearray())
+    lane.look(bytearray(), over=True)
     assert told == [report]
 
 
@@ -108,9 +105,7 @@ def test_a_profile_that_is_missing_says_why(pytester: pytest.Pytester) -> None:
     for index in (FIRST + 1, FIRST + 2):
         put_report(lane.exchange.report(FIRST, index), {"reports": [], "status": 9, "log": ""})
     limit._ended[lane.exchange.path, FIRST, FIRST + 2] = 1.0
-    done: Future[Any] = Future()
-    done.set_result(None)
-    failed, killed, late = [lane.why_nothing(item, done) for item in items]
+    failed, killed, late = [lane.why_nothing(item) for item in items]
     assert failed == "its test failed in the run that is for it"
     assert killed == "the process of this benchmark was killed by SIGKILL"
     assert late.startswith("this benchmark took longer than 1 s under Valgrind, and was ended: raise")

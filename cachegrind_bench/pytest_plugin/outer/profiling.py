@@ -89,15 +89,15 @@ def with_python_profiles(  # noqa: PLR0917 - what `run` has and returned
                 if meter := report.get("meter"):
                     found[nodeid] = _seen(meter, out, trampolines, depth)
 
-        with serving(session, some, one, laboratory, place, _PROFILED, read=read, collect=collect) as (lanes, workers):
-            wait(workers.futures)
-        for lane, future in zip(lanes, workers.futures, strict=True):
-            error = future.exception()
+        with serving(session, some, one, laboratory, place, _PROFILED, read=read, collect=collect) as lanes:
+            wait([lane.future for lane in lanes])
+        for lane in lanes:
+            error = lane.future.exception()
             for item in lane.items:
                 if isinstance(error, CgBenchError):
                     found[item.nodeid] = error
                 elif item.nodeid not in found:
-                    found[item.nodeid] = MeasurementError(lane.why_nothing(item, future))
+                    found[item.nodeid] = MeasurementError(lane.why_nothing(item))
         return found
 
     progress("preparing to profile Python functions, under Callgrind")

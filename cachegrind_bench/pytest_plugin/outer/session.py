@@ -26,22 +26,19 @@ from cachegrind_bench.pytest_plugin.outer.limits import TimeLimit
 from cachegrind_bench.pytest_plugin.outer.report_relay import ending, failure_text, report, show_bytes
 from cachegrind_bench.pytest_plugin.outer.results import Cost, Ended, read_costs, result_of
 from cachegrind_bench.pytest_plugin.outer.serialize_options import file_orders, root_orders
-from cachegrind_bench.pytest_plugin.outer.workers import CALLS, Place, Workers, warm_up
+from cachegrind_bench.pytest_plugin.outer.workers import CALLS, Place, Worker, Workers, warm_up
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Generator, Mapping, Sequence
-    from concurrent.futures import Future
 
     import pytest
 
-    from cachegrind_bench.hermetic.launch import Outcome
     from cachegrind_bench.measure.session import Laboratory
     from cachegrind_bench.model.metrics import CostModel
     from cachegrind_bench.model.result import Result
     from cachegrind_bench.pytest_plugin.inner.type_versions import LookUps
     from cachegrind_bench.pytest_plugin.outer.options import Settings
     from cachegrind_bench.valgrind.options import Collect
-    from cachegrind_bench.valgrind.perf_map import Trampolines
 
 # Simulated calls of each try; after the last one, counts that do not agree are taken all the same. The first call fills the
 # caches: only the path that it took through the code counts.
@@ -77,11 +74,9 @@ def run(session: pytest.Session, settings: Settings, laboratory: Laboratory) -> 
     def read(lane: Lane, out: Path, _trampolines: object) -> None:
         lane.read_costs(out, settings.model)
 
-    with serving(session, items, settings, laboratory, place, BATCHES, read=read, echo=echo) as (lanes, workers):
-        _watch(session, lanes, workers, settings, said)
-    ended = {
-        one.item.nodeid: one for lane, future in zip(lanes, workers.futures, strict=True) for one in lane.ended(future)
-    }
+    with serving(session, items, settings, laboratory, place, BATCHES, read=read, echo=echo) as lanes:
+        _watch(session, lanes, settings, said)
+    ended = {one.item.nodeid: one for lane in lanes for one in lane.ended()}
     ordered = [ended[item.nodeid] for item in items if item.nodeid in ended]
     return result_of(ordered, settings, laboratory, place, created_at), place
 
@@ -114,10 +109,10 @@ def serving(  # noqa: PLR0917 - what `run` has, then how to measure
     place: Place,
     batches: tuple[int, ...],
     *,
-    read: Callable[[Lane, Path, Callable[[int], Trampolines]], object],
+    read: Callable[[Lane, Path, Any], object],
     echo: Callable[[bytes], None] = lambda _chunk: None,
     collect: Collect = CALLS,
-) -> Generator[tuple[list[Lane], Workers]]:
+) -> Generator[list[Lane]]:
     """Measure these items meanwhile, in lanes of about the same length: those of a file stay together as far as that goes.
 
     `read` gets each lane whose process has ended, as `Workers` says.
@@ -131,31 +126,21 @@ def serving(  # noqa: PLR0917 - what `run` has, then how to measure
         ]
         for lane in lanes:
             lane.order(settings.warm_up, batches, place.paths, place.look_ups)
-        workers = Workers(
-            laboratory,
-            place,
-            [lane.exchange for lane in lanes],
-            read=lambda number, out, trampolines: read(lanes[number], out, trampolines),
-            echo=echo,
-            collect=collect,
-            watch=limit.watching,
-        )
+        workers = Workers(laboratory, place, lanes, read=read, echo=echo, collect=collect, watch=limit.watching)
         with workers:
             workers.start()
-            yield lanes, workers
+            yield lanes
         workers.raise_unforeseen()
 
 
-def _watch(
-    session: pytest.Session, lanes: Sequence[Lane], workers: Workers, settings: Settings, said: bytearray
-) -> None:
+def _watch(session: pytest.Session, lanes: Sequence[Lane], settings: Settings, said: bytearray) -> None:
     hidden = held_back(settings.environ, settings.request)
     while True:
-        done = [future.done() for future in workers.futures]  # before the look: what comes after it is seen then
-        for number, (lane, over) in enumerate(zip(lanes, done, strict=True)):
-            lane.look(workers.futures[number] if over else None, said, hidden)
-            if not over and number in workers.outs:
-                lane.read_early(workers.outs[number], settings.model)
+        done = [lane.future.done() for lane in lanes]  # before the look: what comes after it is seen then
+        for lane, over in zip(lanes, done, strict=True):
+            lane.look(said, hidden, over=over)
+            if not over and lane.out is not None:
+                lane.read_early(lane.out, settings.model)
         if session.shouldfail or session.shouldstop:
             for lane in lanes:
                 Path(lane.exchange.stop).touch()
@@ -164,7 +149,7 @@ def _watch(
         time.sleep(_LOOK_S)
 
 
-class Lane:
+class Lane(Worker):
     """The items of one measured process, by files, and what became of them so far."""
 
     def __init__(
@@ -175,7 +160,8 @@ class Lane:
         limit: TimeLimit,
         layouts: int = 1,
     ) -> None:
-        self._session, self.exchange, self.items, self._limit = session, exchange, items, limit
+        super().__init__(exchange)
+        self._session, self.items, self._limit = session, items, limit
         files: dict[Path, list[pytest.Item]] = {}
         for item in items:
             files.setdefault(item.path, []).append(item)
@@ -232,16 +218,16 @@ class Lane:
         """Return the benchmarks that took too long: they would do so wherever the project is."""
         return {item.nodeid for place, item in self._items.items() if self._limit.why(self.exchange, *place)}
 
-    def look(self, future: Future[Outcome] | None, said: bytearray, held_back: Sequence[str] = ()) -> None:
-        """Report to pytest what has come since the last time; with a `future`, that is all that comes."""
+    def look(self, said: bytearray, held_back: Sequence[str] = (), *, over: bool) -> None:
+        """Report to pytest what has come since the last time; if it is `over`, that is all that comes."""
         for (number, index), item in list(self._waiting.items()):
             if self._session.shouldfail or self._session.shouldstop:
                 return  # what ended since the failure that stopped the run is as if it had not begun
             found = self._take(self.exchange.report(number, index))
-            if found is None and not Path(self.exchange.trouble(number)).exists() and future is None:
+            if found is None and not Path(self.exchange.trouble(number)).exists() and not over:
                 return  # they come in their order
             if found is None:  # or did it come just before what says that nothing more comes?
-                found = self._take(self.exchange.report(number, index)) or self._lost(number, future, said)
+                found = self._take(self.exchange.report(number, index)) or self._lost(number, said, over=over)
             del self._waiting[number, index]
             if found is None:
                 continue
@@ -249,10 +235,10 @@ class Lane:
             self._reports[item.nodeid] = found
             report(item, found, held_back)
 
-    def why_nothing(self, item: pytest.Item, future: Future[Outcome]) -> str:
+    def why_nothing(self, item: pytest.Item) -> str:
         """Explain why a benchmark of which nothing was reported to pytest produced no result."""
         place = next(place for place, own in self._items.items() if own is item)
-        found = self._take(self.exchange.report(*place)) or self._lost(place[0], future, bytearray())
+        found = self._take(self.exchange.report(*place)) or self._lost(place[0], bytearray(), over=True)
         if found is not None:
             self._add_why(found, *place)
         text = failure_text(found) if found is not None else None
@@ -266,7 +252,7 @@ class Lane:
         if "status" in found and (why := self._limit.why(self.exchange, number, index)):
             found["died"] = why
 
-    def _lost(self, number: int, future: Future[Outcome] | None, said: bytearray) -> dict[str, Any] | None:
+    def _lost(self, number: int, said: bytearray, *, over: bool) -> dict[str, Any] | None:
         """Return what to report of a benchmark that nothing came of; None if it was not to begin any more."""
         if Path(self.exchange.stop).exists():
             return None
@@ -277,7 +263,7 @@ class Lane:
         elif trouble is not None:
             text = trouble.get("text") or f"the process of its file {ending(trouble)}"
         else:
-            error = future.exception() if future is not None else None
+            error = self.future.exception() if over else None
             text = "\n".join(str(part) for part in (error, getattr(error, "hint", None)) if part)
             text = text or f"the measured process ended early; it said:\n{said.decode('utf-8', 'backslashreplace')}"
         return {"reports": [], "died": None, "trouble": text}
@@ -300,15 +286,15 @@ class Lane:
             self._costs[layout] = {name: cost for name, cost in list(early.items()) if isinstance(cost, Cost)}
             read_costs(self._costs[layout], self.all_reports(layout), out, model)
 
-    def ended(self, future: Future[Outcome]) -> list[Ended]:
+    def ended(self) -> list[Ended]:
         """Return what became of the benchmarks that were begun."""
-        error = future.exception()
+        error = self.future.exception()
         return [
             Ended(
                 item=item,
                 report=self._reports[item.nodeid],
                 costs=[found.get(item.nodeid) for found in self._costs],
-                outcome=None if error is not None else future.result(),
+                outcome=None if error is not None else self.future.result(),
                 failure=None if error is None else f"the measured process failed: {error}",
             )
             for item in self._items.values()

@@ -16,11 +16,8 @@ from cachegrind_bench.hermetic import environment
 from cachegrind_bench.hermetic.place import NOWHERE, Translation, pairs_of
 from cachegrind_bench.interruption import Cancel
 from cachegrind_bench.measure.command import resolve
-from cachegrind_bench.measure.perf_maps import perf_maps
-from cachegrind_bench.measure.python_profile import with_perf
 from cachegrind_bench.startup import import_finder
 from cachegrind_bench.valgrind.options import Collect, Scope, Tool
-from cachegrind_bench.valgrind.perf_map import NONE
 from cachegrind_bench.valgrind.runner import Target
 
 if TYPE_CHECKING:
@@ -33,7 +30,6 @@ if TYPE_CHECKING:
     from cachegrind_bench.measure.session import Laboratory
     from cachegrind_bench.pytest_plugin.inner.exchange import Exchange
     from cachegrind_bench.pytest_plugin.inner.type_versions import LookUps
-    from cachegrind_bench.valgrind.perf_map import Trampolines
     from cachegrind_bench.valgrind.runner import ValgrindRunner
 
 CALLS = Collect(scope=Scope.CALLS)
@@ -128,8 +124,13 @@ def _target(
     place: Place, exchange: Exchange, runner: ValgrindRunner, cpu: int | None, collect: Collect = CALLS
 ) -> Target:
     command = place.command(exchange.path, str(runner.scratch.out))
+    argv = command.argv
+    if collect.python_depth is not None:
+        from cachegrind_bench.measure.python_profile import with_perf
+
+        argv = with_perf(command)
     return Target(
-        argv=command.argv if collect.python_depth is None else with_perf(command),
+        argv=argv,
         executable=command.executable,
         variables={name: value for name, value in place.variables.items() if name != "PYTHONPATH"},
         cwd=str(place.cwd),
@@ -141,6 +142,16 @@ def _target(
     )
 
 
+class Worker:
+    """One measured process: the folder by which it gets orders and, once it has begun, its outcome and its out files."""
+
+    future: Future[Outcome]
+
+    def __init__(self, exchange: Exchange) -> None:
+        self.exchange = exchange
+        self.out: Path | None = None
+
+
 class Workers:
     """Measured processes, each in a thread of its own. As a context, it ends them where there was an error."""
 
@@ -148,23 +159,20 @@ class Workers:
         self,
         laboratory: Laboratory,
         place: Place,
-        exchanges: Sequence[Exchange],
+        workers: Sequence[Worker],
         *,
         echo: Callable[[bytes], None],
-        read: Callable[[int, Path, Callable[[int], Trampolines]], object],
+        read: Callable[[Any, Path, Any], object],
         collect: Collect = CALLS,
         watch: Watch = nullcontext,
     ) -> None:
-        """When a process has ended, `read` gets its lane's number, the folder with its out files, and the trampolines by process."""
+        """When a process has ended, `read` gets its worker, its out files' folder, and its trampolines or None."""
         self._laboratory, self._place, self._echo, self._read = laboratory, place, echo, read
-        self._collect, self._watch = collect, watch
-        self._exchanges = exchanges
+        self._collect, self._watch, self._workers = collect, watch, workers
         self._cancel = Cancel()
         self._cpus: list[int] = []
         self._choosing = Lock()
-        self._executor = ThreadPoolExecutor(len(exchanges), thread_name_prefix="cg-bench")
-        self.futures: list[Future[Outcome]] = []
-        self.outs: dict[int, Path] = {}  # the folders with out files, by lanes; each once its lane is served
+        self._executor = ThreadPoolExecutor(len(workers), thread_name_prefix="cg-bench")
 
     def __enter__(self) -> Self:
         return self
@@ -178,23 +186,28 @@ class Workers:
 
     def raise_unforeseen(self) -> None:
         """Raise, with its traceback, what ended a lane and is not an error that a user can meet; all must be done."""
-        for future in self.futures:
-            if not isinstance(future.exception(), CgBenchError | None):
-                future.result()
+        for worker in self._workers:
+            if not isinstance(worker.future.exception(), CgBenchError | None):
+                worker.future.result()
 
     def start(self) -> None:
         """Start all. Inside of the context: whatever interrupts this finds them there to be ended."""
-        self.futures += [self._executor.submit(self._serve, *lane) for lane in enumerate(self._exchanges)]
+        for worker in self._workers:
+            worker.future = self._executor.submit(self._serve, worker)
 
-    def _serve(self, lane: int, exchange: Exchange) -> Outcome:
+    def _serve(self, worker: Worker) -> Outcome:
         with self._cancel.under(), self._laboratory.session(echo=self._echo) as ready:
-            target = _target(self._place, exchange, ready.runner, self._cpu(ready.cpu), self._collect)
-            out = self.outs[lane] = ready.runner.scratch.out
+            target = _target(self._place, worker.exchange, ready.runner, self._cpu(ready.cpu), self._collect)
+            out = worker.out = ready.runner.scratch.out
             with ExitStack() as stack:
-                maps = None if self._collect.python_depth is None else stack.enter_context(perf_maps(out))
-                with self._watch(exchange):
+                maps = None
+                if self._collect.python_depth is not None:
+                    from cachegrind_bench.measure.perf_maps import perf_maps
+
+                    maps = stack.enter_context(perf_maps(out))
+                with self._watch(worker.exchange):
                     outcome, _log = ready.runner.execute(target, Tool.CALLGRIND)
-                self._read(lane, out, (lambda _pid: NONE) if maps is None else maps.read(outcome))
+                self._read(worker, out, None if maps is None else maps.read(outcome))
             return outcome
 
     def _cpu(self, wanted: int | None) -> int:
