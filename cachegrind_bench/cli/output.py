@@ -117,10 +117,12 @@ def report_text(
     result: Result, benchmarks: Sequence[Benchmark], form: str, report_of: Callable[[Benchmark], Report]
 ) -> str:
     """Return the reports of these benchmarks of a result, made by `report_of`; JSON has a form of its own."""
-    from msgspec.structs import replace
-
-    from cachegrind_bench.render import documents, table
-
     if form == "json":
+        from msgspec.structs import replace
+
+        from cachegrind_bench.render import documents
+
         return documents.summary(replace(result, benchmarks=tuple(benchmarks)))
+    from cachegrind_bench.render import table
+
     return "\n".join(table.render(report_of(benchmark), form) for benchmark in benchmarks)

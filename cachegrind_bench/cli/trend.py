@@ -110,10 +110,10 @@ def _check(options: dict[str, Any]) -> None:
 def _write(view: Trend, options: dict[str, Any]) -> None:
     """Write the reports that are asked for; where one goes to stdout, the text does not."""
     from cachegrind_bench.render import documents
-    from cachegrind_bench.render.trend import html, markdown, text
+    from cachegrind_bench.render.trend import html, text
     from cachegrind_bench.store.durable import write_atomic
 
-    makers = {"json": documents.trend, "markdown": markdown.render, "html": html.page}
+    makers = {"json": documents.trend, "markdown": text.markdown, "html": html.page}
     for kind in _FORMS:
         name = options[kind]
         if name == "-":

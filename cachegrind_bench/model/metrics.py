@@ -209,7 +209,8 @@ def without(profile: Profile, empty: Profile, times: int = 1) -> Profile:
     that its lines lie elsewhere in the caches. Where nothing was executed or accessed beyond the empty ones, nothing is left
     at all. Rows of zeros are left out.
     """
-    if all(count == times * less for count, less in zip(_accesses(profile), _accesses(empty), strict=True)):
+    totals, less = profile.totals(), empty.totals()
+    if all(totals[accesses] == times * less[accesses] for accesses, *_misses in _LEVELS):
         return Profile(events=EVENTS, functions=())
     left = {(row.file, row.name): list(row.counts) for row in profile.functions}
     for row in empty.functions:
@@ -226,20 +227,11 @@ def without(profile: Profile, empty: Profile, times: int = 1) -> Profile:
     for place, debt in enumerate(owed):
         _pay(left, place, debt)
     for counts in left.values():
-        _limit_misses(counts)
+        for accesses, first, last in _LEVELS:
+            counts[first] = min(counts[first], counts[accesses])
+            counts[last] = min(counts[last], counts[first])
     rows = (FunctionCost(*key, tuple(counts)) for key, counts in sorted(left.items()) if any(counts))
     return Profile(events=EVENTS, functions=tuple(rows))
-
-
-def _accesses(profile: Profile) -> tuple[int, ...]:
-    totals = profile.totals()
-    return tuple(totals[accesses] for accesses, *_misses in _LEVELS)
-
-
-def _limit_misses(counts: list[int]) -> None:
-    for accesses, first, last in _LEVELS:
-        counts[first] = min(counts[first], counts[accesses])
-        counts[last] = min(counts[last], counts[first])
 
 
 def _settle_twins(counts: list[int]) -> None:

@@ -16,7 +16,7 @@ from cachegrind_bench.history.trend import window
 from cachegrind_bench.history.values import Kind, State
 from cachegrind_bench.model.result import CommitNote, Release
 from cachegrind_bench.render import documents
-from cachegrind_bench.render.trend import markdown, text
+from cachegrind_bench.render.trend import text
 from tests.unit import trending
 from tests.unit.trending import arranged, finding, notes, series, sha
 
@@ -257,7 +257,7 @@ def test_a_benchmark_that_was_not_run_for_long_is_not_missed_any_more() -> None:
 
 
 def written(report: Trend) -> str:
-    return markdown.render(report)
+    return text.markdown(report)
 
 
 def test_the_summary_begins_with_the_headline_and_names_the_commits() -> None:

@@ -1,19 +1,25 @@
-"""The trend report for a terminal or a log: the headline, a table, what was found with its commits, and its health."""
+"""The trend report as text for a terminal or a log, and as Markdown for the summary of a job.
+
+Both have the headline, a table, what was found with its commits, and its health, and count what they leave out for their length.
+"""
 
 from __future__ import annotations
 
+from functools import partial
 from typing import TYPE_CHECKING
 
 from cachegrind_bench.model.text import counted, plain, shortened
 from cachegrind_bench.render import table
+from cachegrind_bench.render.markdown import escape
+from cachegrind_bench.render.markdown import table as markdown_table
 from cachegrind_bench.render.trend import words
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator, Mapping
+    from collections.abc import Callable, Iterator, Mapping
 
     from cachegrind_bench.history.values import Finding, Trend
 
-_MOST_ROWS = 40
+_MOST_ROWS, _MOST_MARKDOWN_ROWS = 40, 20
 _MOST_FINDINGS = 20
 _MOST_SUSPECTS = 5
 _FIGURES = range(2, 7)
@@ -21,7 +27,7 @@ _NAME = 1  # the column of names gives way where the terminal is narrow
 
 
 def render(view: Trend, *, width: int | None = None) -> str:
-    """Return the report, the table at most `width` columns wide; what it leaves out for its length it counts."""
+    """Return the text, with a table of at most `width` columns."""
     return "".join(f"{line.rstrip()}\n" for line in _lines(view, width))
 
 
@@ -60,15 +66,76 @@ def _finding(found: Finding, view: Trend, moves: Mapping[str, str]) -> Iterator[
         yield f"      {blame.words}"
         yield from (f"        {commit}" for commit in commits)
         yield from [f"        and {blame.more} more"] if blame.more else []
-    if found.id in moves:
-        yield f"      {moves[found.id]}"
-    if blame.bisectable:
-        yield f"      to narrow them down: cg-bench bisect {found.id}"
-    if found.reason is not None:
-        yield f"      accepted: {shortened(plain(found.reason), 200)}"
+    bisect = f"to narrow them down: cg-bench bisect {found.id}" if blame.bisectable else ""
+    yield from (f"      {fact}" for fact in _facts(found, moves, bisect, str, partial(_commit, view=view)))
+
+
+def _facts(
+    found: Finding, moves: Mapping[str, str], bisect: str, escaped: Callable[[str], str], commit: Callable[[str], str]
+) -> Iterator[str]:
+    """Yield what there is to say below the commits of a finding."""
+    yield from [escaped(moves[found.id])] if found.id in moves else []
+    yield from [bisect] if bisect else []
+    yield from [f"accepted: {escaped(shortened(plain(found.reason), 200))}"] if found.reason is not None else []
     if found.recovered_sha is not None:
-        yield f"      {words.ended(found)} {_commit(found.recovered_sha, view)}"
+        yield f"{words.ended(found)} {commit(found.recovered_sha)}"
 
 
 def _commit(sha: str, view: Trend) -> str:
     return " ".join(part for part in (words.sha(sha), *words.described(view.noted.get(sha))) if part)
+
+
+def markdown(view: Trend) -> str:
+    """Return the Markdown."""
+    return "".join(f"{line}\n" for line in _markdown_lines(view))
+
+
+def _markdown_lines(view: Trend) -> Iterator[str]:
+    yield f"### {escape(plain(view.provenance.title))}: {escape(words.headline(view.headline))}\n"
+    yield escape(words.span(view))
+    if view.rows:
+        rows = list(map(words.cells, view.rows[:_MOST_MARKDOWN_ROWS]))
+        yield "\n" + markdown_table(words.columns(view), rows).rstrip("\n")
+    more = len(view.rows) - _MOST_MARKDOWN_ROWS
+    if more > 0:
+        yield f"\n{counted(more, 'more benchmark')} with less impact."
+    moves = words.moves(view)
+    for title, items in words.chapters(view):
+        yield f"\n**{title}**\n"
+        for item in items[:_MOST_FINDINGS]:
+            yield from _markdown_finding(item, view, moves)
+        if len(items) > _MOST_FINDINGS:
+            yield f"- and {len(items) - _MOST_FINDINGS} more"
+    accepting = words.accepting(view)
+    yield from [f"\n{escape(accepting)}"] if accepting else []
+    yield from (f"\n> ⚠️ {escape(line)}" for line in words.health(view.health))
+    made = f"cg-bench {view.provenance.tool_version}, {view.provenance.created_at}, {view.provenance.store}"
+    yield f"\n<sub>{escape(plain(made))}</sub>"
+
+
+def _markdown_finding(found: Finding, view: Trend, moves: Mapping[str, str]) -> Iterator[str]:
+    blame = words.blame(found, _MOST_SUSPECTS)
+    name = f"{words.SHAPES[found.kind]} **{escape(words.name(found.benchmark))}**{escape(words.size(found))}"
+    text = f"{escape(words.kind(found))}: {escape(words.story(found))}, {escape(blame.words)}"
+    commits = [_markdown_commit(sha, view) for sha in blame.commits]
+    if len(commits) <= 1:
+        yield " ".join([f"- {name}, {text}", *commits])
+    else:
+        yield f"- {name}, {text}"
+        yield from (f"  - {commit}" for commit in commits)
+    more = f"and {blame.more} more; " if blame.more else ""
+    bisect = f"{more}`cg-bench bisect {_code(found.id)}` narrows them down" if blame.bisectable else ""
+    yield from (f"  - {fact}" for fact in _facts(found, moves, bisect, escape, partial(_markdown_commit, view=view)))
+
+
+def _markdown_commit(sha: str, view: Trend) -> str:
+    address, note = words.link(view.provenance, sha), view.noted.get(sha)
+    code = f"`{_code(words.sha(sha))}`"
+    # A pointed bracket ends the address, and a bracket within a name would: both are quoted in it.
+    linked = code if address is None else f"[{code}](<{address.replace('<', '%3C').replace('>', '%3E')}>)"
+    return " ".join([linked, *map(escape, words.described(note))])
+
+
+def _code(text: str) -> str:
+    """Return text for between backquotes, which has no escapes there."""
+    return plain(text).replace("`", "'")
