@@ -55,22 +55,13 @@ def layout(number: int) -> Layout:
 PASSED = ("HOME", "LD_LIBRARY_PATH", "PATH", "PYTHONPATH", "VIRTUAL_ENV")
 
 _ONE_THREAD = (
-    "BLIS_NUM_THREADS",
-    "GOMAXPROCS",
-    "JULIA_NUM_THREADS",
-    "MKL_NUM_THREADS",
-    "NUMEXPR_NUM_THREADS",
-    "OMP_NUM_THREADS",
-    "OPENBLAS_NUM_THREADS",
-    "POLARS_MAX_THREADS",
-    "PYTHON_CPU_COUNT",
-    "RAYON_NUM_THREADS",
-    "TOKIO_WORKER_THREADS",
-    "VECLIB_MAXIMUM_THREADS",
+    "BLIS_NUM_THREADS GOMAXPROCS JULIA_NUM_THREADS MKL_NUM_THREADS NUMEXPR_NUM_THREADS OMP_NUM_THREADS "
+    "OPENBLAS_NUM_THREADS POLARS_MAX_THREADS PYTHON_CPU_COUNT RAYON_NUM_THREADS TOKIO_WORKER_THREADS "
+    "VECLIB_MAXIMUM_THREADS"
 )
 
 FIXED: Mapping[str, str] = {
-    **dict.fromkeys(_ONE_THREAD, "1"),
+    **dict.fromkeys(_ONE_THREAD.split(), "1"),
     "GODEBUG": "asyncpreemptoff=1",  # Go's preemption signals arrive by the wall clock
     "LC_ALL": "C.UTF-8",
     "MKL_CBWR": "COMPATIBLE",  # MKL picks its kernels by the host's real CPU otherwise

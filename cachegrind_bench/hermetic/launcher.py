@@ -14,6 +14,7 @@ import signal
 import socket
 import sys
 import time
+from contextlib import suppress
 from typing import TYPE_CHECKING, Any
 
 from cachegrind_bench.hermetic import kernel
@@ -181,10 +182,8 @@ class _Launch:
     def _join_cpu(self) -> None:
         """Move to the program's CPU: it waits while we answer, and waking another CPU takes three times as long."""
         if self.orders.cpu is not None:
-            try:
+            with suppress(OSError):  # the seal reports it for the program
                 os.sched_setaffinity(0, {self.orders.cpu})
-            except OSError:
-                pass  # the seal reports it for the program
 
     def _wait(self, started_ns: int, wakeup: int) -> tuple[bool, int]:
         """Serve until all descendants have ended; return (timed out, how many outlived the grace and were killed)."""
@@ -220,9 +219,8 @@ class _Launch:
 
     def _settle(self, supervisor: Supervisor, waits: Waits, wakeup: int) -> None:
         """End the waits that are to end, and wait for a call for as long as there is nothing to do."""
-        self.scheduling.lower()  # it looks for threads in /proc, some of which may be gone
-        pause = waits.settle()
-        self.scheduling.rise()
+        with self.scheduling.lowered():  # it looks for threads in /proc, some of which may be gone
+            pause = waits.settle()
         if pause:
             select.select([supervisor.listener, 0, wakeup], [], [], pause)
 
@@ -239,18 +237,16 @@ class _Launch:
 
     def _reap(self, *, block: bool = False) -> bool:
         """Collect every ended child; return whether any is left."""
-        self.scheduling.lower()
-        try:
-            while True:
-                pid, status = os.waitpid(-1, 0 if block else os.WNOHANG)
-                if pid == 0:
-                    return True
-                if pid == self.child:
-                    self.status = status
-        except ChildProcessError:
-            return False
-        finally:
-            self.scheduling.rise()
+        with self.scheduling.lowered():
+            try:
+                while True:
+                    pid, status = os.waitpid(-1, 0 if block else os.WNOHANG)
+                    if pid == 0:
+                        return True
+                    if pid == self.child:
+                        self.status = status
+            except ChildProcessError:
+                return False
 
     def end_tree(self) -> int:
         """Kill every descendant, repeatedly, as the dying may still fork; return how many there were."""
@@ -259,10 +255,8 @@ class _Launch:
         while True:
             for pid in descendants_of(os.getpid()):
                 killed.add(pid)
-                try:
+                with suppress(ProcessLookupError):
                     os.kill(pid, signal.SIGKILL)
-                except ProcessLookupError:
-                    pass
             if not self._reap():
                 return len(killed)
             time.sleep(0.002)

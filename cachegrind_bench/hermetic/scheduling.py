@@ -11,12 +11,13 @@ import os
 import select
 import socket
 import time
+from contextlib import contextmanager, suppress
 from typing import TYPE_CHECKING
 
 from cachegrind_bench.hermetic.process_memory import descendants_of, parent_of
 
 if TYPE_CHECKING:
-    from collections.abc import Sequence
+    from collections.abc import Generator, Sequence
 
 # The lowest there are: above every ordinary process, and below whatever else on the machine is real-time.
 _PROGRAM_PRIORITY, _LAUNCHER_PRIORITY = 1, 2
@@ -87,6 +88,15 @@ class Scheduling:
             self._raised = True
             _set(0, os.SCHED_FIFO, _LAUNCHER_PRIORITY)
 
+    @contextmanager
+    def lowered(self) -> Generator[None]:
+        """Give our priority up for this block."""
+        self.lower()
+        try:
+            yield
+        finally:
+            self.rise()
+
     def end(self) -> None:
         """Give our priority up for good: the program is about to be killed."""
         self.lower()
@@ -95,10 +105,8 @@ class Scheduling:
     def meet(self) -> None:
         """Share the CPU: another run has come to it."""
         if self.claim is not None:
-            try:
+            with suppress(OSError):
                 self.claim.recv(16)
-            except OSError:
-                pass
             if self.pinned:
                 self._give_up(SHARED, os.SCHED_OTHER)
 
@@ -131,12 +139,10 @@ class Scheduling:
         for _round in range(_ROUNDS):  # until none is left that was started meanwhile
             found = False
             for thread in _threads():
-                try:
+                with suppress(OSError):  # it has ended
                     if _policy(thread) not in (os.SCHED_OTHER, policy):
                         _set(thread, policy, _PROGRAM_PRIORITY if self.pinned else 0)
                         found = True
-                except OSError:
-                    pass  # it has ended
             if not found:
                 break
         self.rise()
@@ -213,10 +219,8 @@ def _inside_another_run() -> bool:
 def _threads() -> list[int]:
     found: list[int] = []
     for pid in descendants_of(os.getpid()):
-        try:
+        with suppress(OSError):
             found += map(int, os.listdir(f"/proc/{pid}/task"))
-        except OSError:
-            pass
     return found
 
 

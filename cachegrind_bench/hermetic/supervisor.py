@@ -65,8 +65,8 @@ class Supervisor:
         orders: Orders,
         *,
         root: int,
-        recorder: Recorder | None = None,
-        scheduling: Scheduling | None = None,
+        scheduling: Scheduling,
+        recorder: Recorder | None,
     ) -> None:
         self.listener = listener
         self._orders = orders
@@ -156,28 +156,20 @@ class Supervisor:
         if name == "clone" and args[0] & CLONE_THREAD:
             self._processes.start_thread(thread)
             return
-        if self._scheduling is not None:
-            self._scheduling.lower()  # this looks at other processes in /proc, some of which may be gone
-        try:
-            self._follow_process(name, thread, args)
-        finally:
-            if self._scheduling is not None:
-                self._scheduling.rise()
-
-    def _follow_process(self, name: str, thread: int, args: list[int]) -> None:
-        if name in ("execve", "execveat"):
-            path, arguments = args[:2] if name == "execve" else args[1:3]
-            self._processes.execute(thread, path, arguments)
-        elif name in ("fork", "vfork"):
-            self._processes.fork(thread)
-        elif name == "exit_group":
-            self._processes.end(thread)
-        elif name in ("clone", "clone3"):
-            flags = args[0] if name == "clone" else struct.unpack("=Q", peek(thread, args[0], 8))[0]
-            if flags & CLONE_THREAD:
-                self._processes.start_thread(thread)
-            else:
+        with self._scheduling.lowered():  # this looks at other processes in /proc, some of which may be gone
+            if name in ("execve", "execveat"):
+                path, arguments = args[:2] if name == "execve" else args[1:3]
+                self._processes.execute(thread, path, arguments)
+            elif name in ("fork", "vfork"):
                 self._processes.fork(thread)
+            elif name == "exit_group":
+                self._processes.end(thread)
+            elif name in ("clone", "clone3"):
+                flags = args[0] if name == "clone" else struct.unpack("=Q", peek(thread, args[0], 8))[0]
+                if flags & CLONE_THREAD:
+                    self._processes.start_thread(thread)
+                else:
+                    self._processes.fork(thread)
 
     # Randomness
 

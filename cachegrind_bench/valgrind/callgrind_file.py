@@ -28,9 +28,9 @@ from cachegrind_bench.valgrind.out_format import (
     event_names,
     expand,
     is_command,
+    reading,
     shown,
     unescaped,
-    unreadable,
 )
 
 if TYPE_CHECKING:
@@ -71,11 +71,8 @@ def parse_callgrind(
     path: Path, *, command: Sequence[bytes] | None = None, lines: bool = False
 ) -> tuple[CallgrindPart, ...]:
     """Read all parts of one out file, in their order; `command` and `lines` mean what they do for Cachegrind's."""
-    try:
-        with path.open("rb") as stream:
-            return _Reader(shown(path), command, lines=lines).read(stream)
-    except OSError as error:
-        raise unreadable(path, error) from error
+    with reading(path) as stream:
+        return _Reader(shown(path), command, lines=lines).read(stream)
 
 
 def parse_callgrind_bytes(

@@ -27,8 +27,8 @@ from cachegrind_bench.valgrind.out_format import (
     event_names,
     is_command,
     line_number,
+    reading,
     shown,
-    unreadable,
 )
 
 if TYPE_CHECKING:
@@ -52,11 +52,8 @@ def parse_cachegrind(path: Path, *, command: Sequence[bytes] | None = None, line
     `command` is the exact argv of the measured program. With it, arguments that contain line breaks are skipped;
     without it they are an error, as is everything else that could lead to wrong counts.
     """
-    try:
-        with path.open("rb") as stream:
-            return _parse(stream, shown(path), command, lines=lines)
-    except OSError as error:
-        raise unreadable(path, error) from error
+    with reading(path) as stream:
+        return _parse(stream, shown(path), command, lines=lines)
 
 
 def parse_cachegrind_bytes(

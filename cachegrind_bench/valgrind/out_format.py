@@ -7,10 +7,10 @@ from __future__ import annotations
 
 import os
 import re
-from contextlib import suppress
+from contextlib import contextmanager, suppress
 from itertools import zip_longest
 from operator import add
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, BinaryIO
 
 import msgspec
 
@@ -18,7 +18,7 @@ from cachegrind_bench.errors import FileFormatError
 from cachegrind_bench.model.metrics import Counts, FunctionCost, LineCost, Profile
 
 if TYPE_CHECKING:
-    from collections.abc import Mapping, Sequence
+    from collections.abc import Generator, Mapping, Sequence
     from pathlib import Path
 
 CUT_HINT = "the run was killed or the disk is full: measure again"
@@ -68,10 +68,16 @@ def shown(path: Path) -> str:
     return decode(os.fsencode(path))
 
 
-def unreadable(path: Path, error: OSError) -> FileFormatError:
-    """Return the error for an out file that cannot be opened or read."""
-    hint = "Valgrind's log says why it wrote no out file" if isinstance(error, FileNotFoundError) else None
-    return FileFormatError(f"the out file cannot be read: {error.strerror}", path=shown(path), hint=hint)
+@contextmanager
+def reading(path: Path) -> Generator[BinaryIO]:
+    """Open an out file. FileFormatError if it cannot be opened, or read within the block."""
+    try:
+        with path.open("rb") as stream:
+            yield stream
+    except OSError as error:
+        hint = "Valgrind's log says why it wrote no out file" if isinstance(error, FileNotFoundError) else None
+        message = f"the out file cannot be read: {error.strerror}"
+        raise FileFormatError(message, path=shown(path), hint=hint) from error
 
 
 def is_command(text: bytes, command: Sequence[bytes]) -> bool:

@@ -14,7 +14,7 @@ import msgspec
 
 from cachegrind_bench.errors import FileFormatError
 from cachegrind_bench.model.python_profile import TOP, PythonRow, profile_of
-from cachegrind_bench.valgrind.out_format import CUT_HINT, DAMAGED_HINT, decode, numbered, shown, unreadable
+from cachegrind_bench.valgrind.out_format import CUT_HINT, DAMAGED_HINT, decode, numbered, reading, shown
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterable
@@ -41,17 +41,14 @@ class PartHead(msgspec.Struct, frozen=True):
 def part_head(path: Path) -> PartHead:
     """Read the beginning of an out file. FileFormatError if it cannot be read, or has no number."""
     number, trigger = b"", ""
-    try:
-        with path.open("rb") as stream:
-            for line in stream:
-                if line.startswith(b"part:"):
-                    number = line[5:].strip()
-                elif line.startswith(_TRIGGER):
-                    trigger = decode(line[len(_TRIGGER) :].rstrip(b"\n"))
-                elif line.startswith(b"events:"):
-                    break
-    except OSError as error:
-        raise unreadable(path, error) from error
+    with reading(path) as stream:
+        for line in stream:
+            if line.startswith(b"part:"):
+                number = line[5:].strip()
+            elif line.startswith(_TRIGGER):
+                trigger = decode(line[len(_TRIGGER) :].rstrip(b"\n"))
+            elif line.startswith(b"events:"):
+                break
     if not number.isdigit() or len(number) > 9:
         raise FileFormatError("its part has no number", path=shown(path), hint=DAMAGED_HINT)
     return PartHead(path, int(number), trigger)
@@ -204,11 +201,8 @@ class PathReader:
         FileFormatError for a file that cannot be used.
         """
         contexts = _Contexts(self, trampolines, counter)
-        try:
-            with path.open("rb") as stream:
-                self._total += ContextFile(shown(path), contexts.place, self._calls, self._ir).read(stream)
-        except OSError as error:
-            raise unreadable(path, error) from error
+        with reading(path) as stream:
+            self._total += ContextFile(shown(path), contexts.place, self._calls, self._ir).read(stream)
 
     def below(self, parent: int, function: PythonFunction) -> int:
         """Return the path of a function that was called from another path.

@@ -17,6 +17,7 @@ from cachegrind_bench.hermetic.file_trace import Recorder
 from cachegrind_bench.hermetic.kernel import ARCHITECTURES
 from cachegrind_bench.hermetic.launch import PINNED_CLOCK
 from cachegrind_bench.hermetic.orders import Clock, Command, Orders
+from cachegrind_bench.hermetic.scheduling import Scheduling
 from cachegrind_bench.hermetic.supervisor import Supervisor, _RefuseError
 
 if TYPE_CHECKING:
@@ -36,6 +37,7 @@ class Watched(Supervisor):
             ARCHITECTURES["x86_64"],
             Orders(Command((), {}, "/"), seed=b"seed", clock=clock, scratch="/nowhere"),
             root=os.getpid(),
+            scheduling=Scheduling(None, wanted=False),
             recorder=recorder,
         )
         self.written: list[tuple[int, bytes]] = []
