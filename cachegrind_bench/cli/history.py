@@ -30,6 +30,7 @@ from cachegrind_bench.render import listings
 from cachegrind_bench.store.durable import check_writable, write_atomic
 from cachegrind_bench.usecases import Notices, history
 from cachegrind_bench.usecases.comparison_inputs import resolve
+from cachegrind_bench.usecases.result_files import check_outputs
 from cachegrind_bench.usecases.saving import profile_store
 from cachegrind_bench.usecases.stored_runs import find_run, kept_result, runs_of
 
@@ -112,7 +113,7 @@ def list_command(*, last: int, since: str | None, pattern: str | None, form: str
 
 
 def _show(run: str | None, **options: Any) -> None:
-    show.check_options(options)
+    check_outputs(show.checked_files(options))
     with opened_store(options) as store:
         name = find_run(store, run)
         source = ResultFile(kept_result(store, name, _NOTICES), name)

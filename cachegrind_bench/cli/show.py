@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-import os
-from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 import click
@@ -13,9 +11,8 @@ from cachegrind_bench.cli import output
 from cachegrind_bench.cli.options import format_option, pattern_option, size_limit_option, working_directory
 from cachegrind_bench.errors import UsageError
 from cachegrind_bench.model.text import matches, some
-from cachegrind_bench.store.durable import check_writable, write_atomic
 from cachegrind_bench.usecases.comparison_inputs import resolve
-from cachegrind_bench.usecases.result_files import read_result
+from cachegrind_bench.usecases.result_files import check_outputs, read_result
 
 if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence
@@ -60,28 +57,20 @@ Examples:
 @click.argument("file")
 def command(*, file: str, max_size: int, **options: Any) -> None:
     """Show a result FILE ('-' is stdin) or saved baseline: score, hits, events, hottest functions, seal and origin."""
-    names = check_options(options)
+    files = checked_files(options)
     path = resolve(file, working_directory())
-    for name in names if path != "-" else ():
-        if os.path.realpath(name) == os.path.realpath(path):
-            raise UsageError(f"{name} would overwrite the result", hint="name another file")
+    check_outputs(files, [path])
     write_result(read_result(path, limit=max_size), file, options)
 
 
-def check_options(options: Mapping[str, Any]) -> list[str]:
-    """Find out before the work what is wrong with the options, UsageError if anything; return the files to write."""
+def checked_files(options: Mapping[str, Any]) -> dict[str, str | None]:
+    """Return the files to write, by their options. UsageError if anything is wrong with the options."""
     from cachegrind_bench.render.report import sort_name
 
     sort_name(options["sort"])
     if options["output"] != "-" and options["export"] is None:
         raise UsageError("-o says where --export writes, which is missing", hint="add --export speedscope")
-    names = [name for name in (options["flame"], options["export"] and options["output"]) if name is not None]
-    files = [name for name in names if name != "-"]
-    for name in files:
-        check_writable(Path(name))
-    if len({name if name == "-" else os.path.realpath(name) for name in names}) < len(names):
-        raise UsageError("--flame and --export write to the same file", hint="--output names another")
-    return files
+    return {"--flame": options["flame"], "-o": options["output"] if options["export"] else None}
 
 
 def write_result(source: ResultFile, name: str, options: Mapping[str, Any]) -> None:
@@ -96,15 +85,15 @@ def write_result(source: ResultFile, name: str, options: Mapping[str, Any]) -> N
         from cachegrind_bench.render.flame import page
 
         identity, profile = _only(profiles, "a flame graph shows one benchmark")
-        _write(options["flame"], page(result, identity, profile).encode())
+        output.write_file(options["flame"], page(result, identity, profile).encode())
     if options["export"] == _SPEEDSCOPE:
         from cachegrind_bench.render.exports import speedscope
 
-        _write(options["output"], speedscope(profiles))
+        output.write_file(options["output"], speedscope(profiles))
     elif options["export"] == _CALLGRIND:
         from cachegrind_bench.render.exports import callgrind
 
-        _write(options["output"], callgrind(*_only(profiles, "Callgrind's format holds one benchmark")))
+        output.write_file(options["output"], callgrind(*_only(profiles, "Callgrind's format holds one benchmark")))
 
 
 def _report(source: ResultFile, benchmarks: Sequence[Benchmark], options: Mapping[str, Any]) -> str:
@@ -143,10 +132,3 @@ def _only(profiles: Mapping[str, PythonProfile], why: str) -> tuple[str, PythonP
         known = ", ".join(list(profiles)[:10])
         raise UsageError(f"{why}, and {len(profiles)} are meant", hint=f"choose with --benchmark: {known}")
     return next(iter(profiles.items()))
-
-
-def _write(name: str, content: bytes) -> None:
-    if name == "-":
-        output.write(content)
-    else:
-        write_atomic(Path(name), content)

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import os
-from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 import click
@@ -12,6 +11,7 @@ from cachegrind_bench.cli import output
 from cachegrind_bench.cli.options import date, history_options, opened_store, struct_of, working_directory
 from cachegrind_bench.errors import UsageError
 from cachegrind_bench.usecases import Notices
+from cachegrind_bench.usecases.result_files import check_outputs
 from cachegrind_bench.usecases.trend import HistoryQuery, find_all
 from cachegrind_bench.vcs.revisions import Repository
 
@@ -68,7 +68,7 @@ def command(**options: Any) -> int:
     url = options["commit_url"]
     if url is not None and not (url.startswith(("https://", "http://")) and "{sha}" in url):
         raise UsageError(f"--commit-url {url!r} names no commit", hint="as in https://example.org/project/commit/{sha}")
-    _check(options)
+    check_outputs({f"--{kind}": options[kind] for kind in _FORMS})
     notices = Notices(write=output.write_error)
     repository = Repository(cwd=working_directory(), environ=dict(os.environ))
     found = find_all(struct_of(HistoryQuery, options), repository, opened_store(options), notices)
@@ -95,30 +95,14 @@ def _commit_url() -> str | None:
     return f"{server}/{project}/commit/{{sha}}" if server and project and server.startswith("https://") else None
 
 
-def _check(options: dict[str, Any]) -> None:
-    """Find out before the work whether the files can be written. UsageError if not, or if one is named twice."""
-    from cachegrind_bench.store.durable import check_writable
-
-    names = [options[kind] for kind in _FORMS if options[kind] is not None]
-    for name in names:
-        if name != "-":
-            check_writable(Path(name))
-    if len({os.path.realpath(name) for name in names}) < len(names):
-        raise UsageError("two of the reports name the same file")
-
-
 def _write(view: Trend, options: dict[str, Any]) -> None:
     """Write the reports that are asked for; where one goes to stdout, the text does not."""
     from cachegrind_bench.render import documents
     from cachegrind_bench.render.trend import html, text
-    from cachegrind_bench.store.durable import write_atomic
 
     makers = {"json": documents.trend, "markdown": text.markdown, "html": html.page}
     for kind in _FORMS:
-        name = options[kind]
-        if name == "-":
-            output.write(makers[kind](view).encode())
-        elif name is not None:
-            write_atomic(Path(name), makers[kind](view).encode())
+        if options[kind] is not None:
+            output.write_file(options[kind], makers[kind](view).encode())
     if not options["quiet"] and "-" not in (options[kind] for kind in _FORMS):
         output.write(text.render(view, width=output.terminal_width()))

@@ -5,13 +5,13 @@ Knows results, their profiles and renderers; must not know how a user names the 
 
 from __future__ import annotations
 
-import os
 from typing import TYPE_CHECKING, Self
 
 import msgspec
 from msgspec.structs import replace
 
 from cachegrind_bench.errors import MeasurementError, NotComparableError, UsageError
+from cachegrind_bench.usecases.result_files import check_outputs
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Collection, Mapping, Sequence
@@ -97,21 +97,12 @@ class ReportOptions(msgspec.Struct, frozen=True, kw_only=True):
     markdown: Path | None = None
     json: Path | None = None
 
-    def check_files(self, inputs: Sequence[str] = ()) -> None:
-        """Find out before the work whether the files can be written; UsageError if not.
-
-        None of them may be one of the `inputs`, nor both the same.
-        """
-        from cachegrind_bench.store.durable import check_writable
-
+    def check_files(self, inputs: Collection[str] = ()) -> None:
+        """Find out before the work whether the files can be written; UsageError if not, or if one is among the `inputs`."""
         for kind, path in self._files().items():
             if str(path) == "-":
                 raise UsageError(f"--{kind} takes a file", hint=f"--format {kind} writes to stdout")
-            check_writable(path)
-            if os.path.realpath(path) in {os.path.realpath(item) for item in inputs if item != "-"}:
-                raise UsageError(f"--{kind} {path} would overwrite what is compared", hint="name another file")
-        if len({os.path.realpath(path) for path in self._files().values()}) < len(self._files()):
-            raise UsageError("--json and --markdown name the same file")
+        check_outputs({f"--{kind}": path for kind, path in self._files().items()}, inputs)
 
     def write_files(self, made: Report) -> None:
         """Write the files that were asked for."""

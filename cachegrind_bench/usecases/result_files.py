@@ -7,12 +7,14 @@ import stat
 import sys
 import tempfile
 from contextlib import ExitStack, contextmanager
+from itertools import combinations
+from pathlib import Path
 from typing import TYPE_CHECKING
 
 from cachegrind_bench.errors import UsageError
 
 if TYPE_CHECKING:
-    from collections.abc import Generator
+    from collections.abc import Collection, Generator, Mapping
     from typing import BinaryIO
 
     from cachegrind_bench.model.codec import ResultFile
@@ -59,6 +61,26 @@ def open_input(name: str, *, limit: int = DEFAULT_LIMIT, hint: str = _HINT) -> G
 def shown_name(name: str) -> str:
     """Return what errors call this input."""
     return "<stdin>" if name == "-" else name
+
+
+def check_outputs(files: Mapping[str, str | os.PathLike[str] | None], inputs: Collection[str] = ()) -> list[str]:
+    """Find out before the work whether files, by their options, can be written; return the names of those, without stdout.
+
+    UsageError if one cannot be, if two are the same, or one is among the `inputs`.
+    """
+    from cachegrind_bench.store.durable import check_writable
+
+    names = {option: str(file) for option, file in files.items() if file is not None}
+    places = {option: name if name == "-" else os.path.realpath(name) for option, name in names.items()}
+    for option, name in names.items():
+        if name != "-":
+            check_writable(Path(name))
+            if places[option] in {os.path.realpath(item) for item in inputs if item != "-"}:
+                raise UsageError(f"{option} {name} would overwrite what is read", hint="name another file")
+    for (one, place), (other, same) in combinations(places.items(), 2):
+        if place == same:
+            raise UsageError(f"{one} and {other} name the same file")
+    return [name for name in names.values() if name != "-"]
 
 
 def _opened(name: str, limit: int, stack: ExitStack, hint: str) -> BinaryIO:

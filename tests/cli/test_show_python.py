@@ -68,11 +68,11 @@ def test_both_can_be_written_at_once(cg_bench: CommandLine) -> None:
         ),
         (["--benchmark", "plain", "--export", "speedscope"], "benchmark 'plain' of r.json has no profile"),
         (["--benchmark", "c", "--flame", "x.html"], "r.json has no benchmark 'c'\n  it has: a, b, plain"),
-        (["--flame", "r.json"], "r.json would overwrite the result"),
+        (["--flame", "r.json"], "--flame r.json would overwrite what is read"),
         (["--flame", "missing/x.html"], "cannot write missing/x.html"),
         (["--to", "x.json"], "-o says where --export writes, which is missing"),
-        (["--flame", "-", "--export", "speedscope"], "--flame and --export write to the same file"),
-        (["--flame", "x", "--export", "speedscope", "-o", "./x"], "--flame and --export write to the same file"),
+        (["--flame", "-", "--export", "speedscope"], "--flame and -o name the same file"),
+        (["--flame", "x", "--export", "speedscope", "-o", "./x"], "--flame and -o name the same file"),
     ],
 )
 def test_what_cannot_be_written_is_reported(cg_bench: CommandLine, arguments: list[str], message: str) -> None:

@@ -247,7 +247,7 @@ def test_a_shallow_clone_is_fetched_as_far_back_as_there_are_runs(
         (["--branch", "nonesuch"], "git knows no commit 'nonesuch'"),
         (["--commit-url", "javascript:alert({sha})"], "names no commit"),
         (["--html", "no/t.html"], "cannot write no/t.html"),
-        (["--html", "t", "--json", "t"], "two of the reports name the same file"),
+        (["--html", "t", "--json", "t"], "--json and --html name the same file"),
         (["--model", "best"], "'best' is not a cost model"),
         (["--since", "soon"], "'soon' is not a date"),
         (["--store", "ftp://x"], "names no store"),
