@@ -108,7 +108,12 @@ def _checked(at: Source, key: Key, value: str) -> str:
         example, _, more = (error.hint or "as in").partition("; ")
         if example.startswith(("as in", "write")):
             example = f"as in {key.name} = {key.example}"
-        at.fail(error.message, hint=f"{example}; {more}" if more else example)
+        hint, meant = f"{example}; {more}" if more else example, key.meant(value)
+        with suppress(UsageError):
+            if meant is not None:
+                key.check(meant, key.name)
+                hint = f"did you mean {quoted(meant)}?"
+        at.fail(error.message, hint=hint)
     return value
 
 

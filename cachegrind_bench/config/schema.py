@@ -13,7 +13,7 @@ from msgspec import UNSET, Meta, UnsetType
 from msgspec.structs import replace
 
 from cachegrind_bench.config.command import milliseconds
-from cachegrind_bench.config.suggestions import as_list, as_words, meant_limit, meant_percentage, quoted
+from cachegrind_bench.config.suggestions import as_list, as_words, meant_limit, meant_percentage
 from cachegrind_bench.errors import UsageError
 from cachegrind_bench.hermetic.environment import LAYOUTS, Request
 from cachegrind_bench.model import thresholds
@@ -74,25 +74,12 @@ def _tag(value: str, key: str) -> None:
         raise UsageError(f"{key} {value!r} holds more than one word", hint=f"did you mean {as_list(words)}?")
 
 
-def _percentage(value: str, key: str) -> None:
-    try:
-        thresholds.percentage(value, key)
-    except UsageError as error:
-        meant = meant_percentage(value)
-        raise UsageError(error.message, hint=f"did you mean {quoted(meant)}?" if meant else error.hint) from error
-
-
 def _threshold(value: str, key: str) -> str:
     """Take a percentage for all benchmarks, or with a pattern for some. Return the pattern."""
     pattern, equals, number = value.rpartition("=")
     if equals and not pattern:
         thresholds.percentages([value], None, key)  # which says so
-    try:
-        _percentage(number, key)
-    except UsageError as error:
-        meant = meant_percentage(number)
-        hint = f"did you mean {quoted(f'{pattern}{equals}{meant}')}?" if meant else error.hint
-        raise UsageError(error.message, hint=hint) from error
+    thresholds.percentage(number, key)
     return pattern or "*"
 
 
@@ -101,10 +88,9 @@ def _limit(value: str, key: str) -> str:
     try:
         return thresholds.limit(value, key).pattern
     except UsageError as error:
-        meant = meant_limit(value)
-        is_pair = re.search(r"\w\s*=", value)
-        message, hint = (error.message, error.hint) if is_pair else (f"{key} {value!r} is not a NAME=COUNT", "as in")
-        raise UsageError(message, hint=f"did you mean {quoted(meant)}?" if meant else hint) from error
+        if re.search(r"\w\s*=", value):
+            raise
+        raise UsageError(f"{key} {value!r} is not a NAME=COUNT", hint="as in") from error
 
 
 def _own_limit(value: str, key: str) -> None:
@@ -149,7 +135,7 @@ def _variable(value: str, key: str) -> None:
 class Key(msgspec.Struct, frozen=True):
     """One key. `example` is a value as it is written in TOML; `also` are words that people try first.
 
-    `name` and `type` are those of the field that it describes.
+    `meant` returns what a text that the check refuses may mean. `name` and `type` are those of the field that it describes.
     """
 
     meaning: str
@@ -157,6 +143,7 @@ class Key(msgspec.Struct, frozen=True):
     default: str = ""
     check: Callable[[str, str], object] = text
     also: tuple[str, ...] = ()
+    meant: Callable[[str], str | None] = lambda _text: None
     name: str = ""
     type: Any = None
 
@@ -192,7 +179,7 @@ _CACHE = Key(
     "First-level instruction cache: size, associativity, line size.", '"32768,8,64"', "32768,8,64", Cache.parse)
 _THRESHOLD = Key(
     "A larger change of the score, or of Ir in the same direction, is a regression or improvement: `PERCENT` for all benchmarks, "
-    "`PATTERN=PERCENT` for some.", '"0.5%"', "0.5%", _threshold)
+    "`PATTERN=PERCENT` for some.", '"0.5%"', "0.5%", _threshold, meant=meant_percentage)
 _ENV = Key(
     "Variables to pass on (`NAME`) or set (`NAME=VALUE`, or a table of names and values).",
     '["DATABASE_URL", "MODE=fast"]', "none", _variable, ("environment", "variables"))
@@ -262,10 +249,10 @@ class Benchmark(Table):
     timeout: Annotated[Duration | UnsetType, replace(_TIMEOUT, default=_FOR_ALL)] = UNSET
     threshold: Annotated[Text | UnsetType, Key(
         "A larger change of this benchmark's score is a regression or improvement.", '"2%"', _FOR_ALL,
-        _percentage)] = UNSET
+        thresholds.percentage, meant=meant_percentage)] = UNSET
     limit: Annotated[Texts | UnsetType, Key(
         "Absolute bounds of this benchmark: `NAME=COUNT` with score, an event, or L1, LL, RAM (hits).",
-        '"Ir=150_000_000"', "those for all", _own_limit, ("limits", "maximum"))] = UNSET
+        '"Ir=150_000_000"', "those for all", _own_limit, ("limits", "maximum"), meant_limit)] = UNSET
 
 
 class Defaults(Table):
@@ -282,12 +269,14 @@ class Defaults(Table):
     threshold_ir: Annotated[Texts | UnsetType, replace(
         _THRESHOLD, meaning="Use this threshold for growth of Ir instead.", default="none")] = UNSET
     threshold_cache: Annotated[Text | UnsetType, Key(
-        "A score change above this counts even if Ir did not change.", '"2%"', "2%", _percentage)] = UNSET
+        "A score change above this counts even if Ir did not change.", '"2%"', "2%", thresholds.percentage,
+        meant=meant_percentage)] = UNSET
     max_drop: Annotated[Texts | UnsetType, replace(
         _THRESHOLD, meaning="A larger fall of Ir is suspicious.", default="50%", example='"50%"')] = UNSET
     limit: Annotated[Texts | UnsetType, Key(
         "Absolute bounds of score, an event, or L1, LL, RAM (hits): `NAME=COUNT` for all benchmarks, "
-        "`PATTERN:NAME=COUNT` for some.", '["startup:Ir=150_000_000"]', "none", _limit, ("limits", "maximum"))] = UNSET
+        "`PATTERN:NAME=COUNT` for some.", '["startup:Ir=150_000_000"]', "none", _limit, ("limits", "maximum"),
+        meant_limit)] = UNSET
     metric: Annotated[Metric | UnsetType, Key("The number that decides, `score` or `Ir`.", '"score"', "score")] = UNSET
     env: Annotated[Variables | UnsetType, _ENV] = UNSET
     timeout: Annotated[Duration | UnsetType, _TIMEOUT] = UNSET

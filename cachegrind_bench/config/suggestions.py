@@ -11,9 +11,6 @@ import re
 from fractions import Fraction
 from typing import TYPE_CHECKING
 
-from cachegrind_bench.errors import UsageError
-from cachegrind_bench.model import thresholds
-
 if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence
 
@@ -83,9 +80,10 @@ def as_variables(text: str) -> list[str]:
 
 
 def meant_percentage(text: str) -> str | None:
-    """Return `0.5%` for `0,5%`, and `5%` for `5 percent` or `5`."""
-    match = _PERCENTAGE.fullmatch(text.strip())
-    return match and f"{match[1].replace(',', '.')}%"
+    """Return `0.5%` for `0,5%`, and `5%` for `5 percent` or `5`; what is before an = stays."""
+    pattern, equals, number = text.rpartition("=")
+    match = _PERCENTAGE.fullmatch(number.strip())
+    return match and f"{pattern}{equals}{match[1].replace(',', '.')}%"
 
 
 def meant_limit(text: str) -> str | None:
@@ -95,9 +93,7 @@ def meant_limit(text: str) -> str | None:
         return None
     try:
         digits = Fraction(re.sub(r"[_, ]", "", match[2]))
-        number = digits * 10 ** int(match[3] or 0) * _UNITS[match[4].lower()]
-        meant = f"{match[1]}={int(number):_}"
-        thresholds.limit(meant)
-    except (ValueError, UsageError):
+    except ValueError:
         return None
-    return meant if number.denominator == 1 else None
+    number = digits * 10 ** int(match[3] or 0) * _UNITS[match[4].lower()]
+    return f"{match[1]}={int(number):_}" if number.denominator == 1 else None

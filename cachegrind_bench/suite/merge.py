@@ -20,7 +20,7 @@ from cachegrind_bench.errors import NotComparableError
 if TYPE_CHECKING:
     from collections.abc import Sequence
 
-    from cachegrind_bench.model.result import Benchmark, Commit, Environment, Result
+    from cachegrind_bench.model.result import Benchmark, Commit, Result
 
 # In `env.info` of a shard's result: how the suite was cut, and into how many benchmarks.
 SHARD_PLAN, SHARD_BENCHMARKS = "shard_plan", "shard_benchmarks"
@@ -35,14 +35,7 @@ def merged(results: Sequence[tuple[str, Result]]) -> Result:
     """
     (first_name, first), *others = results
     for name, other in others:
-        _check_environment(first_name, first.env, name, other.env)
-        _check_commit(first_name, first.commit, name, other.commit)
-        _check_plan(first_name, first.env, name, other.env)
-        if other.tool_version != first.tool_version:
-            raise NotComparableError(
-                f"{first_name} was made by cg-bench {first.tool_version}, and {name} by cg-bench {other.tool_version}",
-                hint="measure all parts with the same version",
-            )
+        _check_alike(first_name, first, name, other)
     known: dict[str, tuple[str, Benchmark]] = {}
     for name, result in results:
         for benchmark in result.benchmarks:
@@ -51,51 +44,49 @@ def merged(results: Sequence[tuple[str, Result]]) -> Result:
             if earlier.python is None:  # it may have been asked for in one of them only
                 known[benchmark.id] = earlier_name, replace(earlier, python=benchmark.python)
     commits = [result.commit for _, result in results]
+    infos = [result.env.info for _, result in results]
+    agreed = {name: value for name, value in infos[0].items() if all(info.get(name) == value for info in infos)}
     return replace(
         first,
         created_at=min(result.created_at for _, result in results),
         commit=next((commit for commit in commits if commit is not None and commit.branch is not None), first.commit),
-        env=_common([result.env for _, result in results]),
+        env=replace(first.env, info=agreed),
         benchmarks=tuple(benchmark for _, benchmark in known.values()),
     )
 
 
-def _common(environments: Sequence[Environment]) -> Environment:
-    first, *others = environments
-    info = {name: value for name, value in first.info.items() if all(other.info.get(name) == value for other in others)}
-    return replace(first, info=info)
-
-
-def _check_environment(name: str, env: Environment, other_name: str, other: Environment) -> None:
+def _check_alike(name: str, result: Result, other_name: str, other: Result) -> None:
+    env, other_env = result.env, other.env
     # The key is a hash of the fields: it says something of its own only in a file that was altered.
-    differences = field_differences(env.fields, other.fields) or field_differences({"key": env.key}, {"key": other.key})
+    differences = field_differences(env.fields, other_env.fields) or field_differences(
+        {"key": env.key}, {"key": other_env.key}
+    )
     if differences:
-        told = ", ".join(f"{item.name} {_shown(item.base)} → {_shown(item.candidate)}" for item in differences)
+        shown = ", ".join(f"{item.name} {_shown(item.base)} → {_shown(item.candidate)}" for item in differences)
         raise NotComparableError(
-            f"{name} and {other_name} were measured on machines that do not compare: {told}",
+            f"{name} and {other_name} were measured on machines that do not compare: {shown}",
             hint="measure all parts with the same Valgrind and options, on machines of one kind",
         )
-
-
-def _check_commit(name: str, commit: Commit | None, other_name: str, other: Commit | None) -> None:
-    if _commit_text(commit) != _commit_text(other):
+    if _commit_text(result.commit) != _commit_text(other.commit):
         raise NotComparableError(
-            f"{name} is of {_commit_text(commit)}, and {other_name} of {_commit_text(other)}",
+            f"{name} is of {_commit_text(result.commit)}, and {other_name} of {_commit_text(other.commit)}",
             hint="measure all parts on the same commit; changed files make a checkout dirty",
         )
-
-
-def _check_plan(name: str, env: Environment, other_name: str, other: Environment) -> None:
-    plans = env.info.get(SHARD_PLAN), other.info.get(SHARD_PLAN)
+    plans = env.info.get(SHARD_PLAN), other_env.info.get(SHARD_PLAN)
     if None not in plans and plans[0] != plans[1]:
         raise NotComparableError(
             f"{name} and {other_name} are parts of a suite that was cut in two ways, so benchmarks may be missing",
             hint="give all machines the same .cg-bench/timings.json, or none, and the same --shard M/N, -k and --tag",
         )
+    if other.tool_version != result.tool_version:
+        raise NotComparableError(
+            f"{name} was made by cg-bench {result.tool_version}, and {other_name} by cg-bench {other.tool_version}",
+            hint="measure all parts with the same version",
+        )
 
 
 def missing_from(results: Sequence[Result]) -> int:
-    """Return how many benchmarks of the suite whose shards these are, by `merged`, stand in none of them."""
+    """Return how many benchmarks of the suite whose shards these are, by `merged`, are in none of them."""
     totals = [total for result in results if isinstance(total := result.env.info.get(SHARD_BENCHMARKS), int)]
     known = {item.id for result in results for item in result.benchmarks}
     return max(0, max(totals, default=0) - len(known))
@@ -130,7 +121,7 @@ def _compared(benchmark: Benchmark) -> dict[str, object]:
 
 
 def _first_difference(value: object, other: object, path: str) -> tuple[str, object, object]:
-    """Return the place of the first difference of two unequal values, and what stands there; None where nothing does."""
+    """Return the place of the first difference of two unequal values, and what is there; None where nothing is."""
     parts, others = _parts(value), _parts(other)
     if parts is not None and others is not None:
         for name in parts | others:
