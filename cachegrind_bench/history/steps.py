@@ -76,11 +76,6 @@ def penalty(shares: Sequence[int], least: int) -> Fraction:
     return max(_MOVES_PER_JUMP * typical_move(shares), _LEAST_PER_JUMP * least * _PER_MILLIONTH)
 
 
-def margin(values: Sequence[int], at: int) -> int:
-    """Return how large a change at this place may be and still be the noise of its surroundings."""
-    return _CLEARLY * typical_move(values[max(0, at - _AROUND) : at], values[at : at + _AROUND])
-
-
 def matters(change: Fraction | int, level: int, least: int) -> bool:
     """Tell whether a change, up or down, is at least `least` ppm of a level."""
     bound = least * max(abs(level), 1)
@@ -101,13 +96,11 @@ def find_steps(values: Sequence[int], least: int) -> tuple[Step, ...]:
     last = len(values) - 1
     if last > starts[-1] and _matters(values, (starts[-1], last, last + 1), least):
         starts.append(last)
-    ends = [*starts[1:], len(values)]
-    found: list[Step] = []
-    for number, at in enumerate(starts[1:], 1):
-        first, end = starts[number - 1], ends[number]
-        before, after = _levels(values, first, at, end)
-        found.append(Step(at=at, before=before, after=after, confirmed=at > 1 and at < last))
-    return tuple(found)
+    return tuple(
+        Step(at=at, before=before, after=after, confirmed=1 < at < last)
+        for first, at, end in zip(starts, starts[1:], [*starts[2:], len(values)], strict=False)
+        for before, after in [_levels(values, first, at, end)]
+    )
 
 
 def _without_spikes(values: Sequence[int], starts: list[int]) -> list[int]:
@@ -156,7 +149,8 @@ def _matters(values: Sequence[int], bounds: Sequence[int], least: int) -> bool:
     ]
     if not all(change > 0 if rises else change < 0 for change in changes):
         return False
-    smaller, noise = min(changes, key=abs), margin(values, at)
+    smaller = min(changes, key=abs)
+    noise = _CLEARLY * typical_move(values[max(0, at - _AROUND) : at], values[at : at + _AROUND])
     by_one = _largest_move(values, at, rises=rises) + noise
     return abs(smaller) > noise and matters(smaller, before, least) and matters(by_one, before, least)
 
@@ -222,29 +216,20 @@ def unsteady(values: Sequence[int], steps: Sequence[Step], least: int) -> tuple[
     """Return where the readings cannot be judged, in order, without overlaps. `least` is what matters, in ppm."""
     if len(values) < 2 or not matters(max(values) - min(values), min(values), least):
         return ()
-    found = [*_windows(values, least), *_to_and_fro(steps)]
+    # The last window ends with the last reading, so that the newest are always looked at.
+    last = max(len(values) - WINDOW, 0)
+    windows = ((start, values[start : start + WINDOW]) for start in sorted({*range(0, last, WINDOW // 2), last}))
+    found = [_two_kinds(window, start, least) or _noisy(window, start, least) for start, window in windows]
     joined: list[Unsteady] = []
-    for stretch in sorted(found, key=lambda stretch: (stretch.start, stretch.stop)):
+    stretches = [stretch for stretch in (*found, *_to_and_fro(steps)) if stretch is not None]
+    for stretch in sorted(stretches, key=lambda stretch: (stretch.start, stretch.stop)):
         if not joined or stretch.start > joined[-1].stop:
             joined.append(stretch)
             continue
-        last = joined[-1]
-        stop, low, high = max(last.stop, stretch.stop), min(last.low, stretch.low), max(last.high, stretch.high)
-        joined[-1] = replace(last, stop=stop, low=low, high=high)
+        one = joined[-1]
+        stop, low, high = max(one.stop, stretch.stop), min(one.low, stretch.low), max(one.high, stretch.high)
+        joined[-1] = replace(one, stop=stop, low=low, high=high)
     return tuple(joined)
-
-
-def _windows(values: Sequence[int], least: int) -> list[Unsteady]:
-    """Return the windows of two kinds of readings, or of nothing but noise."""
-    found: list[Unsteady] = []
-    # The last window ends with the last reading, so that the newest are always looked at.
-    last = max(len(values) - WINDOW, 0)
-    for start in sorted({*range(0, last, WINDOW // 2), last}):
-        window = values[start : start + WINDOW]
-        stretch = _two_kinds(window, start, least) or _noisy(window, start, least)
-        if stretch is not None:
-            found.append(stretch)
-    return found
 
 
 def _two_kinds(window: Sequence[int], start: int, least: int) -> Unsteady | None:
