@@ -9,6 +9,7 @@ from __future__ import annotations
 import re
 from collections import Counter, defaultdict
 from functools import partial
+from itertools import takewhile
 from operator import attrgetter
 from typing import TYPE_CHECKING, TypeVar
 
@@ -146,12 +147,8 @@ def _by_component(paths: list[str], depth: int) -> dict[str, list[str]]:
 
 
 def _common_end(base: str, candidate: str) -> str:
-    ends = list[str]()
-    for ours, theirs in zip(reversed(base.split("/")), reversed(candidate.split("/")), strict=False):
-        if ours != theirs:
-            break
-        ends.append(ours)
-    return "/".join(reversed(ends))
+    pairs = zip(reversed(base.split("/")), reversed(candidate.split("/")), strict=False)
+    return "/".join(reversed([ours for ours, _ in takewhile(lambda pair: pair[0] == pair[1], pairs)]))
 
 
 def _directories(base: str, candidate: str) -> tuple[str, str]:
@@ -175,7 +172,7 @@ def _distinct(sources: list[Source]) -> list[Source]:
     return [
         source
         if times[source.shown] == 1
-        else replace(source, shown=min(path for path in (source.base, source.candidate) if path is not None))
+        else replace(source, shown=min(filter(None, (source.base, source.candidate))))
         for source in sources
     ]
 
