@@ -172,7 +172,7 @@ def _distinct(sources: list[Source]) -> list[Source]:
     return [
         source
         if times[source.shown] == 1
-        else replace(source, shown=min(filter(None, (source.base, source.candidate))))
+        else replace(source, shown=min(path for path in (source.base, source.candidate) if path is not None))
         for source in sources
     ]
 
