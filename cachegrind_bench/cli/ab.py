@@ -10,10 +10,10 @@ import click
 
 from cachegrind_bench.cli import output
 from cachegrind_bench.cli.comparison_options import deliver, detail_options, gate_options, gates_of, report_options
-from cachegrind_bench.cli.defaults import configured_benchmarks
 from cachegrind_bench.cli.options import (
     TrailingCommand,
     benchmark_option,
+    configured_benchmarks,
     expression_option,
     id_option,
     jobs_option,

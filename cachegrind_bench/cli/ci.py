@@ -13,8 +13,14 @@ from cachegrind_bench.ci.plan import Hold, Mode
 from cachegrind_bench.ci.runner import Runner, add_setting, harmless
 from cachegrind_bench.cli import output
 from cachegrind_bench.cli.comparison_options import fail_on_option, gate_options, gates_of
-from cachegrind_bench.cli.defaults import Configured, configured_benchmarks, configured_store
-from cachegrind_bench.cli.options import named_store, struct_of, working_directory
+from cachegrind_bench.cli.options import (
+    Configured,
+    configured_benchmarks,
+    configured_store,
+    named_store,
+    struct_of,
+    working_directory,
+)
 from cachegrind_bench.errors import CgBenchError
 from cachegrind_bench.model.text import plain
 from cachegrind_bench.render.markdown import escape

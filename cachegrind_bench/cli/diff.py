@@ -16,8 +16,14 @@ from cachegrind_bench.cli.comparison_options import (
     gates_of,
     report_options,
 )
-from cachegrind_bench.cli.defaults import configured_benchmarks
-from cachegrind_bench.cli.options import opened_store, size_limit_option, store_option, struct_of, working_directory
+from cachegrind_bench.cli.options import (
+    configured_benchmarks,
+    opened_store,
+    size_limit_option,
+    store_option,
+    struct_of,
+    working_directory,
+)
 from cachegrind_bench.usecases import Notices
 from cachegrind_bench.usecases.comparison_inputs import CompareRequest, compare_sides
 from cachegrind_bench.vcs.revisions import Repository

@@ -16,7 +16,7 @@ import click
 from click.shell_completion import shell_complete
 
 from cachegrind_bench._version import __version__
-from cachegrind_bench.cli.defaults import read_configured
+from cachegrind_bench.cli.options import Configured
 from cachegrind_bench.cli.output import flush, forget, occupy_standard_descriptors, write_error
 from cachegrind_bench.errors import CgBenchError, MeasurementError, NotComparableError
 from cachegrind_bench.interruption import Cancel, is_postponed
@@ -25,6 +25,8 @@ from cachegrind_bench.interruption import interrupt as interrupt_now
 if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence
     from types import FrameType
+
+    from cachegrind_bench.config.benchmarks import Configuration
 
 # Each command is one module with a click command `command`; imported only when it is used, for a quick start.
 COMMANDS = {
@@ -44,6 +46,9 @@ COMMANDS = {
     "verify": "Hunt noise: what makes this command's counts change?",
     "doctor": "Examine this machine: Valgrind, the seal, git.",
 }
+
+# Those whose options the configuration may set. Others must not fail over a mistake in it.
+_CONFIGURABLE = frozenset({"run", "ab", "check", "verify", "diff", "history", "trend", "bisect", "ci"})
 
 _COMPLETE = "_CG_BENCH_COMPLETE"  # set by the script that a shell was given for completing commands
 
@@ -172,6 +177,38 @@ def _interruptions(cancel: Cancel) -> list[int]:
         if signal.getsignal(number) is not signal.SIG_IGN:  # as nohup has it
             signal.signal(number, interrupt)
     return received
+
+
+def read_configured(words: Sequence[str]) -> Configured:
+    """Return what the configuration, found from the working directory upwards, says to the command that is called.
+
+    UsageError if it is wrong.
+    """
+    command = next((word for word in words if not word.startswith("-")), "")
+    if command == "ci" and os.environ.get("GITHUB_EVENT_NAME") == "workflow_run":
+        # It may write, and what lies around may be what a pull request's job left there.
+        return Configured(command=command, found=None)
+    known = command in _CONFIGURABLE and not {"-h", "--help"} & set(words[:2])
+    try:
+        return Configured(command=command, found=_configuration() if known else None)
+    except CgBenchError as error:
+        if command != "ci":
+            raise
+        return Configured(command=command, found=None, error=error)
+
+
+def _configuration() -> Configuration | None:
+    from cachegrind_bench.config.source import find
+
+    try:
+        path = find(Path.cwd())
+    except FileNotFoundError:  # told by whoever needs a working directory
+        return None
+    if path is None:
+        return None
+    from cachegrind_bench.config.load import load
+
+    return load(path, check_files=False)  # which files there are matters to the suite only
 
 
 def run(arguments: Sequence[str] | None = None) -> int:

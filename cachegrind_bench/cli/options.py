@@ -1,4 +1,4 @@
-"""Options that several commands share, and the values that are made of their words."""
+"""Options that several commands share, their defaults in the configuration, and the values that are made of both."""
 
 from __future__ import annotations
 
@@ -13,12 +13,13 @@ import click
 import msgspec
 from click.core import ParameterSource
 
-from cachegrind_bench.cli.defaults import configured_store, configured_texts
 from cachegrind_bench.errors import UsageError
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Collection, Iterable, Mapping
+    from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
 
+    from cachegrind_bench.config.benchmarks import BenchmarkSpec, Configuration
+    from cachegrind_bench.errors import CgBenchError
     from cachegrind_bench.store.protocol import Store
     from cachegrind_bench.usecases.measurement import MeasureRequest
 
@@ -28,6 +29,10 @@ Struct = TypeVar("Struct", bound=msgspec.Struct)
 _SIZE = re.compile(r"([0-9]{1,15})\s*(?:([kmgt])(i?)b|b)?", re.ASCII | re.IGNORECASE)
 _AGO = re.compile(r"([0-9]{1,5})\s*([dw])", re.ASCII)
 DEFAULT_STORE = "file:.cg-bench"
+# What `ci compare` takes of it.
+_JUDGING = frozenset({"threshold", "threshold_ir", "threshold_cache", "max_drop", "limit", "metric"})
+# These add to what benchmarks say; as defaults of options they would be lost as soon as one is typed.
+_ADDED = frozenset({"env"})
 
 
 def options_group(*options: Callable[[Any], Any]) -> Callable[[Function], Function]:
@@ -252,6 +257,56 @@ history_options = options_group(
     ),
     click.option("--previous", metavar="FILE", help="The last report (its --json): what is not in it is new."),
 )
+
+
+# What the configuration says instead of options: read once, when the command line is; commands ask click's context for it
+
+
+class Configured(msgspec.Struct, frozen=True, kw_only=True):
+    """The configuration as far as the command that was called may know it."""
+
+    command: str
+    found: Configuration | None
+    error: CgBenchError | None = None  # for `ci`, whose errors are told by itself
+
+    def defaults(self) -> Mapping[str, Mapping[str, object]]:
+        """Return the defaults of the command, by the names of its options."""
+        if self.found is None:
+            return {}
+        found = {name: value for name, value in self.found.defaults.items() if name not in _ADDED}
+        if self.command == "ci":  # whose steps measure and report by commands of their own, but for one
+            return {"ci": {"compare": {name: value for name, value in found.items() if name in _JUDGING}}}
+        return {self.command: found}
+
+
+def configured_texts(name: str) -> tuple[str, ...]:
+    """Return what the configuration has for an option that can be repeated."""
+    found = _current()
+    value = None if found is None else found.defaults.get(name)
+    if isinstance(value, list | tuple):
+        return tuple(map(str, cast("Sequence[object]", value)))
+    return () if value is None else (str(value),)
+
+
+def configured_benchmarks() -> tuple[BenchmarkSpec, ...]:
+    """Return the benchmarks of the configuration, which may have thresholds and limits of their own."""
+    found = _current()
+    return () if found is None else found.benchmarks
+
+
+def configured_store() -> tuple[str, Path] | None:
+    """Return the URL of the store that the configuration names, and the folder where its path begins; None if it does not."""
+    found = _current()
+    url = None if found is None else found.defaults.get("store")
+    return None if found is None or url is None else (str(url), found.root)
+
+
+def _current() -> Configuration | None:
+    configured = click.get_current_context().find_object(Configured)
+    return None if configured is None else configured.found
+
+
+# The values that commands work with
 
 
 def typed(name: str) -> bool:

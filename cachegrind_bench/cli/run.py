@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import os
 import sys
-from contextlib import ExitStack, suppress
+from contextlib import ExitStack, nullcontext, suppress
 from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -136,7 +136,8 @@ def _run_command(options: dict[str, Any]) -> int:
     whole, regions = plan.benchmark_id, f"{plan.benchmark_id}::"
     is_measured = (lambda item: item.startswith(regions)) if options["regions"] else whole.__eq__
     targets = _targets(request, options, Baselines.find(plan.cwd), is_measured)
-    with failure_saved(targets.history, plan, targets.notices), progress(sys.stderr, quiet=options["quiet"]) as display:
+    keep_failure = failure_saved(targets.history, plan, targets.notices) if targets.history else nullcontext()
+    with keep_failure, progress(sys.stderr, quiet=options["quiet"]) as display:
         result = measured(request, plan, display)
     report_of = partial(report.measured, env=result.env)
     targets.deliver(result, lambda: output.report_text(result, result.benchmarks, options["form"], report_of))
@@ -145,7 +146,7 @@ def _run_command(options: dict[str, Any]) -> int:
 
 def _run_suite(options: dict[str, Any]) -> int:
     """Measure the suite, write and report what came to its end, and return the exit code."""
-    from cachegrind_bench.cli.defaults import configured_texts
+    from cachegrind_bench.cli.options import configured_texts
     from cachegrind_bench.model.thresholds import limit
     from cachegrind_bench.render import documents, table
     from cachegrind_bench.render import report as reports

@@ -92,7 +92,7 @@ def save(request: SaveRequest, result: Result, notices: Notices) -> None:
 
 
 @contextmanager
-def failure_saved(request: SaveRequest | None, plan: Plan, notices: Notices) -> Generator[None]:
+def failure_saved(request: SaveRequest, plan: Plan, notices: Notices) -> Generator[None]:
     """If the one command that is measured inside fails, store that it did."""
     try:
         yield
@@ -100,8 +100,7 @@ def failure_saved(request: SaveRequest | None, plan: Plan, notices: Notices) -> 
         raise  # nothing was measured, so nothing failed
     except MeasurementError as error:
         try:
-            if request is not None:
-                save(request, _failed(plan, request.measure, error), notices)
+            save(request, _failed(plan, request.measure, error), notices)
         except CgBenchError as second:  # the first error is the one that counts
             notices.warn(plain(second.message))
         raise

@@ -9,7 +9,8 @@ from typing import TYPE_CHECKING
 import click
 import pytest
 
-from cachegrind_bench.cli.defaults import configured_texts, read_configured
+from cachegrind_bench.cli.main import read_configured
+from cachegrind_bench.cli.options import configured_texts
 from cachegrind_bench.model import codec
 from cachegrind_bench.model.codec import decode
 from tests.cli.conftest import commands
