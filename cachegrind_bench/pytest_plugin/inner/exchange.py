@@ -30,9 +30,7 @@ class Exchange:
         self.path = path
         self.root = f"{path}/root"  # orders for all files of tests
         self.stop = f"{path}/stop"  # exists once no further benchmark is to begin
-        self.current = (
-            f"{path}/now"  # the process at work, the number of its file and of its benchmark, -1 where it has none
-        )
+        self.current = f"{path}/now"  # the process at work, and the numbers of its file and its benchmark or -1
 
     def file(self, number: int) -> str:
         """The orders for a file of tests."""

@@ -9,6 +9,7 @@ from __future__ import annotations
 
 import ctypes
 import marshal
+import mmap
 import os
 import struct
 import sys
@@ -34,7 +35,7 @@ _HEAP_TYPE = 1 << 9  # Py_TPFLAGS_HEAPTYPE
 # bit differs from one call to the next, or two types with neighbouring versions would share entries in each of them.
 _STARTS = (0, 0b010101010101, 0b101010101010)
 _LAYOUT_STRIDE = 1619  # odd, and far from all parts of the cache's size
-_MOST_BYTES = 1 << 20
+_MOST_BYTES = 1 << 24
 _MOST_STATE_BYTES = 4 << 20  # of the interpreter's state, in which the cache is
 
 _modified: Any = ctypes.pythonapi.PyType_Modified
@@ -54,23 +55,15 @@ def observe_look_ups(call: Callable[[], object]) -> LookUps:
     """Return which look-ups this call makes, three times in another process; nothing where that cannot be known."""
     if not _can_be_spread():
         return {}
-    reader, writer = Real.pipe()
-    pid = Real.fork()
-    if not pid:
-        try:
-            Real.close(reader)
-            _silence(writer)
-            with os.fdopen(writer, "wb") as file:
-                file.write(marshal.dumps(_observed(call)))
-        finally:
-            Real.leave(0)
-    Real.close(writer)
-    data = b""
-    while piece := Real.read(reader, _MOST_BYTES):
-        data += piece
-    Real.close(reader)
-    Real.waitpid(pid, 0)
-    return marshal.loads(data) if data else {}  # noqa: S302 - of our own copy
+    with mmap.mmap(-1, _MOST_BYTES) as shared:
+
+        def write() -> int:
+            _silence()
+            shared.write(marshal.dumps(_observed(call)))
+            return 0
+
+        Real.elsewhere(write)
+        return marshal.loads(shared) if shared[0] else {}  # noqa: S302 - of our own copy
 
 
 def spread_look_ups(look_ups: LookUps, layout: int = 0) -> None:
@@ -91,10 +84,10 @@ def _can_be_spread() -> bool:
     return sys.implementation.name == "cpython" and getattr(sys, "_is_gil_enabled", lambda: True)()
 
 
-def _silence(kept: int) -> None:
+def _silence() -> None:
     """Let nobody read what the call writes: it is made more often than was asked for."""
     null = os.open(os.devnull, os.O_RDWR)
-    for descriptor in {1, 2} - {kept}:
+    for descriptor in (1, 2):
         os.dup2(null, descriptor)
 
 

@@ -197,7 +197,7 @@ def _benchmark(ended: Ended, settings: Settings, env: Environment, identity: Ide
         "id": storable(item.nodeid),
         "command": (*PYTEST, storable(item.nodeid)),
         "parameters": _parameters(item),
-        "tags": tuple(sorted({mark.name for mark in item.iter_markers()} - _NO_TAGS)),
+        "tags": tuple(sorted({mark.name for mark in item.iter_markers()} - set(_NO_TAGS.split()))),
         "tool": Tool.CALLGRIND.value,
     }
     costs = {layout: cost for layout, cost in enumerate(ended.costs) if isinstance(cost, Cost)}
@@ -244,12 +244,7 @@ def _benchmark(ended: Ended, settings: Settings, env: Environment, identity: Ide
 
 
 # Markers that say how pytest treats a test, not what it is.
-_NO_TAGS = frozenset(
-    (
-        *("anyio", "asyncio", "benchmark", "codspeed_benchmark", "filterwarnings"),
-        *("parametrize", "skip", "skipif", "usefixtures", "xfail"),
-    )
-)
+_NO_TAGS = "anyio asyncio benchmark codspeed_benchmark filterwarnings parametrize skip skipif usefixtures xfail"
 
 
 def _interpreting(item: pytest.Item, settings: Settings) -> dict[str, str]:
@@ -304,5 +299,5 @@ def _warnings(cost: Cost, unmeasured: int) -> tuple[str, ...]:
 
 
 def storable(text: str) -> str:
-    """Return a text as result files have it: bytes of names that are no UTF-8 as escapes."""
+    """Return a text as result files have it: bytes of names that are not UTF-8 as escapes."""
     return text.encode("utf-8", "backslashreplace").decode()

@@ -24,27 +24,12 @@ if TYPE_CHECKING:
 
 # Plugins that distribute, reorder, repeat, time or trace tests, or draw on the terminal; those that are often loaded by
 # the name of their module (-p, PYTEST_PLUGINS, pytest_plugins) have that, too.
-BLOCKED = (
-    *(
-        "terminal",
-        "randomly",
-        "random_order",
-        "rerunfailures",
-        "timeout",
-        "pytest_cov",
-        "benchmark",
-        "codspeed",
-        "speed",
-    ),
-    *("sugar", "html", "instafail", "xdist.looponfail", "metadata", "json-report", "pytest-testmon", "pytest_randomly"),
-    *(
-        "pytest_rerunfailures",
-        "pytest_timeout",
-        "pytest_cov.plugin",
-        "pytest_benchmark.plugin",
-        "pytest_codspeed.plugin",
-    ),
-)
+_BLOCKED = """
+    terminal randomly random_order rerunfailures timeout pytest_cov benchmark codspeed speed sugar html
+    instafail xdist.looponfail metadata json-report pytest-testmon pytest_randomly pytest_rerunfailures
+    pytest_timeout pytest_cov.plugin pytest_benchmark.plugin pytest_codspeed.plugin
+"""
+BLOCKED = tuple(_BLOCKED.split())
 # Options of others that select tests or show results, with the values that they have inside.
 _ABSENT = """
     addopts basetemp cacheshow cov_fail_under debug deselect durations durations_min ignore ignore_glob
