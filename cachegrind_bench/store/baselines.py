@@ -13,7 +13,7 @@ import msgspec
 
 from cachegrind_bench.errors import UsageError
 from cachegrind_bench.model.text import some
-from cachegrind_bench.store.durable import accept_absence, check_writable, make_folder, write_atomic
+from cachegrind_bench.store.durable import check_writable, is_there, make_folder, telling, write_atomic
 from cachegrind_bench.vcs.git import folders_up, top_folder
 
 if TYPE_CHECKING:
@@ -57,14 +57,10 @@ class Baselines(msgspec.Struct, frozen=True, kw_only=True):
     def names(self) -> list[str]:
         """Return the names of all baselines, sorted. UsageError if the folder cannot be read."""
         folder = self.store / "baselines"
-        try:
-            files = [name.removesuffix(_SUFFIX) for name in os.listdir(folder) if name.endswith(_SUFFIX)]
-        except FileNotFoundError:
-            accept_absence(folder)
-            return []
-        except OSError as error:
-            raise UsageError(f"cannot read {folder}: {error.strerror}") from error
-        return sorted(filter(self.exists, files))
+        with telling(folder, "read"):
+            files = os.listdir(folder) if is_there(folder) else []
+        names = (name.removesuffix(_SUFFIX) for name in files if name.endswith(_SUFFIX))
+        return sorted(filter(self.exists, names))
 
     def known(self) -> str:
         """Return a sentence that names the baselines, as advice where another one was asked for."""

@@ -19,7 +19,7 @@ from cachegrind_bench.store import durable, profiles, reading, segments
 from cachegrind_bench.store.baselines import make_store
 from cachegrind_bench.store.checking import checked
 from cachegrind_bench.store.record import MOST_BYTES, check_month, is_record_name, run_name, run_record
-from cachegrind_bench.store.record_tree import NOT_A_RECORD, MovedError, RecordTree, TreeStore, restless
+from cachegrind_bench.store.record_tree import NOT_A_RECORD, MovedError, RecordTree, TreeStore, differs, restless
 
 if TYPE_CHECKING:
     from collections.abc import Collection, Iterator, Mapping, Sequence
@@ -131,7 +131,8 @@ class FileStore(TreeStore):
         found = checked(records)
         folded = found.keys() & self._tree.folded({said.month for said in map(run_name, found) if said is not None})
         for there in self._tree.read(folded, if_there=True):
-            self._compare(there.data, found.pop(there.name))
+            if there.data != found.pop(there.name).data:
+                raise differs(there.name, self.url)
         others = list(found)
         folders = {name.rpartition("/")[0] for name in others}
         for folder in sorted(folders):
@@ -200,14 +201,10 @@ class FileStore(TreeStore):
         path = self.folder / record.name
         while not durable.add_file(path, lambda stream: stream.write(record.data), self._lock("adding")):
             with suppress(FileNotFoundError):  # folded or removed since: once more
-                self._compare(durable.read_file(path, MOST_BYTES), record)
+                if durable.read_file(path, MOST_BYTES) != record.data:
+                    raise differs(record.name, self.url)
                 return False
         return True
-
-    def _compare(self, there: bytes, record: Record) -> None:
-        if there != record.data:
-            what = f"{self.folder / record.name} is there, with other bytes than this run has"
-            raise StoreError(f"{what}: it is damaged", hint=reading.HINT)
 
     def _fold(self, places: Mapping[str, str | None], old: Collection[str]) -> None:
         """Write the records at these places into one segment, then remove their files and the old segments."""

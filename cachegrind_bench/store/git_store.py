@@ -15,11 +15,11 @@ import msgspec
 
 from cachegrind_bench.errors import MeasurementError, StoreError
 from cachegrind_bench.model.text import some
-from cachegrind_bench.store import git_sync, reading, segments
+from cachegrind_bench.store import git_sync, segments
 from cachegrind_bench.store.checking import checked
 from cachegrind_bench.store.git_sync import Sync, telling
 from cachegrind_bench.store.record import MOST_BYTES, check_month, is_record_name, run_name
-from cachegrind_bench.store.record_tree import NOT_A_RECORD, RecordTree, TreeStore
+from cachegrind_bench.store.record_tree import NOT_A_RECORD, RecordTree, TreeStore, differs
 from cachegrind_bench.vcs.branches import Branch
 from cachegrind_bench.vcs.objects import Entry, Objects, PartialClone
 
@@ -131,13 +131,14 @@ class GitStore(TreeStore):
             tree, entries = self._tree(state), state.entries
             folded = tree.folded(months)
             for record in tree.stream({name: folded[name] for name in oids if name in folded}):
-                self._compare(record.name, same=record.data == found[record.name].data)
+                if record.data != found[record.name].data:
+                    raise differs(record.name, self.url)
             changes: dict[str, Entry | None] = {}
             for name, oid in oids.items():
-                if name in entries:
-                    self._compare(name, same=entries[name].oid == oid)
-                elif name not in folded:
+                if name not in entries and name not in folded:
                     changes[name] = Entry(oid)
+                elif name in entries and entries[name].oid != oid:
+                    raise differs(name, self.url)
             return changes, len(changes)
 
         return self._sync().change(_message("Add", found), plan)
@@ -203,12 +204,6 @@ class GitStore(TreeStore):
             with telling():
                 made[key] = {segment: Entry(self._objects.write([data])[0])}
         return made[key]
-
-    def _compare(self, name: str, *, same: bool) -> None:
-        if not same:
-            raise StoreError(
-                f"{name} is in {self.url}, with other bytes than this run has: it is damaged", hint=reading.HINT
-            )
 
     def _now(self) -> RecordTree:
         return self._tree(self._sync().look())

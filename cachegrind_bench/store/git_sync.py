@@ -106,8 +106,13 @@ class Sync(msgspec.Struct, frozen=True, kw_only=True):
         lock = LockWatch(self.branch, min(LockWatch(self.branch).patience, self.patience / 2))
         pushed: list[tuple[str, T]] = []
         with telling():
-            self._refuse_checked_out()
+            place = self.branch.checked_out()
             self.branch.tidy()
+        if place is not None:
+            raise StoreError(
+                f"the branch {self.branch.name} is checked out in {place}, and would change under its files",
+                hint="check out another branch there",
+            )
         while True:
             hint: str | None = None
             try:
@@ -209,14 +214,6 @@ class Sync(msgspec.Struct, frozen=True, kw_only=True):
         if state.outdated or self.branch.is_ancestor(state.here, new):
             with suppress(AgainError):  # the next writer does it
                 self.branch.move(new, state.here)
-
-    def _refuse_checked_out(self) -> None:
-        place = self.branch.checked_out()
-        if place is not None:
-            raise StoreError(
-                f"the branch {self.branch.name} is checked out in {place}, and would change under its files",
-                hint="check out another branch there",
-            )
 
 
 @contextmanager

@@ -30,14 +30,6 @@ HINT = "'cg-bench history fsck' lists all that is wrong; 'cg-bench history prune
 _FAMILIES = ("cg-bench.run/", "cg-bench.rename/")
 
 
-class Rename(msgspec.Struct, frozen=True, kw_only=True):
-    """One rename: `old` is called `new` since `created_at`, UTC, as 2026-01-31T12:00:00Z."""
-
-    old: str
-    new: str
-    created_at: str
-
-
 def snapshot(record: Record) -> Snapshot:
     """Return what a history needs of a run's record, benchmarks under the names they had then. StoreError on nonsense."""
     return _Reader().read(record)
@@ -45,12 +37,12 @@ def snapshot(record: Record) -> Snapshot:
 
 def rename(record: Record) -> Rename:
     """Return what a rename's record says. StoreError on nonsense."""
-    found = _load(record, _Rename, RENAME_SCHEMA)
+    found = _load(record, Rename, RENAME_SCHEMA)
     try:
         _check_time(found.created_at)
     except ValueError as error:
         raise _damaged(record, str(error)) from error
-    return Rename(old=found.old, new=found.new, created_at=found.created_at)
+    return found
 
 
 def renames_of(records: Iterable[Record]) -> dict[str, str]:
@@ -168,7 +160,9 @@ class _Run(_Head):
     benchmarks: list[_Benchmark]
 
 
-class _Rename(_Head):
+class Rename(_Head):
+    """One rename: `old` is called `new` since `created_at`, UTC, as 2026-01-31T12:00:00Z."""
+
     old: str
     new: str
     created_at: _Time

@@ -50,6 +50,12 @@ def restless(place: str) -> StoreError:
     return StoreError(f"{place} changes faster than it can be read", hint="try again later")
 
 
+def differs(name: str, place: str) -> StoreError:
+    """Return the error where a record is there, and not the one that was to be added."""
+    what = f"{name} is in {place}, with other bytes than this run has: it is damaged"
+    return StoreError(what, hint=reading.HINT)
+
+
 class Files(Protocol):
     """The files of a tree. Methods raise StoreError; where `report` is given, what cannot be listed is reported instead."""
 

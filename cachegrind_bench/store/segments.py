@@ -75,10 +75,9 @@ def segment_names(stream: BinaryIO, segment: str) -> list[str]:
 
 
 def read_segment(stream: BinaryIO, segment: str, wanted: Collection[str] | None = None) -> Iterator[Record]:
-    """Return these records of a segment, or all, in the order of names.
+    """Return these records of a segment, or all, in the order of names. StoreError for what is not as it was written.
 
-    StoreError, with the segment's name, for anything that is not as it was written; all is checked only where all is
-    read.
+    All is checked only where all is read.
     """
     with _unpacking(segment, stream) as packed:
         line = packed.readline(MOST)
@@ -94,7 +93,10 @@ def read_segment(stream: BinaryIO, segment: str, wanted: Collection[str] | None 
             elif name not in wanted:
                 continue
             left -= 1
-            yield _record(line, name, segment)
+            found = _parsed(line, _Line, segment)
+            if found.name != name:
+                raise _damaged(segment, f"the record {name} is not in its place")
+            yield intact(Record(name=name, data=found.data.encode()), f"{segment}: {name}")
         if wanted is None and (packed.read(1) or whole.hexdigest()[:8] != _uid8(segment)):
             raise _damaged(segment, "its bytes are not those it was named after")
 
@@ -131,13 +133,6 @@ def _names(line: bytes, segment: str) -> list[str]:
     if _common_month(names) != month_of(segment):
         raise _damaged(segment, "it does not begin with the names of its month's runs")
     return names
-
-
-def _record(line: bytes, name: str, segment: str) -> Record:
-    found = _parsed(line, _Line, segment)
-    if found.name != name:
-        raise _damaged(segment, f"the record {name} is not in its place")
-    return intact(Record(name=name, data=found.data.encode()), f"{segment}: {name}")
 
 
 def _parsed(line: bytes, kind: type[T], segment: str) -> T:

@@ -121,15 +121,10 @@ def line(cwd: Path, environ: Mapping[str, str], head: str, *, most: int | None =
 
 def notes(cwd: Path, environ: Mapping[str, str], shas: Collection[str]) -> dict[str, CommitNote]:
     """Return what git knows of those of these commits that are here."""
+    options = ("--no-walk=unsorted", "--ignore-missing", "--encoding=UTF-8", "--no-show-signature", _FORMAT, "--stdin")
     given = "".join(f"{sha}\n" for sha in sorted(shas)).encode()
-    git = Git(cwd, environ)
-    checked = git.text("cat-file", "--batch-check=%(objecttype) %(objectname)", stdin=given)
-    here = [text.removeprefix("commit ") for text in checked.splitlines() if text.startswith("commit ")]
-    if not here:
-        return {}
-    options = ("--no-walk=unsorted", "--encoding=UTF-8", "--no-show-signature", _FORMAT, "--stdin")
-    text = git.text("log", *options, stdin="".join(f"{sha}\n" for sha in here).encode(), timeout=_LOG_TIMEOUT_S)
-    return {note.sha: note for note in _notes(text)}
+    text = Git(cwd, environ).text("log", *options, stdin=given, timeout=_LOG_TIMEOUT_S)
+    return {note.sha: note for note in _notes(text) if note.sha in shas}
 
 
 def releases(cwd: Path, environ: Mapping[str, str], commits: Sequence[CommitNote]) -> tuple[Release, ...]:

@@ -91,6 +91,11 @@ class Git(msgspec.Struct, frozen=True):
             raise self.failed(done, arguments[0])
         return done.stdout.decode("utf-8", "backslashreplace")
 
+    def lines(self, *arguments: str, timeout: float = _TIMEOUT_S) -> list[str]:
+        """Return the lines that a command wrote; none where it failed."""
+        done = self.run(*arguments, timeout=timeout)
+        return done.stdout.decode("utf-8", "replace").splitlines() if done.status == 0 else []
+
     def answer(self, *arguments: str, timeout: float = _TIMEOUT_S) -> str | None:
         """Return what git answers to a question, None if that is no. MeasurementError if it fails."""
         done = self.run(*arguments, timeout=timeout)

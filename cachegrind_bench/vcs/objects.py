@@ -210,15 +210,14 @@ _OFF = frozenset({"false", "no", "off", "0", ""})
 class PartialClone(Git, frozen=True):
     """The objects that remotes have promised to the repository around a directory; none, unless it is a partial clone."""
 
-    _remotes: dict[str, None] = msgspec.field(default_factory=dict[str, None])
-    _asked: list[bool] = msgspec.field(default_factory=list[bool])
+    _known: list[dict[str, None]] = msgspec.field(default_factory=list[dict[str, None]])  # the remotes, once asked for
 
     def fetch(self, oids: Sequence[str]) -> None:
         """Fetch those of these objects that are not here, with one connection. MeasurementError if that fails.
 
         An object that no remote has promised either is left for the reader to miss.
         """
-        remotes = self._known_remotes() if len(oids) > 1 else []  # a single one git fetches as quickly
+        remotes = self._remotes() if len(oids) > 1 else {}  # a single one git fetches as quickly
         missing = self._missing(oids) if remotes else []
         if not missing:
             return
@@ -232,17 +231,19 @@ class PartialClone(Git, frozen=True):
             why = why or self.failed(done, "fetch").message
         raise MeasurementError(why, hint="see that the remote can be reached, or fetch without --filter")
 
-    def _known_remotes(self) -> list[str]:
-        if not self._asked:
-            done = self.run("config", "-z", "--get-regexp", _SETTINGS)
-            for entry in done.stdout.decode("utf-8", "surrogateescape").split("\0"):
+    def _remotes(self) -> dict[str, None]:
+        if not self._known:
+            found: dict[str, None] = {}
+            for entry in (
+                self.run("config", "-z", "--get-regexp", _SETTINGS).stdout.decode(errors="surrogateescape").split("\0")
+            ):
                 key, _, value = entry.partition("\n")
                 if key == "extensions.partialclone":
-                    self._remotes[value] = None
+                    found[value] = None
                 elif key and value.lower() not in _OFF:
-                    self._remotes[key.removeprefix("remote.").removesuffix(".promisor")] = None
-            self._asked.append(True)
-        return [*self._remotes]
+                    found[key.removeprefix("remote.").removesuffix(".promisor")] = None
+            self._known.append(found)
+        return self._known[0]
 
     def _missing(self, oids: Sequence[str]) -> list[str]:
         """Return those that are not here, without fetching any, as any other question would."""

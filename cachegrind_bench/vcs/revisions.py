@@ -66,9 +66,7 @@ class Repository(Git, frozen=True):
 
     def remotes(self) -> list[str]:
         """Return the names of the remotes, `origin` first."""
-        done = self.run("remote")
-        names = done.stdout.decode("utf-8", "replace").split() if done.status == 0 else []
-        return sorted(names, key=lambda name: (name != "origin", name))
+        return sorted(self.lines("remote"), key=lambda name: (name != "origin", name))
 
     def is_shallow(self) -> bool:
         """Tell whether commits are missing because the clone is shallow."""
@@ -109,8 +107,7 @@ class Repository(Git, frozen=True):
 
     def address(self, remote: str) -> str:
         """Return where a remote is; empty if it is nowhere."""
-        done = self.run("remote", "get-url", remote)
-        return done.stdout.decode("utf-8", "replace").strip() if done.status == 0 else ""
+        return "".join(self.lines("remote", "get-url", remote)[:1])
 
     def fetch_branch(self, name: str, place: str | None = None) -> str | None:
         """Return the commit of the branch of this name as the first remote has it now; None if it could not be fetched.
@@ -194,6 +191,5 @@ class Repository(Git, frozen=True):
 
     def _branches(self, remote: str) -> list[str]:
         """Return the names of the branches at a remote; none if it does not answer."""
-        done = self.run("ls-remote", "--heads", "--refs", "--end-of-options", remote, timeout=_LIST_TIMEOUT_S)
-        lines = done.stdout.decode("utf-8", "replace").splitlines() if done.status == 0 else []
+        lines = self.lines("ls-remote", "--heads", "--refs", "--end-of-options", remote, timeout=_LIST_TIMEOUT_S)
         return [line.partition("\t")[2] for line in lines]

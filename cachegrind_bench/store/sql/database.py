@@ -24,7 +24,7 @@ from cachegrind_bench.store.durable import accept_absence
 from cachegrind_bench.store.urls import without_password
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Generator, Iterable, Sequence
+    from collections.abc import Callable, Generator, Sequence
     from typing import Any
 
     from sqlalchemy import Connection, Engine
@@ -63,21 +63,6 @@ _HINTS = {
 _NO_CONNECTION = (
     "see that the server runs and can be reached, and that host, port, user, password and database are right"
 )
-
-
-def _store_error(error: SQLAlchemyError, doing: str, url: str, secrets: Iterable[str]) -> StoreError:
-    """Return what to tell the user, as in `cannot read sqlite:///x.db: …`; none of the secrets is in it."""
-    code, detail, hint = "", str(error), None
-    if isinstance(error, DBAPIError):
-        code, detail = _code(error), str(error.orig)
-        lost = error.connection_invalidated or error.statement is None
-        hint = next(
-            (hint for start, hint in _HINTS.items() if code.startswith(start)), _NO_CONNECTION if lost else None
-        )
-    for secret in secrets:
-        detail = detail.replace(secret, "***")
-    detail = " ".join(detail.split())
-    return StoreError(f"cannot {doing} {url}: {detail[:_LONGEST]}", hint=hint)
 
 
 def _code(error: DBAPIError) -> str:
@@ -139,8 +124,10 @@ class Database:
         if "\0" in url:
             raise UsageError("a URL has no NUL character in it", hint=_FORMS)
         if url.startswith(_SQLITE):
-            self.url = url
-            self._path = _path(url)
+            self.url, path = url, url.removeprefix(_SQLITE)
+            if path in {"", ":memory:"}:
+                raise UsageError(f"{url} does not name a file", hint=_FORMS)
+            self._path = os.path.abspath(path)
             self._engine = _sqlite(self._path, patience)
         else:
             parsed = _postgresql_url(url)
@@ -180,14 +167,44 @@ class Database:
     def _once(self, work: Callable[[Connection], T]) -> T:
         while True:
             with self._begin(writing=True) as connection:
-                _exclude(connection)
+                self._lock(connection, "pg_advisory_xact_lock_shared")  # nobody migrates before this ends
                 if self._version(connection) == len(self._steps):
                     return work(connection)
             with self._begin(writing=True) as connection:
-                _migrate(connection, self._steps, self.url)
+                # Of two at once, one waits for the other and then finds it done: SQLite's transactions that write exclude
+                # each other, in PostgreSQL a lock does it.
+                self._lock(connection, "pg_advisory_xact_lock")
+                there = self._version(connection)
+                for step in self._steps[there:]:
+                    step(connection)
+                if there < len(self._steps):
+                    connection.execute(delete(VERSION))
+                    connection.execute(insert(VERSION).values(version=len(self._steps)))
+
+    def _lock(self, connection: Connection, function: str) -> None:
+        if self._path is None:
+            connection.exec_driver_sql(f"SELECT {function}({_LOCK})")
 
     def _version(self, connection: Connection) -> int:
-        return _current(connection, len(self._steps), self.url)
+        """Return the version of this database, 0 where it has no tables of ours.
+
+        StoreError if this program is too old for it, or if it is the file of another program: somebody named the wrong one.
+        """
+        if not inspect(connection).has_table(VERSION.name):
+            others = [] if self._path is None else inspect(connection).get_table_names()
+            if others:
+                what = f"{self.url} is a database of something else: it has the table {min(others)[:80]!r}"
+                raise StoreError(what, hint="name another file")
+            return 0
+        found: list[int] = [*connection.scalars(select(VERSION.c.version))]
+        if len(found) != 1 or found[0] < 1:
+            raise StoreError(f"{self.url} does not say which version it has: {VERSION.name} was altered")
+        if found[0] > len(self._steps):
+            raise StoreError(
+                f"{self.url} has version {found[0]} of the tables, and this cg-bench knows them up to {len(self._steps)}",
+                hint="install a newer cachegrind-bench",
+            )
+        return found[0]
 
     @contextmanager
     def _begin(self, *, writing: bool) -> Generator[Connection]:
@@ -202,10 +219,20 @@ class Database:
 
     @contextmanager
     def _telling(self, doing: str) -> Generator[None]:
+        """Turn an error into one for the user, as in `cannot read sqlite:///x.db: …`; none of the secrets is in it."""
         try:
             yield
         except SQLAlchemyError as error:
-            raise _store_error(error, doing, self.url, self._secrets) from error
+            code, detail, hint = "", str(error), None
+            if isinstance(error, DBAPIError):
+                code, detail = _code(error), str(error.orig)
+                lost = error.connection_invalidated or error.statement is None
+                hints = (hint for start, hint in _HINTS.items() if code.startswith(start))
+                hint = next(hints, _NO_CONNECTION if lost else None)
+            for secret in self._secrets:
+                detail = detail.replace(secret, "***")
+            detail = " ".join(detail.split())[:_LONGEST]
+            raise StoreError(f"cannot {doing} {self.url}: {detail}", hint=hint) from error
 
     def _is_missing(self) -> bool:
         """Tell whether there is no file; one that cannot be looked at is there. StoreError if a link to it leads nowhere."""
@@ -219,13 +246,6 @@ class Database:
         except OSError:
             return False
         return False
-
-
-def _path(url: str) -> str:
-    path = url.removeprefix(_SQLITE)
-    if path in {"", ":memory:"}:
-        raise UsageError(f"{url} does not name a file", hint=_FORMS)
-    return os.path.abspath(path)
 
 
 def _sqlite(path: str, patience: float) -> Engine:
@@ -286,47 +306,3 @@ def _without_secrets(url: URL) -> tuple[str, list[str]]:
         drivername="postgresql", password=None
     )
     return shown.render_as_string(), sorted(secrets, key=lambda secret: (-len(secret), secret))
-
-
-def _current(connection: Connection, newest: int, url: str) -> int:
-    """Return the version of this database, 0 where it has no tables of ours.
-
-    StoreError if this program is too old for it, or if it is the file of another program: somebody named the wrong one.
-    """
-    if not inspect(connection).has_table(VERSION.name):
-        others = inspect(connection).get_table_names() if connection.dialect.name == "sqlite" else []
-        if others:
-            what = f"{url} is a database of something else: it has the table {min(others)[:80]!r}"
-            raise StoreError(what, hint="name another file")
-        return 0
-    found: list[int] = [*connection.scalars(select(VERSION.c.version))]
-    if len(found) != 1 or found[0] < 1:
-        raise StoreError(f"{url} does not say which version it has: {VERSION.name} was altered")
-    if found[0] > newest:
-        raise StoreError(
-            f"{url} has version {found[0]} of the tables, and this cg-bench knows them up to {newest}",
-            hint="install a newer cachegrind-bench",
-        )
-    return found[0]
-
-
-def _migrate(connection: Connection, steps: Sequence[Step], url: str) -> None:
-    """Bring the database to the newest version, in the transaction that is open; nothing to do is fine.
-
-    Of two at once, one waits for the other and then finds it done: SQLite's transactions that write exclude each other,
-    in PostgreSQL a lock does it. StoreError as for `_current`.
-    """
-    if connection.dialect.name == "postgresql":
-        connection.exec_driver_sql(f"SELECT pg_advisory_xact_lock({_LOCK})")
-    there = _current(connection, len(steps), url)
-    for step in steps[there:]:
-        step(connection)
-    if there < len(steps):
-        connection.execute(delete(VERSION))
-        connection.execute(insert(VERSION).values(version=len(steps)))
-
-
-def _exclude(connection: Connection) -> None:
-    """Let nobody migrate before the transaction that is open ends."""
-    if connection.dialect.name == "postgresql":
-        connection.exec_driver_sql(f"SELECT pg_advisory_xact_lock_shared({_LOCK})")

@@ -104,7 +104,14 @@ class SqlStore(Store):
                 with self._database.reading() as connection:
                     rows = _rows(connection, some)
                 for uid, name, packed in rows:
-                    _check_record(uid, name, packed, found)
+                    try:
+                        record = _unpack(name, packed)
+                    except StoreError as error:
+                        found.tell(name, error.message)
+                        continue
+                    found.see(record)
+                    if uid != record.uid:
+                        found.tell(name, f"the database keeps it as {uid}, and its bytes are {record.uid}")
         except StoreError as error:
             if not found.problems:
                 raise
@@ -203,14 +210,3 @@ def _check_file(connection: Connection, url: str, found: Inspection) -> None:
                 found.tell(url, str(what))
     except DatabaseError as error:  # what can be read all the same is looked at nevertheless
         found.tell(url, str(error.orig))
-
-
-def _check_record(uid: str, name: str, packed: bytes, found: Inspection) -> None:
-    try:
-        record = _unpack(name, packed)
-    except StoreError as error:
-        found.tell(name, error.message)
-        return
-    found.see(record)
-    if uid != record.uid:
-        found.tell(name, f"the database keeps it as {uid}, and its bytes are {record.uid}")
