@@ -37,6 +37,11 @@ def some(names: Sequence[str], most: int) -> str:
     return ", ".join(names[:most]) + (f" and {len(names) - most} more" if len(names) > most else "")
 
 
+def joined(texts: Sequence[str]) -> str:
+    """Return texts as in `a, b and c`."""
+    return " and ".join(filter(None, (", ".join(texts[:-1]), *texts[-1:])))
+
+
 def matches(benchmark_id: str, pattern: str) -> bool:
     """Tell whether an id is exactly this, or fits its `*` and `?`; brackets are literal, since ids contain them."""
     return benchmark_id == pattern or fnmatch.fnmatchcase(benchmark_id, pattern.replace("[", "[[]"))

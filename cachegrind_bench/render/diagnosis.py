@@ -7,15 +7,13 @@ from typing import TYPE_CHECKING
 from cachegrind_bench.measure.axes import CLOCK
 from cachegrind_bench.measure.doctor import Level
 from cachegrind_bench.measure.findings import Verdict
-from cachegrind_bench.model.text import counted, grouped, plain
+from cachegrind_bench.model.text import counted, grouped, joined, plain
 from cachegrind_bench.render import documents
 from cachegrind_bench.render.demangling import demangled
 from cachegrind_bench.render.markdown import escape, table
 from cachegrind_bench.render.table import aligned
 
 if TYPE_CHECKING:
-    from collections.abc import Sequence
-
     from cachegrind_bench.measure.doctor import Diagnosis
     from cachegrind_bench.measure.findings import Difference, Finding, Verification
 
@@ -96,25 +94,20 @@ def conclusion(found: Verification) -> str:
     repeat = found.findings[0]
     if not repeat.held:
         why = repeat.cause or "none of the things that could be changed here"
-        rest = _names([finding for finding in blamed if finding is not repeat and finding.axis.key != CLOCK])
+        rest = joined([item.axis.title for item in blamed if item is not repeat and item.axis.key != CLOCK])
         more = f" Beyond that, they change with: {rest}." if rest else ""
         return plain(f"Not repeatable. Cause: {why}.{more} What to do: {(repeat.advice or '').rstrip('.')}.")
     if blamed:
-        return f"Repeats agree, but the counts change with: {_names(blamed)}."
+        return f"Repeats agree, but the counts change with: {joined([finding.axis.title for finding in blamed])}."
     depends = [finding for finding in found.findings if finding.verdict is Verdict.DEPENDS]
     if depends:
         causes = [finding.cause for finding in depends if finding.cause]
         sentences = "".join(f" {cause[:1].upper()}{cause[1:].rstrip('.')}." for cause in causes)
-        kept = f"The counts depend on {_names(depends)}, which the seal keeps the same in every run."
+        kept = f"The counts depend on {joined([finding.axis.title for finding in depends])}, which the seal keeps the same in every run."
         return plain(f"Repeatable. {kept}{sentences}")
     if all(finding.verdict is Verdict.HELD for finding in found.findings):
         return "Repeatable: all that was changed left the counts as they are."
     return "Repeatable: nothing that was changed moved the counts by more than it may."
-
-
-def _names(findings: Sequence[Finding]) -> str:
-    titles = [finding.axis.title for finding in findings]
-    return " and ".join(filter(None, (", ".join(titles[:-1]), *titles[-1:])))
 
 
 def _base(found: Verification) -> str:

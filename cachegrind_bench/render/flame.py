@@ -27,7 +27,7 @@ _LONGEST = 200
 _COLOURS = 8  # of the style
 
 
-class Frame(msgspec.Struct, frozen=True, kw_only=True):
+class Frame(msgspec.Struct, frozen=True):
     """A frame: `parent` is its caller's index, -1 for the first; costs are in Ir, inclusive of what it stands for.
 
     `function` is an index of the profile's functions, or ALL, NATIVE, or OTHERS for so many (`merged`) narrow callees.
@@ -36,8 +36,8 @@ class Frame(msgspec.Struct, frozen=True, kw_only=True):
     parent: int
     function: int
     inclusive: int
-    ir: int
-    calls: int
+    ir: int = 0
+    calls: int = 0
     merged: int = 0
 
 
@@ -46,7 +46,7 @@ def frames(profile: PythonProfile, *, most: int = _MOST) -> list[Frame]:
     paths, inclusive = profile.paths, profile.inclusive
     ranked = sorted(inclusive, reverse=True)
     least = max(profile.total // _NARROWEST, 1, ranked[most] + 1 if len(ranked) > most else 0)  # to be drawn by itself
-    found = [Frame(parent=-1, function=ALL, inclusive=profile.total, ir=0, calls=0)]
+    found = [Frame(-1, ALL, profile.total)]
     waiting = [(TOP, 0)]  # paths whose callees are still to be added, with their frames
     for caller, parent in waiting:
         callees = sorted(profile.children[caller], key=lambda index: (-inclusive[index], index))
@@ -54,19 +54,13 @@ def frames(profile: PythonProfile, *, most: int = _MOST) -> list[Frame]:
             if inclusive[index] >= least:
                 path = paths[index]
                 waiting.append((index, len(found)))
-                found.append(
-                    Frame(
-                        parent=parent, function=path.function, inclusive=inclusive[index], ir=path.ir, calls=path.calls
-                    )
-                )
+                found.append(Frame(parent, path.function, inclusive[index], path.ir, path.calls))
         narrow = [index for index in callees if inclusive[index] < least]
         if narrow:
             cost, calls = sum(inclusive[index] for index in narrow), sum(paths[index].calls for index in narrow)
-            found.append(
-                Frame(parent=parent, function=OTHERS, inclusive=cost, ir=cost, calls=calls, merged=len(narrow))
-            )
+            found.append(Frame(parent, OTHERS, cost, cost, calls, merged=len(narrow)))
     if profile.native:
-        found.append(Frame(parent=0, function=NATIVE, inclusive=profile.native, ir=profile.native, calls=0))
+        found.append(Frame(0, NATIVE, profile.native, profile.native))
     return found
 
 

@@ -80,14 +80,6 @@ class Rule(msgspec.Struct, frozen=True):
     tight: bool
 
 
-class Crosses(msgspec.Struct, frozen=True):
-    """Crosses in one row: as many places as signs."""
-
-    x: str
-    text: str
-    title: str
-
-
 class Chart(msgspec.Struct, frozen=True):
     """A whole chart: `width` in commits, `height` in pixels; `left_out` tells what there was no room for."""
 
@@ -98,7 +90,7 @@ class Chart(msgspec.Struct, frozen=True):
     marks: tuple[Mark, ...]
     releases: tuple[Rule, ...]
     keys: tuple[Rule, ...]
-    crosses: Crosses | None
+    crosses: tuple[str, str, str] | None  # places, as many signs, and their title
     floor: int
     dates: tuple[Label, ...]
     left_out: str
@@ -221,15 +213,15 @@ def key_changes(row: Row, report: Trend, coarse: int) -> tuple[Rule, ...]:
     return _rules(places, len(report.commits), _MOST_RULES // coarse)
 
 
-def _crosses(row: Row, report: Trend, coarse: int) -> Crosses | None:
-    """Return where a benchmark failed; of places that would cover each other, one."""
+def _crosses(row: Row, report: Trend, coarse: int) -> tuple[str, str, str] | None:
+    """Return where a benchmark failed, as crosses in one row; of places that would cover each other, one."""
     width = len(report.commits)
     places = [at - report.first for at in row.failed]
     kept = _spread(places, width, _MOST_CROSSES // coarse)
     if not kept:
         return None
     x = " ".join(svg.percent(place, 0, width, digits=1) for place in kept)
-    return Crosses(x, "×" * len(kept), f"failed at {counted(len(places), 'commit')}")
+    return x, "×" * len(kept), f"failed at {counted(len(places), 'commit')}"
 
 
 def _rules(places: Sequence[tuple[int, str, str]], width: int, most: int) -> tuple[Rule, ...]:

@@ -112,14 +112,6 @@ def _tiles(view: Trend) -> Iterator[tuple[str, str, str, int, str]]:
         yield "acknowledged", "recovered", "✓", found.acknowledged, "accepted"
 
 
-class Cell(msgspec.Struct, frozen=True):
-    """A field of the table."""
-
-    text: str
-    look: str
-    title: str
-
-
 class Section(msgspec.Struct, frozen=True):
     """A benchmark as the templates need it: its line in the table, its chart and its figures."""
 
@@ -128,7 +120,7 @@ class Section(msgspec.Struct, frozen=True):
     full: str
     states: str
     badges: tuple[tuple[str, str, str], ...]
-    cells: tuple[Cell, ...]
+    cells: tuple[tuple[str, str, str], ...]
     spark: str
     chart: Chart | None
     figures: tuple[tuple[str, ...], ...]
@@ -155,11 +147,8 @@ def _states(row: Row) -> list[str]:
     """Return the words that the page's filter knows."""
     found = {item.state.value for item in row.findings if item.kind in WORSE}
     found |= {item.kind.value for item in row.findings if item.state in ACTIVE and item.kind not in WORSE}
-    if any(item.kind is Kind.CREEP and item.state in ACTIVE for item in row.findings):
-        found.add("creeping")
-    if row.failing or row.missing:
-        found.add("unhealthy")
-    return sorted(found)
+    found |= {"creeping" for item in row.findings if item.kind is Kind.CREEP and item.state in ACTIVE}
+    return sorted(found | ({"unhealthy"} if row.failing or row.missing else set[str]()))
 
 
 def _badges(row: Row) -> list[tuple[str, str, str]]:
@@ -181,14 +170,15 @@ def _badge(found: Finding) -> str:
     return f"{label}{words.size(found)}"
 
 
-def _cell(item: Against | None, row: Row, view: Trend) -> Cell:
+def _cell(item: Against | None, row: Row, view: Trend) -> tuple[str, str, str]:
+    """Return text, class and title of how a benchmark compares with an earlier reading."""
     change = item.change if item is not None else None
     sign, look = "", "same"
     if change is None:
         look = "none"
     elif abs(change) * _COLOURED >= 1 and row.id not in view.health.unstable:  # the jumps of those mean nothing
         sign, look = ("▲ ", "worse") if change > 0 else ("▼ ", "better")
-    return Cell(sign + words.against(item), look, words.base(item, view))
+    return sign + words.against(item), look, words.base(item, view)
 
 
 def _figures(row: Row, view: Trend, most: int) -> list[tuple[str, ...]]:

@@ -9,12 +9,12 @@ import msgspec
 
 from cachegrind_bench.history.lifecycle import times_of
 from cachegrind_bench.history.values import ACTIVE, WORSE, Kind, State, is_active, is_suspicious, relative
-from cachegrind_bench.model.text import change, counted, grouped, plain, shortened, some
+from cachegrind_bench.model.text import change, counted, grouped, joined, plain, shortened, some
 
 if TYPE_CHECKING:
     from fractions import Fraction
 
-    from cachegrind_bench.history.values import Against, Finding, Headline, Health, Provenance, Reading, Row, Trend
+    from cachegrind_bench.history.values import Against, Finding, Headline, Health, Provenance, Row, Trend
     from cachegrind_bench.model.result import CommitNote
 
 SHAPES = {Kind.REGRESSION: "▲", Kind.IMPROVEMENT: "▼", Kind.CREEP: "◆", Kind.UNSTABLE: "≈"}
@@ -55,7 +55,7 @@ def _news(found: Headline) -> list[str]:
 def verdict(found: Headline) -> str:
     """Return what is new since the last report, as one sentence for a heading: the rest stands in the tiles below."""
     new = [*_news(found), *([counted(found.improved, "new improvement")] if found.improved else [])]
-    text = " and ".join([", ".join(new[:-1]), *new[-1:]] if len(new) > 1 else new)
+    text = joined(new)
     return text[:1].upper() + text[1:] if text else f"Nothing new {since(found)}"
 
 
@@ -203,11 +203,6 @@ def base(item: Against | None, report: Trend) -> str:
     note = report.noted.get(item.base.sha)
     other = "" if item.comparable else " under another comparability key"
     return f"{grouped(item.base.value)} at {sha(item.base.sha)} of {day(note)}{other}"
-
-
-def reading(found: Reading) -> str:
-    """Return a reading for a title."""
-    return f"{grouped(found.value)} at {sha(found.sha)}"
 
 
 def compact(number: int, *, step: int | None = None) -> str:
