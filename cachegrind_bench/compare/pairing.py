@@ -194,8 +194,9 @@ def changed_objects(base: Sequence[ObjectFile], candidate: Sequence[ObjectFile])
     """Match files of two builds across directories and versions; return those that changed, came or went, by path."""
     ours, theirs = (sorted(set(side), key=lambda item: (item.path, item.build_id)) for side in (base, candidate))
     pairs: list[tuple[ObjectFile | None, ObjectFile | None]] = []
-    keys: tuple[Callable[[ObjectFile], object], ...] = (attrgetter("path"), attrgetter("build_id"), _stem)
-    for key in (*keys, lambda item: None if is_library(item.path) else ""):  # the surest first
+    keys: list[Callable[[ObjectFile], object]] = [attrgetter("path"), attrgetter("build_id"), _stem]  # the surest first
+    keys.append(lambda item: None if is_library(item.path) else "")
+    for key in keys:
         pairs += _take(ours, theirs, key)
     pairs += [(item, None) for item in ours] + [(None, item) for item in theirs]
     changes = (_change(old, new) for old, new in pairs if old is None or new is None or old.build_id != new.build_id)

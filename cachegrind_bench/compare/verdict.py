@@ -61,12 +61,8 @@ class Gates(msgspec.Struct, frozen=True, kw_only=True):
 
     def patterns(self) -> list[tuple[str, str]]:
         """Return each gate that was typed for some benchmarks only, in words, and its pattern."""
-        options = (
-            ("--threshold", self.threshold),
-            ("--threshold-ir", self.threshold_ir),
-            ("--max-drop", self.max_drop),
-        )
-        found = [(f"{option} {pattern}=…", pattern) for option, rules in options for pattern, _ in rules.rules]
+        options = {"--threshold": self.threshold, "--threshold-ir": self.threshold_ir, "--max-drop": self.max_drop}
+        found = [(f"{option} {pattern}=…", pattern) for option, rules in options.items() for pattern, _ in rules.rules]
         found += [(f"--limit {limit.pattern}:{limit.name}=…", limit.pattern) for limit in self.limits if not limit.own]
         return [(text, pattern) for text, pattern in found if pattern != "*"]
 

@@ -130,22 +130,17 @@ def creep_findings(row: KeyReadings, steps: Sequence[Step], *, start: int, relea
         reason = accepted[1].reason if accepted else None
         if accepted and any(accepted[0] in range(*row.span(step.at)) for step in steps):
             reason = None  # a change that was accepted as a step says nothing about what crept before it
-        yield replace(
-            row.finding(
-                begin + found.over,
-                Kind.CREEP,
-                State.OPEN if reason is None else State.ACKNOWLEDGED,
-                name,
-                (found.before, found.after),
-                reason=reason,
-            ),
-            # Those that came with the rises, or if there were too many for that, all since the best level.
-            suspects=tuple(
-                sha
-                for place in found.rises or range(found.best + 1, stop - begin)
-                for sha in row.suspects(begin + place)
-            ),
+        # The suspects came with the rises, or if there were too many for that, at any time since the best level.
+        places = found.rises or range(found.best + 1, stop - begin)
+        yield row.finding(
+            begin + found.over,
+            Kind.CREEP,
+            State.OPEN if reason is None else State.ACKNOWLEDGED,
+            (found.before, found.after),
+            id=name,
+            suspects=tuple(sha for place in places for sha in row.suspects(begin + place)),
             last_good_sha=row.readings[begin + found.best].sha,
+            reason=reason,
         )
 
 

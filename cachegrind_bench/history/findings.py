@@ -8,7 +8,6 @@ from __future__ import annotations
 from typing import TYPE_CHECKING
 
 import msgspec
-from msgspec.structs import replace
 
 from cachegrind_bench.errors import UsageError
 from cachegrind_bench.history.accepted import accepted_here
@@ -116,18 +115,15 @@ def _step_findings(row: KeyReadings, steps: Sequence[Step]) -> Iterator[Finding]
         back, reason = recoveries[step.at], row.reason(*row.span(step.at))
         state = State.OPEN if reason is None else State.ACKNOWLEDGED
         anchors = (reading.sha for reading in row.readings[step.at : stop])
-        name = known_identity(kind, row.benchmark, row.key, anchors, row.previous)
-        yield replace(
-            row.finding(
-                step.at,
-                kind,
-                state if back is None else State.RECOVERED,
-                name,
-                (step.before, step.after),
-                reason=reason,
-            ),
+        yield row.finding(
+            step.at,
+            kind,
+            state if back is None else State.RECOVERED,
+            (step.before, step.after),
+            id=known_identity(kind, row.benchmark, row.key, anchors, row.previous),
             confirmed=step.confirmed,
             recovered_sha=None if back is None else row.readings[back].sha,
+            reason=reason,
             lone_base=step.at == 1 and len(row.readings) > 2,
         )
 
@@ -137,16 +133,14 @@ def _unstable(row: KeyReadings, last: Unsteady) -> Finding:
     reason = row.reason(row.span(last.start)[0], row.readings[last.stop - 1].index + 1)
     over = len(row.readings) - last.stop >= WINDOW
     state = State.OPEN if reason is None else State.ACKNOWLEDGED
-    return replace(
-        row.finding(
-            last.start,
-            Kind.UNSTABLE,
-            State.RECOVERED if over else state,
-            identity(Kind.UNSTABLE, row.benchmark, row.key, ""),
-            (last.low, last.high),
-            reason=reason,
-        ),
+    return row.finding(
+        last.start,
+        Kind.UNSTABLE,
+        State.RECOVERED if over else state,
+        (last.low, last.high),
+        id=identity(Kind.UNSTABLE, row.benchmark, row.key, ""),
         recovered_sha=row.readings[last.stop].sha if over else None,
+        reason=reason,
     )
 
 

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from enum import StrEnum
 from fractions import Fraction
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 import msgspec
 
@@ -129,24 +129,25 @@ class KeyReadings(msgspec.Struct, frozen=True, kw_only=True):
         """Return why a change within these places on the line was accepted; None if it was not."""
         return next((entry.reason for index, entry in self.accepted if start <= index < stop), None)
 
-    def finding(
-        self, at: int, kind: Kind, state: State, identity: str, levels: tuple[int, int], *, reason: str | None
-    ) -> Finding:
-        """Return the confirmed finding that the level changed with this reading; without suspects if it is the first."""
+    def finding(self, at: int, kind: Kind, state: State, levels: tuple[int, int], **others: Any) -> Finding:
+        """Return the finding that the level changed with this reading, its other fields as given: `id` has no default."""
+        values: dict[str, Any] = {
+            "suspects": self.suspects(at) if at else (),
+            "last_good_sha": self.readings[at - 1].sha if at else None,
+            "confirmed": True,
+            **others,
+        }
         before, after = levels
+        index = self.readings[at].index
         return Finding(
-            id=identity,
             kind=kind,
             state=state,
             benchmark=self.benchmark,
             key=self.key,
             before=before,
             after=after,
-            suspects=self.suspects(at) if at else (),
-            last_good_sha=self.readings[at - 1].sha if at else None,
-            index=self.readings[at].index,
-            confirmed=True,
-            reason=reason,
+            index=index,
+            **values,
         )
 
 

@@ -87,7 +87,12 @@ def read(text: str, name: str) -> tuple[list[Snapshot], int]:
         raise FileFormatError(f"not data of github-action-benchmark: {error}"[:300], path=name, hint=_HINT) from error
     ours = list(_ours(entries))
     if entries and not ours:
-        units = sorted({repr(entry.get("unit"))[:30] if isinstance(entry, dict) else "none" for entry in entries})
+        units = sorted(
+            {
+                repr(cast("dict[str, Any]", entry).get("unit"))[:30] if isinstance(entry, dict) else "none"
+                for entry in entries
+            }
+        )
         raise FileFormatError(
             f"none of its {len(entries)} entries is a score with Cachegrind's counts: their units are {', '.join(units[:5])}",
             path=name,
