@@ -129,7 +129,7 @@ class FunctionCost(msgspec.Struct, frozen=True):
     """Self cost of one function: `counts` are in the order of the profile's `events`.
 
     `file` and `name` are raw, as the out file has them ("???" where Valgrind knows no name); bytes that are not UTF-8
-    stand as `\\xNN`.
+    are written `\\xNN`.
     """
 
     file: str
@@ -202,7 +202,7 @@ _TWINS = tuple(zip(_READS, _WRITES, strict=True))
 
 
 def without(profile: Profile, empty: Profile, times: int = 1) -> Profile:
-    """Return `profile` less so many times `empty`, function by function; both have the nine events, and no lines.
+    """Return `profile` less `times` times `empty`, function by function; both have the nine events, and no lines.
 
     No count becomes negative: what a row cannot give is taken from its twin (reads for writes), then from the row that
     has most of it. Nor are there more misses than accesses: what is left of a function that did nothing but measure is

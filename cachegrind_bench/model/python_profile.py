@@ -59,7 +59,7 @@ class PythonCost(msgspec.Struct, frozen=True, kw_only=True):
 class PythonProfile(msgspec.Struct, frozen=True, kw_only=True, dict=True):
     """A tree of paths, parents before children, and the `total` that it explains, in Ir.
 
-    What is left of the total is `native`: code not under any Python function. `cut` tells that some paths were deeper
+    What is left of the total is `native`: code not under any Python function. `cut` is set where some paths were deeper
     than could be followed: their self costs and calls are exact, and what they cost their outer callers is missing.
     """
 

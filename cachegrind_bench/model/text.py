@@ -18,7 +18,7 @@ _CONTROL = re.compile(
 
 
 def plain(text: str) -> str:
-    """Return text without control characters, invisible ones and direction marks, which stand escaped instead."""
+    """Return text without control characters, invisible ones and direction marks, which are escaped instead."""
     return _CONTROL.sub(_escaped, text)
 
 
@@ -94,7 +94,7 @@ def duration(milliseconds: int) -> str:
 
 
 def rough_duration(milliseconds: int) -> str:
-    """Return 1234 as 1 s, 75000 as 1 min 15 s, and what is less than a second as 1 s: an estimate is no more exact."""
+    """Return 1234 as 1 s, 75000 as 1 min 15 s, and what is less than a second as 1 s: an estimate is not more exact."""
     seconds = max(1, round(milliseconds / 1000))
     return f"{seconds} s" if seconds < 60 else duration(1000 * seconds)
 
@@ -110,7 +110,7 @@ def change(share: Fraction) -> str:
 
 
 def percent(share: Fraction, digits: int = 3) -> str:
-    """Return a share in percent with so many significant digits, as 0.5 %, 12.3 % or 1,234 %."""
+    """Return a share in percent with this many significant digits, as 0.5 %, 12.3 % or 1,234 %."""
     value = 100 * float(share)
     if abs(value) >= 999.5:
         return f"{value:,.0f} %"
@@ -126,5 +126,5 @@ def exact_percent(share: Fraction) -> str:
 
 
 def is_number(cell: str) -> bool:
-    """Tell whether a cell of a table is a number or a percentage, and nothing else; they stand right-aligned."""
+    """Tell whether a cell of a table is nothing but a number or a percentage, which is aligned to the right."""
     return _NUMBER.fullmatch(cell) is not None

@@ -28,9 +28,9 @@ _COLOURS = 8  # of the style
 
 
 class Frame(msgspec.Struct, frozen=True):
-    """A frame: `parent` is its caller's index, -1 for the first; costs are in Ir, inclusive of what it stands for.
+    """A frame: `parent` is its caller's index, -1 for the first; costs are in Ir, inclusive of all that it covers.
 
-    `function` is an index of the profile's functions, or ALL, NATIVE, or OTHERS for so many (`merged`) narrow callees.
+    `function` is an index of the profile's functions, or ALL, NATIVE, or OTHERS for several (`merged`) narrow callees.
     """
 
     parent: int

@@ -90,7 +90,7 @@ def fitted(rows: Sequence[Sequence[str]], width: int | None, shrinkable: Sequenc
 
 
 def _cut(text: str, size: int) -> str:
-    """Return text of this length at most; of a path the end, which tells most."""
+    """Return text of this length at most; of a path, its end is kept, which says most."""
     return f"…{text[1 - size :]}" if "/" in text and len(text) > size else shortened(text, size)
 
 

@@ -109,10 +109,10 @@ def test_how_a_change_is_accepted_is_reported_where_one_stands(repository: Repos
     sha = repository.git("rev-parse", "HEAD~3")
     told = cg_bench("trend", "--markdown", "t.md", "--html", "t.html").out
     entry = f'benchmark = "a", commit = "{sha[:12]}", reason = "…"'
-    assert f"Was one meant? Accept it in cg-bench-accepted.toml: [[accepted]] with {entry}\n" in told
+    assert f"Was one intended? Accept it in cg-bench-accepted.toml: [[accepted]] with {entry}\n" in told
     assert sha[:12] in Path("t.md").read_text()
-    assert "Was one meant?" in Path("t.html").read_text()
-    assert "Was one meant?" not in cg_bench("trend", "--branch", "HEAD~4").out
+    assert "Was one intended?" in Path("t.html").read_text()
+    assert "Was one intended?" not in cg_bench("trend", "--branch", "HEAD~4").out
 
 
 def test_the_heading_is_the_name_of_the_whole_project(

@@ -119,7 +119,7 @@ def _columns(comparison: Comparison) -> tuple[str, ...]:
 def _origin(name: str, result: Result) -> str:
     commit = result.commit
     if commit is None and not result.benchmarks:
-        return f"{name}, nothing found"  # a baseline that was searched for in vain is nobody's measurement
+        return f"{name}, nothing found"  # a baseline that was not found was not measured
     origin = f"{name}, commit {commit.described}" if commit is not None else name
     return f"{origin}, measured {result.created_at}"
 
@@ -132,7 +132,7 @@ def _differing(comparison: Comparison) -> tuple[tuple[str, str], ...]:
         for name in before.keys() | after.keys()
         if before.get(name) != after.get(name) and (name in _CIRCUMSTANCES or name.startswith(_VARIABLE))
     )
-    # The values of variables are stored as hashes, which tell nobody anything.
+    # The values of variables are stored as hashes, which mean nothing to a reader.
     texts = [
         f"variable {name.removeprefix(_VARIABLE)}"
         if name.startswith(_VARIABLE)

@@ -30,7 +30,7 @@ if TYPE_CHECKING:
     from cachegrind_bench.model.result import Benchmark
 
 _MOST = Fraction(1, 2)
-_ADVICE = "\n"  # what follows is advice to whoever measures
+_ADVICE = "\n"  # what follows is advice for the person who measures
 _BUILD_ID = re.compile(r"\b([0-9a-f]{8})[0-9a-f]{24,56}\b")
 
 # Of each state: its mark in text, its sign in Markdown, and the level of its annotations on GitHub, if it has any.
@@ -59,7 +59,7 @@ def numbered(counts: Mapping[State, int]) -> str:
 
 
 def remarks(difference: Difference, gates: Gates) -> list[str]:
-    """Return what there is to say about one benchmark beside its numbers."""
+    """Return remarks on one benchmark, in addition to its numbers."""
     return [
         *_state_remarks(difference, gates),
         *_gate_remarks(difference, gates),

@@ -69,7 +69,7 @@ class Panel(msgspec.Struct, frozen=True):
 class Rule(msgspec.Struct, frozen=True):
     """A line from top to bottom at a commit; `text` is shown where there is room, `title` always.
 
-    `turned` puts the text on the left of the line, `tight` tells that a phone has no room for it.
+    `turned` puts the text on the left of the line, `tight` is set where a phone has no room for it.
     """
 
     at: int
@@ -81,7 +81,7 @@ class Rule(msgspec.Struct, frozen=True):
 
 
 class Chart(msgspec.Struct, frozen=True):
-    """A whole chart: `width` in commits, `height` in pixels; `left_out` tells what there was no room for."""
+    """A whole chart: `width` in commits, `height` in pixels; `left_out` says what there was no room for."""
 
     width: int
     height: int
@@ -97,7 +97,7 @@ class Chart(msgspec.Struct, frozen=True):
 
 
 def chart(row: Row, report: Trend, coarse: int = 1) -> Chart:
-    """Lay out a benchmark's chart; it has at least one reading. Lines and marks may be so many times `coarse` as usual."""
+    """Lay out a benchmark's chart; it has at least one reading. Lines and marks may be `coarse` times as coarse as usual."""
     width = len(report.commits)
     panels = [_panel(row, report, "value", words.value_name(row.model), y=_TOP, height=_MAIN, coarse=coarse)]
     small = [*([("ir", "Ir")] if row.model != "ir" else []), ("ll", "LL hits"), ("ram", "RAM hits")]
@@ -243,7 +243,7 @@ def _rules(places: Sequence[tuple[int, str, str]], width: int, most: int) -> tup
 
 
 def _spread(places: Sequence[int], width: int, most: int) -> list[int]:
-    """Return at most so many places in their order: all, or from the newest back those that do not crowd."""
+    """Return at most `most` places in their order: all, or from the newest back those that do not crowd."""
     if len(places) <= most:
         return list(places)
     nearest = width / max(1, most)

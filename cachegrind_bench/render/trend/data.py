@@ -21,7 +21,7 @@ if TYPE_CHECKING:
     from cachegrind_bench.history.values import Row, Trend
 
 _DIGITS = "ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789-_"
-# Digits that a number takes on average, where there is little room: so many and, divided by how coarse it is, so many more.
+# Digits that a number takes on average, where there is little room: at least the first, plus the second divided by how coarse it is.
 _LEAST_DIGITS, _MORE_DIGITS = 2.8, 5
 _LONGEST_SUBJECT, _LONGEST_AUTHOR, _LONGEST_TAG = 100, 60, 40
 
@@ -58,7 +58,7 @@ def block(report: Trend, anchors: Sequence[str], coarse: int = 1) -> str:
 
 
 def packed(numbers: Sequence[int]) -> str:
-    """Return whole numbers as text: their differences in base 32, and `!` with a number where one repeats so many times."""
+    """Return whole numbers as text: their differences in base 32, and `!` with a number where one repeats."""
     text = ""
     for difference, run in groupby(number - before for before, number in pairwise([0, *numbers])):
         digits, repeated = _digits(difference), len(list(run)) - 1

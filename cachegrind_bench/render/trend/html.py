@@ -34,7 +34,7 @@ _MOST_BADGES = 3
 _MOST_FIGURES = 8
 _LONGEST = 300
 _SPARK_HEIGHT = 22
-_COLOURED = 500  # a change of at least one part in so many is coloured
+_COLOURED = 500  # a change of at least one part in this many
 
 
 def page(view: Trend) -> str:
@@ -67,7 +67,7 @@ def _bounded(view: Trend) -> Trend:
 
 
 def _cut(text: str) -> str:
-    """Return text at a bounded length for an eye that wants to know all; texts of megabytes take no longer than others."""
+    """Return text at a bounded length for a full title; texts of megabytes take no longer than others."""
     return shortened(plain(shortened(text, 2 * _LONGEST)), _LONGEST)
 
 
@@ -127,7 +127,7 @@ class Section(msgspec.Struct, frozen=True):
 
 
 def _section(row: Row, view: Trend, coarse: int) -> Section:
-    """Put a benchmark together; its drawings and lists may be so many times `coarse` as usual."""
+    """Put a benchmark together; its drawings and lists may be `coarse` times as coarse as usual."""
     places = [(reading.index, reading.value) for reading in row.readings]
     return Section(
         # For links that stay the same from report to report, whatever the benchmark is called.

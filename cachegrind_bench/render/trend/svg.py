@@ -39,7 +39,7 @@ class Scale(msgspec.Struct, frozen=True):
         return round(self.height * (self.high - value) / (self.high - self.low))
 
     def ticks(self, most: int = 4) -> tuple[int, ...]:
-        """Return round values within the scale, at most so many, and at least one."""
+        """Return round values within the scale, at most `most`, and at least one."""
         step = self.step(most)
         first = -(-self.low // step) * step
         return tuple(range(first, self.high + 1, step))

@@ -29,7 +29,7 @@ _LONGEST_NAME = 80
 _LONGEST_AUTHOR = 60
 _LONGEST_SUBJECT = 100
 _MOST_NAMES = 10
-_SMALLEST_SHOWN = 10_000  # a change of less than one part in so many is told as none to speak of
+_SMALLEST_SHOWN = 10_000  # a change of less than one part in this many is shown as about none
 
 
 def headline(found: Headline) -> str:
@@ -53,7 +53,7 @@ def _news(found: Headline) -> list[str]:
 
 
 def verdict(found: Headline) -> str:
-    """Return what is new since the last report, as one sentence for a heading: the rest stands in the tiles below."""
+    """Return what is new since the last report, as one sentence for a heading: the rest is in the tiles below."""
     new = [*_news(found), *([counted(found.improved, "new improvement")] if found.improved else [])]
     text = joined(new)
     return text[:1].upper() + text[1:] if text else f"Nothing new {since(found)}"
@@ -72,7 +72,7 @@ def short_change(share: Fraction) -> str:
 
 
 def against(item: Against | None) -> str:
-    """Return how the latest reading stands next to an earlier one."""
+    """Return how the latest reading compares with an earlier one."""
     if item is None or item.base is None:
         return "–"
     return "other key" if item.change is None else short_change(item.change)
@@ -158,12 +158,12 @@ def chapters(report: Trend) -> list[tuple[str, list[Finding]]]:
 
 
 def accepting(report: Trend) -> str:
-    """Return how a change that was meant is accepted; nothing where there is none to accept."""
+    """Return how an intended change is accepted; nothing where there is no such change."""
     found = next((item for item in report.findings if is_active(item) and item.kind in WORSE and item.suspects), None)
     if found is None:
         return ""
     entry = f'benchmark = "{name(found.benchmark)}", commit = "{sha(found.suspects[-1])}", reason = "…"'
-    return f"Was one meant? Accept it in cg-bench-accepted.toml: [[accepted]] with {entry}"
+    return f"Was one intended? Accept it in cg-bench-accepted.toml: [[accepted]] with {entry}"
 
 
 def described(note: CommitNote | None) -> list[str]:
@@ -197,7 +197,7 @@ def name(text: str) -> str:
 
 
 def base(item: Against | None, report: Trend) -> str:
-    """Return what the latest reading is compared with, for whoever wants to know exactly."""
+    """Return what the latest reading is compared with, for a title."""
     if item is None or item.base is None:
         return "no earlier reading"
     note = report.noted.get(item.base.sha)
@@ -206,7 +206,7 @@ def base(item: Against | None, report: Trend) -> str:
 
 
 def compact(number: int, *, step: int | None = None) -> str:
-    """Return 2838599 as 2.84 M: three digits, or as many as tell apart values that lie a `step` from each other."""
+    """Return 2838599 as 2.84 M: three digits, or as many as distinguish values that are a `step` apart."""
     for factor, unit in ((10**12, "T"), (10**9, "G"), (10**6, "M"), (10**3, "k")):
         if number >= factor:
             digits = max(0, 3 - len(str(number // factor)))
@@ -260,7 +260,7 @@ class Blame(msgspec.Struct, frozen=True):
 
 
 def blame(found: Finding, most: int) -> Blame:
-    """Return at most so many of the suspects, as it suits what was found."""
+    """Return at most `most` of the suspects, as it suits what was found."""
     suspects = found.suspects
     if found.kind is Kind.UNSTABLE:
         return Blame("since", suspects[:1]) if suspects else Blame("from the first reading on", ())
@@ -279,7 +279,7 @@ def moves(report: Trend) -> dict[str, str]:
 
 
 def _moved(found: Finding, row: Row) -> str:
-    """Return which counts changed with a step: it tells work from caches."""
+    """Return which counts changed with a step: it distinguishes work from caches."""
     same = [reading for reading in row.readings if reading.key == found.key]
     place = next((number for number, reading in enumerate(same) if reading.index == found.index), 0)
     if found.kind not in (Kind.REGRESSION, Kind.IMPROVEMENT) or not place:

@@ -24,7 +24,7 @@
   }
   const deepest = frames.reduce((most, { depth }) => Math.max(most, depth), 0);
 
-  function told(frame) {
+  function described(frame) {
     const { index, number } = frame, own = data.self[index], calls = data.calls[index];
     const parts = [`${grouped(frame.inclusive)} instructions, ${share(frame.inclusive)}`];
     if (number >= 0) parts.push(`itself ${grouped(own)}, ${share(own)}`);
@@ -34,7 +34,7 @@
   function say(frame) {
     const strong = document.createElement("b");
     strong.textContent = frame.name;
-    byId("status").replaceChildren(strong, `${frame.place && ` ${frame.place}`} · ${told(frame)}`);
+    byId("status").replaceChildren(strong, `${frame.place && ` ${frame.place}`} · ${described(frame)}`);
   }
 
   // --- Drawing -----------------------------------------------------------------------------------------------------------
@@ -60,7 +60,7 @@
     item.className = `frame ${frame.colour === null ? "other" : `c${frame.colour}`}`;
     item.setAttribute("role", "treeitem");
     item.setAttribute("aria-level", frame.depth + 1);
-    item.setAttribute("aria-label", `${frame.name} ${frame.place}, ${told(frame)}`);
+    item.setAttribute("aria-label", `${frame.name} ${frame.place}, ${described(frame)}`);
     item.dataset.index = frame.index;
     item.style.top = `${frame.depth * ROW}px`;
     return item;

@@ -202,11 +202,11 @@
   }
   function figures(chart, place) {
     const { value, ir, ll, ram } = chart.numbers(), first = l1(chart, place);
-    const told = (name, numbers) => chart.rough(name) + grouped(numbers[place]);
-    const rows = [[chart.weights ? "Score" : "Instructions", told("value", value)]];
-    if (chart.weights) rows.push(["Ir", told("ir", ir)]);
+    const amount = (name, numbers) => chart.rough(name) + grouped(numbers[place]);
+    const rows = [[chart.weights ? "Score" : "Instructions", amount("value", value)]];
+    if (chart.weights) rows.push(["Ir", amount("ir", ir)]);
     if (first !== null) rows.push(["L1 hits", (["value", "ll", "ram"].map(chart.rough).find(Boolean) || "") + grouped(first)]);
-    return [...rows, ["LL hits", told("ll", ll)], ["RAM hits", told("ram", ram)]];
+    return [...rows, ["LL hits", amount("ll", ll)], ["RAM hits", amount("ram", ram)]];
   }
   function say(chart, place, x, y) {
     const tip = byId("tip");
@@ -260,9 +260,9 @@
     const between = at[b] - at[a], names = [[chart.weights ? "Score" : "Instructions", "value"], ["Ir", "ir"], ["LL hits", "ll"], ["RAM hits", "ram"]];
     const table = element("table", {}), list = element("ul", { class: "suspects" });
     for (const [name, quantity] of chart.weights ? names : names.filter(([, quantity]) => quantity !== "ir")) {
-      const numbers = chart.numbers()[quantity], told = (place) => chart.rough(quantity) + grouped(numbers[place]);
-      table.append(element("tr", {}, element("th", { scope: "row" }, name), element("td", { class: "n" }, told(a)),
-        element("td", {}, "→"), element("td", { class: "n" }, told(b)), element("td", { class: "n" }, key[a] === key[b] ? change(numbers[a], numbers[b]) : "")));
+      const numbers = chart.numbers()[quantity], amount = (place) => chart.rough(quantity) + grouped(numbers[place]);
+      table.append(element("tr", {}, element("th", { scope: "row" }, name), element("td", { class: "n" }, amount(a)),
+        element("td", {}, "→"), element("td", { class: "n" }, amount(b)), element("td", { class: "n" }, key[a] === key[b] ? change(numbers[a], numbers[b]) : "")));
     }
     for (let index = at[b]; index > Math.max(at[a], at[b] - 8); index -= 1)
       list.append(element("li", {}, element("code", {}, data.shas[index]), ` ${data.subjects[index]} `, element("span", { class: "by" }, authors[index])));
@@ -270,8 +270,8 @@
     const inner = element("button", { type: "button" }, "Zoom to these"), clear = element("button", { type: "button" }, "Clear");
     inner.addEventListener("click", () => zoom(at[a], at[b]));
     clear.addEventListener("click", () => { choose(chart, []); remember(chart); });
-    const told = `${day(at[a])} to ${day(at[b])}: ${between} commit${between === 1 ? "" : "s"}${key[a] === key[b] ? "" : ", measured under different keys: not comparable"}`;
-    chart.article.querySelector(".figures").before(element("div", { class: "compare" }, element("p", {}, element("b", {}, told)), table, list,
+    const summary = `${day(at[a])} to ${day(at[b])}: ${between} commit${between === 1 ? "" : "s"}${key[a] === key[b] ? "" : ", measured under different keys: not comparable"}`;
+    chart.article.querySelector(".figures").before(element("div", { class: "compare" }, element("p", {}, element("b", {}, summary)), table, list,
       element("p", {}, element("code", {}, `cg-bench diff ${data.shas[at[a]]} ${data.shas[at[b]]}`)), inner, clear));
   }
 
