@@ -18,10 +18,8 @@ if TYPE_CHECKING:
     from cachegrind_bench.model.metrics import CostModel, Profile
     from cachegrind_bench.model.result import Benchmark
 
-# A difference has to stand out from the noise by this factor.
-NOISE_FACTOR = 3
-# The range of so many runs is wide enough by itself: of six normal ones it is 2.5 standard deviations, of two 1.1.
-MANY_RUNS = 6
+NOISE_FACTOR = 3  # how many times the noise a difference must be
+MANY_RUNS = 6  # whose range is wide enough by itself: of six normal ones it is 2.5 standard deviations, of two 1.1
 
 
 class Shift(msgspec.Struct, frozen=True, kw_only=True):

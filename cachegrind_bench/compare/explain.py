@@ -91,8 +91,8 @@ class Details(msgspec.Struct, frozen=True, kw_only=True):
     """`top.rows` and `top.rest` add up to `total`, exactly. `moved` is cut, `moved_count` is not.
 
     The rows are functions, or (`by_file`) files. `lines` is None where they were not asked for, or a profile was
-    recorded without them (`lines_missing`). `blamed_share` is how much of what decides the blamed function explains, 0 where
-    nothing moved; it is above 1 where others went the other way. `python` is None unless both sides have a profile of Python functions.
+    recorded without them (`lines_missing`). `blamed_share` is the part that the blamed function explains of what decides, 0
+    where nothing moved, above 1 where others went the other way. `python` is None unless both sides have such a profile.
     """
 
     total: Counts

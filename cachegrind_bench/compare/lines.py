@@ -2,7 +2,7 @@
 
 Knows line numbers and counts only, so there are two guesses, and the one that leaves less to explain is the answer:
 no line moved; or lines were inserted and removed, and those whose instructions, reads and writes are the same on both
-sides tell how far (misses do not: they change without a reason in the source). Swapping base and candidate gives the
+sides show how far (misses do not: they change without a reason in the source). Swapping base and candidate gives the
 same pairs, swapped.
 """
 
@@ -107,7 +107,7 @@ def _paired_lines(old: Sequence[_Line], new: Sequence[_Line]) -> list[_Pair]:
 
 
 def _without_unknown(lines: Sequence[_Line]) -> tuple[_Line | None, Sequence[_Line]]:
-    """Take off what has no line number: it stands first, as line 0, and has no place among the others."""
+    """Take off what has no line number: it comes first, as line 0, and has no place among the others."""
     return (lines[0], lines[1:]) if lines and lines[0][0] == 0 else (None, lines)
 
 
@@ -117,7 +117,7 @@ def _work(line: _Line) -> _Work:
 
 def _cost(pairs: Iterable[_Pair]) -> tuple[int, int]:
     """Return how much work a pairing leaves as a difference, and how many lines without another."""
-    cost, alone = 0, 0  # the second tells where lines without any work belong
+    cost, alone = 0, 0  # the second decides where lines without any work belong
     for old, new in pairs:
         ours, theirs = (_work(line) if line else (0, 0, 0) for line in (old, new))
         cost += sum(abs(count - other) for count, other in zip(ours, theirs, strict=True))

@@ -46,7 +46,7 @@ _Rest = tuple[list[str], list[str]]
 class Source(msgspec.Struct, frozen=True):
     """One source file of both builds, or of one: `base` and `candidate` are normalised, None on a side without it.
 
-    `shown` has no build directory where the two sides tell what it is.
+    `shown` has no build directory where the two sides show which that is.
     """
 
     shown: str

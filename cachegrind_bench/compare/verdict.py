@@ -26,7 +26,7 @@ if TYPE_CHECKING:
     from cachegrind_bench.model.metrics import Counts, Profile
     from cachegrind_bench.model.result import Benchmark, Result
 
-# Ir that moved less than this did not move: what then moved the score is where things lie in memory.
+# Ir that moved less than this did not move: what then moved the score is the memory layout.
 STILL = Fraction(5, 10_000)
 DEFAULT_THRESHOLD, DEFAULT_THRESHOLD_CACHE, DEFAULT_MAX_DROP = "0.5%", "2%", "50%"
 

@@ -1,1 +1,1 @@
-"""What a history tells: series of one benchmark over commits, where they stepped, crept or cannot be trusted. Pure."""
+"""What a history shows: series of one benchmark over commits, where they stepped, crept or cannot be trusted. Pure."""

@@ -1,4 +1,4 @@
-"""Changes of cost that were meant, as written in the repository: which benchmarks, since which commit, and why.
+"""Changes of cost that were accepted, as written in the repository: which benchmarks, since which commit, and why.
 
 Knows the text of `cg-bench-accepted.toml`; must not know where the file is.
 """
@@ -32,7 +32,7 @@ _SHA = re.compile(r"[0-9a-f]{7,64}")
 
 
 class Accepted(msgspec.Struct, frozen=True, kw_only=True):
-    """A change of the benchmarks that match a pattern, meant by the commit whose sha begins so; `line` is that in the file."""
+    """An accepted change of the benchmarks that match a pattern, by the commit whose sha begins so; `line` is in the file."""
 
     benchmark: str
     commit: str

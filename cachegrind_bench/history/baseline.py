@@ -16,8 +16,7 @@ if TYPE_CHECKING:
 
     from cachegrind_bench.model.result import Point, Result, Snapshot
 
-# How far back a baseline may lie: further away, a difference says little about the candidate.
-MOST_ANCESTORS = 50
+MOST_ANCESTORS = 50  # commits that are searched for a baseline: further back, a difference says little of the candidate
 
 
 class Piece(msgspec.Struct, frozen=True, kw_only=True):
@@ -64,7 +63,7 @@ def of_commit(runs: Sequence[Snapshot], candidate: Result | None) -> Choice:
 def choose(shas: Iterable[str], runs_of: Callable[[str], Sequence[Snapshot]], candidate: Result) -> Choice:
     """Choose among the runs of these commits, nearest first, until each benchmark of the candidate has one that compares.
 
-    Where nothing compares, what was measured on the same kind of machine is chosen all the same, as it tells what differs.
+    Where nothing compares, what was measured on the same kind of machine is chosen all the same, as it shows what differs.
     """
     wanted = _keys(candidate)
     pieces: dict[str, Piece] = {}

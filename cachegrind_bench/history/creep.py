@@ -24,11 +24,9 @@ if TYPE_CHECKING:
     from cachegrind_bench.history.steps import Step
     from cachegrind_bench.history.values import Finding, KeyReadings
 
-# A level is the median of so many readings, and two levels are compared.
-_READINGS = 5
-# Single rises are to blame if they are so many times what is usual, and make up this share of the whole.
-_CLEARLY = 4
-_MOST = Fraction(4, 5)
+_READINGS = 5  # a level is the median of so many, and two levels are compared
+_CLEARLY, _MOST = 4, Fraction(4, 5)  # single rises are blamed if so many times the usual, and so much of the whole
+_STAYS = 75  # percent of the budget
 
 
 class Creep(msgspec.Struct, frozen=True, kw_only=True):
@@ -106,9 +104,6 @@ def _rises(flat: Sequence[int], best: int, whole: int) -> tuple[int, ...]:
     usual = typical_move(flat[best:])
     found = [place for place in range(best + 1, len(flat)) if flat[place] - flat[place - 1] > _CLEARLY * usual]
     return tuple(found) if sum(flat[place] - flat[place - 1] for place in found) >= _MOST * whole else ()
-
-
-_STAYS = 75  # percent of the budget
 
 
 def creep_findings(row: KeyReadings, steps: Sequence[Step], *, start: int, released: int) -> Iterator[Finding]:

@@ -24,16 +24,13 @@ if TYPE_CHECKING:
     from cachegrind_bench.history.values import Finding, Reading, Series
     from cachegrind_bench.model.result import CommitNote
 
-# Where no previous report is known, what the newest commits brought is new.
-_NEW_FOR = timedelta(hours=24)
-# A benchmark that has not been run for so long is not expected to be.
-_RETIRED_AFTER = timedelta(days=30)
-# For times that nobody can read; before this, subtracting days could leave the calendar.
-_EARLIEST = datetime(1970, 1, 1, tzinfo=UTC)
-# A machine is still measured if it had one of the last so many commits: two that take turns seldom leave out more.
-_TURNS = 4
-# The level now is the median of so many readings.
-_READINGS = 5
+_NEW_FOR = timedelta(hours=24)  # without a previous report, what the newest commits brought is new
+_RETIRED_AFTER = timedelta(days=30)  # a benchmark that has not been run for so long is not expected to be
+_EARLIEST = datetime(1970, 1, 1, tzinfo=UTC)  # for unreadable times; subtracting days from it stays in the calendar
+_TURNS = (
+    4  # a machine is still measured if it had one of the last so many commits: two that take turns leave out no more
+)
+_READINGS = 5  # the level now is the median of so many
 
 
 def recovery(values: Sequence[int], step: Step, steps: Sequence[Step], least: int) -> int | None:
@@ -134,8 +131,7 @@ def known_identity(
 ) -> str:
     """Return the identity after the first of these commits, or one from the previous report that belongs to a later one.
 
-    The first is where the change was measured first. If a commit before it is measured afterwards, that is the first: the
-    old name is found in the previous report by the commit that was first then.
+    If a commit before the first is measured afterwards, that is the first then: the old name is found by the later one.
     """
     names = (identity(kind, benchmark, key, anchor) for anchor in anchors)
     own = next(names)

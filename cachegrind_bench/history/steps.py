@@ -20,22 +20,14 @@ if TYPE_CHECKING:
     from collections.abc import Sequence
 
 MILLION = 1_000_000
-# A change of one part in a million moves a logarithm by so much.
-_PER_MILLIONTH = 1_000
-# Normal noise has a typical move of 0.95 standard deviations: a level must explain about five of these to be one.
-_MOVES_PER_JUMP = Fraction(21, 4)
-# Without noise, two readings that are changed by the least that matters are enough for a level of their own.
-_LEAST_PER_JUMP = Fraction(3, 2)
-# How many typical moves a change must be larger than.
-_CLEARLY = 3
-# So many readings on each side of a place tell how noisy it is there.
-_AROUND = 15
-# A level is the median of so many readings next to the step, as further away it may have crept.
-_NEAR = 9
-# A change that came at once shows in the few readings around it; one that crept does not.
-_AT_ONCE = 3
-# So many readings on one side tell whether the level moves by itself.
-_LONG = 20
+_PER_MILLIONTH = 1_000  # what a change of one part in a million moves a logarithm by
+_MOVES_PER_JUMP = Fraction(21, 4)  # typical moves, each 0.95 standard deviations of normal noise, that a level explains
+_LEAST_PER_JUMP = Fraction(3, 2)  # without noise, two readings that are changed by the least that matters are a level
+_CLEARLY = 3  # typical moves that a change must be larger than
+_AROUND = 15  # readings on each side of a place that show how noisy it is there
+_NEAR = 9  # readings next to a step, whose median is its level: further away it may have crept
+_AT_ONCE = 3  # readings around a change that show whether it came at once or crept
+_LONG = 20  # readings on one side that show whether the level moves by itself
 
 
 class Step(msgspec.Struct, frozen=True, kw_only=True):
@@ -189,18 +181,11 @@ def _levels(values: Sequence[int], first: int, at: int, end: int) -> tuple[int, 
     return median(values[max(first, at - _NEAR) : at]), median(values[at : min(end, at + _NEAR)])
 
 
-# So many readings are looked at together, and again from half of them on.
-WINDOW = 24
-# In them: at least so many of the rarer of two kinds, so many changes of kind.
-_RARER = 4
-_CHANGES = 6
-# The gap between two kinds is so many times wider than either kind.
-_APART = 2
-# So many steps to and fro, within so many readings.
-_STEPS = 8
-_WITHIN = 40
-# Noise from which on nothing can be told: so many times the smallest change that matters.
-_TOO_NOISY = 5
+WINDOW = 24  # readings that are looked at together, and again from half of them on
+_RARER, _CHANGES = 4, 6  # the least readings of the rarer of two kinds in a window, and changes of kind
+_APART = 2  # how many times wider than either kind the gap between them is
+_STEPS, _WITHIN = 8, 40  # steps up and down, within so many readings
+_TOO_NOISY = 5  # how many times the smallest change that matters the noise is where nothing can be judged
 
 
 class Unsteady(msgspec.Struct, frozen=True, kw_only=True):

@@ -60,7 +60,7 @@ def trend(
 ) -> Trend:
     """Arrange a report on all series over the commits from `first` on; releases elsewhere than on the line are left out.
 
-    `compared` tells that an earlier report said what is new.
+    `compared`: an earlier report decides what is new.
     """
     line, times = found.line, times_of(found.line)
     places = {note.sha: number for number, note in enumerate(line)}
@@ -147,7 +147,7 @@ def _one_line(readings: Sequence[Reading]) -> tuple[Reading, ...]:
     """Return the readings that are shown: of the main key, before its first those of the key that was the main one then.
 
     The main key is the one with the most readings of those that are still measured. So two machines that take turns are not
-    shown as one benchmark that goes to and fro.
+    shown as one benchmark that jumps.
     """
     found: list[Reading] = []
     end = len(readings)

@@ -34,8 +34,8 @@ class Reading(msgspec.Struct, frozen=True, kw_only=True):
 class Series(msgspec.Struct, frozen=True, kw_only=True):
     """The readings of one benchmark, one for each commit that was measured and each key, oldest first, then by key.
 
-    `failed` are the indices of commits at which it was run and did not succeed, on one machine at least. Readings of different keys do not
-    compare: whoever judges splits the series where the key changes.
+    `failed` are the indices of commits at which it was run and did not succeed, on one machine at least. Readings of
+    different keys do not compare: a series is split by key before it is judged.
     """
 
     id: str
@@ -184,7 +184,7 @@ class Against(msgspec.Struct, frozen=True, kw_only=True):
 
     @property
     def change(self) -> Fraction | None:
-        """The relative change since; None if it cannot be told."""
+        """The relative change since; None if both do not compare."""
         if self.base is None or not self.comparable:
             return None
         return relative(self.base.value, self.latest.value)
@@ -193,9 +193,9 @@ class Against(msgspec.Struct, frozen=True, kw_only=True):
 class Row(msgspec.Struct, frozen=True, kw_only=True):
     """One benchmark: its readings within the window, what was found in it, and its latest reading next to earlier ones.
 
-    `impact` is the largest relative increase that stands, 0 if none does. `key_changes` are the indices of readings
-    that were measured otherwise than the one before. `missing` tells that the newest measured commit has no reading,
-    `retired` that the benchmark has not been run for so long that none is expected.
+    `impact` is the largest relative increase that is active, or 0. `key_changes` are the indices of readings that were
+    measured otherwise than the one before. `missing`: the newest measured commit has no reading; `retired`: none is
+    expected, as the benchmark has not been run for so long.
     """
 
     id: str
@@ -219,7 +219,8 @@ class Headline(msgspec.Struct, frozen=True, kw_only=True):
     """How many findings of each sort there are; none is counted twice, but `new_creep` is a part of `creeping`.
 
     `new` and `open` are regressions that are confirmed, `possible` those of which there is one reading so far. `recovered`,
-    `acknowledged` and `improved` count all kinds that can be; `suspicious` are new improvements of more than half. `measured` is False where there is no reading to judge; `compared` tells that new means: not in the previous report.
+    `acknowledged` and `improved` count all kinds that can be; `suspicious` are new improvements of more than half.
+    `measured` is False where there is no reading to judge; where `compared`, new means: not in the previous report.
     """
 
     new: int
@@ -259,7 +260,7 @@ class Trend(msgspec.Struct, frozen=True, kw_only=True):
     """A trend report. `commits` are those of the window, the first of which has the index `first` on the line.
 
     `releases` are pairs of an index and a name within the window, `release` is what rows are compared with: the last one
-    before the newest measured commit. Rows stand by impact, findings by state.
+    before the newest measured commit. Rows are sorted by impact, findings by state.
     """
 
     headline: Headline

@@ -179,7 +179,7 @@ def imported_record(run: Snapshot, origin: str, name: str) -> Record:
     """Return the record of a run that was read from the file `name`, of the format `origin`.
 
     Its keys are made of the format and of the keys the run had: imported numbers compare with each other where the
-    measured ones did, and never with measured ones, since nobody can tell what became of them on the way. FileFormatError
+    measured ones did, and never with measured ones, since it is unknown what became of them on the way. FileFormatError
     for counts that no program can have.
     """
     fields = {"imported_from": origin, "original_environment": run.env_key}

@@ -18,8 +18,7 @@ if TYPE_CHECKING:
     from collections.abc import Iterable, Iterator
     from typing import BinaryIO
 
-# In bytes: a record is at most as long as a result file may be.
-_LONGEST = 250_000_000
+_LONGEST = 250_000_000  # bytes, as long as a result file may be
 
 
 def read(stream: BinaryIO, name: str) -> Iterator[Record]:
