@@ -25,7 +25,7 @@ from msgspec.structs import replace
 from cachegrind_bench.hermetic import environment
 from cachegrind_bench.measure.command import Command
 from cachegrind_bench.measure.plan import Plan, target_of
-from cachegrind_bench.measure.session import session
+from cachegrind_bench.measure.session import laboratory
 from cachegrind_bench.model.metrics import DEFAULT_MODEL
 from cachegrind_bench.valgrind import runner as runner_module
 from cachegrind_bench.valgrind.options import Cache, Geometry, Tool
@@ -196,14 +196,18 @@ def main() -> None:
         found = list(programs(folder))
         (cwd := folder / "cwd").mkdir()
         for title, geometry in (("default caches", Geometry()), ("I1 and D1 of 64 KiB, 4 ways", LARGE_L1)):
-            with session(valgrind=None, geometry=geometry, environ=os.environ, passed={}, echo=lambda _: None) as ready:
+            with laboratory(valgrind=None, geometry=geometry, environ=os.environ, passed={}).session(
+                echo=lambda _: None
+            ) as ready:
                 table(f"Spread over {number} layouts, {title}", "moved")
                 for program in found:
                     wanted = replace(target(program, cwd), cpu=ready.cpu)
                     for moved in (STACK, HEAP, BOTH) if geometry == Geometry() else (HEAP,):
                         row = spreads(in_layouts(ready.runner, wanted, only(moved), number))
                         print(f"| {program.name} | {moved} | {row} |", flush=True)
-        with session(valgrind=None, geometry=Geometry(), environ=os.environ, passed={}, echo=lambda _: None) as ready:
+        with laboratory(valgrind=None, geometry=Geometry(), environ=os.environ, passed={}).session(
+            echo=lambda _: None
+        ) as ready:
             wanted_of = [(program, replace(target(program, cwd), cpu=ready.cpu)) for program in found]
             grown(ready.runner, wanted_of, number)
             table("Not taken: settings of the C library, in 8 steps and against none", "setting")

@@ -62,22 +62,16 @@ def command(**options: Any) -> int:
     CPU, who runs next, ASLR, random bytes, hash seeds, the clock, and the kind of stdout. For each it says whether the counts stayed identical, and if
     not, which functions moved and what to do. The program's output is shown only where it fails.
     """
-    from cachegrind_bench.measure.verify import verified
+    from cachegrind_bench.measure.verify import verify
     from cachegrind_bench.render.diagnosis import verification
     from cachegrind_bench.render.progress import progress
-    from cachegrind_bench.usecases.measurement import plan_of
+    from cachegrind_bench.usecases.measurement import laboratory_of, plan_of
 
     axes = _chosen(options["only"], options["skip"])
     request = measure_request(options)
-    with progress(sys.stderr, quiet=False) as display:
-        found = verified(
-            plan_of(request),
-            geometry=request.geometry,
-            valgrind=request.valgrind,
-            echo=lambda _chunk: None,
-            progress=display,
-            axes=axes,
-        )
+    plan, nothing = plan_of(request), lambda _chunk: None
+    with progress(sys.stderr, quiet=False) as display, laboratory_of(request).session(echo=nothing) as ready:
+        found = verify(ready.on_cpu(plan), ready.runner, display, axes=axes)
     output.write(verification(found, options["form"]))
     return 0 if found.held else 1
 

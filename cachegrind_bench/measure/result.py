@@ -1,4 +1,4 @@
-"""One benchmark measured, or each region of its command, together with where and on what: the result that is stored."""
+"""One command measured, or each of its regions: the benchmarks that come of it, with their Python profiles."""
 
 from __future__ import annotations
 
@@ -9,76 +9,49 @@ from typing import TYPE_CHECKING
 from msgspec.structs import replace
 
 from cachegrind_bench.errors import MeasurementError
-from cachegrind_bench.hermetic import environment
 from cachegrind_bench.measure.run import Executions, measure
-from cachegrind_bench.measure.session import identify, session
-from cachegrind_bench.model.result import Commit, Result
+from cachegrind_bench.measure.session import identify
 from cachegrind_bench.valgrind.options import Scope
-from cachegrind_bench.vcs.commits import commit_info
 
 if TYPE_CHECKING:
     from collections.abc import Callable
-    from datetime import datetime
-    from pathlib import Path
 
     from cachegrind_bench.measure.plan import Plan, Progress
-    from cachegrind_bench.measure.session import Identity
+    from cachegrind_bench.measure.session import Identity, Session
     from cachegrind_bench.model.result import Benchmark
-    from cachegrind_bench.valgrind.options import Geometry
-    from cachegrind_bench.valgrind.runner import Measurement
+    from cachegrind_bench.valgrind.runner import Measurement, Runner
 
 
-def measured_result(
-    plan: Plan,
-    *,
-    geometry: Geometry,
-    valgrind: str | None,
-    keep: Path | None,
-    echo: Callable[[bytes], None],
-    progress: Progress,
-    now: datetime,
-    version: str,
-) -> Result:
-    """Measure one command and describe machine and commit. MeasurementError if it cannot be measured.
+def measured(
+    plan: Plan, session: Session, progress: Progress, *, runner: Runner | None = None
+) -> tuple[Benchmark, ...]:
+    """Measure one command, or each of its regions. MeasurementError if it cannot be measured.
 
-    The descriptions are gathered beside the measured execution: counts do not care who else computes.
+    `runner` is that of the session unless given. What the program consists of is read beside the measured execution:
+    counts do not care who else computes.
     """
     if plan.python_profile:
         from cachegrind_bench.measure.python_profile import profilable
 
         plan = profilable(plan)
-    passed = environment.fingerprint_values(plan.request, plan.environ)
-    with (
-        session(
-            valgrind=valgrind, geometry=geometry, environ=plan.environ, passed=passed, echo=echo, keep=keep
-        ) as ready,
-        ThreadPoolExecutor(1) as beside,
-    ):
-        plan = replace(plan, cpu=ready.cpu if plan.cpu is None else plan.cpu)
-        commit = beside.submit(_commit, plan)
+    plan = session.on_cpu(plan)
+    with ThreadPoolExecutor(1) as beside:
 
         def identity() -> Callable[[], Identity]:
             return beside.submit(identify, plan.command.executable, plan.variables).result
 
-        executions = Executions(plan, ready.runner, ready.environment, identity, progress)
-        regions = plan.collect.scope is Scope.REGIONS
-        benchmarks = measure_regions(executions) if regions else (measure(executions),)
-        if plan.python_profile:
-            from cachegrind_bench.measure.python_profile import with_profiles
+        executions = Executions(plan, runner or session.runner, session.environment, identity, progress)
+        if plan.collect.scope is not Scope.REGIONS:
+            benchmarks: tuple[Benchmark, ...] = (measure(executions),)
+        elif plan.collect.region is None:
+            benchmarks = measure_regions(executions)
+        else:
+            benchmarks = (measure_region(executions),)
+    if plan.python_profile:
+        from cachegrind_bench.measure.python_profile import with_profiles
 
-            benchmarks = with_profiles(plan, benchmarks, ready.runner, ready.environment, progress)
-        return Result(
-            tool_version=version,
-            created_at=now.strftime("%Y-%m-%dT%H:%M:%SZ"),
-            commit=commit.result(),
-            env=ready.environment,
-            benchmarks=benchmarks,
-        )
-
-
-def _commit(plan: Plan) -> Commit | None:
-    found = commit_info(plan.cwd, plan.environ)
-    return found if isinstance(found, Commit) else None
+        return with_profiles(plan, benchmarks, session.runner, session.environment, progress)
+    return benchmarks
 
 
 _NEVER_ENTERED = "the program entered no region"

@@ -12,6 +12,7 @@ from shlex import quote
 from typing import TYPE_CHECKING
 
 import msgspec
+from msgspec.structs import replace
 
 from cachegrind_bench.hermetic.machine import machine_fields, machine_info
 from cachegrind_bench.hermetic.scratch import scratch
@@ -23,6 +24,7 @@ from cachegrind_bench.valgrind.tool import find
 if TYPE_CHECKING:
     from collections.abc import Callable, Generator, Mapping
 
+    from cachegrind_bench.measure.plan import Plan
     from cachegrind_bench.model.result import ObjectFile, SealPart
     from cachegrind_bench.valgrind.options import Geometry, Tool
     from cachegrind_bench.valgrind.tool import Valgrind
@@ -88,6 +90,10 @@ class Session(msgspec.Struct, frozen=True, kw_only=True):
     environment: Environment
     cpu: int | None = None
 
+    def on_cpu(self, plan: Plan) -> Plan:
+        """Return the plan with the CPU that is free, unless it names one."""
+        return replace(plan, cpu=self.cpu) if plan.cpu is None else plan
+
 
 class Laboratory(msgspec.Struct, frozen=True, kw_only=True):
     """What all executions of a run share: a Valgrind, the caches it simulates, and the machine's identity."""
@@ -113,22 +119,6 @@ def laboratory(
     found = find(valgrind, environ)
     environment = environment_of(found, geometry, environ, passed)
     return Laboratory(valgrind=found, geometry=geometry, environment=environment)
-
-
-@contextlib.contextmanager
-def session(
-    *,
-    valgrind: str | None,
-    geometry: Geometry,
-    environ: Mapping[str, str],
-    passed: Mapping[str, str],
-    echo: Callable[[bytes], None],
-    keep: Path | None = None,
-) -> Generator[Session]:
-    """Set up for one benchmark, and clean up in the end. MeasurementError where Valgrind or a directory is missing."""
-    ready = laboratory(valgrind=valgrind, geometry=geometry, environ=environ, passed=passed)
-    with ready.session(echo=echo, keep=keep) as made:
-        yield made
 
 
 def default_cpu(slot: int) -> int:

@@ -12,22 +12,19 @@ from typing import TYPE_CHECKING
 from msgspec.structs import replace
 
 from cachegrind_bench.errors import MeasurementError
-from cachegrind_bench.hermetic import environment
 from cachegrind_bench.measure import axes as all_axes
 from cachegrind_bench.measure.axes import AXES, FIRST_CLOCK, Axis, Trial
 from cachegrind_bench.measure.command import option_ignoring_seed
 from cachegrind_bench.measure.findings import Difference, Finding, Verdict, Verification, difference
 from cachegrind_bench.measure.plan import target_of
 from cachegrind_bench.measure.run import starts_processes, surrounded, warmed_up
-from cachegrind_bench.measure.session import session
 from cachegrind_bench.valgrind.options import Tool
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Sequence
+    from collections.abc import Sequence
 
     from cachegrind_bench.measure.plan import Plan, Progress
     from cachegrind_bench.model.metrics import Profile
-    from cachegrind_bench.valgrind.options import Geometry
     from cachegrind_bench.valgrind.runner import Measurement, Runner, Target
 
 # What another path may cost, as the longer text it is: what is promised for a moved checkout. A short program may
@@ -39,24 +36,11 @@ _STANDS_OUT = 3
 _MORE_REPEATS = 2
 
 
-def verified(
-    plan: Plan,
-    *,
-    geometry: Geometry,
-    valgrind: str | None,
-    echo: Callable[[bytes], None],
-    progress: Progress,
-    axes: Sequence[Axis] = AXES,
-) -> Verification:
-    """Set up and hunt. MeasurementError if the command cannot be measured at all."""
-    passed = environment.fingerprint_values(plan.request, plan.environ)
-    with session(valgrind=valgrind, geometry=geometry, environ=plan.environ, passed=passed, echo=echo) as ready:
-        plan = replace(plan, cpu=ready.cpu if plan.cpu is None else plan.cpu)
-        return verify(plan, ready.runner, progress, axes=axes)
-
-
 def verify(plan: Plan, runner: Runner, progress: Progress, *, axes: Sequence[Axis] = AXES) -> Verification:
-    """Hunt noise along these axes; the plain repeat is always measured, as all is compared with it."""
+    """Hunt noise along these axes; the plain repeat is always measured, as all is compared with it.
+
+    MeasurementError if the command cannot be measured at all.
+    """
     hunt = _Hunt(plan=plan, runner=runner, target=target_of(plan))
     others = [axis for axis in axes if axis.key != all_axes.REPEAT]
     progress.phase("verify: warm-up, without Valgrind")

@@ -11,9 +11,8 @@ import msgspec
 from msgspec.structs import replace
 
 from cachegrind_bench.errors import CgBenchError, CommandFailedError, CommandTimeoutError, MeasurementError
-from cachegrind_bench.measure.result import measure_region
-from cachegrind_bench.measure.run import Executions, measure, native_failure, surrounded
-from cachegrind_bench.measure.session import identify
+from cachegrind_bench.measure.result import measured
+from cachegrind_bench.measure.run import native_failure, surrounded
 from cachegrind_bench.model.result import Benchmark, Status, comparability_key
 from cachegrind_bench.suite.cache import RecordingRunner, key_of
 
@@ -23,11 +22,10 @@ if TYPE_CHECKING:
     from queue import SimpleQueue
 
     from cachegrind_bench.hermetic.trace_inputs import Recording
-    from cachegrind_bench.measure.plan import Plan, Progress
-    from cachegrind_bench.measure.session import Identity, Laboratory, Session
+    from cachegrind_bench.measure.plan import Plan
+    from cachegrind_bench.measure.session import Laboratory
     from cachegrind_bench.model.result import Environment
     from cachegrind_bench.suite.cache import Cache
-    from cachegrind_bench.valgrind.runner import Runner
 
 _KEPT_BYTES = 1 << 16
 
@@ -107,7 +105,7 @@ def measure_job(
             plan = replace(plan, cpu=cpu if plan.cpu is None else plan.cpu)
             with laboratory.session(echo=echo) as ready:
                 runner = ready.runner if reuse is None else RecordingRunner(runner=ready.runner)
-                found = _measured(plan, runner, ready, _Phases(job.id, watcher))
+                (found,) = measured(plan, ready, _Phases(job.id, watcher), runner=runner)
                 benchmark = replace(found, parameters=dict(job.parameters), tags=job.tags, output=output())
                 if reuse is not None and isinstance(runner, RecordingRunner):
                     reuse.keep(job, plan, runner.recording(), benchmark, watcher=watcher)
@@ -116,24 +114,6 @@ def measure_job(
     except CgBenchError as error:  # a wrong command is bad usage where it is typed, and here a benchmark that failed
         benchmark = replace(failed(job, laboratory, error), output=output())
     watcher.finished(benchmark, bytes(said))
-    return benchmark
-
-
-def _measured(plan: Plan, runner: Runner, ready: Session, phases: Progress) -> Benchmark:
-    def identity() -> Callable[[], Identity]:
-        # Read at once: beside this benchmark others are measured, so nothing is gained by a thread of its own.
-        found = identify(plan.command.executable, plan.variables)
-        return lambda: found
-
-    measured = measure if plan.collect.region is None else measure_region
-    if not plan.python_profile:
-        return measured(Executions(plan, runner, ready.environment, identity, phases))
-    from cachegrind_bench.measure.python_profile import profilable, with_profiles
-
-    plan = profilable(plan)
-    benchmark = measured(Executions(plan, runner, ready.environment, identity, phases))
-    if plan.python_profile:
-        (benchmark,) = with_profiles(plan, [benchmark], ready.runner, ready.environment, phases)
     return benchmark
 
 

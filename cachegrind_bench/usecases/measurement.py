@@ -80,18 +80,11 @@ def prepared_plan(request: MeasureRequest, make_plan: Callable[[MeasureRequest],
 
 def measured(request: MeasureRequest, plan: Plan, display: Display) -> Result:
     """Measure by this plan, and describe machine and commit. MeasurementError if it cannot be measured."""
-    from cachegrind_bench.measure.result import measured_result
+    from cachegrind_bench.measure.result import measured as measure
 
-    return measured_result(
-        plan,
-        geometry=request.geometry,
-        valgrind=request.valgrind,
-        keep=request.keep_out_files,
-        echo=display.write,
-        progress=display,
-        now=request.now,
-        version=__version__,
-    )
+    ready = laboratory_of(request)
+    with ready.session(echo=display.write, keep=request.keep_out_files) as session:
+        return result_of(request, ready.environment, measure(plan, session, display))
 
 
 def laboratory_of(request: MeasureRequest) -> Laboratory:

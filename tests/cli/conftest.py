@@ -3,8 +3,9 @@
 from __future__ import annotations
 
 import contextlib
+import copy
 import os
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass, field
 from datetime import UTC, datetime
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Protocol
@@ -69,8 +70,9 @@ class ReplayLaboratory:
 
     @contextlib.contextmanager
     def session(self, **own: Any) -> Generator[Session]:
-        asked = self.runner.asked = {**self.asked, **own}
-        yield Session(runner=replace(self.runner, asked=asked), environment=self.environment)  # type: ignore[arg-type]  # it stands in
+        runner = copy.copy(self.runner)
+        runner.asked = self.runner.asked = {**self.asked, **own}
+        yield Session(runner=runner, environment=self.environment)  # type: ignore[arg-type]  # it stands in
 
 
 @pytest.fixture
@@ -78,12 +80,6 @@ def replay(monkeypatch: pytest.MonkeyPatch) -> ReplayRunner:
     """Put the replaying runner, a fixed machine and a fixed clock in place."""
     runner = ReplayRunner()
     fields = {"architecture": "x86_64", "guest_chase": "off", "valgrind": "3.24.0"}
-
-    @contextlib.contextmanager
-    def session(**asked: Any) -> Generator[Session]:
-        runner.asked = asked
-        info = {f"env.{name}": value for name, value in asked["passed"].items()}
-        yield Session(runner=runner, environment=Environment(key="0" * 12, fields=fields, info=info))  # type: ignore[arg-type]  # it stands in
 
     def laboratory(**asked: Any) -> ReplayLaboratory:
         info = {f"env.{name}": value for name, value in asked["passed"].items()}
@@ -97,12 +93,11 @@ def replay(monkeypatch: pytest.MonkeyPatch) -> ReplayRunner:
             del tz
             return datetime(2026, 1, 31, 12, 0, 0, tzinfo=UTC)
 
-    monkeypatch.setattr("cachegrind_bench.measure.result.session", session)
     monkeypatch.setattr("cachegrind_bench.measure.session.laboratory", laboratory)
-    for place in ("cachegrind_bench.measure.result", "cachegrind_bench.suite.execute"):
-        monkeypatch.setattr(f"{place}.identify", lambda *_: Identity(objects=(), key_fields={"libc": "abc"}))
-    for place in ("cachegrind_bench.measure.result", "cachegrind_bench.vcs.commits"):
-        monkeypatch.setattr(f"{place}.commit_info", lambda *_: None)
+    monkeypatch.setattr(
+        "cachegrind_bench.measure.result.identify", lambda *_: Identity(objects=(), key_fields={"libc": "abc"})
+    )
+    monkeypatch.setattr("cachegrind_bench.vcs.commits.commit_info", lambda *_: None)
     monkeypatch.setattr("cachegrind_bench.cli.options.datetime", Clock)
     return runner
 

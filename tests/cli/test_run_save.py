@@ -290,7 +290,7 @@ def test_a_run_of_a_changed_checkout_is_warned_of(
 ) -> None:
     del replay
     changed = Commit(sha="a" * 40, parent=None, branch="main", dirty=True, committed_at="2026-01-31T12:00:00Z")
-    monkeypatch.setattr("cachegrind_bench.measure.result.commit_info", lambda *_: changed)
+    monkeypatch.setattr("cachegrind_bench.vcs.commits.commit_info", lambda *_: changed)
     told = cg_bench("run", "--save", "-q", "--", "/bin/true")
     assert told.code == 0
     assert told.err == "cg-bench: warning: stored, but in no report: tracked files differ from the commit\n"

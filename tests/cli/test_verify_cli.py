@@ -2,8 +2,10 @@
 
 from __future__ import annotations
 
+import contextlib
 import json
 from typing import TYPE_CHECKING, Any
+from unittest.mock import Mock
 
 import msgspec
 import pytest
@@ -16,9 +18,10 @@ from cachegrind_bench.measure import verify as verify_module
 from cachegrind_bench.measure.axes import AXES
 from cachegrind_bench.measure.doctor import Check, Diagnosis
 from cachegrind_bench.measure.findings import Finding, Verdict, Verification
+from cachegrind_bench.measure.session import Session
 
 if TYPE_CHECKING:
-    from collections.abc import Callable
+    from collections.abc import Callable, Iterator
 
 HELD = Verification(
     command="true",
@@ -40,13 +43,19 @@ def hunted(monkeypatch: pytest.MonkeyPatch) -> Callable[[Outcome], dict[str, Any
     def hunted(outcome: Outcome) -> dict[str, Any]:
         called: dict[str, Any] = {}
 
-        def verified(plan: object, **how: Any) -> Verification:
-            called.update(how, plan=plan)
+        def verify(plan: object, runner: object, progress: object, **how: Any) -> Verification:
+            called.update(how, plan=plan, runner=runner, progress=progress)
             if isinstance(outcome, Exception):
                 raise outcome
             return outcome
 
-        monkeypatch.setattr(verify_module, "verified", verified)
+        @contextlib.contextmanager
+        def session(**how: Any) -> Iterator[Session]:
+            called.update(how)
+            yield Session(runner=Mock(), environment=Mock())
+
+        monkeypatch.setattr(verify_module, "verify", verify)
+        monkeypatch.setattr("cachegrind_bench.measure.session.laboratory", lambda **_: Mock(session=session))
         return called
 
     return hunted

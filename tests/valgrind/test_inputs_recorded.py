@@ -20,7 +20,7 @@ from cachegrind_bench.hermetic.trace_inputs import Recording
 from cachegrind_bench.measure.command import resolve
 from cachegrind_bench.measure.plan import Plan, target_of
 from cachegrind_bench.measure.run import Executions, measure, surrounded
-from cachegrind_bench.measure.session import SCRATCH_BASE, identify, session
+from cachegrind_bench.measure.session import SCRATCH_BASE, identify, laboratory
 from cachegrind_bench.model.metrics import EVENTS
 from cachegrind_bench.model.result import Result
 from cachegrind_bench.suite.cache import Cache, RecordingRunner, key_of
@@ -310,7 +310,9 @@ def test_recording_changes_no_count(tool: Tool, tmp_path: Path) -> None:
     command = resolve([sys.executable, "-c", code], ENVIRON, tmp_path)
     plan = Plan(command=command, cwd=tmp_path, environ=ENVIRON)
     target = target_of(plan)
-    with session(valgrind=None, geometry=Geometry(), environ=os.environ, passed={}, echo=lambda _chunk: None) as ready:
+    with laboratory(valgrind=None, geometry=Geometry(), environ=os.environ, passed={}).session(
+        echo=lambda _chunk: None
+    ) as ready:
         ready.runner.warm_up(target)
         plain, recorded = (
             ready.runner.measure(replace(target, cpu=ready.cpu, record_files=wanted), tool) for wanted in (False, True)
@@ -338,8 +340,8 @@ class Suite:
         """Return all benchmarks, and for those that were measured the reason."""
         found: dict[str, Benchmark] = {}
         why: dict[str, str] = {}
-        with session(
-            valgrind=None, geometry=Geometry(), environ=os.environ, passed={}, echo=lambda _chunk: None
+        with laboratory(valgrind=None, geometry=Geometry(), environ=os.environ, passed={}).session(
+            echo=lambda _chunk: None
         ) as ready:
             for name, plan in self.plans.items():
                 key = key_of(plan, ready.environment, version="1")
@@ -498,7 +500,9 @@ def test_to_answer_for_an_unchanged_benchmark_takes_less_than_to_execute_it_unme
     command = (sys.executable, "-c", "import json, argparse, decimal, subprocess; open('data.txt')")
     ours = suite({"one": command})
     found, _ = ours.round()
-    with session(valgrind=None, geometry=Geometry(), environ=os.environ, passed={}, echo=lambda _chunk: None) as ready:
+    with laboratory(valgrind=None, geometry=Geometry(), environ=os.environ, passed={}).session(
+        echo=lambda _chunk: None
+    ) as ready:
         key = key_of(ours.plans["one"], ready.environment, version="1")
     noting = sys.gettrace()
     sys.settrace(None)  # to note which lines are covered takes longer than to execute them

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import os
-from datetime import UTC, datetime
 from pathlib import Path
 from typing import TYPE_CHECKING
 
@@ -14,7 +13,7 @@ from cachegrind_bench.errors import CommandFailedError
 from cachegrind_bench.measure.command import resolve
 from cachegrind_bench.measure.plan import Plan
 from cachegrind_bench.measure.python_profile import profile_python
-from cachegrind_bench.measure.result import measured_result
+from cachegrind_bench.measure.result import measured
 from cachegrind_bench.measure.session import laboratory
 from cachegrind_bench.model.python_profile import TOP
 from cachegrind_bench.valgrind.options import Geometry
@@ -255,17 +254,10 @@ def test_two_profiles_are_identical_and_the_counts_are_those_of_a_run_without(
     plan = plan_of(tmp_path, str(each_python), "-I", "-S", path.name)
 
     def benchmark(*, python: bool) -> tuple[object, PythonProfile | None]:
-        result = measured_result(
-            replace(plan, warmup=1, python_profile=python),
-            geometry=Geometry(),
-            valgrind=str(valgrind_path),
-            keep=None,
-            echo=lambda _: None,
-            progress=Silent(),
-            now=datetime(2026, 1, 1, tzinfo=UTC),
-            version="1",
-        )
-        return result.benchmarks[0].counts, result.benchmarks[0].python
+        ready = laboratory(valgrind=str(valgrind_path), geometry=Geometry(), environ=plan.environ, passed={})
+        with ready.session(echo=lambda _: None) as session:
+            (found,) = measured(replace(plan, warmup=1, python_profile=python), session, Silent())
+        return found.counts, found.python
 
     plain, first, second = (benchmark(python=python) for python in (False, True, True))
     assert plain[0] == first[0] == second[0]
