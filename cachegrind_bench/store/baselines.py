@@ -13,7 +13,7 @@ import msgspec
 
 from cachegrind_bench.errors import UsageError
 from cachegrind_bench.model.text import some
-from cachegrind_bench.store.durable import check_writable, is_there, make_folder, telling, write_atomic
+from cachegrind_bench.store.durable import check_writable, is_there, make_folder, store_errors, write_atomic
 from cachegrind_bench.vcs.git import folders_up, top_folder
 
 if TYPE_CHECKING:
@@ -51,13 +51,13 @@ class Baselines(msgspec.Struct, frozen=True, kw_only=True):
         return self.store / "baselines" / f"{name}{_SUFFIX}"
 
     def exists(self, name: str) -> bool:
-        """Tell whether there is a baseline of this name."""
+        """Return whether there is a baseline of this name."""
         return _is_name(name) and self.path(name).is_file()
 
     def names(self) -> list[str]:
         """Return the names of all baselines, sorted. UsageError if the folder cannot be read."""
         folder = self.store / "baselines"
-        with telling(folder, "read"):
+        with store_errors(folder, "read"):
             files = os.listdir(folder) if is_there(folder) else []
         names = (name.removesuffix(_SUFFIX) for name in files if name.endswith(_SUFFIX))
         return sorted(filter(self.exists, names))
@@ -101,7 +101,7 @@ def make_store(store: Path, folder: Path | None = None) -> None:
 
 
 def _is_meant(store: Path) -> bool:
-    """Tell whether this is a store, or a link to one that is not there now: no other one may stand in for it."""
+    """Return whether this is a store, or a link to one that is not there now: no other one may stand in for it."""
     return store.is_dir() or (store.is_symlink() and not os.path.exists(store))
 
 

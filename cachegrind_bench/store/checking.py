@@ -74,23 +74,23 @@ class Inspection:
     problems: list[Problem] = field(default_factory=list[Problem])
     _names: dict[str, str] = field(default_factory=dict[str, str])
 
-    def tell(self, where: str, what: str) -> None:
-        """Take down a problem that is no record's."""
+    def report(self, where: str, what: str) -> None:
+        """Take down a problem, of a record or not."""
         # Names of files can have bytes that are no text.
         place = where.encode("utf-8", "backslashreplace").decode()
         self.problems.append(Problem(where=place, what=what))
 
     def see(self, record: Record, where: str | None = None) -> None:
-        """Look at one record, kept at this place, which is its name unless told."""
+        """Look at one record, kept at this place, which is its name unless given."""
         place = where or record.name
         problem = wrong_with(record)
         if problem is not None:
-            self.tell(place, problem)
+            self.report(place, problem)
         first = self._names.setdefault(record.uid, record.name)
         if first != record.name:
-            self.tell(place, f"it is the same as {first}")
+            self.report(place, f"it is the same as {first}")
 
-    def report(self) -> list[Problem]:
+    def result(self) -> list[Problem]:
         """Return all problems, sorted by place."""
         return sorted(self.problems, key=lambda problem: (problem.where, problem.what))
 

@@ -1,4 +1,4 @@
-"""Files that are whole or not there at all, and on the disk before anyone is told: added for ever, or replaced.
+"""Files that are whole or not there at all, and on the disk before anyone hears of it: added for ever, or replaced.
 
 Knows files, links and locks; must not know what is in them. What concerns a store is a StoreError, what concerns a file
 that somebody named a UsageError.
@@ -49,7 +49,7 @@ def new_file(folder: Path, write: Callable[[BinaryIO], object]) -> Generator[Pat
     """Write a temporary file in this folder, durably; it is gone afterwards. What a killed process leaves is ignored."""
     temporary = _temporary(folder)
     try:
-        with telling(folder, "write in"):
+        with store_errors(folder, "write in"):
             _fill(os.open(temporary, _NEW, 0o666), write)
         yield temporary
     finally:
@@ -71,7 +71,7 @@ def _fill(descriptor: int, write: Callable[[BinaryIO], object]) -> None:
 
 def publish(temporary: Path, path: Path, lock: Path) -> bool:
     """Give the temporary file its name, beside it; False if that is taken."""
-    with telling(path, "write"):
+    with store_errors(path, "write"):
         try:
             os.link(temporary, path)
         except FileExistsError:
@@ -125,8 +125,8 @@ def accept_absence(path: Path) -> None:
 
 
 def is_there(path: Path) -> bool:
-    """Tell whether there is something at this path. StoreError if that cannot be found out, or a link leads nowhere."""
-    with telling(path, "read"):
+    """Return whether there is something at this path. StoreError if that cannot be found out, or a link leads nowhere."""
+    with store_errors(path, "read"):
         try:
             path.stat()
         except FileNotFoundError:
@@ -137,7 +137,7 @@ def is_there(path: Path) -> bool:
 
 def sync_folder(folder: Path) -> None:
     """Make sure that the names in this folder outlive a loss of power, where the file system can do that."""
-    with telling(folder, "write in"):
+    with store_errors(folder, "write in"):
         try:
             descriptor = os.open(folder, os.O_RDONLY | os.O_DIRECTORY | os.O_CLOEXEC)
         except PermissionError:
@@ -152,7 +152,7 @@ def sync_folder(folder: Path) -> None:
 
 
 def is_temporary(name: str) -> bool:
-    """Tell whether a file of this name is one that is being written, or was when its writer was killed."""
+    """Return whether a file of this name is one that is being written, or was when its writer was killed."""
     return name.startswith(_PREFIX)
 
 
@@ -171,10 +171,10 @@ def remove_leftovers(folder: Path) -> None:
 def locked(path: Path, wait: float = WAIT_S) -> Generator[None]:
     """Hold the lock of this file, which the kernel takes from whoever dies. StoreError if it takes longer than `wait` s."""
     until = time.monotonic() + wait
-    with telling(path, "lock"):
+    with store_errors(path, "lock"):
         descriptor = os.open(path, os.O_RDWR | os.O_CREAT | os.O_CLOEXEC, 0o666)
     try:
-        with telling(path, "lock"):
+        with store_errors(path, "lock"):
             while True:
                 try:
                     fcntl.flock(descriptor, fcntl.LOCK_EX | fcntl.LOCK_NB)
@@ -191,7 +191,7 @@ def locked(path: Path, wait: float = WAIT_S) -> Generator[None]:
 
 
 @contextmanager
-def telling(path: Path, doing: str) -> Generator[None]:
+def store_errors(path: Path, doing: str) -> Generator[None]:
     """Turn what the system says into a StoreError that names the file."""
     try:
         yield
@@ -211,9 +211,9 @@ def write_atomic(path: Path, data: bytes | Iterable[bytes]) -> None:
             path.write_bytes(b"".join(pieces))
             return
         mode = _mode(target)
-        descriptor = os.open(temporary, _NEW, 0o666 if mode is None else mode)
+        descriptor = os.open(temporary, _NEW, 0o666 if mode is None else stat.S_IMODE(mode))
         if mode is not None:
-            os.fchmod(descriptor, mode)
+            os.fchmod(descriptor, stat.S_IMODE(mode))
         _fill(descriptor, lambda stream: stream.writelines(pieces))
         os.replace(temporary, target)
     except OSError as error:
@@ -266,18 +266,15 @@ def make_folder(folder: Path) -> Path:
 
 
 def _mode(path: Path) -> int | None:
-    """Return the mode of the file that is replaced; None for a new one."""
+    """Return type and mode of the file that is there; None for a new one."""
     with suppress(OSError):
-        return stat.S_IMODE(path.stat().st_mode)
+        return path.stat().st_mode
     return None
 
 
 def _is_special(path: Path) -> bool:
-    try:
-        mode = path.stat().st_mode
-    except OSError:
-        return False
-    return not stat.S_ISREG(mode) and not stat.S_ISDIR(mode)
+    mode = _mode(path)
+    return mode is not None and not stat.S_ISREG(mode) and not stat.S_ISDIR(mode)
 
 
 def _cannot_write(path: Path, error: OSError) -> UsageError:

@@ -37,11 +37,7 @@ _TRIES = 100
 class Folder(msgspec.Struct, frozen=True):
     """The files in the folder of a store. Temporary ones are passed over."""
 
-    path: Path
-
-    @property
-    def place(self) -> str:
-        return str(self.path)
+    place: Path
 
     def listing(self, report: Report | None = None) -> Iterator[str]:
         """Return the names of all that is where single records are, whatever it is, sorted."""
@@ -73,13 +69,13 @@ class Folder(msgspec.Struct, frozen=True):
     def contents(self, names: Sequence[str]) -> Iterator[bytes]:
         for name in names:
             try:
-                yield durable.read_file(self.path / name, MOST_BYTES)
+                yield durable.read_file(self.place / name, MOST_BYTES)
             except FileNotFoundError:
                 raise MovedError from None
 
     def open(self, segment: str) -> BinaryIO:
-        path = self.path / segment
-        with durable.telling(path, "read"):
+        path = self.place / segment
+        with durable.store_errors(path, "read"):
             try:
                 return path.open("rb")
             except FileNotFoundError:
@@ -89,9 +85,9 @@ class Folder(msgspec.Struct, frozen=True):
     def check_others(self, report: Report) -> None:
         """Report damaged profiles, and what is neither a record nor a segment."""
         for name in self.listing(_silent):
-            if profiles.is_name(name):
+            if (record := profiles.record_of(name)) is not None:
                 try:
-                    profiles.unpack(self.path / name, profiles.record_of(name))
+                    profiles.unpack(self.place / name, record)
                 except StoreError as error:
                     report(name, error.message)
             elif not is_record_name(name):
@@ -102,9 +98,9 @@ class Folder(msgspec.Struct, frozen=True):
 
     def _within(self, folder: str, report: Report | None) -> list[str]:
         """Return the paths in a folder, sorted; none if it is not there."""
-        path = self.path / folder
+        path = self.place / folder
         try:
-            with durable.telling(path, "read"):
+            with durable.store_errors(path, "read"):
                 names = sorted(os.listdir(path)) if durable.is_there(path) else []
         except StoreError as error:
             if report is None:
@@ -232,7 +228,7 @@ class FileStore(TreeStore):
         return written[0]
 
     def _verify(self, path: Path, segment: str, names: list[str]) -> None:
-        with durable.telling(path, "read"), open(path, "rb") as stream:
+        with durable.store_errors(path, "read"), open(path, "rb") as stream:
             if [record.name for record in segments.read_segment(stream, segment)] != names:
                 raise StoreError(f"{path} is not as it was written")
 
@@ -255,7 +251,7 @@ class FileStore(TreeStore):
             durable.remove_leftovers(folder)
 
     def _unlink(self, path: Path) -> None:
-        with durable.telling(path, "remove"), suppress(FileNotFoundError):
+        with durable.store_errors(path, "remove"), suppress(FileNotFoundError):
             path.unlink()
 
     def _lock(self, what: str = "folding") -> Path:

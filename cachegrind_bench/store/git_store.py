@@ -17,7 +17,7 @@ from cachegrind_bench.errors import MeasurementError, StoreError
 from cachegrind_bench.model.text import some
 from cachegrind_bench.store import git_sync, segments
 from cachegrind_bench.store.checking import checked
-from cachegrind_bench.store.git_sync import Sync, telling
+from cachegrind_bench.store.git_sync import Sync, git_errors
 from cachegrind_bench.store.record import MOST_BYTES, check_month, is_record_name, run_name
 from cachegrind_bench.store.record_tree import NOT_A_RECORD, RecordTree, TreeStore, differs
 from cachegrind_bench.vcs.branches import Branch
@@ -123,7 +123,7 @@ class GitStore(TreeStore):
         if not found:
             return 0
         months = {said.month for said in map(run_name, found) if said is not None}
-        with telling():
+        with git_errors():
             written = self._objects.write(record.data for record in found.values())
         oids = dict(zip(found, written, strict=True))
 
@@ -201,7 +201,7 @@ class GitStore(TreeStore):
             data = stream.getvalue()
             if [record.name for record in segments.read_segment(io.BytesIO(data), segment)] != names:
                 raise StoreError(f"{segment} is not as it was written")
-            with telling():
+            with git_errors():
                 made[key] = {segment: Entry(self._objects.write([data])[0])}
         return made[key]
 
@@ -216,7 +216,7 @@ class GitStore(TreeStore):
 
     def _sync(self) -> Sync:
         """Return what reads and changes the branch. StoreError outside a repository, or if there is no such remote."""
-        with telling():
+        with git_errors():
             remotes = self._branch.remotes()
         remote = self._remote or ("origin" if "origin" in remotes else None)
         if remote is not None and remote not in remotes:

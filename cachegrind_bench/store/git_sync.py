@@ -92,7 +92,7 @@ class Sync(msgspec.Struct, frozen=True, kw_only=True):
         attempts = Attempts(self.patience, f"the branch {self.branch.name} cannot be read", few=True)
         while True:
             try:
-                with telling():
+                with git_errors():
                     return self._state()
             except AgainError as error:
                 attempts.failed(error)
@@ -105,7 +105,7 @@ class Sync(msgspec.Struct, frozen=True, kw_only=True):
         attempts = Attempts(self.patience, f"the branch {self.branch.name} could not be written")
         lock = LockWatch(self.branch, min(LockWatch(self.branch).patience, self.patience / 2))
         pushed: list[tuple[str, T]] = []
-        with telling():
+        with git_errors():
             place = self.branch.checked_out()
             self.branch.tidy()
         if place is not None:
@@ -116,7 +116,7 @@ class Sync(msgspec.Struct, frozen=True, kw_only=True):
         while True:
             hint: str | None = None
             try:
-                with telling():
+                with git_errors():
                     state = self._state()
                     for commit, result in pushed:  # the connection may have broken after it had worked
                         if state.there is not None and self.branch.is_ancestor(commit, state.there):
@@ -132,7 +132,7 @@ class Sync(msgspec.Struct, frozen=True, kw_only=True):
             except AgainError as error:
                 if isinstance(error, LostError):
                     pushed.pop()
-                with telling():
+                with git_errors():
                     path = lock.look()
                 if lock.removed:  # what was in the way is gone, however long that took
                     continue
@@ -217,7 +217,7 @@ class Sync(msgspec.Struct, frozen=True, kw_only=True):
 
 
 @contextmanager
-def telling() -> Generator[None]:
+def git_errors() -> Generator[None]:
     """Turn what git says into a StoreError, but for what another try may mend."""
     try:
         yield

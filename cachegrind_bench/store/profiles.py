@@ -36,11 +36,6 @@ def name_of(record: str) -> str:
     return record.removesuffix(".json") + _SUFFIX
 
 
-def is_name(name: str) -> bool:
-    """Tell whether a file of this name is a profile."""
-    return name.endswith(_SUFFIX)
-
-
 def pack(result: Result) -> bytes:
     """Return the file of a whole result."""
     return gzip.compress(encode(result), _LEVEL, mtime=0)
@@ -56,14 +51,14 @@ def unpacked(packed: bytes) -> bytes:
 
 
 def is_of(data: bytes, record: Record) -> bool:
-    """Tell whether the result file with these bytes is of this record's run, as far as this version can read both."""
+    """Return whether the result file with these bytes is of this record's run, as far as this version can read both."""
     found, kept = (ResultFile(text, record.name) for text in (data, record.data))
     return run_record(found.result).data == run_record(kept.result).data
 
 
-def record_of(name: str) -> str:
-    """Return the name of the record that the profile of this name belongs to."""
-    return name.removesuffix(_SUFFIX) + ".json"
+def record_of(name: str) -> str | None:
+    """Return the name of the record that the profile of this name belongs to; None if it is not a profile's."""
+    return name.removesuffix(_SUFFIX) + ".json" if name.endswith(_SUFFIX) else None
 
 
 def unpack(path: Path, record: str) -> bytes | None:

@@ -21,7 +21,7 @@ class Problem(msgspec.Struct, frozen=True, kw_only=True):
 
 
 class Survey(msgspec.Struct, frozen=True, kw_only=True):
-    """What a look over a store finds: the names of all records that can be told, sorted, and what hides others."""
+    """What a look over a store finds: the names of all records that are known, sorted, and what hides others."""
 
     names: list[str]
     problems: list[Problem]
@@ -30,7 +30,7 @@ class Survey(msgspec.Struct, frozen=True, kw_only=True):
 class Query(msgspec.Struct, frozen=True, kw_only=True):
     """Which runs are asked for; None asks for all. `since` is UTC, as 2026-01-31T12:00:00Z, by the time of the run.
 
-    `shas` are whole commit ids; `wanted` tells for the present name of a benchmark whether its points matter.
+    `shas` are whole commit ids; `wanted` says for the present name of a benchmark whether its points matter.
     """
 
     since: str | None = None
@@ -55,7 +55,7 @@ class Store(Protocol):
         ...
 
     def exists(self) -> bool:
-        """Tell whether there is a store; there is none before something was first kept in it."""
+        """Return whether there is a store; there is none before something was first kept in it."""
         ...
 
     def names(self) -> list[str]:
@@ -83,7 +83,7 @@ class Store(Protocol):
         ...
 
     def check(self) -> list[Problem]:
-        """Read everything, and tell what is wrong: unreadable, a wrong uid or name, duplicates."""
+        """Read everything, and report what is wrong: unreadable, a wrong uid or name, duplicates."""
         ...
 
     def compact(self, before: str) -> int:  # noqa: ARG002

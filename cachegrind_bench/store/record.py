@@ -93,7 +93,7 @@ def check_month(text: str) -> None:
 
 
 def is_record_name(name: str) -> bool:
-    """Tell whether a record can have this name."""
+    """Return whether a record can have this name."""
     return _RUN.fullmatch(name) is not None or _RENAME.fullmatch(name) is not None
 
 

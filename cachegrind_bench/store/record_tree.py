@@ -45,7 +45,7 @@ class MovedError(Exception):
     """A file was listed and is gone: folded or removed since."""
 
 
-def restless(place: str) -> StoreError:
+def restless(place: object) -> StoreError:
     """Return the error for a place that never holds still."""
     return StoreError(f"{place} changes faster than it can be read", hint="try again later")
 
@@ -60,7 +60,7 @@ class Files(Protocol):
     """The files of a tree. Methods raise StoreError; where `report` is given, what cannot be listed is reported instead."""
 
     @property
-    def place(self) -> str:
+    def place(self) -> object:
         """Where the tree is, for messages."""
         ...
 
@@ -146,28 +146,28 @@ class RecordTree(msgspec.Struct, frozen=True, kw_only=True):
 
         def look() -> Survey:
             found = Inspection()
-            names, wanted = {*self.files.singles(found.tell)}, self.files.segments(found.tell)
+            names, wanted = {*self.files.singles(found.report)}, self.files.segments(found.report)
             with suppress(StoreError):  # reported below
                 self._fetch_segments(wanted)
             for segment in wanted:
                 try:
                     names.update(self.names_in(segment))
                 except StoreError as error:
-                    found.tell(segment, error.message)
-            return Survey(names=sorted(names), problems=found.report())
+                    found.report(segment, error.message)
+            return Survey(names=sorted(names), problems=found.result())
 
         return self._calmly(look)
 
     def check(self) -> list[Problem]:
         """Read everything, and report what is wrong."""
         found = Inspection()
-        self.files.check_others(found.tell)
-        singles, folded = self.files.singles(found.tell), self.files.segments(found.tell)
+        self.files.check_others(found.report)
+        singles, folded = self.files.singles(found.report), self.files.segments(found.report)
         with suppress(StoreError):  # what is not there then is reported one by one
             self.files.fetch([*singles, *folded])
         for name, data in self._each(singles):
             if isinstance(data, StoreError):
-                found.tell(name, data.message)
+                found.report(name, data.message)
             else:
                 found.see(Record(name=name, data=data))
         for segment in folded:
@@ -175,10 +175,10 @@ class RecordTree(msgspec.Struct, frozen=True, kw_only=True):
                 for record in self._in_segment(segment):
                     found.see(record, f"{segment}: {record.name}")
             except StoreError as error:
-                found.tell(segment, error.message)
+                found.report(segment, error.message)
             except MovedError:
                 continue
-        return found.report()
+        return found.result()
 
     def read(self, names: Iterable[str] | None, *, if_there: bool = False) -> Iterator[Record]:
         """Return these records, or all, in the order of names. StoreError for one that is not there, unless `if_there`."""

@@ -97,7 +97,7 @@ def read_segment(stream: BinaryIO, segment: str, wanted: Collection[str] | None 
             if found.name != name:
                 raise _damaged(segment, f"the record {name} is not in its place")
             yield intact(Record(name=name, data=found.data.encode()), f"{segment}: {name}")
-        if wanted is None and (packed.read(1) or whole.hexdigest()[:8] != _uid8(segment)):
+        if wanted is None and (packed.read(1) or f".{whole.hexdigest()[:8]}." not in segment):
             raise _damaged(segment, "its bytes are not those it was named after")
 
 
@@ -148,11 +148,6 @@ def _common_month(names: Sequence[str]) -> str | None:
     """Return the month that all these runs are of; None if there is none, or they are not sorted."""
     months = {said.month if said else None for said in map(run_name, names)}
     return months.pop() if len(months) == 1 and list(names) == sorted({*names}) else None
-
-
-def _uid8(segment: str) -> str:
-    match = _NAME.fullmatch(segment)
-    return "" if match is None else match[2]
 
 
 def _damaged(segment: str, what: str) -> StoreError:

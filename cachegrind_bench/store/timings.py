@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+from contextlib import suppress
 from typing import TYPE_CHECKING, Literal
 
 import msgspec
@@ -35,13 +36,11 @@ def read_timings(store: Path) -> dict[str, int]:
 
 
 def write_timings(store: Path, measured: Mapping[str, int]) -> None:
-    """Remember these; others stay as they are. A folder that cannot be written is no reason to fail."""
+    """Remember these; others stay as they are. A folder that cannot be written is not a reason to fail."""
     if not measured:
         return
     times = {**read_timings(store), **measured}
     kept = dict(sorted(times.items())[:_MOST])
     data = json.dumps({"schema": SCHEMA, "wall_ms": kept}, sort_keys=True, separators=(",", ":")).encode() + b"\n"
-    try:
+    with suppress(UsageError):
         write_atomic(store / _FILE, data)
-    except UsageError:
-        return

@@ -50,7 +50,7 @@ def branch_of(rest: str, url: str) -> tuple[str, str | None]:
 def without_password(url: str) -> str:
     """Return the URL as it may be shown in an error: of what may hold a password, only the scheme.
 
-    Where a password ends cannot be told of a URL that is wrong.
+    Where a password ends is not known of a URL that is wrong.
     """
     scheme, colon, rest = url.partition(":")
     if not colon:
@@ -66,4 +66,4 @@ def without_password(url: str) -> str:
 
 def wrong_url(url: str) -> UsageError:
     """Return the error for a URL that has none of the four forms."""
-    return UsageError(f"{without_password(url)[:200]!r} names no store", hint=FORMS)
+    return UsageError(f"{without_password(url)[:200]!r} is not a store URL", hint=FORMS)

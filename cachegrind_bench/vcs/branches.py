@@ -14,7 +14,7 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
 from cachegrind_bench.errors import MeasurementError
-from cachegrind_bench.vcs.git import COMMIT_ID, OWN_REFS, Git, failure
+from cachegrind_bench.vcs.git import COMMIT_ID, OWN_REFS, Git
 
 if TYPE_CHECKING:
     from collections.abc import Generator
@@ -83,14 +83,9 @@ class Branch(Git, frozen=True):
 
     def checked_out(self) -> str | None:
         """Return the work tree that the branch is checked out in; None if there is none."""
-        place = ""
-        for line in self.text("worktree", "list", "--porcelain").splitlines():
-            what, _, value = line.partition(" ")
-            if what == "worktree":
-                place = value
-            elif what == "branch" and value == self.ref:
-                return place
-        return None
+        listed = self.text("worktree", "list", "--porcelain")
+        found = re.search(rf"^worktree (.*)\n(?:.+\n)*branch {re.escape(self.ref)}$", listed, re.MULTILINE)
+        return None if found is None else found[1]
 
     def move(self, new: str, old: str | None) -> None:
         """Let the branch here end with `new`. AgainError if it does not end with `old` (None: is not there) any more."""
@@ -188,11 +183,12 @@ class Branch(Git, frozen=True):
         told = r"(remote: +\S|fatal: |error: (?!failed to push))" if refused else r"(remote: )?(fatal|error): "
         lines = [line.strip() for line in said.splitlines() if re.match(told, line)]
         what = "; ".join(line[:300] for line in [*refused, *lines][:4])
-        message = f"git {command}: {what}" if what else failure(done, command, self.cwd)
+        failed = self.failed(done, command)
+        message = f"git {command}: {what}" if what else failed.message
         if refused:
             return (DoubtfulError if _DOUBTFUL.search(" ".join(refused)) else LostError)(message)
         if _HOPELESS.search(said):
-            return MeasurementError(failure(done, command, self.cwd) if "dubious" in said else message)
+            return failed if "dubious" in said else MeasurementError(message)
         return (DoubtfulError if _DOUBTFUL.search(said) else AgainError)(message)
 
 
@@ -220,7 +216,7 @@ def published(branch: Branch, remote: str, here: str) -> str | None:
     if best is not None and best != tips.get(own):
         done = branch.run("update-ref", own, best)
         if done.status != 0:
-            raise AgainError(failure(done, "update-ref", branch.cwd))
+            raise AgainError(branch.failed(done, "update-ref").message)
     return best
 
 

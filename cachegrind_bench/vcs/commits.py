@@ -56,10 +56,7 @@ def _parse_status(text: str) -> tuple[dict[str, str], bool]:
     # Headers come first; later, a record may be a bare path, which may look like one.
     headers = list(takewhile(lambda record: record.startswith("# "), records))
     changes = any(record.startswith(("1 ", "2 ", "u ")) for record in records[len(headers) :])
-    values: dict[str, str] = {}
-    for header in headers:
-        name, _, value = header.removeprefix("# ").partition(" ")
-        values[name] = value
+    values = {name: value for name, _, value in (header.removeprefix("# ").partition(" ") for header in headers)}
     return values, changes
 
 

@@ -104,11 +104,22 @@ class Git(msgspec.Struct, frozen=True):
         return done.stdout.decode("utf-8", "surrogateescape") if done.status == 0 else None
 
     def failed(self, done: process.Completed, command: str) -> MeasurementError:
-        """Return the error for a command that failed."""
-        return MeasurementError(failure(done, command, self.cwd))
+        """Return the error for a command that failed, with git's own reason."""
+        said = done.stderr.decode("utf-8", "backslashreplace").strip()
+        if "dubious ownership" in said or "unsafe repository" in said:
+            # Usual in containers: the checkout belongs to the user outside.
+            named = re.search(r"repository at '([^']+)'", said)
+            place = named[1] if named else self.cwd
+            trust = f"git config --global --add safe.directory '{place}'"
+            return MeasurementError(f"git distrusts the owner of the repository; try: {trust}")
+        if "not a git repository" in said:
+            return MeasurementError("not in a git repository")
+        how = f"was ended by signal {done.signal}" if done.status is None else f"failed with status {done.status}"
+        first = next((line for line in said.splitlines() if line.startswith(("fatal:", "error:"))), "")
+        return MeasurementError(f"git {command} {how}{': ' if first else ''}{first.partition(': ')[2]}")
 
     def is_ancestor(self, old: str, new: str) -> bool:
-        """Tell whether a commit is in the history of another one, or is that."""
+        """Return whether a commit is in the history of another one, or is that."""
         return self.answer("merge-base", "--is-ancestor", old, new, timeout=_HISTORY_TIMEOUT_S) is not None
 
     def merge_base(self, one: str, other: str) -> str | None:
@@ -150,18 +161,3 @@ def _here(cwd: Path, environ: Mapping[str, str]) -> Mapping[str, str]:
     if top_folder(cwd) is not None:
         return without_repository(environ)
     return {name: value for name, value in environ.items() if name not in _OF_ONE_COMMAND}
-
-
-def failure(done: process.Completed, command: str, cwd: Path) -> str:
-    """Say why a git command failed, in a sentence part for the user."""
-    said = done.stderr.decode("utf-8", "backslashreplace").strip()
-    if "dubious ownership" in said or "unsafe repository" in said:
-        # Usual in containers: the checkout belongs to the user outside.
-        named = re.search(r"repository at '([^']+)'", said)
-        place = named[1] if named else cwd
-        return f"git distrusts the owner of the repository; try: git config --global --add safe.directory '{place}'"
-    if "not a git repository" in said:
-        return "not in a git repository"
-    how = f"was ended by signal {done.signal}" if done.status is None else f"failed with status {done.status}"
-    first = next((line for line in said.splitlines() if line.startswith(("fatal:", "error:"))), "")
-    return f"git {command} {how}{': ' if first else ''}{first.partition(': ')[2]}"

@@ -46,12 +46,12 @@ class Entry(msgspec.Struct, frozen=True):
 
     @property
     def is_file(self) -> bool:
-        """Tell whether it is a plain file, neither a folder nor a link."""
+        """Return whether it is a plain file, neither a folder nor a link."""
         return self.kind == BLOB and self.mode.startswith("100")
 
     @property
     def is_folder(self) -> bool:
-        """Tell whether it is a folder."""
+        """Return whether it is a folder."""
         return self.kind == TREE
 
 

@@ -54,22 +54,15 @@ class Repository(Git, frozen=True):
         """Return the commit of the branch of this name, else of the one of this name at a remote; None if there is none."""
         if name == "HEAD":  # each remote has one, which is another
             return None
-        for ref in (
-            f"refs/heads/{name}",
-            f"refs/remotes/{name}",
-            *(f"refs/remotes/{at}/{name}" for at in self.remotes()),
-        ):
-            found = self.commit(ref)
-            if found is not None:
-                return found
-        return None
+        refs = (f"refs/heads/{name}", f"refs/remotes/{name}", *(f"refs/remotes/{at}/{name}" for at in self.remotes()))
+        return next(filter(None, map(self.commit, refs)), None)
 
     def remotes(self) -> list[str]:
         """Return the names of the remotes, `origin` first."""
         return sorted(self.lines("remote"), key=lambda name: (name != "origin", name))
 
     def is_shallow(self) -> bool:
-        """Tell whether commits are missing because the clone is shallow."""
+        """Return whether commits are missing because the clone is shallow."""
         return self.text("rev-parse", "--is-shallow-repository").strip() == "true"
 
     def merge_base(self, one: str, other: str) -> str | None:
@@ -112,10 +105,8 @@ class Repository(Git, frozen=True):
     def fetch_branch(self, name: str, place: str | None = None) -> str | None:
         """Return the commit of the branch of this name as the first remote has it now; None if it could not be fetched.
 
-        `place` is an address to ask instead of the remote.
-
-        What is known of it here may be old, and a local branch of this name another one. Without a remote, the local one is
-        meant. A shallow clone gets only the last commit.
+        `place` is an address to ask instead of the remote. What is known of it here may be old, and a local branch of this
+        name another one. Without a remote, the local one is taken. A shallow clone gets only the last commit.
         """
         remotes = self.remotes()
         if not remotes and place is None:
@@ -133,7 +124,7 @@ class Repository(Git, frozen=True):
         return self.commit(sha)
 
     def _get(self, remote: str, wanted: str) -> bool:
-        """Fetch one branch or commit, of a shallow clone without its past, and tell whether that went well."""
+        """Fetch one branch or commit, of a shallow clone without its past, and return whether that went well."""
         depth = ("--depth=1",) if self.is_shallow() else ()
         return self.fetch_from(remote, wanted, options=depth).status == 0
 

@@ -148,7 +148,7 @@ def test_a_configured_store_that_is_invalid_is_reported_with_its_line(cg_bench: 
 def test_a_url_that_names_no_store_is_reported_with_those_that_do(cg_bench: CommandLine, url: str) -> None:
     told = cg_bench("history", "list", "--store", url)
     assert (told.code, told.out) == (2, "")
-    assert "names no store\n  a store is file:DIR, git:BRANCH[@REMOTE], sqlite:///PATH or postgresql:" in told.err
+    assert "is not a store URL\n  a store is file:DIR, git:BRANCH[@REMOTE], sqlite:///PATH or postgresql:" in told.err
 
 
 def test_looking_at_a_history_that_is_not_there_makes_nothing(cg_bench: CommandLine) -> None:

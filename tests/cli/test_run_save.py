@@ -168,7 +168,7 @@ def test_an_interrupted_run_is_not_stored(replay: ReplayRunner, cg_bench: Comman
 @pytest.mark.parametrize(
     ("options", "told"),
     [
-        (["--store", "s3://x"], "names no store"),
+        (["--store", "s3://x"], "is not a store URL"),
         (["--store", "file:taken"], "cannot make the folder"),
         (["--store", "sqlite:///none/h.db"], "none/h.db"),
         (["--with-profile", "--store", "sqlite:///h.db"], "keeps no profiles"),

@@ -250,7 +250,7 @@ def test_a_shallow_clone_is_fetched_as_far_back_as_there_are_runs(
         (["--html", "t", "--json", "t"], "--json and --html name the same file"),
         (["--model", "best"], "'best' is not a cost model"),
         (["--since", "soon"], "'soon' is not a date"),
-        (["--store", "ftp://x"], "names no store"),
+        (["--store", "ftp://x"], "is not a store URL"),
     ],
 )
 def test_bad_input_is_reported_in_a_sentence(

@@ -143,14 +143,14 @@ class Database:
         if self._is_missing():
             yield None
             return
-        with self._telling("read"), self._begin(writing=False) as connection:
+        with self._errors("read"), self._begin(writing=False) as connection:
             yield connection if self._version(connection) else None
 
     def write(self, work: Callable[[Connection], T]) -> T:
         """Do this in one transaction on the newest tables: from the start again, where another writer was in the way."""
         deadline = time.monotonic() + self._patience
         self._is_missing()  # SQLite would make a new file behind a link that leads nowhere
-        with self._telling("write to"):
+        with self._errors("write to"):
             while True:
                 try:
                     return self._once(work)
@@ -218,7 +218,7 @@ class Database:
             yield connection
 
     @contextmanager
-    def _telling(self, doing: str) -> Generator[None]:
+    def _errors(self, doing: str) -> Generator[None]:
         """Turn an error into one for the user, as in `cannot read sqlite:///x.db: …`; none of the secrets is in it."""
         try:
             yield
@@ -235,7 +235,7 @@ class Database:
             raise StoreError(f"cannot {doing} {self.url}: {detail}", hint=hint) from error
 
     def _is_missing(self) -> bool:
-        """Tell whether there is no file; one that cannot be looked at is there. StoreError if a link to it leads nowhere."""
+        """Return whether there is no file; one that cannot be looked at is there. StoreError if a link to it leads nowhere."""
         if self._path is None:
             return False
         try:

@@ -107,16 +107,16 @@ class SqlStore(Store):
                     try:
                         record = _unpack(name, packed)
                     except StoreError as error:
-                        found.tell(name, error.message)
+                        found.report(name, error.message)
                         continue
                     found.see(record)
                     if uid != record.uid:
-                        found.tell(name, f"the database keeps it as {uid}, and its bytes are {record.uid}")
+                        found.report(name, f"the database keeps it as {uid}, and its bytes are {record.uid}")
         except StoreError as error:
             if not found.problems:
                 raise
-            found.tell(self.url, error.message)
-        return found.report()
+            found.report(self.url, error.message)
+        return found.result()
 
     def __exit__(self, *_: object) -> None:
         """Let go of connections."""
@@ -207,6 +207,6 @@ def _check_file(connection: Connection, url: str, found: Inspection) -> None:
     try:
         for (what,) in connection.exec_driver_sql("PRAGMA integrity_check"):
             if what != "ok":
-                found.tell(url, str(what))
+                found.report(url, str(what))
     except DatabaseError as error:  # what can be read all the same is looked at nevertheless
-        found.tell(url, str(error.orig))
+        found.report(url, str(error.orig))
