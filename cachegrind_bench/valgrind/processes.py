@@ -18,7 +18,6 @@ import msgspec
 from cachegrind_bench.errors import MeasurementError
 from cachegrind_bench.model.metrics import EVENTS, ZERO, Counts, FunctionCost, LineCost, Profile, merge_profiles
 from cachegrind_bench.model.result import ProcessCost
-from cachegrind_bench.valgrind.callgrind_file import parse_callgrind
 from cachegrind_bench.valgrind.options import EXECS, FORKS, OUTER_FORK, THREADS, Tool
 from cachegrind_bench.valgrind.out_file import parse_cachegrind
 
@@ -102,6 +101,8 @@ def _read(
             file = parse_cachegrind(found.path, command=argv, lines=lines)
             read = [("", in_order(file.profile), file)]
         else:
+            from cachegrind_bench.valgrind.callgrind_file import parse_callgrind  # one of both parsers is enough
+
             parts = parse_callgrind(found.path, command=argv, lines=lines)
             read = [(part.trigger, in_cachegrinds_terms(part, lines=lines), part) for part in parts]
         for trigger, profile, part in read:

@@ -19,7 +19,6 @@ from cachegrind_bench.hermetic.place import NOWHERE, Translation, pairs_of
 from cachegrind_bench.valgrind.failures import check_outcome, refused_programs
 from cachegrind_bench.valgrind.options import WHOLE, Collect, Geometry, Tool, arguments
 from cachegrind_bench.valgrind.processes import account
-from cachegrind_bench.valgrind.region_parts import region_accounts
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Generator, Mapping
@@ -114,6 +113,8 @@ class ValgrindRunner:
 
     def measure_regions(self, target: Target) -> dict[str, Measurement]:
         """Execute once under Callgrind."""
+        from cachegrind_bench.valgrind.region_parts import region_accounts  # few programs have regions
+
         outcome, log = self.execute(target, Tool.CALLGRIND)
         with reading_out_files():
             regions = region_accounts(self.scratch.out, outcome, target.argv)
