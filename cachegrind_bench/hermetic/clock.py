@@ -28,7 +28,7 @@ _PEAK_STEP_KB = 64 << 10
 _RUSAGE_CHILDREN = (1 << 32) - 1
 
 
-class Told(NamedTuple):
+class Answer(NamedTuple):
     """The answer to a call: its value, and what it leaves at an address (0 for nowhere)."""
 
     value: int
@@ -65,7 +65,7 @@ class PinnedTime:
         """Return the time since the machine's start at one more reading."""
         return self.read(process, MONOTONIC) or 0
 
-    def answer(self, name: str, args: list[int], process: Process, peak_kb: int) -> Told | None:
+    def answer(self, name: str, args: list[int], process: Process, peak_kb: int) -> Answer | None:
         """Answer one of CALLS; `peak_kb` is the most memory that the process had. None for what is the kernel's matter."""
         found = self.read(process, args[0] & 0xFFFFFFFF if name == "clock_gettime" else REALTIME)
         if found is None:
@@ -73,22 +73,22 @@ class PinnedTime:
         seconds, rest = divmod(found, _SECOND_NS)
         match name:
             case "clock_gettime":
-                return Told(0, args[1], struct.pack("=qq", seconds, rest))
+                return Answer(0, args[1], struct.pack("=qq", seconds, rest))
             case "gettimeofday":
-                return Told(0, args[0], struct.pack("=qq", seconds, rest // 1000))
+                return Answer(0, args[0], struct.pack("=qq", seconds, rest // 1000))
             case "time":
-                return Told(seconds, args[0], struct.pack("=q", seconds))
+                return Answer(seconds, args[0], struct.pack("=q", seconds))
             case "times":
                 used, up = self.now(process, 2) or 0, self.now(process, MONOTONIC) or 0
                 ticks = _SECOND_NS // HERTZ
-                return Told(up // ticks, args[0], struct.pack("=4q", used // ticks, 0, 0, 0))
+                return Answer(up // ticks, args[0], struct.pack("=4q", used // ticks, 0, 0, 0))
             case _:
                 return self._usage(args, process, peak_kb)
 
-    def _usage(self, args: list[int], process: Process, peak_kb: int) -> Told:
+    def _usage(self, args: list[int], process: Process, peak_kb: int) -> Answer:
         """Tell of the CPU time and of the memory, and nothing of faults and switches, which vary from run to run."""
         children = args[0] & 0xFFFFFFFF == _RUSAGE_CHILDREN
         seconds, rest = (0, 0) if children else divmod(self.now(process, 2) or 0, _SECOND_NS)
         # Most of the memory is Valgrind's, and some pages more or less in each run.
         peak = 0 if children else -(-peak_kb // _PEAK_STEP_KB) * _PEAK_STEP_KB
-        return Told(0, args[1], struct.pack("=18q", seconds, rest // 1000, 0, 0, peak, *[0] * 13))
+        return Answer(0, args[1], struct.pack("=18q", seconds, rest // 1000, 0, 0, peak, *[0] * 13))

@@ -34,7 +34,7 @@ _NT_GNU_BUILD_ID = 3
 
 
 class UnusableError(Exception):
-    """The file is no program, or none this can read; the message says why."""
+    """The file is not a program, or cannot be read; the message says why."""
 
 
 class Elf(msgspec.Struct, frozen=True, kw_only=True):
@@ -65,12 +65,12 @@ def opened(path: str) -> Generator[int]:
 
 
 def storable(text: str | bytes) -> str:
-    """Return a path as text that can be stored: bytes that are not UTF-8 stand as `\\xNN`."""
+    """Return a path as text that can be stored: bytes that are not UTF-8 become `\\xNN`."""
     return os.fsencode(text).decode("utf-8", "backslashreplace")
 
 
 def content_id(file: int) -> str:
-    """Return what stands for the build-id of a file without one."""
+    """Return the hash in place of the build-id of a file without one."""
     if (size := os.fstat(file).st_size) > _HASH_LIMIT:
         raise UnusableError(f"it has no build-id and, with {size >> 20} MiB, is too large to hash")
     with open(file, "rb", closefd=False) as stream:
@@ -241,7 +241,7 @@ def expand(paths: str, *, origin: str, lib: str) -> tuple[str, ...]:
 
 
 def read_cache(path: str = "/etc/ld.so.cache") -> dict[str, tuple[str, ...]]:
-    """Return the paths of each library name in glibc's cache, in its order; nothing if there is none to understand."""
+    """Return the paths of each library name in glibc's cache, in its order; nothing if there is no cache of a known format."""
     try:
         data = Path(path).read_bytes()
         # An older header of its own may come first; offsets count from the newer one.

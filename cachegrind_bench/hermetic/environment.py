@@ -24,7 +24,7 @@ if TYPE_CHECKING:
 
 PAGE = 4096
 LINE = 64  # one cache line: bits 6 to 11 of an address choose the set of the default L1
-LAYOUTS = PAGE // LINE  # so many places for the stack, as seen from L1
+LAYOUTS = PAGE // LINE  # the different places for the stack, as seen from L1
 PAGES = 128  # as many as choose the set of the default LL, in bits 12 to 18
 
 # Odd, so that no two layouts are alike, and near LAYOUTS and PAGES times what spreads the first few widely.

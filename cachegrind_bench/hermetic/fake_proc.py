@@ -96,7 +96,7 @@ _VIRTUAL = (
 )
 _LONGEST_ARCHIVE, _ARCHIVE_STEP = 32 << 20, 64 << 20
 _SYSTEM_FILES = (_CPUS, _KINDS, _ARCHIVE, _PASSWD, _GROUPS)
-# The files that others stand for, as C strings: a longer name is another file's.
+# The files that are replaced, as C strings: a longer name is another file's.
 NAMES = frozenset((*_DEVICES, *_FILES, *_SYSTEM_FILES))
 
 
@@ -111,7 +111,7 @@ def part_of(name: bytes) -> str:
 
 
 def substitute(name: bytes, seed: bytes, boot_s: int | None = None, *, elsewhere: str = "") -> int:
-    """Make the file that stands for one of NAMES, and return its descriptor. OSError where that is not possible.
+    """Make the file that replaces one of NAMES, and return its descriptor. OSError where that is not possible.
 
     `boot_s` is when the machine is said to have booted: by default when it did. `elsewhere` is what is as on another one.
     """
@@ -234,7 +234,7 @@ class LibraryCache:
             if number:
                 cells = first[block[0]]
                 # The search looks at both neighbours of what it finds. The one behind is empty, too, and it is a leaf
-                # of the search: there it misleads nobody.
+                # of the search: there it does no harm.
                 if len(cells) // _ENTRY.size % 2 == 0:
                     cells += cells[-_ENTRY.size :]
                 cells += bytes(_ENTRY.size)

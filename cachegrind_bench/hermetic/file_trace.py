@@ -1,4 +1,4 @@
-"""Which files the supervised program reads, from the system calls it makes: told of each call while its caller waits.
+"""Which files the supervised program reads, from its system calls: each is seen while its caller waits.
 
 Knows calls and their arguments; what to keep of a path is the matter of `trace_notes`. Runs inside the launcher: only the
 standard library, and little of it.
@@ -187,7 +187,7 @@ class Recorder:
                 self.notes.make(source)
 
     def _talk(self, name: str, thread: int, args: list[int]) -> None:
-        """Give up where the program is told something by others."""
+        """Give up where others tell the program something."""
         if name == "socket" and args[0] != _UNIX:
             self.notes.give_up("it uses the network")
         elif name == "socket" and args[1] & _KIND == _DATAGRAM:  # each message may go to another address

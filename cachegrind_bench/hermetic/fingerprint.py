@@ -131,7 +131,7 @@ _LANGUAGES = re.compile(
     r"(?:python|pypy|perl|ruby|node|nodejs|deno|bun|java|php|lua|luajit|tclsh|wish|guile|julia|R|Rscript|octave|mono"
     r"|dotnet|beam\.smp|[gmn]?awk|sh|bash|dash|ash|ksh|mksh|zsh|fish|busybox)(?:[-._]?\d+(?:\.\d+)*[a-z]?)?(?:-(?:dbg|static|cgi|beta\d))?"
 )
-# The interpreter proper may be a library beside a small main program.
+# The interpreter proper may be a library next to a small main program.
 _LANGUAGE_LIBRARY = re.compile(r"lib(?:python|pypy|perl|ruby|node|jvm|jli|php|lua|tcl|guile|julia|R|octave|mono)[-\d.]")
 _OPENED_LATER = {"java": ("../lib/server/libjvm.so",)}
 _MAX_STEPS = 10  # from script to interpreter; more is a script that finds itself through env
@@ -146,7 +146,7 @@ class InterpreterIdentity(msgspec.Struct, frozen=True, kw_only=True):
 
     @property
     def id(self) -> str:
-        """The build-ids that stand for it, joined by `+`; `unknown` if its file could not be read."""
+        """The build-ids that identify it, joined by `+`; `unknown` if its file could not be read."""
         return "+".join((self.fingerprint.build_id or "unknown", *sorted({item.build_id for item in self.libraries})))
 
 

@@ -1,6 +1,6 @@
 """Which programs a supervised run consists of: processes by their forks, images by their execs.
 
-Told of every fork and exec while its caller waits, so that what it sees in /proc is settled. Runs inside the launcher:
+Hears of every fork and exec while its caller waits, so that what it sees in /proc is settled. Runs inside the launcher:
 only the standard library, and little of it.
 """
 
@@ -94,7 +94,7 @@ class ProcessTable:
         self._meet(group_of(thread)).image.threads += 1
 
     def end(self, thread: int) -> None:
-        """Meet the children of a process about to end: afterwards they are nobody's, and could not be told apart."""
+        """Meet the children of a process about to end: afterwards they have no parent, and could not be distinguished."""
         pid = group_of(thread)
         self._meet_family(pid).ended = started(pid)
 
@@ -149,7 +149,7 @@ class ProcessTable:
             self._settle(pid, process)
 
     def _settle(self, pid: int, process: Process) -> None:
-        """Take the last exec of a native process that has ended for one that succeeded: nothing told otherwise."""
+        """Take the last exec of a native process that has ended for one that succeeded: nothing says otherwise."""
         if self._orders.tool is None and process.pending is not None:
             self._replace(process, pid, process.pending)
 

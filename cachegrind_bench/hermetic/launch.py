@@ -28,7 +28,7 @@ if TYPE_CHECKING:
     from collections.abc import Callable, Mapping
 
     from cachegrind_bench.hermetic.scratch import Scratch
-    from cachegrind_bench.hermetic.trace_inputs import Recording
+    from cachegrind_bench.hermetic.trace_notes import Recording
 
 _ROOT = str(Path(__file__).resolve().parent.parent.parent)
 _CODE = f"import sys;sys.path.insert(0,{_ROOT!r});from cachegrind_bench.hermetic.launcher import main;main()"
@@ -156,7 +156,7 @@ def _outcome(report: Report, orders: Orders, tail: bytes) -> Outcome:
         raise process.NotExecutable(f"cannot execute {orders.command.argv[0]}: {report.failure}")
     recorded: Recording | None = None
     if report.files is not None:
-        from cachegrind_bench.hermetic.trace_inputs import recording  # few executions are recorded
+        from cachegrind_bench.hermetic.trace_notes import recording  # few executions are recorded
 
         recorded = recording(*report.files)
     status = report.status

@@ -37,7 +37,7 @@ _LONGEST_WAIT_MS = 3_600_000  # poll takes 31 bits
 
 
 def main() -> None:
-    """Run one program as told on stdin and report on the descriptor named by the first argument."""
+    """Run one program by the orders on stdin and report on the descriptor named by the first argument."""
     report_fd = int(sys.argv[1])
     os.set_inheritable(report_fd, False)
     lock = int(sys.argv[2])  # held for as long as we live: so long the scratch directory is ours

@@ -17,6 +17,12 @@ if TYPE_CHECKING:
 
 _LENGTH = struct.Struct("=I")
 
+# Why a program is scheduled as any other, where that is a choice and no lack of rights.
+NOT_ASKED = "the usual scheduling, as no warm-up showed that it is one process with threads"
+SHARED = "another run of cg-bench is on this CPU"
+STARVED = "a thread or process waited for a minute while others ran, perhaps for it"
+BY_CHOICE = frozenset({NOT_ASKED, SHARED, STARVED})
+
 
 class Command(NamedTuple):
     """What to execute; `argv[0]` is an absolute path."""
@@ -51,7 +57,7 @@ class Orders(NamedTuple):
     timeout_ms: int | None = None
     record_files: bool = False
     forks_alike: bool = False  # the random bytes of a process do not depend on how many its parent forked before
-    libraries: tuple[bytes, ...] | None = None  # the names of those it needs, as another execution has told
+    libraries: tuple[bytes, ...] | None = None  # the names of those it needs, as another execution has found them
     elsewhere: str = ""  # what is as on another machine, see fake_proc: nothing in a run, the noise hunter tries it
     scratch: str = ""
 
@@ -113,7 +119,7 @@ def _plain(value: Any) -> Any:
 
 
 def read_orders(descriptor: int) -> Orders:
-    """Read the orders; end this process where there are none, as nobody waits for it any more."""
+    """Read the orders; end this process where there are none, as its parent is gone."""
     (length,) = _LENGTH.unpack(_read_exactly(descriptor, _LENGTH.size))
     orders = Orders(*marshal.loads(_read_exactly(descriptor, length)))
     placed = None if orders.placed is None else Command(*orders.placed)

@@ -1,7 +1,7 @@
 """Decides who runs next: the program under SCHED_FIFO on its one CPU, and the launcher above it.
 
 Then a thread or process of the program runs until it waits, whatever else the machine does. Because others could starve
-beside it, a run that meets another one on its CPU gives this up, and so does one that starves itself. Runs inside the
+next to it, a run that meets another one on its CPU gives this up, and so does one that starves itself. Runs inside the
 launcher: only the standard library, and little of it.
 """
 
@@ -14,6 +14,7 @@ import time
 from contextlib import contextmanager, suppress
 from typing import TYPE_CHECKING
 
+from cachegrind_bench.hermetic.orders import NOT_ASKED, SHARED, STARVED
 from cachegrind_bench.hermetic.process_memory import descendants_of, parent_of
 
 if TYPE_CHECKING:
@@ -28,13 +29,7 @@ _RUNS = 64  # launchers on one CPU that can know of each other
 _WAIT_S = 10.0
 _LOOK_S, _LOOKS = 5.0, 12
 _ROUNDS = 100
-
-NOT_ASKED = "the usual scheduling, as no warm-up showed that it is one process with threads"
-NO_RIGHT = "no right to real-time scheduling"
-SHARED = "another run of cg-bench is on this CPU"
-STARVED = "a thread or process waited for a minute while others ran, perhaps for it"
-# Reasons that are a choice, and no lack of rights.
-BY_CHOICE = frozenset({NOT_ASKED, SHARED, STARVED})
+_NO_RIGHT = "no right to real-time scheduling"
 
 
 class Scheduling:
@@ -166,7 +161,7 @@ def _refusal() -> str | None:
                 return "kernel.sched_rt_runtime_us is -1: a program that never waits would stop the whole CPU"
         _set(0, os.SCHED_FIFO, _LAUNCHER_PRIORITY)
     except PermissionError:
-        return NO_RIGHT
+        return _NO_RIGHT
     except (OSError, ValueError) as error:
         return str(error)
     return None
@@ -195,7 +190,7 @@ def _tell(claim: socket.socket, name: str) -> bool:
     """Tell the run of this name that we are here; return whether there is one."""
     try:
         claim.sendto(b".", name)
-    except BlockingIOError:  # it has been told often enough
+    except BlockingIOError:  # it knows already
         return True
     except OSError:
         return False

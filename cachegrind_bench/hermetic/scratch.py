@@ -75,7 +75,7 @@ def scratch(base: Path, *, first: int = 0) -> Generator[Scratch]:
         try:
             try:
                 _empty(path)
-            except OSError:  # a killed run left what we may not remove: it must not stand in the way of every other
+            except OSError:  # a killed run left what we may not remove: it must not block all later ones
                 continue
             try:
                 yield Scratch(path=path, lock=lock, slot=slot)

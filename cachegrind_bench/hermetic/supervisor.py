@@ -197,7 +197,7 @@ class Supervisor:
                 self._at_random_pinned = True
 
     def _open(self, ident: int, thread: int, address: int, flags: int) -> None:
-        """Hand out a file of fixed bytes when a random device is opened, or one that tells of the machine's state."""
+        """Hand out a file of fixed bytes when a random device is opened, or one with the machine's state."""
         longest = _LONGEST_PATH if self._libraries_by_path or self._places.pairs else _LONGEST_NAME
         name = b"".join(peek(thread, address, longest).partition(b"\0")[:2])
         if name in self._libraries_by_path:
@@ -217,7 +217,7 @@ class Supervisor:
         if not wanted or name in self._failed:
             return
         try:
-            if name not in self._files or name == UPTIME:
+            if name not in self._files or (name == UPTIME and self._time is not None):  # it goes with the clocks
                 self._files[name] = self._make(thread, name)
             number = self._add_file(ident, self._files[name], flags)
         except OSError as error:
@@ -241,17 +241,12 @@ class Supervisor:
         raise _AlreadySentError
 
     def _make(self, thread: int, name: bytes) -> int:
-        """Make the file that is handed out; that of the uptime anew each time, as it goes with the clocks."""
+        """Make the file that is handed out."""
         if name == _CACHE:
             return self._library_cache()
-        if self._time is None:
-            return (
-                self._files[name]
-                if name in self._files
-                else substitute(name, self._orders.seed, elsewhere=self._orders.elsewhere)
-            )
-        if name != UPTIME:
-            return substitute(name, self._orders.seed, self._time.boot_s(), elsewhere=self._orders.elsewhere)
+        if self._time is None or name != UPTIME:
+            boot_s = None if self._time is None else self._time.boot_s()
+            return substitute(name, self._orders.seed, boot_s, elsewhere=self._orders.elsewhere)
         if name in self._files:
             os.close(self._files.pop(name))
         descriptor = os.memfd_create("substitute", os.MFD_CLOEXEC)
@@ -259,7 +254,7 @@ class Supervisor:
         return descriptor
 
     def _open_copy(self, ident: int, thread: int, path: bytes, flags: int) -> None:
-        """Hand out a copy of a file that tells of the project's constant path, if this one tells of its real one."""
+        """Hand out a copy of a file that has the project's constant path, if this one has its real one."""
         if not path.startswith(b"/"):
             path = os.readlink(b"/proc/%d/cwd" % thread) + b"/" + path
         data = rewritten(path, self._places)
@@ -311,17 +306,17 @@ class Supervisor:
 
     def _tell_time(self, ident: int, thread: int, name: str, args: list[int], pinned: PinnedTime) -> tuple[bool, int]:
         peak = peak_memory_kb(thread) if name == "getrusage" else 0
-        told = pinned.answer(name, args, self._processes.of_thread(thread), peak)
-        if told is None:
+        answer = pinned.answer(name, args, self._processes.of_thread(thread), peak)
+        if answer is None:
             return False, 0
-        if told.address:
-            self._poke(ident, thread, told.address, told.data)
-        return True, told.value
+        if answer.address:
+            self._poke(ident, thread, answer.address, answer.data)
+        return True, answer.value
 
     def finish(self) -> list[Image]:
         """Return the programs that ran, and bring `failures` up to date, when all processes have ended."""
         if self._orders.tool is not None and not self._at_random_pinned:
-            self.failures.setdefault("randomness", "Valgrind did not come by where AT_RANDOM can be set")
+            self.failures.setdefault("randomness", "Valgrind made no call at which AT_RANDOM can be set")
         self._processes.finish()
         for image in self._processes.images:
             if image.foreign:

@@ -1,4 +1,4 @@
-"""Which system calls of the sealed program the supervisor is told of.
+"""Which system calls of the sealed program the supervisor is notified of, and the filter that sees to it.
 
 Runs inside the launcher's child: only the standard library, and little of it.
 """
@@ -12,7 +12,7 @@ import struct
 from typing import TYPE_CHECKING, NamedTuple
 
 from cachegrind_bench.hermetic import kernel
-from cachegrind_bench.hermetic.clock import CALLS as TELLING
+from cachegrind_bench.hermetic.clock import CALLS as CLOCKS
 from cachegrind_bench.hermetic.file_trace import CALLS
 from cachegrind_bench.hermetic.waits import FUTEX_COMMAND, FUTEX_WAIT, FUTEX_WAIT_BITSET, TIMEOUTS, TIMERS
 
@@ -101,7 +101,7 @@ def traps(table: Architecture, *, clock: bool, files: bool = False) -> list[Trap
         wanted.append(Trap(table.calls["open"], 1, PLAIN_READING_MASK, os.O_RDONLY))
     wanted.append(Trap(table.calls["openat"], 2, PLAIN_READING_MASK, os.O_RDONLY))
     if clock:
-        wanted += [Trap(table.calls[name]) for name in TELLING if name in table.calls]
+        wanted += [Trap(table.calls[name]) for name in CLOCKS if name in table.calls]
         wanted += [Trap(table.calls[name]) for name in TIMERS if name in table.calls]
         waiting = {name: place for name, place in TIMEOUTS.items() if name in table.calls}
         number, place = table.calls["futex"], waiting.pop("futex")

@@ -131,7 +131,7 @@ def _processes() -> list[int]:
     """Return all processes of the run."""
     found: list[int] = []
     level = children_of(os.getpid())
-    if not level:  # the kernel tells of no children
+    if not level:  # a kernel that does not list children
         return descendants_of(os.getpid())
     while level:
         found += level

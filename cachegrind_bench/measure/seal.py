@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import TYPE_CHECKING
 
 from cachegrind_bench.errors import MeasurementError
-from cachegrind_bench.hermetic.scheduling import BY_CHOICE
+from cachegrind_bench.hermetic.orders import BY_CHOICE
 from cachegrind_bench.model.result import SealPart, SealState
 
 if TYPE_CHECKING:

@@ -18,8 +18,7 @@ from msgspec.structs import replace
 
 from cachegrind_bench.errors import FileFormatError, UsageError
 from cachegrind_bench.hermetic import files
-from cachegrind_bench.hermetic.trace_inputs import Input, Recording, is_unchanged, merged
-from cachegrind_bench.hermetic.trace_notes import LIST
+from cachegrind_bench.hermetic.trace_notes import LIST, Input, Recording, is_unchanged, merged
 from cachegrind_bench.model.codec import decode, encode
 from cachegrind_bench.model.result import Result, Status
 from cachegrind_bench.model.text import printable

@@ -21,7 +21,7 @@ if TYPE_CHECKING:
     from pathlib import Path
     from queue import SimpleQueue
 
-    from cachegrind_bench.hermetic.trace_inputs import Recording
+    from cachegrind_bench.hermetic.trace_notes import Recording
     from cachegrind_bench.measure.plan import Plan
     from cachegrind_bench.measure.session import Laboratory
     from cachegrind_bench.model.result import Environment

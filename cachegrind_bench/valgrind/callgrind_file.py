@@ -52,7 +52,7 @@ class CallgrindPart(OutFile, frozen=True, kw_only=True):
     """One part: what was counted since the part before, or since the fork.
 
     `summary` is the `totals:` line, the sum of the cost lines. A part may be empty, with totals of zero. A file cut off
-    between two parts looks complete: whoever wants the whole run demands the trigger "Program termination" at its end.
+    between two parts looks complete: for the whole run, demand the trigger "Program termination" at its end.
     """
 
     creator: str
@@ -78,7 +78,7 @@ def parse_callgrind(
 def parse_callgrind_bytes(
     data: bytes, name: str, command: Sequence[bytes] | None = None, *, lines: bool = False
 ) -> tuple[CallgrindPart, ...]:
-    """Read the content of an out file; `name` stands for its path in messages."""
+    """Read the content of an out file; messages have `name` for its path."""
     return _Reader(name, command, lines=lines).read(BytesIO(data))
 
 

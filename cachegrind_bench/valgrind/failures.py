@@ -14,7 +14,7 @@ if TYPE_CHECKING:
     from cachegrind_bench.hermetic.launch import Outcome
 
 _UNHANDLED = re.compile(r"unhandled instruction bytes: ((?:0x[0-9A-Fa-f]+ ?)+)")
-# A program that Valgrind will not start; its caller is told "Permission denied", and often goes on.
+# A program that Valgrind will not start; its caller gets "Permission denied", and often goes on.
 _REFUSED = re.compile(r"Can't execute setuid/setgid/setcap executable: (.+)")
 _LOG_PREFIX = re.compile(r"^(?:==|--)\d+(?:==|--) ?", re.MULTILINE)
 _EVEX = "0x62"  # the first byte of every AVX-512 instruction (and of nothing else in 64-bit code)

@@ -95,7 +95,7 @@ class Scope(StrEnum):
 class Collect(msgspec.Struct, frozen=True, kw_only=True):
     """What to count: `toggles` are names of functions, with * and ?, for Scope.TOGGLE; `region` is the only one wanted.
 
-    `python_depth` asks for the paths of Python calls (see `python_contexts`), followed up to so many callers; `stubs` are the
+    `python_depth` asks for the paths of Python calls (see `python_contexts`), with up to that many callers; `stubs` are the
     names of stubs of libraries that are not to count among the callers.
     """
 
@@ -165,7 +165,7 @@ def arguments(
         *_COMMON,
         *(("--vex-guest-chase=no",) if guest_chase_off else ()),
         *((f"--aspace-minaddr={_LOWEST + pages * PAGE:#x}",) if pages else ()),
-        *(_caches(geometry) if collect.python_depth is None else ("--cache-sim=no",)),  # paths of calls are told in Ir
+        *(_caches(geometry) if collect.python_depth is None else ("--cache-sim=no",)),  # paths of calls have Ir alone
         f"--log-file={folder}/log.%p",
         f"--{tool.value}-out-file={folder}/out.%p",
     )

@@ -4,7 +4,7 @@ Knows the grammar of the file (Valgrind manual, "Cachegrind file format"); must 
 what the events mean. Regular text is read in bulk; whatever looks odd is read again line by line, exactly.
 
     desc: text                    any number, or none
-    cmd: argv joined by spaces    unquoted: a line break in an argument stands here as it is
+    cmd: argv joined by spaces    unquoted: a line break in an argument is written as it is
     events: Ir I1mr ...
     fl=file                       then functions; several times
     fn=name                       then lines; several times
@@ -59,7 +59,7 @@ def parse_cachegrind(path: Path, *, command: Sequence[bytes] | None = None, line
 def parse_cachegrind_bytes(
     data: bytes, name: str, command: Sequence[bytes] | None = None, *, lines: bool = False
 ) -> OutFile:
-    """Read the content of an out file; `name` stands for its path in messages."""
+    """Read the content of an out file; messages have `name` for its path."""
     return _parse(BytesIO(data), name, command, lines=lines)
 
 
@@ -77,7 +77,7 @@ def _parse(stream: BinaryIO, path: str, command: Sequence[bytes] | None, *, line
 
 
 def _blocks(text: bytes, stream: BinaryIO) -> Iterator[bytes]:
-    """Yield what stands before the first `fn=` line, then what follows each of them, up to the next."""
+    """Yield what is before the first `fn=` line, then what follows each of them, up to the next."""
     while more := stream.read(_CHUNK):
         complete, marker, text = (text + more).rpartition(b"\nfn=")
         if marker:

@@ -1,6 +1,7 @@
-"""What the out files of Cachegrind and Callgrind have in common: the value both parsers return, and the small readers.
+"""The text layer of the out files of Cachegrind and Callgrind: names, positions, event lists, sums, and the value of both parsers.
 
-Knows names, event lists and sums; must not know the grammar of either file.
+Knows how Callgrind spells what Cachegrind writes in full (Valgrind manual, "Callgrind format specification"): numbered,
+relative and escaped. Must not know the lines of either file.
 """
 
 from __future__ import annotations
@@ -29,7 +30,7 @@ class OutFile(msgspec.Struct, frozen=True, kw_only=True):
     """One out file, or one part of it, checked: the rows of `profile` add up to `summary`, event by event."""
 
     path: str
-    # As Valgrind wrote it: joined by spaces, unquoted. For the eye only, the arguments cannot be told apart again.
+    # As Valgrind wrote it: joined by spaces, unquoted. For the eye only, the arguments cannot be separated again.
     command_line: str
     # True when the caller passed the command and the file is of that very command, not of a child's.
     command_matched: bool
@@ -54,12 +55,12 @@ class OutFile(msgspec.Struct, frozen=True, kw_only=True):
 
 
 def decode(text: bytes) -> str:
-    r"""Return text for people and for JSON: what is not UTF-8 stands as `\xNN`."""
+    r"""Return text for people and for JSON: what is not UTF-8 becomes `\xNN`."""
     return text.decode("utf-8", "backslashreplace")
 
 
 def line_number(text: bytes) -> int | None:
-    """Return the number of a source line; None where there stands something else, or more than any source has."""
+    """Return the number of a source line; None for anything else, or more than any source has."""
     return int(text) if text.isdigit() and len(text) < 10 else None
 
 
@@ -83,8 +84,8 @@ def reading(path: Path) -> Generator[BinaryIO]:
 def is_command(text: bytes, command: Sequence[bytes]) -> bool:
     """Tell whether the command line in a file is that of `command`.
 
-    Valgrind joins the arguments by spaces. The program stands there as it was given, except for a script that was
-    found on PATH, which stands with its full path (seen alike in 3.16, 3.19 and 3.24).
+    Valgrind joins the arguments by spaces. The program is in it as it was given, except for a script that was
+    found on PATH, which has its full path (seen alike in 3.16, 3.19 and 3.24).
     """
     joined = b" ".join(command)
     by_path = b"/" not in command[0] and text.endswith(b"/" + joined) and b"\n" not in text.removesuffix(joined)
@@ -113,7 +114,7 @@ class CostTable:
     def read(self, tokens: Sequence[bytes], line: int) -> tuple[int, ...]:
         """Read the counts of one line, exactly; missing ones at its end are zero, as both tools may leave them out."""
         for token in tokens:
-            # Stricter than int(), which takes "1_0" and "+1"; a minus sign stands in what cg_diff writes.
+            # Stricter than int(), which takes "1_0" and "+1"; cg_diff writes minus signs.
             if not token.removeprefix(b"-").isdigit():
                 raise FileFormatError(f"{decode(token[:80])!r} is not a count", path=self._path, line=line)
         if len(tokens) > len(self._events):
@@ -154,9 +155,9 @@ class CostTable:
             self.add(row.file, row.name, row.counts)
         functions = tuple(FunctionCost(file, name, counts) for (file, name), counts in sorted(self._rows.items()))
         profile = Profile(events=self._events, functions=functions, lines=lines)
-        for event, counted, told in zip(self._events, profile.totals(), expected, strict=True):
-            if counted != told:
-                message = f"the lines add up to {counted} {event}, but `{label}` says {told}"
+        for event, counted, wanted in zip(self._events, profile.totals(), expected, strict=True):
+            if counted != wanted:
+                message = f"the lines add up to {counted} {event}, but `{label}` says {wanted}"
                 raise FileFormatError(message, path=self._path, line=line, hint=DAMAGED_HINT)
         return profile
 
@@ -168,7 +169,7 @@ _NUMBERED = re.compile(rb"\(([0-9]+)\)(?: (.*))?", re.DOTALL)
 
 
 def expand(names: dict[tuple[str, bytes], str], kind: str, value: bytes) -> str | None:
-    """Return the name that stands as "(2) name", or "(2)" once it is in `names`; None for a number without a name."""
+    """Return the name that is written as "(2) name", or "(2)" once it is in `names`; None for a number without a name."""
     found = numbered(value)
     if found is None:  # written in full, as with --compress-strings=no
         return decode(value)
@@ -192,7 +193,7 @@ def unescaped(text: bytes) -> bytes:
 class SourceLines:
     """The source line of one line of costs after the other, as each may be relative to the one before.
 
-    That is the line before in the file, whatever names and calls stand between; the inclusive cost of a call and the
+    That is the line before in the file, whatever names and calls are between; the inclusive cost of a call and the
     second line of a jump count, too. A line that cannot be known is 0, and so are those relative to it.
     """
 

@@ -26,7 +26,7 @@ if TYPE_CHECKING:
     from collections.abc import Iterable, Mapping, Sequence
 
 FOLDER = Path("/tmp")  # noqa: S108 - CPython writes there, whatever TMPDIR is (Python/perf_trampoline.c, Python/sysmodule.c)
-# A line has about a hundred bytes; programs of a million functions are none to be profiled under Valgrind.
+# A line has about a hundred bytes; nobody profiles a program of a million functions under Valgrind.
 _MOST = 1 << 28
 _LINE = re.compile(rb"([0-9a-f]{1,16}) ([0-9a-f]{1,16}) py::([^:]*):(.*)")
 
@@ -70,9 +70,9 @@ def merged(maps: Iterable[Trampolines]) -> Trampolines:
 
 
 def read_map(path: Path, *, start: int = 0, places: Translation = NOWHERE) -> Trampolines | None:
-    """Read a map from this byte on; None where there is none that we have written ourselves.
+    """Read a map from this byte on; None if there is no file that we have written ourselves.
 
-    The folder is everybody's, so links and files of other users are none. Functions have files as the program named
+    The folder is everybody's, so links and files of other users do not count. Functions have files as the program named
     them, and no lines. FileFormatError if it cannot be read, or is absurdly long.
     """
     try:

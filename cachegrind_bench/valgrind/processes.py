@@ -1,7 +1,7 @@
 """From the out files of a run's processes to one exact profile: who ran what, and whether anything was lost or copied.
 
 A forked child's Cachegrind file begins with a copy of its parent's counts, and an exec throws away what was counted
-before it. Callgrind, told to write out its counts at the entry of fork and exec functions, keeps both apart.
+before it. Callgrind, when it has to write out its counts at the entry of fork and exec functions, keeps both apart.
 """
 
 from __future__ import annotations

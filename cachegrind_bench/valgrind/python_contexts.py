@@ -143,9 +143,9 @@ class ContextFile:
             raise self._error(f"not a line of a Callgrind out file: {decode(line[:80].strip())!r}", hint=DAMAGED_HINT)
 
     def _end(self, totals: list[bytes]) -> None:
-        told = totals[self._column] if 0 <= self._column < len(totals) else b"0"
-        if not told.isdigit() or len(told) > 18 or int(told) != self._sum:
-            message = f"the lines add up to {self._sum} Ir, but `totals:` says {decode(told[:80])}"
+        stated = totals[self._column] if 0 <= self._column < len(totals) else b"0"
+        if not stated.isdigit() or len(stated) > 18 or int(stated) != self._sum:
+            message = f"the lines add up to {self._sum} Ir, but `totals:` says {decode(stated[:80])}"
             raise self._error(message, hint=DAMAGED_HINT)
         self._total += self._sum
         self._complete, self._place = True, None
@@ -267,7 +267,7 @@ class _Contexts:
         return path, start if start in self._trampolines.functions else -1
 
     def _is_hidden(self, function: PythonFunction | None) -> bool:
-        """Tell whether a function is hidden, or there is none."""
+        """Tell whether there is no function, or a hidden one."""
         if function is None:
             return True
         if function not in self._hidden:

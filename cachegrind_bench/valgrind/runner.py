@@ -237,7 +237,7 @@ def _show_nothing(_chunk: bytes) -> None:
 
 
 def _restore(out: Path, places: Translation) -> None:
-    """Have out files tell of real paths."""
+    """Put the real paths into out files."""
     for path in out.iterdir() if places.pairs else ():
         data = path.read_bytes()
         real = places.real_bytes(data)

@@ -90,9 +90,9 @@ def _real_launcher(path: Path) -> Path:
     """Return the launcher itself: a wrapper script (Debian's is one) adds variables to the program's environment."""
     if _is_elf(path):
         return path
-    beside = path.with_name(path.name + ".bin")
-    if _is_elf(beside):
-        return beside
+    sibling = path.with_name(path.name + ".bin")
+    if _is_elf(sibling):
+        return sibling
     for match in _EXECUTED.finditer(_head(path)):
         candidate = Path(os.fsdecode(match[1]))
         if _is_elf(candidate):
@@ -111,9 +111,9 @@ def _head(path: Path) -> bytes:
         return b""
 
 
-def _libraries(launcher: Path, wrapper: Path, told: str | None) -> Path:
+def _libraries(launcher: Path, wrapper: Path, named: str | None) -> Path:
     """Return the directory with the tool images."""
-    for folder in _library_candidates(launcher, wrapper, told):
+    for folder in _library_candidates(launcher, wrapper, named):
         if (folder / f"cachegrind-{_platform()}").is_file():
             return folder
     raise NoValgrindError(
@@ -122,9 +122,9 @@ def _libraries(launcher: Path, wrapper: Path, told: str | None) -> Path:
     )
 
 
-def _library_candidates(launcher: Path, wrapper: Path, told: str | None) -> Iterator[Path]:
-    if told:
-        yield Path(told)
+def _library_candidates(launcher: Path, wrapper: Path, named: str | None) -> Iterator[Path]:
+    if named:
+        yield Path(named)
     if wrapper != launcher:
         for match in _LIBRARY_SET.finditer(_head(wrapper)):
             yield Path(os.fsdecode(match[1]))
@@ -134,19 +134,19 @@ def _library_candidates(launcher: Path, wrapper: Path, told: str | None) -> Iter
         data = launcher.read_bytes()
     except OSError:
         return
-    # The directory it was configured with stands in the launcher as a string.
+    # The directory it was configured with is in the launcher as a string.
     for match in re.finditer(rb"(/[^\0\n]{1,200}/valgrind)\0", data):
         yield Path(os.fsdecode(match[1]))
 
 
 def _version(launcher: str, libexec: str) -> str:
     # The tool is named, since the default one (Memcheck) is a package of its own in places.
-    told = process.run([launcher, "--tool=cachegrind", "--version"], env={"VALGRIND_LIB": libexec}, timeout=20)
-    match = re.match(rb"valgrind-(\d+(?:\.\d+)*)", told.stdout)
+    done = process.run([launcher, "--tool=cachegrind", "--version"], env={"VALGRIND_LIB": libexec}, timeout=20)
+    match = re.match(rb"valgrind-(\d+(?:\.\d+)*)", done.stdout)
     if match is None:
-        text = (told.stderr or told.stdout).decode("utf-8", "backslashreplace").strip()
+        text = (done.stderr or done.stdout).decode("utf-8", "backslashreplace").strip()
         raise NoValgrindError(
-            f"{launcher} does not work: {text[:300] or f'status {told.status}'}", hint=INSTALL["apt-get"]
+            f"{launcher} does not work: {text[:300] or f'status {done.status}'}", hint=INSTALL["apt-get"]
         )
     version = match[1].decode()
     if tuple(int(part) for part in version.split(".")[:2]) < OLDEST:
@@ -158,5 +158,5 @@ def _accepts(launcher: str, libexec: str, option: str) -> bool:
     """Tell whether this Valgrind knows an option: it names the first unknown one, before it starts anything."""
     probe = "--cg-bench-probe"
     argv = [launcher, "--tool=cachegrind", "--command-line-only=yes", option, probe, "/bin/true"]
-    told = process.run(argv, env={"VALGRIND_LIB": libexec}, timeout=20)
-    return probe.encode() in told.stderr + told.stdout
+    done = process.run(argv, env={"VALGRIND_LIB": libexec}, timeout=20)
+    return probe.encode() in done.stderr + done.stdout

@@ -12,8 +12,7 @@ import pytest
 from msgspec.structs import replace
 
 from cachegrind_bench.hermetic.environment import Request
-from cachegrind_bench.hermetic.trace_inputs import Input, Recording
-from cachegrind_bench.hermetic.trace_notes import FILE, LIST, LOOK
+from cachegrind_bench.hermetic.trace_notes import FILE, LIST, LOOK, Input, Recording
 from cachegrind_bench.measure.command import Command
 from cachegrind_bench.measure.plan import Plan
 from cachegrind_bench.model.metrics import IR_MODEL, LineCost, Profile

@@ -9,8 +9,18 @@ from pathlib import Path
 import pytest
 
 from cachegrind_bench.hermetic import files
-from cachegrind_bench.hermetic.trace_inputs import Input, Recording, is_unchanged, merged, recording
-from cachegrind_bench.hermetic.trace_notes import FILE, LINK, LIST, LOOK, Notes
+from cachegrind_bench.hermetic.trace_notes import (
+    FILE,
+    LINK,
+    LIST,
+    LOOK,
+    Input,
+    Notes,
+    Recording,
+    is_unchanged,
+    merged,
+    recording,
+)
 
 LONG_AGO = 1_600_000_000_000_000_001
 

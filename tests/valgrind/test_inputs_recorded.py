@@ -16,7 +16,7 @@ from msgspec.structs import replace
 from cachegrind_bench.hermetic.launch import launch
 from cachegrind_bench.hermetic.orders import Command, Orders
 from cachegrind_bench.hermetic.scratch import scratch
-from cachegrind_bench.hermetic.trace_inputs import Recording
+from cachegrind_bench.hermetic.trace_notes import Recording
 from cachegrind_bench.measure.command import resolve
 from cachegrind_bench.measure.plan import Plan, target_of
 from cachegrind_bench.measure.run import Executions, measure, surrounded

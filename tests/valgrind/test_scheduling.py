@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Any
 
 import pytest
 
-from cachegrind_bench.hermetic.scheduling import SHARED
+from cachegrind_bench.hermetic.orders import SHARED
 from cachegrind_bench.measure.axes import busy_cpus
 
 if TYPE_CHECKING:
