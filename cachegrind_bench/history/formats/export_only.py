@@ -43,20 +43,11 @@ def bencher(run: Snapshot, warn: Callable[[str], None]) -> str:
     For `bencher run --adapter json`. Bencher refuses a whole file for one name that it does not take, so such benchmarks
     are left out.
     """
-    measures = {
-        point.id: {
-            name: {"value": value} for name, value in {"score": point.score.value, **point.counts.as_dict()}.items()
-        }
-        for point in run.points
-        if point.counts is not None and point.score is not None
-    }
-    taken = {
-        name: found
-        for name, found in measures.items()
-        if 0 < len(name.encode()) <= _LONGEST and not _UUID.fullmatch(name)
-    }
-    _warn_of_missing(len(measures) - len(taken), "benchmark", _UNNAMED, warn)
-    return json.dumps(taken, indent=2) + "\n"
+    found = _numbers(run)
+    taken = [name for name in found if 0 < len(name.encode()) <= _LONGEST and not _UUID.fullmatch(name)]
+    _warn_of_missing(len(found) - len(taken), "benchmark", _UNNAMED, warn)
+    measures = {name: {measure: {"value": value} for measure, value in found[name].items()} for name in taken}
+    return json.dumps(measures, indent=2) + "\n"
 
 
 def openmetrics(runs: Iterable[Snapshot]) -> Iterator[str]:
@@ -104,36 +95,31 @@ def otava(runs: Iterable[Snapshot], warn: Callable[[str], None]) -> Iterator[str
     found = list(runs)
     clean = [(run, run.commit) for run in found if run.commit is not None and not run.commit.dirty]
     names = sorted(point.id for point in clean[-1][0].points if point.counts is not None) if clean else []
-    yield line(
-        (
-            "time",
-            "commit",
-            "branch",
-            "run",
-            "environment",
-            *(f"{name}{kind}" for name in names for kind in (".score", ".Ir")),
-        )
-    )
+    columns = (f"{name}{kind}" for name in names for kind in (".score", ".Ir"))
+    yield line(("time", "commit", "branch", "run", "environment", *columns))
     written = 0
     branches: set[str] = set()
     for run, commit in clean:
-        numbers = {
-            point.id: (str(point.score.value), str(point.counts.Ir))
-            for point in run.points
-            if point.counts is not None and point.score is not None
-        }
+        numbers = _numbers(run)
         if numbers.keys() >= set(names):
-            # What git calls a checkout of no branch: no branch can be called so.
-            branch = commit.branch or "HEAD"
-            cells = (number for name in names for number in numbers[name])
+            branch = commit.branch or "HEAD"  # as git calls a checkout of no branch: no branch can be called so
+            cells = (str(numbers[name][kind]) for name in names for kind in ("score", "Ir"))
             yield line((commit.committed_at, commit.sha, branch, run.uid, run.env_key, *cells))
             branches.add(guarded(branch))
             written += 1
     _warn_of_missing(len(found) - written, "run", _LACKING, warn)
     if len(branches) > 1:
-        warn(
-            f"more than one branch: choose by 'otava analyze --branch' from {', '.join(map(plain, sorted(branches)[:5]))}"
-        )
+        known = ", ".join(map(plain, sorted(branches)[:5]))
+        warn(f"more than one branch: choose by 'otava analyze --branch' from {known}")
+
+
+def _numbers(run: Snapshot) -> dict[str, dict[str, int]]:
+    """Return the score and the counts of each benchmark that went well."""
+    return {
+        point.id: {"score": point.score.value, **point.counts.as_dict()}
+        for point in run.points
+        if point.counts is not None and point.score is not None
+    }
 
 
 def _warn_of_missing(count: int, what: str, why: str, warn: Callable[[str], None]) -> None:

@@ -19,8 +19,6 @@ from cachegrind_bench.model.metrics import EVENTS
 from cachegrind_bench.model.result import Status
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator
-
     from cachegrind_bench.model.result import Snapshot
 
 UNIT = "score"
@@ -85,14 +83,10 @@ def read(text: str, name: str) -> tuple[list[Snapshot], int]:
             entries = msgspec.convert(document, list[Any])
     except (ValueError, RecursionError) as error:
         raise FileFormatError(f"not data of github-action-benchmark: {error}"[:300], path=name, hint=_HINT) from error
-    ours = list(_ours(entries))
+    found = [cast("dict[str, Any]", entry) if isinstance(entry, dict) else {} for entry in entries]
+    ours = [entry for entry in found if entry.get("unit") == UNIT and _has_words(entry.get("extra"))]
     if entries and not ours:
-        units = sorted(
-            {
-                repr(cast("dict[str, Any]", entry).get("unit"))[:30] if isinstance(entry, dict) else "none"
-                for entry in entries
-            }
-        )
+        units = sorted({repr(entry.get("unit"))[:30] if entry else "none" for entry in found})
         raise FileFormatError(
             f"none of its {len(entries)} entries is a score with Cachegrind's counts: their units are {', '.join(units[:5])}",
             path=name,
@@ -109,13 +103,8 @@ def read(text: str, name: str) -> tuple[list[Snapshot], int]:
     return runs.all(), len(entries) - len(ours)
 
 
-def _ours(entries: list[Any]) -> Iterator[dict[str, Any]]:
-    """Yield the entries that are scores with our words in `extra`."""
-    for entry in entries:
-        if isinstance(entry, dict):
-            found = cast("dict[str, Any]", entry)
-            if found.get("unit") == UNIT and isinstance(found.get("extra"), str) and " environment=" in found["extra"]:
-                yield found
+def _has_words(extra: object) -> bool:
+    return isinstance(extra, str) and " environment=" in extra
 
 
 def _add(runs: Runs, entry: _Entry) -> None:
