@@ -242,7 +242,7 @@ class Client:
             headers = {"Authorization": f"Bearer {self._token}", "Accept": "application/vnd.github+json"}
             # Without an `auth` of ours, what a .netrc has for a host would replace the token, or be shown to the store.
             options: dict[str, Any] = {
-                "auth": lambda request: request,
+                "auth": _as_it_is,
                 "stream": True,
                 "timeout": _TIMEOUT_S,
                 "allow_redirects": False,
@@ -320,6 +320,10 @@ class Client:
         for scheme in ("https://", "http://"):
             session.mount(scheme, HTTPAdapter(max_retries=retrying(self._patience)))
         return session
+
+
+def _as_it_is(request: requests.PreparedRequest) -> requests.PreparedRequest:
+    return request
 
 
 def _no_artifact(artifact: Artifact, status: int) -> ApiError:
