@@ -18,8 +18,7 @@ import time
 from typing import TYPE_CHECKING
 
 from cachegrind_bench.hermetic.clock import MONOTONIC, REALTIME
-from cachegrind_bench.hermetic.process_memory import peek
-from cachegrind_bench.hermetic.threads import Threads
+from cachegrind_bench.hermetic.process_memory import Threads, peek
 
 if TYPE_CHECKING:
     from collections.abc import Callable

@@ -18,7 +18,7 @@ import pytest
 from cachegrind_bench.hermetic.clock import PinnedTime
 from cachegrind_bench.hermetic.images import Process
 from cachegrind_bench.hermetic.orders import Clock, Image
-from cachegrind_bench.hermetic.threads import Threads
+from cachegrind_bench.hermetic.process_memory import Threads
 from cachegrind_bench.hermetic.waits import Waits
 
 if TYPE_CHECKING:
@@ -177,7 +177,7 @@ def test_what_does_not_wait_is_the_kernels_matter(held: Held) -> None:
 # In a process of its own: all that descends from it is looked at, and this one may have other children.
 SLEEPS_THEN_WORKS = """
 import os, time
-from cachegrind_bench.hermetic.threads import Threads
+from cachegrind_bench.hermetic.process_memory import Threads
 futex, read = 202, 0
 threads = Threads({futex: "futex", read: "read"})
 inside = os.pipe()
