@@ -35,6 +35,13 @@ def test_a_flame_graph_is_one_file(cg_bench: CommandLine) -> None:
     assert told.out == Path("a.html").read_text()
 
 
+def test_a_stored_run_has_a_flame_graph_if_its_profiles_were_kept(cg_bench: CommandLine) -> None:
+    assert cg_bench("history", "add", "r.json", "--with-profile").code == 0
+    told = cg_bench("history", "show", "--benchmark", "a", "--flame", "a.html")
+    assert (told.code, told.out, told.err) == (0, "", "")
+    assert Path("a.html").read_text() == page(result(), "a", flaming.small())
+
+
 def test_speedscope_takes_all_benchmarks_at_once(cg_bench: CommandLine) -> None:
     told = cg_bench("show", "r.json", "--export", "speedscope")
     assert told.code == 0
