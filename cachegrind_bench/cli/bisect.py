@@ -68,7 +68,7 @@ def command(finding: str, **options: Any) -> int:
     _check_kind(item)
     if len(item.suspects) > 1 and item.last_good_sha is not None:
         return _narrow(item, item.last_good_sha, found, notices)
-    output.write(_told(item, item.suspects, found, ()))
+    output.write(_shown(item, item.suspects, found, ()))
     return 0 if len(item.suspects) == 1 else _UNDECIDED
 
 
@@ -104,11 +104,11 @@ def _narrow(item: Finding, good: str, found: Found, notices: Notices) -> int:
             f"{done.after:,} at {item.suspects[-1][:12]}\n"
         )
         return _UNDECIDED
-    output.write(_told(item, done.left.suspects, found, done.left.skipped))
+    output.write(_shown(item, done.left.suspects, found, done.left.skipped))
     return 0 if len(done.left.suspects) == 1 else _UNDECIDED
 
 
-def _told(item: Finding, suspects: Sequence[str], found: Found, skipped: Sequence[str]) -> str:
+def _shown(item: Finding, suspects: Sequence[str], found: Found, skipped: Sequence[str]) -> str:
     from cachegrind_bench.model.text import plain
 
     notes = {note.sha: note for note in found.set.line}

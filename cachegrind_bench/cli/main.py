@@ -202,7 +202,7 @@ def _configuration() -> Configuration | None:
 
     try:
         path = find(Path.cwd())
-    except FileNotFoundError:  # told by whoever needs a working directory
+    except FileNotFoundError:  # reported where a working directory is needed
         return None
     if path is None:
         return None
@@ -243,7 +243,7 @@ def _run(words: list[str]) -> int:
         _report("cg-bench: interrupted")
         return INTERRUPTED
     except BrokenPipeError:
-        forget(sys.stdout)  # its reader has gone (`| head`), which is no failure
+        forget(sys.stdout)  # its reader has gone (`| head`), which is not a failure
         return OK
     except (Exception, SystemExit):  # noqa: BLE001 - Python's own exit code 1 would look like a regression
         import traceback

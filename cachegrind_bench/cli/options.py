@@ -267,7 +267,7 @@ class Configured(msgspec.Struct, frozen=True, kw_only=True):
 
     command: str
     found: Configuration | None
-    error: CgBenchError | None = None  # for `ci`, whose errors are told by itself
+    error: CgBenchError | None = None  # for `ci`, which reports errors in its own way
 
     def defaults(self) -> Mapping[str, Mapping[str, object]]:
         """Return the defaults of the command, by the names of its options."""

@@ -32,7 +32,7 @@ def occupy_standard_descriptors() -> None:
 
 
 def terminal_width() -> int | None:
-    """Return how many columns the terminal has that stdout is; None if it is none."""
+    """Return how many columns the terminal has that stdout is; None if it is not a terminal."""
     try:
         return os.get_terminal_size(sys.stdout.fileno()).columns or None
     except (OSError, ValueError, AttributeError):  # a file or pipe, captured, or closed

@@ -36,7 +36,7 @@ if TYPE_CHECKING:
     from cachegrind_bench.vcs.revisions import Repository
 
 _SIDES = "base.json", "candidate.json"
-# What these say is meant for a measurement of the user's own, whose result is stored, named or cut into shards.
+# These are for a measurement of the user's own, whose result is stored, named or cut into shards.
 _NOT_FOR_RUN = frozenset(
     f"CG_BENCH_{name}"
     for name in (
