@@ -126,15 +126,8 @@ def _median(values: Sequence[Fraction]) -> Fraction:
 # Objects/typeobject.c and dictobject.c, CPython 3.11 to 3.14: what a miss executes, and what does nothing else but that.
 _MISS = "find_name_in_mro"
 _ITS_CALLEES = frozenset({
-    "_PyType_Lookup",
-    "_PyType_LookupRef",
-    "assign_version_tag",
-    "_PyDict_GetItem_KnownHash",
-    "_PyDict_GetItemRef_KnownHash",
-    "_Py_dict_lookup",
-    "unicodekeys_lookup_unicode",
-    "unicodekeys_lookup_generic",
-    "PyErr_Occurred",
+    "_PyType_Lookup", "_PyType_LookupRef", "assign_version_tag", "_PyDict_GetItem_KnownHash", "_PyDict_GetItemRef_KnownHash",
+    "_Py_dict_lookup", "unicodekeys_lookup_unicode", "unicodekeys_lookup_generic", "PyErr_Occurred",
 })  # fmt: skip
 # Instructions of all of these for one of `_MISS`: 4.3 to 6.3 on 3.11. Dictionaries that are used for more than misses
 # execute others.

@@ -218,12 +218,12 @@ def _rows(profile: Profile) -> list[_Row]:
     return [(row.file, row.name, tuple([row.counts[place] for place in at])) for row in profile.functions]
 
 
-def _grouped(rows: _Both, base_key: Callable[[_Row], Key], candidate_key: Callable[[_Row], Key]) -> dict[Key, _Both]:
+def _grouped(both: _Both, *keys: Callable[[_Row], Key]) -> dict[Key, _Both]:
+    """Group the rows of base and candidate, each by its own key."""
     found = defaultdict[Key, _Both](lambda: ([], []))
-    for row in rows[0]:
-        found[base_key(row)][0].append(row)
-    for row in rows[1]:
-        found[candidate_key(row)][1].append(row)
+    for side, key in enumerate(keys):
+        for row in both[side]:
+            found[key(row)][side].append(row)
     return found
 
 
@@ -240,12 +240,9 @@ def _take_unknown_files(places: dict[Source, _Both]) -> Iterator[FunctionDelta]:
     if any(bool(both[0]) == bool(places[unknown][0]) for both in known.values()):
         return  # the build without names for files has one for this function after all: too little is certain
     shown = max(known, key=lambda source: (_sum(known[source][0] or known[source][1]), source.shown)).shown
-    together = (
-        [row for both in places.values() for row in both[0]],
-        [row for both in places.values() for row in both[1]],
-    )
+    base, candidate = ([row for both in places.values() for row in both[side]] for side in (0, 1))
     places.clear()
-    yield from _differing(together, shown)
+    yield from _differing((base, candidate), shown)
 
 
 def _take_moved(places: dict[Source, _Both]) -> Iterator[MovedFunction]:
@@ -319,12 +316,10 @@ def _one(rows: Sequence[FunctionDelta]) -> FunctionDelta:
     """Add the pieces up, under the file where most is spent of those that are not included."""
 
     def importance(row: FunctionDelta) -> tuple[bool, bool, int, str]:
-        here = bool(row.candidate_keys)
-        return not _INCLUDED.search(row.file), here, row.base.Ir + row.candidate.Ir, row.file
+        return not _INCLUDED.search(row.file), bool(row.candidate_keys), row.base.Ir + row.candidate.Ir, row.file
 
-    first = max(rows, key=importance)
     return replace(
-        first,
+        max(rows, key=importance),
         base=sum((row.base for row in rows), ZERO),
         candidate=sum((row.candidate for row in rows), ZERO),
         base_keys=tuple(sorted(key for row in rows for key in row.base_keys)),

@@ -100,15 +100,11 @@ def _paired_sources(ours: Collection[Source], theirs: Collection[Source]) -> lis
 
 def _paired_lines(old: Sequence[_Line], new: Sequence[_Line]) -> list[_Pair]:
     """Pair the lines of one file, each once, in their order."""
-    unknown, old = _without_unknown(old)
-    unknown_too, new = _without_unknown(new)
-    first: list[_Pair] = [(unknown, unknown_too)] if unknown or unknown_too else []
+    # What has no line number comes first, as line 0, and has no place among the others.
+    unknown = tuple(lines[0] if lines and not lines[0][0] else None for lines in (old, new))
+    old, new = (lines[1:] if lines and not lines[0][0] else lines for lines in (old, new))
+    first: list[_Pair] = [(unknown[0], unknown[1])] if any(unknown) else []
     return first + min(_by_number(old, new), _by_anchors(old, new), key=_cost)  # the first of equals
-
-
-def _without_unknown(lines: Sequence[_Line]) -> tuple[_Line | None, Sequence[_Line]]:
-    """Take off what has no line number: it comes first, as line 0, and has no place among the others."""
-    return (lines[0], lines[1:]) if lines and lines[0][0] == 0 else (None, lines)
 
 
 def _work(line: _Line) -> _Work:
