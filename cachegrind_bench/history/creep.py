@@ -60,15 +60,14 @@ def find_creep(values: Sequence[int], steps: Sequence[Step], budget: int) -> Cre
     since = len(over)
     while over[since - 1]:  # the first level is the best so far: it is never over
         since -= 1
-    lowest = best_so_far[-1]
-    place = max(number for number, level in enumerate(levels) if level == lowest) + _READINGS // 2
-    return Creep(
-        best=place,
-        over=since + _READINGS - 1,
-        before=lowest,
-        after=levels[-1],
-        rises=_rises(flat, place, levels[-1] - lowest),
-    )
+    before, after = best_so_far[-1], levels[-1]
+    best = max(number for number, level in enumerate(levels) if level == before) + _READINGS // 2
+    moves = {place: flat[place] - flat[place - 1] for place in range(best + 1, len(flat))}
+    usual = typical_move(flat[best:])
+    rises = [place for place, move in moves.items() if move > _CLEARLY * usual]
+    if sum(map(moves.__getitem__, rises)) < _MOST * (after - before):
+        rises = []
+    return Creep(best=best, over=since + _READINGS - 1, before=before, after=after, rises=tuple(rises))
 
 
 def levelled(values: Sequence[int], steps: Sequence[Step]) -> list[int]:
@@ -97,13 +96,6 @@ def _running(values: Sequence[int], window: int) -> list[int]:
 
 def _beyond(best: int, level: int, budget: int) -> bool:
     return level * MILLION > best * (MILLION + budget)
-
-
-def _rises(flat: Sequence[int], best: int, whole: int) -> tuple[int, ...]:
-    """Return the places after the best that are clearly above the one before, if they account for most of the whole."""
-    usual = typical_move(flat[best:])
-    found = [place for place in range(best + 1, len(flat)) if flat[place] - flat[place - 1] > _CLEARLY * usual]
-    return tuple(found) if sum(flat[place] - flat[place - 1] for place in found) >= _MOST * whole else ()
 
 
 def creep_findings(row: KeyReadings, steps: Sequence[Step], *, start: int, released: int) -> Iterator[Finding]:

@@ -56,8 +56,10 @@ def find(
     rows: dict[str, list[Reading]] = {}
     for reading in series.readings:
         rows.setdefault(reading.key, []).append(reading)
-    if all(_is_steady(readings, limits) for readings in rows.values()):
-        return ()
+    least = min(limits.minimum_step, limits.creep_budget)
+    values = ([reading.value for reading in readings] for readings in rows.values())
+    if not any(matters(max(row) - min(row), min(row), least) for row in values):
+        return ()  # quickly, as so it is with most
     here = accepted_here(series.id, line, accepted)
     tagged = {release.sha for release in releases}
     seen = line[: series.readings[-1].index + 1]
@@ -83,12 +85,6 @@ def find(
     kept = _narrowest(found) if len(rows) > 1 else found
     dated = [aged(finding, series, times, previous=previous, newest=last) for finding in kept]
     return tuple(sorted(dated, key=lambda finding: (finding.index, finding.kind.value, finding.id)))
-
-
-def _is_steady(readings: Sequence[Reading], limits: Options) -> bool:
-    """Tell, quickly, that no two readings differ by what matters: so it is with most."""
-    values = [reading.value for reading in readings]
-    return not matters(max(values) - min(values), min(values), min(limits.minimum_step, limits.creep_budget))
 
 
 def _findings(row: KeyReadings, released: int | None) -> Iterator[Finding]:
