@@ -15,7 +15,7 @@ from msgspec.structs import replace
 from cachegrind_bench.history.lifecycle import identity
 from cachegrind_bench.history.partition import median
 from cachegrind_bench.history.steps import MILLION, typical_move
-from cachegrind_bench.history.values import Kind, State
+from cachegrind_bench.history.values import Kind
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Sequence
@@ -122,7 +122,6 @@ def creep_findings(row: KeyReadings, steps: Sequence[Step], *, start: int, relea
         yield row.finding(
             begin + found.over,
             Kind.CREEP,
-            State.OPEN if reason is None else State.ACKNOWLEDGED,
             (found.before, found.after),
             id=name,
             suspects=tuple(sha for place in places for sha in row.suspects(begin + place)),

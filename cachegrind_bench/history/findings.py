@@ -14,7 +14,7 @@ from cachegrind_bench.history.accepted import accepted_here
 from cachegrind_bench.history.creep import creep_findings
 from cachegrind_bench.history.lifecycle import aged, current_keys, identity, known_identity, recovery, times_of
 from cachegrind_bench.history.steps import WINDOW, find_steps, matters, unsteady
-from cachegrind_bench.history.values import Finding, KeyReadings, Kind, State
+from cachegrind_bench.history.values import Finding, KeyReadings, Kind
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Mapping, Sequence
@@ -108,35 +108,28 @@ def _step_findings(row: KeyReadings, steps: Sequence[Step]) -> Iterator[Finding]
             continue  # the end of what it undoes, and reported there
         kind = Kind.REGRESSION if step.after > step.before else Kind.IMPROVEMENT
         stop = steps[number + 1].at if number + 1 < len(steps) else len(row.readings)
-        back, reason = recoveries[step.at], row.reason(*row.span(step.at))
-        state = State.OPEN if reason is None else State.ACKNOWLEDGED
         anchors = (reading.sha for reading in row.readings[step.at : stop])
         yield row.finding(
             step.at,
             kind,
-            state if back is None else State.RECOVERED,
             (step.before, step.after),
+            reason=row.reason(*row.span(step.at)),
+            back=recoveries[step.at],
             id=known_identity(kind, row.benchmark, row.key, anchors, row.previous),
             confirmed=step.confirmed,
-            recovered_sha=None if back is None else row.readings[back].sha,
-            reason=reason,
             lone_base=step.at == 1 and len(row.readings) > 2,
         )
 
 
 def _unstable(row: KeyReadings, last: Unsteady) -> Finding:
     """Return the instability of a benchmark; `last` is where it showed last."""
-    reason = row.reason(row.span(last.start)[0], row.readings[last.stop - 1].index + 1)
-    over = len(row.readings) - last.stop >= WINDOW
-    state = State.OPEN if reason is None else State.ACKNOWLEDGED
     return row.finding(
         last.start,
         Kind.UNSTABLE,
-        State.RECOVERED if over else state,
         (last.low, last.high),
+        reason=row.reason(row.span(last.start)[0], row.readings[last.stop - 1].index + 1),
+        back=last.stop if len(row.readings) - last.stop >= WINDOW else None,
         id=identity(Kind.UNSTABLE, row.benchmark, row.key, ""),
-        recovered_sha=row.readings[last.stop].sha if over else None,
-        reason=reason,
     )
 
 

@@ -129,24 +129,34 @@ class KeyReadings(msgspec.Struct, frozen=True, kw_only=True):
         """Return why a change within these places on the line was accepted; None if it was not."""
         return next((entry.reason for index, entry in self.accepted if start <= index < stop), None)
 
-    def finding(self, at: int, kind: Kind, state: State, levels: tuple[int, int], **others: Any) -> Finding:
-        """Return the finding that the level changed with this reading, its other fields as given: `id` has no default."""
+    def finding(
+        self,
+        at: int,
+        kind: Kind,
+        levels: tuple[int, int],
+        *,
+        reason: str | None,
+        back: int | None = None,
+        **others: Any,
+    ) -> Finding:
+        """Return the finding that the level changed with this reading, accepted for a `reason`, or `back` at another."""
         values: dict[str, Any] = {
             "suspects": self.suspects(at) if at else (),
             "last_good_sha": self.readings[at - 1].sha if at else None,
             "confirmed": True,
             **others,
         }
-        before, after = levels
-        index = self.readings[at].index
+        state = State.OPEN if reason is None else State.ACKNOWLEDGED
         return Finding(
             kind=kind,
-            state=state,
+            state=state if back is None else State.RECOVERED,
             benchmark=self.benchmark,
             key=self.key,
-            before=before,
-            after=after,
-            index=index,
+            before=levels[0],
+            after=levels[1],
+            index=self.readings[at].index,
+            recovered_sha=None if back is None else self.readings[back].sha,
+            reason=reason,
             **values,
         )
 
