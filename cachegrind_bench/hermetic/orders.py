@@ -4,16 +4,15 @@ By marshal, as both ends are the same Python: it needs no import, unlike json, a
 launcher: only the standard library, and little of it.
 """
 
-from __future__ import annotations
+# No `from __future__ import annotations`: as texts, all annotations would be compiled at each start of the launcher.
 
 import marshal
 import os
 import struct
 import sys
-from typing import TYPE_CHECKING, Any, NamedTuple
+from typing import Any, NamedTuple
 
-if TYPE_CHECKING:
-    from cachegrind_bench.hermetic.place import Pair
+from cachegrind_bench.hermetic.place import Pair
 
 _LENGTH = struct.Struct("=I")
 
