@@ -139,22 +139,15 @@ def _check_program(at: Source, spec: BenchmarkSpec) -> None:
 
 def _check_files(at: Source, spec: BenchmarkSpec, table: Mapping[str, Any]) -> None:
     """Refuse folders and inputs that are not there, unless a command of this benchmark may make the input."""
+    folder = at.path.parent
+    start = f"is relative to the folder of the configuration, {folder}"
     if not os.path.isdir(spec.cwd):
         problem = "is not a folder" if os.path.exists(spec.cwd) else "does not exist"
-        at.fail(f"cwd {_inside(spec.cwd, at)} {problem}", "cwd", hint=_starts_at("cwd", at))
+        at.fail(f"cwd {os.path.relpath(spec.cwd, folder)!r} {problem}", "cwd", hint=f"cwd {start}")
     if spec.stdin is None or spec.setup or spec.prepare:
         return
     if os.path.exists(spec.stdin) and not os.path.isdir(spec.stdin):
         return
     problem = "is a folder" if os.path.isdir(spec.stdin) else "does not exist"
-    start = "stdin is relative to cwd" if "cwd" in table else _starts_at("stdin", at)
-    at.fail(f"stdin {_inside(spec.stdin, at)} {problem}", "stdin", hint=start)
-
-
-def _inside(path: Path, at: Source) -> str:
-    """Return the path as it is below the configuration's folder."""
-    return repr(os.path.relpath(path, at.path.parent))
-
-
-def _starts_at(name: str, at: Source) -> str:
-    return f"{name} is relative to the folder of the configuration, {at.path.parent}"
+    hint = "stdin is relative to cwd" if "cwd" in table else f"stdin {start}"
+    at.fail(f"stdin {os.path.relpath(spec.stdin, folder)!r} {problem}", "stdin", hint=hint)

@@ -120,18 +120,14 @@ def _find(valgrind: str | None, environ: Mapping[str, str], path: str) -> tuple[
             install if error.message.startswith("Valgrind was not found") else tuple((error.hint or "").splitlines())
         )
         return None, [Check(name="Valgrind", level=Level.BAD, found=error.message, fixes=fixes or install)]
+    named = process.which(valgrind or "valgrind", path)
+    wraps = named is not None and os.path.realpath(named) != found.launcher
+    wrapper = f" (the real one behind the wrapper {named})" if wraps else ""
     return found, [
-        _fine("Valgrind", f"{found.version} at {found.launcher}{_wrapper(valgrind, found, path)}"),
+        _fine("Valgrind", f"{found.version} at {found.launcher}{wrapper}"),
         _tools(found),
         _libc(environ, path),
     ]
-
-
-def _wrapper(valgrind: str | None, found: Valgrind, path: str) -> str:
-    named = process.which(valgrind or "valgrind", path)
-    if named is None or os.path.realpath(named) == found.launcher:
-        return ""
-    return f" (the real one behind the wrapper {named})"
 
 
 def _tools(found: Valgrind) -> Check:

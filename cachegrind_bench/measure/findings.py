@@ -50,10 +50,7 @@ class Difference(msgspec.Struct, frozen=True, kw_only=True):
     @property
     def relative(self) -> float:
         """The largest deviation of Ir or score, relative to the reference."""
-        return max(
-            abs(self.ir) / max(self.reference_ir, 1),
-            abs(self.score) / max(self.reference_score, 1),
-        )
+        return max(abs(self.ir) / max(self.reference_ir, 1), abs(self.score) / max(self.reference_score, 1))
 
 
 def difference(reference: Profile, others: Sequence[Profile], model: CostModel) -> Difference:
@@ -65,13 +62,16 @@ def difference(reference: Profile, others: Sequence[Profile], model: CostModel) 
     rows = [_rows(profile) for profile in (reference, *others)]
     names = sorted({key for table in rows for key in table})
     moved = [key for key in names if len({table.get(key, _NOTHING) for table in rows}) > 1]
-    functions = sorted((_moved(key, rows) for key in moved), key=_order)
+    functions = sorted(
+        (_moved(key, rows) for key in moved),
+        key=lambda item: (item.event != "Ir", item.low - item.high, item.name, item.file),
+    )
     score = model.score(first)
     return Difference(
         events=events,
         rows=len(moved),
-        ir=_largest([item.Ir - first.Ir for item in counts]),
-        score=_largest([model.score(item) - score for item in counts]),
+        ir=max((item.Ir - first.Ir for item in counts), key=abs, default=0),
+        score=max((model.score(item) - score for item in counts), key=abs, default=0),
         reference_ir=first.Ir,
         reference_score=score,
         functions=tuple(functions[:MOST_MOVED]),
@@ -94,14 +94,6 @@ def _moved(key: tuple[str, str], rows: Sequence[dict[tuple[str, str], _Row]]) ->
     return Moved(file=key[0], name=key[1], event=EVENTS[place], low=min(columns[place]), high=max(columns[place]))
 
 
-def _order(moved: Moved) -> tuple[bool, int, str, str]:
-    return moved.event != "Ir", moved.low - moved.high, moved.name, moved.file
-
-
-def _largest(deltas: Sequence[int]) -> int:
-    return max(deltas, key=abs, default=0)
-
-
 class Verdict(StrEnum):
     """What became of one axis."""
 
@@ -114,7 +106,7 @@ class Verdict(StrEnum):
     SKIPPED = "skipped"
 
 
-class Finding(msgspec.Struct, frozen=True, kw_only=True):
+class Finding(msgspec.Struct, frozen=True):
     """One axis and how it came out. `cause` is what explains it, `note` why it was skipped, failed or is unclear."""
 
     axis: Axis

@@ -24,7 +24,6 @@ if TYPE_CHECKING:
     from collections.abc import Sequence
 
     from cachegrind_bench.measure.plan import Plan, Progress
-    from cachegrind_bench.model.metrics import Profile
     from cachegrind_bench.valgrind.runner import Measurement, Runner, Target
 
 # What another path may cost, as the longer text it is: what is promised for a moved checkout. A short program may
@@ -91,16 +90,14 @@ class _Hunt:
         again = [self._measure(self.target)]
         self.noise = self.remaining = self._differ(self.plain, again)
         if self.noise.identical:
-            return Finding(axis=axis, verdict=Verdict.HELD, difference=self.noise)
+            return Finding(axis, Verdict.HELD, difference=self.noise)
         if self.target.clock is None and self._unsealed("randomness") is None:
             self._try_clock()
         if not self.clock_explains:
             again += [self._measure(self.target) for _ in range(_MORE_REPEATS)]
             self.noise = self.remaining = self._differ(self.plain, again)
         cause, advice = self._cause()
-        return Finding(
-            axis=axis, verdict=Verdict.MOVED, difference=self.noise, cause=cause, advice=advice or axis.advice
-        )
+        return Finding(axis, Verdict.MOVED, difference=self.noise, cause=cause, advice=advice or axis.advice)
 
     def examine(self, axis: Axis) -> Finding:
         """Try one axis."""
@@ -108,7 +105,7 @@ class _Hunt:
             return self._finding(axis, self.noise)
         why = None if axis.part is None else self._unsealed(axis.part)
         if why is not None:
-            return Finding(axis=axis, verdict=Verdict.SKIPPED, note=f"cannot be controlled here: {why}")
+            return Finding(axis, Verdict.SKIPPED, note=f"cannot be controlled here: {why}")
         with ExitStack() as stack:
             found: Trial | Difference | str = all_axes.prepare(axis, self.plan, self.target, stack)
             if isinstance(found, Trial):
@@ -117,7 +114,7 @@ class _Hunt:
                 except MeasurementError as error:
                     return _failed(axis, error)
         if isinstance(found, str):
-            return Finding(axis=axis, verdict=Verdict.SKIPPED, note=found)
+            return Finding(axis, Verdict.SKIPPED, note=found)
         return self._finding(axis, found)
 
     def _try(self, trial: Trial) -> Difference | str:
@@ -149,7 +146,9 @@ class _Hunt:
         """Return what explains the noise of plain repeats, and what to do about it, as far as that is known."""
         if self.clock_explains:
             rest = "" if self.remaining.identical else " nearly"
-            return f"the clock (with it pinned, repeats are{rest} identical)", _axis(all_axes.CLOCK).advice
+            return f"the clock (with it pinned, repeats are{rest} identical)", next(
+                axis.advice for axis in AXES if axis.key == all_axes.CLOCK
+            )
         why = self._unsealed("randomness")
         if why is not None:
             option = option_ignoring_seed(self.plan.command)
@@ -176,9 +175,7 @@ class _Hunt:
         if verdict is Verdict.UNCLEAR:
             cause, note = None, "no more than the noise of plain repeats"
         quiet = verdict in (Verdict.HELD, Verdict.UNCLEAR, Verdict.TRACE)
-        return Finding(
-            axis=axis, verdict=verdict, difference=found, cause=cause, note=note, advice=None if quiet else advice
-        )
+        return Finding(axis, verdict, found, cause, note, None if quiet else advice)
 
     def _judge(self, axis: Axis, found: Difference) -> Verdict:
         if found.identical:
@@ -197,7 +194,7 @@ class _Hunt:
             return self.runner.measure(target, self.tool)
 
     def _differ(self, reference: Measurement, others: Sequence[Measurement]) -> Difference:
-        return difference(_profile(reference), [_profile(other) for other in others], self.plan.model)
+        return difference(reference.accounts.profile, [other.accounts.profile for other in others], self.plan.model)
 
     def _unsealed(self, part: str) -> str | None:
         """Return why a part of the seal is not in place, None if it is."""
@@ -211,14 +208,6 @@ def _is_trace(found: Difference) -> bool:
     return short or found.relative <= PATH_TRACE
 
 
-def _profile(measurement: Measurement) -> Profile:
-    return measurement.accounts.profile
-
-
-def _axis(key: str) -> Axis:
-    return next(axis for axis in AXES if axis.key == key)
-
-
 def _without(option: str | None) -> str | None:
     """Return how to do without an option of Python that makes it ignore the hash seed."""
     if option is None:
@@ -229,7 +218,5 @@ def _without(option: str | None) -> str | None:
 
 def _failed(axis: Axis, error: MeasurementError) -> Finding:
     if axis.key == all_axes.CWD:  # it may need a path upwards, which is no noise
-        return Finding(
-            axis=axis, verdict=Verdict.SKIPPED, note=f"it does not work in another directory: {error.message}"
-        )
-    return Finding(axis=axis, verdict=Verdict.FAILED, note=error.message, advice=error.hint)
+        return Finding(axis, Verdict.SKIPPED, note=f"it does not work in another directory: {error.message}")
+    return Finding(axis, Verdict.FAILED, note=error.message, advice=error.hint)

@@ -108,26 +108,16 @@ class Cache(msgspec.Struct, frozen=True, kw_only=True):
             os.utime(path)  # it is in use
         return result
 
-    def keep(
-        self,
-        key: str,
-        recording: Recording,
-        benchmark: Benchmark,
-        env: Environment,
-        *,
-        version: str,
-        created_at: str,
-    ) -> str | None:
-        """Store a benchmark just measured, in place of an older one; return why not, where it could not be used again.
+    def keep(self, key: str, recording: Recording, result: Result) -> str | None:
+        """Store the result of a benchmark just measured, in place of an older one; return why not, where it could not be used again.
 
         What is stored under the key then goes, unless it is the disk that refuses.
         """
-        why = _unfit(recording, benchmark)
+        why = _unfit(recording, result.benchmarks[0])
         if why is not None:
             with suppress(OSError):
                 self._path(key).unlink()
             return why
-        result = Result(tool_version=version, created_at=created_at, commit=None, env=env, benchmarks=(benchmark,))
         try:
             write_atomic(self._path(key), pack(recording.inputs, result))
         except UsageError as error:

@@ -13,7 +13,7 @@ from msgspec.structs import replace
 from cachegrind_bench.errors import CgBenchError, CommandFailedError, CommandTimeoutError, MeasurementError
 from cachegrind_bench.measure.result import measured
 from cachegrind_bench.measure.run import native_failure, surrounded
-from cachegrind_bench.model.result import Benchmark, Status, comparability_key
+from cachegrind_bench.model.result import Benchmark, Result, Status, comparability_key
 from cachegrind_bench.suite.cache import RecordingRunner, key_of
 
 if TYPE_CHECKING:
@@ -176,14 +176,14 @@ class Reuse(msgspec.Struct, frozen=True, kw_only=True):
 
     def keep(self, job: Job, plan: Plan, recording: Recording, benchmark: Benchmark, *, watcher: Watcher) -> None:
         """Store a benchmark for the next time, or say why that cannot be."""
-        why = self.cache.keep(
-            self._key(job, plan),
-            recording,
-            benchmark,
-            self.environment,
-            version=self.version,
+        result = Result(
+            tool_version=self.version,
             created_at=self.created_at,
+            commit=None,
+            env=self.environment,
+            benchmarks=(benchmark,),
         )
+        why = self.cache.keep(self._key(job, plan), recording, result)
         if why is not None:
             watcher.remark(job.id, f"not kept for the next time: {why}")
 
@@ -197,18 +197,12 @@ def set_up(jobs: Sequence[Job], environ: Mapping[str, str], watcher: Watcher) ->
     Jobs of one folder that name the same command share it.
     """
     reasons: dict[tuple[Path, str], str | None] = {}
-    broken: dict[str, str] = {}
     for job in jobs:
-        if job.setup is None:
-            continue
-        place = (job.cwd, job.setup)
-        if place not in reasons:
+        if job.setup is not None and (job.cwd, job.setup) not in reasons:
             watcher.setting_up(job.setup)
-            reasons[place] = _set_up(job.setup, job.cwd, environ)
-        reason = reasons[place]
-        if reason is not None:
-            broken[job.id] = reason
-    return broken
+            reasons[job.cwd, job.setup] = _set_up(job.setup, job.cwd, environ)
+    found = {job.id: reasons[job.cwd, job.setup] for job in jobs if job.setup is not None}
+    return {name: reason for name, reason in found.items() if reason is not None}
 
 
 def _set_up(command: str, cwd: Path, environ: Mapping[str, str]) -> str | None:
@@ -216,7 +210,4 @@ def _set_up(command: str, cwd: Path, environ: Mapping[str, str]) -> str | None:
         failure = native_failure(command, environ, cwd)
     except MeasurementError as error:
         return f"its setup could not be run: {error.message}"
-    if failure is None:
-        return None
-    end, words = failure
-    return f"its setup failed with {end}: {command}\n{words}".strip()
+    return failure and f"its setup failed with {failure[0]}: {command}\n{failure[1]}".strip()

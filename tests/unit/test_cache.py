@@ -16,7 +16,7 @@ from cachegrind_bench.hermetic.trace_notes import FILE, LIST, LOOK, Input, Recor
 from cachegrind_bench.measure.command import Command
 from cachegrind_bench.measure.plan import Plan
 from cachegrind_bench.model.metrics import IR_MODEL, LineCost, Profile
-from cachegrind_bench.model.result import Environment, Result, Run, Status
+from cachegrind_bench.model.result import Benchmark, Environment, Result, Run, Status
 from cachegrind_bench.suite import cache as cache_module
 from cachegrind_bench.suite.cache import Cache, RecordingRunner, key_of
 from cachegrind_bench.valgrind.options import Collect, Tool
@@ -59,7 +59,11 @@ def read(path: Path, value: str | None = None) -> Recording:
 
 
 def keep(cache: Cache, recording: Recording, *, key: str = KEY, **changes: Any) -> str | None:
-    return cache.keep(key, recording, benchmark(**changes), ENV, version="1", created_at=NOW)
+    return cache.keep(key, recording, stored_as(benchmark(**changes)))
+
+
+def stored_as(found: Benchmark) -> Result:
+    return Result(tool_version="1", created_at=NOW, commit=None, env=ENV, benchmarks=(found,))
 
 
 def why(found: Result | str) -> str:
@@ -77,7 +81,7 @@ def test_a_result_is_used_again_just_as_it_was_stored(cache: Cache, data: Path) 
         command=("x", HOSTILE),
         python=replace(flaming.hostile(surrogate=""), total=2**62),
     )
-    assert cache.keep(KEY, read(data), stored, ENV, version="1", created_at=NOW) is None
+    assert cache.keep(KEY, read(data), stored_as(stored)) is None
     found = cache.lookup(KEY)
     assert isinstance(found, Result)
     assert (found.benchmarks, found.created_at) == ((stored,), NOW)
@@ -89,7 +93,7 @@ def test_a_python_profile_is_used_again_as_well(
     cache: Cache, data: Path, profile: Profile | None, python: PythonProfile
 ) -> None:
     stored = benchmark(profile=profile, python=python)
-    assert cache.keep(KEY, read(data), stored, ENV, version="1", created_at=NOW) is None
+    assert cache.keep(KEY, read(data), stored_as(stored)) is None
     found = cache.lookup(KEY)
     assert isinstance(found, Result)
     assert (found.benchmarks, found.created_at) == ((stored,), NOW)

@@ -3,6 +3,9 @@
 from __future__ import annotations
 
 import json
+import subprocess
+import sys
+from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 import pytest
@@ -352,3 +355,29 @@ def test_counts_are_those_of_one_of_the_runs() -> None:
     data = encode(result(benchmark(runs=(Run(layout=0, counts=times(VECTOR, 2)),))))
     with pytest.raises(FileFormatError, match="they are those of none of its runs"):
         decode(data, "r.json")
+
+
+_READ_AT_ONCE = """
+import sys, threading
+sys.setswitchinterval(1e-6)
+from cachegrind_bench.model.codec import decode
+data = open(sys.argv[1], "rb").read()
+barrier = threading.Barrier(4)
+def read():
+    barrier.wait()
+    decode(data, "x")
+threads = [threading.Thread(target=read) for _ in range(4)]
+for thread in threads:
+    thread.start()
+for thread in threads:
+    thread.join()
+"""
+
+
+def test_threads_that_read_their_first_results_at_once_do_not_crash() -> None:
+    root = Path(__file__).resolve().parents[2]
+    sample = root / "tests" / "data" / "results" / "v1" / "sample.json"
+    for _ in range(8):  # without a lock, one process in seven crashes
+        command = [sys.executable, "-c", _READ_AT_ONCE, str(sample)]
+        done = subprocess.run(command, cwd=root, capture_output=True, text=True, check=False)
+        assert (done.returncode, done.stderr) == (0, "")

@@ -360,7 +360,11 @@ class Suite:
         env, placed = ready.environment, replace(plan, cpu=ready.cpu)
         found = measure(Executions(placed, runner, env, lambda: lambda: identity, Silent()))
         now = "2026-01-31T12:00:00Z"
-        return found, self.cache.keep(key, runner.recording(), found, env, version="1", created_at=now)
+        return found, self.cache.keep(
+            key,
+            runner.recording(),
+            Result(tool_version="1", created_at=now, commit=None, env=env, benchmarks=(found,)),
+        )
 
 
 @pytest.fixture
