@@ -90,8 +90,8 @@ def test_a_bug_inside_a_command_is_exit_code_70_and_never_1(
 # And in the depth of each: the function it calls first.
 DEPTHS = {
     "run": "cachegrind_bench.measure.session.laboratory",
-    "list": "cachegrind_bench.config.source.find",
-    "init": "cachegrind_bench.config.source.find",
+    "list": "cachegrind_bench.config.source.folders_up",
+    "init": "cachegrind_bench.config.source.folders_up",
     "show": "cachegrind_bench.model.codec.ResultFile",
     "diff": "cachegrind_bench.model.codec.ResultFile",
     "merge": "cachegrind_bench.model.codec.ResultFile",
