@@ -36,12 +36,12 @@ _SHELL_SIGN = re.compile(
 
 
 def split(text: str, at: Source) -> tuple[str, ...]:
-    """Return the words of a command line. FileFormatError where it is none, or one for a shell."""
+    """Return the words of a command line. FileFormatError where it is not one, or one for a shell."""
     try:
         words = tuple(shlex.split(text))
     except ValueError as error:
-        told = "a backslash at its end" if "escaped" in str(error) else "a quote that is not closed"
-        at.fail(f"the command has {told}: {text}", hint='write it as a list: command = ["prog", "it\'s"]')
+        problem = "a backslash at its end" if "escaped" in str(error) else "a quote that is not closed"
+        at.fail(f"the command has {problem}: {text}", hint='write it as a list: command = ["prog", "it\'s"]')
     sign = shell_sign(text)
     if sign is not None:
         other = 'stdin = "FILE", or ' if sign.startswith("<") else ""

@@ -91,7 +91,7 @@ def _refuse(parameters: Mapping[str, object], name: str, at: Source) -> NoReturn
     advice = f"known are {known}" if parameters else f"define it: parameters = {{ {name} = […] }}"
     at.fail(
         f"{{{name}}} is not a parameter of this benchmark; {f'did you mean {{{meant}}}?' if meant else advice}",
-        hint=None if meant else f"a text with spaces, as in '{{ {name} }}', is none",
+        hint=None if meant else f"a text with spaces, as in '{{ {name} }}', is not one",
     )
 
 

@@ -1,6 +1,6 @@
 """A configuration file as TOML: its tables, the line of every key, and what is wrong around them.
 
-Knows where the tables stand in the two kinds of files; must not know which keys they have.
+Knows where the tables are in the two kinds of files; must not know which keys they have.
 """
 
 from __future__ import annotations
@@ -48,7 +48,7 @@ class Source(msgspec.Struct, frozen=True, kw_only=True):
         return replace(self, steps=(*self.steps, *steps))
 
     def table(self) -> dict[str, Any]:
-        """Return our table; an error if that is none."""
+        """Return our table; an error if that is not a table."""
         found: object = self.data
         for key in self.prefix:
             found = cast("dict[str, object]", found).get(key, {}) if isinstance(found, dict) else found
@@ -96,7 +96,7 @@ def ignored(path: Path) -> Path | None:
 
 
 def read(path: Path) -> Source:
-    """Read a file. FileFormatError if it is no TOML, or our tables stand where they are not looked for."""
+    """Read a file. FileFormatError if it is not TOML, or our tables are where they are not looked for."""
     name, text = shown(path), _text(path)
     prefix = _TOOL if path.name == PYPROJECT else ()
     try:
@@ -114,7 +114,7 @@ def read(path: Path) -> Source:
 
 
 def concerns_us(path: Path) -> bool:
-    """Tell whether a pyproject.toml speaks to us, be it wrongly; what cannot be read does not."""
+    """Tell whether a pyproject.toml has tables for us, be they wrong; what cannot be read does not."""
     try:
         text = _text(path)
     except UsageError:
@@ -128,7 +128,7 @@ def concerns_us(path: Path) -> bool:
 
 
 def _mistake(data: Mapping[str, Any], prefix: tuple[str, ...]) -> tuple[Steps, str] | None:
-    """Return where tables for us stand in a wrong place, and what to write there."""
+    """Return where tables for us are in a wrong place, and what to write there."""
     tools = _tables_in(data, "tool")
     others: list[Steps] = [(name, "cg-bench") for name in _NOT_TOOL if "cg-bench" in _tables_in(data, name)]
     if not prefix:

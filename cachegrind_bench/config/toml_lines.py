@@ -1,6 +1,6 @@
 """In which line of a TOML text a key is, and what is wrong with a text that is not TOML.
 
-tomllib tells values, but no places, and its messages are for somebody who knows TOML. Lines are looked for only in text that
+tomllib returns values, but no places, and its messages are for somebody who knows TOML. Lines are looked for only in text that
 tomllib has accepted; keys are decoded by tomllib itself.
 """
 
@@ -16,7 +16,7 @@ from cachegrind_bench.errors import FileFormatError
 Steps = tuple[str | int, ...]
 
 _KEY = re.compile(r"""(?:[A-Za-z0-9_-]+|"(?:[^"\\]|\\.)*"|'[^']*'|[ \t]*\.[ \t]*)+""")
-# The shortest end that no further quote follows: up to two quotes may stand right before the closing three.
+# The shortest end that no further quote follows: up to two quotes may be right before the closing three.
 _STRING = re.compile(
     r'"""(?:[^\\]|\\.)*?"""(?!")' + r"|'''.*?'''(?!')" + r'|"(?:[^"\\]|\\.)*"' + r"|'[^']*'", re.DOTALL
 )
@@ -134,14 +134,14 @@ _ADVICE = (
 )  # fmt: skip
 
 
-def syntax_error(told: str, name: str, text: str, prefix: tuple[str, ...]) -> FileFormatError:
-    """Return the error for what tomllib has told about this text, with its line and what to write there."""
-    place, lines = _PLACE.search(told), text.replace("\r\n", "\n").split("\n")
+def syntax_error(said: str, name: str, text: str, prefix: tuple[str, ...]) -> FileFormatError:
+    """Return the error for what tomllib said about this text, with its line and what to write there."""
+    place, lines = _PLACE.search(said), text.replace("\r\n", "\n").split("\n")
     line = int(place[1]) if place and place[1] else text.rstrip().count("\n") + 1
     column = int(place[2]) if place and place[2] else len(lines[line - 1]) + 1
-    if told.startswith('Expected "\'"'):  # told for the end of the file: no quote follows the one that opens the text
+    if said.startswith('Expected "\'"'):  # said of the end of the file: no quote follows the one that opens the text
         line = text.count("\n", 0, text.rindex("'")) + 1
     around = f"{lines[line - 1][: column - 1]}\0{lines[line - 1][column - 1 :]}"
-    fitting = (advice for said, looks, advice in _ADVICE if re.search(said, told) and re.search(looks, around))
+    fitting = (advice for pattern, looks, advice in _ADVICE if re.search(pattern, said) and re.search(looks, around))
     hint = next((advice.replace("{prefix}", "".join(f"{key}." for key in prefix)) for advice in fitting), None)
-    return FileFormatError(f"not valid TOML: {_PLACE.sub('', told)}", path=name, line=line, hint=hint)
+    return FileFormatError(f"not valid TOML: {_PLACE.sub('', said)}", path=name, line=line, hint=hint)

@@ -134,11 +134,11 @@ def _behind_shim(command: Command, environ: Mapping[str, str]) -> Command:
         return command
     manager, name = os.fsdecode(match[1]), os.path.basename(command.executable)
     try:
-        told = process.run([manager, "which", name], env=environ, timeout=20)
+        answer = process.run([manager, "which", name], env=environ, timeout=20)
     except (process.ProgramNotFound, process.NotExecutable):
         return command
-    real = os.fsdecode(told.stdout.strip())
-    if told.status != 0 or not os.path.isabs(real) or not os.access(real, os.X_OK):
+    real = os.fsdecode(answer.stdout.strip())
+    if answer.status != 0 or not os.path.isabs(real) or not os.access(real, os.X_OK):
         return command
     note = f"{command.executable} is a shim of {os.path.basename(manager)}: measured {real} itself"
     return replace(command, argv=(real, *command.argv[1:]), executable=real, notes=(*command.notes, note))

@@ -188,7 +188,7 @@ def _part(part: str, reason: str | None) -> Check:
 
 
 def _fixes(part: str) -> tuple[str, ...]:
-    """Return what usually stands in the way of this part, and how to move it."""
+    """Return what usually fixes this part."""
     scope = yama_scope()
     if part in ("randomness", "random_devices", "files", "clock") and scope is not None and scope >= 2:
         return ("sudo sysctl -w kernel.yama.ptrace_scope=1",)

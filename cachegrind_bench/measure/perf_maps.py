@@ -6,16 +6,15 @@ Knows which processes there were; must not know what is made of the functions in
 from __future__ import annotations
 
 import re
-from contextlib import contextmanager
 from functools import cache
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Self
 
 from cachegrind_bench.errors import MeasurementError
 from cachegrind_bench.interruption import uninterrupted
 from cachegrind_bench.valgrind import perf_map
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Generator, Mapping
+    from collections.abc import Callable, Mapping
     from pathlib import Path
 
     from cachegrind_bench.hermetic.launch import Outcome
@@ -25,7 +24,7 @@ _OF_PROCESS = re.compile(r"(?:.*\.)?(?:out|log)\.([0-9]+)(?:\.[0-9]+)?")
 
 
 class PerfMaps:
-    """The maps of one execution, whose processes write into the folder `out`."""
+    """The maps of one execution, whose processes write into the folder `out`; they are removed at the end of the block."""
 
     def __init__(self, out: Path) -> None:
         self._out = out
@@ -57,10 +56,13 @@ class PerfMaps:
 
         return trampolines
 
-    def remove(self) -> None:
-        """Remove the maps of all processes."""
-        for pid in self._pids():
-            perf_map.remove_map(pid)
+    def __enter__(self) -> Self:
+        return self
+
+    def __exit__(self, *_: object) -> None:
+        with uninterrupted():
+            for pid in self._pids():
+                perf_map.remove_map(pid)
 
     def _pids(self) -> list[int]:
         """Return the processes that Valgrind wrote anything for."""
@@ -69,17 +71,6 @@ class PerfMaps:
         except OSError:
             return []
         return sorted({int(match[1]) for match in matches if match is not None})
-
-
-@contextmanager
-def perf_maps(out: Path) -> Generator[PerfMaps]:
-    """Look what lies there already; at the end remove the maps of all processes that wrote into this folder."""
-    maps = PerfMaps(out)
-    try:
-        yield maps
-    finally:
-        with uninterrupted():
-            maps.remove()
 
 
 def _line(pid: int, parents: Mapping[int, int]) -> list[int]:

@@ -23,7 +23,7 @@ if TYPE_CHECKING:
 
 
 class Progress(Protocol):
-    """Told what is going on; a phase lasts until the next."""
+    """Shows what is going on; a phase lasts until the next."""
 
     def phase(self, text: str) -> None:
         """Say what begins now."""

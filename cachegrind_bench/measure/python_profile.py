@@ -14,7 +14,7 @@ from msgspec.structs import replace
 
 from cachegrind_bench import process
 from cachegrind_bench.errors import MeasurementError, UsageError
-from cachegrind_bench.measure.perf_maps import perf_maps
+from cachegrind_bench.measure.perf_maps import PerfMaps
 from cachegrind_bench.measure.plan import target_of
 from cachegrind_bench.measure.run import seal_of, surrounded
 from cachegrind_bench.measure.source_locations import Places
@@ -40,7 +40,7 @@ if TYPE_CHECKING:
 
 # Callgrind's time and memory grow with the number of contexts, so deep calls are followed only where there are any.
 DEPTHS = (100, 1000)
-# Stubs between shared libraries count as callers, too, and take most of the time, unless Callgrind is told their names. An
+# Stubs between shared libraries count as callers, too, and take most of the time, unless Callgrind knows their names. An
 # execution that looks no farther than to the next caller is quick, and shows them.
 DEPTH_OF_STUBS = 1
 _OLDEST = (3, 12)
@@ -68,7 +68,7 @@ class Executor(Protocol):
 
 
 class Reader(Protocol):
-    """Takes in what Callgrind wrote. `cut` tells that some calls were deeper than was asked for."""
+    """Takes in what Callgrind wrote. `cut` says that some calls were deeper than was asked for."""
 
     cut: bool
 
@@ -122,7 +122,7 @@ def followed(plan: Plan, runner: Executor, env: Environment, progress: Progress,
 
 
 def perf_command(command: Command, variables: Mapping[str, str]) -> tuple[str, ...]:
-    """Return the command with `-X perf` for its Python. UsageError if it is none, or one without perf trampolines."""
+    """Return the command with `-X perf` for its Python. UsageError if it is not a Python, or one without perf trampolines."""
     program = command.executable
     names = {os.path.basename(program), os.path.basename(os.path.realpath(program))}
     if not any(map(_PYTHON.fullmatch, names)):
@@ -130,9 +130,9 @@ def perf_command(command: Command, variables: Mapping[str, str]) -> tuple[str, .
             f"--python-profile is for Python programs, and {program} is no Python",
             hint=f"begin the command with the interpreter, as in python script.py, {_WITHOUT}",
         )
-    told = process.run([program, "-I", "-S", "-c", _PROBE], env=variables, timeout=20)
-    words = told.stdout.decode("utf-8", "backslashreplace").split()
-    if told.status != 0 or len(words) != 3:
+    answer = process.run([program, "-I", "-S", "-c", _PROBE], env=variables, timeout=20)
+    words = answer.stdout.decode("utf-8", "backslashreplace").split()
+    if answer.status != 0 or len(words) != 3:
         raise UsageError(f"{program} does not say which Python it is", hint=f"see whether it works, {_WITHOUT}")
     check_trampolines(program, *words)
     return with_perf(command)
@@ -161,7 +161,7 @@ def check_trampolines(program: str, kind: str, version: str, trampolines: str, o
 
 def _executed(plan: Plan, target: Target, runner: Executor, env: Environment, reader: Reader) -> None:
     out = runner.scratch.out
-    with perf_maps(out) as maps:
+    with PerfMaps(out) as maps:
         outcome, _log = runner.execute(target, Tool.CALLGRIND)
         seal_of(plan, outcome, env)
         with reading_out_files():

@@ -49,7 +49,9 @@ def seal_parts(
         reasons["random_devices"] = reasons["files"] = reasons["clock"] = reasons["randomness"]
     if not guest_chase_off:
         reasons["guest_chase"] = "this Valgrind does not know --vex-guest-chase=no"
-    parts = {part: _part(reasons.get(part)) for part in PARTS}
+    pinned = SealPart(state=SealState.PINNED)
+    missing = {part: SealPart(state=SealState.UNAVAILABLE, why=reason) for part, reason in reasons.items()}
+    parts = {part: missing.get(part, pinned) for part in PARTS}
     if reasons.get("scheduling") in BY_CHOICE:
         parts["scheduling"] = SealPart(state=SealState.KEPT, why=reasons["scheduling"])
     if "place" in reasons:  # nothing is wrong with such a run, as long as the project stays where it is
@@ -63,12 +65,6 @@ def weakest(seals: Sequence[Mapping[str, SealPart]]) -> dict[str, SealPart]:
     """Return the worst state of each part in any of these executions, of which there is at least one."""
     worse = list(SealState).index
     return {part: max((seal[part] for seal in seals), key=lambda found: worse(found.state)) for part in seals[0]}
-
-
-def _part(reason: str | None) -> SealPart:
-    if reason is None:
-        return SealPart(state=SealState.PINNED)
-    return SealPart(state=SealState.UNAVAILABLE, why=reason)
 
 
 def require_sealed(seal: Mapping[str, SealPart]) -> None:

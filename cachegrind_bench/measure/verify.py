@@ -112,7 +112,10 @@ class _Hunt:
                 try:
                     found = self._try(found)
                 except MeasurementError as error:
-                    return _failed(axis, error)
+                    if axis.key == all_axes.CWD:  # it may need a path upwards, which is not noise
+                        found = f"it does not work in another directory: {error.message}"
+                    else:
+                        return Finding(axis, Verdict.FAILED, note=error.message, advice=error.hint)
         if isinstance(found, str):
             return Finding(axis, Verdict.SKIPPED, note=found)
         return self._finding(axis, found)
@@ -186,7 +189,9 @@ class _Hunt:
             return Verdict.UNCLEAR
         if axis.pinned or (axis.key == all_axes.CLOCK and self.plan.clock is not None):
             return Verdict.DEPENDS
-        return Verdict.TRACE if axis.key == all_axes.CWD and _is_trace(found) else Verdict.MOVED
+        short = found.relative <= _SHORT_TRACE and abs(found.ir) <= _SHORT_IR
+        is_trace = short or found.relative <= PATH_TRACE
+        return Verdict.TRACE if axis.key == all_axes.CWD and is_trace else Verdict.MOVED
 
     def _measure(self, target: Target) -> Measurement:
         self.executions += 1
@@ -203,20 +208,9 @@ class _Hunt:
         return outcome.unsealed.get(part, missing)
 
 
-def _is_trace(found: Difference) -> bool:
-    short = found.relative <= _SHORT_TRACE and abs(found.ir) <= _SHORT_IR
-    return short or found.relative <= PATH_TRACE
-
-
 def _without(option: str | None) -> str | None:
     """Return how to do without an option of Python that makes it ignore the hash seed."""
     if option is None:
         return None
     instead = "replace -I by -s -P" if option == "-I" else "leave -E out"
     return f"{instead}, and PYTHONHASHSEED=0 of the seal holds"
-
-
-def _failed(axis: Axis, error: MeasurementError) -> Finding:
-    if axis.key == all_axes.CWD:  # it may need a path upwards, which is no noise
-        return Finding(axis, Verdict.SKIPPED, note=f"it does not work in another directory: {error.message}")
-    return Finding(axis, Verdict.FAILED, note=error.message, advice=error.hint)

@@ -47,7 +47,7 @@ class Job(msgspec.Struct, frozen=True, kw_only=True):
 
 
 class Watcher(Protocol):
-    """Told from several threads what goes on."""
+    """Shows what goes on; called from several threads."""
 
     def setting_up(self, command: str) -> None:
         """A set-up command begins."""

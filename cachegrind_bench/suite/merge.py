@@ -93,9 +93,7 @@ def missing_from(results: Sequence[Result]) -> int:
 
 
 def _commit_text(commit: Commit | None) -> str:
-    if commit is None:
-        return "no known commit"
-    return f"commit {commit.sha}{', dirty' if commit.dirty else ''}"
+    return "no known commit" if commit is None else f"commit {commit.sha}{', dirty' if commit.dirty else ''}"
 
 
 def _check_same(name: str, benchmark: Benchmark, other_name: str, other: Benchmark) -> None:

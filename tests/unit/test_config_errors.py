@@ -235,7 +235,7 @@ def test_what_a_benchmark_lacks_is_reported(text: str, sentence: str) -> None:
         ("5", 'command must be a list of texts, or a text, not 5 | as in command = ["python3", "bench.py", "{n}"]'),
         ('["x\\u0000"]', 'command holds a NUL character, which no program can be given | as in command = ["python3", "bench.py", "{n}"]'),
         ("['x', '{n}']", ("{n} is not a parameter of this benchmark; define it: parameters = { n = […] } | "
-         "a text with spaces, as in '{ n }', is none")),
+         "a text with spaces, as in '{ n }', is not one")),
     ],
 )  # fmt: skip
 def test_a_command_that_is_invalid_is_reported(command: str, sentence: str) -> None:
@@ -263,12 +263,12 @@ def test_a_command_that_is_invalid_is_reported(command: str, sentence: str) -> N
          "ranges: list the values, as in n = [1, 2, 3]")),
         ("command = 'x'\nparameters = { n = 'b, c' }", "4: the values of the parameter 'n' are a list, not a text | write n = [\"b\", \"c\"]"),
         ("command = 'x a{size}'\nparameters = { n = [1] }", ("3: {size} is not a parameter of this benchmark; known are {n} | "
-         "a text with spaces, as in '{ size }', is none")),
+         "a text with spaces, as in '{ size }', is not one")),
         ("command = 'x{m}.txt {n}'\nparameters = { n = [1] }", ("3: {m} is not a parameter of this benchmark; known are {n} | "
-         "a text with spaces, as in '{ m }', is none")),
+         "a text with spaces, as in '{ m }', is not one")),
         ("command = 'x a{sise}'\nparameters = { size = [1] }", "3: {sise} is not a parameter of this benchmark; did you mean {size}?"),
         ("command = 'x {n} {m}'\nparameters = { n = [1] }", ("3: {m} is not a parameter of this benchmark; known are {n} | "
-         "a text with spaces, as in '{ m }', is none")),
+         "a text with spaces, as in '{ m }', is not one")),
         ("command = 'x {n}'\nsetup = 'make {N}'\nparameters = { n = [1] }", ("4: {N} is not a parameter of this benchmark; "
          "did you mean {n}?")),
         ("command = 'x'\nexclude = [{ n = 1 }]", "4: exclude leaves out combinations of parameters, but there are no parameters"),

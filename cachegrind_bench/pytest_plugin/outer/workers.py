@@ -202,9 +202,9 @@ class Workers:
             with ExitStack() as stack:
                 maps = None
                 if self._collect.python_depth is not None:
-                    from cachegrind_bench.measure.perf_maps import perf_maps
+                    from cachegrind_bench.measure.perf_maps import PerfMaps
 
-                    maps = stack.enter_context(perf_maps(out))
+                    maps = stack.enter_context(PerfMaps(out))
                 with self._watch(worker.exchange):
                     outcome, _log = ready.runner.execute(target, Tool.CALLGRIND)
                 self._read(worker, out, None if maps is None else maps.read(outcome))
