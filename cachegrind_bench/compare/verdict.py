@@ -82,7 +82,7 @@ class State(StrEnum):
     UNCHANGED = "unchanged"
 
 
-SEVERITY = {state: place for place, state in enumerate(State)}
+_SEVERITY = {state: place for place, state in enumerate(State)}
 # The states in which a function is named: in all others nothing happened that one could be blamed for.
 BLAMING = frozenset({State.REGRESSION, State.SUSPICIOUS, State.IMPROVEMENT})
 
@@ -130,7 +130,7 @@ class Difference(msgspec.Struct, frozen=True, kw_only=True):
     forced: bool = False
 
 
-# What counts as a change for `FailOn.ANY_CHANGE`.
+# For `FailOn.ANY_CHANGE`.
 _CHANGES = frozenset(State) - {State.UNCHANGED, State.SHIFT, State.NOISY, State.FAILED, State.NOT_COMPARABLE}
 
 
@@ -212,9 +212,8 @@ def compare(
         old, new = before.get(name), after.get(name)
         fields: tuple[FieldDifference, ...] = ()
         if old is not None and new is not None:
-            fields = field_differences(
-                {**base.env.fields, **old.key_fields}, {**candidate.env.fields, **new.key_fields}
-            )
+            ours, theirs = {**base.env.fields, **old.key_fields}, {**candidate.env.fields, **new.key_fields}
+            fields = field_differences(ours, theirs)
         differences.append(judge(name, old, new, fields, gates=gates, model=model))
     return Comparison(
         base=base,
@@ -256,7 +255,7 @@ def _worst_first(differences: Iterable[Difference], gates: Gates) -> tuple[Diffe
 
     def place(item: Difference) -> tuple[int, Fraction, str]:
         share = Fraction(0) if item.change is None else deciding(item.change, gates).signed
-        return SEVERITY[item.state], -abs(share) if item.state is State.IMPROVEMENT else -share, item.id
+        return _SEVERITY[item.state], -abs(share) if item.state is State.IMPROVEMENT else -share, item.id
 
     return tuple(sorted(differences, key=place))
 
