@@ -146,9 +146,10 @@ class _Launch:
         if message is None:
             self._reap(block=True)
             return {}, "the launcher's child ended before it could start the program"
-        if isinstance(message, list):  # it failed before it was sealed: no such input file or working directory
-            return {}, message[0]
-        seal: dict[str, str] = message
+        first: dict[str, str] | list[str] = message
+        if isinstance(first, list):  # it failed before it was sealed: no such input file or working directory
+            return {}, first[0]
+        seal = first
         if not self.orders.places:
             seal["place"] = self.unplaced
         if descriptors:

@@ -10,7 +10,7 @@ import marshal
 import os
 import struct
 import sys
-from typing import Any, NamedTuple
+from typing import Any, NamedTuple, cast
 
 from cachegrind_bench.hermetic.place import Pair
 
@@ -112,9 +112,9 @@ def packed(message: Orders | Report) -> bytes:
     return _LENGTH.pack(len(data)) + data
 
 
-def _plain(value: Any) -> Any:
+def _plain(value: object) -> Any:
     """Return values as marshal knows them: tuples without names."""
-    return tuple(map(_plain, value)) if isinstance(value, tuple) else value
+    return tuple(map(_plain, cast("tuple[object, ...]", value))) if isinstance(value, tuple) else value
 
 
 def read_orders(descriptor: int) -> Orders:
