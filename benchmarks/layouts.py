@@ -25,7 +25,7 @@ from msgspec.structs import replace
 from cachegrind_bench.hermetic import environment
 from cachegrind_bench.measure.command import Command
 from cachegrind_bench.measure.plan import Plan, target_of
-from cachegrind_bench.measure.session import laboratory
+from cachegrind_bench.measure.session import valgrind_setup
 from cachegrind_bench.model.metrics import DEFAULT_MODEL
 from cachegrind_bench.valgrind import runner as runner_module
 from cachegrind_bench.valgrind.options import Cache, Geometry, Tool
@@ -196,7 +196,7 @@ def main() -> None:
         found = list(programs(folder))
         (cwd := folder / "cwd").mkdir()
         for title, geometry in (("default caches", Geometry()), ("I1 and D1 of 64 KiB, 4 ways", LARGE_L1)):
-            with laboratory(valgrind=None, geometry=geometry, environ=os.environ, passed={}).session(
+            with valgrind_setup(valgrind=None, geometry=geometry, environ=os.environ, passed={}).session(
                 echo=lambda _: None
             ) as ready:
                 table(f"Spread over {number} layouts, {title}", "moved")
@@ -205,7 +205,7 @@ def main() -> None:
                     for moved in (STACK, HEAP, BOTH) if geometry == Geometry() else (HEAP,):
                         row = spreads(in_layouts(ready.runner, wanted, only(moved), number))
                         print(f"| {program.name} | {moved} | {row} |", flush=True)
-        with laboratory(valgrind=None, geometry=Geometry(), environ=os.environ, passed={}).session(
+        with valgrind_setup(valgrind=None, geometry=Geometry(), environ=os.environ, passed={}).session(
             echo=lambda _: None
         ) as ready:
             wanted_of = [(program, replace(target(program, cwd), cpu=ready.cpu)) for program in found]

@@ -65,12 +65,12 @@ def command(**options: Any) -> int:
     from cachegrind_bench.measure.verify import verify
     from cachegrind_bench.render.diagnosis import verification
     from cachegrind_bench.render.progress import progress
-    from cachegrind_bench.usecases.measurement import laboratory_of, plan_of
+    from cachegrind_bench.usecases.measurement import plan_of, valgrind_setup_of
 
     axes = _chosen(options["only"], options["skip"])
     request = measure_request(options)
     plan, nothing = plan_of(request), lambda _chunk: None
-    with progress(sys.stderr, quiet=False) as display, laboratory_of(request).session(echo=nothing) as ready:
+    with progress(sys.stderr, quiet=False) as display, valgrind_setup_of(request).session(echo=nothing) as ready:
         found = verify(ready.on_cpu(plan), ready.runner, display, axes=axes)
     output.write(verification(found, options["form"]))
     return 0 if found.held else 1

@@ -95,7 +95,7 @@ class Session(msgspec.Struct, frozen=True, kw_only=True):
         return replace(plan, cpu=self.cpu) if plan.cpu is None else plan
 
 
-class Laboratory(msgspec.Struct, frozen=True, kw_only=True):
+class ValgrindSetup(msgspec.Struct, frozen=True, kw_only=True):
     """What all executions of a run share: a Valgrind, the caches it simulates, and the machine's identity."""
 
     valgrind: Valgrind
@@ -112,13 +112,13 @@ class Laboratory(msgspec.Struct, frozen=True, kw_only=True):
             yield Session(runner=runner, environment=self.environment, cpu=default_cpu(directory.slot))
 
 
-def laboratory(
+def valgrind_setup(
     *, valgrind: str | None, geometry: Geometry, environ: Mapping[str, str], passed: Mapping[str, str]
-) -> Laboratory:
+) -> ValgrindSetup:
     """Find Valgrind and describe the machine; `passed` has hashes of variables. MeasurementError without Valgrind."""
     found = find(valgrind, environ)
     environment = environment_of(found, geometry, environ, passed)
-    return Laboratory(valgrind=found, geometry=geometry, environment=environment)
+    return ValgrindSetup(valgrind=found, geometry=geometry, environment=environment)
 
 
 def default_cpu(slot: int) -> int:

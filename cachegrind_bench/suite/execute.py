@@ -23,7 +23,7 @@ if TYPE_CHECKING:
 
     from cachegrind_bench.hermetic.trace_notes import Recording
     from cachegrind_bench.measure.plan import Plan
-    from cachegrind_bench.measure.session import Laboratory
+    from cachegrind_bench.measure.session import ValgrindSetup
     from cachegrind_bench.model.result import Environment
     from cachegrind_bench.suite.cache import Cache
 
@@ -70,7 +70,7 @@ class Watcher(Protocol):
 
 def measure_job(
     job: Job,
-    laboratory: Laboratory,
+    valgrind_setup: ValgrindSetup,
     broken: Mapping[str, str],
     watcher: Watcher,
     *,
@@ -103,7 +103,7 @@ def measure_job(
         cpu = cpus.get()
         try:
             plan = replace(plan, cpu=cpu if plan.cpu is None else plan.cpu)
-            with laboratory.session(echo=echo) as ready:
+            with valgrind_setup.session(echo=echo) as ready:
                 runner = ready.runner if reuse is None else RecordingRunner(runner=ready.runner)
                 (found,) = measured(plan, ready, _Phases(job.id, watcher), runner=runner)
                 benchmark = replace(found, parameters=dict(job.parameters), tags=job.tags, output=output())
@@ -112,7 +112,7 @@ def measure_job(
         finally:
             cpus.put(cpu)
     except CgBenchError as error:  # a wrong command is bad usage where it is typed, and here a benchmark that failed
-        benchmark = replace(failed(job, laboratory, error), output=output())
+        benchmark = replace(failed(job, valgrind_setup, error), output=output())
     watcher.finished(benchmark, bytes(said))
     return benchmark
 
@@ -126,7 +126,7 @@ class _Phases(msgspec.Struct, frozen=True):
         self.watcher.phase(self.job_id, text)
 
 
-def failed(job: Job, laboratory: Laboratory, error: CgBenchError) -> Benchmark:
+def failed(job: Job, valgrind_setup: ValgrindSetup, error: CgBenchError) -> Benchmark:
     """Return the benchmark that could not be measured: no counts, and why."""
     status = Status.ERROR
     if isinstance(error, CommandTimeoutError):
@@ -135,7 +135,7 @@ def failed(job: Job, laboratory: Laboratory, error: CgBenchError) -> Benchmark:
         status = Status.FAILED
     return Benchmark(
         id=job.id,
-        key=comparability_key(laboratory.environment.fields),
+        key=comparability_key(valgrind_setup.environment.fields),
         key_fields={},
         command=job.command,
         parameters=dict(job.parameters),

@@ -16,7 +16,7 @@ if TYPE_CHECKING:
     from datetime import datetime
     from pathlib import Path
 
-    from cachegrind_bench.measure.session import Laboratory
+    from cachegrind_bench.measure.session import ValgrindSetup
     from cachegrind_bench.model.result import Benchmark, Environment, Result
     from cachegrind_bench.valgrind.options import Geometry
 
@@ -82,17 +82,17 @@ def measured(request: MeasureRequest, plan: Plan, display: Display) -> Result:
     """Measure by this plan, and describe machine and commit. MeasurementError if it cannot be measured."""
     from cachegrind_bench.measure.result import measured as measure
 
-    ready = laboratory_of(request)
+    ready = valgrind_setup_of(request)
     with ready.session(echo=display.write, keep=request.keep_out_files) as session:
         return result_of(request, ready.environment, measure(plan, session, display))
 
 
-def laboratory_of(request: MeasureRequest) -> Laboratory:
+def valgrind_setup_of(request: MeasureRequest) -> ValgrindSetup:
     """Find Valgrind and describe the machine. MeasurementError without Valgrind."""
-    from cachegrind_bench.measure.session import laboratory
+    from cachegrind_bench.measure.session import valgrind_setup
 
     passed = environment.fingerprint_values(request.passed, request.environ)
-    return laboratory(valgrind=request.valgrind, geometry=request.geometry, environ=request.environ, passed=passed)
+    return valgrind_setup(valgrind=request.valgrind, geometry=request.geometry, environ=request.environ, passed=passed)
 
 
 def result_of(

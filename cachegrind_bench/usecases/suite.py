@@ -23,7 +23,7 @@ from cachegrind_bench.store.timings import read_timings, write_timings
 from cachegrind_bench.suite.cache import Cache
 from cachegrind_bench.suite.execute import Job, Reuse, measure_job, set_up
 from cachegrind_bench.suite.schedule import lanes, run_suite
-from cachegrind_bench.usecases.measurement import laboratory_of, plan_of, result_of
+from cachegrind_bench.usecases.measurement import plan_of, result_of, valgrind_setup_of
 from cachegrind_bench.valgrind.options import Collect
 
 if TYPE_CHECKING:
@@ -32,7 +32,7 @@ if TYPE_CHECKING:
 
     from cachegrind_bench.config.benchmarks import BenchmarkSpec
     from cachegrind_bench.measure.plan import Plan
-    from cachegrind_bench.measure.session import Laboratory
+    from cachegrind_bench.measure.session import ValgrindSetup
     from cachegrind_bench.model.thresholds import Limit
     from cachegrind_bench.render.progress import SuiteLog
     from cachegrind_bench.suite.schedule import Outcome
@@ -76,7 +76,7 @@ class SuiteRun(msgspec.Struct, frozen=True, kw_only=True):
 def measure_suite(request: SuiteRequest, selection: Selection, root: Path, store: Path, show: Show) -> SuiteRun:
     """Measure these benchmarks, and describe machine and commit. Wall times are kept in the `store`."""
     each, specs = request.each, selection.specs
-    ready = laboratory_of(replace(each, env=(*(item for spec in specs for item in spec.env), *each.env)))
+    ready = valgrind_setup_of(replace(each, env=(*(item for spec in specs for item in spec.env), *each.env)))
     times, cpus = read_timings(store), job_count(request.jobs, len(specs))
     known = {spec.id: times[spec.id] for spec in specs if spec.id in times}
     reuse: Reuse | None = None
@@ -122,7 +122,7 @@ def job_count(asked: int | None, total: int) -> int:
 def _executed(
     request: SuiteRequest,
     specs: Sequence[BenchmarkSpec],
-    ready: Laboratory,
+    ready: ValgrindSetup,
     display: SuiteLog,
     *,
     reuse: Reuse | None,
@@ -139,7 +139,7 @@ def _executed(
     try:
         measure_one = partial(
             measure_job,
-            laboratory=ready,
+            valgrind_setup=ready,
             broken=set_up(jobs, request.each.environ, display),
             cpus=cpus,
             watcher=display,

@@ -61,7 +61,7 @@ class ReplayRunner:
 
 
 @dataclass(frozen=True, kw_only=True)
-class ReplayLaboratory:
+class ReplaySetup:
     """Hands each benchmark of a suite the one runner, with an ear of its own for what its program says."""
 
     runner: ReplayRunner
@@ -81,11 +81,9 @@ def replay(monkeypatch: pytest.MonkeyPatch) -> ReplayRunner:
     runner = ReplayRunner()
     fields = {"architecture": "x86_64", "guest_chase": "off", "valgrind": "3.24.0"}
 
-    def laboratory(**asked: Any) -> ReplayLaboratory:
+    def valgrind_setup(**asked: Any) -> ReplaySetup:
         info = {f"env.{name}": value for name, value in asked["passed"].items()}
-        return ReplayLaboratory(
-            runner=runner, asked=asked, environment=Environment(key="0" * 12, fields=fields, info=info)
-        )
+        return ReplaySetup(runner=runner, asked=asked, environment=Environment(key="0" * 12, fields=fields, info=info))
 
     class Clock(datetime):
         @classmethod
@@ -93,7 +91,7 @@ def replay(monkeypatch: pytest.MonkeyPatch) -> ReplayRunner:
             del tz
             return datetime(2026, 1, 31, 12, 0, 0, tzinfo=UTC)
 
-    monkeypatch.setattr("cachegrind_bench.measure.session.laboratory", laboratory)
+    monkeypatch.setattr("cachegrind_bench.measure.session.valgrind_setup", valgrind_setup)
     monkeypatch.setattr(
         "cachegrind_bench.measure.result.identify", lambda *_: Identity(objects=(), key_fields={"libc": "abc"})
     )

@@ -207,7 +207,7 @@ def test_a_bug_stops_the_bisection(measured: Result, cg_bench: CommandLine, monk
         raise ZeroDivisionError
 
     save(measured)
-    monkeypatch.setattr("cachegrind_bench.measure.session.laboratory", boom)
+    monkeypatch.setattr("cachegrind_bench.measure.session.valgrind_setup", boom)
     told = cg_bench("check", "--base", "base.json", "--", "/bin/true")
     assert (told.code, told.out) == (STOP, "")
     assert "ZeroDivisionError" in told.err
@@ -314,6 +314,6 @@ def test_a_missing_valgrind_stops_the_bisection_as_no_commit_could_be_measured(
         raise NoValgrindError("Valgrind was not found", hint="install it")
 
     save(measured)
-    monkeypatch.setattr("cachegrind_bench.measure.session.laboratory", session)
+    monkeypatch.setattr("cachegrind_bench.measure.session.valgrind_setup", session)
     told = cg_bench("check", "--base", "base.json", "--", "/bin/true")
     assert (told.code, "install it" in told.err) == (STOP, True)

@@ -89,7 +89,7 @@ def test_a_bug_inside_a_command_is_exit_code_70_and_never_1(
 
 # And in the depth of each: the function it calls first.
 DEPTHS = {
-    "run": "cachegrind_bench.measure.session.laboratory",
+    "run": "cachegrind_bench.measure.session.valgrind_setup",
     "list": "cachegrind_bench.config.source.folders_up",
     "init": "cachegrind_bench.config.source.folders_up",
     "show": "cachegrind_bench.model.codec.ResultFile",
@@ -101,7 +101,7 @@ DEPTHS = {
     "check": "cachegrind_bench.model.codec.ResultFile",
     "baseline": "cachegrind_bench.model.codec.ResultFile",
     "history": "cachegrind_bench.model.codec.ResultFile",
-    "verify": "cachegrind_bench.measure.session.laboratory",
+    "verify": "cachegrind_bench.measure.session.valgrind_setup",
     "doctor": "cachegrind_bench.measure.doctor.examine",
     "ci": "cachegrind_bench.usecases.ci.job.read_event",
 }

@@ -55,7 +55,7 @@ def hunted(monkeypatch: pytest.MonkeyPatch) -> Callable[[Outcome], dict[str, Any
             yield Session(runner=Mock(), environment=Mock())
 
         monkeypatch.setattr(verify_module, "verify", verify)
-        monkeypatch.setattr("cachegrind_bench.measure.session.laboratory", lambda **_: Mock(session=session))
+        monkeypatch.setattr("cachegrind_bench.measure.session.valgrind_setup", lambda **_: Mock(session=session))
         return called
 
     return hunted

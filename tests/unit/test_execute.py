@@ -13,7 +13,7 @@ import pytest
 
 from cachegrind_bench.errors import CommandFailedError, CommandTimeoutError, MeasurementError
 from cachegrind_bench.interruption import Cancel, cancellation
-from cachegrind_bench.measure.session import Laboratory
+from cachegrind_bench.measure.session import ValgrindSetup
 from cachegrind_bench.model.result import Status
 from cachegrind_bench.suite.execute import Job, failed, set_up
 from cachegrind_bench.suite.schedule import run_suite
@@ -155,8 +155,8 @@ def test_a_bug_in_a_job_is_not_a_failure_of_a_benchmark(cancel: Cancel) -> None:
 def test_a_failed_benchmark_reports_why_and_has_no_counts(
     error: MeasurementError, status: Status, exit_status: int | None
 ) -> None:
-    laboratory = Laboratory(valgrind=None, geometry=None, environment=result().env)  # type: ignore[arg-type]  # not asked
-    found = failed(job("a", tags=("quick",)), laboratory, error)
+    valgrind_setup = ValgrindSetup(valgrind=None, geometry=None, environment=result().env)  # type: ignore[arg-type]  # not asked
+    found = failed(job("a", tags=("quick",)), valgrind_setup, error)
     assert (found.status, found.exit_status, found.counts, found.tags) == (status, exit_status, None, ("quick",))
     assert error.message in (found.error or "")
 

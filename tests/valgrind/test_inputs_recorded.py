@@ -20,7 +20,7 @@ from cachegrind_bench.hermetic.trace_notes import Recording
 from cachegrind_bench.measure.command import resolve
 from cachegrind_bench.measure.plan import Plan, target_of
 from cachegrind_bench.measure.run import Executions, measure, surrounded
-from cachegrind_bench.measure.session import SCRATCH_BASE, identify, laboratory
+from cachegrind_bench.measure.session import SCRATCH_BASE, identify, valgrind_setup
 from cachegrind_bench.model.metrics import EVENTS
 from cachegrind_bench.model.result import Result
 from cachegrind_bench.suite.cache import Cache, RecordingRunner, key_of
@@ -310,7 +310,7 @@ def test_recording_changes_no_count(tool: Tool, tmp_path: Path) -> None:
     command = resolve([sys.executable, "-c", code], ENVIRON, tmp_path)
     plan = Plan(command=command, cwd=tmp_path, environ=ENVIRON)
     target = target_of(plan)
-    with laboratory(valgrind=None, geometry=Geometry(), environ=os.environ, passed={}).session(
+    with valgrind_setup(valgrind=None, geometry=Geometry(), environ=os.environ, passed={}).session(
         echo=lambda _chunk: None
     ) as ready:
         ready.runner.warm_up(target)
@@ -340,7 +340,7 @@ class Suite:
         """Return all benchmarks, and for those that were measured the reason."""
         found: dict[str, Benchmark] = {}
         why: dict[str, str] = {}
-        with laboratory(valgrind=None, geometry=Geometry(), environ=os.environ, passed={}).session(
+        with valgrind_setup(valgrind=None, geometry=Geometry(), environ=os.environ, passed={}).session(
             echo=lambda _chunk: None
         ) as ready:
             for name, plan in self.plans.items():
@@ -504,7 +504,7 @@ def test_to_answer_for_an_unchanged_benchmark_takes_less_than_to_execute_it_unme
     command = (sys.executable, "-c", "import json, argparse, decimal, subprocess; open('data.txt')")
     ours = suite({"one": command})
     found, _ = ours.round()
-    with laboratory(valgrind=None, geometry=Geometry(), environ=os.environ, passed={}).session(
+    with valgrind_setup(valgrind=None, geometry=Geometry(), environ=os.environ, passed={}).session(
         echo=lambda _chunk: None
     ) as ready:
         key = key_of(ours.plans["one"], ready.environment, version="1")

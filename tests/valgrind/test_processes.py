@@ -12,7 +12,7 @@ import pytest
 
 from cachegrind_bench.hermetic import environment
 from cachegrind_bench.measure.command import resolve
-from cachegrind_bench.measure.session import laboratory
+from cachegrind_bench.measure.session import valgrind_setup
 from cachegrind_bench.valgrind.options import Geometry, Tool
 from cachegrind_bench.valgrind.runner import Target
 
@@ -252,7 +252,7 @@ def _added_up(*words: str) -> int:
         variables=environment.compose(environ, environment.Request(values={}), {}),
         cwd="/",
     )
-    with laboratory(valgrind=None, geometry=Geometry(), environ=environ, passed={}).session(
+    with valgrind_setup(valgrind=None, geometry=Geometry(), environ=environ, passed={}).session(
         echo=lambda _: None
     ) as ready:
         return ready.runner.measure(target, Tool.CACHEGRIND).accounts.profile.counts().Ir

@@ -14,7 +14,7 @@ from cachegrind_bench.measure.command import resolve
 from cachegrind_bench.measure.plan import Plan
 from cachegrind_bench.measure.python_profile import profile_python
 from cachegrind_bench.measure.result import measured
-from cachegrind_bench.measure.session import laboratory
+from cachegrind_bench.measure.session import valgrind_setup
 from cachegrind_bench.model.python_profile import TOP
 from cachegrind_bench.valgrind.options import Geometry
 from tests.pythons import any_python, each_python
@@ -89,7 +89,7 @@ def plan_of(folder: Path, *command: str) -> Plan:
 
 def profiled(folder: Path, valgrind: Path, *command: str) -> PythonProfile:
     plan = plan_of(folder, *command)
-    ready = laboratory(valgrind=str(valgrind), geometry=Geometry(), environ=plan.environ, passed={})
+    ready = valgrind_setup(valgrind=str(valgrind), geometry=Geometry(), environ=plan.environ, passed={})
     with ready.session(echo=lambda _: None) as session:
         return profile_python(plan, session.runner, session.environment, Silent())
 
@@ -254,7 +254,7 @@ def test_two_profiles_are_identical_and_the_counts_are_those_of_a_run_without(
     plan = plan_of(tmp_path, str(each_python), "-I", "-S", path.name)
 
     def benchmark(*, python: bool) -> tuple[object, PythonProfile | None]:
-        ready = laboratory(valgrind=str(valgrind_path), geometry=Geometry(), environ=plan.environ, passed={})
+        ready = valgrind_setup(valgrind=str(valgrind_path), geometry=Geometry(), environ=plan.environ, passed={})
         with ready.session(echo=lambda _: None) as session:
             (found,) = measured(replace(plan, warmup=1, python_profile=python), session, Silent())
         return found.counts, found.python

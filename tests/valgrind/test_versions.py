@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING
 import pytest
 
 from cachegrind_bench.hermetic import environment
-from cachegrind_bench.measure.session import laboratory
+from cachegrind_bench.measure.session import valgrind_setup
 from cachegrind_bench.model.metrics import DEFAULT_MODEL
 from cachegrind_bench.valgrind.options import Geometry, Tool
 from cachegrind_bench.valgrind.runner import Target
@@ -113,7 +113,7 @@ def _measured(valgrind: Path, program: Path, tool: Tool) -> Counts:
         variables=environment.compose(environ, environment.Request(values={}), {}),
         cwd="/",
     )
-    with laboratory(valgrind=str(valgrind), geometry=Geometry(), environ=environ, passed={}).session(
+    with valgrind_setup(valgrind=str(valgrind), geometry=Geometry(), environ=environ, passed={}).session(
         echo=lambda _: None
     ) as ready:
         return ready.runner.measure(target, tool).accounts.profile.counts()

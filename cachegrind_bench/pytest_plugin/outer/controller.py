@@ -25,7 +25,7 @@ if TYPE_CHECKING:
 
     from _pytest.terminal import TerminalReporter
 
-    from cachegrind_bench.measure.session import Laboratory
+    from cachegrind_bench.measure.session import ValgrindSetup
     from cachegrind_bench.model.result import Result
     from cachegrind_bench.pytest_plugin.outer.options import Settings
 
@@ -44,7 +44,7 @@ def keep_here(config: pytest.Config) -> None:
 def take_over(config: pytest.Config) -> None:
     """Let this pytest measure. pytest.UsageError where that is not possible."""
     from cachegrind_bench.hermetic.environment import fingerprint_values
-    from cachegrind_bench.measure.session import laboratory
+    from cachegrind_bench.measure.session import valgrind_setup
     from cachegrind_bench.pytest_plugin.outer.serialize_options import remember_blocked
     from cachegrind_bench.store.durable import check_replaceable, check_writable
 
@@ -63,7 +63,7 @@ def take_over(config: pytest.Config) -> None:
         if chosen.output is not None:
             check_replaceable(chosen.output)
             check_writable(chosen.output)
-        ready = laboratory(
+        ready = valgrind_setup(
             valgrind=chosen.valgrind,
             geometry=chosen.geometry,
             environ=chosen.environ,
@@ -104,8 +104,8 @@ def is_benchmark(item: pytest.Item) -> bool:
 class Controller:
     """The plugin while it measures."""
 
-    def __init__(self, config: pytest.Config, chosen: Settings, ready: Laboratory) -> None:
-        self._config, self._settings, self._laboratory = config, chosen, ready
+    def __init__(self, config: pytest.Config, chosen: Settings, ready: ValgrindSetup) -> None:
+        self._config, self._settings, self._valgrind_setup = config, chosen, ready
         self._notices = [config.stash[_NOTICE]] if _NOTICE in config.stash else []
         self._result: Result | None = None
         self._comparison, self._regressed = "", False
@@ -141,14 +141,14 @@ class Controller:
         chosen = self._settings
         try:
             with tidied_up() as self._check:
-                self._result, place = run(session, chosen, self._laboratory)
+                self._result, place = run(session, chosen, self._valgrind_setup)
                 self._write(self._result)
                 self._check()
                 if chosen.python_profile:
                     from cachegrind_bench.pytest_plugin.outer.profiling import with_python_profiles
 
                     self._result = with_python_profiles(
-                        session, self._result, chosen, self._laboratory, place, self._progress
+                        session, self._result, chosen, self._valgrind_setup, place, self._progress
                     )
                     self._write(self._result)
             if chosen.compare is not None:

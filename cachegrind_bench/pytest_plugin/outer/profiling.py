@@ -33,7 +33,7 @@ if TYPE_CHECKING:
 
     import pytest
 
-    from cachegrind_bench.measure.session import Laboratory
+    from cachegrind_bench.measure.session import ValgrindSetup
     from cachegrind_bench.model.python_profile import PythonFunction, PythonProfile
     from cachegrind_bench.model.result import Benchmark, Result
     from cachegrind_bench.pytest_plugin.outer.options import Settings
@@ -68,7 +68,7 @@ def with_python_profiles(  # noqa: PLR0917 - what `run` has and returned
     session: pytest.Session,
     result: Result,
     settings: Settings,
-    laboratory: Laboratory,
+    valgrind_setup: ValgrindSetup,
     place: Place,
     progress: Callable[[str], None],
 ) -> Result:
@@ -89,7 +89,7 @@ def with_python_profiles(  # noqa: PLR0917 - what `run` has and returned
                 if meter := report.get("meter"):
                     found[nodeid] = _seen(meter, out, trampolines, depth)
 
-        with serving(session, some, one, laboratory, place, _PROFILED, read=read, collect=collect) as lanes:
+        with serving(session, some, one, valgrind_setup, place, _PROFILED, read=read, collect=collect) as lanes:
             wait([lane.future for lane in lanes])
         for lane in lanes:
             error = lane.future.exception()

@@ -46,7 +46,7 @@ if TYPE_CHECKING:
 
     from cachegrind_bench.hermetic.launch import Outcome
     from cachegrind_bench.hermetic.place import Translation
-    from cachegrind_bench.measure.session import Identity, Laboratory
+    from cachegrind_bench.measure.session import Identity, ValgrindSetup
     from cachegrind_bench.model.metrics import CostModel, Counts, Profile
     from cachegrind_bench.model.result import Environment
     from cachegrind_bench.pytest_plugin.outer.options import Settings
@@ -173,7 +173,7 @@ def _last_words(report: Mapping[str, Any]) -> str:
 
 
 def result_of(
-    ended: Sequence[Ended], settings: Settings, laboratory: Laboratory, place: Place, created_at: str
+    ended: Sequence[Ended], settings: Settings, valgrind_setup: ValgrindSetup, place: Place, created_at: str
 ) -> Result:
     """Return the result of these benchmarks; those that failed are in it with the reason."""
     identity = identify(place.executable, place.variables)
@@ -182,9 +182,9 @@ def result_of(
         tool_version=__version__,
         created_at=created_at,
         commit=commit if isinstance(commit, Commit) else None,
-        env=laboratory.environment,
+        env=valgrind_setup.environment,
         benchmarks=tuple(
-            _benchmark(item, settings, laboratory.environment, identity, place.executable)
+            _benchmark(item, settings, valgrind_setup.environment, identity, place.executable)
             for item in ended
             if not item.skipped
         ),

@@ -33,7 +33,7 @@ if TYPE_CHECKING:
 
     import pytest
 
-    from cachegrind_bench.measure.session import Laboratory
+    from cachegrind_bench.measure.session import ValgrindSetup
     from cachegrind_bench.model.metrics import CostModel
     from cachegrind_bench.model.result import Result
     from cachegrind_bench.pytest_plugin.inner.type_versions import LookUps
@@ -48,7 +48,7 @@ _LOOK_S = 0.05
 _KEPT_BYTES = 1 << 16
 
 
-def run(session: pytest.Session, settings: Settings, laboratory: Laboratory) -> tuple[Result, Place]:
+def run(session: pytest.Session, settings: Settings, valgrind_setup: ValgrindSetup) -> tuple[Result, Place]:
     """Measure the session's items, in as many lanes as wanted. MeasurementError where nothing can be measured.
 
     Returns what came of it, and where it was measured.
@@ -69,19 +69,19 @@ def run(session: pytest.Session, settings: Settings, laboratory: Laboratory) -> 
             show_bytes(sys.stderr, chunk)
             sys.stderr.flush()
 
-    place = _rehearse(session, settings, laboratory)
+    place = _rehearse(session, settings, valgrind_setup)
 
     def read(lane: Lane, out: Path, _trampolines: object) -> None:
         lane.read_costs(out, settings.model)
 
-    with serving(session, items, settings, laboratory, place, BATCHES, read=read, echo=echo) as lanes:
+    with serving(session, items, settings, valgrind_setup, place, BATCHES, read=read, echo=echo) as lanes:
         _watch(session, lanes, settings, said)
     ended = {one.item.nodeid: one for lane in lanes for one in lane.ended()}
     ordered = [ended[item.nodeid] for item in items if item.nodeid in ended]
-    return result_of(ordered, settings, laboratory, place, created_at), place
+    return result_of(ordered, settings, valgrind_setup, place, created_at), place
 
 
-def _rehearse(session: pytest.Session, settings: Settings, laboratory: Laboratory) -> Place:
+def _rehearse(session: pytest.Session, settings: Settings, valgrind_setup: ValgrindSetup) -> Place:
     """Run all benchmarks without Valgrind, and return where they pass: at a constant path, or else where they are."""
     place = Place(cwd=session.config.invocation_params.dir, environ=settings.environ, request=settings.request)
     with scratch(SCRATCH_BASE, first=FIRST_SLOT) as folder, TimeLimit(settings.timeout_ms) as limit:
@@ -89,7 +89,7 @@ def _rehearse(session: pytest.Session, settings: Settings, laboratory: Laborator
         def rehearsed(place: Place, name: str) -> tuple[Lane, str]:
             lane = Lane(session, session.items, Exchange(str(folder.path / name)), limit)
             lane.order(settings.warm_up, BATCHES, place.paths)
-            return lane, warm_up(laboratory, place, lane.exchange, limit.watching)
+            return lane, warm_up(valgrind_setup, place, lane.exchange, limit.watching)
 
         first, refused = rehearsed(place, "all")
         if len(first.passed() | first.late()) < len(session.items):
@@ -105,7 +105,7 @@ def serving(  # noqa: PLR0917 - what `run` has, then how to measure
     session: pytest.Session,
     items: Sequence[pytest.Item],
     settings: Settings,
-    laboratory: Laboratory,
+    valgrind_setup: ValgrindSetup,
     place: Place,
     batches: tuple[int, ...],
     *,
@@ -126,7 +126,7 @@ def serving(  # noqa: PLR0917 - what `run` has, then how to measure
         ]
         for lane in lanes:
             lane.order(settings.warm_up, batches, place.paths, place.look_ups)
-        workers = Workers(laboratory, place, lanes, read=read, echo=echo, collect=collect, watch=limit.watching)
+        workers = Workers(valgrind_setup, place, lanes, read=read, echo=echo, collect=collect, watch=limit.watching)
         with workers:
             workers.start()
             yield lanes

@@ -27,7 +27,7 @@ if TYPE_CHECKING:
 
     from cachegrind_bench.hermetic.launch import Outcome
     from cachegrind_bench.measure.command import Command
-    from cachegrind_bench.measure.session import Laboratory
+    from cachegrind_bench.measure.session import ValgrindSetup
     from cachegrind_bench.pytest_plugin.inner.exchange import Exchange
     from cachegrind_bench.pytest_plugin.inner.type_versions import LookUps
     from cachegrind_bench.valgrind.runner import ValgrindRunner
@@ -105,12 +105,12 @@ class Place:
 Watch: TypeAlias = "Callable[[Exchange], AbstractContextManager[object]]"
 
 
-def warm_up(laboratory: Laboratory, place: Place, exchange: Exchange, watch: Watch) -> str:
+def warm_up(valgrind_setup: ValgrindSetup, place: Place, exchange: Exchange, watch: Watch) -> str:
     """Serve this folder once without Valgrind, as each command that is measured runs once before: it fills __pycache__.
 
     What fails will fail again, and is reported then. Returns why the project could not be seen at its constant path, empty if it could.
     """
-    with laboratory.session(echo=lambda _chunk: None) as ready, suppress(MeasurementError):
+    with valgrind_setup.session(echo=lambda _chunk: None) as ready, suppress(MeasurementError):
         target = _target(place, exchange, ready.runner, ready.cpu)
         try:
             with watch(exchange):
@@ -157,7 +157,7 @@ class Workers:
 
     def __init__(
         self,
-        laboratory: Laboratory,
+        valgrind_setup: ValgrindSetup,
         place: Place,
         workers: Sequence[Worker],
         *,
@@ -167,7 +167,7 @@ class Workers:
         watch: Watch = nullcontext,
     ) -> None:
         """When a process has ended, `read` gets its worker, its out files' folder, and its trampolines or None."""
-        self._laboratory, self._place, self._echo, self._read = laboratory, place, echo, read
+        self._valgrind_setup, self._place, self._echo, self._read = valgrind_setup, place, echo, read
         self._collect, self._watch, self._workers = collect, watch, workers
         self._cancel = Cancel()
         self._cpus: list[int] = []
@@ -196,7 +196,7 @@ class Workers:
             worker.future = self._executor.submit(self._serve, worker)
 
     def _serve(self, worker: Worker) -> Outcome:
-        with self._cancel.under(), self._laboratory.session(echo=self._echo) as ready:
+        with self._cancel.under(), self._valgrind_setup.session(echo=self._echo) as ready:
             target = _target(self._place, worker.exchange, ready.runner, self._cpu(ready.cpu), self._collect)
             out = worker.out = ready.runner.scratch.out
             with ExitStack() as stack:
