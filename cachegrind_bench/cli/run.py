@@ -134,7 +134,10 @@ def _run_command(options: dict[str, Any]) -> int:
     is_missing = os.sep in program and not os.path.lexists(program)
     plan = prepared_plan(request) if is_missing else plan_of(request)
     whole, regions = plan.benchmark_id, f"{plan.benchmark_id}::"
-    is_measured = (lambda item: item.startswith(regions)) if options["regions"] else whole.__eq__
+
+    def is_measured(item: str) -> bool:
+        return item.startswith(regions) if options["regions"] else item == whole
+
     targets = _targets(request, options, Baselines.find(plan.cwd), is_measured)
     keep_failure = failure_saved(targets.history, plan, targets.notices) if targets.history else nullcontext()
     with keep_failure, progress(sys.stderr, quiet=options["quiet"]) as display:

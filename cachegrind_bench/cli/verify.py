@@ -69,11 +69,15 @@ def command(**options: Any) -> int:
 
     axes = _chosen(options["only"], options["skip"])
     request = measure_request(options)
-    plan, nothing = plan_of(request), lambda _chunk: None
-    with progress(sys.stderr, quiet=False) as display, valgrind_setup_of(request).session(echo=nothing) as ready:
+    plan = plan_of(request)
+    with progress(sys.stderr, quiet=False) as display, valgrind_setup_of(request).session(echo=_drop) as ready:
         found = verify(ready.on_cpu(plan), ready.runner, display, axes=axes)
     output.write(verification(found, options["form"]))
     return 0 if found.held else 1
+
+
+def _drop(chunk: bytes) -> None:
+    """Show nothing of what the program writes."""
 
 
 def _chosen(only: Sequence[str], skip: Sequence[str]) -> list[Axis]:

@@ -171,6 +171,7 @@ class ResultFile:
         document = parse(data, _Document, name)
         self.name = name
         self._strings = document.strings
+        unread: dict[str, Any] = {"profile": None, "python": None}
         self._stored: dict[str, tuple[str, _Benchmark]] = {}
         for index, benchmark in enumerate(document.benchmarks):
             path = f"benchmarks[{index}]"
@@ -183,9 +184,7 @@ class ResultFile:
             created_at=document.created_at,
             commit=document.commit,
             env=Environment(**asdict(document.env)),
-            benchmarks=tuple(
-                Benchmark(**asdict(item) | {"profile": None, "python": None}) for item in document.benchmarks
-            ),
+            benchmarks=tuple(Benchmark(**asdict(item) | unread) for item in document.benchmarks),
         )
 
     def whole(self) -> Result:

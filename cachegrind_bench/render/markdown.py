@@ -34,7 +34,7 @@ def table(columns: Sequence[str], rows: Sequence[Sequence[str]]) -> str:
     """Return a table with a line for the columns' names, which may be fewer than the cells; numbers to the right."""
     width = max(map(len, (columns, *rows)))
     lines = [[*row, *[""] * (width - len(row))] for row in (columns, *rows)]
-    cells = [list(filter(None, column)) for column in zip(*lines[1:], strict=True)] or [[]] * width
+    cells = ([row[column] for row in lines[1:] if row[column]] for column in range(width))
     rules = ["--:" if column and all(map(is_number, column)) else "---" for column in cells]
     heading, *others = ([cell if is_number(cell) else escape(cell) for cell in row] for row in lines)
     return "".join(f"| {' | '.join(row)} |\n" for row in (heading, rules, *others))
