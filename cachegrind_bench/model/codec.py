@@ -16,7 +16,7 @@ path counted from 1, and 0 where no Python function called.
 from __future__ import annotations
 
 import re
-from typing import TYPE_CHECKING, Annotated, NoReturn
+from typing import TYPE_CHECKING, Annotated, Any, NoReturn
 
 import msgspec
 from msgspec.structs import asdict, replace
