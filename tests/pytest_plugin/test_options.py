@@ -11,7 +11,6 @@ import pytest
 
 from cachegrind_bench.errors import UsageError
 from cachegrind_bench.pytest_plugin.outer.options import settings
-from cachegrind_bench.pytest_plugin.outer.summary import gates_of
 
 if TYPE_CHECKING:
     from cachegrind_bench.pytest_plugin.outer.options import Settings
@@ -37,7 +36,7 @@ def _settings(project: pytest.Pytester, *options: str) -> Settings:
 
 
 def test_the_environment_beats_the_configuration(project: pytest.Pytester, monkeypatch: pytest.MonkeyPatch) -> None:
-    configured = _settings(project)
+    configured = _settings(project, "--cg-bench-compare=base.json")
     assert (configured.model.name, configured.valgrind) == ("ir", None)
     for name, value in {
         "MODEL": "l1+5ll+35ram",
@@ -49,12 +48,21 @@ def test_the_environment_beats_the_configuration(project: pytest.Pytester, monke
         "ENV": "NAME=1 OTHER",
     }.items():
         monkeypatch.setenv(f"CG_BENCH_{name}", value)
-    said = _settings(project)
+    said = _settings(project, "--cg-bench-compare=base.json")
     assert (said.model.name, said.valgrind) == ("l1+5ll+35ram", "/said")
     assert str(said.geometry) == "I1=16384,4,64 D1=8192,2,64 LL=1048576,16,64"
     assert said.request.values == {"CONFIGURED": "1", "NAME": "1"}
     assert said.request.passed == ("OTHER",)
-    assert gates_of(said.defaults) != gates_of(configured.defaults)
+    assert said.gates != configured.gates
+    assert _settings(project).gates is None
+
+
+def test_a_wrong_threshold_is_found_before_anything_is_measured(
+    project: pytest.Pytester, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setenv("CG_BENCH_THRESHOLD", "much")
+    with pytest.raises(UsageError, match="much"):
+        _settings(project, "--cg-bench-compare=base.json")
 
 
 def test_an_option_beats_the_environment(project: pytest.Pytester, monkeypatch: pytest.MonkeyPatch) -> None:

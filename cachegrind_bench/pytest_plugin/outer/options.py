@@ -11,8 +11,9 @@ from typing import TYPE_CHECKING, Any
 import pytest
 
 if TYPE_CHECKING:
-    from collections.abc import Sequence
+    from collections.abc import Mapping, Sequence
 
+    from cachegrind_bench.compare.verdict import Gates
     from cachegrind_bench.hermetic.environment import Request
     from cachegrind_bench.model.metrics import CostModel
     from cachegrind_bench.valgrind.options import Geometry
@@ -81,7 +82,7 @@ class Settings:
     timeout_ms: int | None
     require_sealed: bool
     python_profile: bool
-    defaults: dict[str, Any]
+    gates: Gates | None
 
 
 def settings(config: pytest.Config) -> Settings:
@@ -123,7 +124,7 @@ def settings(config: pytest.Config) -> Settings:
         output=file("output"),
         compare=file("compare"),
         jobs=min(0 if jobs == "auto" else int(jobs), cpus) or cpus,
-        request=Request.parse((*_of_this_python(), *listed(defaults.get("env")), *typed)),
+        request=Request.parse((*_of_this_python(), *_listed(defaults.get("env")), *typed)),
         model=CostModel.parse(str(chosen("model") or defaults.get("model") or "l1+5ll+30ram")),
         geometry=Geometry(
             **{
@@ -138,7 +139,7 @@ def settings(config: pytest.Config) -> Settings:
         timeout_ms=None if timeout is None else milliseconds(str(timeout)),
         require_sealed=sealed in _TRUE,
         python_profile=chosen("python_profile"),
-        defaults=defaults,
+        gates=None if chosen("compare") is None else _gates(defaults),
     )
 
 
@@ -166,7 +167,16 @@ def _is_number(text: str) -> bool:
     return text.isascii() and text.isdigit()
 
 
-def listed(value: Any) -> tuple[str, ...]:
+def _gates(defaults: Mapping[str, Any]) -> Gates:
+    """Return what the configuration holds comparisons to. UsageError on anything that is not a threshold or limit."""
+    from cachegrind_bench.usecases.comparison import GateOptions
+
+    given: dict[str, Any] = {name: _listed(defaults.get(name)) for name in _LISTS}
+    given |= {name: str(defaults[name]) for name in ("threshold_cache", "metric") if defaults.get(name)}
+    return GateOptions(**given).gates()
+
+
+def _listed(value: Any) -> tuple[str, ...]:
     """Return a value of the configuration that may be one text, several, or None."""
     if isinstance(value, list | tuple):
         return tuple(str(item) for item in value)  # pyright: ignore[reportUnknownVariableType, reportUnknownArgumentType]

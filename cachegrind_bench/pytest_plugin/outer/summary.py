@@ -4,11 +4,10 @@ from __future__ import annotations
 
 import io
 import os
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
 from cachegrind_bench.errors import UsageError
 from cachegrind_bench.model.result import SealState
-from cachegrind_bench.pytest_plugin.outer.options import listed
 
 if TYPE_CHECKING:
     from pathlib import Path
@@ -56,8 +55,8 @@ def check_base(base: Path, output: Path | None) -> None:
     read_result(str(base), hint="'pytest --cg-bench --cg-bench-output=FILE' writes such files")
 
 
-def compared(base: Path, candidate: Result, defaults: dict[str, Any], *, profiled: bool) -> tuple[str, bool]:
-    """Compare with an earlier result by the configuration's thresholds: return the text, and whether it is to fail.
+def compared(base: Path, candidate: Result, gates: Gates, *, profiled: bool) -> tuple[str, bool]:
+    """Compare with an earlier result: return the text, and whether it is to fail.
 
     UsageError if it cannot be read.
     """
@@ -69,7 +68,7 @@ def compared(base: Path, candidate: Result, defaults: dict[str, Any], *, profile
     made = comparison.compared(
         comparison.Side(name=base.name, file=read_result(str(base))),
         comparison.Side(name="this run", file=comparison.InMemory(candidate)),
-        gates_of(defaults),
+        gates,
         comparison.ReportOptions(rows=50),
         wanted=lambda name: name in chosen,
     )
@@ -80,14 +79,3 @@ def compared(base: Path, candidate: Result, defaults: dict[str, Any], *, profile
         )
     # What `cg-bench diff` ends in another code than 0 for: a gate that compared nothing must not be green.
     return text, conclusion in {Conclusion.REGRESSION, Conclusion.FAILED, Conclusion.INCOMPLETE}
-
-
-def gates_of(defaults: dict[str, Any]) -> Gates:
-    """Return what the configuration holds comparisons to."""
-    from cachegrind_bench.usecases.comparison import GateOptions
-
-    given: dict[str, Any] = {
-        name: listed(defaults.get(name)) for name in ("threshold", "threshold_ir", "max_drop", "limit")
-    }
-    given |= {name: str(defaults[name]) for name in ("threshold_cache", "metric") if defaults.get(name)}
-    return GateOptions(**given).gates()

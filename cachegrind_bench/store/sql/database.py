@@ -208,11 +208,9 @@ class Database:
 
     @contextmanager
     def _begin(self, *, writing: bool) -> Generator[Connection]:
-        options: dict[str, Any] = {_WRITING: writing}
-        if self._path is None:
-            # By turns: what others have just added must be seen, and one state of everything.
-            options["isolation_level"] = "READ COMMITTED" if writing else "REPEATABLE READ"
-        with self._engine.connect().execution_options(**options) as connection, connection.begin():
+        # By turns: what others have just added must be seen, and one state of everything.
+        level = {"isolation_level": "READ COMMITTED" if writing else "REPEATABLE READ"} if self._path is None else {}
+        with self._engine.connect().execution_options(**{_WRITING: writing}, **level) as connection, connection.begin():
             if self._path is None:
                 connection.exec_driver_sql(f"SET LOCAL lock_timeout = {max(1, round(self._patience * 1000))}")
             yield connection
