@@ -59,7 +59,7 @@ class Cancel:
 
 
 class _Insisted:
-    """Interrupts only those who are interrupted once more."""
+    """Interrupts only on a second interruption."""
 
     def check(self) -> None:
         """Raise KeyboardInterrupt if there was more than one interrupt."""

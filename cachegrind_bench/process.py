@@ -92,7 +92,7 @@ class Child:
             self.stdin = -1
 
     def has_ended(self) -> bool:
-        """Tell whether it has ended, without reaping it: until then its id cannot become another process's."""
+        """Return whether it has ended, without reaping it: until then its id cannot become another process's."""
         try:
             return bool(os.waitid(os.P_PID, self.pid, os.WEXITED | os.WNOWAIT | os.WNOHANG))
         except ChildProcessError:  # reaped: by us, or by the kernel with SIGCHLD ignored
@@ -209,7 +209,7 @@ def _pump(child: Child, take: Callable[[int, bytes], None], deadline: float) -> 
             while selector.get_map() and time.monotonic() < deadline:
                 _read(selector, take, _POLL_S)
         child.kill()
-        # What was written before the kill is still in the pipes, 1 MiB at most; who left the group may write for ever.
+        # What was written before the kill is still in the pipes, 1 MiB at most; a process that left the group may write for ever.
         any(not _read(selector, take, 0) for _ in range(32))
     return ended
 

@@ -235,7 +235,7 @@ def _compile(source: str | Path, suffix: str, compiler: str, flags: tuple[str, .
         return program
     build.mkdir(parents=True, exist_ok=True)
     # A folder of its own, renamed when it is whole: of two workers that compile the same, one wins and neither waits.
-    # The compiler runs inside it, so that debug information names no temporary folder.
+    # The compiler runs inside it, so that debug information does not name a temporary folder.
     work = Path(tempfile.mkdtemp(dir=build))
     (work / f"main{suffix}").write_text(text, encoding="utf-8")
     arguments = [command, "-o", "program", f"main{suffix}", *flags]

@@ -5,17 +5,23 @@ from __future__ import annotations
 import re
 import subprocess
 import sys
+import tokenize
 from pathlib import Path
+from typing import TYPE_CHECKING
 
 import click
 import pytest
 
 from cachegrind_bench.cli.main import COMMANDS, cli
 
+if TYPE_CHECKING:
+    from collections.abc import Iterator
+
 ROOT = Path(__file__).resolve().parent.parent
 README = ROOT / "README.md"
 INDEX = ROOT / "docs" / "README.md"
 PAGES = sorted([*ROOT.glob("*.md"), *(ROOT / "docs").glob("*.md"), *(ROOT / "examples").glob("*.md")])
+SOURCES = sorted((ROOT / "cachegrind_bench").rglob("*.py"))
 LONGEST_README = 200
 
 # [text](target), outside code; no title in the project's links.
@@ -141,19 +147,43 @@ TICS = {
     r"\btold as\b": "reported as",
     r"\btells? (?:nothing|of)\b": "describe, show, say nothing about",
     r"\bto and fro\b": "up and down, unstable",
-    r"\bstands? (?:there|in|for)\b": "is in",
+    r"\bstands? (?:there|in)\b": "is in",
     r"(?<!there )\bis no (?!longer\b|more\b)[a-z]": "is not a",
-    r"(?<!there )(?<!`stats` )\bis none\b": "is not a",
+    # `None` is the value in Python.
+    r"(?<!there )(?<!`stats` )\b(?:is|are) (?-i:none)\b": "is not a",
+    r"(?<!there )\bare no (?!longer\b|more\b)[a-z]": "are not",
     r"\b(?:cannot be|not to be) had\b": "cannot be read, is missing",
+    r"\bso many\b": "this many, at most N",
+    r"\b(?-i:[Bb]eside)\b": "next to, at the same time",
+    r"\b(?:names?|fits?) no\b": "is not a, does not match any",
+    r"\b(?:for|to|as|of|than) who\b": "whoever, a program that",
 }
+
+
+def tics(numbered: Iterator[tuple[int, str]]) -> list[str]:
+    return [
+        f"{number}: {match[0]!r}: write {instead!r}"
+        for number, line in numbered
+        for tic, instead in TICS.items()
+        for match in re.finditer(tic, line, re.IGNORECASE)
+    ]
+
+
+def texts(source: Path) -> Iterator[tuple[int, str]]:
+    """Yield the lines of a Python file's comments, docstrings and other strings, with their numbers."""
+    kinds = {tokenize.COMMENT, tokenize.STRING, getattr(tokenize, "FSTRING_MIDDLE", tokenize.STRING)}
+    with source.open("rb") as file:
+        for token in tokenize.tokenize(file.readline):
+            if token.type in kinds:
+                yield from enumerate(token.string.splitlines(), token.start[0])
 
 
 @pytest.mark.parametrize("page", [page for page in PAGES if page.name != "CHANGELOG.md"], ids=lambda page: page.name)
 def test_pages_are_written_in_plain_english(page: Path) -> None:
-    found = [
-        f"{page.name}:{number}: {match[0]!r}: write {instead!r}"
-        for number, line in enumerate(page.read_text(encoding="utf-8").splitlines(), 1)
-        for tic, instead in TICS.items()
-        for match in re.finditer(tic, line, re.IGNORECASE)
-    ]
-    assert found == []
+    assert tics(enumerate(page.read_text(encoding="utf-8").splitlines(), 1)) == []
+
+
+@pytest.mark.parametrize("folder", sorted({path.parent for path in SOURCES}), ids=lambda path: path.name)
+def test_the_texts_in_the_code_are_written_in_plain_english(folder: Path) -> None:
+    found = {path.name: tics(texts(path)) for path in SOURCES if path.parent == folder}
+    assert {name: lines for name, lines in found.items() if lines} == {}

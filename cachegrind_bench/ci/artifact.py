@@ -1,4 +1,4 @@
-"""Artifacts as data: a zip from anyone at all, of which nothing is taken but the few files it may hold, in memory.
+"""Artifacts as data: a zip from anyone at all; only the few files it may hold are taken from it, in memory.
 
 A pull request from a fork decides every byte of its artifact. Names never become paths, sizes are bounded before anything is
 unpacked, and what comes out still has to be read as what it claims to be.

@@ -26,7 +26,7 @@ _HINT = "'cg-bench ci' is for jobs of GitHub Actions; elsewhere use 'cg-bench ru
 
 
 class Pull(msgspec.Struct, frozen=True, kw_only=True):
-    """The pull request that the job is for. `fork` tells whether its commits are in another repository."""
+    """The pull request that the job is for. `fork`: whether its commits are in another repository."""
 
     number: int
     head_sha: str
@@ -69,16 +69,16 @@ class Event(msgspec.Struct, frozen=True, kw_only=True):
 
     @property
     def is_accepted(self) -> bool:
-        """Tell whether the job's own commit has been accepted already: one of the default branch, or a tag's."""
+        """Return whether the job's own commit has been accepted already: one of the default branch, or a tag's."""
         return self.on_default_branch or self.ref.startswith("refs/tags/")
 
     def accepts(self, sha: str | None) -> bool:
-        """Tell whether this commit has been accepted already. A job may check out another than its own."""
+        """Return whether this commit has been accepted already. A job may check out another than its own."""
         return self.is_accepted and sha == self.sha
 
     @property
     def on_default_branch(self) -> bool:
-        """Tell whether the job is for a commit of the default branch itself."""
+        """Return whether the job is for a commit of the default branch itself."""
         return self.pull is None and self.default_branch is not None and self.ref == f"refs/heads/{self.default_branch}"
 
     @property

@@ -56,7 +56,7 @@ class Comment(msgspec.Struct, frozen=True, kw_only=True):
 
 
 class Artifact(msgspec.Struct, frozen=True, kw_only=True):
-    """An artifact that can still be fetched. `branch` and `sha` are those of its run; `own` tells whether that was of this repository."""
+    """An artifact that can still be fetched. `branch` and `sha` are those of its run; `own`: whether that was of this repository."""
 
     id: int
     name: str
@@ -262,7 +262,7 @@ class Client:
         return bytes(data)
 
     def issues(self, label: str) -> list[Issue]:
-        """Return all issues with this label, closed ones too; pull requests are none."""
+        """Return all issues with this label, closed ones too, but no pull requests."""
         with telling("list the issues"):
             return [
                 _issue(item)

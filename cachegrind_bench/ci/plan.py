@@ -110,7 +110,7 @@ def _storing(event: Event, *, store: bool) -> Plan:
         ours = run.event == "push" and run.head_branch == event.default_branch and run.repository == event.repository
         source = run.id
     else:
-        # Asked for in so many words: a scheduled run, or one started by hand, may store as well.
+        # Asked for explicitly: a scheduled run, or one started by hand, may store as well.
         ours, source = event.on_default_branch, event.run_id
     if not store:
         return Plan(notice="nothing is stored: there is no store (store: none)")

@@ -105,7 +105,7 @@ def author(client: Client) -> str:
 
 
 def is_by(name: str, login: str) -> bool:
-    """Tell whether this is the name of `login`; an app's has `[bot]` in one place and without in another."""
+    """Return whether this is the name of `login`; an app's has `[bot]` in one place and without in another."""
     return name in (login, f"{login}[bot]")
 
 

@@ -31,7 +31,7 @@ class Runner(msgspec.Struct, frozen=True, kw_only=True):
     write: Callable[[str | bytes], None]
 
     def say(self, text: str) -> None:
-        """Write a line to the log, of which GitHub takes no part for a command."""
+        """Write a line to the log in which GitHub sees no command."""
         self.write(f"cg-bench: {harmless(plain(text))}\n")
 
     def annotate(self, level: str, message: str) -> None:

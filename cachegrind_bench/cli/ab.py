@@ -50,7 +50,7 @@ Examples:
   cg-bench ab HEAD~1 --prepare 'make -s' -- ./build/parser data.txt
 """
 
-# What is typed of these is for those who measure.
+# The options among these that are typed go to the measuring side.
 _run_options = options_group(
     expression_option, benchmark_option, tag_option, jobs_option, id_option, repetition_options
 )

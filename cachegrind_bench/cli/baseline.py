@@ -24,7 +24,7 @@ _SHOWN = 10
 
 _EPILOG = """\b
 Baselines are kept in .cg-bench/baselines: in the nearest folder .cg-bench from the working directory up to the top of
-its git work tree, else at that top, else in the working directory. Git is told to ignore a new .cg-bench.
+its git work tree, else at that top, else in the working directory. A new .cg-bench is ignored by git.
 
 \b
 Examples:

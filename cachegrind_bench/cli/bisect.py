@@ -47,7 +47,7 @@ Examples:
   cg-bench bisect 3f9a -- python benchmark.py
 """
 
-# What is typed of these is for those who measure.
+# The options among these that are typed go to the measuring side.
 _run_options = options_group(jobs_option, repetition_options)
 _UNDECIDED = 3
 

@@ -1,4 +1,4 @@
-"""`cg-bench check`: measure a command, compare it with a base, and tell `git bisect run` by the exit code."""
+"""`cg-bench check`: measure a command, compare it with a base, and report to `git bisect run` by the exit code."""
 
 from __future__ import annotations
 

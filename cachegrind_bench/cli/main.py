@@ -145,7 +145,7 @@ def main(arguments: Sequence[str] | None = None) -> None:
     # A profile is ten thousands of small tuples that all live: to look for garbage among them only costs start-up.
     gc.set_threshold(100_000, 20, 20)
     occupy_standard_descriptors()
-    signal.signal(signal.SIGCHLD, signal.SIG_DFL)  # ignored by who started us, it would hide how our children ended
+    signal.signal(signal.SIGCHLD, signal.SIG_DFL)  # ignored by our parent, it would hide how our children ended
     cancel = Cancel()
     received = _interruptions(cancel)
     with cancel.under():

@@ -232,7 +232,7 @@ store_option = click.option(
     help="History: file:DIR, git:BRANCH[@REMOTE], sqlite:///PATH or postgresql://...",
 )
 with_profile_option = click.option(
-    "--with-profile", is_flag=True, help="Keep profiles too, compressed beside the run (stores of files only)."
+    "--with-profile", is_flag=True, help="Keep profiles too, compressed next to the run (stores of files only)."
 )
 pattern_option = click.option(
     "--benchmark", "pattern", metavar="PATTERN", help="Only benchmarks with this id (* and ? are wildcards)."
@@ -310,7 +310,7 @@ def _current() -> Configuration | None:
 
 
 def typed(name: str) -> bool:
-    """Tell whether the user gave this option of the present command, on the command line or by the environment."""
+    """Return whether the user gave this option of the present command, on the command line or by the environment."""
     source = click.get_current_context().get_parameter_source(name)
     return source in (ParameterSource.COMMANDLINE, ParameterSource.ENVIRONMENT)
 

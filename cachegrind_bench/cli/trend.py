@@ -67,7 +67,10 @@ def command(**options: Any) -> int:
     """
     url = options["commit_url"]
     if url is not None and not (url.startswith(("https://", "http://")) and "{sha}" in url):
-        raise UsageError(f"--commit-url {url!r} names no commit", hint="as in https://example.org/project/commit/{sha}")
+        raise UsageError(
+            f"--commit-url {url!r} is not a web address with {{sha}}",
+            hint="as in https://example.org/project/commit/{sha}",
+        )
     check_outputs({f"--{kind}": options[kind] for kind in _FORMS})
     notices = Notices(write=output.write_error)
     repository = Repository(cwd=working_directory(), environ=dict(os.environ))

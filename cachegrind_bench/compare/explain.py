@@ -117,7 +117,7 @@ def details(
     lines: bool = False,
     python: tuple[PythonProfile, PythonProfile] | None = None,
 ) -> Details:
-    """Explain the difference of two profiles by so many rows, and of two profiles of Python functions."""
+    """Explain the difference of two profiles by at most this many rows, and of two profiles of Python functions."""
     weigh = comparison.weigh
     found = explain(base, candidate)
     functions = top(found.functions, found.total, weigh, rows)
@@ -176,7 +176,7 @@ def explain(base: Profile, candidate: Profile) -> Explanation:
             moved += _take_moved(places)
         for source, both in places.items():
             functions += _differing(both, source.shown)
-    # What is the same on both sides once the pieces of functions are put together is no difference.
+    # What is the same on both sides once the pieces of functions are put together is not a difference.
     rows = (row for row in _joined(functions, whole) if row.base != row.candidate)
     return Explanation(
         total=Counts.of(_sum(theirs)) - Counts.of(_sum(ours)),

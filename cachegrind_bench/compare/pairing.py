@@ -204,7 +204,7 @@ def changed_objects(base: Sequence[ObjectFile], candidate: Sequence[ObjectFile])
 
 
 def is_library(path: str) -> bool:
-    """Tell whether this is the name of a shared library, or of the loader, rather than that of an executable."""
+    """Return whether this is the name of a shared library, or of the loader, rather than that of an executable."""
     return _LIBRARY.fullmatch(path.rpartition("/")[2]) is not None
 
 

@@ -101,9 +101,9 @@ class PythonBlame(msgspec.Struct, frozen=True, kw_only=True):
 
 
 def blame(base: PythonProfile, candidate: PythonProfile, most: int = sys.maxsize) -> PythonBlame:
-    """Compare two profiles, function by function; return the first rows, at most so many, and the sums of the others.
+    """Compare two profiles, function by function; return the first rows, at most `most`, and the sums of the others.
 
-    `chief` is None if native code explains more, or nothing differs. What merely calls what differs is no row.
+    `chief` is None if native code explains more, or nothing differs. A function that only calls one that differs gets no row.
     """
     numbers = pair_functions(base.functions, candidate.functions)
     own, called = _weighed(_Tree(base, numbers[0]), _Tree(candidate, numbers[1]))
@@ -227,7 +227,7 @@ class _Frame:
     calls: dict[int, int]
 
     def misses(self, function: int) -> bool:
-        """Tell whether it should call this function, and does not, or less often."""
+        """Return whether it should call this function, and does not, or less often."""
         place = self.place.children.get(function)
         if place is None:
             return False

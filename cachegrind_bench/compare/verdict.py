@@ -146,7 +146,7 @@ class Conclusion(StrEnum):
 class Comparison(msgspec.Struct, frozen=True, kw_only=True):
     """Everything a comparison found, worst first.
 
-    `rescored` names the cost models that were replaced by `model`, `unused` the gates whose pattern fits no benchmark;
+    `rescored` names the cost models that were replaced by `model`, `unused` the gates whose pattern does not match any benchmark;
     `remarks` say where base and candidate come from; `without_base`: a base was searched and not found.
     """
 
@@ -172,7 +172,7 @@ class Comparison(msgspec.Struct, frozen=True, kw_only=True):
 
     @property
     def forced(self) -> tuple[FieldDifference, ...]:
-        """The fields in spite of which benchmarks were compared, as their user insisted; empty if none."""
+        """Fields that differ in benchmarks that were compared all the same, because the user insisted; empty if none."""
         return tuple(dict.fromkeys(field for item in self.differences if item.forced for field in item.fields))
 
     def weigh(self, counts: Counts) -> int:
@@ -269,7 +269,7 @@ def judge(
     gates: Gates,
     model: CostModel,
 ) -> Difference:
-    """Compare one benchmark, of which at least one side is given. `fields` are the key's fields that differ."""
+    """Compare one benchmark; at least one side is given. `fields` are the key's fields that differ."""
     state, moved, threshold, same = State.NEW, None, Fraction(0), True
     causes: tuple[Cause, ...] = ()
     if candidate is None:

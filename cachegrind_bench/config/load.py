@@ -36,7 +36,7 @@ if TYPE_CHECKING:
     from cachegrind_bench.config.schema import Key
     from cachegrind_bench.config.source import Source
 
-# What people try first that is no other name of a key.
+# What people try first and is not another name of a key.
 _HEADINGS = frozenset({"default", "defaults", "global", "settings", "config", "options"})
 _SWITCHES = frozenset({"skip", "disable", "disabled", "enable", "enabled"})
 _SHELL_COMMANDS = frozenset({"setup", "prepare", "cleanup"})
@@ -228,7 +228,7 @@ def _check_patterns(source: Source, found: Mapping[str, Any], benchmarks: Sequen
             meant = nearest(pattern.replace("*", "").replace("?", ""), words)
             some = f"there are: {', '.join(ids[:10])}{' and more' if len(ids) > 10 else ''}"
             source.fail(
-                f"{name} {text!r} fits no benchmark of this file: {pattern!r}",
+                f"{name} {text!r} does not match any benchmark of this file: {pattern!r}",
                 name,
                 place,
                 hint=f"did you mean {meant!r}?" if meant else some,

@@ -85,7 +85,7 @@ def check_use(
 
 
 def _refuse(parameters: Mapping[str, object], name: str, at: Source) -> NoReturn:
-    """Refuse a name in braces that is no parameter."""
+    """Refuse a name in braces that is not a parameter."""
     meant = nearest(name, {known: known for known in parameters})
     known = ", ".join(f"{{{known}}}" for known in parameters)
     advice = f"known are {known}" if parameters else f"define it: parameters = {{ {name} = […] }}"

@@ -64,7 +64,7 @@ def function(value: str, key: str) -> None:
     """Take the name of a function, which may have wildcards."""
     _name(value, key)
     if not value.strip("*?"):
-        raise UsageError(f"{key} {value!r} names no function", hint="as in parse_*")
+        raise UsageError(f"{key} {value!r} does not name a function", hint="as in parse_*")
 
 
 def _tag(value: str, key: str) -> None:

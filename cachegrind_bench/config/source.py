@@ -90,7 +90,7 @@ def find(cwd: Path) -> Path | None:
 
 
 def ignored(path: Path) -> Path | None:
-    """Return the file beside this one that has tables for us as well and is not read, if there is one."""
+    """Return the file next to this one that has tables for us as well and is not read, if there is one."""
     other = path.parent / PYPROJECT
     return other if path.name == OWN_FILE and os.path.isfile(other) and concerns_us(other) else None
 
@@ -114,7 +114,7 @@ def read(path: Path) -> Source:
 
 
 def concerns_us(path: Path) -> bool:
-    """Tell whether a pyproject.toml has tables for us, be they wrong; what cannot be read does not."""
+    """Return whether a pyproject.toml has tables for us, be they wrong; what cannot be read does not."""
     try:
         text = _text(path)
     except UsageError:
@@ -155,7 +155,7 @@ def _tables_in(data: Mapping[str, Any], name: str) -> dict[str, Any]:
 
 
 def _is_benchmark(value: object) -> bool:
-    """Tell whether this may be meant for us, in a file that others write to as well."""
+    """Return whether this may be meant for us, in a file that others write to as well."""
     items = cast("list[object]", value) if isinstance(value, list) else [value]
     return any(isinstance(item, dict) and "command" in item for item in items)
 

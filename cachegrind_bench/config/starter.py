@@ -59,7 +59,7 @@ def project(cwd: Path) -> Path:
 def starter(root: Path) -> list[NewFile]:
     """Return the files to write for the project in this folder, the configuration last.
 
-    FileFormatError if a pyproject.toml is there and is no TOML.
+    FileFormatError if a pyproject.toml is there and is not TOML.
     """
     pyproject = read(root / PYPROJECT).data if os.path.isfile(root / PYPROJECT) else None
     if _is_python(root, pyproject):
@@ -111,7 +111,7 @@ def _configuration(kind: str, *, table: str = "", **marks: str) -> str:
 
 
 def _is_python(root: Path, pyproject: Mapping[str, Any] | None) -> bool:
-    """Tell whether this is a Python project: a pyproject.toml may be there only for the settings of a tool."""
+    """Return whether this is a Python project: a pyproject.toml may be there only for the settings of a tool."""
     declared: Mapping[str, Any] = pyproject or {}
     tools: object = declared.get("tool")
     if {"project", "build-system"} & declared.keys() or (isinstance(tools, dict) and "poetry" in tools):
@@ -124,7 +124,7 @@ def _compiled(root: Path) -> bool:
 
 
 def _takes_examples(root: Path) -> bool:
-    """Tell whether this is a Rust package where cargo finds programs in examples/ by itself."""
+    """Return whether this is a Rust package where cargo finds programs in examples/ by itself."""
     try:
         package: Any = tomllib.loads((root / _CARGO).read_text(encoding="utf-8")).get("package")
     except (OSError, ValueError):
@@ -133,7 +133,7 @@ def _takes_examples(root: Path) -> bool:
 
 
 def _has(root: Path, endings: tuple[str, ...]) -> bool:
-    """Tell whether there is a file with one of these endings in this folder or its src."""
+    """Return whether there is a file with one of these endings in this folder or its src."""
     names: list[str] = []
     for folder in (root, root / "src"):
         with contextlib.suppress(OSError):

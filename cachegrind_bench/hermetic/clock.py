@@ -14,7 +14,7 @@ if TYPE_CHECKING:
     from cachegrind_bench.hermetic.images import Process
     from cachegrind_bench.hermetic.orders import Clock
 
-# Answered when the clock is pinned. clock_getres and adjtimex stay the kernel's: they describe it, and tell no time.
+# Answered when the clock is pinned. clock_getres and adjtimex stay the kernel's: they describe it, and give no time.
 CALLS = ("clock_gettime", "gettimeofday", "time", "times", "getrusage")
 SINCE_BOOT_NS = 1_000_000_000  # where the clocks that count from the machine's start begin
 _SECOND_NS = 1_000_000_000
@@ -86,7 +86,7 @@ class PinnedTime:
                 return self._usage(args, process, peak_kb)
 
     def _usage(self, args: list[int], process: Process, peak_kb: int) -> Answer:
-        """Tell of the CPU time and of the memory, and nothing of faults and switches, which vary from run to run."""
+        """Report the CPU time and the memory, but not faults and switches, which vary from run to run."""
         children = args[0] & 0xFFFFFFFF == _RUSAGE_CHILDREN
         seconds, rest = (0, 0) if children else divmod(self.now(process, 2) or 0, _SECOND_NS)
         # Most of the memory is Valgrind's, and some pages more or less in each run.

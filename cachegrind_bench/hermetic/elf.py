@@ -280,7 +280,7 @@ class _Search(msgspec.Struct, frozen=True, kw_only=True, dict=True):
         return next((name for name in wide if Path("/", name).is_dir()), "lib")
 
     def is_loader(self, name: str) -> bool:
-        """Tell whether this needed name is the loader itself, which is there before any search."""
+        """Return whether this needed name is the loader itself, which is there before any search."""
         return name == os.path.basename(self.loader) or bool(self.is_musl and _MUSL_ITSELF.match(name))
 
     def find(self, name: str, parent: _Loaded) -> _Loaded | None:

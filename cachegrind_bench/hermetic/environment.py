@@ -94,7 +94,9 @@ class Request(msgspec.Struct, frozen=True, kw_only=True):
         for item in items:
             name, equals, value = item.partition("=")
             if not name or "\0" in item:
-                raise UsageError(f"--env {item!r} names no variable", hint="write --env NAME or --env NAME=VALUE")
+                raise UsageError(
+                    f"--env {item!r} does not name a variable", hint="write --env NAME or --env NAME=VALUE"
+                )
             if name in RESERVED or name.startswith(_PAD):
                 raise UsageError(
                     f"--env {name}: this variable belongs to the seal", hint="every run gets its own value"
@@ -189,7 +191,7 @@ def _block_size(variables: Mapping[str, str], argv: Sequence[str], executable: s
 
 
 def fingerprint_values(request: Request, caller: Mapping[str, str]) -> dict[str, str]:
-    """Return a short hash of each value passed on by request: shows a change, tells no secret."""
+    """Return a short hash of each value passed on by request: shows a change, reveals no secret."""
     chosen = {name: caller[name] for name in request.passed if name in caller} | dict(request.values)
     return {
         os.fsencode(name).decode("utf-8", "backslashreplace"): hashlib.sha256(os.fsencode(value)).hexdigest()[:12]

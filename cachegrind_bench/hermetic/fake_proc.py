@@ -30,7 +30,7 @@ _STRANGERS = [b"user%d:x:%d:%d::/:/bin/sh\n" % (number, number, number) for numb
 
 
 def sysinfo(uptime_s: int) -> bytes:
-    """Return what the system call of this name tells.
+    """Return what the system call of this name reports.
 
     linux/include/uapi/linux/sysinfo.h on 64-bit machines: uptime, loads[3], totalram, freeram, sharedram, bufferram,
     totalswap, freeswap, procs and padding, totalhigh, freehigh, mem_unit and padding.
@@ -101,7 +101,7 @@ NAMES = frozenset((*_DEVICES, *_FILES, *_SYSTEM_FILES))
 
 
 def mapped_or_searched(name: bytes) -> bool:
-    """Tell whether this file is one of a root of its own, and only what its C library makes of it matters."""
+    """Return whether this file is one of a root of its own, and only what its C library makes of it matters."""
     return name in (_ARCHIVE, _PASSWD, _GROUPS)
 
 
@@ -145,7 +145,7 @@ def _write_system_file(descriptor: int, name: bytes, elsewhere: str) -> None:
         lines = [line.rstrip(b"\n") + b"\n" for line in file]
     if name == _CPUS:
         lines = [b"cpu MHz\t\t: 1000.000\n" if line.startswith(b"cpu MHz") else line for line in lines]
-    else:  # who runs the program, and root, come first: whom else there is does not matter to who looks for these
+    else:  # who runs the program, and root, come first: other users do not matter to programs that look for these
         own = os.getuid() if name == _PASSWD else os.getgid()
         first = [b"%d" % number for number in dict.fromkeys((0, own))]
         found = [line for number in first for line in lines if line.split(b":")[2:3] == [number]]

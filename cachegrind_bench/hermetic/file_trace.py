@@ -153,7 +153,7 @@ class Recorder:
         mode = flags & os.O_ACCMODE
         if mode != os.O_WRONLY:
             self.notes.read(FILE, path, thread)
-        else:  # it can learn how long the file is, as who appends does
+        else:  # it can learn how long the file is, as a program that appends does
             self.notes.read(LOOK, path, thread)
         if mode != os.O_RDONLY:
             self.notes.alter(path)
@@ -187,7 +187,7 @@ class Recorder:
                 self.notes.make(source)
 
     def _talk(self, name: str, thread: int, args: list[int]) -> None:
-        """Give up where others tell the program something."""
+        """Give up where other processes send the program something."""
         if name == "socket" and args[0] != _UNIX:
             self.notes.give_up("it uses the network")
         elif name == "socket" and args[1] & _KIND == _DATAGRAM:  # each message may go to another address

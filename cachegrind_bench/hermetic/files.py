@@ -38,7 +38,7 @@ def stamp_of(path: Path) -> Stamp:
 
 
 def settled(mark: Stamp, now_ns: int) -> bool:
-    """Tell whether a later change would surely give another stamp than this, which was taken at that time.
+    """Return whether a later change would surely give another stamp than this, which was taken at that time.
 
     A file changed once more within one tick of the clock looks unchanged: git calls such an entry "racily clean".
     """

@@ -112,7 +112,9 @@ def _check_machine(machine: str) -> None:
 def _with_interpreter(script: Fingerprint, head: bytes, library_path: tuple[str, ...], depth: int) -> Fingerprint:
     words = parse_shebang(head)
     if words is None:
-        return replace(script, kind="unknown", why="its first line names no interpreter the kernel would accept")
+        return replace(
+            script, kind="unknown", why="its first line does not name an interpreter the kernel would accept"
+        )
     if depth >= _MAX_SCRIPTS:
         return replace(script, kind="unknown", why="too many scripts that are interpreters of scripts")
     interpreter, argument = words

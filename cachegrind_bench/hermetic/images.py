@@ -109,7 +109,7 @@ class ProcessTable:
         pid = group_of(thread)
         process = self._meet(pid)
         if self._orders.tool is None:
-            # Native: nothing tells whether this exec will succeed (a search along PATH tries many): the last one counts.
+            # Native: nothing says whether this exec will succeed (a search along PATH tries many): the last one counts.
             command = strings(thread, argv_address)
             command[:1] = [os.fsdecode(peek_string(thread, path_address))]
             self._note(process, command)

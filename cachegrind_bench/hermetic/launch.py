@@ -181,13 +181,15 @@ def _real(image: dict[str, Any], places: Translation) -> dict[str, Any]:
 
 
 _LEAST = 10_000  # five digits: many systems have no more than 32,768 numbers
-_SPARE = 2_000  # numbers that a run, and what is beside it, may take before those with another number of digits
+_SPARE = (
+    2_000  # numbers that a run, and what runs at the same time, may take before those with another number of digits
+)
 _AT_ONCE = 50  # to wait for each thread takes longer than to start it
 _MOST_TRIES = 1000
 
 
 def is_steady(number: int, limit: int) -> bool:
-    """Tell whether this and the numbers that come next have the same number of digits, and no fewer than five."""
+    """Return whether this and the numbers that come next have the same number of digits, and no fewer than five."""
     last = number + _SPARE
     return number >= _LEAST and last < limit and len(str(number)) == len(str(last))
 
@@ -219,7 +221,7 @@ def _limit() -> int:
 
 
 def _use_up(count: int) -> int:
-    """Have so many threads take numbers, or as many as may be started, and return the last one's. RuntimeError if none may."""
+    """Have this many threads take numbers, or as many as may be started, and return the last one's. RuntimeError if none may."""
     threads: list[threading.Thread] = []
     with suppress(RuntimeError):
         for _ in range(count):

@@ -111,7 +111,7 @@ class Listings:
 
 
 def _is_own(folder: int, entry: Entry) -> bool:
-    """Tell whether cg-bench has made this: its folder, or a result file. What is in its folder is no concern."""
+    """Return whether cg-bench has made this: its folder, or a result file. What is in its folder does not matter."""
     _inode, kind, name = entry
     if name == _OWN_FOLDER:
         return kind in (0, _DIRECTORY)

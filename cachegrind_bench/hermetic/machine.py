@@ -25,7 +25,7 @@ _ARM_VENDORS = {
     "0x41": "ARM", "0x42": "Broadcom", "0x46": "Fujitsu", "0x48": "HiSilicon", "0x4e": "NVIDIA", "0x51": "Qualcomm",
     "0x61": "Apple", "0x6d": "Microsoft", "0xc0": "Ampere",
 }  # fmt: skip
-# The variable that tells a CI service, its name, and the variable that names its runner's image or kind.
+# The variable that identifies a CI service, its name, and the variable that names its runner's image or kind.
 _SERVICES = (
     ("GITHUB_ACTIONS", "GitHub Actions", "ImageOS"),
     ("GITLAB_CI", "GitLab CI", "CI_RUNNER_DESCRIPTION"),

@@ -91,7 +91,7 @@ class Report(NamedTuple):
     """What became of it. `unsealed` gives the reason for each part of the seal that was refused.
 
     `failure` says why the program could not be executed. `images` has the attributes of each, None where system calls
-    were not supervised; `placed` tells whether files were at their constant paths; `files` are those that were read.
+    were not supervised; `placed`: whether files were at their constant paths; `files` are those that were read.
     """
 
     failure: str | None

@@ -19,7 +19,7 @@ if TYPE_CHECKING:
 BASE = "/mnt"
 NAME = "cg-bench"
 ROOT = f"{BASE}/{NAME}"
-BESIDE = f"{ROOT}/checkout"  # has links to what lies beside the project
+BESIDE = f"{ROOT}/checkout"  # has links to what lies next to the project
 PROJECT, VENV, RUN = f"{BESIDE}/project", f"{ROOT}/venv", f"{ROOT}/run"
 
 Pair = tuple[str, str]  # the real path of a folder, and where the program sees it
@@ -53,7 +53,7 @@ def project_of(cwd: str, home: str | None) -> str | None:
 
 
 def is_below(path: str, folder: str) -> bool:
-    """Tell whether a path is this folder or in it."""
+    """Return whether a path is this folder or in it."""
     return path == folder or path.startswith(folder.rstrip(os.sep) + os.sep)
 
 

@@ -60,7 +60,7 @@ def strings(thread: int, address: int) -> list[str]:
 
 
 def program_of(arguments: list[str]) -> list[str]:
-    """Return the program and its arguments in the argument list of Valgrind: from the first that is no option."""
+    """Return the program and its arguments in the argument list of Valgrind: from the first that is not an option."""
     for index, argument in enumerate(arguments):
         if index and not argument.startswith("-"):
             return arguments[index:]
@@ -108,7 +108,7 @@ def started(pid: int) -> str:
 
 
 def children_of(pid: int) -> list[int]:
-    """Return the living children in the order of their birth (empty on kernels that do not tell)."""
+    """Return the living children in the order of their birth (empty on kernels that do not list them)."""
     found: list[int] = []
     try:
         for task in os.listdir(f"/proc/{pid}/task"):
@@ -193,7 +193,7 @@ class Threads:
         return found
 
     def _waits_outside(self, thread: int) -> bool | None:
-        """Tell whether a sleeping thread may wait for something outside of the run; None if it does not sleep."""
+        """Return whether a sleeping thread may wait for something outside of the run; None if it does not sleep."""
         try:
             with open(f"/proc/{thread}/syscall", "rb") as file:
                 words = file.read().split()
@@ -211,7 +211,7 @@ class Threads:
         return True
 
     def is_outside(self, thread: int, number: int, depth: int = 0) -> bool:
-        """Tell whether others than processes of the run may have to do with this open file."""
+        """Return whether others than processes of the run may have to do with this open file."""
         link = os.readlink(f"/proc/{thread}/fd/{number}")
         if link.startswith(_INSIDE):
             return False
@@ -222,7 +222,7 @@ class Threads:
         return not (link.startswith("socket:") and self._is_pair(thread, number))
 
     def _is_pair(self, thread: int, number: int) -> bool:
-        """Tell whether this is one of a pair of sockets without a name."""
+        """Return whether this is one of a pair of sockets without a name."""
         with socket.socket(fileno=self.copy_file(thread, number)) as ours:
             return ours.family == socket.AF_UNIX and not ours.getsockname() and not ours.getpeername()
 
@@ -239,7 +239,7 @@ class Threads:
         return found
 
     def has_signal(self, thread: int, mask: int | None) -> bool:
-        """Tell whether a signal waits for a thread, but those in `mask` (by default those that it blocks)."""
+        """Return whether a signal waits for a thread, but those in `mask` (by default those that it blocks)."""
         fields = _status(thread)
         pending = int(fields.get(b"SigPnd", b"0"), 16) | int(fields.get(b"ShdPnd", b"0"), 16)
         return bool(pending and pending & ~(int(fields[b"SigBlk"], 16) if mask is None else mask))

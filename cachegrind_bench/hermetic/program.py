@@ -164,7 +164,7 @@ def _mount_at(pairs: tuple[Pair, ...]) -> None:
 
 
 def _link_beside(project: str) -> None:
-    """Let `../other` lead to what lies beside the project."""
+    """Let `../other` lead to what lies next to the project."""
     folder = os.path.dirname(project)
     try:
         names = os.listdir(folder)

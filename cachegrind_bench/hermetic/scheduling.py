@@ -33,7 +33,7 @@ _NO_RIGHT = "no right to real-time scheduling"
 
 
 class Scheduling:
-    """The launcher's own priority, and its claim on the CPU. `why` tells why the program is scheduled as any other."""
+    """The launcher's own priority, and its claim on the CPU. `why` says why the program is scheduled as any other."""
 
     def __init__(self, cpu: int | None, *, wanted: bool) -> None:
         """Take our own priority, and claim the CPU. What we fork has that priority, too, until it lowers it."""
@@ -187,7 +187,7 @@ def _bind(claim: socket.socket, names: Sequence[str]) -> str | None:
 
 
 def _tell(claim: socket.socket, name: str) -> bool:
-    """Tell the run of this name that we are here; return whether there is one."""
+    """Announce ourselves to the run of this name; return whether there is one."""
     try:
         claim.sendto(b".", name)
     except BlockingIOError:  # it knows already
@@ -198,7 +198,7 @@ def _tell(claim: socket.socket, name: str) -> bool:
 
 
 def _inside_another_run() -> bool:
-    """Tell whether a launcher is among our ancestors."""
+    """Return whether a launcher is among our ancestors."""
     pid = parent_of(os.getpid())
     while pid > 1:
         try:

@@ -1,7 +1,7 @@
 """The private directory of one run: out files, temporary files and Valgrind's library link, under a path of constant text.
 
 The path is the same in every run (`/tmp/cg-bench.00`), since a program may hash or sort it; runs at the same time
-take the next number. A lock tells a directory in use from one left by a killed run, which is emptied and used again.
+take the next number. A lock marks a directory in use; one left by a killed run has none, and is emptied and used again.
 """
 
 from __future__ import annotations

@@ -1,6 +1,6 @@
 """Answers system calls of the sealed program: random bytes and devices, the machine's state, the clock; notes forks, execs.
 
-One supervisor serves one run, inside the launcher. It is no sandbox: a call it cannot answer goes on to the kernel.
+One supervisor serves one run, inside the launcher. It is not a sandbox: a call it cannot answer goes on to the kernel.
 Only the standard library, and little of it: its start-up is paid on every run.
 """
 
@@ -358,7 +358,7 @@ def _ioctl(listener: int, request: int, argument: bytes) -> int:
 
 
 def _has_our_root(thread: int, path: str) -> bool:
-    """Tell whether a process sees our file at this path: it may be in a container, or have another root."""
+    """Return whether a process sees our file at this path: it may be in a container, or have another root."""
     try:
         return os.path.samefile(path, f"/proc/{thread}/root{path}")
     except OSError:

@@ -17,12 +17,12 @@ from cachegrind_bench.hermetic.place import NOWHERE, Translation
 if TYPE_CHECKING:
     from collections.abc import Iterable, Sequence
 
-# What was asked of a path. FILE: its bytes. LOOK: what stat tells. LINK: the same of a link itself. A folder that was
+# What was asked of a path. FILE: its bytes. LOOK: what stat says. LINK: the same of a link itself. A folder that was
 # opened is noted as LIST: the names in it.
 KINDS = FILE, LOOK, LINK, LIST = "file", "look", "link", "list"
 
 _MOST = 50_000
-_IDENTITY = 3  # numbers that tell a file from others: device, inode, type
+_IDENTITY = 3  # numbers that identify a file: device, inode, type
 # A young file may be replaced while the run lasts (by another one compiling the same module), and one that the run
 # replaces itself is mostly young (its preparation made it): both are read at once, while they are what the run saw.
 _YOUNG_NS, _LONGEST_READ = 600_000_000_000, 64 << 20
@@ -85,7 +85,7 @@ class Notes:
     def make(self, path: bytes, *, anew: bool = False) -> None:
         """Note that what is at this path from now on, were it nothing, is the run's own work, if the call succeeds.
 
-        Nobody tells us whether it does. It has where something else is there afterwards: another file, or with `anew`,
+        Nothing says whether it does. It has where something else is there afterwards: another file, or with `anew`,
         for a file that is emptied, the same one with another stamp.
         """
         for name in self._names(path):
@@ -97,7 +97,7 @@ class Notes:
         self._altered.update(self._names(path))
 
     def is_ours(self, path: bytes) -> bool:
-        """Tell whether the run has made this path, or a folder that it is in."""
+        """Return whether the run has made this path, or a folder that it is in."""
         if path.startswith(self._scratch):
             return True
         while self._made and len(path) > 1:
@@ -238,7 +238,7 @@ def merged(recordings: Iterable[Recording]) -> Recording:
 
 
 def is_unchanged(item: Input) -> bool:
-    """Tell whether a path is what it was. Files and folders are read only where their stamp differs."""
+    """Return whether a path is what it was. Files and folders are read only where their stamp differs."""
     if not item.stamp:
         return _value(item) == item.value
     stamp = files.stamp_of(item.path)

@@ -124,7 +124,7 @@ class Waits:
         (self._alarmed.discard if stopped else self._alarmed.add)(process)
 
     def _is_timed(self) -> bool:
-        """Tell whether something of the run goes by the real time."""
+        """Return whether something of the run goes by the real time."""
         return any(wait.outside for wait in self._held) or any(not process.ended for process in self._alarmed)
 
     def _passed(self, process: Process) -> int:
@@ -229,7 +229,7 @@ class Waits:
         return False
 
     def _has_happened(self, wait: _Wait, cpu: float) -> bool:
-        """Tell whether there is what a wait is for, and note since when that is known."""
+        """Return whether there is what a wait is for, and note since when that is known."""
         if wait.happened is None:
             if wait.word is not None:
                 address, value = wait.word

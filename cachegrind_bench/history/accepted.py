@@ -40,7 +40,7 @@ class Accepted(msgspec.Struct, frozen=True, kw_only=True):
     line: int
 
     def concerns(self, benchmark: str) -> bool:
-        """Tell whether this is about that benchmark."""
+        """Return whether this is about that benchmark."""
         return matches(benchmark, self.benchmark)
 
 
@@ -91,9 +91,9 @@ def _entry(source: Source, number: int, table: object) -> Accepted:
 def without_effect(
     accepted: Sequence[Accepted], line: Sequence[CommitNote], benchmarks: Collection[str] | None
 ) -> tuple[Accepted, ...]:
-    """Return the entries that name no commit on this line, or no benchmark: misspelt, or of a past that is not looked at.
+    """Return the entries whose commit is not on this line, or whose benchmark is unknown: misspelt, or of a past that is not shown.
 
-    Without `benchmarks`, of which only some may be known, only commits matter.
+    Without `benchmarks` (perhaps only some are known), only commits matter.
     """
     return tuple(
         entry

@@ -24,8 +24,11 @@ if TYPE_CHECKING:
     from cachegrind_bench.history.steps import Step
     from cachegrind_bench.history.values import Finding, KeyReadings
 
-_READINGS = 5  # a level is the median of so many, and two levels are compared
-_CLEARLY, _MOST = 4, Fraction(4, 5)  # single rises are blamed if so many times the usual, and so much of the whole
+_READINGS = 5  # a level is the median of this many readings, and two levels are compared
+_CLEARLY, _MOST = (
+    4,
+    Fraction(4, 5),
+)  # single rises are blamed if this many times the usual one, and this much of the whole
 _STAYS = 75  # percent of the budget
 
 
@@ -43,7 +46,7 @@ class Creep(msgspec.Struct, frozen=True, kw_only=True):
 
 
 def within_budget(values: Sequence[int], budget: int) -> bool:
-    """Tell, quickly, that no level can be over the budget (in ppm)."""
+    """Return, quickly, whether no level can be over the budget (in ppm)."""
     return not values or max(values) * MILLION <= min(values) * (MILLION + budget)
 
 
@@ -155,7 +158,7 @@ def _shifted(steps: Sequence[Step], start: int) -> list[Step]:
 
 
 def _is_gone(row: KeyReadings, start: int, stop: int, found: Creep, steps: Sequence[Step]) -> bool:
-    """Tell whether the level has come back since, but for steps."""
+    """Return whether the level has come back since, but for steps."""
     flat = levelled(row.values[start:], _shifted(steps, start))
     now, then = median(flat[-_READINGS:]), median(flat[: stop - start][-_READINGS:])
     # By how much it was above the best then, on the scale of now.

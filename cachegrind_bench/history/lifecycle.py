@@ -27,10 +27,8 @@ if TYPE_CHECKING:
 _NEW_FOR = timedelta(hours=24)  # without a previous report, what the newest commits brought is new
 _RETIRED_AFTER = timedelta(days=30)  # a benchmark that has not been run for so long is not expected to be
 _EARLIEST = datetime(1970, 1, 1, tzinfo=UTC)  # for unreadable times; subtracting days from it stays in the calendar
-_TURNS = (
-    4  # a machine is still measured if it had one of the last so many commits: two that take turns leave out no more
-)
-_READINGS = 5  # the level now is the median of so many
+_TURNS = 4  # a machine is still measured if it had one of this many last commits: two that take turns leave out no more
+_READINGS = 5  # the level now is the median of this many readings
 
 
 def recovery(values: Sequence[int], step: Step, steps: Sequence[Step], least: int) -> int | None:
@@ -84,7 +82,7 @@ def current_keys(readings: Sequence[Reading]) -> frozenset[str]:
 
 
 def is_retired(series: Series, times: Sequence[datetime], newest: int) -> bool:
-    """Tell whether the newest commit that was measured is so much younger than the last this benchmark was run at."""
+    """Return whether the newest commit that was measured is so much younger than the last this benchmark was run at."""
     last = series.last_run
     return last >= 0 and times[newest] - times[last] > _RETIRED_AFTER
 

@@ -69,7 +69,7 @@ def penalty(shares: Sequence[int], least: int) -> Fraction:
 
 
 def matters(change: Fraction | int, level: int, least: int) -> bool:
-    """Tell whether a change, up or down, is at least `least` ppm of a level."""
+    """Return whether a change, up or down, is at least `least` ppm of a level."""
     bound = least * max(abs(level), 1)
     return not -bound < change * MILLION < bound
 
@@ -77,7 +77,7 @@ def matters(change: Fraction | int, level: int, least: int) -> bool:
 def find_steps(values: Sequence[int], least: int) -> tuple[Step, ...]:
     """Return the steps of at least `least` ppm, in order.
 
-    A single reading that is off, with others after it, is no step. Nor is a slow change, however far it goes.
+    A single reading that is off, with others after it, is not a step. Nor is a slow change, however far it goes.
     """
     if len(values) < 2 or not matters(max(values) - min(values), min(values), least):
         return ()
@@ -124,7 +124,7 @@ def _worth(values: Sequence[int], starts: list[int], least: int) -> list[int]:
 
 
 def _matters(values: Sequence[int], bounds: Sequence[int], least: int) -> bool:
-    """Tell whether the step from one level to the next is real; `bounds` are the begin of both, and the end."""
+    """Return whether the step from one level to the next is real; `bounds` are the begin of both, and the end."""
     first, at, end = bounds
     before, after = _levels(values, first, at, end)
     old, new = values[max(first, at - _AT_ONCE) : at], values[at : min(end, at + _AT_ONCE)]
@@ -133,7 +133,7 @@ def _matters(values: Sequence[int], bounds: Sequence[int], least: int) -> bool:
         old, down=not rises, whole=len(old) == at - first
     )
     drift = _drift(values, first, at, end)
-    # Medians are half the readings of both sides apart, and what would have moved in that time anyway is no step.
+    # Medians are half the readings of both sides apart, and what would have moved in that time anyway is not a step.
     drift = max(drift, Fraction(0)) if rises else min(drift, Fraction(0))
     changes = [
         after - before - drift * (min(at - first, _NEAR) + min(end - at, _NEAR)) / 2,
@@ -184,7 +184,7 @@ def _levels(values: Sequence[int], first: int, at: int, end: int) -> tuple[int, 
 WINDOW = 24  # readings that are looked at together, and again from half of them on
 _RARER, _CHANGES = 4, 6  # the least readings of the rarer of two kinds in a window, and changes of kind
 _APART = 2  # how many times wider than either kind the gap between them is
-_STEPS, _WITHIN = 8, 40  # steps up and down, within so many readings
+_STEPS, _WITHIN = 8, 40  # steps up and down, within this many readings
 _TOO_NOISY = 5  # how many times the smallest change that matters the noise is where nothing can be judged
 
 
@@ -252,7 +252,7 @@ def _noisy(window: Sequence[int], start: int, least: int) -> Unsteady | None:
 
 
 def _to_and_fro(steps: Sequence[Step]) -> list[Unsteady]:
-    """Return where levels, each of which lasts for some readings, come back and go again and again."""
+    """Return where levels that each last for some readings come back and go again and again."""
     ups = [step.after > step.before for step in steps]
     found: list[Unsteady] = []
     for first in range(len(steps) - _STEPS + 1):

@@ -43,7 +43,7 @@ _KINDS = (Kind.REGRESSION, Kind.CREEP, Kind.UNSTABLE, Kind.IMPROVEMENT)
 
 
 def window(line: Sequence[CommitNote], *, since: datetime | None = None, last: int | None = None) -> int:
-    """Return the index of the first commit that is neither before `since` nor before the `last` so many."""
+    """Return the index of the first commit that is neither before `since` nor before the `last` ones."""
     by_count = max(0, len(line) - last) if last is not None else 0
     by_time = bisect_left(times_of(line), since) if since is not None else 0
     return max(by_count, by_time)

@@ -228,7 +228,7 @@ class Row(msgspec.Struct, frozen=True, kw_only=True):
 class Headline(msgspec.Struct, frozen=True, kw_only=True):
     """How many findings of each sort there are; none is counted twice, but `new_creep` is a part of `creeping`.
 
-    `new` and `open` are regressions that are confirmed, `possible` those of which there is one reading so far. `recovered`,
+    `new` and `open` are regressions that are confirmed, `possible` those with one reading so far. `recovered`,
     `acknowledged` and `improved` count all kinds that can be; `suspicious` are new improvements of more than half.
     `measured` is False where there is no reading to judge; where `compared`, new means: not in the previous report.
     """
@@ -267,7 +267,7 @@ class Health(LeftOut, frozen=True, kw_only=True):
 
 
 class Trend(msgspec.Struct, frozen=True, kw_only=True):
-    """A trend report. `commits` are those of the window, the first of which has the index `first` on the line.
+    """A trend report. `commits` are those of the window; the first has the index `first` on the line.
 
     `releases` are pairs of an index and a name within the window, `release` is what rows are compared with: the last one
     before the newest measured commit. Rows are sorted by impact, findings by state.
@@ -287,12 +287,12 @@ class Trend(msgspec.Struct, frozen=True, kw_only=True):
 
 
 def is_active(found: Finding) -> bool:
-    """Tell whether somebody should look at a finding."""
+    """Return whether somebody should look at a finding."""
     return found.state in ACTIVE and (found.kind is not Kind.IMPROVEMENT or found.state is State.NEW)
 
 
 def is_suspicious(found: Finding) -> bool:
-    """Tell whether so much was saved that the program may not do its work any more."""
+    """Return whether so much was saved that the program may not do its work any more."""
     return found.kind is Kind.IMPROVEMENT and 2 * found.after < found.before
 
 

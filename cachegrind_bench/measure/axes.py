@@ -101,7 +101,7 @@ AXES: tuple[Axis, ...] = (
     Axis("place", "place", "the project seen where it is, not at its constant path",
          "every run sees it at a constant path; --keep-place lets the program see the real one", pinned=True,
          part="place", common=True, target={"keep_place": "verify tries it"}),
-    Axis("load", "CPU load", "busy loops on all CPUs beside it",
+    Axis("load", "CPU load", "busy loops on all CPUs at the same time",
          "something in it waits or races: give it one thread, and --pin-clock against timeouts"),
     Axis("cpu", "which CPU", "another CPU",
          "it asks for the CPU it runs on; keep that out of the work", part="cpu"),
@@ -133,7 +133,7 @@ def prepare(axis: Axis, plan: Plan, target: Target, stack: ExitStack) -> Trial |
         case "place" if target.keep_place:
             return "it sees its project where it is, anyway"
         case "scheduling" if not target.pin_scheduling:
-            return "it is one thread, or several processes, of which nobody chooses who runs next"
+            return "it is one thread, or several processes, and nothing chooses which of them runs next"
         case "environment":
             noise = {f"GITHUB_CG_BENCH_{number:02}": "verify/" * (number + 1) for number in range(_CI_VARIABLES)}
             # Through all of what makes a target out of the caller's environment, as another CI run would.

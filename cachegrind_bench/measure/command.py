@@ -110,7 +110,7 @@ def _locate(name: str, path: str, cwd: Path) -> str:
                 hint=f"chmod +x {shlex.quote(name)}, or name its interpreter",
             )
         plain = os.path.normpath(full)
-        # `link/../program` is beside what the link points to, not beside the link.
+        # `link/../program` is next to what the link points to, not next to the link.
         return plain if os.path.exists(plain) and os.path.samefile(plain, full) else full
     found = process.which(name, path)
     if found is None:
@@ -145,7 +145,7 @@ def _behind_shim(command: Command, environ: Mapping[str, str]) -> Command:
 
 
 def _behind_script(command: Command, path: str) -> Command | None:
-    """Follow one `#!` line as the kernel would, and `env` as it would; None if this is no script."""
+    """Follow one `#!` line as the kernel would, and `env` as it would; None if this is not a script."""
     first = _head(command.executable)[:256].split(b"\n")[0]
     if not first.startswith(b"#!"):
         return None

@@ -288,7 +288,7 @@ def host_checks(root: Path = Path("/")) -> tuple[Check, ...]:
 
 
 def container_kind(root: Path = Path("/")) -> str | None:
-    """Return which kind of container this is, as far as it can be told."""
+    """Return which kind of container this is, as far as can be seen."""
     for mark, name in ((".dockerenv", "Docker"), ("run/.containerenv", "Podman")):
         if (root / mark).exists():
             return name
@@ -325,7 +325,7 @@ def git_checks(environ: Mapping[str, str], cwd: Path) -> tuple[Check, ...]:
 
 
 def is_root() -> bool:
-    """Tell whether we may install packages ourselves."""
+    """Return whether we may install packages ourselves."""
     return os.geteuid() == 0
 
 

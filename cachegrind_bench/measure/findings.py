@@ -136,5 +136,5 @@ class Verification(msgspec.Struct, frozen=True, kw_only=True):
 
     @property
     def held(self) -> bool:
-        """Whether the counts of two runs agree, whatever happens beside them."""
+        """Whether the counts of two runs agree, whatever else happens at the same time."""
         return all(finding.held for finding in self.findings)

@@ -81,7 +81,7 @@ Kind = TypeVar("Kind", bound=Reader)
 
 
 def profile_python(plan: Plan, runner: Executor, env: Environment, progress: Progress) -> PythonProfile:
-    """Return what the Python functions of the planned command cost. UsageError where its Python cannot tell.
+    """Return what the Python functions of the planned command cost. UsageError if its Python cannot report this.
 
     MeasurementError if the command fails, or its counts cannot be read.
     """
@@ -90,7 +90,7 @@ def profile_python(plan: Plan, runner: Executor, env: Environment, progress: Pro
 
 
 def followed(plan: Plan, runner: Executor, env: Environment, progress: Progress, make: Callable[[int], Kind]) -> Kind:
-    """Execute with perf trampolines, and return a reader that has read it all; `make` makes one for so many callers.
+    """Execute with perf trampolines, and return a reader that has read it all; `make` makes one for a number of callers.
 
     Raises what `profile_python` does.
     """
@@ -127,7 +127,7 @@ def perf_command(command: Command, variables: Mapping[str, str]) -> tuple[str, .
     names = {os.path.basename(program), os.path.basename(os.path.realpath(program))}
     if not any(map(_PYTHON.fullmatch, names)):
         raise UsageError(
-            f"--python-profile is for Python programs, and {program} is no Python",
+            f"--python-profile is for Python programs, and {program} is not a Python interpreter",
             hint=f"begin the command with the interpreter, as in python script.py, {_WITHOUT}",
         )
     answer = process.run([program, "-I", "-S", "-c", _PROBE], env=variables, timeout=20)

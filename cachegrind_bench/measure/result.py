@@ -27,8 +27,8 @@ def measured(
 ) -> tuple[Benchmark, ...]:
     """Measure one command, or each of its regions. MeasurementError if it cannot be measured.
 
-    `runner` is that of the session unless given. What the program consists of is read beside the measured execution:
-    counts do not care who else computes.
+    `runner` is that of the session unless given. What the program consists of is read during the measured execution:
+    counts do not depend on what else is running.
     """
     if plan.python_profile:
         from cachegrind_bench.measure.python_profile import profilable

@@ -51,7 +51,7 @@ class Executions:
     ) -> None:
         """`identify` begins to read the executable's identity, and returns what waits for it.
 
-        It is called once the first preparation is done, since that may build the program, and runs beside the first execution.
+        It is called once the first preparation is done, since that may build the program, and runs at the same time as the first execution.
         """
         self.plan, self.runner, self.target = plan, runner, target_of(plan)
         self._env, self._progress, self._identify = env, progress, identify
@@ -156,14 +156,14 @@ def _of(number: int, count: int) -> str:
 
 def warmed_up(target: Target, outcome: Outcome) -> Target:
     """Return a target with what its native execution has shown."""
-    # Of one thread nobody chooses who runs next. And processes that wait for each other may do so actively: a pool of
+    # With one thread, nothing chooses which runs next. And processes that wait for each other may do so actively: a pool of
     # Python's once executed 200 million instructions more under SCHED_FIFO.
     threads = not starts_processes(outcome) and any(image.threads for image in outcome.images or ())
     return replace(target, libraries=outcome.libraries, pin_scheduling=target.pin_scheduling or threads)
 
 
 def starts_processes(outcome: Outcome) -> bool:
-    """Tell whether this execution forked or executed another program, which only Callgrind can keep apart."""
+    """Return whether this execution forked or executed another program, which only Callgrind can keep apart."""
     return any(image.forked or image.forks or image.replaced for image in outcome.images or ())
 
 

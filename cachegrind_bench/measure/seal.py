@@ -39,7 +39,7 @@ def seal_parts(
 ) -> dict[str, SealPart]:
     """Return the state of every part, given the reasons of those that the launcher could not pin.
 
-    Of `one_thread` nobody chooses who runs next.
+    With `one_thread`, nothing chooses which runs next.
     """
     reasons = dict(unsealed)
     if one_thread:
@@ -62,7 +62,7 @@ def seal_parts(
 
 
 def weakest(seals: Sequence[Mapping[str, SealPart]]) -> dict[str, SealPart]:
-    """Return the worst state of each part in any of these executions, of which there is at least one."""
+    """Return the worst state of each part in any of these executions (at least one)."""
     worse = list(SealState).index
     return {part: max((seal[part] for seal in seals), key=lambda found: worse(found.state)) for part in seals[0]}
 

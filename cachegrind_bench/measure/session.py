@@ -58,7 +58,7 @@ class Identity(msgspec.Struct, frozen=True, kw_only=True):
 
 def identify(executable: str, variables: Mapping[str, str]) -> Identity:
     """Read the build-ids of an executable and all it loads, as its environment leads the loader."""
-    # Imported here: pyelftools is slow to import, and this can run beside the measurement.
+    # Imported here: pyelftools is slow to import, and this can run during the measurement.
     from cachegrind_bench.hermetic.fingerprint import fingerprint, interpreter_identity, key_fields
 
     library_path = [folder for folder in variables.get("LD_LIBRARY_PATH", "").split(":") if folder]

@@ -43,7 +43,7 @@ class Places:
         for function in profile.functions:
             absolute = self._absolute(function.file)
             if function.file not in self._lines:
-                # <string>, <frozen importlib._bootstrap> and the like are no files
+                # <string>, <frozen importlib._bootstrap> and the like are not files
                 source = None if function.file.startswith("<") else self._read(absolute)
                 self._lines[function.file] = {} if source is None else first_lines(source)
             line = self._lines[function.file].get(function.name, 0)

@@ -131,7 +131,7 @@ class PythonRow(NamedTuple):
 
 
 def profile_of(rows: Sequence[PythonRow], *, total: int, cut: bool) -> PythonProfile:
-    """Return the profile of these paths, each of which comes after its parent.
+    """Return the profile of these paths; each comes after its parent.
 
     Rows of one path are added up, paths without any cost left out, and the rest put in the order of files and names: it
     does not matter in which order they were found.

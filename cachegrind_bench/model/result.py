@@ -181,7 +181,7 @@ class Release(msgspec.Struct, frozen=True, kw_only=True):
 
 
 def is_pytests(result: Result) -> bool:
-    """Tell whether a result was made by `pytest --cg-bench`."""
+    """Return whether a result was made by `pytest --cg-bench`."""
     return bool(result.benchmarks) and all(item.command[:2] == PYTEST for item in result.benchmarks)
 
 

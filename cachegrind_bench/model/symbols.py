@@ -12,11 +12,11 @@ from functools import cache
 UNKNOWN = "???"  # what Valgrind writes for a file or function it has no name for
 MANGLED = ("_Z", "_R", "__Z")  # how names of C++ and Rust begin
 
-_LONGEST = 4096  # names of real programs are shorter; longer ones are told apart as they are
+_LONGEST = 4096  # names of real programs are shorter; longer ones are distinguished as they are
 _VERSIONS = re.compile(r"@@?[A-Za-z_][\w.@]*")
 
 # What compilers append to the name of a function they have copied or split. Some words never come without a number,
-# which tells them from a method of that name, as in Go or Java.
+# which distinguishes them from a method of that name, as in Go or Java.
 _NUMBERED_CLONES = frozenset(
     ("constprop", "isra", "part", "lto_priv", "llvm", "__uniq", "specialized", "memprof", "__part", "split", "lto")
 )

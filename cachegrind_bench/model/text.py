@@ -43,7 +43,7 @@ def joined(texts: Sequence[str]) -> str:
 
 
 def matches(benchmark_id: str, pattern: str) -> bool:
-    """Tell whether an id is exactly this, or fits its `*` and `?`; brackets are literal, since ids contain them."""
+    """Return whether an id is exactly this, or fits its `*` and `?`; brackets are literal, since ids contain them."""
     return benchmark_id == pattern or fnmatch.fnmatchcase(benchmark_id, pattern.replace("[", "[[]"))
 
 
@@ -126,5 +126,5 @@ def exact_percent(share: Fraction) -> str:
 
 
 def is_number(cell: str) -> bool:
-    """Tell whether a cell of a table is nothing but a number or a percentage, which is aligned to the right."""
+    """Return whether a cell of a table is nothing but a number or a percentage, which is aligned to the right."""
     return _NUMBER.fullmatch(cell) is not None

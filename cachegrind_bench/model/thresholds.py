@@ -58,7 +58,7 @@ class Limit(msgspec.Struct, frozen=True, kw_only=True):
     own: bool = False
 
     def holds_for(self, benchmark_id: str) -> bool:
-        """Tell whether it bounds this benchmark."""
+        """Return whether it bounds this benchmark."""
         return benchmark_id == self.pattern or (not self.own and matches(benchmark_id, self.pattern))
 
     def measured(self, counts: Counts, model: CostModel) -> int:
@@ -86,7 +86,7 @@ def percentages(texts: Sequence[str], default: str | None, option: str) -> Rules
     for text in texts:
         pattern, separator, value = text.rpartition("=")
         if separator and not pattern:
-            raise UsageError(f"{option} {text!r} names no benchmark", hint=f"as in {option} 'json-*=2%'")
+            raise UsageError(f"{option} {text!r} has nothing before the =", hint=f"as in {option} 'json-*=2%'")
         rules.append((pattern or "*", percentage(value, option)))
     return Rules(tuple(rules))
 
@@ -98,7 +98,7 @@ def limit(text: str, option: str = "--limit") -> Limit:
     pattern, _, name = left.rpartition(":")
     if name.strip().lower() not in _LIMITED:
         known = ", ".join(_LIMITED.values())
-        raise UsageError(f"{option} {text!r} names no count: {name!r}", hint=f"{hint}; one of: {known}")
+        raise UsageError(f"{option} {text!r}: {name!r} is not a count", hint=f"{hint}; one of: {known}")
     if not _COUNT.fullmatch(value.strip()):
-        raise UsageError(f"{option} {text!r} has no whole number: {value!r}", hint=hint)
+        raise UsageError(f"{option} {text!r}: {value!r} is not a whole number", hint=hint)
     return Limit(pattern=pattern or "*", name=_LIMITED[name.strip().lower()], value=int(value))

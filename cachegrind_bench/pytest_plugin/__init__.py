@@ -70,5 +70,5 @@ def pytest_configure(config: pytest.Config) -> None:
 
 
 def _has_fixture(plugin: object) -> bool:
-    """Tell whether another plugin has a fixture of this name: it goes first."""
+    """Return whether another plugin has a fixture of this name: it goes first."""
     return hasattr(plugin, "benchmark") or hasattr(plugin, "codspeed_benchmark")

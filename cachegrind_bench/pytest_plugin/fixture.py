@@ -36,7 +36,7 @@ def _nothing(*_args: Any, **_kwargs: Any) -> None:
 class Work:
     """What to call: `arguments` is asked before each call, and `finish` gets them after it; neither is counted.
 
-    `surrounded` tells whether these may be code of the project's own.
+    `surrounded`: whether these may be code of the project's own.
     """
 
     call: Callable[..., Any]
@@ -49,7 +49,7 @@ _NAMES = frozenset({"benchmark", "codspeed_benchmark", "benchmark_weave"})
 
 
 def uses_fixture(item: pytest.Item) -> bool:
-    """Tell whether a test has the fixture; one without it is measured as a whole, if at all."""
+    """Return whether a test has the fixture; one without it is measured as a whole, if at all."""
     return bool(_NAMES.intersection(getattr(item, "fixturenames", ())))
 
 
@@ -109,7 +109,7 @@ class BenchmarkFixture:
         warmup_rounds: int = 0,
         iterations: int = 1,
     ) -> Any:
-        """Measure a call of `target`, before and after each of which `setup` and `teardown` run uncounted."""
+        """Measure calls of `target`; `setup` and `teardown` run uncounted before and after each."""
         self._use("benchmark.pedantic(...)", target)
         for name, value, least in (
             ("iterations", iterations, 1),

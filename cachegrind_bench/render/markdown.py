@@ -26,7 +26,7 @@ def escape(text: str) -> str:
 
 
 def _unreferenced(text: str) -> str:
-    """Return text of which GitHub makes no reference to an issue, as it does of GH-1."""
+    """Return text in which GitHub sees no reference to an issue, as it does in GH-1."""
     return _REFERENCE.sub("\\1\u200b", text)
 
 

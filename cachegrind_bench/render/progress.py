@@ -182,7 +182,7 @@ class SuiteLog(ExitStack):
         self._line(f"{place} {shortened(plain(benchmark.id), _LONGEST_ID)}  {result}  ({how})")
 
     def _failure(self, error: list[str], said: bytes) -> None:
-        """Write what happened, what the program said (the end of which the error may quote), and advice not yet given."""
+        """Write what happened, what the program said (the error may quote the end of it), and advice not yet given."""
         quoted = [line for line in error if line.startswith(_QUOTED)] if said else []
         what, *advice = [line for line in error if line not in (*quoted, *((LAST_LINES,) if said else ()))] or [""]
         self._write(f"  {plain(what)}\n")

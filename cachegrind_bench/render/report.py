@@ -33,7 +33,7 @@ class Spans(msgspec.Struct, frozen=True, kw_only=True):
     """Smallest and largest numbers.
 
     `noise` is that of the score in the layout where it is furthest apart; the others are those between layouts, each
-    of which counts by its lower median.
+    and counts by its lower median.
     """
 
     noise: Span

@@ -101,7 +101,7 @@ def _filled(rows: Sequence[Sequence[str]]) -> list[Row]:
 
 
 def without_empty(rows: Sequence[Row], places: Collection[int]) -> list[Row]:
-    """Return rows, of which the first is the heading, without those of these columns that have nothing below it."""
+    """Return rows (the first is the heading) without those of these columns that have nothing below it."""
     empty = [place for place in places if not any(row[place:] and row[place] for row in rows[1:])]
     return [tuple(cell for place, cell in enumerate(row) if place not in empty) for row in rows]
 
@@ -120,5 +120,5 @@ def aligned(rows: Sequence[Sequence[str]], *, headed: bool = False, right: Colle
 
 
 def _numeric(column: Sequence[str]) -> bool:
-    """Tell whether there are only numbers in a column, as far as anything."""
+    """Return whether there are only numbers in a column, as far as anything."""
     return all(is_number(text) for text in column if text)

@@ -1,4 +1,4 @@
-"""Lets Python import without listing folders: a new file beside modules must not move counts.
+"""Lets Python import without listing folders: a new file next to modules must not move counts.
 
 It lists each folder of its import path once, which executes code and takes memory for each entry; and anew when the
 folder was changed meanwhile, if only for a moment. Replaces private functions; where a version has them no more, counts
@@ -39,7 +39,7 @@ def replace(owner: Any, name: str, made: Callable[[Any], object]) -> None:
 def give_back() -> None:
     """Let all be as it was: what is measured may import, and look for distributions, and that is to cost what it costs.
 
-    Nothing is listed here: who imports from a folder lists it then.
+    Nothing is listed here: whoever imports from a folder lists it then.
     """
     if not _REPLACED:
         return
@@ -86,7 +86,7 @@ _WHENEVER = _Whenever()
 
 
 class _Everything(frozenset[str]):
-    """Names of a folder's entries: each may be there, and a look at the file itself tells."""
+    """Names of a folder's entries: each may be there; a look at the file itself decides."""
 
     __slots__ = ()
 

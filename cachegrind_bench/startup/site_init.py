@@ -55,7 +55,7 @@ def _hide_option() -> None:
 
 
 class _Os(ModuleType):
-    """The module os as `site` sees it: of a folder there are only files that tell Python how to start."""
+    """The module os as `site` sees it: of a folder there are only files that say how Python starts."""
 
     def __getattr__(self, name: str) -> Any:
         return getattr(os, name)
@@ -131,7 +131,7 @@ def _names(folder: str, endings: tuple[str, ...]) -> list[str]:
 
 
 def _elsewhere(succeed: Callable[[], bool]) -> bool:
-    """Tell whether this succeeds in another process. OSError where there is none that is safe, or it would not see what we do."""
+    """Return whether this succeeds in another process. OSError where there is none that is safe, or it would not see what we do."""
     if os.listdir is not Real.listdir:
         raise OSError("a test has put another file system in the place of the real one")
     if threading.active_count() > 1:

@@ -92,7 +92,7 @@ class Baselines(msgspec.Struct, frozen=True, kw_only=True):
 
 
 def make_store(store: Path, folder: Path | None = None) -> None:
-    """Make the store, which git is told to ignore, and this folder in it. UsageError if that cannot be."""
+    """Make the store, make git ignore it, and this folder in it. UsageError if that cannot be."""
     folder = folder or store
     new = not os.path.lexists(store)
     make_folder(folder)
@@ -101,7 +101,7 @@ def make_store(store: Path, folder: Path | None = None) -> None:
 
 
 def _is_meant(store: Path) -> bool:
-    """Return whether this is a store, or a link to one that is not there now: no other one may stand in for it."""
+    """Return whether this is a store, or a link to one that is not there now: no other one may be used instead."""
     return store.is_dir() or (store.is_symlink() and not os.path.exists(store))
 
 

@@ -76,7 +76,7 @@ class Inspection:
 
     def report(self, where: str, what: str) -> None:
         """Take down a problem, of a record or not."""
-        # Names of files can have bytes that are no text.
+        # Names of files can have bytes that are not text.
         place = where.encode("utf-8", "backslashreplace").decode()
         self.problems.append(Problem(where=place, what=what))
 

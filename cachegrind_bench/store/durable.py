@@ -37,7 +37,7 @@ _NO_SYNC = {errno.EINVAL, errno.ENOTSUP, errno.EOPNOTSUPP, errno.EACCES, errno.E
 def add_file(path: Path, write: Callable[[BinaryIO], object], lock: Path) -> bool:
     """Add the file that `write` writes; False, and nothing changed, if there is one of this name. StoreError if it fails.
 
-    The caller compares, and calls `sync_folder` before it tells of the new file. `lock` is taken only where files cannot
+    The caller compares, and calls `sync_folder` before it reports the new file. `lock` is taken only where files cannot
     be linked.
     """
     with new_file(path.parent, write) as temporary:
@@ -70,7 +70,7 @@ def _fill(descriptor: int, write: Callable[[BinaryIO], object]) -> None:
 
 
 def publish(temporary: Path, path: Path, lock: Path) -> bool:
-    """Give the temporary file its name, beside it; False if that is taken."""
+    """Give the temporary file its name, next to it; False if that is taken."""
     with store_errors(path, "write"):
         try:
             os.link(temporary, path)

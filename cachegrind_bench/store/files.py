@@ -166,7 +166,7 @@ class FileStore(TreeStore):
         return count
 
     def keep_profile(self, record: Record, result: Result) -> None:
-        """Keep the whole result of this record's run beside it, compressed: profiles and what its programs wrote."""
+        """Keep the whole result of this record's run next to it, compressed: profiles and what its programs wrote."""
         if run_record(result).name != record.name:
             raise StoreError(f"{record.name} is not the record of this result")
         path, packed = self.profile_path(record.name), profiles.pack(result)

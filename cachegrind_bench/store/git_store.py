@@ -32,7 +32,7 @@ if TYPE_CHECKING:
     from cachegrind_bench.store.record_tree import Removal, Report
 
 _FOLDERS = ("runs/", "renames/", f"{segments.FOLDER}/")
-# What people may put beside them.
+# What people may put next to them.
 _README = re.compile(r"README(\..*)?", re.DOTALL | re.IGNORECASE)
 # A segment is compressed, so far from this.
 _MOST_SEGMENT = 1 << 30

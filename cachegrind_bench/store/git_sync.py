@@ -1,6 +1,6 @@
 """Changes a branch of records with many writers at once: look, commit, compare and swap, and look again; over and over.
 
-Knows how to win against other writers and how to tell when that is hopeless; must not know what records are.
+Knows how to win against other writers and how to see when that is hopeless; must not know what records are.
 """
 
 from __future__ import annotations

@@ -1,4 +1,4 @@
-"""Whole results, profiles included, kept compressed beside the records of their runs.
+"""Whole results, profiles included, kept compressed next to the records of their runs.
 
 Knows the form of these files; must not know when they are kept.
 """

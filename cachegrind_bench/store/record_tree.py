@@ -90,7 +90,7 @@ class Files(Protocol):
 
 
 class Removal(msgspec.Struct, frozen=True, kw_only=True):
-    """What is removed of the records that are `wanted` away: `gone`, of which `singles` have a file of their own.
+    """What is removed of the records that are `wanted` away: `gone`; `singles` of them have a file of their own.
 
     What is in a segment that cannot be read or written anew stays, wherever else it is too; `error` says of the first why.
     """

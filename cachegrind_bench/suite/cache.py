@@ -1,4 +1,4 @@
-"""Stored results that may be used again: those of which nothing that their run has read has changed since.
+"""Stored results that may be used again: those whose runs read only files that have not changed since.
 
 A folder of one file per key, `.cg-bench/cache`: a checksum, the inputs, and the result. Whatever cannot be read or kept costs a
 measurement, never an error.
@@ -44,7 +44,7 @@ class DamagedError(Exception):
 
 def pack(inputs: Sequence[Input], result: Result) -> bytes:
     """Return the bytes of the file for the only benchmark of this result."""
-    # Paths may have bytes that are no text, which only json writes and reads again.
+    # Paths may have bytes that are not text, which only json writes and reads again.
     head = {"schema": SCHEMA, "inputs": [[item.kind, item.path, item.value, *item.stamp] for item in inputs]}
     body = json.dumps(head, separators=(",", ":")).encode() + b"\n" + encode(result)
     return hashlib.sha256(body).hexdigest().encode() + b"\n" + body

@@ -1,6 +1,6 @@
 """Sets up and measures the benchmarks of a suite, or uses a former result whose inputs have not changed: a failure is a result, too.
 
-Knows jobs; must not know where they come from, how they are shown, or which others run beside.
+Knows jobs; must not know where they come from, how they are shown, or which others run at the same time.
 """
 
 from __future__ import annotations

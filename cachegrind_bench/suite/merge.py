@@ -108,7 +108,7 @@ def _check_same(name: str, benchmark: Benchmark, other_name: str, other: Benchma
 
 
 def _compared(benchmark: Benchmark) -> dict[str, object]:
-    """Return what must be equal, the key last: it is a hash of fields that tell more.
+    """Return what must be equal, the key last: it is a hash of fields that say more.
 
     What Python functions cost is counted in another execution.
     """

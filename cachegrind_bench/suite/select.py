@@ -119,6 +119,6 @@ def shards(items: Sequence[BenchmarkSpec], count: int, wall_ms: Mapping[str, int
 
 
 def plan_of(parts: Sequence[Sequence[BenchmarkSpec]]) -> str:
-    """Return 8 hex digits that tell one way to cut a suite from any other."""
+    """Return 8 hex digits that differ for each way to cut a suite."""
     ids = json.dumps([[item.id for item in part] for part in parts])
     return hashlib.sha256(ids.encode()).hexdigest()[:8]

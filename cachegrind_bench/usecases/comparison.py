@@ -154,7 +154,7 @@ class Report(msgspec.Struct, frozen=True, kw_only=True):
     def text(self, form: str, *, width: int | None = None, most: int | None = None, brief: bool = False) -> str:
         """Return the comparison as table, markdown, json or github.
 
-        A table is cut to this `width`; markdown has at most so many characters; `brief` annotations say nothing twice.
+        A table is cut to this `width`; Markdown has at most `most` characters; `brief` annotations say nothing twice.
         """
         if form == "json":
             from cachegrind_bench.render import documents
@@ -175,7 +175,7 @@ class Report(msgspec.Struct, frozen=True, kw_only=True):
     def exit_code(self, *, require_baseline: bool = True) -> int:
         """Return the exit code.
 
-        Unless a baseline is required, it is no fault of the candidate if there is none; its failures and limits still count.
+        Unless a baseline is required, a missing one is not held against the candidate; its failures and limits still count.
         """
         from cachegrind_bench.compare.verdict import Conclusion
 

@@ -161,7 +161,9 @@ class Sides(msgspec.Struct, frozen=True, kw_only=True):
             other = repository.named(revision)
             if other is None:
                 message = (
-                    f"{text}: git knows no branch or commit {revision!r}" if revision else f"{text} names no branch"
+                    f"{text}: git knows no branch or commit {revision!r}"
+                    if revision
+                    else f"{text} does not name a branch"
                 )
                 raise UsageError(message, hint=repository.advice(revision) if revision else "as in merge-base:main")
             base = repository.merge_base(head, other)
@@ -252,7 +254,7 @@ def no_side(name: str, candidate: Result, *remarks: str) -> Side:
 
 
 def _far_back(choice: Choice, wanted: _Wanted, *, first: int) -> Iterator[str]:
-    """Say how far back the baseline lies, and of which benchmarks further; the nearest commit lies `first` commits back."""
+    """Say how far back the baseline lies, and for which benchmarks further back; the nearest commit lies `first` commits back."""
     commits: dict[int, str] = {}
     names: dict[int, list[str]] = {}
     for name, piece in sorted(choice.pieces.items()):
@@ -265,7 +267,7 @@ def _far_back(choice: Choice, wanted: _Wanted, *, first: int) -> Iterator[str]:
 
 
 def _without_failed(choice: Choice) -> tuple[Choice, list[str]]:
-    """Leave out what failed there, and say so: it is no fault of a candidate that works."""
+    """Leave out what failed there, and say so: a candidate that works is not to blame."""
     well = {name: piece for name, piece in choice.pieces.items() if piece.point.status is Status.OK}
     failed = sorted(choice.pieces.keys() - well.keys())
     if not failed:

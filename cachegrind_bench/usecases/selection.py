@@ -36,7 +36,7 @@ class SelectRequest(msgspec.Struct, frozen=True, kw_only=True):
 class Selection(msgspec.Struct, frozen=True, kw_only=True):
     """The benchmarks that were chosen, in their order, and whether that is fewer than there are.
 
-    `info` goes into the result of a shard, so that `merge` can tell whether the parts are those of one whole.
+    `info` goes into the result of a shard, so that `merge` can see whether the parts are those of one whole.
     """
 
     specs: Sequence[BenchmarkSpec]

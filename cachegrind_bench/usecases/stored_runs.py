@@ -67,7 +67,8 @@ def find_runs(store: Store, text: str, survey: Survey | None = None) -> list[str
     wanted = text.lower()
     if _HEX.fullmatch(wanted) is None:
         raise UsageError(
-            f"{text!r} names no run", hint="write the beginning of its id, or of its commit's: 4 digits or more"
+            f"{text!r} is not the id of a run or commit",
+            hint="write the beginning of its id, or of its commit's: 4 digits or more",
         )
     by_uid = _by_uid(store, names, wanted)
     by_commit = _by_commit(store, names, wanted)

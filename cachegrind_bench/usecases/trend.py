@@ -55,7 +55,7 @@ class HistoryQuery(msgspec.Struct, frozen=True, kw_only=True):
 class Found(msgspec.Struct, frozen=True, kw_only=True):
     """All series along a line of commits, what was found in them, and the accepted changes that concern none of it.
 
-    `compared` tells that there was a previous report; `notes` are names and values of what was judged by.
+    `compared`: there was a previous report; `notes` are the names and values of the settings that were used.
     """
 
     repository: Repository
@@ -71,7 +71,7 @@ class Found(msgspec.Struct, frozen=True, kw_only=True):
 
     @property
     def has_new_regression(self) -> bool:
-        """Tell whether there is a new regression that is confirmed."""
+        """Return whether there is a new regression that is confirmed."""
         new = (item for item in self.findings if item.kind is Kind.REGRESSION and item.state is State.NEW)
         return any(item.confirmed for item in new)
 

@@ -1,6 +1,6 @@
 """Measuring other commits, two to compare or those a finding may have come with.
 
-Each is checked out beside the work tree, and a cg-bench of its own measures it there.
+Each is checked out next to the work tree, and a cg-bench of its own measures it there.
 """
 
 from __future__ import annotations

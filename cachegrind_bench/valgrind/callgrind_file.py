@@ -138,7 +138,7 @@ class _Reader:
         return tuple(self._parts)
 
     def _other_line(self, line: bytes) -> bool:
-        """Read a line that is not of counts; tell whether the next one is not self cost."""
+        """Read a line that is not of counts; return whether the next one is not self cost."""
         text = line.removesuffix(b"\n")
         if not text.strip() or text.startswith(b"#"):
             return False

@@ -125,7 +125,7 @@ _COMMON = (
 )
 
 # Callgrind books the stubs of shared libraries to their callers, and recursive calls to functions of their own, unless
-# it is told to do as Cachegrind does.
+# its options make it do as Cachegrind does.
 _LIKE_CACHEGRIND = ("--skip-plt=no", "--separate-recs=1")
 _SCOPES: Mapping[Scope, tuple[str, ...]] = {
     Scope.PROCESS: (),

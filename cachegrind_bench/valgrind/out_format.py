@@ -82,7 +82,7 @@ def reading(path: Path) -> Generator[BinaryIO]:
 
 
 def is_command(text: bytes, command: Sequence[bytes]) -> bool:
-    """Tell whether the command line in a file is that of `command`.
+    """Return whether the command line in a file is that of `command`.
 
     Valgrind joins the arguments by spaces. The program is in it as it was given, except for a script that was
     found on PATH, which has its full path (seen alike in 3.16, 3.19 and 3.24).
@@ -96,7 +96,7 @@ def event_names(text: bytes, *, path: str, line: int) -> tuple[str, ...]:
     """Read the names of an `events:` line."""
     names = tuple(decode(text).split())
     if not names:
-        raise FileFormatError("the `events:` line names no event", path=path, line=line)
+        raise FileFormatError("the `events:` line does not name any event", path=path, line=line)
     if len(set(names)) != len(names):
         raise FileFormatError("the `events:` line names an event twice", path=path, line=line)
     return names

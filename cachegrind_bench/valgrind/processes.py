@@ -37,7 +37,7 @@ _NAME = re.compile(r"(?:image(?P<image>\d+)\.\d+\.)?out\.(?P<pid>\d+)(?:\.(?P<pa
 class Accounts(msgspec.Struct, frozen=True, kw_only=True):
     """What all processes of a run cost together. `doubts` says what was lost or counted twice; empty when exact.
 
-    `split_needed` is set when Cachegrind cannot tell the processes apart and Callgrind should be asked.
+    `split_needed` is set when Cachegrind cannot separate the processes and Callgrind should be used.
     """
 
     profile: Profile

@@ -1,8 +1,8 @@
 """Reader of Callgrind's out files of a run with `options.python_paths`: what each path of Python calls cost itself.
 
 Knows how Callgrind names contexts, `fn=(2) OWN'LEVEL'CALLER'CALLER'S_CALLER...` with the innermost caller first, and
-which of them are trampolines; must not know where out files and maps come from. Names that are no address are of
-functions that nobody called, addresses that are no trampoline of code without a name: both cost their Python caller.
+which of them are trampolines; must not know where out files and maps come from. Names that are not an address are of
+functions that nobody called, addresses that are not a trampoline of code without a name: both cost their Python caller.
 """
 
 from __future__ import annotations
@@ -57,7 +57,7 @@ def part_head(path: Path) -> PartHead:
 class ContextFile:
     """State while reading one file, a line at a time: files of hundreds of megabytes are usual.
 
-    `place` tells for the name of a function where in `calls` and `ir` its costs belong (below 0: nowhere), and the address
+    `place` says for the name of a function where in `calls` and `ir` its costs belong (below 0: nowhere), and the address
     of the instruction whose Ir are its calls.
     """
 
@@ -164,7 +164,7 @@ class PathReader:
     """A tree of paths that grows with each out file."""
 
     def __init__(self, *, depth: int | None = None, hide: Hide | None = None) -> None:
-        """`depth` is the number of callers that was asked for, to tell paths that were cut.
+        """`depth` is the number of callers that was asked for, to recognise paths that were cut.
 
         Functions that are to `hide` disappear: what they called belongs to their callers, and what they cost themselves
         is native.
@@ -222,7 +222,7 @@ class PathReader:
         return place
 
     def hidden(self, function: PythonFunction) -> bool:
-        """Tell whether a function is to disappear."""
+        """Return whether a function is to disappear."""
         return self._hide is not None and self._hide(function)
 
     def seen(self, elements: list[bytes]) -> None:
@@ -267,7 +267,7 @@ class _Contexts:
         return path, start if start in self._trampolines.functions else -1
 
     def _is_hidden(self, function: PythonFunction | None) -> bool:
-        """Tell whether there is no function, or a hidden one."""
+        """Return whether there is no function, or a hidden one."""
         if function is None:
             return True
         if function not in self._hidden:

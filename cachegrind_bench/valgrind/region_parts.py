@@ -234,7 +234,7 @@ class RegionReader:
 
 
 def is_harness(function: PythonFunction, package: str = "region") -> bool:
-    """Tell whether a function is our own, of this package (else of the marks), and so no part of what is measured."""
+    """Return whether a function is our own, of this package (else of the marks), and so no part of what is measured."""
     return ("cachegrind_bench", package) in pairwise(PurePath(function.file).parts[:-1])
 
 

@@ -166,7 +166,7 @@ class ValgrindRunner:
             pin_scheduling=target.pin_scheduling and tool is not None,  # natively, what spins for others must end, too
             tool=None if tool is None else self.valgrind.image(tool.value),
             timeout_ms=target.timeout_ms,
-            # Natively the loader looks elsewhere: it knows the real CPU. So only what is measured tells.
+            # Natively the loader looks elsewhere: it knows the real CPU. So only the measurement shows it.
             record_files=target.record_files and tool is not None,
             forks_alike=target.forks_alike,
             libraries=target.libraries,

@@ -155,7 +155,7 @@ def _version(launcher: str, libexec: str) -> str:
 
 
 def _accepts(launcher: str, libexec: str, option: str) -> bool:
-    """Tell whether this Valgrind knows an option: it names the first unknown one, before it starts anything."""
+    """Return whether this Valgrind knows an option: it names the first unknown one, before it starts anything."""
     probe = "--cg-bench-probe"
     argv = [launcher, "--tool=cachegrind", "--command-line-only=yes", option, probe, "/bin/true"]
     done = process.run(argv, env={"VALGRIND_LIB": libexec}, timeout=20)

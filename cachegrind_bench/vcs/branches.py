@@ -25,7 +25,7 @@ if TYPE_CHECKING:
 _PUSH_TIMEOUT_S = 120.0
 _ASK_TIMEOUT_S = 60.0
 _DAY_S = 86_400
-# What no further try mends: who we are, where we go, and what this machine lacks.
+# What no further try mends: who we are, where we go, and what is missing on this machine.
 _HOPELESS = re.compile(
     r"Authentication failed|could not read (Username|Password)|Permission (to \S+ )?denied|Host key verification failed"
     r"|[Rr]epository .*not found|Repository not found|does not appear to be a git repository|URL returned error: 40[0-9]"
@@ -234,7 +234,7 @@ class LockWatch:
     """Watches the lock of a branch here, which git holds for an instant, and which stays if git is killed in it.
 
     Only one that does not change for `patience` seconds of our own waiting is removed: the clock may have been set, and a
-    machine that slept has old locks that are in use. `removed` tells whether the last look did.
+    machine that slept has old locks that are in use. `removed`: whether the last look did.
     """
 
     branch: Branch

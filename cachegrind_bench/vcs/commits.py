@@ -80,7 +80,7 @@ def utc(seconds: int) -> str:
 def _branch_of_service(sha: str, environ: Mapping[str, str]) -> str | None:
     """Return the branch of a CI job, as services check out a commit and not a branch.
 
-    Only if this is the job's own commit: a job may have other checkouts beside it, as of the base.
+    Only if this is the job's own commit: a job may have other checkouts as well, as of the base.
     """
     if sha in {environ.get("GITHUB_SHA"), _pull_request_head(environ)} and environ.get("GITHUB_REF_TYPE") != "tag":
         return environ.get("GITHUB_HEAD_REF") or environ.get("GITHUB_REF_NAME") or None

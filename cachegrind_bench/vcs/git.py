@@ -152,7 +152,7 @@ def folders_up(cwd: Path) -> list[Path]:
 
 
 def without_repository(environ: Mapping[str, str]) -> dict[str, str]:
-    """Return these variables without those that name a repository, for who looks for it from the working directory."""
+    """Return these variables without those that name a repository, for code that looks for it from the working directory."""
     return {name: value for name, value in environ.items() if name not in _OF_ANOTHER_REPOSITORY}
 
 

@@ -89,7 +89,7 @@ class Objects(Git, frozen=True):
             start = end
 
     def listing(self, commit: str) -> dict[str, Entry]:
-        """Return what is in the tree of a commit by path, folders as well. Bytes that are no text are surrogates."""
+        """Return what is in the tree of a commit by path, folders as well. Bytes that are not text are surrogates."""
         found: dict[str, Entry] = {}
         for record in self._ask("ls-tree", "-r", "-t", "-z", "--full-tree", commit).split(b"\0")[:-1]:
             what, _, path = record.partition(b"\t")
@@ -249,7 +249,7 @@ class PartialClone(Git, frozen=True):
         """Return those that are not here, without fetching any, as any other question would."""
         look = ("rev-list", "--objects", "--no-object-names", "--missing=allow-any", "--ignore-missing", "--stdin")
         done = self.run(*look, stdin=_lines(oids), timeout=_TIMEOUT_S, limit=_MOST_OUTPUT)
-        if done.status != 0:  # a damaged one; the reader tells which
+        if done.status != 0:  # a damaged one; the reader finds out which
             return []
         here = {*done.stdout.decode("ascii", "replace").split()}
         return [oid for oid in dict.fromkeys(oids) if oid not in here]

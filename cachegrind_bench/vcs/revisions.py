@@ -21,7 +21,7 @@ if TYPE_CHECKING:
     Found = TypeVar("Found")
 
 _PULL_MERGE = re.compile(r"refs/pull/[0-9]+/merge")
-# Each step fetches so many commits more; most branches are younger than the first.
+# Each step fetches this many more commits; most branches are younger than the first.
 _STEPS = (50, 500, 5000)
 _LIST_TIMEOUT_S = 300.0
 

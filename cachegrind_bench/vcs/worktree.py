@@ -1,4 +1,4 @@
-"""A commit checked out beside the work tree, for as long as it is needed. Nothing of the user's checkout is touched."""
+"""A commit checked out next to the work tree, for as long as it is needed. Nothing of the user's checkout is touched."""
 
 from __future__ import annotations
 
@@ -76,7 +76,7 @@ def _abandoned(repository: Path, environ: Mapping[str, str]) -> Iterator[Path]:
 
 
 def _process(pid: int) -> str:
-    """Return what tells this process from all others: the running system, its process ids, one of them, and its start."""
+    """Return what identifies this process among all others: the running system, its process ids, one of them, and its start."""
     try:
         boot = Path("/proc/sys/kernel/random/boot_id").read_text("utf-8").strip()
         started = Path(f"/proc/{pid}/stat").read_text("utf-8", "replace").rpartition(")")[2].split()[19]

@@ -195,7 +195,7 @@ def test_stdout_is_not_a_name_of_a_file_and_two_reports_need_two_files(cg_bench:
 
 def test_a_gate_for_a_benchmark_that_is_not_there_is_noticed(cg_bench: CommandLine, base: str) -> None:
     told = cg_bench("diff", base, base, "--threshold", "sert=2%")
-    assert (told.code, "notice: --threshold sert=… fits no benchmark" in told.out) == (FINE, True)
+    assert (told.code, "notice: --threshold sert=… does not match any benchmark" in told.out) == (FINE, True)
 
 
 def command(*words: str) -> list[str]:

@@ -264,9 +264,9 @@ def test_a_run_is_shown_as_its_file_would_be(cg_bench: CommandLine) -> None:
 @pytest.mark.parametrize(
     ("text", "told"),
     [
-        ("zzzz", "'zzzz' names no run"),
-        ("12", "'12' names no run"),
-        ("../../x", "'../../x' names no run"),
+        ("zzzz", "'zzzz' is not the id of a run or commit"),
+        ("12", "'12' is not the id of a run or commit"),
+        ("../../x", "'../../x' is not the id of a run or commit"),
         ("ffffffff", "there is no run 'ffffffff' in file:"),
         ("0000000000001", "there is no run"),
     ],

@@ -139,7 +139,7 @@ def test_an_output_that_cannot_be_written_is_found_out_before_measuring(
         (["--I1", "1,2,3"], "cg-bench: error: --I1 1,2,3: the line size must be a power of two and at least 16\n"),
         (["--D1", "32k"], "cg-bench: error: --D1 '32k' is not a cache\n"),
         (["--LL", "4294967296,16,64"], "cg-bench: error: --LL 4294967296,16,64: the size must be below"),
-        (["--env", "=x"], "cg-bench: error: --env '=x' names no variable\n"),
+        (["--env", "=x"], "cg-bench: error: --env '=x' does not name a variable\n"),
         (["--env", "TMPDIR=/x"], "cg-bench: error: --env TMPDIR: this variable belongs to the seal\n"),
         (["-o", "x" * 300], f"cg-bench: error: cannot write {'x' * 300}: File name too long\n"),
         (["--stdin", "x" * 300], f"cg-bench: error: cannot read --stdin {'x' * 300}: File name too long\n"),

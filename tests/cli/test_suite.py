@@ -397,7 +397,7 @@ def test_a_python_profile_of_a_suite_leaves_out_what_is_not_python(replay: Repla
     (found,) = measured()
     assert (found.status.value, found.python) == ("ok", None)
     assert found.warnings == (
-        "its Python functions were not profiled: --python-profile is for Python programs, and /bin/true is no Python",
+        "its Python functions were not profiled: --python-profile is for Python programs, and /bin/true is not a Python interpreter",
     )
 
 
@@ -411,7 +411,9 @@ def test_a_python_profile_that_the_configuration_wants_cannot_be_left_out(
         assert cg_bench("run", "-q", "-k", "one", "-o", "r.json", *options).code == 4
         (found,) = measured()
         assert (found.status.value, found.counts) == ("error", None)
-        assert (found.error or "").startswith("--python-profile is for Python programs, and /bin/true is no Python\n")
+        assert (found.error or "").startswith(
+            "--python-profile is for Python programs, and /bin/true is not a Python interpreter\n"
+        )
     assert replay.targets == []
 
 

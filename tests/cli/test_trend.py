@@ -245,7 +245,7 @@ def test_a_shallow_clone_is_fetched_as_far_back_as_there_are_runs(
         (["--accepted", "nonesuch"], "cannot read nonesuch: there is no such file"),
         (["--accepted", "bad.json"], "bad.json:1: "),
         (["--branch", "nonesuch"], "git knows no commit 'nonesuch'"),
-        (["--commit-url", "javascript:alert({sha})"], "names no commit"),
+        (["--commit-url", "javascript:alert({sha})"], "is not a web address with {sha}"),
         (["--html", "no/t.html"], "cannot write no/t.html"),
         (["--html", "t", "--json", "t"], "--json and --html name the same file"),
         (["--model", "best"], "'best' is not a cost model"),

@@ -103,7 +103,7 @@ def test_gates_that_fit_nothing_and_lone_benchmarks_of_two_names_are_noticed() -
     )
     notices = view(found, {}, rows=0, names=("x", "y")).notices
     assert notices == (
-        "--limit typo:Ir=… fits no benchmark",
+        "--limit typo:Ir=… does not match any benchmark",
         "the benchmarks have other ids, a and b; 'cg-bench run --id' names one",
     )
 

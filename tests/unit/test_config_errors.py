@@ -136,22 +136,22 @@ def test_a_value_of_the_wrong_type_is_answered_by_one_of_the_right(text: str, se
     ("text", "sentence"),
     [
         ("threshold = '5'", "1: threshold '5' is not a percentage | did you mean \"5%\"?"),
-        ("threshold = '=5%'", "1: threshold '=5%' names no benchmark | as in threshold = \"0.5%\""),
+        ("threshold = '=5%'", "1: threshold '=5%' has nothing before the = | as in threshold = \"0.5%\""),
         ("threshold-cache = 'a=5%'", "1: threshold-cache 'a=5%' is not a percentage | as in threshold-cache = \"2%\""),
         ("max-drop = 'x'", "1: max-drop 'x' is not a percentage | as in max-drop = \"50%\""),
         (
             "limit = 'startup:Irr=5'",
-            ("1: limit 'startup:Irr=5' names no count: 'Irr' | as in limit = [\"startup:Ir=150_000_000\"]; "
+            ("1: limit 'startup:Irr=5': 'Irr' is not a count | as in limit = [\"startup:Ir=150_000_000\"]; "
             "one of: score, Ir, I1mr, ILmr, Dr, D1mr, DLmr, Dw, D1mw, DLmw, L1, LL, RAM"),
         ),
-        ("limit = 'Ir=1e9'", "1: limit 'Ir=1e9' has no whole number: '1e9' | did you mean \"Ir=1_000_000_000\"?"),
+        ("limit = 'Ir=1e9'", "1: limit 'Ir=1e9': '1e9' is not a whole number | did you mean \"Ir=1_000_000_000\"?"),
         (f"{COMMAND}limit = 'a:Ir=5'", "4: limit 'a:Ir=5' names a benchmark, but is in the table of one | did you mean 'Ir=5'?"),
         ("limit = 'a:Ir<=1.5G'", '1: limit \'a:Ir<=1.5G\' is not a NAME=COUNT | did you mean "a:Ir=1_500_000_000"?'),
-        (f"{COMMAND}limit = 'Ir=150M'", "4: limit 'Ir=150M' has no whole number: '150M' | did you mean \"Ir=150_000_000\"?"),
+        (f"{COMMAND}limit = 'Ir=150M'", "4: limit 'Ir=150M': '150M' is not a whole number | did you mean \"Ir=150_000_000\"?"),
         (f"{COMMAND}limit = 'Ir<5M'", "4: limit 'Ir<5M' is not a NAME=COUNT | did you mean \"Ir=5_000_000\"?"),
         (f"{COMMAND}limit = '150000'", "4: limit '150000' is not a NAME=COUNT | as in limit = \"Ir=150_000_000\""),
-        (f"{COMMAND}limit = 'Ir=1.5'", "4: limit 'Ir=1.5' has no whole number: '1.5' | as in limit = \"Ir=150_000_000\""),
-        (f"{COMMAND}limit = 'Ir=1.5.5'", "4: limit 'Ir=1.5.5' has no whole number: '1.5.5' | as in limit = \"Ir=150_000_000\""),
+        (f"{COMMAND}limit = 'Ir=1.5'", "4: limit 'Ir=1.5': '1.5' is not a whole number | as in limit = \"Ir=150_000_000\""),
+        (f"{COMMAND}limit = 'Ir=1.5.5'", "4: limit 'Ir=1.5.5': '1.5.5' is not a whole number | as in limit = \"Ir=150_000_000\""),
         ("threshold = '5 percent'", "1: threshold '5 percent' is not a percentage | did you mean \"5%\"?"),
         ("threshold-cache = '0,5%'", "1: threshold-cache '0,5%' is not a percentage | did you mean \"0.5%\"?"),
         ("threshold = ['1%',\n'a=0,5%']", "2: threshold '0,5%' is not a percentage | did you mean \"a=0.5%\"?"),
@@ -163,7 +163,7 @@ def test_a_value_of_the_wrong_type_is_answered_by_one_of_the_right(text: str, se
         ("timeout = '5 days'", "1: timeout '5 days' is not a time | as in timeout = \"5min\""),
         ("timeout = -1", '1: timeout must be seconds, or a text with a unit, not -1 | as in timeout = "5min"'),
         ("timeout = inf", "1: timeout 'inf' is not a time | as in timeout = \"5min\""),
-        ("env = ['A', '=x']", "1: env '=x' names no variable | as in env = [\"DATABASE_URL\", \"MODE=fast\"]"),
+        ("env = ['A', '=x']", "1: env '=x' does not name a variable | as in env = [\"DATABASE_URL\", \"MODE=fast\"]"),
         ("env = { 'A=B' = 'x' }", "1: 'A=B' cannot name a variable"),
         ("env = { TMPDIR = 'x' }", "1: env TMPDIR: this variable belongs to the seal | every run gets its own value"),
         ("I1 = '32k,8,64'", "1: I1 '32k,8,64' is not a cache | as in I1 = \"32768,8,64\""),
@@ -294,11 +294,11 @@ def test_a_parameter_in_the_id_is_reported(identity: str, meant: str) -> None:
 @pytest.mark.parametrize(
     ("defaults", "sentence"),
     [
-        ("threshold = ['0.5%',\n'nothing*=2%']", "2: threshold 'nothing*=2%' fits no benchmark of this file: 'nothing*' | there are: b, parse[n=1], parse[n=2]"),
-        ("limit = 'pares:Ir=5'", "1: limit 'pares:Ir=5' fits no benchmark of this file: 'pares' | did you mean 'parse*'?"),
-        ("max-drop = 'parse=5%'", "1: max-drop 'parse=5%' fits no benchmark of this file: 'parse' | did you mean 'parse*'?"),
-        ("threshold-ir = 'B=5%'", "1: threshold-ir 'B=5%' fits no benchmark of this file: 'B' | did you mean 'b'?"),
-        ("limit = ['Ir=5', 'parse[n=3]:Ir=5']", "1: limit 'parse[n=3]:Ir=5' fits no benchmark of this file: 'parse[n=3]' | did you mean 'parse[n=2]'?"),
+        ("threshold = ['0.5%',\n'nothing*=2%']", "2: threshold 'nothing*=2%' does not match any benchmark of this file: 'nothing*' | there are: b, parse[n=1], parse[n=2]"),
+        ("limit = 'pares:Ir=5'", "1: limit 'pares:Ir=5' does not match any benchmark of this file: 'pares' | did you mean 'parse*'?"),
+        ("max-drop = 'parse=5%'", "1: max-drop 'parse=5%' does not match any benchmark of this file: 'parse' | did you mean 'parse*'?"),
+        ("threshold-ir = 'B=5%'", "1: threshold-ir 'B=5%' does not match any benchmark of this file: 'B' | did you mean 'b'?"),
+        ("limit = ['Ir=5', 'parse[n=3]:Ir=5']", "1: limit 'parse[n=3]:Ir=5' does not match any benchmark of this file: 'parse[n=3]' | did you mean 'parse[n=2]'?"),
     ],
 )  # fmt: skip
 def test_a_pattern_that_fits_no_benchmark_is_reported(defaults: str, sentence: str) -> None:

@@ -70,7 +70,7 @@ def test_names_and_values_are_read_from_env_options() -> None:
 
 @pytest.mark.parametrize("item", ["", "=", "=x", "A\0=x", "A=\0"])
 def test_what_cannot_be_a_variable_is_refused(item: str) -> None:
-    with pytest.raises(UsageError, match="names no variable") as caught:
+    with pytest.raises(UsageError, match="does not name a variable") as caught:
         Request.parse([item])
     assert caught.value.hint == "write --env NAME or --env NAME=VALUE"
 

@@ -323,7 +323,7 @@ def test_the_kernel_agrees_on_where_a_long_first_line_ends(tmp_path: Path, paddi
         (b"\x7fELF" + bytes(60), "damaged"),
         (b"\x7fELF\x02\x01\x01" + bytes(200), "not an executable"),
         (b"\x7fELF\x02\x01\x01" + b"\xff" * 300, "not an executable"),
-        (b"#!\n", "names no interpreter"),
+        (b"#!\n", "does not name an interpreter"),
     ],
 )
 def test_a_file_that_is_not_a_program_says_why(tmp_path: Path, content: bytes, why: str) -> None:

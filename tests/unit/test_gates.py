@@ -45,7 +45,7 @@ def test_a_pattern_may_hold_brackets_and_equal_signs() -> None:
     rules = percentages(["sort[n=10]=2%"], "0.5%", "--threshold")
     assert rules.get("sort[n=10]") == Fraction(2, 100)
     assert rules.get("sortn") == Fraction(1, 200)
-    with pytest.raises(UsageError, match="names no benchmark"):
+    with pytest.raises(UsageError, match="has nothing before the ="):
         percentages(["=2%"], None, "--threshold")
 
 

@@ -171,7 +171,7 @@ def test_the_desc_lines_may_be_missing_and_the_summary_may_have_spaces() -> None
         (b"# callgrind format\nversion: 1\n", "a.out:2: not a Cachegrind out file"),
         (b"\x7fELF\x00\x01\n", "a.out:1: not a Cachegrind out file"),
         (b"cmd: a\nfl=x\n", "a.out:2: the `events:` line belongs here"),
-        (b"cmd: a\nevents: \nsummary: 0\n", "a.out:2: the `events:` line names no event"),
+        (b"cmd: a\nevents: \nsummary: 0\n", "a.out:2: the `events:` line does not name any event"),
         (b"cmd: a\nevents: Ir Ir\nsummary: 0\n", "a.out:2: the `events:` line names an event twice"),
         (HEADER, "a.out:3: the file ends without a `summary:` line"),
         (GOOD[: GOOD.index(b"summary")], "a.out:9: the file ends without a `summary:` line"),

@@ -61,7 +61,11 @@ def test_a_link_to_a_python_is_one(tmp_path: Path) -> None:
         ("echo cpython 3.12.1 0", "python3-dbg", "this Python 3.12.1 was built without perf trampolines"),
         ("echo cpython 3.12.1", "python", "does not say which Python it is"),
         ("exit 1", "python", "does not say which Python it is"),
-        ("echo never run >&2; exit 1", "ls", "--python-profile is for Python programs, and .*/ls is no Python"),
+        (
+            "echo never run >&2; exit 1",
+            "ls",
+            "--python-profile is for Python programs, and .*/ls is not a Python interpreter",
+        ),
     ],
 )
 def test_what_cannot_be_profiled_is_reported(tmp_path: Path, says: str, name: str, message: str) -> None:

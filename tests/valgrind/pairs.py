@@ -24,7 +24,7 @@ def measured(
     cwd: Path | None = None,
     variables: Mapping[str, str] | None = None,
 ) -> Path:
-    """Measure into a result file, under an id that names no folder, beside these variables of our own."""
+    """Measure into a result file, under an id that does not name a folder, with these variables of our own."""
     options = ["--id", "pair", "-q", "-o", str(output)]
     env = {**(variables or {}), **built.variables}
     finished = cg_bench("run", *options, "--", *built.command, cwd=cwd, env=env)

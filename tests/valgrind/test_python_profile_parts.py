@@ -123,7 +123,7 @@ def test_a_suite_profiles_its_python_programs_and_names_the_others(cg_bench: CgB
     assert calls(found["whole"])["<module>/main/work"] == 1 + 3 + 3
     assert calls(found["part"])["<module>/main/work"] == 3
     assert found["other"].python is None
-    assert "is no Python" in found["other"].warnings[-1]
+    assert "is not a Python interpreter" in found["other"].warnings[-1]
     assert not [text for text in found["whole"].warnings if "profiled" in text]
     without = benchmarks(cg_bench, "--cached")
     assert {item.python for item in without.values()} == {None}
@@ -133,4 +133,4 @@ def test_a_suite_profiles_its_python_programs_and_names_the_others(cg_bench: CgB
     wanted = benchmarks(cg_bench, "--cached", code=4)
     assert wanted["part"].python == found["part"].python
     assert (wanted["other"].status.value, wanted["other"].counts) == ("error", None)
-    assert "is no Python" in (wanted["other"].error or "")
+    assert "is not a Python interpreter" in (wanted["other"].error or "")

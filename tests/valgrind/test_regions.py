@@ -271,7 +271,7 @@ def test_a_function_that_was_not_entered_is_an_error(cg_bench: CgBench, compile_
     [
         (["--regions", "--toggle", "f"], "cannot be combined"),
         (["--regions", "--lines"], "cannot be combined"),
-        (["--toggle", "*"], "names no function"),
+        (["--toggle", "*"], "does not name a function"),
     ],
 )
 def test_options_that_contradict_each_other_are_bad_usage(cg_bench: CgBench, options: list[str], text: str) -> None:

@@ -23,7 +23,7 @@ Region = tuple[list[int], list[int]]  # the numbers of its parts, and the sum of
 
 
 def calls(out: str, prefix: str, count: int) -> list[tuple[Region, Region]]:
-    """Return the last calls, so many, whose parts have names with this prefix; with each the empty one before it.
+    """Return the last `count` calls whose parts have names with this prefix; with each the empty one before it.
 
     There are fewer where Callgrind could not write all parts.
     """
@@ -63,7 +63,7 @@ def keep(out: str, record: dict[str, Any] | None, name: str) -> None:
         for part in Real.listdir(out):
             if not part.startswith(_PARTS) or part.count(".") <= _DOTS_OF_WHOLE:
                 continue
-            with suppress(OSError):  # who reads them reports that they are missing
+            with suppress(OSError):  # whoever reads them reports that they are missing
                 if own and part.startswith(own):
                     Real.rename(f"{out}/{part}", f"{out}/{kept_as(name)}{part.removeprefix(own)}")
                 else:

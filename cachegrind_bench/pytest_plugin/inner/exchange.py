@@ -82,7 +82,7 @@ def take_order(path: str) -> Any:
 
 
 def is_plain(value: Any) -> bool:
-    """Tell whether this can be part of an order."""
+    """Return whether this can be part of an order."""
     try:
         marshal.dumps(value, FORMAT)
     except ValueError:

@@ -23,7 +23,7 @@ if TYPE_CHECKING:
     from cachegrind_bench.pytest_plugin.inner.exchange import Exchange
 
 # The first rounds of the loop leave the heap in another state than later ones, and so do those that bury a process; CPython
-# 3.11 rewrites code at its 8th call. So many of both.
+# 3.11 rewrites code at its 8th call. Hence this many of both.
 _REHEARSALS = 4
 # What a child says of itself. Not by its exit status: tests can end with any.
 _CUT_SHORT, _DONE, _NO_MORE = 0, 1, 2
@@ -55,7 +55,7 @@ def order(path: str) -> Any:
 def fork_for_each(work: Callable[[int], None], bury: Callable[[int, int, int], None]) -> None:
     """Do the work with FIRST and the numbers that follow it, each in a process of its own, until NoMoreError.
 
-    Of a piece that did not come to its end, `bury` tells, given its number and what waitpid says of its process, in
+    A piece that did not come to its end is reported by `bury`, given its number and what waitpid says of its process, in
     yet another one: this process must stay as it is.
     """
     word = mmap.mmap(-1, 1 + _NUMBER_BYTES)  # shared with the children
@@ -137,7 +137,7 @@ def flush() -> None:
 
 
 class Copy:
-    """A copy of this process, which says that it is ready, and waits to be told to go on; leaving this context kills it."""
+    """A copy of this process, which says that it is ready, and waits for the order to go on; leaving this context kills it."""
 
     def __init__(self) -> None:
         told, self._tell = Real.pipe()

@@ -30,9 +30,9 @@ _LARGEST: Final = 1 << 16  # below what glibc maps on its own
 _LEFT: Final = 1 << 16  # what the heap's end has left before the heap grows
 _MOST_ROUNDS = 1000
 _ALL = 1 << 20
-# Of the 64 pools of an arena: so many are left, to begin at the same place of one. Beginning takes one or two.
+# Of the 64 pools of an arena, this many are left, to begin at the same place of one. Beginning takes one or two.
 _POOLS_LEFT = 60
-_SMALL, _POOLS_OF_SMALL, _POOLS_OF_OTHERS = 128, 8, 4  # so many are held; of small blocks, most objects are
+_SMALL, _POOLS_OF_SMALL, _POOLS_OF_OTHERS = 128, 8, 4  # how many are held; most objects are small blocks
 _FEW = 4
 _STATISTICS_BYTES = 1 << 16
 _STDERR = 2
@@ -136,7 +136,7 @@ def _take_blocks_of(size: int) -> bool:
 
 
 def _blocks(size: int, count: int) -> list[Any]:
-    """Allocate so many blocks of one size, one after the other."""
+    """Allocate this many blocks of one size, one after the other."""
     if size == _STEP:
         return [object() for _ in repeat(None, count)]
     if size == 2 * _STEP:
@@ -164,7 +164,7 @@ def _libc() -> Any:
 
 
 def take_chunks(most: int, layout: int = 0) -> None:
-    """Take so many of the chunks that glibc has free, and end at the beginning of a page, or elsewhere in another layout.
+    """Take this many of the chunks that glibc has free, and end at the beginning of a page, or elsewhere in another layout.
 
     What comes after it has always as much room before the heap's end, and is in the caches, as memory that is used again is.
     """

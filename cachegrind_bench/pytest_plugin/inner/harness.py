@@ -39,18 +39,18 @@ if TYPE_CHECKING:
     from cachegrind_bench.pytest_plugin.inner.type_versions import LookUps
 
 _AGREEING = 2  # the first call of a try fills the caches: only the path that it took through the code counts
-# So many more, in a copy of the process: that is quicker than to warm up once more.
+# This many more, in a copy of the process: that is quicker than to warm up once more.
 _MORE = 2
-# By no more than one part of so many: as comparisons take instructions that moved by less for the same.
+# By no more than one part in this many: as comparisons take instructions that moved by less for the same.
 _ALIKE = 2000
 # What is known of some calls: nothing yet, that the last ones agree, or that they go up and down, and will do so forever: where
-# so many after the first differ by no more than one part of so many, and neither each nor none took more than the one before.
+# this many after the first differ by no more than that part, and neither each nor none took more than the one before.
 _OPEN, _AGREE, _SWING = range(3)
 _SWINGING, _NEAR = 3, 300
-# So many calls on a fresh heap take and free other pieces of it than later ones.
+# This many calls on a fresh heap take and free other pieces of it than later ones.
 _FIRST_ON_HEAP = 2
 # A call leaves free chunks of glibc's heap, and the next one would search them: textwrap.wrap took up to 3 % more or less from
-# call to call. So many are taken at most: each costs some 2,500 simulated instructions.
+# call to call. At most this many are taken: each costs some 2,500 simulated instructions.
 _LEFT_BEHIND = 2000
 
 
@@ -106,12 +106,12 @@ deep.__code__ = deep.__code__.replace(co_stacksize=4200)  # more than a piece of
 
 
 def _has_threads() -> bool:
-    """Tell whether this process has other threads, Python's or not: a copy of it would wait for them forever."""
+    """Return whether this process has other threads, Python's or not: a copy of it would wait for them forever."""
     return Real.stat("/proc/self/task").st_nlink > _LINKS_OF_ONE_TASK
 
 
 class _Tried(NamedTuple):
-    """The process that counted so many calls, and what is known of them; None if nobody knows."""
+    """The process that counted this many calls, and what is known of them; None if nobody knows."""
 
     pid: int
     calls: int
@@ -164,7 +164,7 @@ class Between:
 
 
 class Meter:
-    """Measures the one benchmark of this process, in one memory layout. `record` tells how, when it is done.
+    """Measures the one benchmark of this process, in one memory layout. `record` reports how, when it is done.
 
     Calls are counted in a copy of the process: when instrumentation is switched on, Valgrind forgets what it has translated,
     and this process still has a test to finish. If anything ends the copy early, the calls are counted in this process: what
@@ -285,7 +285,7 @@ class Meter:
         return _Tried(copy.pid, count, settled)
 
     def _count_here(self, count: int, between: Between, work: Work) -> Generator[_Step, None, _Tried]:
-        """Yield what `_steps` does for so many simulated calls."""
+        """Yield what `_steps` does for this many simulated calls."""
         pid = int.from_bytes(self._own, "little")
         yield from self._simulated(count, between, work)
         self._make(*self._stop)
@@ -296,7 +296,7 @@ class Meter:
         return _Tried(pid, count, settled)
 
     def _simulated(self, count: int, between: Between, work: Work, copy: Copy | None = None) -> Generator[_Step]:
-        """Yield what `_steps` does for some calls on a fresh heap, and then for so many simulated ones; for more in a copy."""
+        """Yield what `_steps` does for some calls on a fresh heap, and then for this many simulated ones; for more in a copy."""
         self._result = None  # what it takes is not to be free later
         take_free_memory()
         move_heaps(self.layout)
@@ -320,7 +320,7 @@ class Meter:
             Real.leave(0)
 
     def _settled(self, pid: int, count: int) -> int | None:
-        """Tell whether the last of so many calls took about the same path through the code; None if nobody knows.
+        """Return whether the last of this many calls took about the same path through the code; None if nobody knows.
 
         Misses may differ more: where memory is freed in another order than it was taken, objects change places.
         """
@@ -339,7 +339,7 @@ class Meter:
         return Real.elsewhere(compared)
 
     def _calls(self, pid: int, count: int) -> list[tuple[dumps.Region, dumps.Region]]:
-        """Return so many calls, each after the empty one before it. RuntimeError if some are missing."""
+        """Return this many calls, each after the empty one before it. RuntimeError if some are missing."""
         calls = dumps.calls(self.out, dumps.of_process(pid), count)
         if len(calls) < count:
             raise RuntimeError("some of what Callgrind wrote is missing: is the disk full?")

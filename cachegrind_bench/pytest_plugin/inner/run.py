@@ -259,7 +259,7 @@ def _empty_like(function: Callable[..., Any], names: tuple[str, ...]) -> Callabl
 
 
 def look_only_towards(file: str) -> None:
-    """From now on, pytest sees of each folder above this file only what leads to it: a new file beside it must not move counts.
+    """From now on, pytest sees of each folder above this file only what leads to it: a new file next to it must not move counts.
 
     pytest lists folders, which executes code and takes memory for each entry.
     """

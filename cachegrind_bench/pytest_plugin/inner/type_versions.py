@@ -29,7 +29,7 @@ _VERSION_OFFSET: Final = 384
 # A class may have 1,000 versions, and all static types together 65,535, since CPython 3.13 and 3.12.
 _MOST_VERSIONS, _MOST_STATIC_VERSIONS = 300, 30
 _WIDTH, _ROOT_AND_LAST = 64, 2
-_PATIENCE = 6  # so many steps from wanting no shared entry to accepting some
+_PATIENCE = 6  # steps from wanting no shared entry to accepting some
 _HEAP_TYPE = 1 << 9  # Py_TPFLAGS_HEAPTYPE
 # Calls are observed from versions so far apart: of two look-ups that share an entry, only the last one is seen in it. Every
 # bit differs from one call to the next, or two types with neighbouring versions would share entries in each of them.
@@ -167,7 +167,7 @@ def _spare(*bases: type) -> type:
 
 
 def _burn(count: int) -> None:
-    """Use up so many versions."""
+    """Use up this many versions."""
     while count > 0:
         root = _spare()
         # A type and its bases get versions at once: many at a time come cheaper.

@@ -97,7 +97,7 @@ def _usage(error: CgBenchError) -> pytest.UsageError:
 
 
 def is_benchmark(item: pytest.Item) -> bool:
-    """Tell whether a test has the fixture or a marker."""
+    """Return whether a test has the fixture or a marker."""
     return uses_fixture(item) or any(item.get_closest_marker(name) is not None for name in _MARKERS)
 
 

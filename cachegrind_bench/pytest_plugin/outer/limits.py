@@ -123,7 +123,7 @@ class _Process:
             self._hold = os.pidfd_open(pid)
 
     def is_ours(self) -> bool:
-        """Tell whether it is alive, and below this one."""
+        """Return whether it is alive, and below this one."""
         return self._pid in descendants_of(os.getpid())
 
     def end(self) -> None:

@@ -42,7 +42,7 @@ if TYPE_CHECKING:
     from cachegrind_bench.valgrind.perf_map import Trampolines
 
 OPTION = "--cg-bench-python-profile"
-# One call tells which functions took part in it; it is the kind of call that was counted before.
+# One call shows which functions took part in it; it is the kind of call that was counted before.
 _PROFILED = (2,)
 
 

@@ -82,7 +82,7 @@ def failure_text(found: Mapping[str, Any]) -> str | None:
 
 
 def ending(found: Mapping[str, Any]) -> str:
-    """Return in words how a process ended, of which there is what waitpid says, and Valgrind's log."""
+    """Return in words how a process ended, from what waitpid says and Valgrind's log."""
     status: int = found["status"]
     if not os.WIFSIGNALED(status):
         return f"ended with exit status {os.WEXITSTATUS(status)}"

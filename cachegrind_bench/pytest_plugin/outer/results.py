@@ -60,7 +60,7 @@ MEASURED = "pytest/4"
 class Cost:
     """What a benchmark cost in one memory layout: each of its last calls, and the profile of the one in the middle.
 
-    `settled` tells whether these agreed, `starts_processes` whether Callgrind wrote a part in the middle of a call, as it
+    `settled`: whether these agreed, `starts_processes` whether Callgrind wrote a part in the middle of a call, as it
     does before a fork. `wall_ms` is what all of it took.
     """
 

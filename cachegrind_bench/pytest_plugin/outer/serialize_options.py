@@ -69,7 +69,7 @@ _SHOWN = ("fulltrace", "showlocals", "tbstyle")
 _SHOWN_BYTES = 256
 # What is not to be written into the project, nor by two processes at once.
 _SETTINGS = {"required_plugins": "", "log_file": ""}
-# What pytest keeps beside options; the latter is there with -q only.
+# What pytest keeps next to options; the latter is there with -q only.
 _NO_OPTIONS = ("file_or_dir", "quiet")
 
 
@@ -135,7 +135,7 @@ def left_behind(config: pytest.Config) -> list[str]:
 
 
 def as_written(config: pytest.Config, name: str) -> str:
-    """Return how an option is written of which only the name of its value is known."""
+    """Return how an option is written if only the name of its value is known."""
     parser: Any = config._parser  # noqa: SLF001  # pyright: ignore[reportPrivateUsage]
     names: Mapping[str, str] = getattr(parser, "_opt2dest", None) or getattr(config, "_opt2dest", {})
     return {dest: option for option, dest in sorted(names.items())}.get(name, name)

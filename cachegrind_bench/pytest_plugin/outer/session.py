@@ -236,7 +236,7 @@ class Lane(Worker):
             report(item, found, held_back)
 
     def why_nothing(self, item: pytest.Item) -> str:
-        """Explain why a benchmark of which nothing was reported to pytest produced no result."""
+        """Explain why a benchmark that reported nothing to pytest produced no result."""
         place = next(place for place, own in self._items.items() if own is item)
         found = self._take(self.exchange.report(*place)) or self._lost(place[0], bytearray(), over=True)
         if found is not None:
@@ -277,7 +277,7 @@ class Lane(Worker):
         return {nodeid: report for nodeid, report in found.items() if report is not None}
 
     def read_early(self, out: Path, model: CostModel) -> None:
-        """Read what benchmarks cost that were reported, beside those that are still measured."""
+        """Read the cost of the reported benchmarks, while others are still being measured."""
         read_costs(self._costs[0], self._reports, out, model, self._paths)
 
     def read_costs(self, out: Path, model: CostModel) -> None:

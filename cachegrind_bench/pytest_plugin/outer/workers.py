@@ -211,7 +211,7 @@ class Workers:
             return outcome
 
     def _cpu(self, wanted: int | None) -> int:
-        """Return the CPU that is free beside other runs, unless another lane has it: then one that none has."""
+        """Return the CPU that other runs leave free, unless another lane has it: then one that no lane has."""
         allowed = sorted(os.sched_getaffinity(0), reverse=True)
         with self._choosing:
             chosen = min(allowed, key=lambda cpu: (self._cpus.count(cpu), cpu != wanted))

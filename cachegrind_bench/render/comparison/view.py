@@ -74,7 +74,7 @@ def view(
     names: tuple[str, str],
     explained: Sequence[str] = (),
 ) -> View:
-    """Make the view: the first `rows` benchmarks (0: all), `details` by id, of which `explained` at length.
+    """Make the view: the first `rows` benchmarks (0: all), `details` by id, `explained` of them at length.
 
     `names` are what the user calls base and candidate.
     """
@@ -151,7 +151,7 @@ def notices(comparison: Comparison, details: Mapping[str, Details]) -> list[str]
         found.append("compared by force (--force), in spite of differing keys")
     if comparison.rescored:
         found.append(f"scores under {', '.join(comparison.rescored)} were computed again under {comparison.model.name}")
-    found += [f"{text} fits no benchmark" for text in comparison.unused]
+    found += [f"{text} does not match any benchmark" for text in comparison.unused]
     alone = (item for item in comparison.differences if item.id in details and details[item.id].python is None)
     names = {words.interpreted(item) for item in alone} - {None}
     if names:

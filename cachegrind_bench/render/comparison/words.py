@@ -121,7 +121,7 @@ def _not_comparable(difference: Difference) -> str:
 
 
 def fields_text(fields: tuple[FieldDifference, ...]) -> str:
-    """Return fields of the key with what differs of both values; build-ids are cut to what tells them apart."""
+    """Return fields of the key with what differs of both values; build-ids are cut to where they differ."""
     return ", ".join(f"{field.name} {' → '.join(_values(field))}" for field in fields)
 
 

@@ -124,7 +124,7 @@ class SqlStore(Store):
 
 
 def _chunks(items: Sequence[T], size: int) -> Iterator[Sequence[T]]:
-    """Yield these items in their order, so many at a time."""
+    """Yield these items in their order, in batches of this size."""
     return (items[start : start + size] for start in range(0, len(items), size))
 
 

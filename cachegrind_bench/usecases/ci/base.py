@@ -91,7 +91,7 @@ def _fetched(repository: Repository, sha: str) -> str:
 
 
 def unexplained(made: Report) -> bool:
-    """Tell whether something moved of which it is not known in what function."""
+    """Return whether something moved and it is not known in which function."""
     return any(
         item.change is not None and item.state is not State.UNCHANGED and item.id not in made.details
         for item in made.comparison.differences

@@ -147,7 +147,7 @@ def _base(job: Job, result: Result, request: CompareRequest, notices: Notices) -
 
 
 def _changed(comparison: Comparison) -> bool:
-    """Tell whether anything moved, or could not be compared; a benchmark that is new has nothing to be compared with."""
+    """Return whether anything moved, or could not be compared; a benchmark that is new has nothing to be compared with."""
     return any(item.state not in (State.UNCHANGED, State.NEW) for item in comparison.differences)
 
 

@@ -46,7 +46,7 @@ _INPUTS = frozenset(
 
 
 class Verdict(msgspec.Struct, frozen=True, kw_only=True):
-    """What a comparison came to. `changed` tells whether there is anything to comment on."""
+    """What a comparison came to. `changed`: whether there is anything to comment on."""
 
     headline: str
     code: int
@@ -135,7 +135,7 @@ def use_token(runner: Runner, event: Event, token: str | None) -> None:
 
 
 class PlanRequest(msgspec.Struct, frozen=True, kw_only=True):
-    """The inputs of the action that say what a job has to do; `store` tells whether there is a history."""
+    """The inputs of the action that say what a job has to do; `store`: whether there is a history."""
 
     mode: str
     config: str | None
@@ -179,7 +179,7 @@ def plan_job(runner: Runner, request: PlanRequest, cwd: Path) -> None:
 
 
 def _what(request: PlanRequest, runner: Runner, cwd: Path) -> str:
-    """Return what tells several uses in one job apart; nothing where there need be only one."""
+    """Return what distinguishes several uses in one job; nothing where there need be only one."""
     within = os.path.relpath(cwd, runner.environ.get("GITHUB_WORKSPACE") or cwd)
     parts = (request.identity or request.config or request.text or "", "" if within == "." else within)
     return " ".join(filter(None, parts))
