@@ -38,7 +38,7 @@ Examples:
 def command() -> None:
     """List, show, remove or update saved baselines.
 
-    A baseline is a result under a name. `cg-bench run --save-baseline NAME` saves one, `cg-bench diff NAME CANDIDATE`
+    A baseline is a result saved under a name. `cg-bench run --save-baseline NAME` saves one, `cg-bench diff NAME CANDIDATE`
     and `cg-bench check --base NAME` compare with it.
     """
 
@@ -46,7 +46,7 @@ def command() -> None:
 @command.command("list", epilog="\b\nExamples:\n  cg-bench baseline list --format json")
 @format_option
 def list_command(form: str) -> None:
-    """List all baselines with their benchmarks, commit, branch and date. A damaged one is listed as that."""
+    """List all baselines with their benchmarks, commit, branch and date. A damaged one is marked as damaged."""
     from cachegrind_bench.render import listings
 
     saved = Baselines.find(working_directory())
@@ -86,7 +86,7 @@ def remove_command(names: tuple[str, ...]) -> None:
 @command.command(
     "update",
     epilog="""\b
-Exit code: 0 if it was updated, 2 if FILE cannot be read or benchmarks would get lost, 4 if one of FILE failed.
+Exit code: 0 if it was updated, 2 if FILE cannot be read or benchmarks would be lost, 4 if a benchmark of FILE failed.
 
 \b
 Examples:
@@ -94,12 +94,12 @@ Examples:
   cg-bench run -q -o - -- ./parser data.txt | cg-bench baseline update main -
 """,
 )
-@click.option("--force", is_flag=True, help="Drop what the result lacks, or replace a damaged baseline.")
+@click.option("--force", is_flag=True, help="Drop benchmarks that the result lacks, or replace a damaged baseline.")
 @size_limit_option
 @click.argument("name")
 @click.argument("file")
 def update_command(name: str, file: str, *, force: bool, max_size: int) -> None:
-    """Put a result FILE ('-' is stdin, or another baseline's name) in place of a baseline, or make a new one of it.
+    """Replace a baseline by a result FILE ('-' is stdin, or another baseline's name), or make a new one of it.
 
     Refused if a benchmark of FILE failed, or if FILE lacks a benchmark of the baseline. It says what was added, replaced
     and dropped.

@@ -34,7 +34,7 @@ if TYPE_CHECKING:
 
 _EPILOG = """\b
 Each commit is checked out into a temporary git worktree, its set-up command is run, and the benchmark measured, here and
-now; your own work tree is left alone. The commit before and the last of the suspects are measured first: if they do not
+now; your own work tree is left alone. The commit before the suspects and the last of them are measured first: if they do not
 differ here, nothing else is.
 
 \b
@@ -57,9 +57,9 @@ _UNDECIDED = 3
 @_run_options
 @click.argument("finding")
 def command(finding: str, **options: Any) -> int:
-    """Narrow a FINDING of 'cg-bench trend', named by the beginning of its id, down to the commit that made it.
+    """Narrow a FINDING of 'cg-bench trend', named by the beginning of its id, down to the commit that caused it.
 
-    The benchmark is one of the suite, by its name then or now; else give the command that is measured after --.
+    The benchmark is one of the suite, by its former or present name; otherwise give the command to measure after --.
     """
     repository = Repository(cwd=working_directory(), environ=dict(os.environ))
     notices = Notices(write=output.write_error)

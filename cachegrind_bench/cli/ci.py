@@ -36,8 +36,8 @@ _NO_STORE = "none"
 _STORE = "git:cg-bench-data"
 
 _EPILOG = """\b
-The action runs them in this order: plan, measure or collect, compare, comment, store, trend, gate. What one hands to the
-next are files in --folder. Elsewhere than in GitHub Actions, 'cg-bench run', 'diff', 'history' and 'trend' do the same.
+The action runs them in this order: plan, measure or collect, compare, comment, store, trend, gate. What one passes to the
+next are files in --folder. Outside GitHub Actions, 'cg-bench run', 'diff', 'history' and 'trend' do the same.
 
 \b
 Examples:
@@ -80,7 +80,7 @@ class _Steps(click.Group):
 
 @click.group("ci", cls=_Steps, epilog=_EPILOG)
 def command() -> None:
-    """Do one step of a job of GitHub Actions: what the project's action consists of."""
+    """Run one step of a GitHub Actions job: the project's action consists of these."""
 
 
 @command.command("plan", epilog="\b\nExamples:\n  cg-bench ci plan --mode auto")
@@ -89,14 +89,14 @@ def command() -> None:
     type=click.Choice([item.value for item in Mode]),
     default=Mode.AUTO.value,
     show_default=True,
-    help="What the job is for; auto follows from the event.",
+    help="What the job is for; 'auto' decides by the event.",
 )
 @click.option("--config", metavar="FILE", help="The configuration of the suite. [default: found upwards]")
 @click.option("--command", "text", metavar="TEXT", help="The command to measure.")
 @_id_option
 @click.option("--shard", metavar="K/N", help="The job measures only a part.")
 @click.option("--baseline", default="merge-base", show_default=True, metavar="BASE", help="See 'cg-bench ci compare'.")
-@click.option("--index", metavar="N", help="Place of this job in its matrix.")
+@click.option("--index", metavar="N", help="Position of this job in its matrix.")
 @_store_option
 @_token_option
 def plan_command(store: str, **options: Any) -> None:
@@ -120,10 +120,10 @@ Examples:
 @click.option(
     "--result",
     metavar="FILE",
-    help="Measure nothing: take this result, as 'pytest --cg-bench --cg-bench-output' makes it.",
+    help="Measure nothing, but take this result, as made by 'pytest --cg-bench --cg-bench-output'.",
 )
 @click.option("--shard", metavar="K/N", help="Measure the K-th of N parts of the suite.")
-@click.option("-j", "--jobs", metavar="N", help="Measured at once. [default: all CPUs]")
+@click.option("-j", "--jobs", metavar="N", help="Benchmarks to measure at the same time. [default: one per CPU]")
 @click.option("--base", metavar="COMMIT", help="Measure this commit too, and compare with it.")
 @_folder_option
 def measure_command(folder: Path, **options: Any) -> None:
@@ -135,7 +135,7 @@ def measure_command(folder: Path, **options: Any) -> None:
 
 
 @command.command("collect", epilog='\b\nExamples:\n  cg-bench ci collect --folder "$FOLDER" --run 123456789')
-@click.option("--run", type=int, required=True, metavar="ID", help="The run of a workflow whose artifacts are wanted.")
+@click.option("--run", type=int, required=True, metavar="ID", help="The workflow run whose artifacts to fetch.")
 @_folder_option
 @_token_option
 def collect_command(run: int, folder: Path, token: str | None) -> None:
@@ -157,9 +157,9 @@ def collect_command(run: int, folder: Path, token: str | None) -> None:
     metavar="BASE",
     help="What to compare with: merge-base, branch, ab (measured by 'ci measure'), or file:PATH.",
 )
-@click.option("--require-baseline", is_flag=True, help="Exit code 3 if there is nothing to compare with.")
-@click.option("--command", "text", metavar="TEXT", help="The command that was measured, for how to do it again.")
-@click.option("--id", "identity", metavar="TEXT", help="The name of its benchmark, for the same.")
+@click.option("--require-baseline", is_flag=True, help="Exit with code 3 if there is nothing to compare with.")
+@click.option("--command", "text", metavar="TEXT", help="The command that was measured, to show how to repeat it.")
+@click.option("--id", "identity", metavar="TEXT", help="The name of its benchmark, to show the same.")
 @click.option(
     "--artifact", metavar="NAME", help="Where jobs like this one leave their results, for the base's functions."
 )
@@ -188,15 +188,15 @@ def compare_command(folder: Path, token: str | None, store: str, **options: Any)
     type=click.Choice([report.ON_CHANGE, report.ALWAYS, report.NEVER]),
     default=report.ON_CHANGE,
     show_default=True,
-    help="on-change: if anything moved, or to update a comment there is.",
+    help="on-change: if anything moved, or to update an existing comment.",
 )
 @click.option(
-    "--artifact", default="", metavar="NAME", help="Of the job's artifact: what has another, has another comment."
+    "--artifact", default="", metavar="NAME", help="Name of the job's artifact: each name has a comment of its own."
 )
 @_folder_option
 @_token_option
 def comment_command(when: str, folder: Path, token: str | None, artifact: str) -> None:
-    """Comment the report of 'ci compare' under the pull request, or update the comment there is."""
+    """Post the report of 'ci compare' as a comment on the pull request, or update the existing one."""
     report.comment(_job(folder, token), when, artifact)
 
 
@@ -212,7 +212,7 @@ def store_command(folder: Path, store: str, token: str | None) -> None:
 
 @command.command("trend", epilog='\b\nExamples:\n  cg-bench ci trend --folder "$FOLDER" --issues')
 @click.option("--issues", is_flag=True, help="Keep an issue for each finding: opened, updated and closed.")
-@click.option("--artifact", metavar="NAME", help="Where the report before this one is found.")
+@click.option("--artifact", metavar="NAME", help="Name of the artifact with the previous report.")
 @_store_option
 @_folder_option
 @_token_option
@@ -227,11 +227,11 @@ def trend_command(folder: Path, store: str, token: str | None, artifact: str | N
     type=click.Choice([item.value for item in Hold]),
     default=Hold.VERDICT.value,
     show_default=True,
-    help="What fails: a benchmark that failed, or also what the comparison came to.",
+    help="What fails the job: nothing, a benchmark that failed, or also the verdict of the comparison.",
 )
 @_folder_option
 def gate_command(hold: str, folder: Path) -> int:
-    """End with the exit code of the comparison, after all has been reported."""
+    """Exit with the code of the comparison, once everything has been reported."""
     return job.gate(_job(folder), Hold(hold))
 
 

@@ -43,13 +43,13 @@ gate_options = options_group(
         "--max-drop",
         multiple=True,
         metavar="[PATTERN=]PERCENT",
-        help="A larger fall of Ir is suspicious. Repeatable. [default: 50%]",
+        help="A larger drop of Ir is suspicious. Repeatable. [default: 50%]",
     ),
     click.option(
         "--limit",
         multiple=True,
         metavar="[PATTERN:]NAME=COUNT",
-        help="Absolute bound of score, an event, or L1, LL, RAM (hits). Repeatable.",
+        help="Upper limit for the score, an event, or L1, LL or RAM (hits). Repeatable.",
     ),
     click.option(
         "--metric",
@@ -57,9 +57,9 @@ gate_options = options_group(
         default="score",
         show_default=True,
         metavar="[score|Ir]",
-        help="The number that decides.",
+        help="The number that decides whether a benchmark regressed.",
     ),
-    click.option("--force", is_flag=True, help="Compare even where the comparability keys differ."),
+    click.option("--force", is_flag=True, help="Compare even if the comparability keys differ."),
 )
 
 fail_on_option = click.option(
@@ -67,7 +67,7 @@ fail_on_option = click.option(
     type=click.Choice(["regression", "any-change", "never"]),
     default="regression",
     show_default=True,
-    help="Exit with code 1 on these.",
+    help="When to exit with code 1.",
 )
 
 detail_options = options_group(
@@ -77,7 +77,7 @@ detail_options = options_group(
         default=10,
         show_default=True,
         metavar="N",
-        help="Rows in each explanation; 0 for none.",
+        help="Number of rows in each explanation; 0 for none.",
     ),
     click.option(
         "--by",
@@ -93,10 +93,10 @@ detail_options = options_group(
         type=click.Choice(["table", "markdown", "json", "github"]),
         default="table",
         show_default=True,
-        help="Report's format; github is workflow annotations.",
+        help="Format of the report; 'github' writes workflow annotations.",
     ),
-    click.option("--markdown", type=Path, metavar="FILE", help="Write the report as Markdown, too."),
-    click.option("--json", type=Path, metavar="FILE", help="Write the report as JSON, too."),
+    click.option("--markdown", type=Path, metavar="FILE", help="Also write the report as Markdown."),
+    click.option("--json", type=Path, metavar="FILE", help="Also write the report as JSON."),
 )
 
 

@@ -31,7 +31,7 @@ from cachegrind_bench.vcs.revisions import Repository
 _EPILOG = """\b
 States, worst first:
   ✗ regression           the score grew by more than the threshold, or a limit was exceeded
-  ! failed               the benchmark failed on a side
+  ! failed               the benchmark failed on one side
   ? suspicious drop      more than half of the instructions are gone: does it still do its work?
   ≠ not comparable       measured under another Valgrind, cache geometry, libc, interpreter, ...
   – missing              the candidate lacks it
@@ -67,19 +67,19 @@ Examples:
     default=50,
     show_default=True,
     metavar="N",
-    help="Benchmarks in the table; 0 for all.",
+    help="Number of benchmarks in the table; 0 for all.",
 )
-@click.option("--require-baseline", is_flag=True, help="Exit code 3 if the base is searched and not found.")
+@click.option("--require-baseline", is_flag=True, help="Exit with code 3 if no base is found.")
 @store_option
 @detail_options
 @size_limit_option
 @click.argument("base")
 @click.argument("candidate")
 def command(base: str, candidate: str, **options: Any) -> int:
-    """Compare the results BASE and CANDIDATE: what moved, by how much, and which function did it.
+    """Compare the results BASE and CANDIDATE: what changed, by how much, and which function did it.
 
     Each is a result file, '-' for stdin, a saved baseline (see 'cg-bench baseline'), or a commit whose run is stored (see
-    'cg-bench history'); file:NAME, baseline:NAME and rev:NAME say which is meant. As BASE, the name of a branch and
+    'cg-bench history'); file:NAME, baseline:NAME and rev:NAME say which it is. As BASE, the name of a branch and
     merge-base:BRANCH mean the nearest run at that commit or up to 50 before it that was measured in the same environment.
     """
     request = struct_of(

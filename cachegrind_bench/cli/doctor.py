@@ -30,10 +30,10 @@ Examples:
     type=click.Choice(["table", "json"]),
     default="table",
     show_default=True,
-    help="Report's format.",
+    help="Format of the report.",
 )
 def command(valgrind: str | None, form: str) -> int:
-    """Examine this machine: Valgrind, each part of the seal, git; and say how to mend what is missing.
+    """Examine this machine: Valgrind, each part of the seal, git; and say how to fix what is missing.
 
     Small programs are really started and measured, so it takes a few seconds.
     """

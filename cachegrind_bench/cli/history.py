@@ -39,7 +39,7 @@ _NOTICES = Notices(write=output.write_error)
 _BATCH = 200
 
 _EPILOG = """\b
-A history is a set of runs that only grows. Where it is kept is said by --store, or by 'store' in the configuration:
+A history is a set of runs that only grows. --store, or 'store' in the configuration, says where it is kept:
   file:DIR                 files in a folder; file:.cg-bench is that of the nearest .cg-bench up to the top of the work tree
   git:BRANCH[@REMOTE]      a branch of its own, pushed to the remote; the work tree is left alone
   sqlite:///PATH           a database file
@@ -58,8 +58,8 @@ Examples:
 def command() -> None:
     """Add, list, show, export, import, rename, remove and check stored runs.
 
-    'cg-bench run --save' stores what it measures: counts, scores, keys, the commit and what is known of the machine.
-    Profiles and what programs wrote are not stored, unless --with-profile asks for it.
+    'cg-bench run --save' stores what it measures: counts, scores, keys, the commit and facts about the machine.
+    Profiles and programs' output are not stored, unless --with-profile asks for it.
     """
 
 
@@ -81,7 +81,7 @@ Examples:
 def add_command(files: tuple[str, ...], **options: Any) -> None:
     """Add result FILEs ('-' is stdin), or saved baselines: all of them, or none if one cannot be read.
 
-    What is there already stays as it is. Benchmarks that failed are added as failed, without counts.
+    Runs that are already stored stay as they are. Benchmarks that failed are added as failed, without counts.
     """
     if files.count("-") > 1:
         raise UsageError("only one file can be stdin", hint="save the others to files first")
@@ -95,7 +95,14 @@ def add_command(files: tuple[str, ...], **options: Any) -> None:
     "list",
     epilog="\b\nExamples:\n  cg-bench history list --last 5\n  cg-bench history list --since 30d --format json",
 )
-@click.option("--last", type=click.IntRange(0), default=20, show_default=True, metavar="N", help="Runs; 0 for all.")
+@click.option(
+    "--last",
+    type=click.IntRange(0),
+    default=20,
+    show_default=True,
+    metavar="N",
+    help="Number of runs to list; 0 for all.",
+)
 @since_option
 @click.option("--benchmark", "pattern", metavar="PATTERN", help="Only runs with a benchmark of this id (* and ?).")
 @format_option
@@ -130,9 +137,9 @@ command.add_command(
                 *(item for item in show.command.params if isinstance(item, click.Option)),
                 click.Argument(["run"], required=False),
             ],
-            help="""Show a RUN as 'cg-bench show' does: by the beginning of its id (see 'history list') or of its commit's.
+            help="""Show a RUN as 'cg-bench show' does: by the beginning of its id (see 'history list') or of its commit's id.
 
-            Of several runs of a commit it is the last one; without RUN, that of the newest commit.""",
+            If a commit has several runs, the last one is shown; without RUN, that of the newest commit.""",
             epilog="\b\nExamples:\n  cg-bench history show\n  cg-bench history show 1a2b3c4d --format json",
         )
     )
@@ -180,11 +187,15 @@ Examples:
   cg-bench history export --format github-action-benchmark --run 1a2b3c4d -o output.json
 """,
 )
-@click.option("--format", "form", type=click.Choice(_FORMATS), required=True, help="What to write.")
-@click.option("-o", "--output", "target", default="-", metavar="FILE", help="Where to. [default: stdout]")
+@click.option("--format", "form", type=click.Choice(_FORMATS), required=True, help="Format to write.")
+@click.option("-o", "--output", "target", default="-", metavar="FILE", help="File to write. [default: stdout]")
 @since_option
 @pattern_option
-@click.option("--run", metavar="RUN", help="The run, where a format has only one. [default: that of the newest commit]")
+@click.option(
+    "--run",
+    metavar="RUN",
+    help="The run to export, for formats that hold only one. [default: that of the newest commit]",
+)
 @store_option
 def export_command(*, target: str, **options: Any) -> None:
     """Write the history in the format of another tool, or as lines that lose nothing (jsonl)."""
@@ -207,10 +218,10 @@ def export_command(*, target: str, **options: Any) -> None:
 What can be imported:
   jsonl                    everything, with the same ids: the way to move a history
   csv                      as it was exported; columns in any order
-  github-action-benchmark  what 'export' wrote for it, also from the page's data.js; entries of other tools are passed over
+  github-action-benchmark  what 'export' wrote for it, also from the page's data.js; entries of other tools are skipped
 
 Runs from csv and github-action-benchmark lack what these do not carry. Their keys say where they come from, so that they
-compare with each other, but never with runs that were measured. A run that the store has already is not imported again.
+compare with each other, but never with runs that were measured. A run that is already in the store is not imported again.
 
 \b
 Examples:
@@ -248,7 +259,7 @@ def prune_command(
 ) -> None:
     """Remove RUNs, for good: those that are named, and those that --before and --keep leave no reason to keep.
 
-    With both, a run goes if it is older than --before and not among the last N. A commit means all its runs. A damaged one is
+    With both, a run goes if it is older than --before and not among the last N. A commit means all its runs. A damaged run is
     named as 'fsck' does.
     """
     if not runs and before is None and keep is None:
@@ -262,7 +273,7 @@ def prune_command(
 @click.argument("old")
 @click.argument("new")
 def rename_command(old: str, new: str, **options: Any) -> None:
-    """Say that the benchmark OLD is called NEW from now on: both are one series. Stored runs stay as they are."""
+    """Give the benchmark OLD the name NEW from now on: both become one series. Stored runs stay as they are."""
     if not new.strip() or old == new:
         raise UsageError("the new name is " + ("the old one" if old == new else "empty"), hint="give another name")
     with opened_store(options) as store:
@@ -273,10 +284,12 @@ def rename_command(old: str, new: str, **options: Any) -> None:
     "compact",
     epilog="\b\nExamples:\n  cg-bench history compact --store git:cg-bench-data@origin\n  cg-bench history compact --before 2026-01",
 )
-@click.option("--before", metavar="MONTH", help="Fold the months before this one, as 2026-01. [default: this month]")
+@click.option(
+    "--before", metavar="MONTH", help="Fold the months before this one, such as 2026-01. [default: this month]"
+)
 @store_option
 def compact_command(*, before: str | None, **options: Any) -> None:
-    """Fold the runs of past months into one compressed file for each month. Nothing is lost; a database has no need of it."""
+    """Fold the runs of past months into one compressed file for each month. Nothing is lost; a database does not need it."""
     month = before or datetime.now(UTC).strftime("%Y-%m")
     try:
         datetime.strptime(month, "%Y-%m")  # noqa: DTZ007 - whether there is such a month
@@ -298,7 +311,7 @@ Examples:
 @click.option("--from", "source", metavar="URL", help="Where to take records from. [default: the configured store]")
 @click.option("--to", "target", metavar="URL", help="Where to add them. [default: the configured store]")
 def sync_command(*, source: str | None, target: str | None) -> None:
-    """Copy what one store has and another lacks, in one direction; run it again the other way round to make them equal.
+    """Copy the records that one store has and another lacks, in one direction; run it the other way round as well to make them equal.
 
     Nothing is removed; what was pruned from the target comes back. Profiles stay where they are.
     """

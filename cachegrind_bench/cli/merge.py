@@ -19,8 +19,8 @@ if TYPE_CHECKING:
 
 _EPILOG = """\b
 The files must belong together: measured on the same commit, by the same version of cg-bench, on machines that compare.
-Of what else is known of the machines, what all agree in is kept; the date is the earliest. A benchmark that is in
-several files must be the same in all, but for the time it took.
+Other facts about the machines are kept if all files agree; the date is the earliest. A benchmark that is in
+several files must be the same in all, except for the time it took.
 
 \b
 Exit code: 0 if the merged file was written, 2 if a file cannot be read or written, 3 if they do not belong together.

@@ -145,27 +145,35 @@ execution_options = options_group(
     click.option("--timeout", type=seconds, help="End an execution that takes longer (each one, warm-up too)."),
     click.option("--ignore-exit-status", is_flag=True, help="Measure the command even if it fails."),
     click.option(
-        "--pin-clock", is_flag=True, help="Answer clock readings, each 1 ms after the one before; waits take no time."
+        "--pin-clock",
+        is_flag=True,
+        help="Show the program a fixed clock, which moves on by 1 ms at each reading; waits take no time.",
     ),
     click.option(
-        "--keep-place", is_flag=True, help="Let the program see its project where it is, not at a constant path."
+        "--keep-place", is_flag=True, help="Let the program see its project at its real path, not at a constant one."
     ),
     valgrind_option,
 )
 repetition_options = options_group(
-    click.option("--repeat", type=click.IntRange(1, 1000), default=1, show_default=True, help="Measured executions."),
+    click.option(
+        "--repeat", type=click.IntRange(1, 1000), default=1, show_default=True, help="Number of measured executions."
+    ),
     click.option(
         "--layouts",
         type=click.IntRange(1, 64),
         default=1,
         show_default=True,
-        help="Memory layouts to measure under, --repeat times each.",
+        help="Number of memory layouts to measure in, --repeat times each.",
     ),
     click.option(
-        "--warmup", type=click.IntRange(0, 100), default=1, show_default=True, help="Native executions before."
+        "--warmup",
+        type=click.IntRange(0, 100),
+        default=1,
+        show_default=True,
+        help="Native executions to warm up, before the measured ones.",
     ),
     execution_options,
-    click.option("--require-sealed", is_flag=True, help="Fail where any part of the seal is unavailable."),
+    click.option("--require-sealed", is_flag=True, help="Fail if any part of the seal is unavailable."),
 )
 id_option = click.option(
     "--id", "benchmark_id", metavar="TEXT", help="Name of the benchmark. [default: made from the command]"
@@ -174,13 +182,13 @@ measuring_options = options_group(
     id_option,
     click.option("-o", "--output", metavar="FILE", help="Write the result file here; '-' is stdout."),
     repetition_options,
-    click.option("-q", "--quiet", is_flag=True, help="No report and no output of the program."),
+    click.option("-q", "--quiet", is_flag=True, help="Print neither the report nor the program's output."),
 )
 
 # Which benchmarks of a suite
 
 expression_option = click.option(
-    "-k", "expression", metavar="EXPR", help="Only ids that fit, as in 'json and not slow'."
+    "-k", "expression", metavar="EXPR", help="Only ids that match, as in 'json and not slow'."
 )
 benchmark_option = click.option(
     "--benchmark",
@@ -196,19 +204,25 @@ selection_options = options_group(
     expression_option,
     benchmark_option,
     tag_option,
-    click.option("--shard", metavar="M/N", help="Only the M-th of N parts, for as many machines."),
+    click.option("--shard", metavar="M/N", help="Only the M-th of N parts, to spread a suite over N machines."),
 )
 jobs_option = click.option(
-    "-j", "--jobs", type=click.IntRange(1), metavar="N", help="Measured at once. [default: all CPUs]"
+    "-j",
+    "--jobs",
+    type=click.IntRange(1),
+    metavar="N",
+    help="Benchmarks to measure at the same time. [default: one per CPU]",
 )
 suite_options = options_group(
     selection_options,
     jobs_option,
-    click.option("--fail-fast", is_flag=True, help="End the suite with the first benchmark that fails."),
+    click.option("--fail-fast", is_flag=True, help="Stop the suite at the first benchmark that fails."),
     click.option(
-        "--cached", is_flag=True, help="Do not measure again what has read only files that are unchanged since."
+        "--cached",
+        is_flag=True,
+        help="Skip benchmarks whose input files have not changed since their last measurement.",
     ),
-    click.option("--capture-output", is_flag=True, help="Keep what the programs wrote in the result."),
+    click.option("--capture-output", is_flag=True, help="Keep the programs' output in the result."),
 )
 
 # What is read and written
@@ -219,7 +233,7 @@ format_option = click.option(
     type=click.Choice(["table", "json", "markdown"]),
     default="table",
     show_default=True,
-    help="Report's format.",
+    help="Format of the report.",
 )
 size_limit_option = click.option(
     "--max-size", type=size, default="1GB", show_default=True, help="Refuse result files larger than this."
@@ -247,15 +261,23 @@ history_options = options_group(
     ),
     pattern_option,
     click.option(
-        "--accepted", metavar="FILE", help="Changes that were accepted. [default: cg-bench-accepted.toml at the top]"
+        "--accepted",
+        metavar="FILE",
+        help="File with the accepted changes. [default: cg-bench-accepted.toml at the top]",
     ),
     click.option(
         "--min-step", default="0.2%", show_default=True, metavar="PERCENT", help="Ignore steps smaller than this."
     ),
     click.option(
-        "--creep-budget", default="2%", show_default=True, metavar="PERCENT", help="How far a level may creep up."
+        "--creep-budget",
+        default="2%",
+        show_default=True,
+        metavar="PERCENT",
+        help="How far a level may creep up before it is reported.",
     ),
-    click.option("--previous", metavar="FILE", help="The last report (its --json): what is not in it is new."),
+    click.option(
+        "--previous", metavar="FILE", help="The last report (its --json); findings that are not in it are new."
+    ),
 )
 
 

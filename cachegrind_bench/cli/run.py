@@ -49,7 +49,7 @@ The command is executed warm-up + repeat x layouts times: by default twice, once
 leaves state behind needs --prepare or --cleanup.
 
 Without a command, the suite of the configuration is measured (cg-bench.toml or pyproject.toml): on every CPU at once,
-since counts do not care about load. 'cg-bench list' shows it, 'cg-bench init' writes one to start from.
+since counts do not depend on load. 'cg-bench list' shows it, 'cg-bench init' writes one to start from.
 
 \b
 Examples:
@@ -64,7 +64,7 @@ Examples:
 """
 
 _save_options = options_group(
-    click.option("--save", is_flag=True, help="Add the result to the history, see 'cg-bench history'."),
+    click.option("--save", is_flag=True, help="Add the result to the history (see 'cg-bench history')."),
     store_option,
     with_profile_option,
     click.option(
@@ -79,13 +79,13 @@ _detail_options = options_group(
         help="Copy Valgrind's out files here, for cg_annotate or KCachegrind.",
     ),
     click.option("--lines", is_flag=True, help="Record source lines too, for 'diff --lines' (a larger file)."),
-    click.option("--regions", is_flag=True, help="Measure the regions that the program marks, a benchmark for each."),
+    click.option("--regions", is_flag=True, help="Measure the regions that the program marks, each as a benchmark."),
     click.option(
         "--toggle",
         "toggles",
         multiple=True,
         metavar="FUNCTION",
-        help="Count only what happens inside of this function (* and ? are wildcards). Repeatable.",
+        help="Count only what happens inside this function (* and ? are wildcards). Repeatable.",
     ),
     click.option(
         "--python-profile",

@@ -20,7 +20,7 @@ if TYPE_CHECKING:
 
 _EPILOG = """\b
 The series of each benchmark follows the first parents of --branch; runs of dirty checkouts are left out. A step of the cost
-that two readings confirm is a finding, with the commits it can have come with; so are slow growth (creep) and benchmarks
+that two readings confirm is a finding, with the commits that may have caused it; so are slow growth (creep) and benchmarks
 that cannot be trusted. 'cg-bench bisect FINDING' narrows several commits down to one. Intended changes are in
 cg-bench-accepted.toml, with the reason.
 
@@ -41,8 +41,10 @@ _UNDECIDED = 3
 
 
 @click.command("trend", epilog=_EPILOG)
-@click.option("--html", metavar="FILE", help="Write the page, one file that needs no network (- is stdout).")
-@click.option("--markdown", metavar="FILE", help="Write the report as Markdown, as for a job summary.")
+@click.option(
+    "--html", metavar="FILE", help="Write the report as a page: one HTML file that needs no network (- is stdout)."
+)
+@click.option("--markdown", metavar="FILE", help="Write the report as Markdown, for example for a job summary.")
 @click.option("--json", metavar="FILE", help="Write the report as JSON; the next one takes it as --previous.")
 @click.option("--since", type=date, metavar="DATE", help="Show commits since then: 2026-01-31, or 30d for 30 days ago.")
 @click.option("--last", type=click.IntRange(1), metavar="N", help="Show the last N commits.")
@@ -58,12 +60,12 @@ _UNDECIDED = 3
     type=click.Choice(["new-regression", "never"]),
     default="never",
     show_default=True,
-    help="Exit with code 1 on these.",
+    help="When to exit with code 1.",
 )
 def command(**options: Any) -> int:
-    """Report how costs have developed: every step with its commits, creep, and what weakens the report.
+    """Report how costs have developed: every step with its commits, creep, and what makes the report less certain.
 
-    Prints the report as text, and writes the files that are asked for.
+    Prints the report as text, and writes the files you ask for.
     """
     url = options["commit_url"]
     if url is not None and not (url.startswith(("https://", "http://")) and "{sha}" in url):

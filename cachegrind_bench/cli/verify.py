@@ -49,13 +49,13 @@ Examples:
 @click.command(
     "verify", context_settings={"allow_interspersed_args": False, "ignore_unknown_options": False}, epilog=_EPILOG
 )
-@click.option("--only", multiple=True, type=click.Choice(AXES), help="Try this axis only. Repeatable.")
+@click.option("--only", multiple=True, type=click.Choice(AXES), help="Try only this axis. Repeatable.")
 @click.option("--skip", multiple=True, type=click.Choice(AXES[1:]), help="Leave this axis out. Repeatable.")
 @execution_options
 @format_option
 @command_argument
 def command(**options: Any) -> int:
-    """Hunt noise: measure a command again and again, changing one thing at a time.
+    """Find the cause of noise: measure a command again and again, changing one thing at a time.
 
     Changed are: nothing (plain repeats), the size of the caller's environment, the memory layout, the installed
     libraries, locales and users, the order of directories, the depth of the working directory, its place, CPU load, the

@@ -1,1 +1,1 @@
-"""Compares two results: what moved, by how much, who did it. Pure functions over the values of `model`."""
+"""Compares two results: what changed, by how much, and which function did it. Pure functions over the values of `model`."""

@@ -32,7 +32,7 @@ DEFAULT_THRESHOLD, DEFAULT_THRESHOLD_CACHE, DEFAULT_MAX_DROP = "0.5%", "2%", "50
 
 
 class Metric(StrEnum):
-    """The number that decides."""
+    """The number that decides whether a benchmark regressed."""
 
     SCORE = "score"
     IR = "Ir"

@@ -184,9 +184,9 @@ _ENV = Key(
     "Variables to pass on (`NAME`) or set (`NAME=VALUE`, or a table of names and values).",
     '["DATABASE_URL", "MODE=fast"]', "none", _variable, ("environment", "variables"))
 _TIMEOUT = Key("End an execution that takes longer (each one, warm-up too).", '"5min"', "none", _parsed(milliseconds))
-_REPEAT = Key("Measured executions.", "3", "1", also=("runs", "iterations", "repetitions"))
-_WARMUP = Key("Native executions before.", "1", "1")
-_LAYOUTS = Key("Memory layouts to measure under, each `repeat` times.", "5", "1")
+_REPEAT = Key("Number of measured executions.", "3", "1", also=("runs", "iterations", "repetitions"))
+_WARMUP = Key("Native executions to warm up, before the measured ones.", "1", "1")
+_LAYOUTS = Key("Number of memory layouts to measure in, `repeat` times each.", "5", "1")
 _FOR_ALL = "that for all"
 _Repeat = Annotated[int, Meta(ge=1, le=1000)]
 _Warmup = Annotated[int, Meta(ge=0, le=100)]
@@ -227,7 +227,7 @@ class Benchmark(Table):
         "Count only this region, which the program marks.", '"parse"', "the whole program", _name,
         ("regions", "mark"))] = UNSET
     toggle: Annotated[Texts | UnsetType, Key(
-        "Count only what happens inside of these functions (`*` and `?` are wildcards).", '["parse_rows"]',
+        "Count only what happens inside these functions (`*` and `?` are wildcards).", '["parse_rows"]',
         "the whole program", function, ("toggles", "function", "functions", "toggle-collect"))] = UNSET
     python_profile: Annotated[bool | UnsetType, Key(
         "Also report what each Python function cost, from further executions (CPython 3.12+).", "true", "false",
@@ -251,7 +251,7 @@ class Benchmark(Table):
         "A larger change of this benchmark's score is a regression or improvement.", '"2%"', _FOR_ALL,
         thresholds.percentage, meant=meant_percentage)] = UNSET
     limit: Annotated[Texts | UnsetType, Key(
-        "Absolute bounds of this benchmark: `NAME=COUNT` with score, an event, or L1, LL, RAM (hits).",
+        "Upper limits for this benchmark: `NAME=COUNT` with score, an event, or L1, LL or RAM (hits).",
         '"Ir=150_000_000"', "those for all", _own_limit, ("limits", "maximum"), meant_limit)] = UNSET
 
 
@@ -272,12 +272,12 @@ class Defaults(Table):
         "A score change above this counts even if Ir did not change.", '"2%"', "2%", thresholds.percentage,
         meant=meant_percentage)] = UNSET
     max_drop: Annotated[Texts | UnsetType, replace(
-        _THRESHOLD, meaning="A larger fall of Ir is suspicious.", default="50%", example='"50%"')] = UNSET
+        _THRESHOLD, meaning="A larger drop of Ir is suspicious.", default="50%", example='"50%"')] = UNSET
     limit: Annotated[Texts | UnsetType, Key(
-        "Absolute bounds of score, an event, or L1, LL, RAM (hits): `NAME=COUNT` for all benchmarks, "
+        "Upper limits for the score, an event, or L1, LL or RAM (hits): `NAME=COUNT` for all benchmarks, "
         "`PATTERN:NAME=COUNT` for some.", '["startup:Ir=150_000_000"]', "none", _limit, ("limits", "maximum"),
         meant_limit)] = UNSET
-    metric: Annotated[Metric | UnsetType, Key("The number that decides, `score` or `Ir`.", '"score"', "score")] = UNSET
+    metric: Annotated[Metric | UnsetType, Key("The number that decides whether a benchmark regressed, `score` or `Ir`.", '"score"', "score")] = UNSET
     env: Annotated[Variables | UnsetType, _ENV] = UNSET
     timeout: Annotated[Duration | UnsetType, _TIMEOUT] = UNSET
     repeat: Annotated[_Repeat | UnsetType, _REPEAT] = UNSET
