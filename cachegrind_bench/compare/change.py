@@ -6,6 +6,7 @@ Exact numbers, no verdict.
 from __future__ import annotations
 
 from fractions import Fraction
+from statistics import median, median_low
 from typing import TYPE_CHECKING
 
 import msgspec
@@ -13,7 +14,7 @@ import msgspec
 from cachegrind_bench.model.metrics import IR_MODEL, ZERO, Counts
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Mapping, Sequence
+    from collections.abc import Callable, Mapping
 
     from cachegrind_bench.model.metrics import CostModel, Profile
     from cachegrind_bench.model.result import Benchmark
@@ -83,12 +84,12 @@ def change(base: Benchmark, candidate: Benchmark, model: CostModel) -> Change | 
         return max((Fraction(runs[-1] - runs[0], max(runs[0], 1)) for runs in scores), default=Fraction(0))
 
     def shift(weigh: Callable[[Counts], int]) -> Shift:
-        pairs = [(_middle(before[layout], weigh), _middle(after[layout], weigh)) for layout in common]
+        pairs = [tuple(median_low(map(weigh, side[layout])) for side in (before, after)) for layout in common]
         signs = {(new > old) - (new < old) for old, new in pairs}
         shares = [Fraction(new - old, max(old, 1)) for old, new in pairs]
         return Shift(
-            relative=_median(shares),
-            signed=_median([Fraction(new - old, max(min(old, new), 1)) for old, new in pairs]),
+            relative=median(shares),  # of two in the middle their mean: the same seen from either side
+            signed=median([Fraction(new - old, max(min(old, new), 1)) for old, new in pairs]),
             noise=widest(weigh, many=False),
             spread=widest(weigh, many=True),
             sway=max(shares) - min(shares),
@@ -110,17 +111,6 @@ def _by_layout(benchmark: Benchmark) -> Mapping[int, list[Counts]]:
     for run in benchmark.runs:
         layouts.setdefault(run.layout, []).append(run.counts)
     return layouts or {0: [benchmark.counts] if benchmark.counts is not None else []}
-
-
-def _middle(runs: Sequence[Counts], weigh: Callable[[Counts], int]) -> int:
-    """Return the lower median of these runs."""
-    return sorted(map(weigh, runs))[(len(runs) - 1) // 2]
-
-
-def _median(values: Sequence[Fraction]) -> Fraction:
-    """Return the median; of two in the middle their mean, so that it is the same seen from either side."""
-    ordered = sorted(values)
-    return (ordered[(len(ordered) - 1) // 2] + ordered[len(ordered) // 2]) / 2
 
 
 # Objects/typeobject.c and dictobject.c, CPython 3.11 to 3.14: what a miss executes, and what does nothing else but that.

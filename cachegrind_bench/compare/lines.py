@@ -61,20 +61,18 @@ def line_deltas(
     ours = _by_source(base, base_keys, base_sources)
     theirs = _by_source(candidate, candidate_keys, candidate_sources)
     for old_source, new_source in _paired_sources(ours.keys(), theirs.keys()):
-        pairs = _paired_lines(ours.get(old_source, []), theirs.get(new_source, []))
-        found += [_line_delta(old_source.shown, new_source.shown, *pair) for pair in pairs]
+        found += [
+            LineDelta(
+                base_file=old_source.shown if old else None,
+                base_line=old[0] if old else None,
+                base=old[1] if old else ZERO,
+                candidate_file=new_source.shown if new else None,
+                candidate_line=new[0] if new else None,
+                candidate=new[1] if new else ZERO,
+            )
+            for old, new in _paired_lines(ours.get(old_source, []), theirs.get(new_source, []))
+        ]
     return tuple(found)
-
-
-def _line_delta(base_file: str, candidate_file: str, old: _Line | None, new: _Line | None) -> LineDelta:
-    return LineDelta(
-        base_file=base_file if old else None,
-        base_line=old[0] if old else None,
-        base=old[1] if old else ZERO,
-        candidate_file=candidate_file if new else None,
-        candidate_line=new[0] if new else None,
-        candidate=new[1] if new else ZERO,
-    )
 
 
 def _by_source(profile: Profile, keys: Collection[_Key], sources: Mapping[str, Source]) -> dict[Source, list[_Line]]:

@@ -242,7 +242,8 @@ def pair_functions(base: Sequence[PythonFunction], candidate: Sequence[PythonFun
     longest = max((item.file.count("/") + 1 for item in ours), default=0)
     for parts in range(longest, 0, -1):
         pairs += _take(ours, theirs, partial(_end, parts=parts), file=attrgetter("file"))
-    pairs += _take(ours, theirs, _own_name, file=attrgetter("file"))
+    # Any file has its `<module>`, and many a `<lambda>`.
+    pairs += _take(ours, theirs, lambda it: None if it.name.startswith("<") else it.name, file=attrgetter("file"))
     numbers = {new: before[old] for old, new in pairs}
     return (
         [before[function] for function in base],
@@ -256,11 +257,6 @@ def _end(function: PythonFunction, *, parts: int) -> object:
     if len(path) < parts or (parts == 1 and path[-1] in _OF_A_FOLDER):
         return None
     return tuple(path[-parts:]), function.name
-
-
-def _own_name(function: PythonFunction) -> object:
-    """Return the name, None for one that Python gave: any file has its `<module>`, and many a `<lambda>`."""
-    return None if function.name.startswith("<") else function.name
 
 
 def _take(

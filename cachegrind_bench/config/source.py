@@ -144,7 +144,9 @@ def _mistake(data: Mapping[str, Any], prefix: tuple[str, ...]) -> tuple[Steps, s
     for name in ("cg-bench", *_MISSPELT):
         if isinstance(data.get(name), dict):
             return (name,), f"in {PYPROJECT} our table is called [tool.cg-bench], not [{name}]"
-    if _is_benchmark(data.get("benchmark")):
+    ours: object = data.get("benchmark")  # or that of others who write to this file as well
+    items = cast("list[object]", ours) if isinstance(ours, list) else [ours]
+    if any(isinstance(item, dict) and "command" in item for item in items):
         return ("benchmark",), f"in {PYPROJECT} a benchmark begins with [[tool.cg-bench.benchmark]]"
     return None
 
@@ -152,12 +154,6 @@ def _mistake(data: Mapping[str, Any], prefix: tuple[str, ...]) -> tuple[Steps, s
 def _tables_in(data: Mapping[str, Any], name: str) -> dict[str, Any]:
     found: object = data.get(name)
     return cast("dict[str, Any]", found) if isinstance(found, dict) else {}
-
-
-def _is_benchmark(value: object) -> bool:
-    """Return whether this may be meant for us, in a file that others write to as well."""
-    items = cast("list[object]", value) if isinstance(value, list) else [value]
-    return any(isinstance(item, dict) and "command" in item for item in items)
 
 
 def _text(path: Path) -> str:

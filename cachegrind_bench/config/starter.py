@@ -116,11 +116,8 @@ def _is_python(root: Path, pyproject: Mapping[str, Any] | None) -> bool:
     tools: object = declared.get("tool")
     if {"project", "build-system"} & declared.keys() or (isinstance(tools, dict) and "poetry" in tools):
         return True
-    return any(os.path.isfile(root / name) for name in _PYTHON) or (_has(root, (".py",)) and not _compiled(root))
-
-
-def _compiled(root: Path) -> bool:
-    return any(os.path.isfile(root / name) for name in (_CARGO, *_C_BUILDS))
+    compiled = any(os.path.isfile(root / name) for name in (_CARGO, *_C_BUILDS))
+    return any(os.path.isfile(root / name) for name in _PYTHON) or (_has(root, (".py",)) and not compiled)
 
 
 def _takes_examples(root: Path) -> bool:

@@ -7,13 +7,13 @@ from __future__ import annotations
 
 from fractions import Fraction
 from itertools import accumulate
+from statistics import median_low
 from typing import TYPE_CHECKING
 
 import msgspec
 from msgspec.structs import replace
 
 from cachegrind_bench.history.lifecycle import identity
-from cachegrind_bench.history.partition import median
 from cachegrind_bench.history.steps import MILLION, typical_move
 from cachegrind_bench.history.values import Kind
 
@@ -94,7 +94,7 @@ def _scale(values: list[int], start: int, stop: int, factor: Fraction) -> None:
 
 
 def _running(values: Sequence[int], window: int) -> list[int]:
-    return [median(values[start : start + window]) for start in range(len(values) - window + 1)]
+    return [median_low(values[start : start + window]) for start in range(len(values) - window + 1)]
 
 
 def _beyond(best: int, level: int, budget: int) -> bool:
@@ -160,7 +160,7 @@ def _shifted(steps: Sequence[Step], start: int) -> list[Step]:
 def _is_gone(row: KeyReadings, start: int, stop: int, found: Creep, steps: Sequence[Step]) -> bool:
     """Return whether the level has come back since, but for steps."""
     flat = levelled(row.values[start:], _shifted(steps, start))
-    now, then = median(flat[-_READINGS:]), median(flat[: stop - start][-_READINGS:])
+    now, then = median_low(flat[-_READINGS:]), median_low(flat[: stop - start][-_READINGS:])
     # By how much it was above the best then, on the scale of now.
     best = then * found.before // max(found.after, 1)
     return now * MILLION < best * (MILLION + row.least)

@@ -9,11 +9,11 @@ import hashlib
 import json
 from bisect import bisect_right
 from datetime import UTC, datetime, timedelta
+from statistics import median_low
 from typing import TYPE_CHECKING
 
 from msgspec.structs import replace
 
-from cachegrind_bench.history.partition import median
 from cachegrind_bench.history.steps import WINDOW, matters
 from cachegrind_bench.history.values import Kind, State
 
@@ -41,7 +41,7 @@ def recovery(values: Sequence[int], step: Step, steps: Sequence[Step], least: in
             return later.at
     back = None
     for start in range(len(values) - _READINGS, step.at - 1, -1):
-        if not _is_back(median(values[start : start + _READINGS]), step, least):
+        if not _is_back(median_low(values[start : start + _READINGS]), step, least):
             break
         back = start + _READINGS // 2
     return back

@@ -9,16 +9,12 @@ from __future__ import annotations
 
 from bisect import bisect_left, bisect_right
 from itertools import groupby
+from statistics import median_low
 from typing import TYPE_CHECKING
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
     from fractions import Fraction
-
-
-def median(values: Sequence[int]) -> int:
-    """Return the lower median of at least one value: always one of them."""
-    return sorted(values)[(len(values) - 1) // 2]
 
 
 def partition(values: Sequence[int], penalty: Fraction) -> tuple[int, ...]:
@@ -43,7 +39,7 @@ def partition(values: Sequence[int], penalty: Fraction) -> tuple[int, ...]:
 
 
 def _cost(values: Sequence[int]) -> int:
-    level = median(values)
+    level = median_low(values)
     return sum(abs(value - level) for value in values)
 
 

@@ -9,12 +9,13 @@ from __future__ import annotations
 import math
 from fractions import Fraction
 from itertools import pairwise
+from statistics import median_low
 from typing import TYPE_CHECKING
 
 import msgspec
 from msgspec.structs import replace
 
-from cachegrind_bench.history.partition import median, partition
+from cachegrind_bench.history.partition import partition
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
@@ -58,7 +59,7 @@ def typical_move(*rows: Sequence[int]) -> int:
     """
     moves = [[after - before for before, after in pairwise(values)] for values in rows]
     sizes = [abs(move) for some in moves for move in some]
-    usual = median(sizes) if len(sizes) > 1 else 0
+    usual = median_low(sizes) if len(sizes) > 1 else 0
     turns = sum(before * after < 0 for some in moves for before, after in pairwise(some))
     return usual if 3 * turns >= len(sizes) else 0
 
@@ -102,7 +103,7 @@ def _without_spikes(values: Sequence[int], starts: list[int]) -> list[int]:
     while number < len(starts) - 1:
         at, end = starts[number], starts[number + 1]
         stop = starts[number + 2] if number + 2 < len(starts) else len(values)
-        left, right = median(values[starts[number - 1] : at]), median(values[end:stop])
+        left, right = median_low(values[starts[number - 1] : at]), median_low(values[end:stop])
         if end - at > 1 or left < values[at] < right or left > values[at] > right:
             number += 1
             continue
@@ -150,7 +151,9 @@ def _matters(values: Sequence[int], bounds: Sequence[int], least: int) -> bool:
 def _largest_move(values: Sequence[int], at: int, *, rises: bool) -> int:
     """Return the most that one reading near this place is above the one before, or below; without those that are off."""
     near = range(max(at - 2, 0), min(at + 2, len(values)))
-    smooth = [median(values[place - 1 : place + 2]) if 0 < place < len(values) - 1 else values[place] for place in near]
+    smooth = [
+        median_low(values[place - 1 : place + 2]) if 0 < place < len(values) - 1 else values[place] for place in near
+    ]
     moves = [after - before if rises else before - after for before, after in pairwise(smooth)]
     return max(*moves, 0)
 
@@ -162,7 +165,7 @@ def _drift(values: Sequence[int], first: int, at: int, end: int) -> Fraction:
     half = len(level) // 2
     if half < _AT_ONCE:
         return Fraction(0)
-    return Fraction(median([after - before for before, after in zip(level, level[half:], strict=False)]), half)
+    return Fraction(median_low([after - before for before, after in zip(level, level[half:], strict=False)]), half)
 
 
 def _agreed(values: Sequence[int], *, down: bool, whole: bool) -> int:
@@ -171,14 +174,14 @@ def _agreed(values: Sequence[int], *, down: bool, whole: bool) -> int:
     Of two readings the one counts that is nearer to the other level: the lower one if that is `down`.
     """
     if not whole or len(values) == 1:
-        return median(values)
+        return median_low(values)
     nearer, farthest = (min, max) if down else (max, min)
     return farthest(nearer(pair) for pair in pairwise(values))
 
 
 def _levels(values: Sequence[int], first: int, at: int, end: int) -> tuple[int, int]:
     """Return the levels right before and after a place."""
-    return median(values[max(first, at - _NEAR) : at]), median(values[at : min(end, at + _NEAR)])
+    return median_low(values[max(first, at - _NEAR) : at]), median_low(values[at : min(end, at + _NEAR)])
 
 
 WINDOW = 24  # readings that are looked at together, and again from half of them on
@@ -228,19 +231,15 @@ def _two_kinds(window: Sequence[int], start: int, least: int) -> Unsteady | None
     changes = [place for place, (one, other) in enumerate(pairwise(kinds), 1) if one != other]
     if min(len(low), len(high)) < _RARER or len(changes) < _CHANGES:
         return None
-    if gap <= _APART * max(_middle_width(low), _middle_width(high)):
+    middles = (side[(3 * len(side) - 1) // 4] - side[len(side) // 4] for side in (low, high))  # of their middle halves
+    if gap <= _APART * max(middles):
         return None
-    return Unsteady(start=start + changes[0], stop=start + changes[-1] + 1, low=median(low), high=median(high))
-
-
-def _middle_width(ordered: Sequence[int]) -> int:
-    """Return how far the middle half of these readings reaches."""
-    return ordered[(3 * len(ordered) - 1) // 4] - ordered[len(ordered) // 4]
+    return Unsteady(start=start + changes[0], stop=start + changes[-1] + 1, low=median_low(low), high=median_low(high))
 
 
 def _noisy(window: Sequence[int], start: int, least: int) -> Unsteady | None:
     """Return a whole window whose readings move too much to be judged, and as often back as on."""
-    if len(window) < WINDOW or not matters(typical_move(window), median(window), _TOO_NOISY * least):
+    if len(window) < WINDOW or not matters(typical_move(window), median_low(window), _TOO_NOISY * least):
         return None
     moves = [after - before for before, after in pairwise(window)]
     turns = sum(before * after < 0 for before, after in pairwise(moves))

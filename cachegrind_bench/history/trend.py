@@ -120,6 +120,13 @@ def _row(
         # Counted back from the newest commit, not from now: a report of an old state says the same again.
         return against(bisect_right(times, times[-1] - timedelta(days=number)) - 1) if times else None
 
+    def impact(finding: Finding) -> Fraction:
+        # By how much the level is up: as found, or less if it has come back in part since.
+        whole = relative(finding.before, finding.after)
+        if latest is None or latest.key != finding.key:
+            return whole
+        return max(min(whole, relative(finding.before, latest.value)), Fraction(0))
+
     last_run = series.last_run
     retired = is_retired(series, times, ran)
     changes = (now.index for then, now in pairwise(readings) if then.key != now.key)
@@ -136,7 +143,7 @@ def _row(
         week=days(7),
         month=days(30),
         release=against(release) if release is not None else None,
-        impact=max((_impact(finding, latest) for finding in standing), default=Fraction(0)),
+        impact=max(map(impact, standing), default=Fraction(0)),
         missing=last_run < ran and not retired,
         retired=retired,
         failing=bool(series.failed) and last_run == series.failed[-1],
@@ -160,14 +167,6 @@ def _one_line(readings: Sequence[Reading]) -> tuple[Reading, ...]:
         found = [*own, *found]
         end = bisect_left(rest, own[0].index, key=attrgetter("index"))
     return tuple(found)
-
-
-def _impact(finding: Finding, latest: Reading | None) -> Fraction:
-    """Return by how much the level is up: as found, or less if it has come back in part since."""
-    whole = relative(finding.before, finding.after)
-    if latest is None or latest.key != finding.key:
-        return whole
-    return max(min(whole, relative(finding.before, latest.value)), Fraction(0))
 
 
 def _by_impact(row: Row) -> tuple[object, ...]:

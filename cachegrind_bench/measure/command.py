@@ -66,31 +66,34 @@ def resolve(typed: Sequence[str], environ: Mapping[str, str], cwd: Path) -> Comm
         if step is None:
             break
         command = _behind_shim(step, environ)  # `#!/usr/bin/env python3` finds the shim as well
-    _check_kind(command)
-    return _with_warnings(command)
-
-
-def _check_kind(command: Command) -> None:
-    """Refuse what the kernel would: a shell runs a script without `#!` line by itself, nothing else does."""
     head = _head(command.executable)
+    # As the kernel would refuse it: a shell runs a script without `#!` line by itself, nothing else does.
     if head and not head.startswith((b"\x7fELF", b"#!")):
         raise UsageError(
             f"cannot execute {command.executable}: neither a program nor a script with a #! line",
             hint=f"name its interpreter: sh {shlex.quote(command.executable)}",
         )
+    notes = list(command.notes)
+    if head.startswith(b"#!"):
+        notes.append(f"{command.executable} is a script whose interpreter could not be determined")
+    option = option_ignoring_seed(command)
+    if option:
+        notes.append(
+            f"Python with {option} ignores PYTHONHASHSEED: where random bytes cannot be pinned, its hashes and with them "
+            "the counts vary by about 0.1 %"
+        )
+    return replace(command, notes=tuple(notes))
 
 
 def default_id(typed: Sequence[str], cwd: Path) -> str:
     """Return the command with its program as base name and paths under `cwd` made relative: the same in every checkout."""
+    words = [os.path.basename(typed[0])]
     if str(cwd) == os.sep:
-        words = [os.path.basename(typed[0]), *typed[1:]]
+        words += typed[1:]
     else:
         # At the start of a word or of a part of it (--file=/here/x, -I/here/x, a:/here/x), never within another path.
         here = re.compile(r"(^(?:-\w)?|[=:,;\s\"'(])" + re.escape(str(cwd)) + r"(?:(/)(?!$)|/?(?=$|[:,;\s\"')]))")
-        words = [
-            os.path.basename(typed[0]),
-            *(here.sub(lambda match: match[1] + ("" if match[2] else "."), word) for word in typed[1:]),
-        ]
+        words += (here.sub(lambda match: match[1] + ("" if match[2] else "."), word) for word in typed[1:])
     return printable(shlex.join(words))
 
 
@@ -129,7 +132,8 @@ def _head(path: str) -> bytes:
 
 def _behind_shim(command: Command, environ: Mapping[str, str]) -> Command:
     """Ask the version manager whose shim this is for the program behind it."""
-    match = _SHIM.search(_head(command.executable)) if _head(command.executable).startswith(b"#!") else None
+    head = _head(command.executable)
+    match = _SHIM.search(head) if head.startswith(b"#!") else None
     if match is None:
         return command
     manager, name = os.fsdecode(match[1]), os.path.basename(command.executable)
@@ -182,39 +186,20 @@ def _through_env(argument: str, path: str) -> list[str] | None:
     return None if found is None else [os.path.abspath(found), *words[1:]]
 
 
-def _with_warnings(command: Command) -> Command:
-    notes = list(command.notes)
-    if _head(command.executable).startswith(b"#!"):
-        notes.append(f"{command.executable} is a script whose interpreter could not be determined")
-    option = option_ignoring_seed(command)
-    if option:
-        notes.append(
-            f"Python with {option} ignores PYTHONHASHSEED: where random bytes cannot be pinned, its hashes and with them "
-            "the counts vary by about 0.1 %"
-        )
-    return replace(command, notes=tuple(notes))
-
-
 def option_ignoring_seed(command: Command) -> str | None:
     """Return the option, -I or -E, by which a Python ignores its environment, so that its hash seed is a random one."""
     if not _PYTHON.fullmatch(os.path.basename(command.executable)):
         return None
-    letter = _ignores_environment(command.argv[1:])
-    return f"-{letter}" if letter else None
-
-
-def _ignores_environment(arguments: Sequence[str]) -> str | None:
-    """Return the option, I or E, by which this Python ignores its environment variables."""
     skip = False
-    for argument in arguments:
+    for argument in command.argv[1:]:
         if skip:
             skip = False
             continue
-        if not argument.startswith("-") or argument in ("-", "--") or argument.startswith("--"):
+        if argument == "-" or not argument.startswith("-") or argument.startswith("--"):
             return None
         for place, letter in enumerate(argument[1:], 2):
             if letter in "IE":
-                return letter
+                return f"-{letter}"
             if letter in "cm":
                 return None
             if letter in _PYTHON_VALUE_OPTIONS:

@@ -175,16 +175,14 @@ def _seal(directory: Scratch, environ: Mapping[str, str], found: Valgrind | None
         return [_bad("sealed start", error, "a small Python program could not be started under the seal")]
     if found is not None and not found.guest_chase_off:
         reasons[_CHASE] = "this Valgrind does not know --vex-guest-chase=no"
-    parts = [part for part in PARTS if part != _CHASE or found is not None]
-    return [_part(part, reasons.get(part)) for part in parts]
-
-
-def _part(part: str, reason: str | None) -> Check:
-    meaning = "--pin-clock can answer clock readings" if part == "clock" else PARTS[part]
-    name = part.replace("_", " ")
-    if reason is None:
-        return _fine(name, meaning)
-    return _warning(name, f"not in effect: {meaning} ({reason})", *_fixes(part))
+    checks: list[Check] = []
+    for part, meaning in {**PARTS, "clock": "--pin-clock can answer clock readings"}.items():
+        name, reason = part.replace("_", " "), reasons.get(part)
+        if reason is not None:
+            checks.append(_warning(name, f"not in effect: {meaning} ({reason})", *_fixes(part)))
+        elif part != _CHASE or found is not None:
+            checks.append(_fine(name, meaning))
+    return checks
 
 
 def _fixes(part: str) -> tuple[str, ...]:
@@ -193,12 +191,8 @@ def _fixes(part: str) -> tuple[str, ...]:
     if part in ("randomness", "random_devices", "files", "clock") and scope is not None and scope >= 2:
         return ("sudo sysctl -w kernel.yama.ptrace_scope=1",)
     if part in ("aslr", "randomness", "random_devices", "files", "clock"):
-        elsewhere = (
-            ()
-            if container_kind()
-            else ("see whether a service manager or sandbox forbids it (systemd: SystemCallFilter=)",)
-        )
-        return (*UNCONFINED, *elsewhere)
+        elsewhere = "see whether a service manager or sandbox forbids it (systemd: SystemCallFilter=)"
+        return UNCONFINED if container_kind() else (*UNCONFINED, elsewhere)
     return {
         "scheduling": (
             "sudo prlimit --pid $$ --rtprio=2:2, in the shell that then starts cg-bench (Docker: --ulimit rtprio=2)",

@@ -63,7 +63,7 @@ class Executions:
         for number in range(self.plan.warmup):
             self._progress.phase(f"warm-up{_of(number, self.plan.warmup)}, without Valgrind")
             outcome = self._warm_up()
-            self.sealed(outcome)
+            seal_of(self.plan, outcome, self._env)
             self.target = warmed_up(self.target, outcome)
             if starts_processes(outcome):
                 self._tool = Tool.CALLGRIND
@@ -88,8 +88,13 @@ class Executions:
         while len(found) < len(self.plan.schedule):
             with self.execution(len(found)) as target:
                 measurement = self.runner.measure(target, self._tool)
-            self.sealed(measurement.outcome)
-            self._check_entered(measurement)
+            seal_of(self.plan, measurement.outcome, self._env)
+            if self.plan.collect.scope is Scope.TOGGLE and not any(measurement.accounts.profile.totals()):
+                raise MeasurementError(
+                    f"no function {' or '.join(self.plan.collect.toggles)} was entered",
+                    hint="names are those of the symbol table (see nm; C++ and Rust names are mangled there: '*parse*' "
+                    "finds them), and a function that the compiler inlined has none",
+                )
             if measurement.accounts.split_needed:
                 # It starts processes after all; Cachegrind's files would count the past of each child again.
                 self._tool = Tool.CALLGRIND
@@ -97,16 +102,6 @@ class Executions:
             else:
                 found.append(measurement)
         return found
-
-    def _check_entered(self, measurement: Measurement) -> None:
-        if self.plan.collect.scope is not Scope.TOGGLE or any(measurement.accounts.profile.totals()):
-            return
-        names = " or ".join(self.plan.collect.toggles)
-        raise MeasurementError(
-            f"no function {names} was entered",
-            hint="names are those of the symbol table (see nm; C++ and Rust names are mangled there: '*parse*' finds them), "
-            "and a function that the compiler inlined has none",
-        )
 
     @contextlib.contextmanager
     def execution(self, number: int) -> Generator[Target]:
@@ -123,10 +118,6 @@ class Executions:
             yield
             if reading is not None:
                 self._identity = reading()
-
-    def sealed(self, outcome: Outcome) -> dict[str, SealPart]:
-        """Return how this execution was sealed; MeasurementError if that is not enough."""
-        return seal_of(self.plan, outcome, self._env)
 
     def benchmark(self, measurements: Sequence[Measurement], *, id: str | None = None) -> Benchmark:  # noqa: A002 - its name
         """Return what came of these measurements, one for each of the plan's schedule; `id` is the plan's unless given."""
@@ -225,8 +216,8 @@ def _launcher_notes(measurement: Measurement, counts: Counts, script: str | None
         return []
     percent = 100 * share / (counts.Ir or 1)
     note = (
-        f"{first}{f', running {script},' if script else ''} executed {last} in its place: {share:,} instructions ({percent:.1f} %) of this score are its own; "
-        f"measure {last} itself if they do not belong"
+        f"{first}{f', running {script},' if script else ''} executed {last} in its place: {share:,} instructions "
+        f"({percent:.1f} %) of this score are its own; measure {last} itself if they do not belong"
     )
     return [note]
 
@@ -245,10 +236,8 @@ def surrounded(plan: Settings) -> Generator[None]:
 
 
 def _native(plan: Settings, command: str | None, option: str) -> None:
-    failure = native_failure(command, plan.environ, plan.cwd) if command else None
-    if failure is not None:
-        end, words = failure
-        raise MeasurementError(f"the {option} command failed with {end}: {command}", hint=words or None)
+    if command and (failure := native_failure(command, plan.environ, plan.cwd)):
+        raise MeasurementError(f"the {option} command failed with {failure[0]}: {command}", hint=failure[1] or None)
 
 
 def native_failure(command: str, environ: Mapping[str, str], cwd: Path) -> tuple[str, str] | None:

@@ -18,7 +18,7 @@ from cachegrind_bench.model.python_profile import PythonFunction, PythonProfile,
 from cachegrind_bench.vcs.git import top_folder
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Iterable, Iterator, Mapping
+    from collections.abc import Callable, Iterable, Iterator
 
 _LONGEST_SOURCE = 1 << 24
 
@@ -47,21 +47,18 @@ class Places:
                 source = None if function.file.startswith("<") else self._read(absolute)
                 self._lines[function.file] = {} if source is None else first_lines(source)
             line = self._lines[function.file].get(function.name, 0)
-            moved[function] = PythonFunction(_shortened(function.file, absolute, self._base), function.name, line)
-        return profile_of(tuple(_moved(profile, moved)), total=profile.total, cut=profile.cut)
+            inside = not function.file.startswith("<") and _is_below(absolute, self._base)
+            file = os.path.relpath(absolute, self._base) if inside else function.file
+            moved[function] = PythonFunction(file, function.name, line)
+        rows = tuple(
+            PythonRow(path.parent, moved[profile.functions[path.function]], path.calls, path.ir)
+            for path in profile.paths
+        )
+        return profile_of(rows, total=profile.total, cut=profile.cut)
 
     def _absolute(self, file: str) -> str:
         path = os.path.normpath(os.path.join(self._cwd, file))
         return self._cwd + path[len(self._named) :] if _is_below(path, self._named) else path
-
-
-def _moved(profile: PythonProfile, moved: Mapping[PythonFunction, PythonFunction]) -> Iterator[PythonRow]:
-    for path in profile.paths:
-        yield PythonRow(path.parent, moved[profile.functions[path.function]], path.calls, path.ir)
-
-
-def _shortened(file: str, absolute: str, base: str) -> str:
-    return file if file.startswith("<") or not _is_below(absolute, base) else os.path.relpath(absolute, base)
 
 
 def _is_below(path: str, folder: str) -> bool:
@@ -127,8 +124,8 @@ def _by_syntax(tree: ast.AST) -> Iterator[tuple[str, int]]:
                 # The first iterable is evaluated outside; it is a child of `first`, so that is taken apart here.
                 waiting.append((first.iter, prefix))
                 below = f"{prefix}<genexpr>{_LOCALS}"
-                inner = [child for child in _children_of_generator(node, first) if child is not first.iter]
-                waiting += [(child, below) for child in inner]
+                children = (*ast.iter_child_nodes(node), *ast.iter_child_nodes(first))
+                waiting += [(child, below) for child in children if child not in (first, first.iter)]
                 continue
             case ast.ListComp() | ast.SetComp() | ast.DictComp():
                 # Since 3.12 most are part of the function around them, and what is inside is named after that.
@@ -137,14 +134,6 @@ def _by_syntax(tree: ast.AST) -> Iterator[tuple[str, int]]:
                 pass
         own = {id(child) for child in inner}
         waiting += [(child, below if id(child) in own else prefix) for child in ast.iter_child_nodes(node)]
-
-
-def _children_of_generator(node: ast.AST, first: ast.AST) -> Iterator[ast.AST]:
-    for child in ast.iter_child_nodes(node):
-        if child is first:
-            yield from ast.iter_child_nodes(first)
-        else:
-            yield child
 
 
 def _by_indentation(lines: Iterable[str]) -> Iterator[tuple[str, int]]:

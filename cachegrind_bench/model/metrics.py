@@ -219,7 +219,11 @@ def without(profile: Profile, empty: Profile, times: int = 1) -> Profile:
             counts[place] -= times * count
     owed = [0] * len(EVENTS)
     for counts in left.values():
-        _settle_twins(counts)
+        for pair in _TWINS:
+            for short, other in (pair, pair[::-1]):
+                taken = max(0, min(-counts[short], counts[other]))
+                counts[short] += taken
+                counts[other] -= taken
         for place, count in enumerate(counts):
             if count < 0:
                 owed[place] -= count
@@ -232,14 +236,6 @@ def without(profile: Profile, empty: Profile, times: int = 1) -> Profile:
             counts[last] = min(counts[last], counts[first])
     rows = (FunctionCost(*key, tuple(counts)) for key, counts in sorted(left.items()) if any(counts))
     return Profile(events=EVENTS, functions=tuple(rows))
-
-
-def _settle_twins(counts: list[int]) -> None:
-    for pair in _TWINS:
-        for short, other in (pair, pair[::-1]):
-            taken = max(0, min(-counts[short], counts[other]))
-            counts[short] += taken
-            counts[other] -= taken
 
 
 def _pay(left: dict[tuple[str, str], list[int]], place: int, debt: int) -> None:

@@ -44,7 +44,9 @@ def parse(data: bytes | msgspec.Raw, kind: type[Value], name: str, *, path: str 
             return msgspec.json.decode(data, type=kind)
     except msgspec.ValidationError as error:
         said, _, place = str(error).partition(_PLACE)
-        refuse(name, (path + place.rstrip("`")).lstrip("."), _in_words(said), hint=hint)
+        said = _MISSING.sub(r"'\1' is missing", said)
+        said = _TYPES.sub(lambda found: " or ".join(_WORDS.get(word, word) for word in found[1].split(" | ")), said)
+        refuse(name, (path + place.rstrip("`")).lstrip("."), said[:1].lower() + said[1:], hint=hint)
     except msgspec.DecodeError as error:
         found = _BYTE.match(str(error))
         said, byte = (found[1], found[2]) if found else (str(error), None)
@@ -63,13 +65,6 @@ def parse(data: bytes | msgspec.Raw, kind: type[Value], name: str, *, path: str 
 def without_mark(data: bytes) -> bytes:
     """Return JSON without the byte order mark that some editors put before it; all else stays at its place."""
     return _BLANKS + data[len(_MARK) :] if data.startswith(_MARK) else data
-
-
-def _in_words(said: str) -> str:
-    """Return what msgspec says of a wrong value, without its names of types."""
-    said = _MISSING.sub(r"'\1' is missing", said)
-    said = _TYPES.sub(lambda found: " or ".join(_WORDS.get(word, word) for word in found[1].split(" | ")), said)
-    return said[:1].lower() + said[1:]
 
 
 def refuse(name: str, path: str, message: str, *, hint: str = ALTERED) -> NoReturn:

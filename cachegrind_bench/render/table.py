@@ -112,13 +112,13 @@ def aligned(rows: Sequence[Sequence[str]], *, headed: bool = False, right: Colle
     Numbers are aligned to the right, and so is what is in the columns `right`, of numbers with exceptions.
     """
     columns = [
-        [text.rjust(size) if place in right or _numeric(column[headed:]) else text.ljust(size) for text in column]
+        [
+            text.rjust(size)
+            if place in right or all(is_number(cell) for cell in column[headed:] if cell)
+            else text.ljust(size)
+            for text in column
+        ]
         for place, column in enumerate(zip(*_filled(rows), strict=True))
         for size in [max(map(len, column))]
     ]
     return [_MARGIN.join(row) for row in zip(*columns, strict=True)]
-
-
-def _numeric(column: Sequence[str]) -> bool:
-    """Return whether there are only numbers in a column, as far as anything."""
-    return all(is_number(text) for text in column if text)

@@ -156,18 +156,15 @@ class Sync(msgspec.Struct, frozen=True, kw_only=True):
         elif shared == here:
             tip, outdated = there, True
         else:
-            raise self._begun_anew()
+            # What is here is in part the remote's former history, and in part was never there.
+            name, old = self.branch.name, f"{self.branch.name}-old"
+            raise StoreError(
+                f"the branch {name} was begun anew at {self.remote}, and the one here goes on from what it was before",
+                hint=f"git branch -m {name} {old}; if what it holds is wanted after all: cg-bench history sync --from git:{old} --to git:{name}",
+            )
         base = {} if tip is None else self.objects.listing(tip)
         parents = () if tip is None else (tip,)
         return State(there=there, here=here, parents=parents, base=base, carried={}, outdated=outdated)
-
-    def _begun_anew(self) -> StoreError:
-        """Return the error where what is here is in part the remote's former history, and in part was never there."""
-        name, old = self.branch.name, f"{self.branch.name}-old"
-        return StoreError(
-            f"the branch {name} was begun anew at {self.remote}, and the one here goes on from what it was before",
-            hint=f"git branch -m {name} {old}; if what it holds is wanted after all: cg-bench history sync --from git:{old} --to git:{name}",
-        )
 
     def _joined(self, here: str, there: str) -> State:
         """Return the state of two histories that went apart: what either added, without what either removed."""

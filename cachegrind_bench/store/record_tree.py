@@ -13,6 +13,7 @@ from contextlib import suppress
 from functools import partial
 from heapq import merge
 from itertools import chain
+from operator import attrgetter
 from typing import TYPE_CHECKING, Protocol, TypeVar
 
 import msgspec
@@ -210,9 +211,12 @@ class RecordTree(msgspec.Struct, frozen=True, kw_only=True):
             if place is not None:
                 months.setdefault(segments.month_of(place), {}).setdefault(place, set()).add(name)
         folded = chain.from_iterable(
-            merge(*(self._in_segment(*home) for home in sorted(homes.items())), key=_name) for homes in months.values()
+            merge(*(self._in_segment(*home) for home in sorted(homes.items())), key=attrgetter("name"))
+            for homes in months.values()
         )
-        return merge(self._singles(singles), folded, key=_name)
+        contents = zip(singles, self.files.contents(singles), strict=True)
+        alone = (intact(Record(name=name, data=data), f"{self.files.place}: {name}") for name, data in contents)
+        return merge(alone, folded, key=attrgetter("name"))
 
     def to_fold(self, before: str) -> list[tuple[dict[str, str | None], list[str]]]:
         """Return of each month before this one (as 2026-01) that is not one segment its records' places, and its segments."""
@@ -272,10 +276,6 @@ class RecordTree(msgspec.Struct, frozen=True, kw_only=True):
             except MovedError:
                 continue
 
-    def _singles(self, names: Sequence[str]) -> Iterator[Record]:
-        for name, data in zip(names, self.files.contents(names), strict=True):
-            yield intact(Record(name=name, data=data), f"{self.files.place}: {name}")
-
     def _in_segment(self, segment: str, wanted: Collection[str] | None = None) -> Iterator[Record]:
         with self.files.open(segment) as stream:
             yield from segments.read_segment(stream, segment, wanted)
@@ -310,7 +310,3 @@ class TreeStore(Store):
 
     def check(self) -> list[Problem]:
         return self._now().check()
-
-
-def _name(record: Record) -> str:
-    return record.name

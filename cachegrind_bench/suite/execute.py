@@ -200,14 +200,11 @@ def set_up(jobs: Sequence[Job], environ: Mapping[str, str], watcher: Watcher) ->
     for job in jobs:
         if job.setup is not None and (job.cwd, job.setup) not in reasons:
             watcher.setting_up(job.setup)
-            reasons[job.cwd, job.setup] = _set_up(job.setup, job.cwd, environ)
+            try:
+                failure = native_failure(job.setup, environ, job.cwd)
+                why = failure and f"its setup failed with {failure[0]}: {job.setup}\n{failure[1]}".strip()
+            except MeasurementError as error:
+                why = f"its setup could not be run: {error.message}"
+            reasons[job.cwd, job.setup] = why
     found = {job.id: reasons[job.cwd, job.setup] for job in jobs if job.setup is not None}
     return {name: reason for name, reason in found.items() if reason is not None}
-
-
-def _set_up(command: str, cwd: Path, environ: Mapping[str, str]) -> str | None:
-    try:
-        failure = native_failure(command, environ, cwd)
-    except MeasurementError as error:
-        return f"its setup could not be run: {error.message}"
-    return failure and f"its setup failed with {failure[0]}: {command}\n{failure[1]}".strip()

@@ -116,7 +116,8 @@ class Branch(Git, frozen=True):
     def remember(self, remote: str, oid: str) -> None:
         """Note what the branch ends with at the remote, which also keeps it from being collected. Failing costs nothing."""
         # If another process just does the same, that will do.
-        self._update(f"update {OWN_REFS}/remotes/{remote}/{self.name} {oid}\n")
+        update = f"update {OWN_REFS}/remotes/{remote}/{self.name} {oid}\n"
+        self.run("update-ref", "--stdin", stdin=update.encode())
 
     def push(self, remote: str, new: str, old: str | None) -> None:
         """Let the branch at the remote end with `new`. AgainError if it does not end with `old` (None: is not there) any more.
@@ -155,10 +156,7 @@ class Branch(Git, frozen=True):
                     self._forget(ref)
 
     def _forget(self, ref: str) -> None:
-        self._update(f"delete {ref}\n")
-
-    def _update(self, command: str) -> None:
-        self.run("update-ref", "--stdin", stdin=command.encode())
+        self.run("update-ref", "--stdin", stdin=f"delete {ref}\n".encode())
 
     def _true_place(self, remote: str) -> str:
         """Return what to read from: the remote, or the URL it is pushed to where git would read from another one."""

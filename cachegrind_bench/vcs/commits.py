@@ -36,7 +36,11 @@ def commit_info(cwd: Path, environ: Mapping[str, str]) -> Commit | NoCommit:
     try:
         # Untracked files do not make a checkout dirty: build results lie about everywhere.
         status = git.text("status", "--porcelain=v2", "--branch", "--untracked-files=no", "-z", timeout=_STATUS_S)
-        headers, changes = _parse_status(status)
+        records = status.split("\0")
+        # Headers come first; later, a record may be a bare path, which may look like one.
+        lines = list(takewhile(lambda record: record.startswith("# "), records))
+        changes = any(record.startswith(("1 ", "2 ", "u ")) for record in records[len(lines) :])
+        headers = {name: value for name, _, value in (line.removeprefix("# ").partition(" ") for line in lines)}
         sha = headers.get("branch.oid", "")
         if COMMIT_ID.fullmatch(sha) is None:
             return NoCommit(why="the branch has no commit yet")
@@ -48,16 +52,6 @@ def commit_info(cwd: Path, environ: Mapping[str, str]) -> Commit | NoCommit:
     if branch == "(detached)":
         branch = _branch_of_service(sha, environ)
     return Commit(sha=sha, parent=parent, branch=branch, dirty=changes, committed_at=committed_at)
-
-
-def _parse_status(text: str) -> tuple[dict[str, str], bool]:
-    """Return the headers of `status --porcelain=v2 -z`, and whether any change follows them."""
-    records = text.split("\0")
-    # Headers come first; later, a record may be a bare path, which may look like one.
-    headers = list(takewhile(lambda record: record.startswith("# "), records))
-    changes = any(record.startswith(("1 ", "2 ", "u ")) for record in records[len(headers) :])
-    values = {name: value for name, _, value in (header.removeprefix("# ").partition(" ") for header in headers)}
-    return values, changes
 
 
 def parse_commit(text: str) -> tuple[str | None, str]:

@@ -66,7 +66,10 @@ class Git(msgspec.Struct, frozen=True):
         environ: Mapping[str, str] | None = None,
     ) -> process.Completed:
         """Run a command, for callers to whom its exit status is an answer; on demand with an `index` of its own."""
-        variables = _here(self.cwd, self.environ if environ is None else environ)
+        given = self.environ if environ is None else environ
+        # Where no repository is around the directory, a variable may name one.
+        foreign = _OF_ONE_COMMAND if top_folder(self.cwd) is None else _OF_ANOTHER_REPOSITORY
+        variables = {name: value for name, value in given.items() if name not in foreign}
         try:
             done = process.run(
                 [*_GIT, *arguments],
@@ -154,10 +157,3 @@ def folders_up(cwd: Path) -> list[Path]:
 def without_repository(environ: Mapping[str, str]) -> dict[str, str]:
     """Return these variables without those that name a repository, for code that looks for it from the working directory."""
     return {name: value for name, value in environ.items() if name not in _OF_ANOTHER_REPOSITORY}
-
-
-def _here(cwd: Path, environ: Mapping[str, str]) -> Mapping[str, str]:
-    """Return the variables for git in this directory: where no repository is around it, a variable may name one."""
-    if top_folder(cwd) is not None:
-        return without_repository(environ)
-    return {name: value for name, value in environ.items() if name not in _OF_ONE_COMMAND}

@@ -169,7 +169,9 @@ class Repository(Git, frozen=True):
         said = ""
         for remote in remotes:
             # Most servers give commits by their ids, those at which this clone ends; from others branches are asked for.
-            for wanted in (sorted(self._cut()), self._branches(remote)):
+            ask = ("ls-remote", "--heads", "--refs", "--end-of-options", remote)
+            branches = [line.partition("\t")[2] for line in self.lines(*ask, timeout=_LIST_TIMEOUT_S)]
+            for wanted in (sorted(self._cut()), branches):
                 if wanted:
                     done = self.fetch_from(remote, *wanted, options=(how,))
                     if done.status == 0:
@@ -179,8 +181,3 @@ class Repository(Git, frozen=True):
             f"the clone is shallow and could not be deepened: {said}",
             hint="fetch more yourself, as in: git fetch --unshallow (for actions/checkout: fetch-depth: 0)",
         )
-
-    def _branches(self, remote: str) -> list[str]:
-        """Return the names of the branches at a remote; none if it does not answer."""
-        lines = self.lines("ls-remote", "--heads", "--refs", "--end-of-options", remote, timeout=_LIST_TIMEOUT_S)
-        return [line.partition("\t")[2] for line in lines]

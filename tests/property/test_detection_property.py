@@ -4,12 +4,13 @@ from __future__ import annotations
 
 from fractions import Fraction
 from itertools import combinations
+from statistics import median_low
 
 from hypothesis import example, given
 from hypothesis import strategies as st
 from msgspec.structs import replace
 
-from cachegrind_bench.history.partition import median, partition
+from cachegrind_bench.history.partition import partition
 from cachegrind_bench.history.steps import WINDOW, find_steps
 from cachegrind_bench.history.values import Kind, State
 from tests.unit.detecting import KEY, found, line, series
@@ -33,7 +34,7 @@ def plateaus(draw: st.DrawFn) -> list[int]:
 def cost(values: list[int], starts: tuple[int, ...], penalty: Fraction) -> Fraction:
     bounds = [*starts, len(values)]
     levels = [values[bounds[number] : bounds[number + 1]] for number in range(len(starts))]
-    return penalty * (len(starts) - 1) + sum(abs(value - median(level)) for level in levels for value in level)
+    return penalty * (len(starts) - 1) + sum(abs(value - median_low(level)) for level in levels for value in level)
 
 
 @given(SMALL, PENALTIES)

@@ -4,11 +4,7 @@ from __future__ import annotations
 
 from fractions import Fraction
 
-from cachegrind_bench.history.partition import median, partition
-
-
-def test_the_median_of_an_even_number_of_values_is_the_lower_of_two() -> None:
-    assert [median(values) for values in ([5], [9, 1], [3, 1, 2], [4, 1, 3, 2])] == [5, 1, 2, 2]
+from cachegrind_bench.history.partition import partition
 
 
 def test_no_values_have_no_levels() -> None:

@@ -58,7 +58,10 @@ def openmetrics(runs: Iterable[Snapshot]) -> Iterator[str]:
     """
     found: dict[str, dict[_Labels, dict[int, int]]] = {family: {} for family in _HELP}
     for run in sorted(runs, key=lambda run: (run.created_at, run.uid)):
-        at = _seconds(run)
+        try:
+            at = seconds(run.created_at if run.commit is None else run.commit.committed_at)
+        except ValueError as error:
+            raise StoreError(f"run {run.uid} cannot be exported: {error}") from error
         for point in run.points:
             name = ("benchmark", point.id), ("key", point.key)
             found[_OK].setdefault(name[:1], {})[at] = int(point.counts is not None)
@@ -73,13 +76,6 @@ def openmetrics(runs: Iterable[Snapshot]) -> Iterator[str]:
             shown = ",".join(f'{label}="{_escaped(text)}"' for label, text in labels)
             yield from (f"{family}{{{shown}}} {value} {at}\n" for at, value in sorted(values.items()))
     yield "# EOF\n"
-
-
-def _seconds(run: Snapshot) -> int:
-    try:
-        return seconds(run.created_at if run.commit is None else run.commit.committed_at)
-    except ValueError as error:
-        raise StoreError(f"run {run.uid} cannot be exported: {error}") from error
 
 
 def _escaped(text: str) -> str:

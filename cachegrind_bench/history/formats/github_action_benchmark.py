@@ -84,7 +84,11 @@ def read(text: str, name: str) -> tuple[list[Snapshot], int]:
     except (ValueError, RecursionError) as error:
         raise FileFormatError(f"not data of github-action-benchmark: {error}"[:300], path=name, hint=_HINT) from error
     found = [cast("dict[str, Any]", entry) if isinstance(entry, dict) else {} for entry in entries]
-    ours = [entry for entry in found if entry.get("unit") == UNIT and _has_words(entry.get("extra"))]
+    ours = [
+        entry
+        for entry in found
+        if entry.get("unit") == UNIT and isinstance(extra := entry.get("extra"), str) and " environment=" in extra
+    ]
     if entries and not ours:
         units = sorted({repr(entry.get("unit"))[:30] if entry else "none" for entry in found})
         raise FileFormatError(
@@ -101,10 +105,6 @@ def read(text: str, name: str) -> tuple[list[Snapshot], int]:
             which = f"entry {number} of those that are scores ({str(entry.get('name'))[:80]!r})"
             raise FileFormatError(f"{which}: {what}", path=name, hint=_HINT) from error
     return runs.all(), len(entries) - len(ours)
-
-
-def _has_words(extra: object) -> bool:
-    return isinstance(extra, str) and " environment=" in extra
 
 
 def _add(runs: Runs, entry: _Entry) -> None:

@@ -27,7 +27,6 @@ if TYPE_CHECKING:
     from cachegrind_bench.compare.python_blame import PythonBlame, PythonDelta
     from cachegrind_bench.compare.verdict import Comparison, Difference, FieldDifference, Gates
     from cachegrind_bench.model.python_profile import PythonFunction
-    from cachegrind_bench.model.result import Benchmark
 
 _MOST = Fraction(1, 2)
 _ADVICE = "\n"  # what follows is advice for the person who measures
@@ -153,16 +152,12 @@ def _gate_remarks(difference: Difference, gates: Gates) -> list[str]:
         )
         found.append(f"Ir {change(moved.ir.relative)} exceeds {option}")
     if Cause.CACHE in difference.causes:
-        found.append(_cache_remark(moved, gates))
+        how = "up in some memory layouts and down in others, in their median"
+        if not moved.score.mixed:
+            served = "worse" if moved.score.signed > 0 else "better"
+            how = f"the work is the same (Ir {change(moved.ir.relative)}), but the caches serve it {served},"
+        found.append(f"{how} by more than --threshold-cache {exact_percent(gates.threshold_cache)}")
     return found
-
-
-def _cache_remark(moved: Change, gates: Gates) -> str:
-    beyond = f"by more than --threshold-cache {exact_percent(gates.threshold_cache)}"
-    if moved.score.mixed:
-        return f"up in some memory layouts and down in others, in their median {beyond}"
-    served = "worse" if moved.score.signed > 0 else "better"
-    return f"the work is the same (Ir {change(moved.ir.relative)}), but the caches serve it {served}, {beyond}"
 
 
 def _measured_remarks(difference: Difference, gates: Gates) -> list[str]:
@@ -182,18 +177,16 @@ def _measured_remarks(difference: Difference, gates: Gates) -> list[str]:
     if difference.forced:
         found.append("compared by force")
     base, candidate = difference.base, difference.candidate
-    if base is not None and candidate is not None and _words(base) != _words(candidate):
-        found.append(f"another command: {shlex.join(base.command)} → {shlex.join(candidate.command)}")
+    if base is not None and candidate is not None:
+        # Without the folders of its paths, which differ between two checkouts.
+        before, after = ([os.path.basename(word) for word in side.command] for side in (base, candidate))
+        if before != after:
+            found.append(f"another command: {shlex.join(base.command)} → {shlex.join(candidate.command)}")
     sides = (("base", base), ("candidate", candidate))
     found += [
         f"the {name} counted some processes inexactly" for name, side in sides if side and not side.processes_exact
     ]
     return found
-
-
-def _words(side: Benchmark) -> list[str]:
-    """Return a command without the folders of its paths, which differ between two checkouts."""
-    return [os.path.basename(word) for word in side.command]
 
 
 def _object_remarks(difference: Difference) -> list[str]:
@@ -262,9 +255,11 @@ def _about(worst: Difference, comparison: Comparison, details: Mapping[str, Deta
         text += "" if worst.state is State.IMPROVEMENT else f" (threshold {exact_percent(worst.threshold)})"
     reasons = [*_state_remarks(worst, gates), *_gate_remarks(worst, gates)]
     text = ", ".join([text, *reasons])
-    culprit = _explains_most(details.get(worst.id))
-    if culprit and worst.state in BLAMING:
-        text += f", {culprit}"
+    found = _culprit(details.get(worst.id))
+    if found is not None and worst.state in BLAMING:
+        name, where, part = found
+        at = f" ({where})" if where else ""
+        text += f", most of it in {name}{at}" if part > _MOST else f", largest share: {name}{at}, {percent(part)}"
     return "; ".join([text, *_object_remarks(worst)])
 
 
@@ -288,16 +283,6 @@ def culprit(details: Details | None) -> str:
         return ""
     name, _place, part = found
     return name if part > _MOST else f"{name} ({percent(part)})"
-
-
-def _explains_most(details: Details | None) -> str:
-    """Say which function explains most, and whether it explains more than half of the difference; empty without one."""
-    found = _culprit(details)
-    if found is None:
-        return ""
-    name, where, part = found
-    at = f" ({where})" if where else ""
-    return f"most of it in {name}{at}" if part > _MOST else f"largest share: {name}{at}, {percent(part)}"
 
 
 def _culprit(details: Details | None) -> tuple[str, str, Fraction] | None:

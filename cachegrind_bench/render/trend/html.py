@@ -21,7 +21,7 @@ from cachegrind_bench.render.trend.chart import QUANTITIES, amount, chart
 if TYPE_CHECKING:
     from collections.abc import Iterator, Mapping
 
-    from cachegrind_bench.history.values import Against, Finding, Row, Trend
+    from cachegrind_bench.history.values import Against, Row, Trend
     from cachegrind_bench.render.trend.chart import Chart
 
 _MOST_BYTES = 1_000_000
@@ -153,7 +153,11 @@ def _states(row: Row) -> list[str]:
 
 def _badges(row: Row) -> list[tuple[str, str, str]]:
     """Return shape, class and words of what somebody should look at, the most important first."""
-    found = [(words.SHAPES[item.kind], item.kind.value, _badge(item)) for item in row.findings if is_active(item)]
+    found: list[tuple[str, str, str]] = []
+    for item in filter(is_active, row.findings):
+        label = "creep" if item.kind is Kind.CREEP else item.state.value
+        text = "unstable" if item.kind is Kind.UNSTABLE else label + words.size(item)
+        found.append((words.SHAPES[item.kind], item.kind.value, text))
     if len(found) > _MOST_BADGES:
         found[_MOST_BADGES:] = [("", "more", f"and {len(found) - _MOST_BADGES} more")]
     if row.failing:
@@ -161,13 +165,6 @@ def _badges(row: Row) -> list[tuple[str, str, str]]:
     elif row.missing:
         found.append(("○", "failed", "missing"))
     return found
-
-
-def _badge(found: Finding) -> str:
-    if found.kind is Kind.UNSTABLE:
-        return "unstable"
-    label = "creep" if found.kind is Kind.CREEP else found.state.value
-    return f"{label}{words.size(found)}"
 
 
 def _cell(item: Against | None, row: Row, view: Trend) -> tuple[str, str, str]:
