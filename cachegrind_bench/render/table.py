@@ -111,14 +111,9 @@ def aligned(rows: Sequence[Sequence[str]], *, headed: bool = False, right: Colle
 
     Numbers are aligned to the right, and so is what is in the columns `right`, of numbers with exceptions.
     """
-    columns = [
-        [
-            text.rjust(size)
-            if place in right or all(is_number(cell) for cell in column[headed:] if cell)
-            else text.ljust(size)
-            for text in column
-        ]
-        for place, column in enumerate(zip(*_filled(rows), strict=True))
-        for size in [max(map(len, column))]
-    ]
+    columns: list[list[str]] = []
+    for place, column in enumerate(zip(*_filled(rows), strict=True)):
+        size = max(map(len, column))
+        to_right = place in right or all(map(is_number, filter(None, column[headed:])))
+        columns.append([text.rjust(size) if to_right else text.ljust(size) for text in column])
     return [_MARGIN.join(row) for row in zip(*columns, strict=True)]
