@@ -129,10 +129,10 @@ def _default(option: click.Option, context: click.Context) -> str:
     told = re.search(r"\[default: ([^\]]*)\]", option.help or "")
     if told:
         return told[1]
-    if not option.show_default:
+    if option.is_flag or option.show_default is False:  # all others, as the whole command line says
         return ""
     value = option.get_default(context)
-    return "" if value is None else f"`{value}`"
+    return f"`{value}`" if isinstance(value, str | int) else ""
 
 
 def _cell(text: str, *, escaped: bool = False) -> str:

@@ -207,13 +207,9 @@ def _payload(environ: Mapping[str, str], event: str) -> _Payload:
 
 
 def _pull(pull: _PullRequest, repository: str) -> Pull:
-    home = pull.head.repo
-    return Pull(
-        number=pull.number,
-        head_sha=pull.head.sha,
-        base_ref=pull.base.ref,
-        fork=home is None or home.full_name != repository,
-    )
+    head, home = pull.head, pull.head.repo
+    fork = home is None or home.full_name != repository
+    return Pull(number=pull.number, head_sha=head.sha, base_ref=pull.base.ref, fork=fork)
 
 
 def _run(run: _WorkflowRun) -> MeasuringRun:

@@ -233,20 +233,21 @@ class Client:
     def download(self, artifact: Artifact, most: int) -> bytes:
         """Return the zip of an artifact. ApiError, before all of it has come, if it has more than `most` bytes."""
         import requests
+        from requests.adapters import HTTPAdapter
 
+        too_large = ApiError(f"the artifact {artifact.name} is too large: more than {most} bytes")
         address = f"{self._api_url}/repos/{self._name}/actions/artifacts/{artifact.id}/zip"
         if artifact.size > most:
-            raise _too_large(artifact, most)
+            raise too_large
         data = bytearray()
-        with telling(f"fetch the artifact {artifact.name}"), self._session() as session:
+        with telling(f"fetch the artifact {artifact.name}"), requests.Session() as session:
+            session.headers["User-Agent"] = AGENT
+            for scheme in ("https://", "http://"):
+                session.mount(scheme, HTTPAdapter(max_retries=retrying(self._patience)))
             headers = {"Authorization": f"Bearer {self._token}", "Accept": "application/vnd.github+json"}
             # Without an `auth` of ours, what a .netrc has for a host would replace the token, or be shown to the store.
-            options: dict[str, Any] = {
-                "auth": _as_it_is,
-                "stream": True,
-                "timeout": _TIMEOUT_S,
-                "allow_redirects": False,
-            }
+            options: dict[str, Any] = {"auth": _as_it_is, "stream": True, "allow_redirects": False}
+            options["timeout"] = _TIMEOUT_S
             with session.get(address, headers=headers, **options) as answer:
                 place = answer.headers.get("Location", "")
                 if not answer.is_redirect or not place.startswith(("https://", "http://")):
@@ -258,14 +259,20 @@ class Client:
                 for chunk in answer.iter_content(_CHUNK):
                     data += chunk
                     if len(data) > most:
-                        raise _too_large(artifact, most)
+                        raise too_large
         return bytes(data)
 
     def issues(self, label: str) -> list[Issue]:
         """Return all issues with this label, closed ones too, but no pull requests."""
         with telling("list the issues"):
             return [
-                _issue(item)
+                Issue(
+                    number=item.number,
+                    author=_login(item),
+                    title=item.title or "",
+                    body=item.body or "",
+                    open=item.state == "open",
+                )
                 for item in self._repository.get_issues(state="all", labels=[label])
                 # Not by what only pull requests have: asking an issue for it would be a request of its own.
                 if item.html_url.split("/")[-2:-1] != ["pull"]
@@ -311,16 +318,6 @@ class Client:
 
         return IssueComment(self._github.requester, url=f"{self._repository.url}/issues/comments/{identity}")
 
-    def _session(self) -> requests.Session:
-        import requests
-        from requests.adapters import HTTPAdapter
-
-        session = requests.Session()
-        session.headers["User-Agent"] = AGENT
-        for scheme in ("https://", "http://"):
-            session.mount(scheme, HTTPAdapter(max_retries=retrying(self._patience)))
-        return session
-
 
 def _as_it_is(request: requests.PreparedRequest) -> requests.PreparedRequest:
     return request
@@ -329,10 +326,6 @@ def _as_it_is(request: requests.PreparedRequest) -> requests.PreparedRequest:
 def _no_artifact(artifact: Artifact, status: int) -> ApiError:
     hint = "the job needs 'permissions: actions: read'"
     return ApiError(f"cannot fetch the artifact {artifact.name}: HTTP status {status}", status=status, hint=hint)
-
-
-def _too_large(artifact: Artifact, most: int) -> ApiError:
-    return ApiError(f"the artifact {artifact.name} is too large: more than {most} bytes")
 
 
 def _pull(found: Any) -> OpenPull:
@@ -358,13 +351,3 @@ def _artifact(found: Any) -> Artifact:
 
 def _login(found: Any) -> str:
     return found.user.login if found.user is not None else ""  # of an account that is gone
-
-
-def _issue(found: Any) -> Issue:
-    return Issue(
-        number=found.number,
-        author=_login(found),
-        title=found.title or "",
-        body=found.body or "",
-        open=found.state == "open",
-    )

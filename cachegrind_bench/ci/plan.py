@@ -105,15 +105,14 @@ def _may_comment(event: Event) -> bool:
 
 
 def _storing(event: Event, *, store: bool) -> Plan:
+    if not store:
+        return Plan(notice="nothing is stored: there is no store (store: none)")
     run = event.run
+    # Asked for explicitly: a scheduled run, or one started by hand, may store as well.
+    ours, source = event.on_default_branch, event.run_id
     if run is not None:
         ours = run.event == "push" and run.head_branch == event.default_branch and run.repository == event.repository
         source = run.id
-    else:
-        # Asked for explicitly: a scheduled run, or one started by hand, may store as well.
-        ours, source = event.on_default_branch, event.run_id
-    if not store:
-        return Plan(notice="nothing is stored: there is no store (store: none)")
     if not ours:
         return Plan(notice="nothing is stored: what was measured is not a commit of the default branch")
     return Plan(collect=source, store=True)

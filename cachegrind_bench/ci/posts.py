@@ -155,9 +155,8 @@ def update(client: Client, findings: Sequence[Finding], *, page: str, complete: 
         elif not alive and issue.open:
             client.edit_issue(issue.number, title=_title(finding), body=_body(finding, page), is_open=False)
             closed += 1
-        elif (alive and _is_over(issue) and not issue.open) or (
-            alive and issue.open and _told(issue.body) != _told(_body(finding, page))
-        ):  # we closed it, and it is back
+        elif alive and (_told(issue.body) != _told(_body(finding, page)) if issue.open else _is_over(issue)):
+            # Where it is closed, we closed it, and it is back.
             client.edit_issue(issue.number, title=_title(finding), body=_body(finding, page), is_open=True)
             updated += 1
     names = {finding.id for finding in findings}

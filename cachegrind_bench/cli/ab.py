@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import os
 from pathlib import Path
 from typing import Any
 
@@ -21,14 +20,13 @@ from cachegrind_bench.cli.options import (
     options_group,
     refuse_options_of_a_suite,
     repetition_options,
+    repository,
     size_limit_option,
     struct_of,
     tag_option,
     trailing_words,
     typed_words,
-    working_directory,
 )
-from cachegrind_bench.usecases import Notices
 from cachegrind_bench.usecases.comparison import compared, same_program
 
 _EPILOG = """\b
@@ -70,7 +68,6 @@ def command(base: str, candidate: str | None, **options: Any) -> int:
     For when there is no history to compare with, or it was measured in another environment.
     """
     from cachegrind_bench.usecases.worktrees import AbRequest, measured_sides
-    from cachegrind_bench.vcs.revisions import Repository
 
     if trailing_words():
         refuse_options_of_a_suite()
@@ -79,8 +76,7 @@ def command(base: str, candidate: str | None, **options: Any) -> int:
     shown.check_files()
     words = *typed_words([*names_of(_run_options), "lines"]), *trailing_words()
     request = struct_of(AbRequest, options, base=base, candidate=candidate, words=words)
-    repository = Repository(cwd=working_directory(), environ=dict(os.environ))
-    before, after = measured_sides(request, repository, Notices(write=output.write_error))
+    before, after = measured_sides(request, repository(), output.NOTICES)
     made = compared(before, after, gates, shown)
     made = made.with_remarks(same_program(made.comparison))
     deliver(made, shown)

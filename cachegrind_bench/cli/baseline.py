@@ -16,9 +16,7 @@ from cachegrind_bench.usecases.comparison_inputs import resolve
 from cachegrind_bench.usecases.result_files import read_bytes, read_result, shown_name
 
 if TYPE_CHECKING:
-    from collections.abc import Sequence
-
-    from cachegrind_bench.model.result import Benchmark, Result
+    from cachegrind_bench.model.result import Result
 
 _SHOWN = 10
 
@@ -54,21 +52,13 @@ def list_command(form: str) -> None:
     output.write(listings.baselines(held, str(saved.store), form))
 
 
-def _show(name: str, **options: Any) -> None:
+@command.command("show", epilog="\b\nExamples:\n  cg-bench baseline show main --top 20")
+@show.options
+@click.argument("name")
+def show_command(name: str, **options: Any) -> None:
+    """Show a baseline as 'cg-bench show' does: score, hits, events, hottest functions, seal and origin."""
     saved = Baselines.find(working_directory())
     click.get_current_context().invoke(show.command, file=_existing(saved, name), **options)
-
-
-# It takes what `show` takes, but for the file.
-command.add_command(
-    click.Command(
-        "show",
-        callback=_show,
-        params=[*(item for item in show.command.params if isinstance(item, click.Option)), click.Argument(["name"])],
-        help="Show a baseline as 'cg-bench show' does: score, hits, events, hottest functions, seal and origin.",
-        epilog="\b\nExamples:\n  cg-bench baseline show main --top 20",
-    )
-)
 
 
 @command.command("remove", epilog="\b\nExamples:\n  cg-bench baseline remove old older")
@@ -114,7 +104,14 @@ def update_command(name: str, file: str, *, force: bool, max_size: int) -> None:
     opened = ResultFile(data, shown_name(source))
     opened.whole()  # a damaged profile is an error as well
     after = opened.result
-    _refuse_failed(after.benchmarks, source)
+    if not after.benchmarks:
+        raise UsageError(f"{source} has no benchmarks")
+    failed = [item.id for item in after.benchmarks if item.status is not Status.OK]
+    if failed:
+        raise MeasurementError(
+            f"{source} holds {counted(len(failed), 'failed benchmark')}: {some(failed, _SHOWN)}",
+            hint="the baseline stays as it was; measure again when they work",
+        )
     before = _replaced(saved, name, force=force)
     lost = {item.id for item in before.benchmarks} - {item.id for item in after.benchmarks} if before else set[str]()
     if lost and not force:
@@ -150,14 +147,3 @@ def _replaced(saved: Baselines, name: str, *, force: bool) -> Result | None:
         if force:
             return None
         raise UsageError(f"the baseline {name!r} is damaged: {error.message}", hint="--force replaces it") from error
-
-
-def _refuse_failed(benchmarks: Sequence[Benchmark], source: str) -> None:
-    if not benchmarks:
-        raise UsageError(f"{source} has no benchmarks")
-    failed = [item.id for item in benchmarks if item.status is not Status.OK]
-    if failed:
-        raise MeasurementError(
-            f"{source} holds {counted(len(failed), 'failed benchmark')}: {some(failed, _SHOWN)}",
-            hint="the baseline stays as it was; measure again when they work",
-        )

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import os
 from typing import TYPE_CHECKING, Any
 
 import click
@@ -16,15 +15,15 @@ from cachegrind_bench.cli.options import (
     opened_store,
     options_group,
     repetition_options,
+    repository,
     struct_of,
     trailing_words,
     typed_words,
-    working_directory,
 )
 from cachegrind_bench.errors import UsageError
-from cachegrind_bench.usecases import Notices
+from cachegrind_bench.history.values import Kind
+from cachegrind_bench.model.text import plain
 from cachegrind_bench.usecases.trend import HistoryQuery, find_all
-from cachegrind_bench.vcs.revisions import Repository
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
@@ -61,26 +60,16 @@ def command(finding: str, **options: Any) -> int:
 
     The benchmark is one of the suite, by its former or present name; otherwise give the command to measure after --.
     """
-    repository = Repository(cwd=working_directory(), environ=dict(os.environ))
-    notices = Notices(write=output.write_error)
-    found = find_all(struct_of(HistoryQuery, options), repository, opened_store(options), notices)
+    found = find_all(struct_of(HistoryQuery, options), repository(), opened_store(options), output.NOTICES)
     item = _named(finding, found)
-    _check_kind(item)
-    if len(item.suspects) > 1 and item.last_good_sha is not None:
-        return _narrow(item, item.last_good_sha, found, notices)
-    output.write(_shown(item, item.suspects, found, ()))
-    return 0 if len(item.suspects) == 1 else _UNDECIDED
-
-
-def _check_kind(item: Finding) -> None:
-    """Refuse what no single commit has brought."""
-    from cachegrind_bench.history.values import Kind
-
     if item.kind is Kind.CREEP:
         ends = f"{item.suspects[0][:12]} {item.suspects[-1][:12]}" if item.suspects else "FIRST LAST"
         raise UsageError(f"{item.benchmark} crept up little by little", hint=f"cg-bench ab {ends} shows what grew")
     if item.kind is Kind.UNSTABLE:
         raise UsageError(f"{item.benchmark} is unstable", hint="run 'cg-bench verify' to find the cause")
+    if len(item.suspects) > 1 and item.last_good_sha is not None:
+        return _narrow(item, item.last_good_sha, found)
+    return _report(item, item.suspects, found)
 
 
 def _named(text: str, found: Found) -> Finding:
@@ -93,24 +82,22 @@ def _named(text: str, found: Found) -> Finding:
     raise UsageError(what, hint=f"there are: {known}" if known else where)
 
 
-def _narrow(item: Finding, good: str, found: Found, notices: Notices) -> int:
+def _narrow(item: Finding, good: str, found: Found) -> int:
     from cachegrind_bench.usecases.worktrees import bisected
 
     words = [*typed_words(set(names_of(_run_options)) - {"model"}), *trailing_words()]
-    done = bisected(item, good, found, words, notices)
+    done = bisected(item, good, found, words, output.NOTICES)
     if done.left is None:
         output.write(
             f"{item.benchmark} does not show the change here: {done.before:,} at {good[:12]}, "
             f"{done.after:,} at {item.suspects[-1][:12]}\n"
         )
         return _UNDECIDED
-    output.write(_shown(item, done.left.suspects, found, done.left.skipped))
-    return 0 if len(done.left.suspects) == 1 else _UNDECIDED
+    return _report(item, done.left.suspects, found, done.left.skipped)
 
 
-def _shown(item: Finding, suspects: Sequence[str], found: Found, skipped: Sequence[str]) -> str:
-    from cachegrind_bench.model.text import plain
-
+def _report(item: Finding, suspects: Sequence[str], found: Found, skipped: Sequence[str] = ()) -> int:
+    """Write which commits are left, and return the exit code."""
     notes = {note.sha: note for note in found.set.line}
     what = f"{item.kind.value} of {item.benchmark}, {item.before:,} → {item.after:,}"
     lines = [f"{what}: {'it is' if len(suspects) == 1 else 'it is one of'}"]
@@ -118,4 +105,5 @@ def _shown(item: Finding, suspects: Sequence[str], found: Found, skipped: Sequen
         note = notes.get(sha)
         text = f"{note.author}: {note.subject}" if note is not None else ""
         lines.append(f"  {sha[:12]}  {text}{'  (could not be measured)' if sha in skipped else ''}")
-    return "".join(f"{plain(line.rstrip())}\n" for line in lines)
+    output.write("".join(f"{plain(line.rstrip())}\n" for line in lines))
+    return 0 if len(suspects) == 1 else _UNDECIDED

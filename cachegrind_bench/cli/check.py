@@ -20,9 +20,7 @@ from cachegrind_bench.usecases.comparison_inputs import resolve
 from cachegrind_bench.usecases.result_files import read_result
 
 if TYPE_CHECKING:
-    from cachegrind_bench.compare.verdict import Gates
     from cachegrind_bench.measure.plan import Plan
-    from cachegrind_bench.model.codec import ResultFile
     from cachegrind_bench.model.result import Benchmark, Result
     from cachegrind_bench.usecases.comparison import Report, ReportOptions
     from cachegrind_bench.usecases.measurement import MeasureRequest
@@ -45,9 +43,7 @@ Examples:
 """
 
 
-@click.command(
-    "check", context_settings={"allow_interspersed_args": False, "ignore_unknown_options": False}, epilog=_EPILOG
-)
+@click.command("check", context_settings={"allow_interspersed_args": False}, epilog=_EPILOG)
 @click.option("--base", metavar="FILE", required=True, help="Compare with this result file or saved baseline.")
 @gate_options
 @measuring_options
@@ -77,7 +73,11 @@ def command(**options: Any) -> int:
             result = measured(request, plan, display)
     except NoValgrindError as error:  # no commit could be measured here
         raise UsageError(error.message, hint=error.hint) from error
-    made = _compared(base, known, result, gates, shown, name=options["base"])
+    # The one benchmark, whatever it is called in the base.
+    profile, python = base.profile(known.id), base.python(known.id)
+    renamed = replace(known, id=result.benchmarks[0].id, profile=profile, python=python)
+    before = Side(name=options["base"], file=InMemory(replace(base.result, benchmarks=(renamed,))))
+    made = compared(before, Side(name="this run", file=InMemory(result)), gates, shown)
     code = made.exit_code()
     if code == NotComparableError.exit_code and (gates.force or base.result.env.key == result.env.key):
         code = MeasurementError.exit_code  # it lies with this commit; another may do
@@ -93,24 +93,19 @@ def _benchmark_of(base: Result, base_name: str, request: MeasureRequest) -> tupl
     from cachegrind_bench.measure.command import default_id
     from cachegrind_bench.model.result import Status
 
-    given = request.id
-    if len(base.benchmarks) == 1:
-        known = base.benchmarks[0]
-    else:
-        wanted = given or default_id(request.command, request.cwd)
-        found = next((item for item in base.benchmarks if item.id == wanted), None)
-        if found is None:
-            ids = some([item.id for item in base.benchmarks], _SHOWN) or "none at all"
-            raise UsageError(
-                f"the base {base_name} has no benchmark {wanted!r}", hint=f"--id names one of those it has: {ids}"
-            )
-        known = found
+    wanted = request.id or default_id(request.command, request.cwd)
+    fitting = [item for item in base.benchmarks if item.id == wanted or len(base.benchmarks) == 1]
+    if not fitting:
+        ids = some([item.id for item in base.benchmarks], _SHOWN) or "none at all"
+        hint = f"--id names one of those it has: {ids}"
+        raise UsageError(f"the base {base_name} has no benchmark {wanted!r}", hint=hint)
+    known = fitting[0]
     if known.status is not Status.OK:
         raise UsageError(
             f"in the base {base_name} the benchmark {known.id!r} is {known.status.value}: {known.error or ''}",
             hint="measure the base again",
         )
-    return known, given or known.id
+    return known, request.id or known.id
 
 
 def _existing_plan(request: MeasureRequest) -> Plan:
@@ -126,16 +121,6 @@ def _existing_plan(request: MeasureRequest) -> Plan:
         return plan_of(request)
     except UsageError as error:  # it cannot be executed, or its input is not there: another commit may do
         raise MeasurementError(error.message, hint=error.hint) from error
-
-
-def _compared(
-    base: ResultFile, known: Benchmark, result: Result, gates: Gates, shown: ReportOptions, *, name: str
-) -> Report:
-    """Compare the one benchmark, whatever it is called in the base."""
-    (candidate,) = result.benchmarks
-    profile, python = base.profile(known.id), base.python(known.id)
-    before = replace(base.result, benchmarks=(replace(known, id=candidate.id, profile=profile, python=python),))
-    return compared(Side(name=name, file=InMemory(before)), Side(name="this run", file=InMemory(result)), gates, shown)
 
 
 def _deliver(made: Report, result: Result, shown: ReportOptions, options: dict[str, Any]) -> None:

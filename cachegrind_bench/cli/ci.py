@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import os
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import click
 
@@ -24,12 +24,8 @@ from cachegrind_bench.cli.options import (
 from cachegrind_bench.errors import CgBenchError
 from cachegrind_bench.model.text import plain
 from cachegrind_bench.render.markdown import escape
-from cachegrind_bench.usecases import Notices
 from cachegrind_bench.usecases.ci import compare, job, measure, report
 from cachegrind_bench.vcs.git import top_folder
-
-if TYPE_CHECKING:
-    from cachegrind_bench.store.protocol import Store
 
 _NO_STORE = "none"
 # Where jobs on machines that are gone tomorrow can keep a history without anything else.
@@ -52,7 +48,9 @@ _folder_option = click.option(
     type=click.Path(exists=True, file_okay=False, path_type=Path),
     help="Where the steps of this job keep their files; 'cg-bench ci plan' makes it.",
 )
-_store_option = click.option("--store", default="", metavar="URL", help="History, as for 'cg-bench run', or 'none'.")
+_store_option = click.option(
+    "--store", default="", show_default=False, metavar="URL", help="History, as for 'cg-bench run', or 'none'."
+)
 _token_option = click.option("--token", metavar="TOKEN", help="GitHub's token, for its API and for git.")
 _id_option = click.option("--id", "identity", metavar="TEXT", help="Name of the command's benchmark.")
 
@@ -88,14 +86,13 @@ def command() -> None:
     "--mode",
     type=click.Choice([item.value for item in Mode]),
     default=Mode.AUTO.value,
-    show_default=True,
     help="What the job is for; 'auto' decides by the event.",
 )
 @click.option("--config", metavar="FILE", help="The configuration of the suite. [default: found upwards]")
 @click.option("--command", "text", metavar="TEXT", help="The command to measure.")
 @_id_option
 @click.option("--shard", metavar="K/N", help="The job measures only a part.")
-@click.option("--baseline", default="merge-base", show_default=True, metavar="BASE", help="See 'cg-bench ci compare'.")
+@click.option("--baseline", default="merge-base", metavar="BASE", help="See 'cg-bench ci compare'.")
 @click.option("--index", metavar="N", help="Position of this job in its matrix.")
 @_store_option
 @_token_option
@@ -153,7 +150,6 @@ def collect_command(run: int, folder: Path, token: str | None) -> None:
 @click.option(
     "--baseline",
     default="merge-base",
-    show_default=True,
     metavar="BASE",
     help="What to compare with: merge-base, branch, ab (measured by 'ci measure'), or file:PATH.",
 )
@@ -175,10 +171,10 @@ def compare_command(folder: Path, token: str | None, store: str, **options: Any)
         compare.CompareRequest,
         options,
         gates=gates_of(options, configured_benchmarks()),
-        open_store=None if store == _NO_STORE else lambda: _opened(store),
+        open_store=None if store == _NO_STORE else lambda: named_store(_history(store)),
         builds=any(spec.setup for spec in configured_benchmarks()),
     )
-    compare.compare(_job(folder, token), request, Notices(write=output.write_error))
+    compare.compare(_job(folder, token), request, output.NOTICES)
 
 
 @command.command("comment", epilog='\b\nExamples:\n  cg-bench ci comment --folder "$FOLDER" --comment on-change')
@@ -187,11 +183,14 @@ def compare_command(folder: Path, token: str | None, store: str, **options: Any)
     "when",
     type=click.Choice([report.ON_CHANGE, report.ALWAYS, report.NEVER]),
     default=report.ON_CHANGE,
-    show_default=True,
     help="on-change: if anything moved, or to update an existing comment.",
 )
 @click.option(
-    "--artifact", default="", metavar="NAME", help="Name of the job's artifact: each name has a comment of its own."
+    "--artifact",
+    default="",
+    show_default=False,
+    metavar="NAME",
+    help="Name of the job's artifact: each name has a comment of its own.",
 )
 @_folder_option
 @_token_option
@@ -207,7 +206,7 @@ def comment_command(when: str, folder: Path, token: str | None, artifact: str) -
 def store_command(folder: Path, store: str, token: str | None) -> None:
     """Add the result to the history, for the commit that the job is for."""
     started = _job(folder, token)
-    report.store(started, _opened(store), _history_words(store), Notices(write=output.write_error))
+    report.store(started, named_store(_history(store)), _history_words(store), output.NOTICES)
 
 
 @command.command("trend", epilog='\b\nExamples:\n  cg-bench ci trend --folder "$FOLDER" --issues')
@@ -226,7 +225,6 @@ def trend_command(folder: Path, store: str, token: str | None, artifact: str | N
     "--hold",
     type=click.Choice([item.value for item in Hold]),
     default=Hold.VERDICT.value,
-    show_default=True,
     help="What fails the job: nothing, a benchmark that failed, or also the verdict of the comparison.",
 )
 @_folder_option
@@ -249,10 +247,6 @@ def _job(folder: Path, token: str | None = None) -> job.Job:
 def _history(store: str) -> str | None:
     """Return the URL of the store; None is the configuration's."""
     return store or (None if configured_store() else _STORE)
-
-
-def _opened(store: str) -> Store:
-    return named_store(_history(store))
 
 
 def _history_words(store: str) -> list[str]:

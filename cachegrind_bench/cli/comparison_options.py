@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Any
 import click
 
 from cachegrind_bench.cli import output
-from cachegrind_bench.cli.options import options_group, struct_of, typed
+from cachegrind_bench.cli.options import format_options, options_group, struct_of, typed
 from cachegrind_bench.usecases.comparison import GateOptions, ReportOptions
 
 if TYPE_CHECKING:
@@ -35,7 +35,6 @@ gate_options = options_group(
     click.option(
         "--threshold-cache",
         default="2%",
-        show_default=True,
         metavar="PERCENT",
         help="A score change above this counts even if Ir did not change.",
     ),
@@ -55,7 +54,6 @@ gate_options = options_group(
         "--metric",
         type=click.Choice(["score", "Ir"], case_sensitive=False),
         default="score",
-        show_default=True,
         metavar="[score|Ir]",
         help="The number that decides whether a benchmark regressed.",
     ),
@@ -66,7 +64,6 @@ fail_on_option = click.option(
     "--fail-on",
     type=click.Choice(["regression", "any-change", "never"]),
     default="regression",
-    show_default=True,
     help="When to exit with code 1.",
 )
 
@@ -75,25 +72,15 @@ detail_options = options_group(
         "--explain",
         type=click.IntRange(0, 100_000),
         default=10,
-        show_default=True,
         metavar="N",
         help="Number of rows in each explanation; 0 for none.",
     ),
     click.option(
-        "--by",
-        type=click.Choice(["function", "file"]),
-        default="function",
-        show_default=True,
-        help="Group rows by function or file.",
+        "--by", type=click.Choice(["function", "file"]), default="function", help="Group rows by function or file."
     ),
     click.option("--lines", is_flag=True, help="Add the source lines that moved (needs 'run --lines')."),
-    click.option(
-        "--format",
-        "form",
-        type=click.Choice(["table", "markdown", "json", "github"]),
-        default="table",
-        show_default=True,
-        help="Format of the report; 'github' writes workflow annotations.",
+    format_options(
+        "table", "markdown", "json", "github", help="Format of the report; 'github' writes workflow annotations."
     ),
     click.option("--markdown", type=Path, metavar="FILE", help="Also write the report as Markdown."),
     click.option("--json", type=Path, metavar="FILE", help="Also write the report as JSON."),

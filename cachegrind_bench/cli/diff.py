@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import os
 from typing import Any
 
 import click
@@ -19,14 +18,13 @@ from cachegrind_bench.cli.comparison_options import (
 from cachegrind_bench.cli.options import (
     configured_benchmarks,
     opened_store,
+    pattern_option,
+    repository,
     size_limit_option,
     store_option,
     struct_of,
-    working_directory,
 )
-from cachegrind_bench.usecases import Notices
 from cachegrind_bench.usecases.comparison_inputs import CompareRequest, compare_sides
-from cachegrind_bench.vcs.revisions import Repository
 
 _EPILOG = """\b
 States, worst first:
@@ -60,12 +58,11 @@ Examples:
 @gate_options
 @fail_on_option
 @click.option("--model", metavar="NAME", help="Weights of the score. [default: the base's]")
-@click.option("--benchmark", "pattern", metavar="PATTERN", help="Only benchmarks with this id (* and ? are wildcards).")
+@pattern_option
 @click.option(
     "--rows",
     type=click.IntRange(0, 1_000_000),
     default=50,
-    show_default=True,
     metavar="N",
     help="Number of benchmarks in the table; 0 for all.",
 )
@@ -90,7 +87,6 @@ def command(base: str, candidate: str, **options: Any) -> int:
         gates=gates_of(options, configured_benchmarks()),
         report=report_options(options),
     )
-    repository = Repository(cwd=working_directory(), environ=dict(os.environ))
-    made, code = compare_sides(request, repository, lambda: opened_store(options), Notices(write=output.write_error))
+    made, code = compare_sides(request, repository(), lambda: opened_store(options), output.NOTICES)
     deliver(made, request.report)
     return code

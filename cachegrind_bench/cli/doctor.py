@@ -8,7 +8,7 @@ from pathlib import Path
 import click
 
 from cachegrind_bench.cli import output
-from cachegrind_bench.cli.options import valgrind_option
+from cachegrind_bench.cli.options import format_options, valgrind_option
 from cachegrind_bench.errors import MeasurementError
 
 _EPILOG = """\b
@@ -24,14 +24,7 @@ Examples:
 
 @click.command("doctor", epilog=_EPILOG)
 @valgrind_option
-@click.option(
-    "--format",
-    "form",
-    type=click.Choice(["table", "json"]),
-    default="table",
-    show_default=True,
-    help="Format of the report.",
-)
+@format_options("table", "json")
 def command(valgrind: str | None, form: str) -> int:
     """Examine this machine: Valgrind, each part of the seal, git; and say how to fix what is missing.
 

@@ -28,14 +28,13 @@ from cachegrind_bench.model.codec import ResultFile
 from cachegrind_bench.model.text import counted
 from cachegrind_bench.render import listings
 from cachegrind_bench.store.durable import check_writable, write_atomic
-from cachegrind_bench.usecases import Notices, history
+from cachegrind_bench.usecases import history
 from cachegrind_bench.usecases.comparison_inputs import resolve
 from cachegrind_bench.usecases.result_files import check_outputs
 from cachegrind_bench.usecases.saving import profile_store
 from cachegrind_bench.usecases.stored_runs import find_run, kept_result, runs_of
 
 _FORMATS = "csv", "jsonl", "bmf", "github-action-benchmark", "openmetrics", "otava-csv"
-_NOTICES = Notices(write=output.write_error)
 _BATCH = 200
 
 _EPILOG = """\b
@@ -95,14 +94,7 @@ def add_command(files: tuple[str, ...], **options: Any) -> None:
     "list",
     epilog="\b\nExamples:\n  cg-bench history list --last 5\n  cg-bench history list --since 30d --format json",
 )
-@click.option(
-    "--last",
-    type=click.IntRange(0),
-    default=20,
-    show_default=True,
-    metavar="N",
-    help="Number of runs to list; 0 for all.",
-)
+@click.option("--last", type=click.IntRange(0), default=20, metavar="N", help="Number of runs to list; 0 for all.")
 @since_option
 @click.option("--benchmark", "pattern", metavar="PATTERN", help="Only runs with a benchmark of this id (* and ?).")
 @format_option
@@ -116,34 +108,25 @@ def list_command(*, last: int, since: str | None, pattern: str | None, form: str
         empty = not found and not store.names()
     output.write(text)
     if empty:
-        _NOTICES.note("'cg-bench run --save' stores a run")
+        output.NOTICES.note("'cg-bench run --save' stores a run")
 
 
-def _show(run: str | None, **options: Any) -> None:
+@command.command(
+    "show", epilog="\b\nExamples:\n  cg-bench history show\n  cg-bench history show 1a2b3c4d --format json"
+)
+@show.options
+@store_option
+@click.argument("run", required=False)
+def show_command(run: str | None, **options: Any) -> None:
+    """Show a RUN as 'cg-bench show' does: by the beginning of its id (see 'history list') or of its commit's id.
+
+    If a commit has several runs, the last one is shown; without RUN, that of the newest commit.
+    """
     check_outputs(show.checked_files(options))
     with opened_store(options) as store:
         name = find_run(store, run)
-        source = ResultFile(kept_result(store, name, _NOTICES), name)
+        source = ResultFile(kept_result(store, name, output.NOTICES), name)
     show.write_result(source, name, options)
-
-
-# It takes what `show` takes, but for the file.
-command.add_command(
-    store_option(
-        click.Command(
-            "show",
-            callback=_show,
-            params=[
-                *(item for item in show.command.params if isinstance(item, click.Option)),
-                click.Argument(["run"], required=False),
-            ],
-            help="""Show a RUN as 'cg-bench show' does: by the beginning of its id (see 'history list') or of its commit's id.
-
-            If a commit has several runs, the last one is shown; without RUN, that of the newest commit.""",
-            epilog="\b\nExamples:\n  cg-bench history show\n  cg-bench history show 1a2b3c4d --format json",
-        )
-    )
-)
 
 
 @command.command(
@@ -188,7 +171,9 @@ Examples:
 """,
 )
 @click.option("--format", "form", type=click.Choice(_FORMATS), required=True, help="Format to write.")
-@click.option("-o", "--output", "target", default="-", metavar="FILE", help="File to write. [default: stdout]")
+@click.option(
+    "-o", "--output", "target", default="-", show_default=False, metavar="FILE", help="File to write. [default: stdout]"
+)
 @since_option
 @pattern_option
 @click.option(
@@ -204,7 +189,7 @@ def export_command(*, target: str, **options: Any) -> None:
     if target != "-":
         check_writable(Path(target))
     with opened_store(options) as store:
-        pieces = history.export(store, request, _NOTICES)
+        pieces = history.export(store, request, output.NOTICES)
         if target != "-":
             write_atomic(Path(target), pieces)
             return
@@ -237,7 +222,7 @@ Examples:
 @click.argument("file")
 def import_command(file: str, *, form: str | None, max_size: int, **options: Any) -> None:
     """Add the runs of a FILE ('-' is stdin) that 'history export' wrote: all of them, or none if one is damaged."""
-    output.write(history.import_file(opened_store(options), file, form, _NOTICES, limit=max_size))
+    output.write(history.import_file(opened_store(options), file, form, output.NOTICES, limit=max_size))
 
 
 @command.command(
@@ -265,7 +250,7 @@ def prune_command(
     if not runs and before is None and keep is None:
         raise UsageError("nothing says which runs to keep", hint="as in --before 2025-01-01, --keep 500, or a run's id")
     with opened_store(options) as store:
-        output.write(history.prune(store, runs, _NOTICES, before=before, keep=keep, dry_run=dry_run))
+        output.write(history.prune(store, runs, output.NOTICES, before=before, keep=keep, dry_run=dry_run))
 
 
 @command.command("rename", epilog="\b\nExamples:\n  cg-bench history rename parse 'parse[n=1000]'")
@@ -277,7 +262,7 @@ def rename_command(old: str, new: str, **options: Any) -> None:
     if not new.strip() or old == new:
         raise UsageError("the new name is " + ("the old one" if old == new else "empty"), hint="give another name")
     with opened_store(options) as store:
-        output.write(history.rename(store, old, new, _NOTICES))
+        output.write(history.rename(store, old, new, output.NOTICES))
 
 
 @command.command(

@@ -108,10 +108,7 @@ def _include_dir(ctx: click.Context, parameter: click.Parameter, wanted: bool) -
 
 @click.group(
     cls=_Commands,
-    context_settings={
-        "help_option_names": ["-h", "--help"],
-        "max_content_width": 100,
-    },
+    context_settings={"help_option_names": ["-h", "--help"], "max_content_width": 100, "show_default": True},
     epilog=_EPILOG,
 )
 @click.version_option(__version__, prog_name="cg-bench")

@@ -5,7 +5,7 @@ from __future__ import annotations
 import os
 import re
 from datetime import UTC, datetime, timedelta
-from functools import partial
+from functools import partial, reduce
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, TypeVar, cast
 
@@ -22,6 +22,7 @@ if TYPE_CHECKING:
     from cachegrind_bench.errors import CgBenchError
     from cachegrind_bench.store.protocol import Store
     from cachegrind_bench.usecases.measurement import MeasureRequest
+    from cachegrind_bench.vcs.revisions import Repository
 
 Function = TypeVar("Function", bound="Callable[..., Any]")
 Struct = TypeVar("Struct", bound=msgspec.Struct)
@@ -37,13 +38,7 @@ _ADDED = frozenset({"env"})
 
 def options_group(*options: Callable[[Any], Any]) -> Callable[[Function], Function]:
     """Return several options as one decorator; the help page has them in this order."""
-
-    def decorate(function: Function) -> Function:
-        for option in reversed(options):
-            function = option(function)
-        return function
-
-    return decorate
+    return lambda function: reduce(lambda done, option: option(done), reversed(options), function)
 
 
 def names_of(*options: Callable[[Any], Any]) -> list[str]:
@@ -135,9 +130,7 @@ execution_options = options_group(
     click.option("--I1", "i1", metavar="SIZE,ASSOC,LINE", help="First-level instruction cache. [default: 32768,8,64]"),
     click.option("--D1", "d1", metavar="SIZE,ASSOC,LINE", help="First-level data cache. [default: 32768,8,64]"),
     click.option("--LL", "ll", metavar="SIZE,ASSOC,LINE", help="Last-level cache. [default: 8388608,16,64]"),
-    click.option(
-        "--model", default="l1+5ll+30ram", show_default=True, help="Weights of the score; 'ir' is plain instructions."
-    ),
+    click.option("--model", default="l1+5ll+30ram", help="Weights of the score; 'ir' is plain instructions."),
     click.option("--env", multiple=True, metavar="NAME[=VALUE]", help="Pass a variable on, or set it. Repeatable."),
     click.option("--stdin", metavar="FILE", help="The program's standard input. [default: empty]"),
     click.option("--prepare", metavar="CMD", help="Shell command before every execution, not measured."),
@@ -155,21 +148,17 @@ execution_options = options_group(
     valgrind_option,
 )
 repetition_options = options_group(
-    click.option(
-        "--repeat", type=click.IntRange(1, 1000), default=1, show_default=True, help="Number of measured executions."
-    ),
+    click.option("--repeat", type=click.IntRange(1, 1000), default=1, help="Number of measured executions."),
     click.option(
         "--layouts",
         type=click.IntRange(1, 64),
         default=1,
-        show_default=True,
         help="Number of memory layouts to measure in, --repeat times each.",
     ),
     click.option(
         "--warmup",
         type=click.IntRange(0, 100),
         default=1,
-        show_default=True,
         help="Native executions to warm up, before the measured ones.",
     ),
     execution_options,
@@ -227,21 +216,17 @@ suite_options = options_group(
 
 # What is read and written
 
-format_option = click.option(
-    "--format",
-    "form",
-    type=click.Choice(["table", "json", "markdown"]),
-    default="table",
-    show_default=True,
-    help="Format of the report.",
-)
-size_limit_option = click.option(
-    "--max-size", type=size, default="1GB", show_default=True, help="Refuse result files larger than this."
-)
+
+def format_options(*forms: str, help: str = "Format of the report.") -> Callable[[Function], Function]:  # noqa: A002 - as click has it
+    """Return --format with these choices, of which the first is the default."""
+    return click.option("--format", "form", type=click.Choice(forms), default=forms[0], help=help)
+
+
+format_option = format_options("table", "json", "markdown")
+size_limit_option = click.option("--max-size", type=size, default="1GB", help="Refuse result files larger than this.")
 store_option = click.option(
     "--store",
     default=DEFAULT_STORE,
-    show_default=True,
     metavar="URL",
     help="History: file:DIR, git:BRANCH[@REMOTE], sqlite:///PATH or postgresql://...",
 )
@@ -256,24 +241,16 @@ since_option = click.option(
 )
 history_options = options_group(
     store_option,
-    click.option(
-        "--branch", metavar="REV", default="HEAD", show_default=True, help="Follow the first parents from this commit."
-    ),
+    click.option("--branch", metavar="REV", default="HEAD", help="Follow the first parents from this commit."),
     pattern_option,
     click.option(
         "--accepted",
         metavar="FILE",
         help="File with the accepted changes. [default: cg-bench-accepted.toml at the top]",
     ),
+    click.option("--min-step", default="0.2%", metavar="PERCENT", help="Ignore steps smaller than this."),
     click.option(
-        "--min-step", default="0.2%", show_default=True, metavar="PERCENT", help="Ignore steps smaller than this."
-    ),
-    click.option(
-        "--creep-budget",
-        default="2%",
-        show_default=True,
-        metavar="PERCENT",
-        help="How far a level may creep up before it is reported.",
+        "--creep-budget", default="2%", metavar="PERCENT", help="How far a level may creep up before it is reported."
     ),
     click.option(
         "--previous", metavar="FILE", help="The last report (its --json); findings that are not in it are new."
@@ -343,6 +320,13 @@ def working_directory() -> Path:
         return Path.cwd()
     except FileNotFoundError:
         raise UsageError("the working directory no longer exists", hint="cd to another one") from None
+
+
+def repository() -> Repository:
+    """Return the repository of the working directory, if it is in one. UsageError if that has been removed."""
+    from cachegrind_bench.vcs.revisions import Repository
+
+    return Repository(cwd=working_directory(), environ=dict(os.environ))
 
 
 def opened_store(options: Mapping[str, Any]) -> Store:

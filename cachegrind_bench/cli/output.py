@@ -9,6 +9,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 from cachegrind_bench.errors import UsageError
+from cachegrind_bench.usecases import Notices
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Sequence
@@ -80,6 +81,9 @@ def write_error(text: str) -> None:
         sys.stderr.flush()
     except (OSError, ValueError, AttributeError):
         forget(sys.stderr)
+
+
+NOTICES = Notices(write=write_error)
 
 
 def _cannot_write(error: OSError) -> Exception:

@@ -97,11 +97,7 @@ _detail_options = options_group(
 _OF_ONE_COMMAND = ("benchmark_id", "stdin", "prepare", "cleanup", "keep_out_files", "regions", "toggles")
 
 
-@click.command(
-    "run",
-    context_settings={"allow_interspersed_args": False, "ignore_unknown_options": False},
-    epilog=_EPILOG,
-)
+@click.command("run", context_settings={"allow_interspersed_args": False}, epilog=_EPILOG)
 @suite_options
 @_save_options
 @measuring_options

@@ -8,7 +8,13 @@ import click
 from msgspec.structs import replace
 
 from cachegrind_bench.cli import output
-from cachegrind_bench.cli.options import format_option, pattern_option, size_limit_option, working_directory
+from cachegrind_bench.cli.options import (
+    format_option,
+    options_group,
+    pattern_option,
+    size_limit_option,
+    working_directory,
+)
 from cachegrind_bench.errors import UsageError
 from cachegrind_bench.model.text import matches, some
 from cachegrind_bench.usecases.comparison_inputs import resolve
@@ -27,33 +33,34 @@ _EPILOG = """\b
 Examples:
   cg-bench show result.json
   cg-bench show result.json --top 30 --sort D1mr
-  cg-bench show - --format markdown < result.json
   cg-bench show result.json --benchmark parse --flame parse.html
   cg-bench show result.json --export speedscope -o parse.speedscope.json
 """
 
 
+# For a result by any name.
+options = options_group(
+    click.option("--top", type=click.IntRange(0, 100_000), default=10, help="How many functions to list."),
+    click.option("--sort", default="score", metavar="EVENT", help="Order functions by score, Ir, D1mr, ..."),
+    pattern_option,
+    format_option,
+    click.option(
+        "--flame",
+        metavar="FILE",
+        help="Write a flame graph of the Python functions instead, one HTML file (- is stdout).",
+    ),
+    click.option(
+        "--export",
+        type=click.Choice([_SPEEDSCOPE, _CALLGRIND]),
+        help="Write the costs of Python functions instead, for speedscope.app or KCachegrind.",
+    ),
+    click.option("-o", "--to", "output", default="-", metavar="FILE", help="Where --export writes."),
+    size_limit_option,
+)
+
+
 @click.command("show", epilog=_EPILOG)
-@click.option(
-    "--top", type=click.IntRange(0, 100_000), default=10, show_default=True, help="How many functions to list."
-)
-@click.option(
-    "--sort", default="score", show_default=True, metavar="EVENT", help="Order functions by score, Ir, D1mr, ..."
-)
-@pattern_option
-@format_option
-@click.option(
-    "--flame",
-    metavar="FILE",
-    help="Write a flame graph of the Python functions instead, one HTML file (- is stdout).",
-)
-@click.option(
-    "--export",
-    type=click.Choice([_SPEEDSCOPE, _CALLGRIND]),
-    help="Write the costs of Python functions instead, for speedscope.app or KCachegrind.",
-)
-@click.option("-o", "--to", "output", default="-", show_default=True, metavar="FILE", help="Where --export writes.")
-@size_limit_option
+@options
 @click.argument("file")
 def command(*, file: str, max_size: int, **options: Any) -> None:
     """Show a result FILE ('-' is stdin) or saved baseline: score, hits, events, hottest functions, seal and origin."""

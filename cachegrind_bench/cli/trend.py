@@ -8,12 +8,10 @@ from typing import TYPE_CHECKING, Any
 import click
 
 from cachegrind_bench.cli import output
-from cachegrind_bench.cli.options import date, history_options, opened_store, struct_of, working_directory
+from cachegrind_bench.cli.options import date, history_options, opened_store, repository, struct_of
 from cachegrind_bench.errors import UsageError
-from cachegrind_bench.usecases import Notices
 from cachegrind_bench.usecases.result_files import check_outputs
 from cachegrind_bench.usecases.trend import HistoryQuery, find_all
-from cachegrind_bench.vcs.revisions import Repository
 
 if TYPE_CHECKING:
     from cachegrind_bench.history.values import Trend
@@ -56,11 +54,7 @@ _UNDECIDED = 3
 @click.option("--title", metavar="TEXT", help="Heading of the report. [default: the folder's name]")
 @click.option("-q", "--quiet", is_flag=True, help="Print nothing.")
 @click.option(
-    "--fail-on",
-    type=click.Choice(["new-regression", "never"]),
-    default="never",
-    show_default=True,
-    help="When to exit with code 1.",
+    "--fail-on", type=click.Choice(["new-regression", "never"]), default="never", help="When to exit with code 1."
 )
 def command(**options: Any) -> int:
     """Report how costs have developed: every step with its commits, creep, and what makes the report less certain.
@@ -74,9 +68,8 @@ def command(**options: Any) -> int:
             hint="as in https://example.org/project/commit/{sha}",
         )
     check_outputs({f"--{kind}": options[kind] for kind in _FORMS})
-    notices = Notices(write=output.write_error)
-    repository = Repository(cwd=working_directory(), environ=dict(os.environ))
-    found = find_all(struct_of(HistoryQuery, options), repository, opened_store(options), notices)
+    notices = output.NOTICES
+    found = find_all(struct_of(HistoryQuery, options), repository(), opened_store(options), notices)
     view = found.trend(
         title=options["title"], commit_url=url or _commit_url(), since=options["since"], last=options["last"]
     )

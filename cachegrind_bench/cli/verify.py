@@ -3,18 +3,13 @@
 from __future__ import annotations
 
 import sys
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import click
 
 from cachegrind_bench.cli import output
 from cachegrind_bench.cli.options import command_argument, execution_options, format_option, measure_request
 from cachegrind_bench.errors import UsageError
-
-if TYPE_CHECKING:
-    from collections.abc import Sequence
-
-    from cachegrind_bench.measure.axes import Axis
 
 # As in `measure.axes`, which is not imported just for a help page; a test compares the two.
 AXES = (
@@ -46,9 +41,7 @@ Examples:
 """
 
 
-@click.command(
-    "verify", context_settings={"allow_interspersed_args": False, "ignore_unknown_options": False}, epilog=_EPILOG
-)
+@click.command("verify", context_settings={"allow_interspersed_args": False}, epilog=_EPILOG)
 @click.option("--only", multiple=True, type=click.Choice(AXES), help="Try only this axis. Repeatable.")
 @click.option("--skip", multiple=True, type=click.Choice(AXES[1:]), help="Leave this axis out. Repeatable.")
 @execution_options
@@ -62,28 +55,23 @@ def command(**options: Any) -> int:
     CPU, who runs next, ASLR, random bytes, hash seeds, the clock, and the kind of stdout. For each it says whether the counts stayed identical, and if
     not, which functions moved and what to do. The program's output is shown only where it fails.
     """
+    from cachegrind_bench.measure.axes import AXES as ALL
     from cachegrind_bench.measure.verify import verify
     from cachegrind_bench.render.diagnosis import verification
     from cachegrind_bench.render.progress import progress
     from cachegrind_bench.usecases.measurement import plan_of, valgrind_setup_of
 
-    axes = _chosen(options["only"], options["skip"])
+    only, skip = options["only"], options["skip"]
+    both = sorted({*only} & {*skip})
+    if both:
+        raise UsageError(f"--only and --skip both name {', '.join(both)}")
+    axes = [axis for axis in ALL if (not only or axis.key in only) and axis.key not in skip]
     request = measure_request(options)
     plan = plan_of(request)
-    with progress(sys.stderr, quiet=False) as display, valgrind_setup_of(request).session(echo=_drop) as ready:
+    with (
+        progress(sys.stderr, quiet=False) as display,
+        valgrind_setup_of(request).session(echo=lambda _chunk: None) as ready,
+    ):
         found = verify(ready.on_cpu(plan), ready.runner, display, axes=axes)
     output.write(verification(found, options["form"]))
     return 0 if found.held else 1
-
-
-def _drop(chunk: bytes) -> None:
-    """Show nothing of what the program writes."""
-
-
-def _chosen(only: Sequence[str], skip: Sequence[str]) -> list[Axis]:
-    from cachegrind_bench.measure.axes import AXES as ALL
-
-    both = sorted(set(only) & set(skip))
-    if both:
-        raise UsageError(f"--only and --skip both name {', '.join(both)}")
-    return [axis for axis in ALL if (not only or axis.key in only) and axis.key not in skip]
