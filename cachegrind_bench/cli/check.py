@@ -22,7 +22,6 @@ from cachegrind_bench.usecases.result_files import read_result
 if TYPE_CHECKING:
     from cachegrind_bench.measure.plan import Plan
     from cachegrind_bench.model.result import Benchmark, Result
-    from cachegrind_bench.usecases.comparison import Report, ReportOptions
     from cachegrind_bench.usecases.measurement import MeasureRequest
 
 _SHOWN = 10
@@ -56,6 +55,7 @@ def command(**options: Any) -> int:
     A base of one benchmark is compared with whatever its id; one of several needs --id, or the id that is made from the
     command. --prepare runs once more than with 'run', at the start: the program may be what it builds.
     """
+    from cachegrind_bench.model.codec import encode
     from cachegrind_bench.render.progress import progress
     from cachegrind_bench.usecases.measurement import measured, prepared_plan
 
@@ -82,7 +82,13 @@ def command(**options: Any) -> int:
     if code == NotComparableError.exit_code and (gates.force or base.result.env.key == result.env.key):
         code = MeasurementError.exit_code  # it lies with this commit; another may do
     try:
-        _deliver(made, result, shown, options)
+        output.write_file(options["output"], encode(result))
+        write = partial(output.write_beside, options["output"])
+        if options["quiet"]:  # in the middle of a bisection, the verdict should not go unseen
+            shown.write_files(made)
+            write(made.headline())
+        else:
+            deliver(made, shown, write=write)
     except BrokenPipeError:
         output.forget(sys.stdout)  # that nobody reads on must not make a bad commit a good one
     return code
@@ -121,15 +127,3 @@ def _existing_plan(request: MeasureRequest) -> Plan:
         return plan_of(request)
     except UsageError as error:  # it cannot be executed, or its input is not there: another commit may do
         raise MeasurementError(error.message, hint=error.hint) from error
-
-
-def _deliver(made: Report, result: Result, shown: ReportOptions, options: dict[str, Any]) -> None:
-    from cachegrind_bench.model.codec import encode
-
-    output.write_file(options["output"], encode(result))
-    write = partial(output.write_beside, options["output"])
-    if options["quiet"]:  # in the middle of a bisection, the verdict should not go unseen
-        shown.write_files(made)
-        write(made.headline())
-    else:
-        deliver(made, shown, write=write)

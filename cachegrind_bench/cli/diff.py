@@ -49,7 +49,6 @@ Examples:
   cg-bench diff main.json pr.json
   cg-bench diff main.json pr.json --threshold 0.1% --threshold 'json-*=2%' --limit 'startup:Ir=150_000_000'
   cg-bench diff merge-base:main pr.json --markdown summary.md --format github
-  cg-bench diff v1.2 HEAD
   cg-bench run -o - -- ./prog | cg-bench diff main.json - --explain 30 --by file
 """
 

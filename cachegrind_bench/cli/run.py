@@ -55,12 +55,8 @@ since counts do not depend on load. 'cg-bench list' shows it, 'cg-bench init' wr
 Examples:
   cg-bench run -- python benchmark.py
   cg-bench run -o result.json -k 'json and not slow' -j 4
-  cg-bench run --id startup -o result.json -- ./server --check-config
-  cg-bench run --repeat 3 --env DATABASE_URL -- pytest -q tests/test_speed.py
-  cg-bench run --save-baseline main -- python benchmark.py
-  cg-bench run --save --store git:cg-bench-data@origin
+  cg-bench run --id startup --save-baseline main -- ./server --check-config
   cg-bench run --prepare 'rm -rf build' -- make -s
-  cg-bench run --model ir -o - -- sort data.txt > result.json
 """
 
 _save_options = options_group(

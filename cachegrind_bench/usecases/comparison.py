@@ -215,14 +215,20 @@ def compared(
     wanted: Callable[[str], bool] = lambda _id: True,
 ) -> Report:
     """Compare the benchmarks whose ids are `wanted`; profiles are read only for what will be shown."""
-    from cachegrind_bench.compare.verdict import compare, recognise_layout
+    from cachegrind_bench.compare.verdict import State, compare, recognise_layout
 
     before, after = base.file, candidate.file
     comparison = compare(before.result, after.result, gates, wanted=wanted)
     comparison = replace(comparison, remarks=(*base.remarks, *candidate.remarks), without_base=base.missing)
     comparison = recognise_layout(comparison, before.profile, after.profile)
     found = _explanations(comparison, before, after, options)
-    explained = _explained(comparison, found) if options.explain else ()
+    # At length: what moved, or what is the only one.
+    worth = [
+        item.id
+        for item in comparison.differences
+        if item.id in found and (item.state is not State.UNCHANGED or len(comparison.differences) == 1)
+    ]
+    explained = tuple(worth[:_EXPLAINED]) if options.explain else ()
     names = base.name, candidate.name
     return Report(comparison=comparison, details=found, names=names, rows=options.rows, explained=explained)
 
@@ -251,18 +257,6 @@ def _explanations(
                 python=None if one is None or other is None else (one, other),
             )
     return found
-
-
-def _explained(comparison: Comparison, found: Mapping[str, Details]) -> tuple[str, ...]:
-    """Return the benchmarks that are worth an explanation at length."""
-    from cachegrind_bench.compare.verdict import State
-
-    worth = [
-        item.id
-        for item in comparison.differences
-        if item.id in found and (item.state is not State.UNCHANGED or len(comparison.differences) == 1)
-    ]
-    return tuple(worth[:_EXPLAINED])
 
 
 def same_program(comparison: Comparison) -> tuple[str, ...]:

@@ -199,9 +199,8 @@ class Sides(msgspec.Struct, frozen=True, kw_only=True):
             def line() -> Iterator[str]:
                 if not itself:
                     yield wanted.sha
-                before = self.repository.ancestors(wanted.sha, MOST_ANCESTORS)[
-                    1:
-                ]  # deepens a shallow clone, so not before
+                # Deepens a shallow clone, so not before.
+                before = self.repository.ancestors(wanted.sha, MOST_ANCESTORS)[1:]
                 runs.look_up(before)
                 yield from before
 
@@ -210,11 +209,8 @@ class Sides(msgspec.Struct, frozen=True, kw_only=True):
             choice, failed = _without_failed(choice)
             passed_over += failed
             if not choice.pieces:
-                which = (
-                    f"the {MOST_ANCESTORS} commits before {wanted}"
-                    if itself
-                    else f"{wanted} or the {MOST_ANCESTORS} commits before it"
-                )
+                before = f"the {MOST_ANCESTORS} commits before"
+                which = f"{before} {wanted}" if itself else f"{wanted} or {before} it"
                 missing = f"no baseline: no run of {which} in {store.url} compares with the candidate; 'cg-bench ab' measures both here and now"
                 if not store.names():
                     missing = f"no baseline yet: {store.url} holds no runs"

@@ -21,6 +21,7 @@ if TYPE_CHECKING:
 
 DEFAULT_LIMIT = 10**9
 _CHUNK = 1 << 20
+_SPACE = "free some space, let TMPDIR name another folder, or save it to a file first"
 _HINT = "result files are written by 'cg-bench run -o FILE'"
 
 
@@ -36,11 +37,8 @@ def read_result(name: str, *, limit: int = DEFAULT_LIMIT, hint: str = _HINT) -> 
 
 def read_bytes(name: str, *, limit: int = DEFAULT_LIMIT, hint: str = _HINT) -> bytes:
     """Return the bytes of such a file. UsageError, with this hint, if it cannot be read."""
-    with open_input(name, limit=limit, hint=hint) as stream:
-        try:
-            return stream.read()
-        except OSError as error:
-            raise UsageError(f"cannot read {name}: {error.strerror}", hint=hint) from error
+    with open_input(name, limit=limit, hint=hint) as stream, _errors(f"cannot read {name}", hint):
+        return stream.read()
 
 
 @contextmanager
@@ -83,14 +81,21 @@ def check_outputs(files: Mapping[str, str | os.PathLike[str] | None], inputs: Co
     return [name for name in names.values() if name != "-"]
 
 
-def _opened(name: str, limit: int, stack: ExitStack, hint: str) -> BinaryIO:
+@contextmanager
+def _errors(what: str, hint: str) -> Generator[None]:
+    """Turn an OSError inside into UsageError."""
     try:
+        yield
+    except OSError as error:
+        raise UsageError(f"{what}: {error.strerror}", hint=hint) from error
+
+
+def _opened(name: str, limit: int, stack: ExitStack, hint: str) -> BinaryIO:
+    with _errors(f"cannot read {name}", hint):
         mode = os.stat(name).st_mode
         if stat.S_ISCHR(mode) or stat.S_ISBLK(mode):
             raise UsageError(f"cannot read {name}: it is a device", hint=hint)
         stream = stack.enter_context(open(name, "rb"))  # noqa: SIM115 - the stack closes it
-    except OSError as error:
-        raise UsageError(f"cannot read {name}: {error.strerror}", hint=hint) from error
     status = os.fstat(stream.fileno())
     if not stat.S_ISREG(status.st_mode):  # a pipe, as of `<(command)`
         return _spooled(stream, name, limit, stack, hint)
@@ -101,25 +106,20 @@ def _opened(name: str, limit: int, stack: ExitStack, hint: str) -> BinaryIO:
 def _spooled(source: BinaryIO, name: str, limit: int, stack: ExitStack, hint: str) -> BinaryIO:
     """Copy what cannot be read twice to a file without a name."""
     size = 0
-    try:
+    cannot_keep = f"cannot keep {name} in a temporary file"
+    with _errors(cannot_keep, _SPACE):
         copy = stack.enter_context(tempfile.TemporaryFile())  # noqa: SIM115 - the stack closes it
-    except OSError as error:
-        raise _no_copy(name, error) from error
     while True:
-        try:
+        with _errors(f"cannot read {name}", hint):
             chunk = source.read(_CHUNK)
-        except OSError as error:
-            raise UsageError(f"cannot read {name}: {error.strerror}", hint=hint) from error
         if not chunk:
             copy.seek(0)
             return copy
         size += len(chunk)
         _check_size(name, size, limit, f"more than {limit}")
-        try:
+        with _errors(cannot_keep, _SPACE):
             copy.write(chunk)
             copy.flush()
-        except OSError as error:
-            raise _no_copy(name, error) from error
 
 
 def _check_size(name: str, size: int, limit: int, shown: str) -> None:
@@ -127,10 +127,3 @@ def _check_size(name: str, size: int, limit: int, shown: str) -> None:
         raise UsageError(
             f"{name} is too large: {shown} bytes, and the limit is {limit}", hint="--max-size allows more, as in 4GB"
         )
-
-
-def _no_copy(name: str, error: OSError) -> UsageError:
-    return UsageError(
-        f"cannot keep {name} in a temporary file: {error.strerror}",
-        hint="free some space, let TMPDIR name another folder, or save it to a file first",
-    )

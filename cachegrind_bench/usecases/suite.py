@@ -131,7 +131,19 @@ def _executed(
 ) -> Outcome:
     """Run the set-up commands, in the order of the file as one may build on another, then the jobs."""
     lane_of = lanes(specs)
-    jobs = [_job(request, spec, lane_of.get(spec.id)) for spec in specs]
+    jobs = [
+        Job(
+            id=spec.id,
+            plan=partial(_plan, request, spec),
+            command=spec.command,
+            cwd=spec.cwd,
+            setup=spec.setup,
+            parameters=spec.parameters,
+            tags=spec.tags,
+            lane=lane_of.get(spec.id),
+        )
+        for spec in specs
+    ]
     cancel = Cancel()
     cpus: SimpleQueue[int] = SimpleQueue()  # one for each job at a time, from the last one downwards
     for cpu in sorted(os.sched_getaffinity(0), reverse=True)[:count]:
@@ -151,19 +163,6 @@ def _executed(
         return run_suite(order, measure_one, executor, cancel, fail_fast=request.fail_fast)
     finally:
         cancel.close()
-
-
-def _job(request: SuiteRequest, spec: BenchmarkSpec, lane: int | None) -> Job:
-    return Job(
-        id=spec.id,
-        plan=partial(_plan, request, spec),
-        command=spec.command,
-        cwd=spec.cwd,
-        setup=spec.setup,
-        parameters=spec.parameters,
-        tags=spec.tags,
-        lane=lane,
-    )
 
 
 def _plan(request: SuiteRequest, spec: BenchmarkSpec) -> Plan:

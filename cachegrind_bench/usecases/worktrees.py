@@ -114,7 +114,9 @@ class AbRequest(msgspec.Struct, frozen=True, kw_only=True):
 
 def measured_sides(request: AbRequest, repository: Repository, notices: Notices) -> list[Side]:
     """Measure both commits, one after the other. UsageError if git does not know one, MeasurementError if one fails."""
-    shas = _commit(repository, request.base), _candidate(repository, request.candidate)
+    base, candidate = _commit(repository, request.base), request.candidate
+    changes = changes_as_commit(repository.cwd, repository.environ) if candidate is None else None
+    shas = base, changes or _commit(repository, "HEAD" if candidate is None else candidate)
     names = request.base, request.candidate or "your work tree"
     sides: list[Side] = []
     if request.keep is not None:
@@ -137,13 +139,6 @@ def _commit(repository: Repository, revision: str) -> str:
     if sha is None:
         raise UsageError(f"git knows no commit {revision!r}", hint=repository.advice(revision))
     return sha
-
-
-def _candidate(repository: Repository, revision: str | None) -> str:
-    """Return the commit of the candidate: if none is named, one of the tracked files as they are."""
-    if revision is not None:
-        return _commit(repository, revision)
-    return changes_as_commit(repository.cwd, repository.environ) or _commit(repository, "HEAD")
 
 
 class Bisected(msgspec.Struct, frozen=True, kw_only=True):

@@ -24,7 +24,7 @@ if TYPE_CHECKING:
     from collections.abc import Callable, Sequence
 
     from cachegrind_bench.ci.event import Event
-    from cachegrind_bench.compare.verdict import Comparison, Gates
+    from cachegrind_bench.compare.verdict import Gates
     from cachegrind_bench.model.result import Result
     from cachegrind_bench.store.protocol import Store
     from cachegrind_bench.usecases import Notices
@@ -59,7 +59,12 @@ def compare(job: Job, request: CompareRequest, notices: Notices) -> None:
     result, missing = job.result(), job.missing()
     candidate = Side(name=_called(job.event), file=result, remarks=() if missing is None else (missing,))
     base = _base(job, result.result, request, notices)
-    wanted = _ids(result.result, request.text)
+    # All of a suite; of a command its own, as the history may have other commands'.
+    known = {item.id for item in result.result.benchmarks} if (request.text or "").strip() else None
+
+    def wanted(name: str) -> bool:
+        return known is None or name in known
+
     made = compared(base, candidate, request.gates, _SHOWN, wanted=wanted)
     if job.token and request.artifact and unexplained(made):
         base = with_profiles(base, job.client(), request.artifact)
@@ -75,11 +80,13 @@ def compare(job: Job, request: CompareRequest, notices: Notices) -> None:
     write_atomic(job.folder / REPORT, text.encode())
     job.runner.add_summary(text)
     code = made.exit_code(require_baseline=request.require_baseline)
-    headline, changed = made.headline().strip(), _changed(made.comparison) or missing is not None
+    # Whether anything moved, or could not be compared; a benchmark that is new has nothing to be compared with.
+    changed = any(item.state not in (State.UNCHANGED, State.NEW) for item in made.comparison.differences)
+    headline = made.headline().strip()
     if missing is not None:
         job.runner.annotate("error", missing)
         code, headline = code or MeasurementError.exit_code, f"{headline}; {missing}"
-    job.write_verdict(Verdict(headline=headline, code=code, changed=changed))
+    job.write_verdict(Verdict(headline=headline, code=code, changed=changed or missing is not None))
     job.runner.set_outputs(_outputs(made, base, job))
     with job.runner.group("The comparison"):
         job.runner.write(made.text("table"))
@@ -100,12 +107,6 @@ def _annotate(job: Job, made: Report, base: Side, twice: Sequence[str], *, requi
         job.runner.annotate("error" if fails else "warning", base.remarks[0] + " (require-baseline: true)" * fails)
     for remark in twice:
         job.runner.annotate("warning", remark)
-
-
-def _ids(result: Result, text: str | None) -> Callable[[str], bool]:
-    """Return which benchmarks are compared: all of a suite; of a command its own, as the history may have other commands'."""
-    known = {item.id for item in result.benchmarks}
-    return (lambda name: name in known) if text and text.strip() else (lambda _name: True)
 
 
 def _called(event: Event) -> str:
@@ -144,11 +145,6 @@ def _base(job: Job, result: Result, request: CompareRequest, notices: Notices) -
     name, sha = base_commit(event, repository, head, branch=rest, tip=kind == "branch")
     sides = Sides(repository=repository, open_store=request.open_store, notices=notices)
     return sides.nearest(name, sha, result)
-
-
-def _changed(comparison: Comparison) -> bool:
-    """Return whether anything moved, or could not be compared; a benchmark that is new has nothing to be compared with."""
-    return any(item.state not in (State.UNCHANGED, State.NEW) for item in comparison.differences)
 
 
 def _outputs(made: Report, base: Side, job: Job) -> dict[str, str]:

@@ -31,7 +31,7 @@ if TYPE_CHECKING:
     from cachegrind_bench.model.codec import ResultFile
 
 # What another step made. All are in the folder that `ci plan` made.
-REPORT, VERDICT, _MISSING = "report.md", "verdict.json", "missing.txt"
+REPORT, VERDICT, MISSING = "report.md", "verdict.json", "missing.txt"
 _CONFIGURATIONS = ("cg-bench.toml", "pyproject.toml")
 _TOKENS = ("CG_BENCH_TOKEN", "GITHUB_TOKEN", "GH_TOKEN")
 # Inputs of the action that the commands it runs must not see.
@@ -96,13 +96,9 @@ class Job(msgspec.Struct, frozen=True, kw_only=True):
         except (OSError, ValueError, msgspec.MsgspecError) as error:
             raise UsageError(f"cannot read {path}: {error}", hint="'cg-bench ci compare' writes it") from error
 
-    def write_missing(self, number: int) -> None:
-        """Hand on how many benchmarks of a suite are in no part that was collected."""
-        write_atomic(self.folder / _MISSING, str(number).encode())
-
     def missing(self) -> str | None:
         """Return in words that parts of the suite are missing; None if none is known to be."""
-        path = self.folder / _MISSING
+        path = self.folder / MISSING
         number = int(path.read_text("ascii")) if path.exists() else 0
         what = "benchmark of the suite was" if number == 1 else "benchmarks of the suite were"
         return f"{number} {what} not measured: a job that measured a part left no result" if number else None
@@ -162,7 +158,10 @@ def plan_job(runner: Runner, request: PlanRequest, cwd: Path) -> None:
     folder = tempfile.mkdtemp(prefix="cg-bench-", dir=runner.environ.get("RUNNER_TEMP") or None)
     job = Job(runner=runner, event=event, cwd=directory, folder=Path(folder))
     job.data.mkdir()
-    what = _what(request, runner, cwd)
+    # What tells several uses in one job apart; nothing where there need be only one.
+    within = os.path.relpath(cwd, runner.environ.get("GITHUB_WORKSPACE") or cwd)
+    parts = (request.identity or request.config or request.text or "", "" if within == "." else within)
+    what = " ".join(filter(None, parts))
     steps = {name: getattr(made, name) for name in ("measure", "collect", "compare", "comment", "store", "trend")}
     texts = {name: str(value).lower() if isinstance(value, bool) else str(value or "") for name, value in steps.items()}
     runner.set_outputs(
@@ -176,13 +175,6 @@ def plan_job(runner: Runner, request: PlanRequest, cwd: Path) -> None:
         }
     )
     runner.say(f"{event.name}: {', '.join(name for name, value in steps.items() if value) or 'nothing to do'}")
-
-
-def _what(request: PlanRequest, runner: Runner, cwd: Path) -> str:
-    """Return what distinguishes several uses in one job; nothing where there need be only one."""
-    within = os.path.relpath(cwd, runner.environ.get("GITHUB_WORKSPACE") or cwd)
-    parts = (request.identity or request.config or request.text or "", "" if within == "." else within)
-    return " ".join(filter(None, parts))
 
 
 def _directory(config: str | None, cwd: Path) -> Path:

@@ -16,7 +16,7 @@ from cachegrind_bench.errors import FileFormatError, MeasurementError, UsageErro
 from cachegrind_bench.model.codec import decode, encode
 from cachegrind_bench.store.durable import write_atomic
 from cachegrind_bench.suite.merge import merged, missing_from
-from cachegrind_bench.usecases.ci.job import command_words
+from cachegrind_bench.usecases.ci.job import MISSING, command_words
 from cachegrind_bench.usecases.result_files import read_result
 
 if TYPE_CHECKING:
@@ -89,12 +89,8 @@ def _take(job: Job, path: str, others: list[str]) -> None:
 def _words(request: MeasureRequest) -> list[str]:
     """Return the options and the command for `run`. UsageError where it is not a command, or one for a shell."""
     text = (request.text or "").strip()
-    options = [
-        word
-        for name, value in (("--shard", request.shard), ("--jobs", request.jobs))
-        if value
-        for word in (name, value)
-    ]
+    options = ["--shard", request.shard] if request.shard else []
+    options += ["--jobs", request.jobs] if request.jobs else []
     if not text:
         if request.identity:
             raise UsageError("id names the benchmark of a command, and there is none", hint="add the input 'command'")
@@ -150,7 +146,7 @@ def collect(job: Job, run: int) -> None:
     whole, missing = _merged(results)
     write_atomic(job.data / RESULT, whole)
     if missing:
-        job.write_missing(missing)
+        write_atomic(job.folder / MISSING, str(missing).encode())
     if bases:
         write_atomic(job.data / BASE, _merged(bases)[0])
 

@@ -17,6 +17,7 @@ if TYPE_CHECKING:
     from collections.abc import Sequence
     from pathlib import Path
 
+    from cachegrind_bench.ci.event import MeasuringRun
     from cachegrind_bench.ci.github import Client
     from cachegrind_bench.model.result import Result
     from cachegrind_bench.store.protocol import Store
@@ -40,7 +41,7 @@ def comment(job: Job, when: str, artifact: str) -> None:
     text = (job.folder / REPORT).read_text("utf-8")
     try:
         api = job.client()
-        number = _pull_of_this_job(job, api) if event.run is None else _pull_of_measuring_run(job, api)
+        number = _pull_of_this_job(job, api) if event.run is None else _pull_of_measuring_run(job, event.run, api)
         if number is None:
             return
         names = (event.workflow, event.job, artifact) if event.run is None else (event.run.workflow,)
@@ -84,7 +85,11 @@ def trend(job: Job, words: Sequence[str], artifact: str | None, *, issues: bool)
     job.runner.add_summary(files["markdown"].read_text("utf-8"))
     job.runner.set_outputs({"report-path": str(files["html"]), "result-path": str(files["json"])})
     if issues:
-        _keep_issues(job, files["json"])
+        content = files["json"].read_bytes()
+        # A history that could not be read would look like one in which nothing is wrong.
+        complete = bool(json.loads(content)["benchmarks"])
+        found = findings(content, path=str(files["json"]))
+        job.runner.say(f"issues: {update(job.client(), found, page=job.event.run_url, complete=complete)}")
 
 
 def _pull_of_this_job(job: Job, api: Client) -> int | None:
@@ -101,26 +106,18 @@ def _pull_of_this_job(job: Job, api: Client) -> int | None:
     return pull.number
 
 
-def _pull_of_measuring_run(job: Job, api: Client) -> int | None:
+def _pull_of_measuring_run(job: Job, run: MeasuringRun, api: Client) -> int | None:
     """Return the pull request whose last commit was measured; GitHub says which, never the artifact.
 
     A fork's commit is not looked up in the base repository, which does not have it.
     """
-    run = job.event.run
-    if run is None:
-        return None
-    found = [
-        pull
-        for pull in (api.open_pulls(run.owner, run.head_branch) if run.owner and run.head_branch else ())
-        if pull.head_sha == run.head_sha and pull.head_repository == run.repository
-    ]
+    pulls = api.open_pulls(run.owner, run.head_branch) if run.owner and run.head_branch else ()
+    found = [pull for pull in pulls if (pull.head_sha, pull.head_repository) == (run.head_sha, run.repository)]
     if len(found) == 1:
         return found[0].number
-    why = (
-        "no open pull request has the commit that was measured: it was closed, or has a newer one"
-        if not found
-        else f"{len(found)} pull requests have this commit, and it is not known which was measured"
-    )
+    why = "no open pull request has the commit that was measured: it was closed, or has a newer one"
+    if found:
+        why = f"{len(found)} pull requests have this commit, and it is not known which was measured"
     job.runner.annotate("notice", f"no comment: {why}")
     return None
 
@@ -146,14 +143,6 @@ def _last_report(job: Job, artifact: str) -> Path | None:
     return path
 
 
-def _keep_issues(job: Job, report: Path) -> None:
-    content = report.read_bytes()
-    # A history that could not be read would look like one in which nothing is wrong.
-    complete = bool(json.loads(content)["benchmarks"])
-    found = findings(content, path=str(report))
-    job.runner.say(f"issues: {update(job.client(), found, page=job.event.run_url, complete=complete)}")
-
-
 def _check_others(job: Job, result: Result, history: Store, notices: Notices) -> None:
     """Warn if the history has other counts of the same: then several programs share a name, and none has a true baseline."""
     if result.commit is None:
@@ -161,13 +150,8 @@ def _check_others(job: Job, result: Result, history: Store, notices: Notices) ->
     with history as opened:
         known = [point for run in Runs(opened, notices).of(result.commit.sha) for point in run.points]
     counts = {(item.id, item.key): item.counts for item in result.benchmarks if item.counts is not None}
-    other = sorted(
-        {
-            point.id
-            for point in known
-            if point.counts is not None and counts.get((point.id, point.key)) not in (None, point.counts)
-        }
-    )
+    measured = ((point, counts.get((point.id, point.key))) for point in known if point.counts is not None)
+    other = sorted({point.id for point, mine in measured if mine not in (None, point.counts)})
     if other:
         job.runner.annotate(
             "warning",

@@ -5,6 +5,7 @@ from __future__ import annotations
 import os
 import re
 import shlex
+from contextlib import suppress
 from typing import TYPE_CHECKING
 
 from cachegrind_bench._version import __version__
@@ -45,7 +46,9 @@ def again(job: Job, comparison: Comparison, text: str | None, identity: str | No
     if is_pytests(comparison.candidate):
         builds, words, tool, into, folder = False, "", "pytest --cg-bench", "--cg-bench-output=", "../"
     else:
-        words, tool, into, folder = _words(text, identity), "cg-bench run", "-o ", ""
+        words, tool, into, folder = "", "cg-bench run", "-o ", ""
+        with suppress(ValueError):  # what was measured was no command, and said so
+            words = "".join(f" {shlex.quote(word)}" for word in command_words(text, identity))
     base, commit = comparison.base.commit, comparison.candidate.commit
     head = (
         event.pull.head_sha if event.pull else event.run.head_sha if event.run else commit.sha if commit else event.sha
@@ -75,14 +78,6 @@ def again(job: Job, comparison: Comparison, text: str | None, identity: str | No
     link = f" · [the job's log]({url})" if url and event.run_id else ""
     steps = fold("Do it again on your machine", f"```sh\n{code}\n```")
     return f"{steps}\n<sub>{_environment(comparison.candidate)}{link}</sub>\n"
-
-
-def _words(text: str | None, identity: str | None) -> str:
-    """Return the options and the command that were measured, as for a shell; none for a suite."""
-    try:
-        return "".join(f" {shlex.quote(word)}" for word in command_words(text, identity))
-    except ValueError:  # what was measured was no command, and said so
-        return ""
 
 
 def _environment(result: Result) -> str:
