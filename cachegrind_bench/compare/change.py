@@ -107,10 +107,7 @@ def change(base: Benchmark, candidate: Benchmark, model: CostModel) -> Change | 
 
 
 def _by_layout(benchmark: Benchmark) -> Mapping[int, list[Counts]]:
-    layouts: dict[int, list[Counts]] = {}
-    for run in benchmark.runs:
-        layouts.setdefault(run.layout, []).append(run.counts)
-    return layouts or {0: [benchmark.counts] if benchmark.counts is not None else []}
+    return benchmark.by_layout() or {0: [benchmark.counts] if benchmark.counts is not None else []}
 
 
 # Objects/typeobject.c and dictobject.c, CPython 3.11 to 3.14: what a miss executes, and what does nothing else but that.

@@ -141,7 +141,6 @@ def blame(base: PythonProfile, candidate: PythonProfile, most: int = sys.maxsize
 
 
 def _costs(profile: PythonProfile, numbers: Sequence[int]) -> dict[int, PythonCost]:
-    """Return what each function cost, by its number in the pairing."""
     number = dict(zip(profile.functions, numbers, strict=True))
     return {number[cost.function]: cost for cost in profile.costs()}
 
@@ -194,7 +193,6 @@ class _Tree:
         return None
 
     def place(self, paths: Sequence[int]) -> _Place:
-        """Take paths as one."""
         calls = sum(self.paths[path].calls for path in paths)
         return _Place(self, paths, calls, sum(self.profile.inclusive[path] for path in paths))
 

@@ -100,7 +100,6 @@ def _value(at: Source, key: Key, value: object) -> Any:
 
 
 def _checked(at: Source, key: Key, value: str) -> str:
-    """Return a text that the key's check takes."""
     try:
         key.check(value, key.name)
     except UsageError as error:

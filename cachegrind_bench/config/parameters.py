@@ -85,7 +85,6 @@ def check_use(
 
 
 def _refuse(parameters: Mapping[str, object], name: str, at: Source) -> NoReturn:
-    """Refuse a name in braces that is not a parameter."""
     meant = nearest(name, {known: known for known in parameters})
     known = ", ".join(f"{{{known}}}" for known in parameters)
     advice = f"known are {known}" if parameters else f"define it: parameters = {{ {name} = […] }}"
@@ -132,7 +131,6 @@ def _value(name: str, item: object, at: Source) -> str:
 
 
 def _excluded(parameters: Mapping[str, Sequence[str]], table: Mapping[str, Any], at: Source) -> dict[str, str]:
-    """Return one combination to leave out, as texts."""
     if not table:
         at.fail("this part of exclude is empty, which would leave out everything")
     for name, item in table.items():

@@ -139,7 +139,6 @@ def _has(root: Path, endings: tuple[str, ...]) -> bool:
 
 
 def _free(root: Path, stem: str, ending: str) -> str:
-    """Return a name that nothing has yet."""
     numbered = itertools.chain([""], (f"_{number}" for number in itertools.count(2)))
     names = (f"{stem}{number}{ending}" for number in numbered)
     return next(name for name in names if not os.path.lexists(root / name))

@@ -38,9 +38,7 @@ class _Scanner:
     counted: int = 0
     line: int = 1
     lines: dict[Steps, int] = field(default_factory=dict[Steps, int])
-    lengths: dict[Steps, int] = field(
-        default_factory=dict[Steps, int]
-    )  # of arrays of tables, which several headers make
+    lengths: dict[Steps, int] = field(default_factory=dict[Steps, int])  # of arrays of tables: several headers make one
 
     def document(self) -> None:
         table: Steps = ()

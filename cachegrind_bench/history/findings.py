@@ -20,7 +20,7 @@ if TYPE_CHECKING:
     from collections.abc import Iterator, Mapping, Sequence
 
     from cachegrind_bench.history.accepted import Accepted
-    from cachegrind_bench.history.steps import Step, Unsteady
+    from cachegrind_bench.history.steps import Step
     from cachegrind_bench.history.values import Reading, Series
     from cachegrind_bench.model.result import CommitNote, Release
 
@@ -94,7 +94,15 @@ def _findings(row: KeyReadings, released: int | None) -> Iterator[Finding]:
     steps = [step for step in all_steps if not any(stretch.start <= step.at <= stretch.stop for stretch in stretches)]
     yield from _step_findings(row, steps)
     if stretches:
-        yield _unstable(row, stretches[-1])
+        last = stretches[-1]
+        yield row.finding(
+            last.start,
+            Kind.UNSTABLE,
+            (last.low, last.high),
+            reason=row.reason(row.span(last.start)[0], row.readings[last.stop - 1].index + 1),
+            back=last.stop if len(row.readings) - last.stop >= WINDOW else None,
+            id=identity(Kind.UNSTABLE, row.benchmark, row.key, ""),
+        )
     if released is not None:
         # Readings that cannot be judged say nothing of a level: the best is looked for after them.
         yield from creep_findings(row, steps, start=stretches[-1].stop if stretches else 0, released=released)
@@ -119,18 +127,6 @@ def _step_findings(row: KeyReadings, steps: Sequence[Step]) -> Iterator[Finding]
             confirmed=step.confirmed,
             lone_base=step.at == 1 and len(row.readings) > 2,
         )
-
-
-def _unstable(row: KeyReadings, last: Unsteady) -> Finding:
-    """Return the instability of a benchmark; `last` is where it showed last."""
-    return row.finding(
-        last.start,
-        Kind.UNSTABLE,
-        (last.low, last.high),
-        reason=row.reason(row.span(last.start)[0], row.readings[last.stop - 1].index + 1),
-        back=last.stop if len(row.readings) - last.stop >= WINDOW else None,
-        id=identity(Kind.UNSTABLE, row.benchmark, row.key, ""),
-    )
 
 
 def _narrowest(found: Sequence[Finding]) -> list[Finding]:

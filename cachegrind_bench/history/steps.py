@@ -180,7 +180,6 @@ def _agreed(values: Sequence[int], *, down: bool, whole: bool) -> int:
 
 
 def _levels(values: Sequence[int], first: int, at: int, end: int) -> tuple[int, int]:
-    """Return the levels right before and after a place."""
     return median_low(values[max(first, at - _NEAR) : at]), median_low(values[at : min(end, at + _NEAR)])
 
 

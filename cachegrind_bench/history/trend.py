@@ -110,7 +110,6 @@ def _row(
     indices = [reading.index for reading in readings]
 
     def against(index: int) -> Against | None:
-        """Compare with the last reading at or before this commit."""
         if latest is None:
             return None
         place = bisect_right(indices, index)

@@ -186,7 +186,6 @@ def _seal(directory: Scratch, environ: Mapping[str, str], found: Valgrind | None
 
 
 def _fixes(part: str) -> tuple[str, ...]:
-    """Return what usually fixes this part."""
     scope = yama_scope()
     if part in ("randomness", "random_devices", "files", "clock") and scope is not None and scope >= 2:
         return ("sudo sysctl -w kernel.yama.ptrace_scope=1",)
@@ -201,20 +200,16 @@ def _fixes(part: str) -> tuple[str, ...]:
         "cpu": ("let the process choose its CPU: no sched_setaffinity filter in the container's profile",),
         "limits": ("raise the hard limits: ulimit -Hs 8192; ulimit -Hn 1024 (Docker: --ulimit stack=8388608)",),
         _CHASE: ("install a newer Valgrind",),
-        "place": _place_fixes(),
-    }.get(part, ())
-
-
-def _place_fixes() -> tuple[str, ...]:
-    if container_kind():
-        return (
+        "place": (
             "allow mount namespaces: --cap-add SYS_ADMIN --security-opt seccomp=unconfined --security-opt apparmor=unconfined",
         )
-    return (
-        "sudo sysctl -w kernel.apparmor_restrict_unprivileged_userns=0  # Ubuntu",
-        "sudo sysctl -w kernel.unprivileged_userns_clone=1  # Debian before 11",
-        "or measure always in the same directory",
-    )
+        if container_kind()
+        else (
+            "sudo sysctl -w kernel.apparmor_restrict_unprivileged_userns=0  # Ubuntu",
+            "sudo sysctl -w kernel.unprivileged_userns_clone=1  # Debian before 11",
+            "or measure always in the same directory",
+        ),
+    }.get(part, ())
 
 
 def _measuring(directory: Scratch, environ: Mapping[str, str], found: Valgrind, path: str) -> Check:

@@ -102,8 +102,12 @@ def followed(plan: Plan, runner: Executor, env: Environment, progress: Progress,
         # The variable is for Pythons that this one starts; the option for programs that clear theirs.
         variables = {**target.variables, "PYTHONPERFSUPPORT": "1"}
         target = replace(target, argv=argv, variables=variables, lines=False, collect=collect)
-        with surrounded(plan):
-            _executed(plan, target, runner, env, reader)
+        out = runner.scratch.out
+        with surrounded(plan), PerfMaps(out) as maps:
+            outcome, _log = runner.execute(target, Tool.CALLGRIND)
+            seal_of(plan, outcome, env)
+            with reading_out_files():
+                reader.read_all(out_files(Tool.CALLGRIND, out, outcome.images), maps.read(outcome))
 
     progress.phase("preparing to profile Python functions, under Callgrind")
     whole = PathReader(depth=DEPTH_OF_STUBS)
@@ -159,37 +163,24 @@ def check_trampolines(program: str, kind: str, version: str, trampolines: str, o
         )
 
 
-def _executed(plan: Plan, target: Target, runner: Executor, env: Environment, reader: Reader) -> None:
-    out = runner.scratch.out
-    with PerfMaps(out) as maps:
-        outcome, _log = runner.execute(target, Tool.CALLGRIND)
-        seal_of(plan, outcome, env)
-        with reading_out_files():
-            reader.read_all(out_files(Tool.CALLGRIND, out, outcome.images), maps.read(outcome))
-
-
 def profilable(plan: Plan) -> Plan:
     """Return the plan; without its Python profile, and with a note, where that is optional and impossible.
 
     UsageError where it is impossible and not optional: what is missing is reported before the work.
     """
     try:
-        _check(plan)
+        if plan.collect.scope is Scope.TOGGLE:
+            raise UsageError(  # noqa: TRY301 - a reason like any other
+                "--python-profile is of the whole program or of its regions, and cannot be combined with --toggle",
+                hint="measure the one, then the other",
+            )
+        perf_command(plan.command, plan.variables)
     except UsageError as error:
         if not plan.python_optional:
             raise
         notes = (*plan.command.notes, _note(error))
         return replace(plan, python_profile=False, command=replace(plan.command, notes=notes))
     return plan
-
-
-def _check(plan: Plan) -> None:
-    if plan.collect.scope is Scope.TOGGLE:
-        raise UsageError(
-            "--python-profile is of the whole program or of its regions, and cannot be combined with --toggle",
-            hint="measure the one, then the other",
-        )
-    perf_command(plan.command, plan.variables)
 
 
 def with_profiles(

@@ -6,8 +6,6 @@ from collections import defaultdict
 from concurrent.futures import ThreadPoolExecutor
 from typing import TYPE_CHECKING
 
-from msgspec.structs import replace
-
 from cachegrind_bench.errors import MeasurementError
 from cachegrind_bench.measure.run import Executions, measure
 from cachegrind_bench.measure.session import identify
@@ -41,12 +39,8 @@ def measured(
             return beside.submit(identify, plan.command.executable, plan.variables).result
 
         executions = Executions(plan, runner or session.runner, session.environment, identity, progress)
-        if plan.collect.scope is not Scope.REGIONS:
-            benchmarks: tuple[Benchmark, ...] = (measure(executions),)
-        elif plan.collect.region is None:
-            benchmarks = measure_regions(executions)
-        else:
-            benchmarks = (measure_region(executions),)
+        in_regions = plan.collect.scope is Scope.REGIONS
+        benchmarks = measure_regions(executions) if in_regions else (measure(executions),)
     if plan.python_profile:
         from cachegrind_bench.measure.python_profile import with_profiles
 
@@ -62,9 +56,9 @@ _NEVER_ENTERED_HINT = (
 
 
 def measure_regions(executions: Executions) -> tuple[Benchmark, ...]:
-    """Measure as planned, and return the regions in the order of their names.
+    """Measure as planned, and return the regions in the order of their names, or the one that is wanted by the plan's own id.
 
-    MeasurementError if the command fails or times out, if it enters no region, or not the same ones every time.
+    MeasurementError if the command fails or times out, if it enters no such region, or not the same ones every time.
     """
     plan = executions.plan
     executions.warm_up()
@@ -79,18 +73,13 @@ def measure_regions(executions: Executions) -> tuple[Benchmark, ...]:
     sometimes = [name for name, measurements in found.items() if len(measurements) < len(plan.schedule)]
     if sometimes:
         raise MeasurementError(f"region {sometimes[0]!r} was entered in some executions, and not in others")
-    return tuple(
-        executions.benchmark(measurements, id=f"{plan.benchmark_id}::{name}")
-        for name, measurements in sorted(found.items())
-    )
-
-
-def measure_region(executions: Executions) -> Benchmark:
-    """Measure as planned, and return the one region that `plan.collect` names, under the plan's own id."""
-    plan = executions.plan
-    wanted = f"{plan.benchmark_id}::{plan.collect.region}"
-    found = {benchmark.id: benchmark for benchmark in measure_regions(executions)}
+    wanted = plan.collect.region
+    if wanted is None:
+        return tuple(
+            executions.benchmark(measurements, id=f"{plan.benchmark_id}::{name}")
+            for name, measurements in sorted(found.items())
+        )
     if wanted not in found:
-        names = ", ".join(repr(name.removeprefix(f"{plan.benchmark_id}::")) for name in found)
-        raise MeasurementError(f"the program entered no region {plan.collect.region!r}", hint=f"it entered {names}")
-    return replace(found[wanted], id=plan.benchmark_id)
+        names = ", ".join(map(repr, sorted(found)))
+        raise MeasurementError(f"the program entered no region {wanted!r}", hint=f"it entered {names}")
+    return (executions.benchmark(found[wanted]),)

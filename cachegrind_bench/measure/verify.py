@@ -100,7 +100,6 @@ class _Hunt:
         return Finding(axis, Verdict.MOVED, difference=self.noise, cause=cause, advice=advice or axis.advice)
 
     def examine(self, axis: Axis) -> Finding:
-        """Try one axis."""
         if axis.key == all_axes.CLOCK and self.clock_explains:
             return self._finding(axis, self.noise)
         why = None if axis.part is None else self._unsealed(axis.part)

@@ -37,6 +37,12 @@ _WORDS = {
 }
 
 
+class Head(msgspec.Struct):
+    """What all documents of ours have."""
+
+    schema: str
+
+
 def parse(data: bytes | msgspec.Raw, kind: type[Value], name: str, *, path: str = "", hint: str = ALTERED) -> Value:
     """Return the value of this type. FileFormatError, which begins with `name` and the place below `path`, on anything else."""
     try:

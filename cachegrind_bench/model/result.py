@@ -131,6 +131,13 @@ class Benchmark(msgspec.Struct, frozen=True, kw_only=True):
     output: str | None = None
     python: PythonProfile | None = None
 
+    def by_layout(self) -> dict[int, list[Counts]]:
+        """Return the counts of the runs in each memory layout."""
+        layouts: dict[int, list[Counts]] = {}
+        for run in self.runs:
+            layouts.setdefault(run.layout, []).append(run.counts)
+        return layouts
+
 
 class Result(msgspec.Struct, frozen=True, kw_only=True):
     """Everything one run of the tool measured; `created_at` is UTC, as 2026-01-31T12:00:00Z."""

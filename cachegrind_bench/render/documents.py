@@ -14,7 +14,7 @@ import msgspec
 
 from cachegrind_bench.errors import FileFormatError, UsageError
 from cachegrind_bench.history.values import Finding  # noqa: TC001 - msgspec reads annotations
-from cachegrind_bench.model.parsing import parse
+from cachegrind_bench.model.parsing import Head, parse
 
 if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence
@@ -133,12 +133,12 @@ def _baseline(name: str, held: Result | str) -> dict[str, object]:
 
 def runs(found: Sequence[Snapshot], total: int, store: str) -> str:
     """Return runs of the `total` that there are in this store."""
-    return _text("cg-bench.history/1", {"store": store, "total": total, "runs": [_run(run) for run in found]})
-
-
-def _run(run: Snapshot) -> dict[str, object]:
-    as_they_are = _fields(run, "uid", "created_at", "tool_version", "commit")
-    return as_they_are | {"environment": run.env_key, "benchmarks": run.points}
+    listed = [
+        _fields(run, "uid", "created_at", "tool_version", "commit")
+        | {"environment": run.env_key, "benchmarks": run.points}
+        for run in found
+    ]
+    return _text("cg-bench.history/1", {"store": store, "total": total, "runs": listed})
 
 
 def problems(found: Sequence[Problem], total: int, store: str) -> str:
@@ -350,10 +350,6 @@ def _against(item: Against | None) -> dict[str, object] | None:
     return {**_fields(item.base, "sha", "value"), "comparable": item.comparable, "change_ppm": change}
 
 
-class _Head(msgspec.Struct):
-    schema: str
-
-
 class _Trend(msgspec.Struct):
     findings: tuple[Finding, ...]
 
@@ -361,7 +357,7 @@ class _Trend(msgspec.Struct):
 def findings(data: bytes, *, path: str) -> tuple[Finding, ...]:
     """Return the findings of a trend report that was written before. UsageError if it is not one; `path` is only named in it."""
     try:
-        schema = parse(data, _Head, path).schema
+        schema = parse(data, Head, path).schema
         if schema != TREND_SCHEMA:
             raise UsageError(f"{path}: not a trend report, its schema is {schema[:100]!r}", hint=_HINT)
         return parse(data, _Trend, path).findings

@@ -5,8 +5,8 @@ The frames are the paths of a Python profile, but for those too narrow to be see
 
 from __future__ import annotations
 
-import zlib
 from typing import TYPE_CHECKING
+from zlib import crc32
 
 import msgspec
 
@@ -15,7 +15,7 @@ from cachegrind_bench.model.text import plain, share, shortened
 from cachegrind_bench.render.page import block, render
 
 if TYPE_CHECKING:
-    from cachegrind_bench.model.python_profile import PythonFunction, PythonProfile
+    from cachegrind_bench.model.python_profile import PythonProfile
     from cachegrind_bench.model.result import Result
 
 # What is in a frame that is not a function.
@@ -87,7 +87,14 @@ def _data(profile: PythonProfile, found: list[Frame]) -> dict[str, object]:
     used = sorted({frame.function for frame in found if frame.function >= 0})
     number = {function: place for place, function in enumerate(used)}
     return {
-        "functions": [_function(profile.functions[function]) for function in used],
+        "functions": [  # name, place and colour, which is that of the file
+            (
+                plain(_cut(item.name)),
+                plain(_cut(item.place)),
+                crc32(item.file.encode(errors="surrogatepass")) % _COLOURS,
+            )
+            for item in map(profile.functions.__getitem__, used)
+        ],
         "parent": [frame.parent for frame in found],
         "function": [number.get(frame.function, frame.function) for frame in found],
         "inclusive": [frame.inclusive for frame in found],
@@ -95,12 +102,6 @@ def _data(profile: PythonProfile, found: list[Frame]) -> dict[str, object]:
         "calls": [frame.calls for frame in found],
         "merged": {place: frame.merged for place, frame in enumerate(found) if frame.function == OTHERS},
     }
-
-
-def _function(function: PythonFunction) -> tuple[str, str, int]:
-    """Return name, place and colour, which is that of the file."""
-    colour = zlib.crc32(function.file.encode("utf-8", "surrogatepass")) % _COLOURS
-    return plain(_cut(function.name)), plain(_cut(function.place)), colour
 
 
 def _cut(text: str) -> str:

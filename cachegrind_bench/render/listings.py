@@ -16,7 +16,7 @@ if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence
 
     from cachegrind_bench.config.benchmarks import BenchmarkSpec
-    from cachegrind_bench.model.result import Commit, Point, Result, Snapshot
+    from cachegrind_bench.model.result import Commit, Result, Snapshot
     from cachegrind_bench.store.protocol import Problem
 
 _LONGEST_ID = 30
@@ -93,13 +93,9 @@ def _run(run: Snapshot) -> Row:
     if commit is not None:
         dirty = " with changes" if commit.dirty else ""
         origin = (f"{commit.sha[:12]}{dirty}", commit.branch or "", _minute(commit.committed_at))
-    return run.uid[:8], *origin, _minute(run.created_at), _measured(run.points), run.env_key
-
-
-def _measured(points: Sequence[Point]) -> str:
-    """Return what a run measured: some names, how many more, how many failed."""
-    failed = sum(point.counts is None for point in points)
-    return (_ids([point.id for point in points], 2) or "none") + (f" ({failed} failed)" if failed else "")
+    failed = sum(point.counts is None for point in run.points)
+    measured = (_ids([point.id for point in run.points], 2) or "none") + (f" ({failed} failed)" if failed else "")
+    return run.uid[:8], *origin, _minute(run.created_at), measured, run.env_key
 
 
 def _minute(time: str) -> str:

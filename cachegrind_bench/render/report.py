@@ -48,9 +48,7 @@ def spans(benchmark: Benchmark) -> Spans | None:
     if benchmark.score is None or not benchmark.runs:
         return None
     model = CostModel.parse(benchmark.score.model)
-    layouts: dict[int, list[Counts]] = {}
-    for run in benchmark.runs:
-        layouts.setdefault(run.layout, []).append(run.counts)
+    layouts = benchmark.by_layout()
     scores = [sorted(map(model.score, counts)) for counts in layouts.values()]
     return Spans(
         noise=max(

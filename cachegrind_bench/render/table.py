@@ -95,7 +95,6 @@ def _cut(text: str, size: int) -> str:
 
 
 def _filled(rows: Sequence[Sequence[str]]) -> list[Row]:
-    """Return rows of equal length."""
     width = max(map(len, rows), default=0)
     return [(*row, *[""] * (width - len(row))) for row in rows]
 
@@ -114,6 +113,6 @@ def aligned(rows: Sequence[Sequence[str]], *, headed: bool = False, right: Colle
     columns: list[list[str]] = []
     for place, column in enumerate(zip(*_filled(rows), strict=True)):
         size = max(map(len, column))
-        to_right = place in right or all(map(is_number, filter(None, column[headed:])))
+        to_right = place in right or all(is_number(text) for text in column[headed:] if text)
         columns.append([text.rjust(size) if to_right else text.ljust(size) for text in column])
     return [_MARGIN.join(row) for row in zip(*columns, strict=True)]

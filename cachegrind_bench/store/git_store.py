@@ -209,7 +209,6 @@ class GitStore(TreeStore):
         return self._tree(self._sync().look())
 
     def _tree(self, state: State) -> RecordTree:
-        """Return the records of this state."""
         files = CommitFiles(place=self.url, objects=self._objects, clone=self._clone, entries=state.entries)
         files.refuse_foreign()
         return RecordTree(files=files, known=self._known)

@@ -15,7 +15,7 @@ from msgspec.structs import replace
 from cachegrind_bench.errors import FileFormatError, StoreError
 from cachegrind_bench.model.codec import SCHEMA
 from cachegrind_bench.model.metrics import Counts
-from cachegrind_bench.model.parsing import parse
+from cachegrind_bench.model.parsing import Head, parse
 from cachegrind_bench.model.result import Commit, Point, Score, Snapshot, Status
 from cachegrind_bench.store.record import RENAME_SCHEMA, run_name
 
@@ -124,10 +124,6 @@ _Key = Annotated[str, msgspec.Meta(pattern=r"\A[0-9a-f]{8,64}\Z")]
 
 
 # Of records, what matters to a history.
-class _Head(msgspec.Struct):
-    schema: str
-
-
 class _Tool(msgspec.Struct):
     version: str
 
@@ -152,7 +148,7 @@ class _Benchmark(msgspec.Struct, gc=False):
     score: Score | None
 
 
-class _Run(_Head):
+class _Run(Head):
     tool: _Tool
     created_at: _Time
     commit: _Commit | None
@@ -160,7 +156,7 @@ class _Run(_Head):
     benchmarks: list[_Benchmark]
 
 
-class Rename(_Head):
+class Rename(Head):
     """One rename: `old` is called `new` since `created_at`, UTC, as 2026-01-31T12:00:00Z."""
 
     old: str
@@ -212,17 +208,17 @@ class _Reader(msgspec.Struct, frozen=True):
         return Point(id=sys.intern(item.id), key=sys.intern(item.key), status=item.status, counts=counts, score=score)
 
 
-_Document = TypeVar("_Document", bound=_Head)
+_Document = TypeVar("_Document", bound=Head)
 
 
 def _load(record: Record, kind: type[_Document], schema: str) -> _Document:
     try:
-        found: _Head = parse(record.data, kind, record.name)
+        found: Head = parse(record.data, kind, record.name)
     except FileFormatError as error:
         try:  # a newer one may well not be readable as this kind
-            found = parse(record.data, _Head, record.name)
+            found = parse(record.data, Head, record.name)
         except FileFormatError:
-            found = _Head(schema=schema)
+            found = Head(schema=schema)
         if found.schema == schema:
             raise _damaged(record, error.what) from error
     if isinstance(found, kind) and found.schema == schema:

@@ -16,7 +16,7 @@ from typing import TYPE_CHECKING, BinaryIO, TypeVar
 import msgspec
 
 from cachegrind_bench.errors import FileFormatError, StoreError
-from cachegrind_bench.model.parsing import parse
+from cachegrind_bench.model.parsing import Head, parse
 from cachegrind_bench.store.checking import intact
 from cachegrind_bench.store.record import Record, canonical_line, run_name
 
@@ -112,10 +112,6 @@ def _unpacking(segment: str, stream: BinaryIO) -> Generator[gzip.GzipFile]:
         raise _damaged(segment, str(error) or "it is cut off") from error
 
 
-class _Schema(msgspec.Struct):
-    schema: str
-
-
 class _Names(msgspec.Struct):
     names: list[str]
 
@@ -126,7 +122,7 @@ class _Line(msgspec.Struct):
 
 
 def _names(line: bytes, segment: str) -> list[str]:
-    schema = _parsed(line, _Schema, segment).schema
+    schema = _parsed(line, Head, segment).schema
     if schema != SCHEMA:
         raise _damaged(segment, f"its schema is {schema[:80]!r}, and this cg-bench reads {SCHEMA}")
     names = _parsed(line, _Names, segment).names

@@ -122,18 +122,14 @@ class Cache(msgspec.Struct, frozen=True, kw_only=True):
             write_atomic(self._path(key), pack(recording.inputs, result))
         except UsageError as error:
             return error.message
-        self._prune()
+        with suppress(OSError):
+            paths = [entry.path for entry in os.scandir(self.folder) if entry.name.endswith(_SUFFIX)]
+            for path in sorted(paths, key=os.path.getmtime)[:-_MOST]:
+                os.unlink(path)
         return None
 
     def _path(self, key: str) -> Path:
         return self.folder / f"{key}{_SUFFIX}"
-
-    def _prune(self) -> None:
-        with suppress(OSError):
-            paths = [entry.path for entry in os.scandir(self.folder) if entry.name.endswith(_SUFFIX)]
-            if len(paths) > _MOST:
-                for path in sorted(paths, key=os.path.getmtime)[:-_MOST]:
-                    os.unlink(path)
 
 
 def _unfit(recording: Recording, benchmark: Benchmark) -> str | None:
@@ -150,7 +146,6 @@ def _unfit(recording: Recording, benchmark: Benchmark) -> str | None:
 
 
 def _change(item: Input) -> str:
-    """Say what became of an input."""
     path = printable(item.path)
     if item.kind == LIST and files.stamp_of(item.path):
         return f"the names in {path} changed"

@@ -145,7 +145,6 @@ class Objects(Git, frozen=True):
         return self.environ if all(known) else {**NOBODY, **self.environ}
 
     def _write_tree(self, entries: Mapping[str, Entry]) -> str:
-        """Write one tree, and return its id."""
         lines = [f"{entry.mode} {entry.kind} {entry.oid}\t{name}\0" for name, entry in entries.items()]
         text = "".join(lines).encode("utf-8", "surrogateescape")
         # `--missing`: what comes from listings is there, and a partial clone would fetch all of it.
@@ -218,8 +217,14 @@ class PartialClone(Git, frozen=True):
         An object that no remote has promised either is left for the reader to miss.
         """
         remotes = self._remotes() if len(oids) > 1 else {}  # a single one git fetches as quickly
-        missing = self._missing(oids) if remotes else []
-        if not missing:
+        if not remotes:
+            return
+        # Without fetching any, as any other question would.
+        look = ("rev-list", "--objects", "--no-object-names", "--missing=allow-any", "--ignore-missing", "--stdin")
+        done = self.run(*look, stdin=_lines(oids), timeout=_TIMEOUT_S, limit=_MOST_OUTPUT)
+        here = {*done.stdout.decode("ascii", "replace").split()}
+        missing = [oid for oid in dict.fromkeys(oids) if oid not in here]
+        if done.status != 0 or not missing:  # of a damaged one, the reader finds out which
             return
         why = ""
         for remote in remotes:
@@ -244,15 +249,6 @@ class PartialClone(Git, frozen=True):
                     found[key.removeprefix("remote.").removesuffix(".promisor")] = None
             self._known.append(found)
         return self._known[0]
-
-    def _missing(self, oids: Sequence[str]) -> list[str]:
-        """Return those that are not here, without fetching any, as any other question would."""
-        look = ("rev-list", "--objects", "--no-object-names", "--missing=allow-any", "--ignore-missing", "--stdin")
-        done = self.run(*look, stdin=_lines(oids), timeout=_TIMEOUT_S, limit=_MOST_OUTPUT)
-        if done.status != 0:  # a damaged one; the reader finds out which
-            return []
-        here = {*done.stdout.decode("ascii", "replace").split()}
-        return [oid for oid in dict.fromkeys(oids) if oid not in here]
 
 
 def _lines(words: Iterable[str]) -> bytes:

@@ -16,7 +16,7 @@ from cachegrind_bench.vcs.git import Git
 from cachegrind_bench.vcs.objects import NOBODY
 
 if TYPE_CHECKING:
-    from collections.abc import Generator, Iterator, Mapping
+    from collections.abc import Generator, Mapping
 
 # Folders of worktrees begin so, and are removed with them.
 PREFIX = "cg-bench."
@@ -28,11 +28,15 @@ _LOCKED = re.compile(r"worktree ([^\n]+)\n(?:[^\n]+\n)*locked cg-bench ([0-9a-f-
 @contextmanager
 def worktree(repository: Path, sha: str, path: Path, environ: Mapping[str, str]) -> Generator[Path]:
     """Check out a commit at `path`, which must not exist, and remove it afterwards. MeasurementError if git refuses."""
-    for left in _abandoned(repository, environ):
-        _remove(repository, left, environ)
-        if left.parent.name.startswith(PREFIX):
-            shutil.rmtree(left.parent, ignore_errors=True)
     git = Git(repository, environ)
+    listed = git.run("worktree", "list", "--porcelain").stdout.decode("utf-8", "surrogateescape")
+    for name, place, pid, started in _LOCKED.findall(listed):
+        # Those of processes that were killed; what another machine or container has made is its own.
+        here = _process(os.getpid()).startswith(f"{place} ")
+        if here and _process(int(pid)) != f"{place} {pid} {started}":
+            _remove(repository, Path(name), environ)
+            if (folder := Path(name).parent).name.startswith(PREFIX):
+                shutil.rmtree(folder, ignore_errors=True)
     try:
         git.text("worktree", "add", "--detach", "--force", str(path), sha, timeout=_TIMEOUT_S)
         # Nobody's `git worktree prune` takes it for forgotten; and whoever finds it later knows whether we are alive.
@@ -64,15 +68,6 @@ def changes_as_commit(repository: Path, environ: Mapping[str, str]) -> str | Non
         return None
     message = "The work tree, as measured by cg-bench"
     return Git(repository, {**environ, **NOBODY}).text("commit-tree", "-p", "HEAD", "-m", message, tree).strip()
-
-
-def _abandoned(repository: Path, environ: Mapping[str, str]) -> Iterator[Path]:
-    """Yield the worktrees of processes that were killed; what another machine or container has made is its own."""
-    done = Git(repository, environ).run("worktree", "list", "--porcelain")
-    for path, place, pid, started in _LOCKED.findall(done.stdout.decode("utf-8", "surrogateescape")):
-        here = _process(os.getpid()).startswith(f"{place} ")
-        if here and _process(int(pid)) != f"{place} {pid} {started}":
-            yield Path(path)
 
 
 def _process(pid: int) -> str:

@@ -109,6 +109,8 @@ def chart(row: Row, report: Trend, coarse: int = 1) -> Chart:
     shown = [found for found in row.findings if found.index in places]  # the most important first
     marks = _marks(shown[: max(_MOST_MARKS // coarse, 2)], row, report)
     tags, keys = releases(report, coarse), key_changes(row, report, coarse)
+    # Four days below the line, or as many as there are commits.
+    days = sorted({width * quarter // 4 for quarter in range(4)}) if width >= 8 else range(width)
     left_out = [
         counted(number, what)
         for number, what in (
@@ -128,7 +130,10 @@ def chart(row: Row, report: Trend, coarse: int = 1) -> Chart:
         keys=keys,
         crosses=_crosses(row, report, coarse),
         floor=_TOP + _MAIN,
-        dates=_dates(report, y + 19),
+        dates=tuple(
+            Label(svg.percent(at + report.first, report.first, width), y + 19, words.day(report.commits[at]))
+            for at in days
+        ),
         left_out=f"Not drawn, for want of room: {', '.join(left_out)}." if left_out else "",
     )
 
@@ -180,13 +185,6 @@ def _marks(shown: Sequence[Finding], row: Row, report: Trend) -> tuple[Mark, ...
             )
         )
     return tuple(marks)
-
-
-def _dates(report: Trend, y: int) -> tuple[Label, ...]:
-    """Return four days below the line, or as many as there are commits."""
-    commits, width = report.commits, len(report.commits)
-    places = sorted({width * quarter // 4 for quarter in range(4)}) if width >= 8 else range(width)
-    return tuple(Label(svg.percent(at + report.first, report.first, width), y, words.day(commits[at])) for at in places)
 
 
 def releases(report: Trend, coarse: int) -> tuple[Rule, ...]:
