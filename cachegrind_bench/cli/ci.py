@@ -48,9 +48,7 @@ _folder_option = click.option(
     type=click.Path(exists=True, file_okay=False, path_type=Path),
     help="Where the steps of this job keep their files; 'cg-bench ci plan' makes it.",
 )
-_store_option = click.option(
-    "--store", default="", show_default=False, metavar="URL", help="History, as for 'cg-bench run', or 'none'."
-)
+_store_option = click.option("--store", metavar="URL", help="History, as for 'cg-bench run', or 'none'.")
 _token_option = click.option("--token", metavar="TOKEN", help="GitHub's token, for its API and for git.")
 _id_option = click.option("--id", "identity", metavar="TEXT", help="Name of the command's benchmark.")
 
@@ -96,7 +94,7 @@ def command() -> None:
 @click.option("--index", metavar="N", help="Position of this job in its matrix.")
 @_store_option
 @_token_option
-def plan_command(store: str, **options: Any) -> None:
+def plan_command(store: str | None, **options: Any) -> None:
     """Find out what this job has to do, and set it as outputs of the step."""
     job.plan_job(_runner(), struct_of(job.PlanRequest, options, store=store != _NO_STORE), working_directory())
 
@@ -162,7 +160,7 @@ def collect_command(run: int, folder: Path, token: str | None) -> None:
 @_store_option
 @_folder_option
 @_token_option
-def compare_command(folder: Path, token: str | None, store: str, **options: Any) -> None:
+def compare_command(folder: Path, token: str | None, store: str | None, **options: Any) -> None:
     """Compare the result with its baseline: annotations, the job's summary, outputs, and a report for the comment.
 
     The verdict does not end the step: 'cg-bench ci gate' does, after all else is done.
@@ -203,7 +201,7 @@ def comment_command(when: str, folder: Path, token: str | None, artifact: str) -
 @_folder_option
 @_store_option
 @_token_option
-def store_command(folder: Path, store: str, token: str | None) -> None:
+def store_command(folder: Path, store: str | None, token: str | None) -> None:
     """Add the result to the history, for the commit that the job is for."""
     started = _job(folder, token)
     report.store(started, named_store(_history(store)), _history_words(store), output.NOTICES)
@@ -215,7 +213,7 @@ def store_command(folder: Path, store: str, token: str | None) -> None:
 @_store_option
 @_folder_option
 @_token_option
-def trend_command(folder: Path, store: str, token: str | None, artifact: str | None, *, issues: bool) -> None:
+def trend_command(folder: Path, store: str | None, token: str | None, artifact: str | None, *, issues: bool) -> None:
     """Make the trend report of the history: a page, the job's summary, and issues if asked for."""
     report.trend(_job(folder, token), _history_words(store), artifact, issues=issues)
 
@@ -244,12 +242,12 @@ def _job(folder: Path, token: str | None = None) -> job.Job:
     return job.Job(runner=runner, event=event, cwd=working_directory(), folder=folder, token=token)
 
 
-def _history(store: str) -> str | None:
+def _history(store: str | None) -> str | None:
     """Return the URL of the store; None is the configuration's."""
     return store or (None if configured_store() else _STORE)
 
 
-def _history_words(store: str) -> list[str]:
+def _history_words(store: str | None) -> list[str]:
     """Return the options that name this store to our own commands."""
     url = _history(store)
     return [] if url is None else ["--store", url]

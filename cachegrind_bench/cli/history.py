@@ -29,7 +29,7 @@ from cachegrind_bench.model.text import counted
 from cachegrind_bench.render import listings
 from cachegrind_bench.store.durable import check_writable, write_atomic
 from cachegrind_bench.usecases import history
-from cachegrind_bench.usecases.comparison_inputs import resolve
+from cachegrind_bench.usecases.comparison_inputs import resolve_all
 from cachegrind_bench.usecases.result_files import check_outputs
 from cachegrind_bench.usecases.saving import profile_store
 from cachegrind_bench.usecases.stored_runs import find_run, kept_result, runs_of
@@ -82,11 +82,9 @@ def add_command(files: tuple[str, ...], **options: Any) -> None:
 
     Runs that are already stored stay as they are. Benchmarks that failed are added as failed, without counts.
     """
-    if files.count("-") > 1:
-        raise UsageError("only one file can be stdin", hint="save the others to files first")
-    store, cwd = opened_store(options), working_directory()
+    names = resolve_all(files, working_directory())
+    store = opened_store(options)
     profiles = profile_store(store) if options["with_profile"] else None
-    names = [resolve(name, cwd) for name in files]
     output.write(history.add(store, names, limit=options["max_size"], profiles=profiles))
 
 

@@ -8,8 +8,7 @@ import click
 
 from cachegrind_bench.cli import output
 from cachegrind_bench.cli.options import size_limit_option, working_directory
-from cachegrind_bench.errors import UsageError
-from cachegrind_bench.usecases.comparison_inputs import resolve
+from cachegrind_bench.usecases.comparison_inputs import resolve_all
 from cachegrind_bench.usecases.result_files import read_result
 
 if TYPE_CHECKING:
@@ -47,11 +46,8 @@ def command(files: tuple[str, ...], target: str, max_size: int) -> None:
     from cachegrind_bench.model.codec import encode
     from cachegrind_bench.suite.merge import merged
 
-    if files.count("-") > 1:
-        raise UsageError("only one file can be stdin", hint="save the others to files first")
     output.check_result_file(target)
-    cwd = working_directory()
-    opened = [read_result(resolve(name, cwd), limit=max_size) for name in files]
+    opened = [read_result(name, limit=max_size) for name in resolve_all(files, working_directory())]
     data, report = encode(merged([(file.name, file.whole()) for file in opened])), _report(opened)
     output.write_file(target, data)
     output.write_beside(target, report)

@@ -16,7 +16,7 @@ from cachegrind_bench.usecases.comparison import InMemory, ReportOptions, Side, 
 from cachegrind_bench.usecases.result_files import DEFAULT_LIMIT, read_result
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Iterator
+    from collections.abc import Callable, Iterator, Sequence
     from pathlib import Path
 
     from cachegrind_bench.compare.verdict import Gates
@@ -65,6 +65,13 @@ def resolve(text: str, cwd: Path) -> str:
     if text and os.path.isdir(cwd / text):
         return text
     raise UsageError(f"{text!r} is neither a result file nor a saved baseline", hint=Baselines.find(cwd).known())
+
+
+def resolve_all(texts: Sequence[str], cwd: Path) -> list[str]:
+    """Return what `resolve` does of each. UsageError, too, if several are stdin."""
+    if texts.count("-") > 1:
+        raise UsageError("only one file can be stdin", hint="save the others to files first")
+    return [resolve(text, cwd) for text in texts]
 
 
 _REVISION, _MERGE_BASE = "rev:", "merge-base:"
