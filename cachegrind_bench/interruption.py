@@ -13,6 +13,7 @@ from typing import TYPE_CHECKING
 
 if TYPE_CHECKING:
     from collections.abc import Generator
+    from contextlib import AbstractContextManager
     from types import FrameType
 
 # Whose frames are on the stack as long as anything is imported, and when to look again: no more often than what takes a second.
@@ -48,14 +49,9 @@ class Cancel:
         os.close(self._reader)
         os.close(self._writer)
 
-    @contextmanager
-    def under(self) -> Generator[None]:
+    def under(self) -> AbstractContextManager[None]:
         """Let this thread be interrupted."""
-        token = _CANCEL.set(self)
-        try:
-            yield
-        finally:
-            _CANCEL.reset(token)
+        return _interrupted_by(self)
 
 
 class _Insisted:
@@ -77,13 +73,17 @@ def cancellation() -> Cancel | _Insisted | None:
 
 
 @contextmanager
-def uninterrupted() -> Generator[None]:
-    """Let this thread finish its tidying up, even if it was interrupted; a second interrupt ends that as well."""
-    token = _CANCEL.set(_INSISTED)
+def _interrupted_by(cancel: Cancel | _Insisted) -> Generator[None]:
+    token = _CANCEL.set(cancel)
     try:
         yield
     finally:
         _CANCEL.reset(token)
+
+
+def uninterrupted() -> AbstractContextManager[None]:
+    """Let this thread finish its tidying up, even if it was interrupted; a second interrupt ends that as well."""
+    return _interrupted_by(_INSISTED)
 
 
 class _Held:

@@ -21,6 +21,7 @@ from typing import TYPE_CHECKING, Any
 import msgspec
 
 from cachegrind_bench.hermetic import files
+from cachegrind_bench.hermetic.fake_proc import CACHE_MAGIC, cache_entries
 from cachegrind_bench.model.result import ObjectFile
 
 if TYPE_CHECKING:
@@ -177,9 +178,6 @@ def _string(strings: bytes, at: int) -> str:
     return os.fsdecode(strings[at : strings.index(b"\0", at)])
 
 
-_CACHE_MAGIC = b"glibc-ld.so.cache1.1"
-_CACHE_HEADER = struct.Struct("=20sII20x")  # magic, number of entries, length of the strings; flags and spare words
-_CACHE_ENTRY = struct.Struct("=iIIIQ")  # flags, name, path, (unused) OS version, hardware capabilities
 # Valgrind shows programs a CPU without AVX-512, so the loader never takes the x86-64-v4 variant of a library.
 _USABLE_VARIANT = re.compile(r"/glibc-hwcaps/x86-64-v[23]/")
 _MUSL_ITSELF = re.compile(r"lib(?:c|pthread|rt|m|dl|util|xnet)\.")  # names musl's loader answers with itself
@@ -242,20 +240,15 @@ def expand(paths: str, *, origin: str, lib: str) -> tuple[str, ...]:
 
 def read_cache(path: str = "/etc/ld.so.cache") -> dict[str, tuple[str, ...]]:
     """Return the paths of each library name in glibc's cache, in its order; nothing if there is no cache of a known format."""
+    found: dict[str, tuple[str, ...]] = {}
     try:
         data = Path(path).read_bytes()
         # An older header of its own may come first; offsets count from the newer one.
-        data = data[max(0, data.find(_CACHE_MAGIC)) :]
-        magic, count, _length = _CACHE_HEADER.unpack_from(data)
-        entries = data[_CACHE_HEADER.size : _CACHE_HEADER.size + count * _CACHE_ENTRY.size]
-        rows = list(_CACHE_ENTRY.iter_unpack(entries))
-    except (OSError, struct.error):
-        return {}
-    found: dict[str, tuple[str, ...]] = {}
-    if magic != _CACHE_MAGIC:
+        entries = cache_entries(data[max(0, data.find(CACHE_MAGIC)) :])
+    except (OSError, ValueError):
         return found
-    for _flags, name_at, path_at, _version, capabilities in rows:
-        name, place = (os.fsdecode(data[at : max(at, data.find(b"\0", at))]) for at in (name_at, path_at))
+    for raw, (_flags, raw_place, _version, capabilities) in entries:
+        name, place = os.fsdecode(raw[:-1]), os.fsdecode(raw_place[:-1])
         if not capabilities or _USABLE_VARIANT.search(place):
             found[name] = (*found.get(name, ()), place)
     return found

@@ -98,9 +98,8 @@ class Request(msgspec.Struct, frozen=True, kw_only=True):
                     f"--env {item!r} does not name a variable", hint="write --env NAME or --env NAME=VALUE"
                 )
             if name in RESERVED or name.startswith(_PAD):
-                raise UsageError(
-                    f"--env {name}: this variable belongs to the seal", hint="every run gets its own value"
-                )
+                message = f"--env {name}: this variable belongs to the seal"
+                raise UsageError(message, hint="every run gets its own value")
             if equals:
                 values[name] = value
             else:
@@ -169,31 +168,20 @@ def pad(
     the number of variables and the size grow in whole steps when a command needs more than usual. `shift` is
     added to it: bytes by which the stack lies lower, and nothing else changes.
     """
-    count = _VARIABLES
-    while len(variables) + 2 > count:
-        count += _VARIABLES
-    padded = dict(variables)
-    for index in range(count - len(variables) - 1):
-        padded[f"{_PAD}_{index:03}"] = ""
-    padded[_PAD] = ""
-    used = _block_size(padded, argv, executable) + extra
+    count = -(-(len(variables) + 2) // _VARIABLES) * _VARIABLES
+    padded = {**variables, **{f"{_PAD}_{index:03}": "" for index in range(count - len(variables) - 1)}, _PAD: ""}
+    strings = [f"{name}={value}" for name, value in padded.items()]
+    used = sum(len(os.fsencode(text)) + 1 for text in (*strings, *argv, executable)) + extra
     # Whole pages from the constant block upwards: the offset within a page, which is what caches see, stays.
-    size = _BLOCK
-    while used > size:
-        size += PAGE
+    size = max(_BLOCK, -(-used // PAGE) * PAGE)
     padded[_PAD] = "x" * (size - used + shift)
     return dict(sorted(padded.items()))
-
-
-def _block_size(variables: Mapping[str, str], argv: Sequence[str], executable: str) -> int:
-    strings = [f"{name}={value}" for name, value in variables.items()]
-    return sum(len(os.fsencode(text)) + 1 for text in (*strings, *argv, executable))
 
 
 def fingerprint_values(request: Request, caller: Mapping[str, str]) -> dict[str, str]:
     """Return a short hash of each value passed on by request: shows a change, reveals no secret."""
     chosen = {name: caller[name] for name in request.passed if name in caller} | dict(request.values)
-    return {
-        os.fsencode(name).decode("utf-8", "backslashreplace"): hashlib.sha256(os.fsencode(value)).hexdigest()[:12]
-        for name, value in sorted(chosen.items())
-    }
+    named = [
+        (os.fsencode(name).decode("utf-8", "backslashreplace"), os.fsencode(chosen[name])) for name in sorted(chosen)
+    ]
+    return {name: hashlib.sha256(value).hexdigest()[:12] for name, value in named}

@@ -187,7 +187,6 @@ class Recorder:
                 self.notes.make(source)
 
     def _talk(self, name: str, thread: int, args: list[int]) -> None:
-        """Give up where other processes send the program something."""
         if name == "socket" and args[0] != _UNIX:
             self.notes.give_up("it uses the network")
         elif name == "socket" and args[1] & _KIND == _DATAGRAM:  # each message may go to another address

@@ -11,7 +11,6 @@ import hashlib
 import os
 import stat
 
-_CHUNK = 1 << 20
 # Changes are dated by a clock that ticks up to a hundred times a second, on old file systems every other second.
 _TICK_NS, _COARSE_TICK_NS, _SECOND_NS = 20_000_000, 2_000_000_000, 1_000_000_000
 
@@ -99,11 +98,9 @@ def content(path: Path) -> str:
             mode = os.fstat(descriptor).st_mode
             if not stat.S_ISREG(mode):
                 return f"{mode:o}"
-            digest = hashlib.sha256()
-            while chunk := os.read(descriptor, _CHUNK):
-                digest.update(chunk)
+            with open(descriptor, "rb", buffering=0, closefd=False) as file:
+                return f"{mode:o} {hashlib.file_digest(file, 'sha256').hexdigest()}"
         finally:
             os.close(descriptor)
     except OSError as error:
         return reason(error)
-    return f"{mode:o} {digest.hexdigest()}"

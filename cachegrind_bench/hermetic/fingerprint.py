@@ -12,6 +12,7 @@ import shlex
 from typing import TYPE_CHECKING, Literal
 
 import msgspec
+from msgspec import structs
 from msgspec.structs import replace
 
 from cachegrind_bench import process
@@ -92,15 +93,8 @@ def _identify(executable: str, library_path: tuple[str, ...], depth: int) -> Fin
     own = Fingerprint(kind="static", path=storable(path), build_id=elf.build_id)
     if elf.loader is None:
         return own
-    files = load(path, elf, elf.loader, library_path)
-    return replace(
-        own,
-        kind="dynamic",
-        loader=files.loader,
-        libc=files.libc,
-        libraries=files.libraries,
-        missing=files.missing,
-    )
+    loaded = load(path, elf, elf.loader, library_path)
+    return replace(own, kind="dynamic", **structs.asdict(loaded))
 
 
 def _check_machine(machine: str) -> None:

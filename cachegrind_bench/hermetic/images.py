@@ -9,18 +9,8 @@ from __future__ import annotations
 import os
 from typing import TYPE_CHECKING
 
+from cachegrind_bench.hermetic import process_memory
 from cachegrind_bench.hermetic.orders import Image
-from cachegrind_bench.hermetic.process_memory import (
-    children_of,
-    executing,
-    group_of,
-    parent_of,
-    peek_string,
-    program_of,
-    started,
-    strings,
-    text_of,
-)
 
 if TYPE_CHECKING:
     from cachegrind_bench.hermetic.orders import Orders
@@ -56,16 +46,16 @@ class ProcessTable:
 
     def of_thread(self, thread: int) -> Process:
         """Return what is known of the process that a thread belongs to."""
-        return self._meet(group_of(thread))
+        return self._meet(process_memory.group_of(thread))
 
     def _meet(self, pid: int) -> Process:
         """Return what is known of this process; at its first call, find out whose child it is."""
         known = self._processes.get(pid)
-        if known is not None and (not known.ended or known.ended == started(pid)):
+        if known is not None and (not known.ended or known.ended == process_memory.started(pid)):
             return known
         if known is not None:
             self._settle(pid, known)
-        parent = 0 if pid == self._root else parent_of(pid)
+        parent = 0 if pid == self._root else process_memory.parent_of(pid)
         origin = self._processes.get(parent)
         if origin is None:
             stream, path, argv, born = self._orders.seed, "", [], 0
@@ -84,47 +74,47 @@ class ProcessTable:
 
     def fork(self, thread: int) -> None:
         """Count a fork; first meet the earlier children, while it is still known which is which."""
-        process = self._meet_family(group_of(thread))
+        process = self._meet_family(process_memory.group_of(thread))
         process.forks += 1
         process.forked_at = process.ticks
         process.image.forks += 1
 
     def start_thread(self, thread: int) -> None:
         """Count a thread: to Callgrind its `clone` looks like that of a fork."""
-        self._meet(group_of(thread)).image.threads += 1
+        self._meet(process_memory.group_of(thread)).image.threads += 1
 
     def end(self, thread: int) -> None:
         """Meet the children of a process about to end: afterwards they have no parent, and could not be distinguished."""
-        pid = group_of(thread)
-        self._meet_family(pid).ended = started(pid)
+        pid = process_memory.group_of(thread)
+        self._meet_family(pid).ended = process_memory.started(pid)
 
     def _meet_family(self, pid: int) -> Process:
         process = self._meet(pid)
-        for child in children_of(pid):
+        for child in process_memory.children_of(pid):
             self._meet(child)
         return process
 
     def execute(self, thread: int, path_address: int, argv_address: int) -> None:
         """Note that a process is about to execute another program (which may fail)."""
-        pid = group_of(thread)
+        pid = process_memory.group_of(thread)
         process = self._meet(pid)
         if self._orders.tool is None:
             # Native: nothing says whether this exec will succeed (a search along PATH tries many): the last one counts.
-            command = strings(thread, argv_address)
-            command[:1] = [os.fsdecode(peek_string(thread, path_address))]
+            command = process_memory.strings(thread, argv_address)
+            command[:1] = [os.fsdecode(process_memory.peek_string(thread, path_address))]
             self._note(process, command)
             return
-        if executing(thread) == self._orders.tool:
+        if process_memory.executing(thread) == self._orders.tool:
             # Valgrind executes its launcher with its own options and then the program and its arguments.
-            process.pending = program_of(strings(thread, argv_address))
+            process.pending = process_memory.program_of(process_memory.strings(thread, argv_address))
             self._set_aside(pid, process.image)
         elif process.pending is not None:  # the launcher executes the tool: the exec before it succeeded
             self._replace(process, pid, process.pending)
-            image = os.path.basename(os.fsdecode(peek_string(thread, path_address)))
+            image = os.path.basename(os.fsdecode(process_memory.peek_string(thread, path_address)))
             process.image.foreign = image != self._orders.tool  # that of 32-bit programs, whose calls pass the filter
         else:
             if not process.image.argv:
-                self._note(process, program_of(strings(thread, argv_address)))
+                self._note(process, process_memory.program_of(process_memory.strings(thread, argv_address)))
             process.drawn = 0  # as after any exec: the launcher's libc has drawn too
 
     def _note(self, process: Process, command: list[str]) -> None:
@@ -133,7 +123,7 @@ class ProcessTable:
             process.pending = command
         else:
             process.image.argv = command
-            process.image.path = text_of(command)
+            process.image.path = process_memory.text_of(command)
 
     def _set_aside(self, pid: int, image: Image) -> None:
         """Rename this image's out files, which the next image of the process, numbering anew, would overwrite."""
@@ -156,7 +146,7 @@ class ProcessTable:
     def _replace(self, process: Process, pid: int, command: list[str]) -> None:
         """Note that an exec has succeeded: a new image, whose random stream begins anew."""
         process.image.replaced = True
-        process.image = Image(pid, text_of(command), command, process.image.parent, forked=False)
+        process.image = Image(pid, process_memory.text_of(command), command, process.image.parent, forked=False)
         self.images.append(process.image)
         process.pending = None
         process.drawn = 0

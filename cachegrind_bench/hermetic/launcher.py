@@ -80,9 +80,8 @@ class _Launch:
         # Receiving a notification blocks for good if its sender was killed meanwhile (kernels up to 6.10): the alarm
         # interrupts that.
         signal.signal(signal.SIGALRM, _wake_up)
-        signal.pthread_sigmask(
-            signal.SIG_UNBLOCK, {signal.SIGCHLD, signal.SIGALRM}
-        )  # whoever started cg-bench may block them
+        # Whoever started cg-bench may block them.
+        signal.pthread_sigmask(signal.SIG_UNBLOCK, {signal.SIGCHLD, signal.SIGALRM})
         signal.setitimer(signal.ITIMER_REAL, 1, 1)
         if self.recorder is not None and self.orders.stdin:
             self.recorder.notes.read(FILE, os.path.abspath(os.fsencode(self.orders.stdin)), os.getpid())
@@ -146,45 +145,33 @@ class _Launch:
         if message is None:
             self._reap(block=True)
             return {}, "the launcher's child ended before it could start the program"
-        first: dict[str, str] | list[str] = message
-        if isinstance(first, list):  # it failed before it was sealed: no such input file or working directory
-            return {}, first[0]
-        seal = first
+        seal: dict[str, str] | list[str] = message
+        if isinstance(seal, list):  # it failed before it was sealed: no such input file or working directory
+            return {}, seal[0]
         if not self.orders.places:
             seal["place"] = self.unplaced
         if descriptors:
             table = kernel.architecture()
             assert table is not None  # noqa: S101 - the child could not have made a listener without one
             self.supervisor = Supervisor(
-                descriptors[0],
-                table,
-                self.orders,
-                root=self.child,
-                recorder=self.recorder,
-                scheduling=self.scheduling,
+                descriptors[0], table, self.orders, root=self.child, recorder=self.recorder, scheduling=self.scheduling
             )
             self.poll.register(descriptors[0], select.POLLIN)
-            self._join_cpu()
-        ours_open = True
+            if self.orders.cpu is not None:
+                # Move to the program's CPU: it waits while we answer, and waking another CPU takes three times as long.
+                with suppress(OSError):  # the seal reports it for the program
+                    os.sched_setaffinity(0, {self.orders.cpu})
         self.poll.register(ours, select.POLLIN)
-        error: str | None = None
-        while ours_open:
+        data: bytes | None = None
+        while data is None:
             for descriptor, _event in self.poll.poll():
                 if self.supervisor is not None and descriptor == self.supervisor.listener:
                     self.supervisor.serve_one()
                 else:
                     data = ours.recv(1 << 12)
-                    ours_open = False
-                    error = marshal.loads(data)[0] if data else None
         self.poll.unregister(ours)
         ours.close()
-        return seal, error
-
-    def _join_cpu(self) -> None:
-        """Move to the program's CPU: it waits while we answer, and waking another CPU takes three times as long."""
-        if self.orders.cpu is not None:
-            with suppress(OSError):  # the seal reports it for the program
-                os.sched_setaffinity(0, {self.orders.cpu})
+        return seal, marshal.loads(data)[0] if data else None
 
     def _wait(self, started_ns: int, wakeup: int) -> tuple[bool, int]:
         """Serve until all descendants have ended; return (timed out, how many outlived the grace and were killed)."""
@@ -199,7 +186,7 @@ class _Launch:
                 wait = 0
             for descriptor, event in self.poll.poll(wait):
                 if self.supervisor is not None and descriptor == self.supervisor.listener:
-                    if not self._serve(event):
+                    if not self._serve(self.supervisor, event):
                         running = self._reap()
                 elif descriptor == wakeup:
                     running = running and (signal.SIGCHLD not in os.read(wakeup, 4096) or self._reap())
@@ -225,19 +212,15 @@ class _Launch:
         if pause:
             select.select([supervisor.listener, 0, wakeup], [], [], pause)
 
-    def _serve(self, event: int) -> bool:
+    def _serve(self, supervisor: Supervisor, event: int) -> bool:
         """Answer a notification; return whether any process may still send one."""
-        if self.supervisor is None:
-            return True
         if event & select.POLLIN:
-            self.supervisor.serve_one()
-        if event & (select.POLLHUP | select.POLLERR | select.POLLNVAL):
-            self.poll.unregister(self.supervisor.listener)
-            return False
-        return True
+            supervisor.serve_one()
+        if closed := event & (select.POLLHUP | select.POLLERR | select.POLLNVAL):
+            self.poll.unregister(supervisor.listener)
+        return not closed
 
     def _reap(self, *, block: bool = False) -> bool:
-        """Collect every ended child; return whether any is left."""
         with self.scheduling.lowered():
             try:
                 while True:

@@ -157,9 +157,8 @@ def _container(environ: Mapping[str, str], root: Path) -> str | None:
 
 
 def _virtualization(cpu: Mapping[str, str], root: Path) -> str | None:
-    product = " ".join(
-        filter(None, (_read(root / "sys/class/dmi/id" / name) for name in ("sys_vendor", "product_name")))
-    )
+    names = (_read(root / "sys/class/dmi/id" / name) for name in ("sys_vendor", "product_name"))
+    product = " ".join(filter(None, names))
     if "microsoft" in _read(root / "proc/sys/kernel/osrelease").lower():
         return "WSL"
     if "hypervisor" in cpu.get("flags", "").split():
@@ -227,7 +226,6 @@ def _parse_list(text: str) -> list[int]:
 
 
 def _format_list(numbers: Iterable[int]) -> str:
-    """Write the kernel's list format."""
     ranges: list[list[int]] = []
     for number in numbers:
         if ranges and ranges[-1][1] == number - 1:

@@ -16,6 +16,7 @@ from cachegrind_bench.hermetic.place import Pair
 
 _LENGTH = struct.Struct("=I")
 
+SEED = b"cachegrind-bench"  # of all random bytes
 # Why a program is scheduled as any other, where that is a choice and no lack of rights.
 NOT_ASKED = "the usual scheduling, as no warm-up showed that it is one process with threads"
 SHARED = "another run of cg-bench is on this CPU"
@@ -50,7 +51,7 @@ class Orders(NamedTuple):
     cpu: int | None = None
     aslr_off: bool = True
     pin_scheduling: bool = False
-    seed: bytes = b"cachegrind-bench"
+    seed: bytes = SEED
     clock: Clock | None = None
     tool: str | None = None  # Valgrind's image
     timeout_ms: int | None = None

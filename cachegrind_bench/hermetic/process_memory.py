@@ -74,10 +74,13 @@ def text_of(command: list[str]) -> str:
 
 def _status_field(pid: int, name: bytes) -> int:
     with open(f"/proc/{pid}/status", "rb") as file:
-        for line in file:
-            if line.startswith(name):
-                return int(line.split()[1])
-    return 0
+        return next((int(line.split()[1]) for line in file if line.startswith(name)), 0)
+
+
+def fields_of_stat(thread: int) -> list[bytes]:
+    """Return the fields of /proc/PID/stat behind the name. OSError if it has gone."""
+    with open(f"/proc/{thread}/stat", "rb") as file:
+        return file.read().rpartition(b")")[2].split()
 
 
 def group_of(thread: int) -> int:
@@ -101,8 +104,7 @@ def peak_memory_kb(pid: int) -> int:
 def started(pid: int) -> str:
     """Return when a process started, in the kernel's words; empty if it has gone."""
     try:
-        with open(f"/proc/{pid}/stat", "rb") as file:
-            return file.read().rpartition(b")")[2].split()[_STARTED].decode()
+        return fields_of_stat(pid)[_STARTED].decode()
     except (OSError, IndexError):
         return ""
 
@@ -110,12 +112,10 @@ def started(pid: int) -> str:
 def children_of(pid: int) -> list[int]:
     """Return the living children in the order of their birth (empty on kernels that do not list them)."""
     found: list[int] = []
-    try:
+    with suppress(OSError):
         for task in os.listdir(f"/proc/{pid}/task"):
             with open(f"/proc/{pid}/task/{task}/children", "rb") as file:
-                found += [int(child) for child in file.read().split()]
-    except OSError:
-        pass
+                found += map(int, file.read().split())
     return found
 
 
@@ -125,8 +125,7 @@ def descendants_of(pid: int) -> list[int]:
     for name in os.listdir("/proc"):
         if name.isdigit():
             try:
-                with open(f"/proc/{name}/stat", "rb") as file:
-                    fields = file.read().rpartition(b")")[2].split()
+                fields = fields_of_stat(int(name))
                 state, parent, threads = fields[0], fields[1], int(fields[_THREADS])
             except (OSError, ValueError, IndexError):
                 continue
@@ -222,7 +221,6 @@ class Threads:
         return not (link.startswith("socket:") and self._is_pair(thread, number))
 
     def _is_pair(self, thread: int, number: int) -> bool:
-        """Return whether this is one of a pair of sockets without a name."""
         with socket.socket(fileno=self.copy_file(thread, number)) as ours:
             return ours.family == socket.AF_UNIX and not ours.getsockname() and not ours.getpeername()
 
@@ -255,7 +253,6 @@ def _status(thread: int) -> dict[bytes, bytes]:
 
 
 def _processes() -> list[int]:
-    """Return all processes of the run."""
     found: list[int] = []
     level = children_of(os.getpid())
     if not level:  # a kernel that does not list children

@@ -38,7 +38,11 @@ def become(orders: Orders, link: socket.socket, *, pinned: bool) -> None:
             signal.signal(number, signal.SIG_DFL)
         signal.pthread_sigmask(signal.SIG_SETMASK, [])
         if orders.places:
-            _take_place(orders.places, link)
+            try:
+                _mount_at(orders.places)
+            except OSError as error:  # say why and end, as this process is of no more use
+                link.sendall(marshal.dumps(error.strerror or str(error)))
+                os._exit(127)
         kernel.die_with_parent(signal.SIGKILL)
         os.setsid()
         stdin = os.open(orders.stdin or os.devnull, os.O_RDONLY)
@@ -60,15 +64,6 @@ def become(orders: Orders, link: socket.socket, *, pinned: bool) -> None:
             os._exit(127)
 
 
-def _take_place(places: tuple[Pair, ...], link: socket.socket) -> None:
-    """Have the program see its files at constant paths; or say why not and end, as this process is of no more use."""
-    try:
-        _mount_at(places)
-    except OSError as error:
-        link.sendall(marshal.dumps(error.strerror or str(error)))
-        os._exit(127)
-
-
 def _reason(error: OSError, command: Command) -> str:
     """Return what went wrong, naming the file unless it is the program itself."""
     text = error.strerror or str(error)
@@ -88,13 +83,10 @@ def _pin(orders: Orders, seal: dict[str, str], *, pinned: bool) -> None:
 
 
 def _seal(part: str, seal: dict[str, str], action: Callable[[], object]) -> None:
-    """Do one part of the sealing; note why it failed."""
     try:
         action()
-    except OSError as error:
-        seal[part] = error.strerror or str(error)
-    except ValueError as error:
-        seal[part] = str(error)
+    except (OSError, ValueError) as error:
+        seal[part] = getattr(error, "strerror", None) or str(error)
 
 
 def _set_limits() -> None:
@@ -109,14 +101,12 @@ def _set_limits() -> None:
 
 
 def _install(orders: Orders, seal: dict[str, str]) -> int | None:
-    """Install the seccomp filter, or note why randomness cannot be pinned."""
     table = kernel.architecture()
     if table is None:
         seal["randomness"] = f"no table of system calls for {os.uname().machine}"
         return None
     try:
-        wanted = traps(table, clock=orders.clock is not None, files=orders.record_files)
-        return install_filter(table, wanted)
+        return install_filter(table, traps(table, clock=orders.clock is not None, files=orders.record_files))
     except OSError as error:
         seal["randomness"] = error.strerror or str(error)
         return None
@@ -135,7 +125,8 @@ def _mount_at(pairs: tuple[Pair, ...]) -> None:
     else:
         kernel.unshare(kernel.NEW_MOUNTS | kernel.NEW_USERS)
         for name, text in (("setgroups", "deny"), ("uid_map", f"{uid} {uid} 1"), ("gid_map", f"{gid} {gid} 1")):
-            _write(f"/proc/self/{name}", text)
+            with open(f"/proc/self/{name}", "wb", buffering=0) as file:
+                file.write(text.encode())
     kernel.mount("none", "/", kernel.MS_PRIVATE | kernel.MS_REC)
     # What is in the way is covered, and put into the cover again.
     kept = [(name, os.lstat(f"{BASE}/{name}").st_mode, _hold(f"{BASE}/{name}")) for name in sorted(os.listdir(BASE))]
@@ -156,11 +147,8 @@ def _mount_at(pairs: tuple[Pair, ...]) -> None:
     for real, seen in pairs:
         if seen == PROJECT:
             _link_beside(real)
-    kernel.mount(
-        "none",
-        BASE,
-        kernel.MS_REMOUNT | kernel.MS_BIND | kernel.MS_RDONLY | kernel.MS_NOSUID | kernel.MS_NODEV,
-    )
+    flags = kernel.MS_REMOUNT | kernel.MS_BIND | kernel.MS_RDONLY | kernel.MS_NOSUID | kernel.MS_NODEV
+    kernel.mount("none", BASE, flags)
 
 
 def _link_beside(project: str) -> None:
@@ -186,11 +174,3 @@ def _bind(held: int, path: str, *, folder: bool) -> None:
         os.close(os.open(path, os.O_CREAT | os.O_WRONLY | os.O_CLOEXEC, 0o600))
     kernel.mount(f"/proc/self/fd/{held}", path, kernel.MS_BIND | kernel.MS_REC)
     os.close(held)
-
-
-def _write(path: str, text: str) -> None:
-    descriptor = os.open(path, os.O_WRONLY | os.O_CLOEXEC)
-    try:
-        os.write(descriptor, text.encode())
-    finally:
-        os.close(descriptor)

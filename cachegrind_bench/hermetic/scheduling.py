@@ -15,7 +15,7 @@ from contextlib import contextmanager, suppress
 from typing import TYPE_CHECKING
 
 from cachegrind_bench.hermetic.orders import NOT_ASKED, SHARED, STARVED
-from cachegrind_bench.hermetic.process_memory import descendants_of, parent_of
+from cachegrind_bench.hermetic.process_memory import descendants_of, fields_of_stat, parent_of
 
 if TYPE_CHECKING:
     from collections.abc import Generator, Sequence
@@ -127,7 +127,6 @@ class Scheduling:
         self.rise()
 
     def _give_up(self, why: str, policy: int) -> None:
-        """Have the program scheduled by another policy from now on."""
         self.why = self.why or why
         self.lower()
         self.pinned = policy == os.SCHED_RR
@@ -152,7 +151,6 @@ def become_program(*, pinned: bool) -> None:
 
 
 def _refusal() -> str | None:
-    """Take the launcher's priority; return why not."""
     if _policy(0) in _REAL_TIME:
         return "cg-bench itself was started under real-time scheduling"
     try:
@@ -176,13 +174,10 @@ def _policy(thread: int) -> int:
 
 
 def _bind(claim: socket.socket, names: Sequence[str]) -> str | None:
-    """Take the first of these names that is free."""
     for name in names:
-        try:
+        with suppress(OSError):
             claim.bind(name)
-        except OSError:
-            continue
-        return name
+            return name
     return None
 
 
@@ -190,24 +185,18 @@ def _tell(claim: socket.socket, name: str) -> bool:
     """Announce ourselves to the run of this name; return whether there is one."""
     try:
         claim.sendto(b".", name)
-    except BlockingIOError:  # it knows already
-        return True
-    except OSError:
-        return False
+    except OSError as error:
+        return isinstance(error, BlockingIOError)  # it knows already
     return True
 
 
 def _inside_another_run() -> bool:
-    """Return whether a launcher is among our ancestors."""
-    pid = parent_of(os.getpid())
-    while pid > 1:
-        try:
+    pid = os.getpid()
+    with suppress(OSError):
+        while (pid := parent_of(pid)) > 1:
             with open(f"/proc/{pid}/cmdline", "rb") as file:
                 if b"cachegrind_bench.hermetic.launcher" in file.read():
                     return True
-        except OSError:
-            return False
-        pid = parent_of(pid)
     return False
 
 
@@ -222,8 +211,7 @@ def _threads() -> list[int]:
 def _standing(thread: int) -> object:
     """Return how long this thread has run so far, if it is ready to; None if it waits for something."""
     try:
-        with open(f"/proc/{thread}/stat", "rb") as file:
-            fields = file.read().rpartition(b")")[2].split()
+        fields = fields_of_stat(thread)
         with open(f"/proc/{thread}/schedstat", "rb") as file:
             ran, _waited, turns = file.read().split()
     except (OSError, ValueError):

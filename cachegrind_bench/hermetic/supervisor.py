@@ -11,23 +11,11 @@ import fcntl
 import hashlib
 import os
 import struct
+from contextlib import suppress
 from typing import TYPE_CHECKING
 
+from cachegrind_bench.hermetic import fake_proc
 from cachegrind_bench.hermetic.clock import CALLS, PinnedTime
-from cachegrind_bench.hermetic.fake_proc import (
-    CACHE,
-    DIRECTORIES,
-    LIBRARIES,
-    NAMES,
-    PAGE,
-    UPTIME,
-    LibraryCache,
-    mapped_or_searched,
-    part_of,
-    substitute,
-    sysinfo,
-    uptime,
-)
 from cachegrind_bench.hermetic.files import stamp_of
 from cachegrind_bench.hermetic.images import ProcessTable
 from cachegrind_bench.hermetic.kernel import CLONE_THREAD
@@ -49,8 +37,8 @@ _RECV, _SEND, _ID_VALID, _ADDFD = 0xC0502100, 0xC0182101, 0x40082102, 0x40182103
 _CONTINUE = 1
 _AT_RANDOM = 25
 _O_CLOEXEC = 0o2000000
-_CACHE = CACHE.encode() + b"\0"
-_LONGEST_NAME = max(map(len, (*NAMES, _CACHE)))
+_CACHE = fake_proc.CACHE.encode() + b"\0"
+_LONGEST_NAME = max(map(len, (*fake_proc.NAMES, _CACHE)))
 _LONGEST_PATH = 4096
 _LONGEST_ANSWER = 1 << 20
 
@@ -86,7 +74,7 @@ class Supervisor:
         self._libraries_by_path: dict[bytes, bytes] = {}
         self._names = {number: name for name, number in table.calls.items()}
         self._buffer = bytearray(_NOTIFICATION.size)
-        self._listings = Listings(table, orders.scratch, backwards=orders.elsewhere == DIRECTORIES)
+        self._listings = Listings(table, orders.scratch, backwards=orders.elsewhere == fake_proc.DIRECTORIES)
         if self._time is not None:
             self.waits = Waits(listener, self._time, numbers=self._names, poke=self._poke, send=self._reply)
         self._processes = ProcessTable(root, orders)
@@ -114,11 +102,8 @@ class Supervisor:
 
     def _reply(self, ident: int, *, value: int = 0, error: int = 0, go_on: bool = False) -> None:
         """Answer, or have the kernel `go_on`."""
-        try:
-            flags = _CONTINUE if go_on else 0
-            _ioctl(self.listener, _SEND, _RESPONSE.pack(ident, value, -error, flags))
-        except OSError:
-            pass  # the caller was killed, or interrupted and will ask again
+        with suppress(OSError):  # the caller was killed, or interrupted and will ask again
+            _ioctl(self.listener, _SEND, _RESPONSE.pack(ident, value, -error, _CONTINUE if go_on else 0))
 
     def _answer(self, ident: int, name: str, thread: int, args: list[int]) -> tuple[bool, int]:
         """Return (whether we answer instead of the kernel, the value)."""
@@ -136,7 +121,7 @@ class Supervisor:
             process = self._processes.of_thread(thread)
             process.asked += 1  # each asking takes a second, as some wait for it
             seconds = process.asked if self._time is None else self._time.uptime_ns(process) // 1_000_000_000
-            self._poke(ident, thread, args[0], sysinfo(seconds))
+            self._poke(ident, thread, args[0], fake_proc.sysinfo(seconds))
             return True, 0
         elif name in ("getrlimit", "prlimit64"):
             self._pin_at_random(ident, thread)
@@ -152,7 +137,6 @@ class Supervisor:
         return False, 0
 
     def _follow(self, name: str, thread: int, args: list[int]) -> None:
-        """Note what the program becomes and starts."""
         if name == "clone" and args[0] & CLONE_THREAD:
             self._processes.start_thread(thread)
             return
@@ -204,26 +188,27 @@ class Supervisor:
             self.libraries.add(self._libraries_by_path[name])
         if self._places.pairs:
             self._open_copy(ident, thread, name[:-1], flags)
-        wanted = name in NAMES or name == _CACHE
-        if name == _CACHE or mapped_or_searched(name):
+        wanted = name in fake_proc.NAMES or name == _CACHE
+        if name == _CACHE or fake_proc.mapped_or_searched(name):
             # Only the C library closes it on exec; ldconfig, which prints one of them, does not.
             wanted = bool(flags & _O_CLOEXEC) and _has_our_root(thread, os.fsdecode(name[:-1]))
-            if (
-                wanted and self._stamps.setdefault(name, found := stamp_of(name[:-1])) != found
-            ):  # the program changed it
+            found = stamp_of(name[:-1]) if wanted else ()
+            if wanted and self._stamps.setdefault(name, found) != found:  # the program changed it
                 self._stamps[name] = found
                 if name in self._files:
                     os.close(self._files.pop(name))
         if not wanted or name in self._failed:
             return
         try:
-            if name not in self._files or (name == UPTIME and self._time is not None):  # it goes with the clocks
+            if name not in self._files or (
+                name == fake_proc.UPTIME and self._time is not None
+            ):  # it goes with the clocks
                 self._files[name] = self._make(thread, name)
             number = self._add_file(ident, self._files[name], flags)
         except OSError as error:
             if error.errno != errno.ENOENT:
                 self._failed.add(name)
-                self.failures[part_of(name)] = f"{os.fsdecode(name[:-1])}: {error.strerror or error}"
+                self.failures[fake_proc.part_of(name)] = f"{os.fsdecode(name[:-1])}: {error.strerror or error}"
             return
         self._send(ident, number)
 
@@ -241,16 +226,15 @@ class Supervisor:
         raise _AlreadySentError
 
     def _make(self, thread: int, name: bytes) -> int:
-        """Make the file that is handed out."""
         if name == _CACHE:
             return self._library_cache()
-        if self._time is None or name != UPTIME:
+        if self._time is None or name != fake_proc.UPTIME:
             boot_s = None if self._time is None else self._time.boot_s()
-            return substitute(name, self._orders.seed, boot_s, elsewhere=self._orders.elsewhere)
+            return fake_proc.substitute(name, self._orders.seed, boot_s, elsewhere=self._orders.elsewhere)
         if name in self._files:
             os.close(self._files.pop(name))
         descriptor = os.memfd_create("substitute", os.MFD_CLOEXEC)
-        os.write(descriptor, uptime(self._time.uptime_ns(self._processes.of_thread(thread))))
+        os.write(descriptor, fake_proc.uptime(self._time.uptime_ns(self._processes.of_thread(thread))))
         return descriptor
 
     def _open_copy(self, ident: int, thread: int, path: bytes, flags: int) -> None:
@@ -269,14 +253,15 @@ class Supervisor:
         self._send(ident, number)
 
     def _library_cache(self) -> int:
-        with open(CACHE, "rb") as file:
+        with open(fake_proc.CACHE, "rb") as file:
             data = file.read()
         try:
-            cache = LibraryCache(data)
+            cache = fake_proc.LibraryCache(data)
         except ValueError as error:
             raise OSError(errno.EBADMSG, str(error)) from error
         descriptor = os.memfd_create("libraries", os.MFD_CLOEXEC)
-        cache.write(descriptor, self._orders.libraries or (), spare=PAGE if self._orders.elsewhere == LIBRARIES else 0)
+        spare = fake_proc.PAGE if self._orders.elsewhere == fake_proc.LIBRARIES else 0
+        cache.write(descriptor, self._orders.libraries or (), spare=spare)
         if self._orders.libraries is None:
             self._libraries_by_path = cache.names_by_path()
         return descriptor
@@ -288,9 +273,8 @@ class Supervisor:
             raise _RefuseError(errno.EINVAL) from None
         except OSError as error:
             if error.errno in (errno.EPERM, errno.ENOSYS):
-                self.failures.setdefault(
-                    "files", f"directories cannot be read in place of the program: {error.strerror}"
-                )
+                why = f"directories cannot be read in place of the program: {error.strerror}"
+                self.failures.setdefault("files", why)
             return False, 0
         if found is None:
             return False, 0
@@ -301,8 +285,6 @@ class Supervisor:
             os.close(shared)
         self._poke(ident, thread, address, data)
         return True, len(data)
-
-    # The clock
 
     def _tell_time(self, ident: int, thread: int, name: str, args: list[int], pinned: PinnedTime) -> tuple[bool, int]:
         peak = peak_memory_kb(thread) if name == "getrusage" else 0
@@ -349,11 +331,8 @@ class Supervisor:
 def _ioctl(listener: int, request: int, argument: bytes) -> int:
     """Make this call, again where a signal interrupts it: the kernel takes it back then."""
     while True:
-        try:
+        with suppress(InterruptedError):
             value: int = fcntl.ioctl(listener, request, bytearray(argument))  # mutable, as else it returns a copy
-        except InterruptedError:
-            continue
-        else:
             return value
 
 

@@ -27,18 +27,13 @@ if TYPE_CHECKING:
     from cachegrind_bench.hermetic.images import Process
 
 # Where the time-out is: the number of its argument.
-TIMEOUTS = {
-    "nanosleep": 0,
-    "clock_nanosleep": 2,
-    "futex": 3,
-    "poll": 2,
-    "ppoll": 2,
-    "select": 4,
-    "pselect6": 4,
-    "epoll_wait": 3,
-    "epoll_pwait": 3,
-    "epoll_pwait2": 3,
+_PLACES = {
+    0: "nanosleep",
+    2: "clock_nanosleep poll ppoll",
+    3: "futex epoll_wait epoll_pwait epoll_pwait2",
+    4: "select pselect6",
 }
+TIMEOUTS = {name: place for place, names in _PLACES.items() for name in names.split()}
 # These send signals by the real time: a program that uses them waits in real time.
 TIMERS = ("alarm", "setitimer", "timer_settime")
 FUTEX_COMMAND, FUTEX_WAIT, FUTEX_WAIT_BITSET = 0x7F, 0, 9
@@ -124,7 +119,6 @@ class Waits:
         (self._alarmed.discard if stopped else self._alarmed.add)(process)
 
     def _is_timed(self) -> bool:
-        """Return whether something of the run goes by the real time."""
         return any(wait.outside for wait in self._held) or any(not process.ended for process in self._alarmed)
 
     def _passed(self, process: Process) -> int:
@@ -185,16 +179,12 @@ class Waits:
                 self._drop(wait)
         if not self._held:
             return 0.0
-        ended = self._end_due() or self._end_next()
-        self._pause_s = _SHORTEST_PAUSE_S if ended else min(self._pause_s * 1.5, _LONGEST_PAUSE_S)
-        return 0.0 if ended else self._pause_s
-
-    def _end_due(self) -> bool:
-        """End the waits whose time has come by the readings of their own process."""
-        due = [wait for wait in self._held if wait.due <= self._passed(wait.process)]
+        due = [wait for wait in self._held if wait.due <= self._passed(wait.process)]  # by their own process's readings
         for wait in due:
             self._time_out(wait)
-        return bool(due)
+        ended = bool(due) or self._end_next()
+        self._pause_s = _SHORTEST_PAUSE_S if ended else min(self._pause_s * 1.5, _LONGEST_PAUSE_S)
+        return 0.0 if ended else self._pause_s
 
     def _end_next(self) -> bool:
         """End one wait, if nothing else is going on or it has lasted for too long."""
@@ -238,7 +228,10 @@ class Waits:
                 except OSError:
                     there = True  # the kernel would say so
             else:
-                there = bool(wait.files) and bool(_poller(wait).poll(0))
+                poller = select.poll()
+                for descriptor, events in wait.files:
+                    poller.register(descriptor, events)
+                there = bool(wait.files) and bool(poller.poll(0))
             wait.happened = cpu if there else None
         return wait.happened is not None
 
@@ -287,7 +280,6 @@ class Waits:
 
 
 def _awaited(wait: _Wait) -> list[tuple[int, int]]:
-    """Return the descriptors that a wait is for, and the events."""
     args, thread = wait.args, wait.thread
     if wait.name.startswith("epoll"):
         return [(args[0] & 0xFFFFFFFF, select.POLLIN)]
@@ -318,10 +310,3 @@ def _emptied(wait: _Wait) -> list[tuple[int, bytes]]:
         entries = [(args[0] + 8 * index + 6, bytes(2)) for index in range(args[1] & 0xFFFFFFFF)]
         return [*entries, (args[2], bytes(16))] if wait.name == "ppoll" else entries
     return []
-
-
-def _poller(wait: _Wait) -> select.poll:
-    poller = select.poll()
-    for descriptor, events in wait.files:
-        poller.register(descriptor, events)
-    return poller

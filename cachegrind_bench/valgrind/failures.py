@@ -33,11 +33,10 @@ def check_outcome(
     """Raise the error that this execution's end amounts to, if any; `log` is Valgrind's, empty for a native run."""
     where = "in the warm-up, without Valgrind" if native else "under Valgrind"
     if outcome.timed_out:
+        slow = "" if native else "programs run about a hundred times slower under Valgrind: "
         raise CommandTimeoutError(
             f"the command ran longer than {(timeout_ms or 0) / 1000:g} s {where}, and was ended",
-            hint="raise the timeout (--timeout), or give it less work"
-            if native
-            else "programs run about a hundred times slower under Valgrind: raise the timeout (--timeout), or give it less work",
+            hint=f"{slow}raise the timeout (--timeout), or give it less work",
         )
     if outcome.signal is not None:
         raise _killed(outcome, log, where)
@@ -48,22 +47,16 @@ def check_outcome(
     if trouble:
         raise MeasurementError(f"Valgrind failed: {trouble}", hint=_last_words(outcome.tail))
     if not ignore_status:
-        raise CommandFailedError(
-            f"the command failed with exit status {outcome.exit_status} {where}",
-            hint=_join(
-                _last_words(outcome.tail),
-                _held_back(held_back, _decoded(outcome.tail)),
-                "--ignore-exit-status measures it all the same",
-            ),
-            exit_status=outcome.exit_status,
-        )
+        held = _held_back(held_back, _decoded(outcome.tail))
+        hints = (_last_words(outcome.tail), held, "--ignore-exit-status measures it all the same")
+        message = f"the command failed with exit status {outcome.exit_status} {where}"
+        raise CommandFailedError(message, hint="\n".join(filter(None, hints)), exit_status=outcome.exit_status)
 
 
 def refused_programs(log: str) -> list[str]:
     """Return a doubt for each program that Valgrind would not execute."""
-    return [
-        f"{name} has more rights than its caller (setuid), so Valgrind did not run it" for name in _REFUSED.findall(log)
-    ]
+    why = "has more rights than its caller (setuid), so Valgrind did not run it"
+    return [f"{name} {why}" for name in _REFUSED.findall(log)]
 
 
 def unknown_instruction(number: int, log: str) -> tuple[str, str] | None:
@@ -95,21 +88,14 @@ def spoken_of(names: Sequence[str], said: str) -> list[str]:
 def _killed(outcome: Outcome, log: str, where: str) -> MeasurementError:
     number = outcome.signal or 0
     name = signal_name(number)
-    unknown = unknown_instruction(number, log)
-    if unknown:
+    if unknown := unknown_instruction(number, log):
         return CommandFailedError(f"the command uses {unknown[0]}", hint=unknown[1], signal=number)
     core = _valgrind_trouble(log)
-    if core:
-        return CommandFailedError(
-            f"Valgrind was ended by {name}: {core}", hint=_last_words(outcome.tail), signal=number
-        )
-    return CommandFailedError(
-        f"the command was killed by {name} {where}", hint=_last_words(outcome.tail), signal=number
-    )
+    message = f"Valgrind was ended by {name}: {core}" if core else f"the command was killed by {name} {where}"
+    return CommandFailedError(message, hint=_last_words(outcome.tail), signal=number)
 
 
 def _valgrind_trouble(log: str) -> str | None:
-    """Return Valgrind's own complaint, where it is what failed."""
     text = _LOG_PREFIX.sub("", log)
     for pattern in (
         r"valgrind: the 'impossible' happened:\n\s*(.*)",
@@ -129,8 +115,7 @@ def _decoded(tail: bytes) -> str:
     return tail.decode("utf-8", "backslashreplace")
 
 
-def _last_words(tail: bytes) -> str | None:
-    """Return the last lines the program wrote."""
+def _last_words(tail: bytes) -> str:
     lines = [line for line in _decoded(tail).splitlines() if line.strip()]
     if not lines:
         return "it wrote nothing before it ended"
@@ -139,16 +124,11 @@ def _last_words(tail: bytes) -> str | None:
 
 def _held_back(names: Sequence[str], said: str) -> str | None:
     """Name the variables that the program did not get; only those it spoke of, if it did."""
-    names = spoken_of(names, said) or [
-        name for name in names if name not in _OF_SHELLS and not name.startswith(_OF_SERVICES)
-    ]
+    others = [name for name in names if name not in _OF_SHELLS and not name.startswith(_OF_SERVICES)]
+    names = spoken_of(names, said) or others
     if not names:
         return None
     shown = " ".join(names[:_SHOWN_NAMES])
     if len(names) > _SHOWN_NAMES:
         shown += f" and {len(names) - _SHOWN_NAMES} more"
     return f"if it needs one of these variables, which the seal holds back, add --env NAME, or 'env' in the configuration: {shown}"
-
-
-def _join(*parts: str | None) -> str:
-    return "\n".join(part for part in parts if part)

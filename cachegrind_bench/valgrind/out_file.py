@@ -152,16 +152,16 @@ class _Body:
         """Read one function: its name, its lines, and the `fl=` line that may follow; in bulk if all is regular."""
         name, _, rest = block.partition(b"\n")
         lines, moved, next_file = rest.partition(b"\nfl=")
-        counts: tuple[int, ...] | None = None
         # With digits, spaces and line breaks only, every token is a number. A last line that is cut off, a comment,
         # the summary, a minus sign: all that is for the other reader.
-        if lines and not lines.translate(None, _REGULAR) and b"\n" not in next_file and self._summary is None:
-            counts = _add_columns(lines, len(self._events))
+        irregular = lines.translate(None, _REGULAR) or b"\n" in next_file or self._summary is not None
+        counts = None if irregular else _add_columns(lines, len(self._events))
         if counts is None or self._file is None:
             self.read_lines(b"fn=" + block)
             return
         if self._keep_lines:
-            self._add_each(self._file, decode(name), lines)
+            for number, *each in map(bytes.split, lines.split(b"\n")):
+                self._table.add_at(self._file, decode(name), line_number(number) or 0, tuple(map(int, each)))
         else:
             self._table.add(self._file, decode(name), counts)
         if moved:
@@ -222,11 +222,6 @@ class _Body:
             self._table.add_at(self._file, self._function, line_number(tokens[0]) or 0, counts)
         else:
             self._table.add(self._file, self._function, counts)
-
-    def _add_each(self, file: str, function: str, lines: bytes) -> None:
-        """Add lines of numbers, each to its source line."""
-        for number, *counts in map(bytes.split, lines.split(b"\n")):
-            self._table.add_at(file, function, line_number(number) or 0, tuple(map(int, counts)))
 
     def _error(self, message: str, line: int, *, hint: str | None = None) -> FileFormatError:
         return FileFormatError(message, path=self._path, line=line, hint=hint)

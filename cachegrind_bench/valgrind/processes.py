@@ -95,8 +95,7 @@ def _read(
 ) -> list[_Piece]:
     pieces: list[_Piece] = []
     for found in out_files(tool, out, images):
-        image = found.image
-        argv = [os.fsencode(argument) for argument in (image.argv if image else command)]
+        argv = [os.fsencode(argument) for argument in (found.image.argv if found.image else command)]
         if tool is Tool.CACHEGRIND:
             file = parse_cachegrind(found.path, command=argv, lines=lines)
             read = [("", in_order(file.profile), file)]
@@ -199,8 +198,7 @@ def _doubts(tool: Tool, pieces: Sequence[_Piece], outcome: Outcome) -> list[str]
             doubts.append("processes were started, and without seccomp it is not known whether all were counted apart")
         return doubts
     for index, image in enumerate(outcome.images):
-        own = [piece for piece in pieces if piece.image == index]
-        doubts += _image_doubts(tool, image, own)
+        doubts += _image_doubts(tool, image, [piece for piece in pieces if piece.image == index])
     unmet = sum(image.forks - image.forked for image in outcome.images)
     if unmet > 0 and not doubts:
         doubts.append(f"{unmet} child process(es) were killed or left no trace, and their counts are lost")
@@ -219,7 +217,7 @@ def _image_doubts(tool: Tool, image: Image, own: Sequence[_Piece]) -> list[str]:
     triggers = [piece.trigger.removeprefix("--dump-before=") for piece in own]
     found: list[str] = []
     if image.replaced:
-        if not any(trigger in EXECS for trigger in triggers):
+        if not set(EXECS).intersection(triggers):
             found.append(f"what {name} did before it executed another program is lost")
     elif LAST not in triggers:
         found.append(f"a process of {name} was killed, and the counts since its last fork are lost")

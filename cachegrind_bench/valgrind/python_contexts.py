@@ -267,7 +267,6 @@ class _Contexts:
         return path, start if start in self._trampolines.functions else -1
 
     def _is_hidden(self, function: PythonFunction | None) -> bool:
-        """Return whether there is no function, or a hidden one."""
         if function is None:
             return True
         if function not in self._hidden:

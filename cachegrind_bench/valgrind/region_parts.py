@@ -12,7 +12,7 @@ from dataclasses import dataclass, field
 from itertools import groupby, pairwise
 from operator import attrgetter
 from pathlib import PurePath
-from typing import TYPE_CHECKING, Protocol, TypeVar
+from typing import TYPE_CHECKING, TypeVar
 from urllib.parse import unquote_to_bytes
 
 import msgspec
@@ -43,16 +43,7 @@ _TOGGLER = "cg_bench_toggle_region"  # of cg_bench.h; Python's is code without a
 _NOTHING = Profile(events=EVENTS, functions=())
 
 
-class Triggered(Protocol):
-    """A part, and why it was written."""
-
-    @property
-    def trigger(self) -> str:
-        """What Callgrind says."""
-        ...
-
-
-Part = TypeVar("Part", bound=Triggered)
+Part = TypeVar("Part", "CallgrindPart", "PartHead")
 
 
 def _profile(parts: Sequence[CallgrindPart]) -> Profile:
@@ -118,14 +109,9 @@ class _Calibration(msgspec.Struct, frozen=True):
 def _doubts(outcome: Outcome) -> list[str]:
     """Name what may be missing: a region counts the thread that entered it."""
     threads = sum(image.threads for image in outcome.images or ())
-    found: list[str] = []
-    if threads:
-        found.append(
-            f"the program started {threads} thread(s): a region counts only what the thread that entered it did"
-        )
-    if outcome.leftover:
-        found.append(f"{outcome.leftover} process(es) were killed after the command had ended; their counts are lost")
-    return found
+    started = f"the program started {threads} thread(s): a region counts only what the thread that entered it did"
+    killed = f"{outcome.leftover} process(es) were killed after the command had ended; their counts are lost"
+    return [*([started] if threads else ()), *([killed] if outcome.leftover else ())]
 
 
 def _process(found: OutPath) -> tuple[int, int]:
@@ -150,21 +136,11 @@ def by_mark(parts: Sequence[Part]) -> tuple[dict[str, list[Part]], str]:
 
 def regions_of(marked: Mapping[str, list[Part]]) -> dict[str, list[Part]]:
     """Return the parts of the regions among these marks, by their names."""
-    return {_decoded(mark): parts for mark, parts in marked.items() if mark.startswith(_REGION)}
-
-
-def _decoded(mark: str) -> str:
-    return decode(unquote_to_bytes(os.fsencode(mark.removeprefix(_REGION))))
+    found = {mark.removeprefix(_REGION): parts for mark, parts in marked.items() if mark.startswith(_REGION)}
+    return {decode(unquote_to_bytes(os.fsencode(name))): parts for name, parts in found.items()}
 
 
 _ENTER = "Marks.enter"
-
-
-class _Empty(msgspec.Struct, frozen=True):
-    """What an empty region costs, in Ir: in all, and in the function that holds its `with`."""
-
-    total: int = 0
-    around: int = 0
 
 
 @dataclass(slots=True)
@@ -181,7 +157,8 @@ class RegionReader:
     def __init__(self, *, depth: int | None = None) -> None:
         self.cut = False
         self._depth = depth
-        self._empty = _Empty()
+        # What an empty region costs, in Ir: in all, and in the function that holds its `with`.
+        self._empty, self._around_empty = 0, 0
         self._found: defaultdict[str, _Found] = defaultdict(_Found)
 
     def profiles(self) -> dict[str, PythonProfile]:
@@ -211,7 +188,8 @@ class RegionReader:
         # A process that was forked inside of a region has no calibration of its own: its parent's holds for it.
         if EMPTY in marked:
             empty = paths(marked[EMPTY])
-            self._empty = _Empty(empty.total, sum(empty.paths[index].ir for index, _ in _entries(empty)))
+            self._empty = empty.total
+            self._around_empty = sum(empty.paths[index].ir for index, _ in _entries(empty))
         for name, parts in regions_of(marked).items():
             self._add(self._found[name], paths(parts))
 
@@ -220,9 +198,9 @@ class RegionReader:
         own = [path.ir for path in profile.paths]
         times = 0
         for index, entries in _entries(profile):
-            own[index] = max(0, own[index] - entries * self._empty.around)
+            own[index] = max(0, own[index] - entries * self._around_empty)
             times += entries
-        found.total += profile.total - times * self._empty.total
+        found.total += profile.total - times * self._empty
         places: list[int] = []
         for ir, path in zip(own, profile.paths, strict=True):
             parent = TOP if path.parent == TOP else places[path.parent]

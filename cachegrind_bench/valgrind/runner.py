@@ -14,7 +14,7 @@ from cachegrind_bench.errors import CommandFailedError, FileFormatError, Measure
 from cachegrind_bench.hermetic import environment
 from cachegrind_bench.hermetic.environment import layout
 from cachegrind_bench.hermetic.launch import Outcome, Output, launch
-from cachegrind_bench.hermetic.orders import Command, Orders
+from cachegrind_bench.hermetic.orders import SEED, Command, Orders
 from cachegrind_bench.hermetic.place import NOWHERE, Translation, pairs_of
 from cachegrind_bench.valgrind.failures import check_outcome, refused_programs
 from cachegrind_bench.valgrind.options import WHOLE, Collect, Geometry, Tool, arguments
@@ -46,7 +46,7 @@ class Target(msgspec.Struct, frozen=True, kw_only=True):
     keep_place: str = ""  # why the program is to see its files where they are; else see hermetic.place
     timeout_ms: int | None = None
     clock: Clock | None = None
-    seed: bytes | None = None
+    seed: bytes = SEED
     aslr_off: bool = True
     pin_scheduling: bool = False
     output: Output = Output.PIPE
@@ -59,6 +59,9 @@ class Target(msgspec.Struct, frozen=True, kw_only=True):
     forks_alike: bool = False  # see Orders
     libraries: tuple[bytes, ...] | None = None  # those of the warm-up
     elsewhere: str = ""  # see Orders
+
+
+_AS_ORDERED = [name for name in Orders._fields if name in Target.__struct_fields__]  # what the launcher gets as it is
 
 
 class Measurement(msgspec.Struct, frozen=True, kw_only=True):
@@ -98,8 +101,9 @@ class ValgrindRunner:
     def warm_up(self, target: Target) -> Outcome:
         """Execute once, sealed, without Valgrind."""
         self.scratch.renew()
-        echo = _show_nothing if target.quiet else self.echo
-        outcome = self._launch(target, target.argv, tool=None, echo=echo)
+        outcome = self._launch(
+            target, target.argv, tool=None, echo=(lambda _chunk: None) if target.quiet else self.echo
+        )
         self._check(target, outcome, "", native=True)
         return outcome
 
@@ -108,8 +112,7 @@ class ValgrindRunner:
         outcome, log = self.execute(target, tool)
         with reading_out_files():
             accounts = account(tool, self.scratch.out, outcome, target.argv, lines=target.lines)
-        accounts = replace(accounts, doubts=(*accounts.doubts, *refused_programs(log)))
-        return Measurement(tool=tool, outcome=outcome, accounts=accounts)
+        return _measurement(tool, outcome, log, accounts)
 
     def measure_regions(self, target: Target) -> dict[str, Measurement]:
         """Execute once under Callgrind."""
@@ -118,13 +121,7 @@ class ValgrindRunner:
         outcome, log = self.execute(target, Tool.CALLGRIND)
         with reading_out_files():
             regions = region_accounts(self.scratch.out, outcome, target.argv)
-        refused = refused_programs(log)
-        return {
-            name: Measurement(
-                tool=Tool.CALLGRIND, outcome=outcome, accounts=replace(accounts, doubts=(*accounts.doubts, *refused))
-            )
-            for name, accounts in regions.items()
-        }
+        return {name: _measurement(Tool.CALLGRIND, outcome, log, accounts) for name, accounts in regions.items()}
 
     def execute(self, target: Target, tool: Tool) -> tuple[Outcome, str]:
         """Execute once under Valgrind, and leave its out files in the scratch directory; also return Valgrind's log."""
@@ -157,23 +154,13 @@ class ValgrindRunner:
             command=self._command(target, argv, NOWHERE),
             placed=self._command(target, argv, Translation(pairs)) if pairs else None,
             places=pairs,
-            keep_place=target.keep_place,
-            stdin=target.stdin,
-            cpu=target.cpu,
-            aslr_off=target.aslr_off,
-            # Natively a C library reads the real clock without a call, so the rest of the time has to be real, too.
-            clock=target.clock if tool is not None else None,
-            pin_scheduling=target.pin_scheduling and tool is not None,  # natively, what spins for others must end, too
             tool=None if tool is None else self.valgrind.image(tool.value),
-            timeout_ms=target.timeout_ms,
-            # Natively the loader looks elsewhere: it knows the real CPU. So only the measurement shows it.
-            record_files=target.record_files and tool is not None,
-            forks_alike=target.forks_alike,
-            libraries=target.libraries,
-            elsewhere=target.elsewhere,
+            **{name: getattr(target, name) for name in _AS_ORDERED},
         )
-        if target.seed is not None:
-            orders = orders._replace(seed=target.seed)
+        if tool is None:
+            # Natively a C library reads the real clock without a call, so the rest of the time has to be real, too; what
+            # spins for others must end; and the loader, which knows the real CPU, looks elsewhere for files.
+            orders = orders._replace(clock=None, pin_scheduling=False, record_files=False)
         return launch(orders, self.scratch, echo=echo, output=target.output)
 
     def _command(self, target: Target, argv: tuple[str, ...], places: Translation) -> Command:
@@ -221,6 +208,11 @@ class ValgrindRunner:
                 raise UsageError(f"cannot keep out files in {folder}: {error.strerror}") from error
 
 
+def _measurement(tool: Tool, outcome: Outcome, log: str, accounts: Accounts) -> Measurement:
+    accounts = replace(accounts, doubts=(*accounts.doubts, *refused_programs(log)))
+    return Measurement(tool=tool, outcome=outcome, accounts=accounts)
+
+
 @contextmanager
 def reading_out_files() -> Generator[None]:
     """Turn what is wrong with an out file into a MeasurementError: to the user no bad input, but a failed measurement."""
@@ -232,12 +224,7 @@ def reading_out_files() -> Generator[None]:
         raise MeasurementError(f"Valgrind's out file cannot be read: {error.filename}: {error.strerror}") from error
 
 
-def _show_nothing(_chunk: bytes) -> None:
-    """Do nothing with a part of the output."""
-
-
 def _restore(out: Path, places: Translation) -> None:
-    """Put the real paths into out files."""
     for path in out.iterdir() if places.pairs else ():
         data = path.read_bytes()
         real = places.real_bytes(data)

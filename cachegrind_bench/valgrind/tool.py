@@ -57,15 +57,10 @@ def find(explicit: str | None, environ: Mapping[str, str]) -> Valgrind:
         where = f"at {explicit!r}" if explicit else "on PATH"
         raise NoValgrindError(f"Valgrind was not found {where}", hint=_install_hint(path))
     wrapper = os.path.realpath(found)
-    launcher = _real_launcher(Path(wrapper))
-    libexec = _libraries(launcher, Path(wrapper), environ.get("VALGRIND_LIB"))
-    version = _version(str(launcher), str(libexec))
-    return Valgrind(
-        launcher=str(launcher),
-        libexec=str(libexec),
-        version=version,
-        guest_chase_off=_accepts(str(launcher), str(libexec), "--vex-guest-chase=no"),
-    )
+    real = _real_launcher(Path(wrapper))
+    launcher, libexec = str(real), str(_libraries(real, Path(wrapper), environ.get("VALGRIND_LIB")))
+    version, guest_chase_off = _version(launcher, libexec), _accepts(launcher, libexec, "--vex-guest-chase=no")
+    return Valgrind(launcher=launcher, libexec=libexec, version=version, guest_chase_off=guest_chase_off)
 
 
 def _platform() -> str:
@@ -78,12 +73,16 @@ def _install_hint(path: str) -> str:
     return "install it: " + "   or   ".join(lines) + "   (or give its place with --valgrind PATH)"
 
 
-def _is_elf(path: Path) -> bool:
+def _head(path: Path) -> bytes:
     try:
         with path.open("rb") as file:
-            return file.read(4) == b"\x7fELF"
+            return file.read(1 << 16)
     except OSError:
-        return False
+        return b""
+
+
+def _is_elf(path: Path) -> bool:
+    return _head(path).startswith(b"\x7fELF")
 
 
 def _real_launcher(path: Path) -> Path:
@@ -103,16 +102,7 @@ def _real_launcher(path: Path) -> Path:
     )
 
 
-def _head(path: Path) -> bytes:
-    try:
-        with path.open("rb") as file:
-            return file.read(1 << 16)
-    except OSError:
-        return b""
-
-
 def _libraries(launcher: Path, wrapper: Path, named: str | None) -> Path:
-    """Return the directory with the tool images."""
     for folder in _library_candidates(launcher, wrapper, named):
         if (folder / f"cachegrind-{_platform()}").is_file():
             return folder

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-from cachegrind_bench.hermetic import images
+from cachegrind_bench.hermetic import process_memory
 from cachegrind_bench.hermetic.images import ProcessTable
 from cachegrind_bench.hermetic.orders import Command, Orders
 
@@ -14,10 +14,10 @@ if TYPE_CHECKING:
 
 def test_a_number_that_comes_again_is_another_process(monkeypatch: pytest.MonkeyPatch) -> None:
     began = {1: "10", 200: "20"}
-    monkeypatch.setattr(images, "group_of", lambda thread: thread)
-    monkeypatch.setattr(images, "parent_of", lambda _pid: 1)
-    monkeypatch.setattr(images, "children_of", lambda _pid: [])
-    monkeypatch.setattr(images, "started", lambda pid: began[pid])
+    monkeypatch.setattr(process_memory, "group_of", lambda thread: thread)
+    monkeypatch.setattr(process_memory, "parent_of", lambda _pid: 1)
+    monkeypatch.setattr(process_memory, "children_of", lambda _pid: [])
+    monkeypatch.setattr(process_memory, "started", lambda pid: began[pid])
     table = ProcessTable(
         1, Orders(Command((), {}, "/"), seed=b"seed", tool="callgrind", scratch="/none", forks_alike=True)
     )

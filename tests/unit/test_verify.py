@@ -18,7 +18,7 @@ import pytest
 
 from cachegrind_bench.errors import CommandFailedError
 from cachegrind_bench.hermetic.launch import PINNED_CLOCK, Outcome, Output
-from cachegrind_bench.hermetic.orders import Image
+from cachegrind_bench.hermetic.orders import SEED, Image
 from cachegrind_bench.measure import axes as axes_module
 from cachegrind_bench.measure.axes import AXES, Axis, busy_cpus
 from cachegrind_bench.measure.command import Command
@@ -263,7 +263,7 @@ def test_noise_without_a_known_cause_is_told_apart_from_a_real_effect(plan: Plan
     noise = itertools.cycle([0, 30, 10, 20])
 
     def cost(target: Target) -> int:
-        return BASE + next(noise) + (0 if target.aslr_off else 50_000) + (40_000 if target.seed else 0)
+        return BASE + next(noise) + (0 if target.aslr_off else 50_000) + (40_000 if target.seed != SEED else 0)
 
     found = hunt(plan, Fake(cost), "load", "aslr", "random")
     assert of(found, "repeat").cause is None
@@ -279,7 +279,7 @@ def test_what_the_seal_pins_is_not_a_failure(plan: Plan) -> None:
             (
                 target.layout,
                 0 if target.aslr_off else 10,
-                100 if target.seed else 0,
+                100 if target.seed != SEED else 0,
                 1000 * int(target.variables["PYTHONHASHSEED"]),
                 0 if target.output is Output.PIPE else 10_000,
                 100_000 if target.keep_place else 0,
@@ -321,7 +321,7 @@ def test_axes_that_change_nothing_are_skipped(plan: Plan) -> None:
 @pytest.mark.parametrize(("option", "instead"), [("-I", "-s -P"), ("-E", "leave -E out")])
 def test_python_that_ignores_the_hash_seed_is_named(plan: Plan, option: str, instead: str) -> None:
     python = msgspec.structs.replace(plan, command=command("/usr/bin/python3", option, "x.py"))
-    found = hunt(python, Fake(lambda target: BASE + (1000 if target.seed else 0)), "random", "hash-seed")
+    found = hunt(python, Fake(lambda target: BASE + (1000 if target.seed != SEED else 0)), "random", "hash-seed")
     finding = of(found, "random")
     assert finding.verdict is Verdict.DEPENDS
     assert f"Python with {option} ignores PYTHONHASHSEED" in str(finding.cause)
@@ -537,7 +537,7 @@ def noisy(plan: Plan) -> Verification:
 
     def cost(target: Target) -> int:
         clock = next(ticks) * 977 if target.clock is None else 0
-        return BASE + clock + (5000 if target.output is Output.NULL else 0) + (1000 if target.seed else 0)
+        return BASE + clock + (5000 if target.output is Output.NULL else 0) + (1000 if target.seed != SEED else 0)
 
     hostile = msgspec.structs.replace(plan, command=command("/usr/bin/python3", "-I", "x|<b>\x1b[31m.py"))
     return hunt(hostile, Fake(cost), "cwd", "random", "clock", "stdout")
