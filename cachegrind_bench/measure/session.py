@@ -35,20 +35,6 @@ _COUNTED_PARTS = ("environment", "randomness", "cpu", "clock")
 _PINNED_CLOCK = "pinned/2"
 
 
-def environment_of(
-    valgrind: Valgrind, geometry: Geometry, caller: Mapping[str, str], passed: Mapping[str, str]
-) -> Environment:
-    """Return what the machine contributes; `passed` holds hashes of variables that were passed on by request."""
-    fields = {
-        **machine_fields(),
-        "valgrind": valgrind.version,
-        "guest_chase": "off" if valgrind.guest_chase_off else "on",
-        "geometry": str(geometry),
-    }
-    info = {**machine_info(caller), **{f"env.{name}": value for name, value in passed.items()}}
-    return Environment(key=comparability_key(fields), fields=fields, info=info)
-
-
 class Identity(msgspec.Struct, frozen=True, kw_only=True):
     """What a command consists of: the files it loads, and its share of the key (ids of libc and interpreter)."""
 
@@ -115,9 +101,16 @@ class ValgrindSetup(msgspec.Struct, frozen=True, kw_only=True):
 def valgrind_setup(
     *, valgrind: str | None, geometry: Geometry, environ: Mapping[str, str], passed: Mapping[str, str]
 ) -> ValgrindSetup:
-    """Find Valgrind and describe the machine; `passed` has hashes of variables. MeasurementError without Valgrind."""
+    """Find Valgrind and describe the machine; `passed` has hashes of variables passed on by request. MeasurementError without Valgrind."""
     found = find(valgrind, environ)
-    environment = environment_of(found, geometry, environ, passed)
+    fields = {
+        **machine_fields(),
+        "valgrind": found.version,
+        "guest_chase": "off" if found.guest_chase_off else "on",
+        "geometry": str(geometry),
+    }
+    info = {**machine_info(environ), **{f"env.{name}": value for name, value in passed.items()}}
+    environment = Environment(key=comparability_key(fields), fields=fields, info=info)
     return ValgrindSetup(valgrind=found, geometry=geometry, environment=environment)
 
 

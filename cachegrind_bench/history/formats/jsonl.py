@@ -53,20 +53,15 @@ def _record(line: bytes, name: str, number: int) -> Record:
     if schema == RENAME_SCHEMA:
         record = Record(name=f"renames/{uid_of(data)}.json", data=data)
     elif schema.startswith(FAMILY):
-        record = _run(data, f"{name}:{number}")
+        result = decode(data, f"{name}:{number}")
+        slim = all((item.profile, item.output, item.python) == (None, None, None) for item in result.benchmarks)
+        record = named_record(result, data) if slim else run_record(result)
     else:
         raise FileFormatError(f"its schema is {schema[:80]!r}, not a record's", path=name, line=number, hint=_HINT)
     problem = wrong_with(record)
     if problem is not None:
         raise FileFormatError(problem, path=name, line=number)
     return record
-
-
-def _run(data: bytes, name: str) -> Record:
-    result = decode(data, name)
-    if any((item.profile, item.output, item.python) != (None, None, None) for item in result.benchmarks):
-        return run_record(result)
-    return named_record(result, data)
 
 
 def _refuse(constant: str) -> NoReturn:
