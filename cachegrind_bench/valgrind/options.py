@@ -147,13 +147,7 @@ _SIGNS = f"{_FIRST_SIGNS}{digits}.@$"
 
 
 def arguments(
-    tool: Tool,
-    geometry: Geometry,
-    out: Path,
-    *,
-    guest_chase_off: bool,
-    pages: int = 0,
-    collect: Collect = WHOLE,
+    tool: Tool, geometry: Geometry, out: Path, *, guest_chase_off: bool, pages: int = 0, collect: Collect = WHOLE
 ) -> tuple[str, ...]:
     """Return Valgrind's options for one run that writes `out.PID` and `log.PID` into this directory.
 
