@@ -266,7 +266,7 @@ def memory_file(data: bytes) -> int:
         if descriptor >= 0:
             os.close(descriptor)
         raise MeasurementError(
-            f"{len(data)} bytes cannot be handed on: {error.strerror}",
-            hint="see the limits on file size, open files and memory, as with ulimit -a",
+            f"{len(data)} bytes cannot be passed on: {error.strerror}",
+            hint="check the limits on file size, open files and memory with ulimit -a",
         ) from error
     return descriptor

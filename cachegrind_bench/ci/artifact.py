@@ -38,7 +38,7 @@ def unpack(data: bytes, name: str, allowed: Mapping[str, bool]) -> dict[str, byt
             _check(members, name, allowed)
             return {member.filename: _read(archive, member, name) for member in members}
     except (zipfile.BadZipFile, zlib.error, EOFError, NotImplementedError, RuntimeError, ValueError, OSError) as error:
-        raise FileFormatError(f"no readable zip: {error}", path=name) from error
+        raise FileFormatError(f"not a readable zip: {error}", path=name) from error
 
 
 def _check(members: list[zipfile.ZipInfo], name: str, allowed: Mapping[str, bool]) -> None:

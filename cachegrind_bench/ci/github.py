@@ -164,7 +164,7 @@ class Client:
 
     def login(self) -> str:
         """Return whose token this is, as comments name their author."""
-        with telling("find out whose token this is"):
+        with telling("say whose token this is"):
             # Of the ways to ask, this one is open to the token of a job as well.
             _, data = self._github.requester.graphql_query("query { viewer { login } }", {})
             login = data["data"]["viewer"]["login"]

@@ -124,7 +124,7 @@ def _collecting(event: Event) -> Plan:
         comment, keep = _may_comment(event), Keep.COLLECTED
         return Plan(collect=event.run_id, compare=True, comment=comment, keep=keep, hold=_hold(event))
     if run.event != "pull_request":
-        return Plan(notice=f"nothing to comment on: what was measured is a {run.event}, not a pull request")
+        return Plan(notice=f"nothing to comment on: the run was for a {run.event}, not a pull request")
     return Plan(collect=run.id, compare=True, comment=True)
 
 

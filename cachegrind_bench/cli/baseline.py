@@ -110,14 +110,14 @@ def update_command(name: str, file: str, *, force: bool, max_size: int) -> None:
     if failed:
         raise MeasurementError(
             f"{source} holds {counted(len(failed), 'failed benchmark')}: {some(failed, _SHOWN)}",
-            hint="the baseline stays as it was; measure again when they work",
+            hint="the baseline is unchanged; measure again when they work",
         )
     before = _replaced(saved, name, force=force)
     lost = {item.id for item in before.benchmarks} - {item.id for item in after.benchmarks} if before else set[str]()
     if lost and not force:
         raise UsageError(
             f"{source} lacks {counted(len(lost), 'benchmark')} of the baseline {name!r}: {some(sorted(lost), _SHOWN)}",
-            hint="--force drops them",
+            hint="use --force to drop them",
         )
     saved.save(name, data)
     output.write(updated(name, before, after))
@@ -146,4 +146,6 @@ def _replaced(saved: Baselines, name: str, *, force: bool) -> Result | None:
     except FileFormatError as error:
         if force:
             return None
-        raise UsageError(f"the baseline {name!r} is damaged: {error.message}", hint="--force replaces it") from error
+        raise UsageError(
+            f"the baseline {name!r} is damaged: {error.message}", hint="use --force to replace it"
+        ) from error

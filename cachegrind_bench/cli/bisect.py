@@ -78,7 +78,7 @@ def _named(text: str, found: Found) -> Finding:
         return items[0]
     known = ", ".join(f"{item.id} ({item.kind.value} of {item.benchmark})" for item in (items or found.findings)[:10])
     what = f"{text!r} may be several findings" if items else f"there is no finding {text!r}"
-    where = f"nothing was found in {found.store}; give --store and what else 'trend' was given"
+    where = f"nothing was found in {found.store}; give --store and the other options that you gave to 'trend'"
     raise UsageError(what, hint=f"there are: {known}" if known else where)
 
 

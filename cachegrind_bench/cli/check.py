@@ -122,7 +122,7 @@ def _existing_plan(request: MeasureRequest) -> Plan:
     if os.sep not in program:  # one that is looked up on PATH is not of this commit
         return plan_of(request)
     if not os.path.exists(program):
-        raise MeasurementError(f"there is no {program} here", hint="--prepare can build it")
+        raise MeasurementError(f"there is no {program} here", hint="use --prepare to build it")
     try:
         return plan_of(request)
     except UsageError as error:  # it cannot be executed, or its input is not there: another commit may do

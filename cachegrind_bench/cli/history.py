@@ -246,7 +246,9 @@ def prune_command(
     named as 'fsck' does.
     """
     if not runs and before is None and keep is None:
-        raise UsageError("nothing says which runs to keep", hint="as in --before 2025-01-01, --keep 500, or a run's id")
+        raise UsageError(
+            "say which runs to keep or to remove", hint="as in --before 2025-01-01, --keep 500, or a run's id"
+        )
     with opened_store(options) as store:
         output.write(history.prune(store, runs, output.NOTICES, before=before, keep=keep, dry_run=dry_run))
 
@@ -302,7 +304,7 @@ def sync_command(*, source: str | None, target: str | None) -> None:
         raise UsageError("neither --from nor --to was given", hint="as in --from git:cg-bench-data@origin")
     with named_store(source) as giving, named_store(target) as taking:
         if giving.url == taking.url:
-            raise UsageError(f"both are {giving.url}", hint="name another store by --from or --to")
+            raise UsageError(f"both are {giving.url}", hint="name a different store by --from or --to")
         if source is not None and not giving.exists():
             raise UsageError(f"there is no history at {giving.url}", hint="check that the URL after --from is right")
         output.write(history.copy(giving, taking))

@@ -32,7 +32,8 @@ def command(*, dry_run: bool) -> None:
     known = find(root)
     if known is not None:
         raise UsageError(
-            f"there is a configuration already: {shown(known)}", hint="'cg-bench list' shows what it would run"
+            f"there is a configuration already: {shown(known)}",
+            hint="'cg-bench list' shows what 'cg-bench run' would measure",
         )
     files = starter(root)
     if dry_run:

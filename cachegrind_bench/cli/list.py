@@ -43,7 +43,7 @@ def command(**options: Any) -> None:
         )
     found, other, origin = load(path), ignored(path), plain(shown(path))
     if other is not None:
-        output.write_error(f"cg-bench: {origin} is used, what {plain(shown(other))} says to cg-bench is ignored\n")
+        output.write_error(f"cg-bench: {origin} is used, the cg-bench tables of {plain(shown(other))} are ignored\n")
     if not found.benchmarks:
         output.write_error(f"cg-bench: {origin} has no benchmarks; {NO_BENCHMARKS}\n")
     request = struct_of(SelectRequest, options)

@@ -73,5 +73,5 @@ def _report(files: Sequence[ResultFile]) -> str:
     lines.append(f"together: {counted(len(known), 'benchmark')}\n")
     missing = missing_from([file.result for file in files])
     if missing:
-        lines.append(f"! {counted(missing, 'benchmark')} of the suite missing: is a shard's file left out?\n")
+        lines.append(f"! {counted(missing, 'benchmark')} of the suite missing: did you leave out a shard's file?\n")
     return "".join(lines)

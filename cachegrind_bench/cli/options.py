@@ -385,7 +385,7 @@ def refuse_typed(names: Iterable[str], why: str, hint: str) -> None:
 def refuse_options_of_a_suite() -> None:
     """UsageError if an option was given that only means something without a command."""
     names = names_of(suite_options)
-    refuse_typed(names, "is for a suite", "without a command, the suite of the configuration is measured")
+    refuse_typed(names, "is for a suite", "leave the command out to measure the suite of the configuration")
 
 
 def typed_words(names: Collection[str]) -> list[str]:

@@ -110,7 +110,7 @@ def command(**options: Any) -> int:
     if options["command"]:
         refuse_options_of_a_suite()
         return _run_command(options)
-    refuse_typed(_OF_ONE_COMMAND, "belongs to one command", "write it into the benchmark's table of the configuration")
+    refuse_typed(_OF_ONE_COMMAND, "belongs to one command", "in the configuration, write it into the benchmark's table")
     return _run_suite(options)
 
 
@@ -205,7 +205,7 @@ class _Targets(msgspec.Struct, frozen=True, kw_only=True):
             if self.baseline is not None:
                 if whole:
                     self.saved.save(self.baseline, encode(result))
-                did = "saved as" if whole else "not everything was measured, so nothing was saved as"
+                did = "saved as" if whole else "not everything was measured, so there is no new"
                 self.notices.note(f"{did} baseline {self.baseline}")
             if self.output is not None and (result.benchmarks or not unfinished):  # a shard may be empty
                 output.write_file(self.output, encode(result))
@@ -249,7 +249,7 @@ def _history(request: MeasureRequest, options: dict[str, Any]) -> SaveRequest | 
     with_profile = options["with_profile"]
     if not options["save"]:
         if click.get_current_context().get_parameter_source("with_profile") is ParameterSource.COMMANDLINE:
-            raise UsageError("--with-profile says what to store, but nothing is", hint="add --save")
+            raise UsageError("--with-profile has an effect only together with --save", hint="add --save")
         return None
     from cachegrind_bench.usecases.saving import SaveRequest, check_store
 
@@ -265,7 +265,7 @@ def _collect(options: dict[str, Any]) -> Collect:
     from cachegrind_bench.valgrind.options import WHOLE, Collect, Scope
 
     if options["regions"] and options["toggles"]:
-        raise UsageError("--regions and --toggle cannot be combined", hint="measure the one, then the other")
+        raise UsageError("--regions and --toggle cannot be combined", hint="measure with one, then with the other")
     if options["regions"] and options["lines"]:
         raise UsageError("--lines cannot be combined with --regions")
     if options["toggles"]:

@@ -76,7 +76,7 @@ def checked_files(options: Mapping[str, Any]) -> dict[str, str | None]:
 
     sort_name(options["sort"])
     if options["output"] != "-" and options["export"] is None:
-        raise UsageError("-o says where --export writes, which is missing", hint="add --export speedscope")
+        raise UsageError("-o needs --export", hint="add --export speedscope")
     return {"--flame": options["flame"], "-o": options["output"] if options["export"] else None}
 
 

@@ -78,7 +78,7 @@ def command(**options: Any) -> int:
         notices.warn(f"line {entry.line} of the accepted changes concerns nothing here: {where}")
     _write(view, options)
     if not view.headline.measured:
-        which = "in which anything went well" if found.set.series else "of these commits"
+        which = "in which any benchmark succeeded" if found.set.series else "of these commits"
         where = (
             "" if found.branch is not None else "; there are none here, as this is not a git repository with commits"
         )

@@ -57,7 +57,7 @@ class Scratch(msgspec.Struct, frozen=True, kw_only=True):
         except OSError as error:
             raise MeasurementError(
                 f"cannot make {self.path} ready for the next execution: {error.filename}: {error.strerror}",
-                hint="see whether the disk is full, or the command left a mount or another user's files in its TMPDIR",
+                hint="check whether the disk is full, or the command left a mount or another user's files in its TMPDIR",
             ) from error
 
 
@@ -89,8 +89,8 @@ def scratch(base: Path, *, first: int = 0) -> Generator[Scratch]:
             os.close(lock)
         return
     raise MeasurementError(
-        f"no directory of our own can be made in {base}",
-        hint=f"see whether {base}/cg-bench.00 and the like belong to you",
+        f"cg-bench cannot make a directory of its own in {base}",
+        hint=f"check whether {base}/cg-bench.00 and the like belong to you",
     )
 
 

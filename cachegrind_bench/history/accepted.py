@@ -83,7 +83,7 @@ def _entry(source: Source, number: int, table: object) -> Accepted:
             source.fail(f"{key} is empty", *at, key)
     benchmark, commit, reason = (str(values[key]).strip() for key in _KEYS)
     if not _SHA.fullmatch(commit.lower()):
-        hint = "write at least 7 digits of its sha; a branch or tag would move on"
+        hint = "write at least 7 digits of its sha; a branch or tag can move"
         source.fail(f"{commit.lower()!r} is not a commit id", *at, "commit", hint=hint)
     return Accepted(benchmark=benchmark, commit=commit.lower(), reason=reason, line=source.line(*at) or 1)
 

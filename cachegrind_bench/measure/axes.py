@@ -77,20 +77,20 @@ class Trial(msgspec.Struct, frozen=True, kw_only=True):
 
 # fmt: off
 AXES: tuple[Axis, ...] = (
-    Axis(REPEAT, "repeat", "nothing, measured twice",
+    Axis(REPEAT, "repeat", "nothing changed, measured twice",
          "look for threads that race, process ids, the network, and files that change between runs (--prepare resets them)"),
-    Axis("environment", "environment size", f"{_CI_VARIABLES} variables more, as a CI service sets",
+    Axis("environment", "environment size", f"{_CI_VARIABLES} more variables, as a CI service sets",
          "give the variables it reads a fixed value: --env NAME=VALUE"),
     Axis("layout", "memory layout", f"stack {layout(_LAYOUT).stack} bytes lower, heap and libraries {layout(_LAYOUT).pages} pages higher",
          "every run has the same layout; --layouts shows what a change amounts to in any layout", pinned=True,
          common=True, target={"layout": _LAYOUT}),
-    Axis(LIBRARIES, "installed libraries", "the loader's list of libraries one page longer, as a package more may make it",
+    Axis(LIBRARIES, "installed libraries", "the loader's list of libraries one page longer, as after installing a package",
          "every run sees a list of the same size, which moves what is mapped after it; --layouts shows how much that matters",
          pinned=True, part="files", common=True, target={"elsewhere": LIBRARIES}),
-    Axis(LOCALES, "installed locales", "the archive of locales one page longer, as a language more may make it",
+    Axis(LOCALES, "installed locales", "the archive of locales one page longer, as after adding a language",
          "every run sees an archive of the same size, which moves what is mapped after it; --layouts shows how much that matters",
          pinned=True, part="files", common=True, target={"elsewhere": LOCALES}),
-    Axis(USERS, "users", "40 users and groups more, before one's own",
+    Axis(USERS, "users", "40 more users and groups, before one's own",
          "every run sees root and its own user first; numbers instead of names need no list", pinned=True, part="files",
          target={"elsewhere": USERS}),
     Axis(DIRECTORIES, "order of directories", "their entries listed backwards, as another file system may",
@@ -98,15 +98,15 @@ AXES: tuple[Axis, ...] = (
          pinned=True, part="files", target={"elsewhere": DIRECTORIES}),
     Axis(CWD, "working directory", "two levels deeper",
          "always measure from the same path, or keep the current directory's name out of the work"),
-    Axis("place", "place", "the project seen where it is, not at its constant path",
+    Axis("place", "place", "the project at its real path, not at the constant one",
          "every run sees it at a constant path; --keep-place lets the program see the real one", pinned=True,
          part="place", common=True, target={"keep_place": "verify tries it"}),
     Axis("load", "CPU load", "busy loops on all CPUs at the same time",
          "something in it waits or races: give it one thread, and --pin-clock against timeouts"),
     Axis("cpu", "which CPU", "another CPU",
-         "it asks for the CPU it runs on; keep that out of the work", part="cpu"),
-    Axis("scheduling", "scheduling", "threads that take turns as the kernel likes",
-         "every run lets a thread run until it waits; less depends on it with one thread", pinned=True,
+         "it asks which CPU it runs on; keep that out of the work", part="cpu"),
+    Axis("scheduling", "scheduling", "threads that take turns as the kernel decides",
+         "every run lets a thread run until it waits; counts depend on it less with one thread", pinned=True,
          part="scheduling", target={"pin_scheduling": False}),
     Axis("aslr", "ASLR", "address randomisation left on",
          "it computes with addresses (hashes of pointers, for one); the seal turns randomisation off", pinned=True,
@@ -115,7 +115,7 @@ AXES: tuple[Axis, ...] = (
          "the seal gives the same random bytes to every run; a fixed seed in the program holds everywhere", pinned=True,
          part="randomness", target={"seed": b"cg-bench verify"}),
     Axis(HASH_SEED, "hash seed", "PYTHONHASHSEED and PERL_HASH_SEED 1 instead of 0",
-         "the seal sets both to 0; less depends on them where sets are sorted before they are walked", pinned=True),
+         "the seal sets both to 0; sort sets before iterating over them to depend on them less", pinned=True),
     Axis(CLOCK, "clock", "two pinned clocks: another day, another pace",
          "--pin-clock answers clock readings with a fixed clock; or keep the time out of the work", part="randomness"),
     Axis("stdout", "kind of stdout", "a file, /dev/null and a terminal instead of a pipe",
@@ -131,7 +131,7 @@ def prepare(axis: Axis, plan: Plan, target: Target, stack: ExitStack) -> Trial |
     """
     match axis.key:
         case "place" if target.keep_place:
-            return "it sees its project where it is, anyway"
+            return "it sees its project at its real path anyway"
         case "scheduling" if not target.pin_scheduling:
             return "it is one thread, or several processes, and nothing chooses which of them runs next"
         case "environment":

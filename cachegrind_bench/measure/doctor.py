@@ -190,7 +190,7 @@ def _fixes(part: str) -> tuple[str, ...]:
     if part in ("randomness", "random_devices", "files", "clock") and scope is not None and scope >= 2:
         return ("sudo sysctl -w kernel.yama.ptrace_scope=1",)
     if part in ("aslr", "randomness", "random_devices", "files", "clock"):
-        elsewhere = "see whether a service manager or sandbox forbids it (systemd: SystemCallFilter=)"
+        elsewhere = "check whether a service manager or sandbox forbids it (systemd: SystemCallFilter=)"
         return UNCONFINED if container_kind() else (*UNCONFINED, elsewhere)
     return {
         "scheduling": (
@@ -267,7 +267,7 @@ def host_checks(root: Path = Path("/")) -> tuple[Check, ...]:
     scope = yama_scope(root)
     if scope is not None and scope >= 2:
         may = is_root() and scope == 2
-        who = "root may still" if may else "nobody but root may"
+        who = "root may still" if may else "only root may"
         # Scope 3 cannot be left before the next start of the machine.
         fix = "sysctl -w kernel.yama.ptrace_scope=1" if scope == 2 else "boot with kernel.yama.ptrace_scope=1"
         level = Level.OK if may else Level.WARNING

@@ -44,7 +44,7 @@ class PerfMaps:
         if not maps:
             raise MeasurementError(
                 f"Python wrote no perf map, so functions cannot be distinguished ({perf_map.FOLDER}/perf-PID.map)",
-                hint="see whether the disk is full, or files of another user are in the way there",
+                hint="check whether the disk is full, or files of another user are in the way there",
             )
         parents = {image.pid: image.parent for image in outcome.images or ()}
 

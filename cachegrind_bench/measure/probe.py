@@ -68,7 +68,7 @@ def probe(scratch: Scratch, environ: Mapping[str, str], cpu: int | None) -> dict
     }
     for part in seen:
         if wrong.get(part) or seen[part] != again[part]:
-            reasons.setdefault(part, "the seal was applied, and a program sees no effect of it")
+            reasons.setdefault(part, "the seal was applied, but a program sees no effect of it")
     return reasons
 
 

@@ -137,7 +137,7 @@ def perf_command(command: Command, variables: Mapping[str, str]) -> tuple[str, .
     answer = process.run([program, "-I", "-S", "-c", _PROBE], env=variables, timeout=20)
     words = answer.stdout.decode("utf-8", "backslashreplace").split()
     if answer.status != 0 or len(words) != 3:
-        raise UsageError(f"{program} does not say which Python it is", hint=f"see whether it works, {_WITHOUT}")
+        raise UsageError(f"{program} does not say which Python it is", hint=f"check whether it works, {_WITHOUT}")
     check_trampolines(program, *words)
     return with_perf(command)
 
@@ -171,8 +171,8 @@ def profilable(plan: Plan) -> Plan:
     try:
         if plan.collect.scope is Scope.TOGGLE:
             raise UsageError(  # noqa: TRY301 - a reason like any other
-                "--python-profile is of the whole program or of its regions, and cannot be combined with --toggle",
-                hint="measure the one, then the other",
+                "--python-profile covers the whole program or its regions, and cannot be combined with --toggle",
+                hint="measure with one, then with the other",
             )
         perf_command(plan.command, plan.variables)
     except UsageError as error:

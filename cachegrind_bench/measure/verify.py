@@ -125,7 +125,7 @@ class _Hunt:
         for target, one in zip(trial.targets, measured, strict=True):
             why = one.outcome.unsealed.get("scheduling")
             if target.pin_scheduling and why is not None and self._unsealed("scheduling") is None:
-                return f"threads took turns as the kernel likes: {why}"
+                return f"threads took turns as the kernel decides: {why}"
         if trial.reference is None:
             return self._differ(self.plain, measured)
         if trial.unless_plain and (found := self._differ(self.plain, measured)).identical:

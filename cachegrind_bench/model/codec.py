@@ -41,7 +41,7 @@ from cachegrind_bench.model.result import (
 if TYPE_CHECKING:
     from collections.abc import Callable
 
-WRITTEN = "result files are written by 'cg-bench run -o FILE'"
+WRITTEN = "'cg-bench run -o FILE' writes result files"
 FAMILY = "cg-bench.run/"
 SCHEMA = FAMILY + "1"
 _OPTIONAL = ("output", "python")  # of a benchmark

@@ -55,7 +55,7 @@ def _usability(found: Diagnosis) -> str:
         return "This machine cannot measure yet: see the lines marked ✗."
     warnings = sum(check.level is Level.WARNING for check in found.checks)
     if warnings:
-        return f"This machine can measure, with {counted(warnings, 'thing')} to mend (marked !)."
+        return f"This machine can measure, with {counted(warnings, 'thing')} to fix (marked !)."
     return "This machine can measure, fully sealed."
 
 
@@ -93,7 +93,7 @@ def conclusion(found: Verification) -> str:
     blamed = [finding for finding in found.findings if not finding.held]
     repeat = found.findings[0]
     if not repeat.held:
-        why = repeat.cause or "none of the things that could be changed here"
+        why = repeat.cause or "none of the things that can be changed here"
         rest = joined([item.axis.title for item in blamed if item is not repeat and item.axis.key != CLOCK])
         more = f" Beyond that, they change with: {rest}." if rest else ""
         return plain(f"Not repeatable. Cause: {why}.{more} What to do: {(repeat.advice or '').rstrip('.')}.")
@@ -106,8 +106,8 @@ def conclusion(found: Verification) -> str:
         kept = f"The counts depend on {joined([finding.axis.title for finding in depends])}, which the seal keeps the same in every run."
         return plain(f"Repeatable. {kept}{sentences}")
     if all(finding.verdict is Verdict.HELD for finding in found.findings):
-        return "Repeatable: all that was changed left the counts as they are."
-    return "Repeatable: nothing that was changed moved the counts by more than it may."
+        return "Repeatable: the counts stayed the same, whatever was changed."
+    return "Repeatable: nothing that was changed moved the counts by more than is allowed."
 
 
 def _base(found: Verification) -> str:

@@ -120,7 +120,7 @@ def accept_absence(path: Path) -> None:
     """Accept that there is nothing at this path. StoreError if a link on the way leads nowhere: a disk may be missing."""
     link = dangling(path)
     if link is not None:
-        hint = "mount or make what it leads to, or remove the link"
+        hint = "mount or make its target, or remove the link"
         raise StoreError(f"cannot read {path}: the link {link} leads nowhere", hint=hint)
 
 

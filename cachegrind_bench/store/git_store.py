@@ -80,13 +80,13 @@ class CommitFiles(msgspec.Struct, frozen=True, kw_only=True):
                 report(name, NOT_A_RECORD)
 
     def refuse_foreign(self) -> None:
-        """Raise StoreError for a branch that holds something else than a history: nobody's code is added to."""
+        """Raise StoreError for a branch that does not hold a history, but: nobody's code is added to."""
         tops = {name.partition("/")[0] for name in self.entries}
         foreign = sorted(top for top in tops if f"{top}/" not in _FOLDERS and not _README.fullmatch(top))
         if foreign:
             raise StoreError(
-                f"{self.place} holds something else than a history: {some([*map(repr, foreign)], _SHOWN)}",
-                hint="name a branch of its own, as in git:cg-bench-data; it is made when a run is added",
+                f"{self.place} does not hold a history, but: {some([*map(repr, foreign)], _SHOWN)}",
+                hint="name a branch of its own, as in git:cg-bench-data; it is created when a run is added",
             )
 
 

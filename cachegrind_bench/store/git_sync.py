@@ -69,7 +69,9 @@ class Attempts:
         left = self._until - time.monotonic()
         if self._doubts >= _FEW or left <= 0:
             how = f"{self._tried} tries" if self._tried > 1 else "one try"
-            hint = hint or error.hint or "see that the remote can be reached and the branch written, then try again"
+            hint = (
+                hint or error.hint or "check that the remote can be reached and the branch written to, then try again"
+            )
             raise StoreError(f"{self._what} after {how}: {error.message}", hint=hint) from error
         longest = min(_LONGEST_PAUSE_S, _FIRST_PAUSE_S * 2 ** min(self._tried, 10))
         time.sleep(min(left, _CHANCE.uniform(longest / 10, longest)))
@@ -110,7 +112,7 @@ class Sync(msgspec.Struct, frozen=True, kw_only=True):
             self.branch.tidy()
         if place is not None:
             raise StoreError(
-                f"the branch {self.branch.name} is checked out in {place}, and would change under its files",
+                f"the branch {self.branch.name} is checked out in {place}, and its files would no longer fit it",
                 hint="check out another branch there",
             )
         while True:
@@ -159,8 +161,8 @@ class Sync(msgspec.Struct, frozen=True, kw_only=True):
             # What is here is in part the remote's former history, and in part was never there.
             name, old = self.branch.name, f"{self.branch.name}-old"
             raise StoreError(
-                f"the branch {name} was begun anew at {self.remote}, and the one here goes on from what it was before",
-                hint=f"git branch -m {name} {old}; if what it holds is wanted after all: cg-bench history sync --from git:{old} --to git:{name}",
+                f"the branch {name} was started afresh at {self.remote}, and the local one continues the former one",
+                hint=f"git branch -m {name} {old}; if you still need its records: cg-bench history sync --from git:{old} --to git:{name}",
             )
         base = {} if tip is None else self.objects.listing(tip)
         parents = () if tip is None else (tip,)

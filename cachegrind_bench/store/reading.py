@@ -191,7 +191,7 @@ class _Reader(msgspec.Struct, frozen=True):
     def _points(self, items: Sequence[_Benchmark]) -> tuple[Point, ...]:
         points = tuple([self._point(item) for item in items])
         if len({point.id for point in points}) < len(points):
-            raise ValueError("two benchmarks have one id")
+            raise ValueError("two benchmarks have the same id")
         return points
 
     def _point(self, item: _Benchmark) -> Point:

@@ -36,7 +36,7 @@ if TYPE_CHECKING:
 
 T = TypeVar("T")
 
-NOT_A_RECORD = "it is not a record, and nothing else belongs here"
+NOT_A_RECORD = "it is not a record, and only records belong here"
 
 _TRIES = 100
 _PAUSE_S = 0.01
@@ -48,7 +48,7 @@ class MovedError(Exception):
 
 def restless(place: object) -> StoreError:
     """Return the error for a place that never holds still."""
-    return StoreError(f"{place} changes faster than it can be read", hint="try again later")
+    return StoreError(f"{place} is changing faster than it can be read", hint="try again later")
 
 
 def differs(name: str, place: str) -> StoreError:

@@ -30,7 +30,7 @@ def at_home(path: str, environ: Mapping[str, str]) -> str:
         return path
     home = environ.get("HOME", "")
     if path[1:2] not in {"", "/"} or not home.startswith("/"):
-        what = "$HOME is not a folder" if home[:1] != "/" else "only one's own home folder is known"
+        what = "$HOME is not a folder" if home[:1] != "/" else "only your own home folder is known"
         raise UsageError(f"{path[:200]!r} begins with ~, and {what}", hint="write the whole path, or ./~ for that name")
     return home.rstrip("/") + path[1:] or "/"
 

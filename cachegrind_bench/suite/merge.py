@@ -64,8 +64,8 @@ def _check_alike(name: str, result: Result, other_name: str, other: Result) -> N
     if differences:
         shown = ", ".join(f"{item.name} {_shown(item.base)} → {_shown(item.candidate)}" for item in differences)
         raise NotComparableError(
-            f"{name} and {other_name} were measured on machines that do not compare: {shown}",
-            hint="measure all parts with the same Valgrind and options, on machines of one kind",
+            f"{name} and {other_name} were measured on machines whose results cannot be compared: {shown}",
+            hint="measure all parts with the same Valgrind and options, on the same kind of machine",
         )
     if _commit_text(result.commit) != _commit_text(other.commit):
         raise NotComparableError(
@@ -75,7 +75,7 @@ def _check_alike(name: str, result: Result, other_name: str, other: Result) -> N
     plans = env.info.get(SHARD_PLAN), other_env.info.get(SHARD_PLAN)
     if None not in plans and plans[0] != plans[1]:
         raise NotComparableError(
-            f"{name} and {other_name} are parts of a suite that was cut in two ways, so benchmarks may be missing",
+            f"{name} and {other_name} are parts of a suite that was split in two ways, so benchmarks may be missing",
             hint="give all machines the same .cg-bench/timings.json, or none, and the same --shard M/N, -k and --tag",
         )
     if other.tool_version != result.tool_version:

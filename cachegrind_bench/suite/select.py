@@ -55,7 +55,7 @@ def matcher(expression: str) -> Fits:
 
     def fits(node: ast.expr, depth: int) -> Fits:
         if depth > _DEEPEST:
-            raise UsageError(f"-k: it nests deeper than {_DEEPEST} levels", hint="write it simpler")
+            raise UsageError(f"-k: it nests deeper than {_DEEPEST} levels", hint="simplify it")
         match node:
             case ast.Name(col_offset=place):
                 word = words[blanks + place]
@@ -75,7 +75,7 @@ def matcher(expression: str) -> Fits:
     except SyntaxError as error:
         raise UsageError(f"-k {expression!r}: words go with and, or, not and parentheses", hint=_HINT) from error
     except (RecursionError, MemoryError) as error:
-        raise UsageError(f"-k: it nests deeper than {_DEEPEST} levels", hint="write it simpler") from error
+        raise UsageError(f"-k: it nests deeper than {_DEEPEST} levels", hint="simplify it") from error
     return lambda identity: whole(identity.casefold())
 
 
@@ -89,7 +89,7 @@ def parse_shard(text: str) -> tuple[int, int]:
     """Return index and count of a shard written as in 2/5, the index counted from 1. UsageError."""
     match = _SHARD.fullmatch(text.strip())
     if match is None:
-        raise UsageError(f"--shard {text!r}: that is not a part of a whole", hint=_SHARD_HINT)
+        raise UsageError(f"--shard {text!r}: that is not a part such as 2/5", hint=_SHARD_HINT)
     index, count = int(match[1]), int(match[2])
     if not 1 <= index <= count:
         raise UsageError(f"--shard {text!r}: there is no part {index} of {count}", hint=_SHARD_HINT)

@@ -287,6 +287,6 @@ def _passed_over(choice: Choice, candidate: Result, runs: Runs) -> list[str]:
         differences = field_differences(runs.result(run).env.fields, candidate.env.fields)
         fields = ", ".join(f"{item.name} {item.base} → {item.candidate}" for item in differences) or "its key"
         sha = "" if run.commit is None else run.commit.sha[:12]
-        found.append(f"a run of {sha} was passed over, measured under another key: {fields}")
+        found.append(f"a run of {sha} was skipped, as its key differs: {fields}")
     more = len(choice.other_keys) - _SHOWN
-    return [*found, f"{counted(more, 'more run')} passed over, measured under other keys"] if more > 0 else found
+    return [*found, f"{counted(more, 'more run')} skipped, as their keys differ"] if more > 0 else found

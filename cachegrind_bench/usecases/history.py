@@ -37,7 +37,7 @@ _ONE_WAY = {
     "otava-csv": "carries no counts but Ir",
 }
 _OF_ONE_RUN = "bmf", "github-action-benchmark"
-_HINT = "such files are written by 'cg-bench history export'"
+_HINT = "'cg-bench history export' writes such files"
 _SHOWN, _NEAR = 20, 10
 _BATCH = 200
 
@@ -53,9 +53,9 @@ class ExportRequest(msgspec.Struct, frozen=True, kw_only=True):
     def check(self) -> None:
         """Refuse what its format does not take. UsageError."""
         if self.form == "jsonl" and self.pattern is not None:
-            raise UsageError("jsonl has whole runs, so --benchmark cannot choose from them", hint="as in --format csv")
+            raise UsageError("jsonl holds whole runs, so --benchmark cannot be used with it", hint="as in --format csv")
         if self.run is not None and self.form not in _OF_ONE_RUN:
-            raise UsageError(f"{self.form} has all runs: --run says nothing", hint="--since chooses from them")
+            raise UsageError(f"{self.form} always has all runs: --run has no effect", hint="--since chooses from them")
 
 
 def add(store: Store, names: Sequence[str], *, limit: int, profiles: FileStore | None) -> str:
@@ -120,7 +120,7 @@ def _run(store: Store, request: ExportRequest) -> Snapshot:
 def import_file(store: Store, file: str, form: str | None, notices: Notices, *, limit: int) -> str:
     """Add the runs of a file in this format, which is else detected: all of them, or none if one is damaged."""
     if form in _ONE_WAY:
-        raise UsageError(f"{form} {_ONE_WAY[form]}, so it cannot be imported", hint="jsonl loses nothing")
+        raise UsageError(f"{form} {_ONE_WAY[form]}, so it cannot be imported", hint="use jsonl, which loses nothing")
     name = shown_name(file)
     foreign = 0
     with store, open_input(file, limit=limit, hint=_HINT) as stream:
@@ -143,7 +143,7 @@ def import_file(store: Store, file: str, form: str | None, notices: Notices, *, 
             new = store.add([imported_record(run, form, name) for run in runs if name_of(run) not in known])
         report = f"imported {counted(new, 'record')} from {plain(name)} into {store.url}{_known(total - new)}\n"
     if foreign:
-        notices.note(f"{counted(foreign, 'value')} of other tools passed over")
+        notices.note(f"{counted(foreign, 'value')} of other tools skipped")
     return report
 
 
@@ -165,7 +165,7 @@ def prune(
     if len(doomed) > _SHOWN:
         lines.append(f"  and {counted(len(doomed) - _SHOWN, 'other')}\n")
     for problem in survey.problems:
-        notices.warn(f"{plain(problem.what)}; it stays as it is, with whatever it holds")
+        notices.warn(f"{plain(problem.what)}; it stays as it is, with all that is in it")
     what = "would remove" if dry_run else "removed"
     return f"{what} {removed} of {counted(total, 'run')} from {store.url}\n{''.join(lines)}"
 
@@ -180,10 +180,10 @@ def rename(store: Store, old: str, new: str, notices: Notices) -> str:
         raise UsageError(f"no run in {store.url} has a benchmark {old!r}", hint=known)
     if not runs:
         why = f"in {counted(taken, 'run')}, all that have {old!r}, another benchmark is called {new!r}"
-        raise UsageError(why, hint="give a name that none of them has")
+        raise UsageError(why, hint="give a name that is not used in any of them")
     store.add([rename_record(old, new, _after_all_others(store))])
     if taken:
-        notices.note(f"in {counted(taken, 'run')} both keep their names, as they have both")
+        notices.note(f"in {counted(taken, 'run')} both names stay, as there are two benchmarks")
     return f"{plain(old)} is called {plain(new)} from now on, in {counted(runs, 'stored run')} as well\n"
 
 

@@ -120,7 +120,7 @@ def readable_input(name: str, cwd: Path) -> Path:
         if not stat.S_ISREG(mode) and not stat.S_ISCHR(mode):
             raise UsageError(
                 f"cannot use --stdin {name}: it is not a regular file",
-                hint="every execution reads it anew, which a pipe does not allow; save it to a file first",
+                hint="every execution reads it from the start, which a pipe does not allow; save it to a file first",
             )
         with path.open("rb"):
             return path

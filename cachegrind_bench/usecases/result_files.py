@@ -22,7 +22,7 @@ if TYPE_CHECKING:
 DEFAULT_LIMIT = 10**9
 _CHUNK = 1 << 20
 _SPACE = "free some space, let TMPDIR name another folder, or save it to a file first"
-_HINT = "result files are written by 'cg-bench run -o FILE'"
+_HINT = "'cg-bench run -o FILE' writes result files"
 
 
 def read_result(name: str, *, limit: int = DEFAULT_LIMIT, hint: str = _HINT) -> ResultFile:
@@ -74,7 +74,7 @@ def check_outputs(files: Mapping[str, str | os.PathLike[str] | None], inputs: Co
         if name != "-":
             check_writable(Path(name))
             if places[option] in {os.path.realpath(item) for item in inputs if item != "-"}:
-                raise UsageError(f"{option} {name} would overwrite what is read", hint="name another file")
+                raise UsageError(f"{option} {name} would overwrite an input file", hint="name another file")
     for (one, place), (other, same) in combinations(places.items(), 2):
         if place == same:
             raise UsageError(f"{one} and {other} name the same file")
@@ -125,5 +125,6 @@ def _spooled(source: BinaryIO, name: str, limit: int, stack: ExitStack, hint: st
 def _check_size(name: str, size: int, limit: int, shown: str) -> None:
     if size > limit:
         raise UsageError(
-            f"{name} is too large: {shown} bytes, and the limit is {limit}", hint="--max-size allows more, as in 4GB"
+            f"{name} is too large: {shown} bytes, and the limit is {limit}",
+            hint="raise the limit, as in --max-size 4GB",
         )

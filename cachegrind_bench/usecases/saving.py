@@ -154,7 +154,7 @@ def refuse_to_drop(saved: Baselines, name: str, is_measured: Callable[[str], boo
     if others:
         raise UsageError(
             f"the baseline {name!r} holds other benchmarks, which would be lost: {some(others, _SHOWN)}",
-            hint=f"save under another name, or begin anew: cg-bench baseline remove {name}",
+            hint=f"save under another name, or start afresh: cg-bench baseline remove {name}",
         )
 
 

@@ -49,7 +49,7 @@ def configuration(cwd: Path) -> Configuration:
     path = find(cwd)
     if path is None:
         raise UsageError(
-            "there is no command to measure, and no configuration of a suite",
+            "there is no command to measure, and no suite is configured",
             hint="as in: cg-bench run -- python benchmark.py\n'cg-bench init' writes a configuration to start from",
         )
     found = load(path)
@@ -97,6 +97,6 @@ def _advice(specs: Sequence[BenchmarkSpec], request: SelectRequest) -> str:
         return f"{tag!r} is a tag: --tag {tag}\n{known}"
     plain = next((word.replace("*", "").replace("?", "") for word in words if set(word) & set("*?")), None)
     if plain is not None:
-        advice = f"-k {plain} fits every id that has it" if plain else "without -k all are chosen"
+        advice = f"-k {plain} matches every id that contains it" if plain else "leave -k out to choose all"
         return f"-k has no wildcards: {advice}\n{known}"
     return known

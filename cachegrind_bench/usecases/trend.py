@@ -105,11 +105,11 @@ def find_all(query: HistoryQuery, repository: Repository, store: Store, notices:
         renames = renames_in(store)
         url, runs = store.url, store.names()
     if head is None and snapshots:
-        notices.note("no git repository here: runs are ordered by their dates, whatever their branch")
+        notices.note("no git repository here: runs are ordered by their dates, on whatever branch they were")
     line = None if head is None else _line(repository, head, snapshots, notices)
     found = series_set(snapshots, line, model=model)
     if pattern is not None and runs and not found.series:
-        raise UsageError(f"--benchmark {pattern!r}: no run of these commits has such a benchmark")
+        raise UsageError(f"--benchmark {pattern!r}: no run of these commits has a matching benchmark")
     tags = () if line is None else commits.releases(repository.cwd, repository.environ, found.line)
     begins = {note.sha for note in found.line} if renames else set[str]()
     known = None if earlier is None else reported_before(earlier, renames, begins)
@@ -147,7 +147,7 @@ def find_all(query: HistoryQuery, repository: Repository, store: Store, notices:
 def _parts_per_million(text: str, option: str) -> int:
     found = round(percentage(text, option) * 1_000_000)
     if found <= 0:
-        raise UsageError(f"{option} {text} is too small", hint="0.0001% is the least")
+        raise UsageError(f"{option} {text} is too small", hint="the smallest is 0.0001%")
     return found
 
 
@@ -201,7 +201,7 @@ def _previous(name: str | None, notices: Notices) -> tuple[Finding, ...] | None:
     try:
         data = Path(name).read_bytes()
     except FileNotFoundError:
-        notices.note(f"there is no previous report {name}: new is what came with the newest day")
+        notices.note(f"there is no previous report {name}: findings of the newest day count as new")
         return None
     except OSError as error:
         raise UsageError(f"cannot read {name}: {error.strerror}") from error

@@ -67,11 +67,13 @@ class Worktree(msgspec.Struct, frozen=True, kw_only=True):
         with worktree(repository.cwd, sha, self.folder / "tree", repository.environ) as tree:
             place = tree / self.within
             if not place.is_dir():
-                raise MeasurementError(f"{sha[:12]} has no folder {self.within}", hint="start in one that all have")
+                raise MeasurementError(
+                    f"{sha[:12]} has no folder {self.within}", hint="start in a folder that all commits have"
+                )
             if "--" not in words and find(place) is None:
                 raise MeasurementError(
                     f"{sha[:12]} has no configuration of a suite",
-                    hint="commit yours, or give the command to measure after --",
+                    hint="commit your configuration, or give the command to measure after --",
                 )
             environ = without_repository(repository.environ)
             decoder = codecs.getincrementaldecoder("utf-8")("backslashreplace")
@@ -86,7 +88,7 @@ class Worktree(msgspec.Struct, frozen=True, kw_only=True):
             end = f"signal {done.signal}" if done.status is None else f"exit status {done.status}"
             raise MeasurementError(
                 f"{sha[:12]} could not be measured: cg-bench run ended with {end}",
-                hint="what it said is above; benchmarks and configuration are those of that commit",
+                hint="its output is above; benchmarks and configuration are those of that commit",
             )
 
 

@@ -35,7 +35,7 @@ def check_outcome(
     if outcome.timed_out:
         slow = "" if native else "programs run about a hundred times slower under Valgrind: "
         raise CommandTimeoutError(
-            f"the command ran longer than {(timeout_ms or 0) / 1000:g} s {where}, and was ended",
+            f"the command ran longer than {(timeout_ms or 0) / 1000:g} s {where} and was stopped",
             hint=f"{slow}raise the timeout (--timeout), or give it less work",
         )
     if outcome.signal is not None:

@@ -70,7 +70,7 @@ def _platform() -> str:
 
 def _install_hint(path: str) -> str:
     lines = [line for program, line in INSTALL.items() if process.which(program, path)] or list(INSTALL.values())
-    return "install it: " + "   or   ".join(lines) + "   (or give its place with --valgrind PATH)"
+    return "install it: " + "   or   ".join(lines) + "   (or give its path with --valgrind PATH)"
 
 
 def _head(path: Path) -> bytes:
@@ -98,7 +98,7 @@ def _real_launcher(path: Path) -> Path:
             return candidate
     raise NoValgrindError(
         f"{path} is a wrapper script, and the launcher behind it was not found",
-        hint="a wrapper changes what is measured; give the real launcher, often named valgrind.bin, with --valgrind PATH",
+        hint="a wrapper would be measured too; give the real launcher, often named valgrind.bin, with --valgrind PATH",
     )
 
 

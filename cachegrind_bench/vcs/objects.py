@@ -234,7 +234,7 @@ class PartialClone(Git, frozen=True):
             if done.status == 0:
                 return
             why = why or self.failed(done, "fetch").message
-        raise MeasurementError(why, hint="see that the remote can be reached, or fetch without --filter")
+        raise MeasurementError(why, hint="check that the remote can be reached, or fetch without --filter")
 
     def _remotes(self) -> dict[str, None]:
         if not self._known:

@@ -283,7 +283,7 @@ def test_benchmarks_are_not_lost_unless_forced(cg_bench: CommandLine) -> None:
     told = cg_bench("baseline", "update", "main", "r.json")
     assert (told.code, told.out) == (2, "")
     assert told.err == (
-        "cg-bench: error: r.json lacks 2 benchmarks of the baseline 'main': a, c\n  --force drops them\n"
+        "cg-bench: error: r.json lacks 2 benchmarks of the baseline 'main': a, c\n  use --force to drop them\n"
     )
     assert FILE.read_bytes() == old
     told = cg_bench("baseline", "update", "--force", "main", "r.json")
@@ -315,7 +315,7 @@ def test_a_damaged_baseline_is_replaced_only_by_force(cg_bench: CommandLine) -> 
     told = cg_bench("baseline", "update", "main", "r.json")
     assert told.code == 2
     assert told.err.startswith("cg-bench: error: the baseline 'main' is damaged: ")
-    assert told.err.endswith("\n  --force replaces it\n")
+    assert told.err.endswith("\n  use --force to replace it\n")
     assert cg_bench("baseline", "update", "main", "r.json", "--force").out.startswith("main: new, 1 benchmark\n")
     assert FILE.read_bytes() == data
 

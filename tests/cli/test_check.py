@@ -137,7 +137,7 @@ def test_a_program_that_is_not_in_this_commit_is_skipped(
 ) -> None:
     save(measured)
     told = cg_bench("check", "--base", "base.json", *prepare, "--", "./built")
-    assert (told.code, told.err) == (SKIP, "cg-bench: error: there is no ./built here\n  --prepare can build it\n")
+    assert (told.code, told.err) == (SKIP, "cg-bench: error: there is no ./built here\n  use --prepare to build it\n")
 
 
 # Stop

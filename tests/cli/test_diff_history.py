@@ -117,7 +117,7 @@ def test_a_branch_means_the_nearest_run_before_its_end_and_it_is_said_how_far(
     assert (code, changes) == (1, {"a": 10_000})
     assert notices == [
         f"the baseline is {shas[1][:12]}, 3 commits before main ({shas[4][:12]})",
-        f"a run of {shas[3][:12]} was passed over, measured under another key: valgrind 3.16.1 → 3.24.0",
+        f"a run of {shas[3][:12]} was skipped, as its key differs: valgrind 3.16.1 → 3.24.0",
     ]
 
 
@@ -255,7 +255,7 @@ def test_a_store_is_asked_twice_however_far_back_the_baseline_lies(
     monkeypatch.setattr(FileStore, "snapshots", noted)
     code, changes, notices = compared(cg_bench, "main", file("r.json", run("f" * 40, 1_010_000)))
     assert (code, changes, len(asked)) == (1, {"a": 10_000}, 2)
-    assert notices[-1] == "6 more runs passed over, measured under other keys"
+    assert notices[-1] == "6 more runs skipped, as their keys differ"
 
 
 def test_a_commit_that_was_not_measured_is_an_error_that_says_what_to_do(

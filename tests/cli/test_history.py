@@ -418,7 +418,7 @@ def test_a_file_that_cannot_be_read_is_reported(cg_bench: CommandLine) -> None:
     for name, why in (("none", "No such file or directory"), (".", "Is a directory"), ("/dev/null", "it is a device")):
         told = cg_bench("history", "import", name)
         assert told.code == 2
-        wanted = f"cg-bench: error: cannot read {name}: {why}\n  such files are written by 'cg-bench history export'\n"
+        wanted = f"cg-bench: error: cannot read {name}: {why}\n  'cg-bench history export' writes such files\n"
         assert told.err == wanted
 
 
@@ -430,7 +430,7 @@ def test_what_the_action_keeps_on_its_page_is_imported(cg_bench: CommandLine) ->
     Path("data.js").write_text(f"window.BENCHMARK_DATA = {json.dumps(data)}")
     told = cg_bench("history", "import", "data.js", "--store", "file:other")
     assert told.out.startswith("imported 1 record from data.js")
-    assert told.err == "cg-bench: 1 value of other tools passed over\n"
+    assert told.err == "cg-bench: 1 value of other tools skipped\n"
     assert "github-action-benchmark" in cg_bench("history", "show", "--store", "file:other").out
 
 
@@ -440,7 +440,7 @@ def test_formats_that_carry_too_little_are_not_imported(cg_bench: CommandLine, f
     told = cg_bench("history", "import", "--format", form, "x")
     assert told.code == 2
     assert f"error: {form} carries no " in told.err
-    assert "so it cannot be imported\n  jsonl loses nothing\n" in told.err
+    assert "so it cannot be imported\n  use jsonl, which loses nothing\n" in told.err
 
 
 def test_runs_that_otava_cannot_take_are_reported(cg_bench: CommandLine) -> None:
@@ -461,8 +461,8 @@ def test_metrics_are_those_of_the_whole_history(cg_bench: CommandLine) -> None:
     ("words", "told"),
     [
         (["--format", "bmf"], "has no such run"),
-        (["--format", "jsonl", "--benchmark", "x"], "jsonl has whole runs"),
-        (["--format", "csv", "--run", "x"], "csv has all runs"),
+        (["--format", "jsonl", "--benchmark", "x"], "jsonl holds whole runs"),
+        (["--format", "csv", "--run", "x"], "csv always has all runs"),
         (["--format", "csv", "-o", "none/x"], "cannot write none/x"),
         ([], "Missing option '--format'"),
     ],
@@ -512,7 +512,7 @@ def test_a_prune_says_what_to_keep(cg_bench: CommandLine) -> None:
     store(*RECORDS)
     told = cg_bench("history", "prune")
     assert told.code == 2
-    assert "nothing says which runs to keep" in told.err
+    assert "say which runs to keep or to remove" in told.err
     assert store().names() == NAMES
 
 
@@ -602,7 +602,7 @@ def test_a_name_that_another_benchmark_of_the_same_runs_has_is_refused(cg_bench:
     store(stored(2, measured("a", 1)))
     told = cg_bench("history", "rename", "a", "b")
     assert (told.code, told.out) == (0, "a is called b from now on, in 1 stored run as well\n")
-    assert told.err == "cg-bench: in 1 run both keep their names, as they have both\n"
+    assert told.err == "cg-bench: in 1 run both names stay, as there are two benchmarks\n"
 
 
 def test_renames_in_one_second_hold_in_their_order(cg_bench: CommandLine) -> None:

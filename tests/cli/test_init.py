@@ -170,7 +170,7 @@ def test_where_there_is_a_configuration_nothing_is_done(cg_bench: CommandLine, f
     assert (told.code, told.out) == (2, "")
     (name,) = files
     assert told.err == (
-        f"cg-bench: error: there is a configuration already: {name}\n  'cg-bench list' shows what it would run\n"
+        f"cg-bench: error: there is a configuration already: {name}\n  'cg-bench list' shows what 'cg-bench run' would measure\n"
     )
     assert everything() == before
 

@@ -29,7 +29,7 @@ if TYPE_CHECKING:
 
 ALTERED = "  the file was altered or cut off; measure again to make a new one\n"
 NO_RESULT = "  the file was cut off, or is not a result file\n"
-WRITTEN_BY = "  result files are written by 'cg-bench run -o FILE'\n"
+WRITTEN_BY = "  'cg-bench run -o FILE' writes result files\n"
 PROFILE = "benchmarks[0].profile"
 ROW = f"{PROFILE}.functions[0]"
 DATA = encode(result())
@@ -164,7 +164,7 @@ def test_a_file_over_the_limit_is_refused_and_the_option_named(
     assert (told.code, told.out) == (2, "")
     assert told.err == (
         f"cg-bench: error: {name if name != '-' else '<stdin>'} is too large: {size} bytes, and the limit is {limit}\n"
-        "  --max-size allows more, as in 4GB\n"
+        "  raise the limit, as in --max-size 4GB\n"
     )
 
 

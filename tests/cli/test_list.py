@@ -79,7 +79,7 @@ def test_a_second_configuration_in_the_folder_is_told_to_be_ignored(cg_bench: Co
     told = cg_bench("list")
     assert (told.code, told.err) == (
         0,
-        "cg-bench: cg-bench.toml is used, what pyproject.toml says to cg-bench is ignored\n",
+        "cg-bench: cg-bench.toml is used, the cg-bench tables of pyproject.toml are ignored\n",
     )
 
 
@@ -148,11 +148,11 @@ def test_every_benchmark_is_in_exactly_one_shard(cg_bench: CommandLine) -> None:
         (["-k", "quick"], "'quick' is a tag: --tag quick\n  there are: sort, pack[level=1], pack[level=9]"),
         (
             ["-k", "(SOR* and pack)"],
-            "-k has no wildcards: -k SOR fits every id that has it\n  there are: sort, pack[level=1], pack[level=9]",
+            "-k has no wildcards: -k SOR matches every id that contains it\n  there are: sort, pack[level=1], pack[level=9]",
         ),
         (
             ["-k", "*"],
-            "-k has no wildcards: without -k all are chosen\n  there are: sort, pack[level=1], pack[level=9]",
+            "-k has no wildcards: leave -k out to choose all\n  there are: sort, pack[level=1], pack[level=9]",
         ),
         (["--tag", "qiuck"], "no benchmark has the tag 'qiuck'; did you mean 'quick'?\n  the tags are: io, quick"),
         (["--tag", "xyz", "-k", "sort"], "no benchmark has the tag 'xyz'\n  the tags are: io, quick"),

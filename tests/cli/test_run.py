@@ -225,7 +225,7 @@ def test_without_a_command_and_without_a_suite_both_are_reported(
 ) -> None:
     told = cg_bench("run", *arguments)
     assert (told.code, told.out) == (2, "")
-    assert "there is no command to measure, and no configuration of a suite" in told.err
+    assert "there is no command to measure, and no suite is configured" in told.err
     assert "cg-bench init" in told.err
     assert replay.targets == []
 

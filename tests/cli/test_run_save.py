@@ -196,7 +196,7 @@ def test_a_store_that_cannot_be_used_is_reported_before_a_suite_is_measured(
 def test_profiles_without_a_store_are_refused(replay: ReplayRunner, cg_bench: CommandLine) -> None:
     told = cg_bench("run", "--with-profile", "--", "/bin/true")
     assert told.code == 2
-    assert "--with-profile says what to store, but nothing is\n  add --save\n" in told.err
+    assert "--with-profile has an effect only together with --save\n  add --save\n" in told.err
     assert replay.targets == []
 
 

@@ -94,7 +94,7 @@ def test_what_stdin_holds_may_be_no_result(cg_bench: CommandLine, monkeypatch: p
     told = cg_bench("show", "-")
     assert (told.code, told.err) == (
         2,
-        "cg-bench: error: <stdin>: the file is empty\n  result files are written by 'cg-bench run -o FILE'\n",
+        "cg-bench: error: <stdin>: the file is empty\n  'cg-bench run -o FILE' writes result files\n",
     )
 
 

@@ -41,7 +41,7 @@ command = "/bin/false"
 tags = ["quick", "odd"]
 """
 IDS = ["one", "two[n=2]", "two[n=3]", "last"]
-NO_SUITE = "cg-bench: error: there is no command to measure, and no configuration of a suite\n"
+NO_SUITE = "cg-bench: error: there is no command to measure, and no suite is configured\n"
 
 
 @pytest.fixture(autouse=True)
@@ -200,7 +200,7 @@ def test_shards_of_machines_that_know_other_times_are_not_merged(replay: ReplayR
     assert cg_bench("run", "-q", "-o", "2.json", "--shard", "2/2").code == 0
     told = cg_bench("merge", "-o", "all.json", "1.json", "2.json")
     assert told.code == 3
-    assert "1.json and 2.json are parts of a suite that was cut in two ways" in told.err
+    assert "1.json and 2.json are parts of a suite that was split in two ways" in told.err
     assert "timings.json" in told.err
     assert not Path("all.json").exists()
 
@@ -211,7 +211,7 @@ def test_a_shard_that_was_forgotten_is_reported(replay: ReplayRunner, cg_bench: 
         assert cg_bench("run", "-q", "-o", f"{number}.json", "--shard", f"{number}/3").code == 0
     told = cg_bench("merge", "-o", "all.json", "1.json", "3.json")
     assert told.code == 0
-    assert "! 1 benchmark of the suite missing: is a shard's file left out?\n" in told.out
+    assert "! 1 benchmark of the suite missing: did you leave out a shard's file?\n" in told.out
     assert "missing" not in cg_bench("merge", "-o", "whole.json", "all.json", "2.json").out
 
 
@@ -227,7 +227,7 @@ def test_a_shard_that_was_forgotten_is_reported(replay: ReplayRunner, cg_bench: 
         (["--I1", "1,2,3"], "--I1 1,2,3: "),
         (["-o", "no/r.json"], "cannot write no/r.json: "),
         (["--env", "TMPDIR=/x"], "--env TMPDIR: "),
-        (["--id", "x"], "--id belongs to one command\n  write it into the benchmark's table of the configuration\n"),
+        (["--id", "x"], "--id belongs to one command\n  in the configuration, write it into the benchmark's table\n"),
         (["--stdin", "cg-bench.toml"], "--stdin belongs to one command\n"),
         (["--prepare", "true"], "--prepare belongs to one command\n"),
         (["--cleanup", "true"], "--cleanup belongs to one command\n"),

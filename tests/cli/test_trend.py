@@ -127,7 +127,7 @@ def test_on_the_first_night_there_is_no_previous_report(repository: Repository, 
     del repository
     told = cg_bench("trend", "--previous", "t.json", "--json", "t.json")
     assert (told.code, "within a day of the newest commit" in told.out) == (0, True)
-    assert told.err == "cg-bench: there is no previous report t.json: new is what came with the newest day\n"
+    assert told.err == "cg-bench: there is no previous report t.json: findings of the newest day count as new\n"
     assert "since the last report" in cg_bench("trend", "--previous", "t.json").out
 
 
@@ -172,7 +172,7 @@ def test_benchmark_branch_and_store_choose_what_is_read(repository: Repository, 
     del repository
     told = cg_bench("trend", "--benchmark", "other-*")
     assert (told.code, told.out) == (2, "")
-    assert told.err == "cg-bench: error: --benchmark 'other-*': no run of these commits has such a benchmark\n"
+    assert told.err == "cg-bench: error: --benchmark 'other-*': no run of these commits has a matching benchmark\n"
     assert findings(cg_bench, "--branch", "HEAD~4") == []
     assert len(findings(cg_bench, "--branch", "main")) == 1
     told = cg_bench("trend", "--store", "file:elsewhere")
@@ -188,7 +188,7 @@ def test_what_is_too_small_to_tell_can_be_chosen(repository: Repository, cg_benc
     told = cg_bench("trend", "--creep-budget", "0.00001%")
     assert (told.code, told.err) == (
         2,
-        "cg-bench: error: --creep-budget 0.00001% is too small\n  0.0001% is the least\n",
+        "cg-bench: error: --creep-budget 0.00001% is too small\n  the smallest is 0.0001%\n",
     )
     assert cg_bench("trend", "--min-step", "0.2").code == 2
 

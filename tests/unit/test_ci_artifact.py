@@ -120,7 +120,7 @@ def test_a_bomb_that_says_it_is_small_gives_no_more_than_it_says(monkeypatch: py
     """The size stands in the zip; a reader that believes the size and one that unpacks to the end would differ."""
     monkeypatch.setattr(artifact, "MOST_FILE", 1000)
     data = patched(zipped({"result.json": bytes(100_000)}), 22, 24, "<I", 900)
-    refused(data, "no readable zip|too large")
+    refused(data, "not a readable zip|too large")
 
 
 def test_a_bomb_that_says_it_is_large_is_not_unpacked(monkeypatch: pytest.MonkeyPatch) -> None:
@@ -130,8 +130,8 @@ def test_a_bomb_that_says_it_is_large_is_not_unpacked(monkeypatch: pytest.Monkey
 
 
 def test_a_size_that_is_not_true_is_an_error() -> None:
-    refused(patched(zipped({"result.json": b'{"a": 1}'}), 22, 24, "<I", 5), "no readable zip")
-    refused(patched(zipped({"result.json": b'{"a": 1}'}), 14, 16, "<I", 12345), "no readable zip")  # its checksum
+    refused(patched(zipped({"result.json": b'{"a": 1}'}), 22, 24, "<I", 5), "not a readable zip")
+    refused(patched(zipped({"result.json": b'{"a": 1}'}), 14, 16, "<I", 12345), "not a readable zip")  # its checksum
 
 
 def test_what_overlaps_or_lies_elsewhere_is_an_error() -> None:
@@ -139,7 +139,7 @@ def test_what_overlaps_or_lies_elsewhere_is_an_error() -> None:
     beginning = data.index(b"PK\x01\x02")
     moved = bytearray(data)
     struct.pack_into("<I", moved, beginning + 42, 4)  # where its local header begins
-    refused(bytes(moved), "no readable zip")
+    refused(bytes(moved), "not a readable zip")
 
 
 def test_encrypted_files_are_refused() -> None:
@@ -153,7 +153,7 @@ def test_other_ways_to_pack_are_refused(method: int) -> None:
 
 @pytest.mark.parametrize("method", [1, 9, 93, 99, 0xFFFF])
 def test_ways_to_pack_that_python_does_not_know_are_refused(method: int) -> None:
-    refused(patched(zipped({"result.json": b"{}"}), 8, 10, "<H", method), "packed in a way|no readable zip")
+    refused(patched(zipped({"result.json": b"{}"}), 8, 10, "<H", method), "packed in a way|not a readable zip")
 
 
 def test_a_zip_in_the_zip_is_only_bytes() -> None:
@@ -180,7 +180,7 @@ def test_a_link_is_text_or_refused_and_never_followed(kind: int, tmp_path: Path)
 def test_every_zip_that_was_cut_off_is_an_error() -> None:
     data = zipped(GOOD)
     for length in range(len(data)):
-        refused(data[:length], "no readable zip")
+        refused(data[:length], "not a readable zip")
 
 
 def test_every_zip_with_a_bit_turned_is_the_same_or_an_error() -> None:
@@ -198,7 +198,7 @@ def test_every_zip_with_a_bit_turned_is_the_same_or_an_error() -> None:
 
 @pytest.mark.parametrize("data", [b"", b"PK", b"{}", bytes(1000), b"PK\x05\x06" + bytes(18), b"\x1f\x8b" + bytes(100)])
 def test_what_is_not_a_zip_file_is_an_error(data: bytes) -> None:
-    refused(data, "no readable zip|it has no file")
+    refused(data, "not a readable zip|it has no file")
 
 
 def test_what_stands_before_or_after_a_zip_does_not_get_through_as_something_else() -> None:

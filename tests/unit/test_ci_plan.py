@@ -144,7 +144,7 @@ def test_after_a_run_that_was_not_of_a_pull_request_nothing_is_commented_and_tha
     for mode in (Mode.AUTO, Mode.COMMENT):
         made = plan(after(event=what), mode)
         assert made == Plan(notice=made.notice)
-        assert f"what was measured is a {what}" in (made.notice or "")
+        assert f"the run was for a {what}" in (made.notice or "")
 
 
 def test_a_collecting_job_compares_comments_and_gates_with_what_its_own_run_measured() -> None:

@@ -363,8 +363,8 @@ def test_the_table_shows_marks_fixes_and_the_outcome() -> None:
 def test_the_outcome_counts_what_is_to_mend() -> None:
     good, half = Check(name="good", found="fine"), Check(name="half", level=Level.WARNING, found="so so")
     assert diagnosis.machine(diagnosed(good), "table").endswith("\nThis machine can measure, fully sealed.\n")
-    assert "with 1 thing to mend" in diagnosis.machine(diagnosed(half), "table")
-    assert "with 2 things to mend" in diagnosis.machine(diagnosed(half, half), "table")
+    assert "with 1 thing to fix" in diagnosis.machine(diagnosed(half), "table")
+    assert "with 2 things to fix" in diagnosis.machine(diagnosed(half, half), "table")
 
 
 def test_json_says_everything() -> None:

@@ -79,7 +79,7 @@ def test_a_failure_can_be_ignored_but_not_a_signal() -> None:
 def test_a_timeout_reports_the_time_it_was_given() -> None:
     found = error(timed_out=True, exit_status=None, signal=9)
     assert isinstance(found, CommandTimeoutError)
-    assert found.message == "the command ran longer than 1.5 s under Valgrind, and was ended"
+    assert found.message == "the command ran longer than 1.5 s under Valgrind and was stopped"
     assert "raise the timeout" in (found.hint or "")
 
 

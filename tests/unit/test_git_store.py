@@ -505,7 +505,7 @@ def test_a_branch_that_holds_something_else_than_a_history_is_neither_changed_no
         lambda: list(store.read()),
         lambda: list(store.snapshots(Query())),
     ):
-        with pytest.raises(StoreError, match="holds something else than a history: ") as caught:
+        with pytest.raises(StoreError, match="does not hold a history, but: ") as caught:
             act()
         assert "name a branch of its own" in str(caught.value.hint)
     assert place.run("rev-parse", BRANCH, cwd=place.home) == commit
@@ -517,7 +517,7 @@ def test_a_branch_of_code_that_is_only_here_is_not_joined_with_the_history_of_th
     store.add(RECORDS[:1])
     tip = shared.run("rev-parse", BRANCH, cwd=shared.bare)
     shared.git("branch", BRANCH, "main")
-    with pytest.raises(StoreError, match="holds something else than a history: 'file'"):
+    with pytest.raises(StoreError, match="does not hold a history, but: 'file'"):
         store.add(RECORDS)
     assert shared.run("rev-parse", BRANCH, cwd=shared.bare) == tip
 

@@ -125,7 +125,7 @@ def test_with_runs_of_its_own_on_a_history_that_was_squashed_there_are_two_ways_
     hint = ""
     acts: list[Callable[[], object]] = [store.names, store.names, lambda: store.add([RECORDS[4]])]
     for act in acts:
-        with pytest.raises(StoreError, match=f"{BRANCH} was begun anew at origin") as caught:
+        with pytest.raises(StoreError, match=f"{BRANCH} was started afresh at origin") as caught:
             act()
         hint = str(caught.value.hint)
     assert held(place) == [new]
@@ -197,7 +197,7 @@ def test_runs_that_cannot_be_handed_to_git_are_an_error_of_the_store_and_nothing
     store.add(RECORDS[:1])
     with (
         limited(resource.RLIMIT_FSIZE, 4096),
-        pytest.raises(StoreError, match="cannot be handed on: File too large"),
+        pytest.raises(StoreError, match="cannot be passed on: File too large"),
     ):
         store.add(LARGE)
     with limited(resource.RLIMIT_NOFILE, len(os.listdir("/proc/self/fd")) + 60), pytest.raises(StoreError):
@@ -211,7 +211,7 @@ def test_a_segment_that_cannot_be_handed_to_git_is_an_error_of_the_store_and_all
     store.add(LARGE)
     with (
         limited(resource.RLIMIT_FSIZE, 4096),
-        pytest.raises(StoreError, match="cannot be handed on: File too large"),
+        pytest.raises(StoreError, match="cannot be passed on: File too large"),
     ):
         store.compact("2026-02")
     assert place.commits() == 1

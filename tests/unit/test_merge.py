@@ -92,14 +92,14 @@ def test_results_without_a_commit_go_together() -> None:
 def test_fields_of_the_machine_that_differ_are_named_with_both_values() -> None:
     other = replace(ENV, key="0" * 12, fields={"valgrind": "3.19.0", "cpu.avx2": "no"})
     assert refusal(result(env=ENV), result(env=ENV), result(env=other)) == (
-        "a.json and c.json were measured on machines that do not compare: "
+        "a.json and c.json were measured on machines whose results cannot be compared: "
         "cpu.avx2 missing → no, geometry g → missing, valgrind 3.24.0 → 3.19.0"
     )
 
 
 def test_keys_that_differ_though_their_fields_do_not_are_reported() -> None:
     assert refusal(result(env=ENV), result(env=replace(ENV, key="0" * 12))) == (
-        "a.json and b.json were measured on machines that do not compare: key ba9876543210 → 000000000000"
+        "a.json and b.json were measured on machines whose results cannot be compared: key ba9876543210 → 000000000000"
     )
 
 

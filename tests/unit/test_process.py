@@ -89,13 +89,13 @@ def test_input_that_cannot_be_handed_on_whole_is_an_error_and_never_cut_off(monk
         "except Exception as error:\n    print(type(error).__name__, error)"
     )
     done = process.run([sys.executable, "-c", code], env={**ENV, "PYTHONPATH": os.getcwd()}, timeout=20)
-    assert done.stdout.decode() == "MeasurementError 10000 bytes cannot be handed on: File too large\n"
+    assert done.stdout.decode() == "MeasurementError 10000 bytes cannot be passed on: File too large\n"
 
     def none(*_: object) -> int:
         raise OSError(errno.ENOSYS, "Function not implemented")
 
     monkeypatch.setattr(os, "memfd_create", none)
-    with pytest.raises(MeasurementError, match="1 bytes cannot be handed on: Function not implemented"):
+    with pytest.raises(MeasurementError, match="1 bytes cannot be passed on: Function not implemented"):
         process.run(["cat"], env=ENV, stdin=b"x")
 
 

@@ -136,7 +136,7 @@ def test_a_newer_schema_asks_for_a_newer_program() -> None:
 
 def test_two_benchmarks_of_one_id_are_an_error() -> None:
     one = json.loads(stored(1).data)["benchmarks"][0]
-    with pytest.raises(StoreError, match="one id"):
+    with pytest.raises(StoreError, match="the same id"):
         snapshot(changed(stored(1), benchmarks=[one, one]))
 
 

@@ -165,7 +165,7 @@ def test_anothers_directory_is_passed_over(tmp_path: Path, monkeypatch: pytest.M
     monkeypatch.setattr(module, "_SLOTS", 3)
     with pytest.raises(MeasurementError) as caught, scratch(tmp_path):
         pass
-    assert caught.value.message == f"no directory of our own can be made in {tmp_path}"
+    assert caught.value.message == f"cg-bench cannot make a directory of its own in {tmp_path}"
     assert "cg-bench.00" in (caught.value.hint or "")
 
 

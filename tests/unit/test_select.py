@@ -145,7 +145,7 @@ def test_a_shard_is_written_as_index_and_count(text: str, expected: tuple[int, i
 def test_what_is_not_a_shard_is_refused(text: str) -> None:
     with pytest.raises(UsageError) as caught:
         parse_shard(text)
-    assert caught.value.message == f"--shard {text!r}: that is not a part of a whole"
+    assert caught.value.message == f"--shard {text!r}: that is not a part such as 2/5"
     assert caught.value.hint == "as in --shard 2/5: the second of five parts, counted from 1"
 
 

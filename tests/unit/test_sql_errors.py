@@ -120,7 +120,7 @@ def test_tables_that_others_hold_for_long(postgres: Server) -> None:
         connection.execute("LOCK TABLE cg_bench_records")
         told = refused(url, (SqlStore.names, lambda store: store.add([stored(99)])))
     assert "lock timeout" in told
-    assert "another program holds the tables" in told
+    assert "another program has locked the tables" in told
 
 
 def test_connections_that_are_cut_while_something_is_measured_cost_nothing(postgres: Server) -> None:
@@ -205,7 +205,7 @@ def test_a_database_of_another_program_is_left_as_it_is(tmp_path: Path) -> None:
     with closing(sqlite3.connect(path)) as connection:
         connection.execute("CREATE TABLE moz_places (url TEXT)")
     before = path.read_bytes()
-    assert "a database of something else" in refused(f"sqlite:///{path}")
+    assert "a database of another program" in refused(f"sqlite:///{path}")
     assert path.read_bytes() == before
 
 
@@ -221,7 +221,7 @@ def test_a_file_that_another_program_holds_for_long(tmp_path: Path) -> None:
         store.add(RECORDS)
     with closing(sqlite3.connect(tmp_path / "history.db", isolation_level=None)) as connection:
         connection.execute("BEGIN EXCLUSIVE")
-        assert "database is locked (another program holds it" in refused(url)
+        assert "database is locked (another program has locked it" in refused(url)
     with SqlStore(url) as store:
         assert store.names() == NAMES
 

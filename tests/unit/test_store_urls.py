@@ -223,5 +223,5 @@ def test_without_a_home_no_folder_called_tilde_is_made(url: str, environ: dict[s
 
 @pytest.mark.parametrize("url", ["file:~me/h", "file:~~", "sqlite:///~me/h.db"])
 def test_the_home_of_others_is_not_guessed(url: str, tmp_path: Path) -> None:
-    with pytest.raises(UsageError, match="only one's own home folder is known"):
+    with pytest.raises(UsageError, match="only your own home folder is known"):
         open_store(url, cwd=tmp_path, environ={"HOME": "/home/me"})

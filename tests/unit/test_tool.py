@@ -170,7 +170,7 @@ def test_a_missing_valgrind_is_reported_with_the_line_for_this_system(tmp_path: 
     program(tmp_path / "bin" / manager)
     error = refusal(tmp_path)
     assert error.message == "Valgrind was not found on PATH"
-    assert error.hint == f"install it: {INSTALL[manager]}   (or give its place with --valgrind PATH)"
+    assert error.hint == f"install it: {INSTALL[manager]}   (or give its path with --valgrind PATH)"
 
 
 def test_without_a_known_package_manager_all_lines_are_reported(tmp_path: Path) -> None:

@@ -215,7 +215,7 @@ def test_fifty_eventful_benchmarks_take_less_than_a_megabyte(text: str, failed: 
     assert len(page.encode()) <= 1_000_000
     assert page.count('class="plot value"') == 50
     assert "more findings; the report's JSON has them all" in page
-    assert re.search(r"Not drawn, for want of room: \d+ findings, \d+ releases, \d+ key changes", page)
+    assert re.search(r"Not drawn, for lack of space: \d+ findings, \d+ releases, \d+ key changes", page)
     Page(page)
 
 

@@ -99,7 +99,9 @@ def test_a_commit_without_the_suite_is_reported_with_the_way_out(repository: Rep
     repository.git("mv", "bench/other", "bench/cg-bench.toml")
     code, _, err = ab(repository, "HEAD")
     assert code == 4
-    assert "has no configuration of a suite\n  commit yours, or give the command to measure after --" in err
+    assert (
+        "has no configuration of a suite\n  commit your configuration, or give the command to measure after --" in err
+    )
     code, _, err = ab(repository, "HEAD~1", "-k", "x", "--", "/bin/true")
     assert (code, "-k is for a suite" in err, "measuring" in err) == (2, True, False)
 

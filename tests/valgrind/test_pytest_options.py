@@ -55,14 +55,14 @@ def test_an_option_of_another_folder_does_no_harm_and_s_shows_output_on_any_term
     assert plain.said.count("h\\xe9llo from inside") == 2
     assert plain.said.count("said once\n") == 2
     assert "kept in a log" in plain.said
-    assert "could not be handed over" not in plain.said
+    assert "could not be passed" not in plain.said
     given = measure(folder, "a", "b", "--size=LARGE", "-k", "size")
     assert "1 failed, 1 passed" in given.said  # which is a's, as it got what was given
     assert (
-        "the value of --size could not be handed over to the benchmarks of b/test_b.py, which see its default "
+        "the value of --size could not be passed to the benchmarks of b/test_b.py, which see its default "
         "(ModuleNotFoundError: No module named 'conftest')"
     ) in given.said
-    assert given.said.count("could not be handed over") == 1
+    assert given.said.count("could not be passed") == 1
 
 
 _READLINE = """

@@ -67,7 +67,7 @@ def read(text: str, name: str) -> list[Snapshot]:
             str(error),
             path=name,
             line=max(reader.line_num, 1),
-            hint="such files are written by 'cg-bench history export --format csv'",
+            hint="'cg-bench history export --format csv' writes such files",
         ) from error
     return runs.all()
 

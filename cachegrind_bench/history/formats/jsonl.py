@@ -68,4 +68,4 @@ def _refuse(constant: str) -> NoReturn:
     raise ValueError(f"{constant} is not a number")
 
 
-_HINT = "such files are written by 'cg-bench history export --format jsonl'"
+_HINT = "'cg-bench history export --format jsonl' writes such files"

@@ -1,6 +1,6 @@
 """Does numbered work, each piece in a forked process of its own; the process that forks stays as it is.
 
-Runs inside of Valgrind. Whatever user code does there, a piece is known to have come to its end, or not to.
+Runs inside Valgrind. Whatever user code does there, a piece is known to have come to its end, or not to.
 """
 
 from __future__ import annotations

@@ -1,6 +1,6 @@
 """Calls what is measured: warm-ups, then single calls between client requests until their counts agree.
 
-Runs inside of Valgrind. What is on the stack while a call is counted, and every line around it, is in this file, and
+Runs inside Valgrind. What is on the stack while a call is counted, and every line around it, is in this file, and
 there is nothing here that depends on what was measured before.
 """
 

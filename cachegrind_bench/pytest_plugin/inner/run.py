@@ -64,7 +64,7 @@ def run_file(exchange: Exchange, number: int, meter: Meter, orders: dict[str, An
         empty_folder(tmp)  # what pytest caches; the next file is to find nothing
     if inner.served:
         return None
-    return inner.trouble or f"pytest ended with status {status} inside of Valgrind before any test was run"
+    return inner.trouble or f"pytest ended with status {status} inside Valgrind before any test was run"
 
 
 def _unpickle(pickled: dict[str, bytes], config: Config) -> dict[str, str]:
@@ -152,7 +152,7 @@ class Inner:
         at_work(self._exchange, self._number, index)
         item = next((item for item in session.items if item.nodeid == nodeid), None)
         if item is None:
-            why = "was not found when its file was collected inside of Valgrind: does its id vary?"
+            why = "was not found when its file was collected inside Valgrind: does its id vary?"
             put_report(self._exchange.report(self._number, index), {"reports": [], "died": why})
             return
         own = Real.own_process()
@@ -185,7 +185,7 @@ class Inner:
         found: dict[str, Any] = {"reports": [], "text": "\n".join([*parts, self._captured()])}
         if isinstance(error, pytest.exit.Exception):
             return {**found, "died": f"called pytest.exit: {error}", "exit": str(error) or "pytest.exit"}
-        return {**found, "died": f"ended pytest inside of Valgrind by {type(error).__name__}"}
+        return {**found, "died": f"ended pytest inside Valgrind by {type(error).__name__}"}
 
     def _captured(self) -> str:
         """Return, and forget, what was written since somebody asked last."""

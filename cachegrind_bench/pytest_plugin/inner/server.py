@@ -1,6 +1,6 @@
 """The measured process: imports what all tests need, then forks for each file of tests, and there for each benchmark.
 
-Runs inside of Valgrind, uncounted for the most part. Before a fork nothing is done that depends on which files and
+Runs inside Valgrind, uncounted for the most part. Before a fork nothing is done that depends on which files and
 benchmarks were chosen, nor on what became of those before: so counts do not depend on it either.
 """
 

@@ -135,7 +135,7 @@ class Controller:
         if session.testsfailed and not session.config.option.continue_on_collection_errors:
             return None  # pytest itself says so
         self._notices += [
-            f"the value of {name} could not be handed over to the benchmarks, which see its default"
+            f"the value of {name} could not be passed to the benchmarks, which see its default"
             for name in left_behind(session.config)
         ]
         chosen = self._settings
@@ -188,7 +188,9 @@ class Controller:
         for name, why in getattr(report, LEFT_BEHIND, {}).items():
             file = report.nodeid.partition("::")[0]
             option = as_written(self._config, name)
-            notice = f"the value of {option} could not be handed over to the benchmarks of {file}, which see its default ({why})"
+            notice = (
+                f"the value of {option} could not be passed to the benchmarks of {file}, which see its default ({why})"
+            )
             if notice not in self._notices:
                 self._notices.append(notice)
         if self._config.option.capture == "no" and report.when == "teardown":

@@ -84,7 +84,7 @@ class TimeLimit:
         if limit is None:
             return None
         hint = "raise --cg-bench-timeout, or give it less work: Valgrind makes it about a hundred times slower"
-        return f"took longer than {limit:g} s under Valgrind, and was ended: {hint}"
+        return f"took longer than {limit:g} s under Valgrind and was stopped: {hint}"
 
     def _watch(self) -> None:
         while not self._over.wait(_LOOK_S):

@@ -31,7 +31,7 @@ def add_options(parser: pytest.Parser) -> None:
         help="Measure the benchmarks among these tests under Valgrind, and only those.",
     )
     add("--cg-bench-output", metavar="FILE", help="Write the result file here.")
-    add("--cg-bench-compare", metavar="FILE", help="Compare with this result; a regression ends in exit status 1.")
+    add("--cg-bench-compare", metavar="FILE", help="Compare with this result; a regression exits with status 1.")
     add(
         "--cg-bench-jobs",
         metavar="N",

@@ -57,7 +57,7 @@ def run(session: pytest.Session, settings: Settings, valgrind_setup: ValgrindSet
     twice = [name for name, count in Counter(item.nodeid for item in items).items() if count > 1]
     if twice:
         raise MeasurementError(
-            f"two benchmarks have one id: {twice[0]}", hint="give them names of their own, or name each file once"
+            f"two benchmarks have the same id: {twice[0]}", hint="give them names of their own, or name each file once"
         )
     created_at = datetime.now(UTC).strftime("%Y-%m-%dT%H:%M:%SZ")
     said = bytearray()
@@ -242,7 +242,7 @@ class Lane(Worker):
         if found is not None:
             self._add_why(found, *place)
         text = failure_text(found) if found is not None else None
-        return text.removeprefix("cg-bench: ") if text else "its test failed in the run that is for it"
+        return text.removeprefix("cg-bench: ") if text else "its test failed in the run that measures it"
 
     def _take(self, path: str) -> dict[str, Any] | None:
         found: dict[str, Any] | None = translated(take_report(path), self._paths.real)

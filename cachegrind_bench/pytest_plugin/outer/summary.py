@@ -75,7 +75,7 @@ def compared(base: Path, candidate: Result, gates: Gates, *, profiled: bool) -> 
     text, conclusion = made.text("table"), made.comparison.conclusion()
     if conclusion is Conclusion.REGRESSION and not profiled:
         text += (
-            "--cg-bench-python-profile in both runs names the Python function that did it (CPython 3.12 and newer)\n"
+            "--cg-bench-python-profile in both runs names the Python function that caused it (CPython 3.12 and newer)\n"
         )
     # What `cg-bench diff` ends in another code than 0 for: a gate that compared nothing must not be green.
     return text, conclusion in {Conclusion.REGRESSION, Conclusion.FAILED, Conclusion.INCOMPLETE}

@@ -134,7 +134,7 @@ def chart(row: Row, report: Trend, coarse: int = 1) -> Chart:
             Label(svg.percent(at + report.first, report.first, width), y + 19, words.day(report.commits[at]))
             for at in days
         ),
-        left_out=f"Not drawn, for want of room: {', '.join(left_out)}." if left_out else "",
+        left_out=f"Not drawn, for lack of space: {', '.join(left_out)}." if left_out else "",
     )
 
 
@@ -205,7 +205,7 @@ def key_changes(row: Row, report: Trend, coarse: int) -> tuple[Rule, ...]:
     """Return the lines where a benchmark was measured otherwise than before."""
     named = {reading.index: plain(reading.key[:12]) for reading in row.readings}
     places = [
-        (at - report.first, "other key", f"measured otherwise from here on: comparability key {named.get(at, '')}")
+        (at - report.first, "other key", f"measured differently from here on: comparability key {named.get(at, '')}")
         for at in row.key_changes
     ]
     return _rules(places, len(report.commits), _MOST_RULES // coarse)

@@ -44,24 +44,24 @@ _LONGEST = 400
 # Beginnings of codes: SQLite's have suffixes, PostgreSQL's have classes.
 _TRANSIENT = ("SQLITE_BUSY", "SQLITE_LOCKED", "40001", "40P01")
 _HINTS = {
-    "SQLITE_BUSY": "another program holds it for long: try again when that has ended",
-    "SQLITE_LOCKED": "another program holds it for long: try again when that has ended",
-    "SQLITE_CANTOPEN": "make the folder first, and see that you may write in it",
+    "SQLITE_BUSY": "another program has locked it for long: try again when that has ended",
+    "SQLITE_LOCKED": "another program has locked it for long: try again when that has ended",
+    "SQLITE_CANTOPEN": "make the folder first, and make sure that you may write in it",
     "SQLITE_NOTADB": "name another file",
     "SQLITE_FULL": "free some space",
-    "SQLITE_READONLY": "see that you may write the file and in its folder",
+    "SQLITE_READONLY": "make sure that you may write to the file and its folder",
     "SQLITE_CORRUPT": "restore the file from a copy, or 'cg-bench history sync' into a new one",
-    "SQLITE_IOERR": "see that the disk is well and has space",
+    "SQLITE_IOERR": "check the disk: does it work, and has it space?",
     "28": "check the user and the password; it can be in the URL, in PGPASSWORD or in ~/.pgpass",
     "3D": "make the database first: createdb",
     "42501": "ask the database's owner for the right to use, and the first time to create, the cg_bench_ tables",
-    "25006": "this server only answers, as copies do: name the one that takes changes",
+    "25006": "this server is read-only, as replicas are: name the primary server",
     "53100": "free some space on the server",
     "53300": "the server has too many connections: try again later",
-    "55P03": "another program holds the tables for long: try again when that has ended",
+    "55P03": "another program has locked the tables for long: try again when that has ended",
 }
 _NO_CONNECTION = (
-    "see that the server runs and can be reached, and that host, port, user, password and database are right"
+    "check that the server runs and can be reached, and that host, port, user, password and database are right"
 )
 
 
@@ -193,7 +193,7 @@ class Database:
         if not inspect(connection).has_table(VERSION.name):
             others = [] if self._path is None else inspect(connection).get_table_names()
             if others:
-                what = f"{self.url} is a database of something else: it has the table {min(others)[:80]!r}"
+                what = f"{self.url} is a database of another program: it has the table {min(others)[:80]!r}"
                 raise StoreError(what, hint="name another file")
             return 0
         found: list[int] = [*connection.scalars(select(VERSION.c.version))]
@@ -201,7 +201,7 @@ class Database:
             raise StoreError(f"{self.url} does not say which version it has: {VERSION.name} was altered")
         if found[0] > len(self._steps):
             raise StoreError(
-                f"{self.url} has version {found[0]} of the tables, and this cg-bench knows them up to {len(self._steps)}",
+                f"{self.url} has version {found[0]} of the tables, and this cg-bench knows versions up to {len(self._steps)}",
                 hint="install a newer cachegrind-bench",
             )
         return found[0]

@@ -118,5 +118,5 @@ def with_profiles(base: Side, api: Client, artifact: str) -> Side:
         ]
         return replace(base, file=InMemory(replace(whole, benchmarks=tuple(benchmarks))))
     except CgBenchError as error:
-        remark = f"the base's functions are not known, so none is named: {error.message}"
+        remark = f"the base's functions are not known, so no function is named: {error.message}"
         return replace(base, remarks=(*base.remarks, remark))

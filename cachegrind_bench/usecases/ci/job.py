@@ -207,6 +207,6 @@ def gate(job: Job, hold: Hold) -> int:
         return 0
     message = missing or f"{len(failed)} of the benchmarks failed: {', '.join(failed[:5])}"
     if not compared:  # otherwise it has reported that already
-        raise MeasurementError(message, hint="what they wrote is in the log, where they were measured")
+        raise MeasurementError(message, hint="their output is in the log of the job that measured them")
     job.runner.say(message)
     return MeasurementError.exit_code

@@ -59,7 +59,10 @@ def measure(job: Job, request: MeasureRequest) -> None:
         _run(job, ["run", "-o", str(result), *words], _ENDED_WELL, [result])
         return
     if request.shard:
-        raise UsageError("baseline: ab measures both commits whole", hint="leave out 'shard', or take another baseline")
+        raise UsageError(
+            "baseline: ab always measures the whole suite of both commits",
+            hint="leave out 'shard', or take another baseline",
+        )
     kept = job.folder / "ab"
     sides = {"candidate.json": RESULT, "base.json": BASE}
     _run(job, ["ab", "--keep", str(kept), request.base, *words], _COMPARED, [kept / side for side in sides])
@@ -72,7 +75,7 @@ def _take(job: Job, path: str, others: list[str]) -> None:
     if others:
         raise UsageError(
             f"result and {others[0]} exclude each other",
-            hint="what made the result has measured; leave out one of the two",
+            hint="the result is measured already; leave out one of the two",
         )
     found = read_result(path).result
     count, commit = len(found.benchmarks), found.commit
@@ -93,7 +96,9 @@ def _words(request: MeasureRequest) -> list[str]:
     options += ["--jobs", request.jobs] if request.jobs else []
     if not text:
         if request.identity:
-            raise UsageError("id names the benchmark of a command, and there is none", hint="add the input 'command'")
+            raise UsageError(
+                "id names the benchmark of a command, but there is no command", hint="add the input 'command'"
+            )
         return options
     if "\n" in text:
         raise UsageError("command: there are several lines", hint="one command; several are a suite: 'cg-bench init'")
@@ -112,7 +117,7 @@ def _run(job: Job, words: list[str], ended_well: tuple[int, ...], made: list[Pat
     with job.runner.unheard():
         status, why = job.run(words)
     if status not in ended_well or not all(path.exists() for path in made):
-        hint = "all that was said is in the log"
+        hint = "the log has all messages"
         if words[0] == "ab":
             hint += "; what the job has built is not in the worktrees that 'ab' measures: a suite's set-up commands build there"
         raise MeasurementError(f"nothing was measured: {why}", hint=hint)
@@ -129,7 +134,7 @@ def collect(job: Job, run: int) -> None:
     if not wanted:
         raise UsageError(
             f"run {run} has no result of cg-bench among its artifacts",
-            hint="the measuring job has to end with this action's upload; see 'needs' and 'if' of this job",
+            hint="the measuring job must end with this action's upload; check 'needs' and 'if' of this job",
         )
     results: dict[str, bytes] = {}
     bases: dict[str, bytes] = {}
@@ -138,7 +143,7 @@ def collect(job: Job, run: int) -> None:
         files = unpack(api.download(artifact, MOST_SENT), artifact.name, {RESULT: True, BASE: False})
         size += sum(map(len, files.values()))
         if size > _MOST_BYTES:
-            raise UsageError(f"the artifacts of run {run} are too large: together more than {_MOST_BYTES} bytes")
+            raise UsageError(f"the artifacts of run {run} are too large: more than {_MOST_BYTES} bytes")
         results[artifact.name] = files[RESULT]
         if BASE in files:
             bases[artifact.name] = files[BASE]

@@ -81,7 +81,7 @@ def trend(job: Job, words: Sequence[str], artifact: str | None, *, issues: bool)
     with job.runner.group("The report"):
         status, why = job.run(arguments)
     if status != 0:
-        raise UsageError(f"there is no report: {why}", hint="all that was said is in the log")
+        raise UsageError(f"there is no report: {why}", hint="the log has all messages")
     job.runner.add_summary(files["markdown"].read_text("utf-8"))
     job.runner.set_outputs({"report-path": str(files["html"]), "result-path": str(files["json"])})
     if issues:
@@ -96,7 +96,7 @@ def _pull_of_this_job(job: Job, api: Client) -> int | None:
     """Return the pull request that this job measured; None if there is a newer commit or it was closed."""
     pull = job.event.pull
     if pull is None:
-        job.runner.say("no pull request, no comment")
+        job.runner.say("there is no pull request to comment on")
         return None
     now = api.pull(pull.number)
     if now is None or now.head_sha != pull.head_sha:
@@ -130,12 +130,12 @@ def _last_report(job: Job, artifact: str) -> Path | None:
         # A pull request can leave an artifact of any name: only those of the default branch count.
         last = api.last_own(artifact, lambda item: item.branch == job.event.default_branch, most=_MOST_LOOKED_AT)
         if last is None:
-            job.runner.say("there is no report before this one: what it finds is new")
+            job.runner.say("there is no earlier report: all findings are new")
             return None
         files = unpack(api.download(last, MOST_SENT), last.name, allowed)
     except CgBenchError as error:
         job.runner.annotate(
-            "warning", f"the last report cannot be read, so what was new then is reported again: {error.message}"
+            "warning", f"the last report cannot be read, so its findings are reported as new again: {error.message}"
         )
         return None
     path = job.folder / _LAST
@@ -167,7 +167,7 @@ def _check_commit(job: Job, result: Result) -> None:
     commit = result.commit
     if commit is None:
         job.runner.annotate(
-            "warning", "stored without a commit, so in no report: was the job's folder no git checkout?"
+            "warning", "stored without a commit, so in no report: was the job's folder not a git checkout?"
         )
     elif commit.sha != wanted:
         raise UsageError(f"the result is of commit {commit.sha[:12]}, and the job is for {wanted[:12]}: not stored")

@@ -76,7 +76,7 @@ def again(job: Job, comparison: Comparison, text: str | None, identity: str | No
     code = "\n".join(line.replace("`", "'").replace("\n", " ") for line in lines)
     url = event.run_url if re.fullmatch(r"https?://[\w.:/-]+", event.run_url, re.ASCII) else None
     link = f" · [the job's log]({url})" if url and event.run_id else ""
-    steps = fold("Do it again on your machine", f"```sh\n{code}\n```")
+    steps = fold("Repeat it on your machine", f"```sh\n{code}\n```")
     return f"{steps}\n<sub>{_environment(comparison.candidate)}{link}</sub>\n"
 
 

@@ -51,7 +51,7 @@ def test_after_a_push_there_is_nothing_to_comment_on_and_that_is_reported(job: J
     told = job.workflow_run(event="push").step("plan")
     assert (told.code, job.outputs["collect"], job.outputs["comment"]) == (0, "", "false")
     (notice,) = noted(told, "notice")
-    assert "nothing to comment on: what was measured is a push" in notice
+    assert "nothing to comment on: the run was for a push" in notice
     assert "nothing to do" in told.out
 
 
