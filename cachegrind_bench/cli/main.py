@@ -123,7 +123,7 @@ def _include_dir(ctx: click.Context, parameter: click.Parameter, wanted: bool) -
 def cli() -> None:
     """One exact performance number for any program, whatever the machine's mood.
 
-    Runs the program under Valgrind's Cachegrind, sealed against everything that makes two runs differ, and computes a
+    Runs the program under Valgrind's Cachegrind, sealed against nearly everything that makes two runs differ, and computes a
     score from the instructions and the cache hits and misses of a simulated machine.
     """
 

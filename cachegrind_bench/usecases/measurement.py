@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import stat
+from concurrent.futures import ThreadPoolExecutor
 from typing import TYPE_CHECKING, Protocol
 
 from cachegrind_bench._version import __version__
@@ -17,7 +18,7 @@ if TYPE_CHECKING:
     from pathlib import Path
 
     from cachegrind_bench.measure.session import ValgrindSetup
-    from cachegrind_bench.model.result import Benchmark, Environment, Result
+    from cachegrind_bench.model.result import Benchmark, Commit, Environment, Result
     from cachegrind_bench.valgrind.options import Geometry
 
 
@@ -83,8 +84,10 @@ def measured(request: MeasureRequest, plan: Plan, display: Display) -> Result:
     from cachegrind_bench.measure.result import measured as measure
 
     ready = valgrind_setup_of(request)
-    with ready.session(echo=display.write, keep=request.keep_out_files) as session:
-        return result_of(request, ready.environment, measure(plan, session, display))
+    # Read while the program is measured: counts do not care, and what is committed meanwhile is not what was measured.
+    with ThreadPoolExecutor(1) as executor, ready.session(echo=display.write, keep=request.keep_out_files) as session:
+        commit = executor.submit(commit_of, request)
+        return result_of(request, ready.environment, measure(plan, session, display), commit.result())
 
 
 def valgrind_setup_of(request: MeasureRequest) -> ValgrindSetup:
@@ -95,18 +98,25 @@ def valgrind_setup_of(request: MeasureRequest) -> ValgrindSetup:
     return valgrind_setup(valgrind=request.valgrind, geometry=request.geometry, environ=request.environ, passed=passed)
 
 
-def result_of(
-    request: MeasureRequest, env: Environment, benchmarks: Sequence[Benchmark], root: Path | None = None
-) -> Result:
-    """Return the result of these benchmarks, of the commit that is checked out at `root` or where the command is run."""
-    from cachegrind_bench.model.result import Commit, Result
+def commit_of(request: MeasureRequest, root: Path | None = None) -> Commit | None:
+    """Return the commit that is checked out at `root`, or where the command is run; None outside of repositories."""
+    from cachegrind_bench.model.result import Commit
     from cachegrind_bench.vcs.commits import commit_info
 
-    commit = commit_info(root or request.cwd, request.environ)
+    found = commit_info(root or request.cwd, request.environ)
+    return found if isinstance(found, Commit) else None
+
+
+def result_of(
+    request: MeasureRequest, env: Environment, benchmarks: Sequence[Benchmark], commit: Commit | None
+) -> Result:
+    """Return the result of these benchmarks, measured at this commit."""
+    from cachegrind_bench.model.result import Result
+
     return Result(
         tool_version=__version__,
         created_at=request.created_at,
-        commit=commit if isinstance(commit, Commit) else None,
+        commit=commit,
         env=env,
         benchmarks=tuple(benchmarks),
     )

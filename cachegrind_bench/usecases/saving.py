@@ -21,7 +21,7 @@ from cachegrind_bench.interruption import uninterrupted
 from cachegrind_bench.model.text import plain, printable, some
 from cachegrind_bench.store.baselines import Baselines, make_store
 from cachegrind_bench.store.durable import check_writable, write_atomic
-from cachegrind_bench.usecases.measurement import result_of, valgrind_setup_of
+from cachegrind_bench.usecases.measurement import commit_of, result_of, valgrind_setup_of
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Generator
@@ -165,4 +165,4 @@ def _failed(plan: Plan, request: MeasureRequest, error: MeasurementError) -> Res
     ready = valgrind_setup_of(request)
     words = tuple(map(printable, plan.command.typed))
     job = Job(id=plan.benchmark_id, plan=lambda: plan, command=words, cwd=plan.cwd, parameters={})
-    return result_of(request, ready.environment, [failed(job, ready, error)])
+    return result_of(request, ready.environment, [failed(job, ready, error)], commit_of(request))

@@ -23,7 +23,7 @@ from cachegrind_bench.store.timings import read_timings, write_timings
 from cachegrind_bench.suite.cache import Cache
 from cachegrind_bench.suite.execute import Job, Reuse, measure_job, set_up
 from cachegrind_bench.suite.schedule import lanes, run_suite
-from cachegrind_bench.usecases.measurement import plan_of, result_of, valgrind_setup_of
+from cachegrind_bench.usecases.measurement import commit_of, plan_of, result_of, valgrind_setup_of
 from cachegrind_bench.valgrind.options import Collect
 
 if TYPE_CHECKING:
@@ -96,7 +96,8 @@ def measure_suite(request: SuiteRequest, selection: Selection, root: Path, store
     by_id = {item.id: item for item in outcome.benchmarks}
     environment = replace(ready.environment, info={**ready.environment.info, **selection.info})
     with uninterrupted():  # after Ctrl-C, what finished is still to be described
-        result = result_of(each, environment, [by_id[spec.id] for spec in specs if spec.id in by_id], root)
+        benchmarks = [by_id[spec.id] for spec in specs if spec.id in by_id]
+        result = result_of(each, environment, benchmarks, commit_of(each, root))
     return SuiteRun(result=result, outcome=outcome, reused=frozenset(display.reused_ids))
 
 
