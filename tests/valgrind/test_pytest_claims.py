@@ -147,7 +147,7 @@ def test_suites_find_their_fixtures_and_other_plugins_stay_out_of_the_way(folder
     assert "17 passed" in done.said
     assert {item["status"] for item in done.found.values()} == {"ok"}
     assert "-n does not distribute benchmarks" in done.said
-    assert "the value of --odd could not be handed over" in done.said
+    assert "the value of --odd could not be passed to the benchmarks" in done.said
     assert "Required test coverage" not in done.said
     assert not list(folder.glob(".coverage*"))
     assert not list(folder.glob(".pytest_cache/v/mine"))  # inside, pytest caches elsewhere

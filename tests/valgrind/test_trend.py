@@ -75,7 +75,7 @@ def history(tmp_path_factory: pytest.TempPathFactory) -> tuple[Repository, list[
         shas.append(
             repository.commit(f"commit {number}", GIT_COMMITTER_DATE=f"{1_700_000_000 + 86_400 * number} +0000")
         )
-        code, told = cg_bench(repository, "run", "-q", "--save")
+        code, told = cg_bench(repository, "run", "-q", "--save", "--cached")
         assert code == 0, told
     return repository, shas
 
