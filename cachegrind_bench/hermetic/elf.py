@@ -23,6 +23,7 @@ import msgspec
 from cachegrind_bench.hermetic import files
 from cachegrind_bench.hermetic.fake_proc import CACHE_MAGIC, cache_entries
 from cachegrind_bench.model.result import ObjectFile
+from cachegrind_bench.model.text import printable
 
 if TYPE_CHECKING:
     from collections.abc import Generator, Iterator, Mapping, Sequence
@@ -63,11 +64,6 @@ def opened(path: str) -> Generator[int]:
         yield file
     finally:
         os.close(file)
-
-
-def storable(text: str | bytes) -> str:
-    """Return a path as text that can be stored: bytes that are not UTF-8 become `\\xNN`."""
-    return os.fsencode(text).decode("utf-8", "backslashreplace")
 
 
 def content_id(file: int) -> str:
@@ -206,7 +202,7 @@ def load(path: str, elf: Elf, loader: str, library_path: Sequence[str]) -> Loade
     loader_elf = _readable(loader)
     loader_object = None if loader_elf is None else _object(loader, loader_elf)
     libc = loader_object if search.is_musl else None
-    missing = {storable(loader)} if loader_elf is None else set[str]()
+    missing = {printable(loader)} if loader_elf is None else set[str]()
     found: dict[str, ObjectFile] = {}
     names: set[str] = set()
     waiting = deque([_Loaded(path=path, elf=elf, rpaths=search.own_rpaths(path, elf))])
@@ -218,7 +214,7 @@ def load(path: str, elf: Elf, loader: str, library_path: Sequence[str]) -> Loade
             names.add(name)
             library = search.find(name, parent)
             if library is None:
-                missing.add(storable(name))
+                missing.add(printable(name))
                 continue
             item = _object(library.path, library.elf)
             libc = item if name == "libc.so.6" else libc
@@ -332,4 +328,4 @@ def _readable(path: str) -> Elf | None:
 
 
 def _object(path: str, elf: Elf) -> ObjectFile:
-    return ObjectFile(path=storable(os.path.realpath(path)), build_id=elf.build_id)
+    return ObjectFile(path=printable(os.path.realpath(path)), build_id=elf.build_id)

@@ -18,6 +18,7 @@ from typing import TYPE_CHECKING
 import msgspec
 
 from cachegrind_bench.errors import UsageError
+from cachegrind_bench.model.text import printable
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Mapping, Sequence
@@ -181,7 +182,4 @@ def pad(
 def fingerprint_values(request: Request, caller: Mapping[str, str]) -> dict[str, str]:
     """Return a short hash of each value passed on by request: shows a change, reveals no secret."""
     chosen = {name: caller[name] for name in request.passed if name in caller} | dict(request.values)
-    named = [
-        (os.fsencode(name).decode("utf-8", "backslashreplace"), os.fsencode(chosen[name])) for name in sorted(chosen)
-    ]
-    return {name: hashlib.sha256(value).hexdigest()[:12] for name, value in named}
+    return {printable(name): hashlib.sha256(os.fsencode(chosen[name])).hexdigest()[:12] for name in sorted(chosen)}

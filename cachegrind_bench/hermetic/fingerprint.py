@@ -16,8 +16,9 @@ from msgspec import structs
 from msgspec.structs import replace
 
 from cachegrind_bench import process
-from cachegrind_bench.hermetic.elf import HEAD, UnusableError, content_id, load, opened, read_elf, storable
+from cachegrind_bench.hermetic.elf import HEAD, UnusableError, content_id, load, opened, read_elf
 from cachegrind_bench.model.result import ObjectFile
+from cachegrind_bench.model.text import printable
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
@@ -83,14 +84,14 @@ def _identify(executable: str, library_path: tuple[str, ...], depth: int) -> Fin
             path = os.path.realpath(executable)
             head = os.pread(file, HEAD, 0)
             if head.startswith(b"#!"):
-                script = Fingerprint(kind="script", path=storable(path), build_id=content_id(file))
+                script = Fingerprint(kind="script", path=printable(path), build_id=content_id(file))
                 return _with_interpreter(script, head, library_path, depth)
             elf = read_elf(file)
             _check_machine(elf.machine)
     except (UnusableError, OSError, ValueError) as error:
         reason = (error.strerror if isinstance(error, OSError) else None) or str(error)
-        return Fingerprint(kind="unknown", path=storable(executable), why=reason)
-    own = Fingerprint(kind="static", path=storable(path), build_id=elf.build_id)
+        return Fingerprint(kind="unknown", path=printable(executable), why=reason)
+    own = Fingerprint(kind="static", path=printable(path), build_id=elf.build_id)
     if elf.loader is None:
         return own
     loaded = load(path, elf, elf.loader, library_path)
@@ -117,8 +118,8 @@ def _with_interpreter(script: Fingerprint, head: bytes, library_path: tuple[str,
         script,
         loader=inner.loader,
         libc=inner.libc,
-        script_interpreter=storable(interpreter),
-        script_argument=None if argument is None else storable(argument),
+        script_interpreter=printable(interpreter),
+        script_argument=None if argument is None else printable(argument),
         interpreter=inner,
     )
 
@@ -165,7 +166,7 @@ def interpreter_identity(
     name = os.path.basename(found.path)
     if not is_script and (found.kind == "unknown" or not _LANGUAGES.fullmatch(name)):
         return None
-    if project is not None and found.path.startswith(storable(os.path.realpath(project)).rstrip("/") + "/"):
+    if project is not None and found.path.startswith(printable(os.path.realpath(project)).rstrip("/") + "/"):
         return None
     beside = [os.path.join(os.path.dirname(found.path), place) for place in _OPENED_LATER.get(name, ())]
     objects = (*found.libraries, *(item for place in beside for item in fingerprint(place).objects[:1]))

@@ -27,7 +27,7 @@ def _escaped(match: re.Match[str]) -> str:
     return f"\\x{code:02x}" if code < 0x100 else f"\\u{code:04x}" if code < 0x10000 else f"\\U{code:08x}"
 
 
-def printable(text: str) -> str:
+def printable(text: str | bytes | os.PathLike[str]) -> str:
     """Return text that may hold undecodable bytes of a path as UTF-8, with these bytes as escapes."""
     return os.fsencode(text).decode("utf-8", "backslashreplace")
 

@@ -7,7 +7,6 @@ a new key. (The result file is `model.codec`.)
 from __future__ import annotations
 
 import json
-import os
 from typing import TYPE_CHECKING
 
 import msgspec
@@ -15,6 +14,7 @@ import msgspec
 from cachegrind_bench.errors import FileFormatError, UsageError
 from cachegrind_bench.history.values import Finding  # noqa: TC001 - msgspec reads annotations
 from cachegrind_bench.model.parsing import Head, parse
+from cachegrind_bench.model.text import printable
 
 if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence
@@ -98,7 +98,7 @@ def benchmarks(specs: Sequence[BenchmarkSpec], origin: str) -> str:
 
 def _spec(spec: BenchmarkSpec) -> dict[str, object]:
     def text(path: Path | None) -> str | None:
-        return None if path is None else os.fsencode(path).decode("utf-8", "backslashreplace")
+        return None if path is None else printable(path)
 
     commands = _fields(spec, "id", "command", "setup", "prepare", "cleanup", "parameters", "tags", "place")
     numbers = _fields(spec, "repeat", "warmup", "layouts", "timeout_ms", "threshold", "limits")
