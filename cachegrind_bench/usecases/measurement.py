@@ -82,11 +82,12 @@ def prepared_plan(request: MeasureRequest, make_plan: Callable[[MeasureRequest],
 def measured(request: MeasureRequest, plan: Plan, display: Display) -> Result:
     """Measure by this plan, and describe machine and commit. MeasurementError if it cannot be measured."""
     from cachegrind_bench.measure.result import measured as measure
+    from cachegrind_bench.vcs.commits import commit_of
 
     ready = valgrind_setup_of(request)
     # Read while the program is measured: counts do not care, and what is committed meanwhile is not what was measured.
     with ThreadPoolExecutor(1) as executor, ready.session(echo=display.write, keep=request.keep_out_files) as session:
-        commit = executor.submit(commit_of, request)
+        commit = executor.submit(commit_of, request.cwd, request.environ)
         return result_of(request, ready.environment, measure(plan, session, display), commit.result())
 
 
@@ -96,15 +97,6 @@ def valgrind_setup_of(request: MeasureRequest) -> ValgrindSetup:
 
     passed = environment.fingerprint_values(request.passed, request.environ)
     return valgrind_setup(valgrind=request.valgrind, geometry=request.geometry, environ=request.environ, passed=passed)
-
-
-def commit_of(request: MeasureRequest, root: Path | None = None) -> Commit | None:
-    """Return the commit that is checked out at `root`, or where the command is run; None outside of repositories."""
-    from cachegrind_bench.model.result import Commit
-    from cachegrind_bench.vcs.commits import commit_info
-
-    found = commit_info(root or request.cwd, request.environ)
-    return found if isinstance(found, Commit) else None
 
 
 def result_of(

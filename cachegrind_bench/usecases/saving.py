@@ -21,7 +21,7 @@ from cachegrind_bench.interruption import uninterrupted
 from cachegrind_bench.model.text import plain, printable, some
 from cachegrind_bench.store.baselines import Baselines, make_store
 from cachegrind_bench.store.durable import check_writable, write_atomic
-from cachegrind_bench.usecases.measurement import commit_of, result_of, valgrind_setup_of
+from cachegrind_bench.usecases.measurement import result_of, valgrind_setup_of
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Generator
@@ -161,8 +161,9 @@ def refuse_to_drop(saved: Baselines, name: str, is_measured: Callable[[str], boo
 def _failed(plan: Plan, request: MeasureRequest, error: MeasurementError) -> Result:
     """Return the result of a command that failed, as a suite would have it."""
     from cachegrind_bench.suite.execute import Job, failed
+    from cachegrind_bench.vcs.commits import commit_of
 
     ready = valgrind_setup_of(request)
     words = tuple(map(printable, plan.command.typed))
     job = Job(id=plan.benchmark_id, plan=lambda: plan, command=words, cwd=plan.cwd, parameters={})
-    return result_of(request, ready.environment, [failed(job, ready, error)], commit_of(request))
+    return result_of(request, ready.environment, [failed(job, ready, error)], commit_of(request.cwd, request.environ))

@@ -23,7 +23,7 @@ from cachegrind_bench.store.timings import read_timings, write_timings
 from cachegrind_bench.suite.cache import Cache
 from cachegrind_bench.suite.execute import Job, Reuse, measure_job, set_up
 from cachegrind_bench.suite.schedule import lanes, run_suite
-from cachegrind_bench.usecases.measurement import commit_of, plan_of, result_of, valgrind_setup_of
+from cachegrind_bench.usecases.measurement import plan_of, result_of, valgrind_setup_of
 from cachegrind_bench.valgrind.options import Collect
 
 if TYPE_CHECKING:
@@ -75,6 +75,8 @@ class SuiteRun(msgspec.Struct, frozen=True, kw_only=True):
 
 def measure_suite(request: SuiteRequest, selection: Selection, root: Path, store: Path, show: Show) -> SuiteRun:
     """Measure these benchmarks, and describe machine and commit. Wall times are kept in the `store`."""
+    from cachegrind_bench.vcs.commits import commit_of
+
     each, specs = request.each, selection.specs
     ready = valgrind_setup_of(replace(each, env=(*(item for spec in specs for item in spec.env), *each.env)))
     times, cpus = read_timings(store), job_count(request.jobs, len(specs))
@@ -97,7 +99,7 @@ def measure_suite(request: SuiteRequest, selection: Selection, root: Path, store
     environment = replace(ready.environment, info={**ready.environment.info, **selection.info})
     with uninterrupted():  # after Ctrl-C, what finished is still to be described
         benchmarks = [by_id[spec.id] for spec in specs if spec.id in by_id]
-        result = result_of(each, environment, benchmarks, commit_of(each, root))
+        result = result_of(each, environment, benchmarks, commit_of(root, each.environ))
     return SuiteRun(result=result, outcome=outcome, reused=frozenset(display.reused_ids))
 
 

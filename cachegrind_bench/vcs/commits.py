@@ -30,6 +30,12 @@ class NoCommit(msgspec.Struct, frozen=True, kw_only=True):
     why: str
 
 
+def commit_of(cwd: Path, environ: Mapping[str, str]) -> Commit | None:
+    """Return what `commit_info` does, or None if there is no commit."""
+    found = commit_info(cwd, environ)
+    return found if isinstance(found, Commit) else None
+
+
 def commit_info(cwd: Path, environ: Mapping[str, str]) -> Commit | NoCommit:
     """Return the commit checked out in the repository around `cwd`, and whether tracked files differ from it."""
     git = Git(cwd, environ)

@@ -23,7 +23,6 @@ from cachegrind_bench.model.metrics import merge_profiles, without
 from cachegrind_bench.model.result import (
     PYTEST,
     Benchmark,
-    Commit,
     ProcessCost,
     Result,
     Run,
@@ -39,7 +38,7 @@ from cachegrind_bench.valgrind.callgrind_file import parse_callgrind_bytes
 from cachegrind_bench.valgrind.options import Tool
 from cachegrind_bench.valgrind.processes import in_order, named
 from cachegrind_bench.valgrind.runner import reading_out_files
-from cachegrind_bench.vcs.commits import commit_info
+from cachegrind_bench.vcs.commits import commit_of
 
 if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence
@@ -177,11 +176,10 @@ def result_of(
 ) -> Result:
     """Return the result of these benchmarks; those that failed are in it with the reason."""
     identity = identify(place.executable, place.variables)
-    commit = commit_info(place.cwd, settings.environ)
     return Result(
         tool_version=__version__,
         created_at=created_at,
-        commit=commit if isinstance(commit, Commit) else None,
+        commit=commit_of(place.cwd, settings.environ),
         env=valgrind_setup.environment,
         benchmarks=tuple(
             _benchmark(item, settings, valgrind_setup.environment, identity, place.executable)
