@@ -53,8 +53,10 @@ def test_the_environment_beats_the_configuration(project: pytest.Pytester, monke
     assert str(said.geometry) == "I1=16384,4,64 D1=8192,2,64 LL=1048576,16,64"
     assert said.request.values == {"CONFIGURED": "1", "NAME": "1"}
     assert said.request.passed == ("OTHER",)
-    assert said.gates != configured.gates
-    assert _settings(project).gates is None
+    assert said.compare is not None
+    assert configured.compare is not None
+    assert said.compare.gates != configured.compare.gates
+    assert _settings(project).compare is None
 
 
 def test_a_wrong_threshold_is_found_before_anything_is_measured(

@@ -55,7 +55,7 @@ def take_over(config: pytest.Config) -> None:
         if chosen.compare is not None:
             from cachegrind_bench.pytest_plugin.outer.summary import check_base
 
-            check_base(chosen.compare, chosen.output)
+            check_base(chosen.compare.path, chosen.output)
         if chosen.python_profile:
             from cachegrind_bench.pytest_plugin.outer.profiling import check
 
@@ -151,11 +151,11 @@ class Controller:
                         session, self._result, chosen, self._valgrind_setup, place, self._progress
                     )
                     self._write(self._result)
-            if chosen.compare is not None and chosen.gates is not None:
+            if chosen.compare is not None:
                 from cachegrind_bench.pytest_plugin.outer.summary import compared
 
                 self._comparison, self._regressed = compared(
-                    chosen.compare, self._result, chosen.gates, profiled=chosen.python_profile
+                    chosen.compare, self._result, profiled=chosen.python_profile
                 )
         except CgBenchError as error:
             raise _usage(error) from None

@@ -66,12 +66,20 @@ def add_options(parser: pytest.Parser) -> None:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
+class Base:
+    """The result file to compare with, and what the comparison is held to."""
+
+    path: Path
+    gates: Gates
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
 class Settings:
     """What was asked for, checked. `environ` is the environment of pytest itself."""
 
     environ: dict[str, str]
     output: Path | None
-    compare: Path | None
+    compare: Base | None
     jobs: int
     request: Request
     model: CostModel
@@ -82,7 +90,6 @@ class Settings:
     timeout_ms: int | None
     require_sealed: bool
     python_profile: bool
-    gates: Gates | None
 
 
 def settings(config: pytest.Config) -> Settings:
@@ -118,11 +125,12 @@ def settings(config: pytest.Config) -> Settings:
     if sealed not in _TRUE | _FALSE:
         raise UsageError(f"CG_BENCH_REQUIRE_SEALED is {sealed!r}, neither true nor false")
     timeout = chosen("timeout") or defaults.get("timeout")
+    base = file("compare")
     typed = chosen("env") or os.environ.get("CG_BENCH_ENV", "").split()
     return Settings(
         environ=dict(os.environ),
         output=file("output"),
-        compare=file("compare"),
+        compare=None if base is None else Base(path=base, gates=_gates(defaults)),
         jobs=min(0 if jobs == "auto" else int(jobs), cpus) or cpus,
         request=Request.parse((*_of_this_python(), *_listed(defaults.get("env")), *typed)),
         model=CostModel.parse(str(chosen("model") or defaults.get("model") or "l1+5ll+30ram")),
@@ -139,7 +147,6 @@ def settings(config: pytest.Config) -> Settings:
         timeout_ms=None if timeout is None else milliseconds(str(timeout)),
         require_sealed=sealed in _TRUE,
         python_profile=chosen("python_profile"),
-        gates=None if chosen("compare") is None else _gates(defaults),
     )
 
 

@@ -12,8 +12,8 @@ from cachegrind_bench.model.result import SealState
 if TYPE_CHECKING:
     from pathlib import Path
 
-    from cachegrind_bench.compare.verdict import Gates
     from cachegrind_bench.model.result import Result
+    from cachegrind_bench.pytest_plugin.outer.options import Base
 
 
 def summary(result: Result, output: Path | None, comparison: str) -> list[str]:
@@ -55,7 +55,7 @@ def check_base(base: Path, output: Path | None) -> None:
     read_result(str(base), hint="'pytest --cg-bench --cg-bench-output=FILE' writes such files")
 
 
-def compared(base: Path, candidate: Result, gates: Gates, *, profiled: bool) -> tuple[str, bool]:
+def compared(base: Base, candidate: Result, *, profiled: bool) -> tuple[str, bool]:
     """Compare with an earlier result: return the text, and whether it is to fail.
 
     UsageError if it cannot be read.
@@ -66,9 +66,9 @@ def compared(base: Path, candidate: Result, gates: Gates, *, profiled: bool) -> 
 
     chosen = {item.id for item in candidate.benchmarks}
     made = comparison.compared(
-        comparison.Side(name=base.name, file=read_result(str(base))),
+        comparison.Side(name=base.path.name, file=read_result(str(base.path))),
         comparison.Side(name="this run", file=comparison.InMemory(candidate)),
-        gates,
+        base.gates,
         comparison.ReportOptions(rows=50),
         wanted=lambda name: name in chosen,
     )
