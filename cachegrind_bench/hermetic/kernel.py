@@ -130,5 +130,5 @@ ARCHITECTURES = {
 
 
 def architecture() -> Architecture | None:
-    """Return the table of this machine, None where there is none."""
+    """Return the table of this machine; None if its architecture has no table."""
     return ARCHITECTURES.get(os.uname().machine)

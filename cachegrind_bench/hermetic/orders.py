@@ -45,7 +45,7 @@ class Orders(NamedTuple):
     command: Command
     placed: Command | None = None  # in its stead where all of `places` can be seen there
     places: tuple[Pair, ...] = ()
-    keep_place: str = ""  # why there are none
+    keep_place: str = ""  # why `places` is empty
     stdin: str | None = None
     stdout: str | None = None  # None: the launcher's
     cpu: int | None = None
@@ -119,7 +119,7 @@ def _plain(value: object) -> Any:
 
 
 def read_orders(descriptor: int) -> Orders:
-    """Read the orders; end this process where there are none, as its parent is gone."""
+    """Read the orders. If the pipe closes before they are complete, the parent is gone: end this process."""
     (length,) = _LENGTH.unpack(_read_exactly(descriptor, _LENGTH.size))
     orders = Orders(*marshal.loads(_read_exactly(descriptor, length)))
     placed = None if orders.placed is None else Command(*orders.placed)

@@ -19,7 +19,7 @@ if TYPE_CHECKING:
 
 # What was asked of a path. FILE: its bytes. LOOK: what stat says. LINK: the same of a link itself. A folder that was
 # opened is noted as LIST: the names in it.
-KINDS = FILE, LOOK, LINK, LIST = "file", "look", "link", "list"
+FILE, LOOK, LINK, LIST = "file", "look", "link", "list"
 
 _MOST = 50_000
 _IDENTITY = 3  # numbers that identify a file: device, inode, type
@@ -165,7 +165,7 @@ class Notes:
 
 
 def _identity(path: bytes, *, anew: bool) -> files.Stamp:
-    """Return what distinguishes the file at this path from any other, empty where there is none; with `anew` its state as well."""
+    """Return what distinguishes the file at this path from any other, empty if it does not exist; with `anew` its state as well."""
     try:
         status = os.stat(path, follow_symlinks=anew)
     except OSError:

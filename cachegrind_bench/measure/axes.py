@@ -190,7 +190,7 @@ def busy_cpus() -> Generator[None]:
 
 
 def deep_directory(cwd: Path, stack: ExitStack) -> tuple[Path, Path] | str:
-    """Return two directories of links to all that is in `cwd`, one two levels deeper than the other; or why there are none.
+    """Return two directories of links to all that is in `cwd`, one two levels deeper than the other; or why they could not be made.
 
     Relative paths downwards work in them, those upwards (`../data`) do not. They go when `stack` is left, and should we
     be killed, with the next scratch directory of that number.

@@ -44,7 +44,7 @@ class Spans(msgspec.Struct, frozen=True, kw_only=True):
 
 
 def spans(benchmark: Benchmark) -> Spans | None:
-    """Return how far the runs are apart; None where there are none."""
+    """Return how far the runs are apart; None without runs."""
     if benchmark.score is None or not benchmark.runs:
         return None
     model = CostModel.parse(benchmark.score.model)

@@ -131,7 +131,7 @@ def _names(folder: str, endings: tuple[str, ...]) -> list[str]:
 
 
 def _elsewhere(succeed: Callable[[], bool]) -> bool:
-    """Return whether this succeeds in another process. OSError where there is none that is safe, or it would not see what we do."""
+    """Return whether this succeeds in another process. OSError if no other process is safe, or if it would not see what we do."""
     if os.listdir is not Real.listdir:
         raise OSError("a test has put another file system in the place of the real one")
     if threading.active_count() > 1:

@@ -51,9 +51,6 @@ class Trampolines(msgspec.Struct, frozen=True, dict=True):
         return sorted(self.functions)
 
 
-NONE = Trampolines({}, {})
-
-
 def map_of(pid: int) -> Path:
     """Return where a process writes its map."""
     return FOLDER / f"perf-{pid}.map"

@@ -1,4 +1,4 @@
-"""Hands the reports of a measured process to pytest, as if the test had run here, and explains why there are none.
+"""Hands the reports of a measured process to pytest, as if the test had run here, and explains it if a report is missing.
 
 With -s, what was printed there is shown on pytest's own streams, whatever these can take.
 """
