@@ -7,14 +7,10 @@ import os
 import signal
 import threading
 import time
-from contextlib import contextmanager
+from collections.abc import Generator
+from contextlib import AbstractContextManager, contextmanager
 from contextvars import ContextVar
-from typing import TYPE_CHECKING
-
-if TYPE_CHECKING:
-    from collections.abc import Generator
-    from contextlib import AbstractContextManager
-    from types import FrameType
+from types import FrameType
 
 # Whose frames are on the stack as long as anything is imported, and when to look again: no more often than what takes a second.
 _IMPORTING = "<frozen importlib._bootstrap>"

@@ -13,17 +13,15 @@ import shutil
 import signal
 import subprocess
 import time
+from collections.abc import Callable, Mapping, Sequence
 from contextlib import ExitStack, suppress
 from pathlib import Path
-from typing import TYPE_CHECKING, Self
+from typing import Self
 
 import msgspec
 
 from cachegrind_bench.errors import MeasurementError
 from cachegrind_bench.interruption import cancellation, held
-
-if TYPE_CHECKING:
-    from collections.abc import Callable, Mapping, Sequence
 
 _CHUNK = 1 << 16
 _POLL_S = 0.05

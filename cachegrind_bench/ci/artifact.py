@@ -9,12 +9,9 @@ from __future__ import annotations
 import io
 import zipfile
 import zlib
-from typing import TYPE_CHECKING
+from collections.abc import Mapping
 
 from cachegrind_bench.errors import FileFormatError
-
-if TYPE_CHECKING:
-    from collections.abc import Mapping
 
 RESULT, BASE = "result.json", "base.json"
 

@@ -8,17 +8,15 @@ Format: https://docs.github.com/actions/reference/workflows-and-actions/events-t
 from __future__ import annotations
 
 import re
+from collections.abc import Mapping
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated
+from typing import Annotated
 
 import msgspec
 
 from cachegrind_bench.errors import FileFormatError, UsageError
 from cachegrind_bench.model.parsing import parse
 from cachegrind_bench.vcs.git import COMMIT_ID
-
-if TYPE_CHECKING:
-    from collections.abc import Mapping
 
 _REPOSITORY = re.compile(r"[A-Za-z0-9_.-]+/[A-Za-z0-9_.-]+", re.ASCII)
 _PAYLOAD_LIMIT = 30_000_000  # GitHub's own is 25 MB

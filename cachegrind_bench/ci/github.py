@@ -7,6 +7,7 @@ plain value.
 from __future__ import annotations
 
 import logging
+from collections.abc import Callable, Generator, Iterator
 from contextlib import contextmanager
 from functools import cached_property
 from itertools import islice
@@ -18,8 +19,6 @@ from cachegrind_bench._version import __version__
 from cachegrind_bench.errors import UsageError
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Generator, Iterator
-
     import requests
     from github import Github
     from github.GithubRetry import GithubRetry

@@ -9,22 +9,17 @@ from __future__ import annotations
 
 import hashlib
 import re
+from collections.abc import Sequence
 from enum import StrEnum
-from typing import TYPE_CHECKING, TypeVar
+from typing import TypeVar
 
 import msgspec
 
-from cachegrind_bench.ci.github import JOB_BOT, LONGEST_BODY, ApiError, Comment, Issue
-from cachegrind_bench.history.values import Kind, State
+from cachegrind_bench.ci.github import JOB_BOT, LONGEST_BODY, ApiError, Client, Comment, Issue
+from cachegrind_bench.history.values import Finding, Kind, State
 from cachegrind_bench.model.text import plain, shortened
 from cachegrind_bench.render.markdown import escape
 from cachegrind_bench.render.trend import words
-
-if TYPE_CHECKING:
-    from collections.abc import Sequence
-
-    from cachegrind_bench.ci.github import Client
-    from cachegrind_bench.history.values import Finding
 
 Post = TypeVar("Post", Comment, Issue)
 

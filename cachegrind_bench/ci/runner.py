@@ -7,17 +7,14 @@ from __future__ import annotations
 
 import base64
 import secrets
+from collections.abc import Callable, Generator, Mapping, MutableMapping
 from contextlib import contextmanager
-from typing import TYPE_CHECKING
 
 import msgspec
 
 from cachegrind_bench.errors import UsageError
 from cachegrind_bench.model.text import plain
 from cachegrind_bench.render.comparison.github import command
-
-if TYPE_CHECKING:
-    from collections.abc import Callable, Generator, Mapping, MutableMapping
 
 # GitHub refuses a step's summary of more than 1 MiB as a whole.
 _MOST_SUMMARY = 1_000_000

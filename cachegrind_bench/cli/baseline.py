@@ -2,21 +2,18 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import click
 
 from cachegrind_bench.cli import output, show
 from cachegrind_bench.cli.options import format_option, size_limit_option, working_directory
 from cachegrind_bench.errors import FileFormatError, MeasurementError, UsageError
-from cachegrind_bench.model.result import Status
+from cachegrind_bench.model.result import Result, Status
 from cachegrind_bench.model.text import counted, some
 from cachegrind_bench.store.baselines import Baselines
 from cachegrind_bench.usecases.comparison_inputs import resolve
 from cachegrind_bench.usecases.result_files import read_bytes, read_result, shown_name
-
-if TYPE_CHECKING:
-    from cachegrind_bench.model.result import Result
 
 _SHOWN = 10
 

@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Any
+from collections.abc import Sequence
+from typing import Any
 
 import click
 
@@ -21,15 +22,9 @@ from cachegrind_bench.cli.options import (
     typed_words,
 )
 from cachegrind_bench.errors import UsageError
-from cachegrind_bench.history.values import Kind
+from cachegrind_bench.history.values import Finding, Kind
 from cachegrind_bench.model.text import plain
-from cachegrind_bench.usecases.trend import HistoryQuery, find_all
-
-if TYPE_CHECKING:
-    from collections.abc import Sequence
-
-    from cachegrind_bench.history.values import Finding
-    from cachegrind_bench.usecases.trend import Found
+from cachegrind_bench.usecases.trend import Found, HistoryQuery, find_all
 
 _EPILOG = """\b
 Each commit is checked out into a temporary git worktree, its set-up command is run, and the benchmark measured, here and

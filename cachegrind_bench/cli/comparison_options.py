@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import sys
+from collections.abc import Callable, Mapping, Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -10,14 +11,11 @@ import click
 
 from cachegrind_bench.cli import output
 from cachegrind_bench.cli.options import format_options, options_group, struct_of, typed
-from cachegrind_bench.usecases.comparison import GateOptions, ReportOptions
+from cachegrind_bench.usecases.comparison import GateOptions, Report, ReportOptions
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Mapping, Sequence
-
     from cachegrind_bench.compare.verdict import Gates
     from cachegrind_bench.config.benchmarks import BenchmarkSpec
-    from cachegrind_bench.usecases.comparison import Report
 
 gate_options = options_group(
     click.option(

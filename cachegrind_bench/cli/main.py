@@ -9,7 +9,9 @@ import os
 import signal
 import sys
 import time
+from collections.abc import Mapping, Sequence
 from pathlib import Path
+from types import FrameType
 from typing import TYPE_CHECKING
 
 import click
@@ -23,9 +25,6 @@ from cachegrind_bench.interruption import Cancel, is_postponed
 from cachegrind_bench.interruption import interrupt as interrupt_now
 
 if TYPE_CHECKING:
-    from collections.abc import Mapping, Sequence
-    from types import FrameType
-
     from cachegrind_bench.config.benchmarks import Configuration
 
 # Each command is one module with a click command `command`; imported only when it is used, for a quick start.

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from typing import TYPE_CHECKING
 
 import click
@@ -12,8 +13,6 @@ from cachegrind_bench.usecases.comparison_inputs import resolve_all
 from cachegrind_bench.usecases.result_files import read_result
 
 if TYPE_CHECKING:
-    from collections.abc import Sequence
-
     from cachegrind_bench.model.codec import ResultFile
 
 _EPILOG = """\b

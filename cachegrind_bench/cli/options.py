@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import os
 import re
+from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
 from datetime import UTC, datetime, timedelta
 from functools import partial, reduce
 from pathlib import Path
@@ -13,13 +14,10 @@ import click
 import msgspec
 from click.core import ParameterSource
 
-from cachegrind_bench.errors import UsageError
+from cachegrind_bench.errors import CgBenchError, UsageError
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
-
     from cachegrind_bench.config.benchmarks import BenchmarkSpec, Configuration
-    from cachegrind_bench.errors import CgBenchError
     from cachegrind_bench.store.protocol import Store
     from cachegrind_bench.usecases.measurement import MeasureRequest
     from cachegrind_bench.vcs.revisions import Repository

@@ -4,17 +4,15 @@ from __future__ import annotations
 
 import os
 import sys
+from collections.abc import Callable, Sequence
 from contextlib import suppress
 from pathlib import Path
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, TextIO
 
 from cachegrind_bench.errors import UsageError
 from cachegrind_bench.usecases import Notices
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Sequence
-    from typing import TextIO
-
     from cachegrind_bench.model.result import Benchmark, Result
     from cachegrind_bench.render.table import Report
 

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import os
 import sys
+from collections.abc import Callable
 from contextlib import ExitStack, nullcontext, suppress
 from functools import partial
 from pathlib import Path
@@ -34,8 +35,6 @@ from cachegrind_bench.errors import MeasurementError, UsageError
 from cachegrind_bench.usecases import Notices
 
 if TYPE_CHECKING:
-    from collections.abc import Callable
-
     from cachegrind_bench.model.result import Result
     from cachegrind_bench.store.baselines import Baselines
     from cachegrind_bench.usecases.measurement import MeasureRequest

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping, Sequence
 from typing import TYPE_CHECKING, Any
 
 import click
@@ -21,8 +22,6 @@ from cachegrind_bench.usecases.comparison_inputs import resolve
 from cachegrind_bench.usecases.result_files import check_outputs, read_result
 
 if TYPE_CHECKING:
-    from collections.abc import Mapping, Sequence
-
     from cachegrind_bench.model.codec import ResultFile
     from cachegrind_bench.model.python_profile import PythonProfile
     from cachegrind_bench.model.result import Benchmark, Result

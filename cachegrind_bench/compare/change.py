@@ -5,18 +5,16 @@ Exact numbers, no verdict.
 
 from __future__ import annotations
 
+from collections.abc import Callable, Mapping
 from fractions import Fraction
 from statistics import median, median_low
 from typing import TYPE_CHECKING
 
 import msgspec
 
-from cachegrind_bench.model.metrics import IR_MODEL, ZERO, Counts
+from cachegrind_bench.model.metrics import IR_MODEL, ZERO, CostModel, Counts, Profile
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Mapping
-
-    from cachegrind_bench.model.metrics import CostModel, Profile
     from cachegrind_bench.model.result import Benchmark
 
 NOISE_FACTOR = 3  # how many times the noise a difference must be

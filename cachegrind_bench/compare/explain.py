@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import re
 from collections import defaultdict
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from fractions import Fraction
 from typing import TYPE_CHECKING, TypeVar
 
@@ -17,16 +18,12 @@ from msgspec.structs import replace
 from cachegrind_bench.compare.change import Delta
 from cachegrind_bench.compare.lines import LineDelta, line_deltas
 from cachegrind_bench.compare.pairing import Source, pair_sources
-from cachegrind_bench.compare.python_blame import blame
-from cachegrind_bench.model.metrics import EVENTS, ZERO, Counts
+from cachegrind_bench.compare.python_blame import PythonBlame, blame
+from cachegrind_bench.model.metrics import EVENTS, ZERO, Counts, Profile
 from cachegrind_bench.model.symbols import MANGLED, UNKNOWN, folded
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
-
-    from cachegrind_bench.compare.python_blame import PythonBlame
     from cachegrind_bench.compare.verdict import Comparison
-    from cachegrind_bench.model.metrics import Profile
     from cachegrind_bench.model.python_profile import PythonProfile
 
 Key = TypeVar("Key")

@@ -9,25 +9,19 @@ same pairs, swapped.
 from __future__ import annotations
 
 from collections import Counter
+from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
 from difflib import SequenceMatcher
 from itertools import repeat, takewhile
-from typing import TYPE_CHECKING
 
 from cachegrind_bench.compare.change import Delta
-from cachegrind_bench.compare.pairing import pair_sources
-from cachegrind_bench.model.metrics import ZERO, Counts
+from cachegrind_bench.compare.pairing import Source, pair_sources
+from cachegrind_bench.model.metrics import ZERO, Counts, Profile
 
-if TYPE_CHECKING:
-    from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
-
-    from cachegrind_bench.compare.pairing import Source
-    from cachegrind_bench.model.metrics import Profile
-
-    _Key = tuple[str, str]
-    _Line = tuple[int, Counts]
-    _Pair = tuple[_Line | None, _Line | None]
-    _Work = tuple[int, int, int]  # instructions, reads, writes
-    _Place = tuple[int, int]  # the indexes of a pair
+_Key = tuple[str, str]
+_Line = tuple[int, Counts]
+_Pair = tuple[_Line | None, _Line | None]
+_Work = tuple[int, int, int]  # instructions, reads, writes
+_Place = tuple[int, int]  # the indexes of a pair
 
 # SequenceMatcher looks at all lines, and at all pairs of equal ones, for each anchor that it finds: in the worst case
 # this often, which takes about a second. Beyond it, a function of thousands of lines, places have to do.

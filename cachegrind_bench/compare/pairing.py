@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import re
 from collections import Counter, defaultdict
+from collections.abc import Callable, Iterable, Sequence
 from functools import partial
 from itertools import takewhile
 from operator import attrgetter
@@ -19,8 +20,6 @@ from msgspec.structs import replace
 from cachegrind_bench.model.symbols import UNKNOWN
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Iterable, Sequence
-
     from cachegrind_bench.model.python_profile import PythonFunction
     from cachegrind_bench.model.result import ObjectFile
 

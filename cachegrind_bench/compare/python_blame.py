@@ -20,22 +20,17 @@ from __future__ import annotations
 
 import sys
 from collections import defaultdict
+from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 from functools import cached_property
 from itertools import islice
-from typing import TYPE_CHECKING
 
 import msgspec
 
 from cachegrind_bench.compare.pairing import pair_functions
-from cachegrind_bench.model.python_profile import TOP, PythonCost
+from cachegrind_bench.model.python_profile import TOP, PythonCost, PythonFunction, PythonProfile
 
-if TYPE_CHECKING:
-    from collections.abc import Iterable, Sequence
-
-    from cachegrind_bench.model.python_profile import PythonFunction, PythonProfile
-
-    _Ratio = tuple[int, int]  # numerator and denominator
+_Ratio = tuple[int, int]  # numerator and denominator
 
 # What was between and is gone is searched no further where more paths than these would be looked at, for time's sake.
 _DEEPER = 32

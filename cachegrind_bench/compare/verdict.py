@@ -6,25 +6,18 @@ Never an average. Must not know what functions cost.
 from __future__ import annotations
 
 from collections import Counter
+from collections.abc import Callable, Iterable, Mapping
 from enum import StrEnum
 from fractions import Fraction
-from typing import TYPE_CHECKING
 
 import msgspec
 from msgspec.structs import replace
 
-from cachegrind_bench.compare.change import NOISE_FACTOR, but_for_misses, change
-from cachegrind_bench.model.metrics import DEFAULT_MODEL, IR_MODEL, CostModel
-from cachegrind_bench.model.result import Status
+from cachegrind_bench.compare.change import NOISE_FACTOR, Change, Shift, but_for_misses, change
+from cachegrind_bench.model.metrics import DEFAULT_MODEL, IR_MODEL, CostModel, Counts, Profile
+from cachegrind_bench.model.result import Benchmark, Result, Status
 from cachegrind_bench.model.text import matches
 from cachegrind_bench.model.thresholds import Limit, Rules
-
-if TYPE_CHECKING:
-    from collections.abc import Callable, Iterable, Mapping
-
-    from cachegrind_bench.compare.change import Change, Shift
-    from cachegrind_bench.model.metrics import Counts, Profile
-    from cachegrind_bench.model.result import Benchmark, Result
 
 # Ir that moved less than this did not move: what then moved the score is the memory layout.
 STILL = Fraction(5, 10_000)

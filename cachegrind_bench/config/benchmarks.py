@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+from collections.abc import Iterable, Mapping
 from typing import TYPE_CHECKING, Any
 
 import msgspec
@@ -13,7 +14,6 @@ from cachegrind_bench.config.schema import BENCHMARK, BENCHMARK_TABLE
 from cachegrind_bench.config.suggestions import as_list, quoted
 
 if TYPE_CHECKING:
-    from collections.abc import Iterable, Mapping
     from pathlib import Path
 
     from cachegrind_bench.config.source import Source

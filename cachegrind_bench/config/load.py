@@ -6,12 +6,13 @@ Each value is converted to the type that `schema` gives its key, in the order of
 from __future__ import annotations
 
 import re
+from collections.abc import Mapping, Sequence
 from contextlib import suppress
 from typing import TYPE_CHECKING, Any, NoReturn, cast, get_args
 
 import msgspec
 
-from cachegrind_bench.config.benchmarks import Configuration, specs
+from cachegrind_bench.config.benchmarks import BenchmarkSpec, Configuration, specs
 from cachegrind_bench.config.command import split
 from cachegrind_bench.config.schema import (
     BENCHMARK,
@@ -20,21 +21,18 @@ from cachegrind_bench.config.schema import (
     Combinations,
     Command,
     Duration,
+    Key,
     Texts,
     Variables,
 )
-from cachegrind_bench.config.source import read
+from cachegrind_bench.config.source import Source, read
 from cachegrind_bench.config.suggestions import as_list, as_variables, named, nearest, quoted, word_for
 from cachegrind_bench.errors import UsageError
 from cachegrind_bench.model.text import matches
 
 if TYPE_CHECKING:
-    from collections.abc import Mapping, Sequence
     from pathlib import Path
 
-    from cachegrind_bench.config.benchmarks import BenchmarkSpec
-    from cachegrind_bench.config.schema import Key
-    from cachegrind_bench.config.source import Source
 
 # What people try first and is not another name of a key.
 _HEADINGS = frozenset({"default", "defaults", "global", "settings", "config", "options"})

@@ -4,13 +4,12 @@ from __future__ import annotations
 
 import itertools
 import re
+from collections.abc import Iterable, Mapping, Sequence
 from typing import TYPE_CHECKING, Any, NoReturn, cast
 
 from cachegrind_bench.config.suggestions import as_list, as_words, nearest, quoted, text_of, word_for
 
 if TYPE_CHECKING:
-    from collections.abc import Iterable, Mapping, Sequence
-
     from cachegrind_bench.config.source import Source
     from cachegrind_bench.config.toml_lines import Steps
 

@@ -8,20 +8,19 @@ from __future__ import annotations
 import os
 import re
 import tomllib
+from collections.abc import Mapping
 from typing import TYPE_CHECKING, Any, NoReturn, cast
 
 import msgspec
 from msgspec.structs import replace
 
-from cachegrind_bench.config.toml_lines import places, syntax_error
+from cachegrind_bench.config.toml_lines import Steps, places, syntax_error
 from cachegrind_bench.errors import FileFormatError, UsageError
 from cachegrind_bench.vcs.git import folders_up
 
 if TYPE_CHECKING:
-    from collections.abc import Mapping
     from pathlib import Path
 
-    from cachegrind_bench.config.toml_lines import Steps
 
 OWN_FILE, PYPROJECT = "cg-bench.toml", "pyproject.toml"
 _TOOL = ("tool", "cg-bench")

@@ -9,6 +9,7 @@ import contextlib
 import itertools
 import os
 import tomllib
+from collections.abc import Mapping
 from importlib.resources import files
 from typing import TYPE_CHECKING, Any, cast
 
@@ -18,7 +19,6 @@ from cachegrind_bench.config.source import OWN_FILE, PYPROJECT, read
 from cachegrind_bench.vcs.git import folders_up
 
 if TYPE_CHECKING:
-    from collections.abc import Mapping
     from pathlib import Path
 
 _PYTHON = ("setup.py", "setup.cfg", "requirements.txt")

@@ -8,11 +8,8 @@ from __future__ import annotations
 import difflib
 import json
 import re
+from collections.abc import Mapping, Sequence
 from fractions import Fraction
-from typing import TYPE_CHECKING
-
-if TYPE_CHECKING:
-    from collections.abc import Mapping, Sequence
 
 _KINDS: tuple[tuple[type, str], ...] = (
     (bool, "true or false"),

@@ -13,10 +13,11 @@ import re
 import stat
 import struct
 from collections import deque
+from collections.abc import Generator, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from functools import cached_property, lru_cache
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import msgspec
 
@@ -24,9 +25,6 @@ from cachegrind_bench.hermetic import files
 from cachegrind_bench.hermetic.fake_proc import CACHE_MAGIC, cache_entries
 from cachegrind_bench.model.result import ObjectFile
 from cachegrind_bench.model.text import printable
-
-if TYPE_CHECKING:
-    from collections.abc import Generator, Iterator, Mapping, Sequence
 
 HEAD = 256  # bytes the kernel looks at (BINPRM_BUF_SIZE); an ELF header needs 64
 _TABLE_LIMIT = 1 << 16  # of program headers, of notes, of the dynamic section

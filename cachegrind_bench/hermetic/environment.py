@@ -13,15 +13,12 @@ from __future__ import annotations
 
 import hashlib
 import os
-from typing import TYPE_CHECKING
+from collections.abc import Callable, Mapping, Sequence
 
 import msgspec
 
 from cachegrind_bench.errors import UsageError
 from cachegrind_bench.model.text import printable
-
-if TYPE_CHECKING:
-    from collections.abc import Callable, Mapping, Sequence
 
 PAGE = 4096
 LINE = 64  # one cache line: bits 6 to 11 of an address choose the set of the default L1

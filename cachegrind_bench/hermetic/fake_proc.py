@@ -11,12 +11,9 @@ from __future__ import annotations
 import hashlib
 import os
 import struct
-from typing import TYPE_CHECKING
+from collections.abc import Collection
 
 from cachegrind_bench.hermetic.clock import HERTZ
-
-if TYPE_CHECKING:
-    from collections.abc import Collection
 
 # Large enough for any seeding; beyond it the file reads as zeros (a hole), so it never ends and never blocks.
 _DEVICE_BYTES, _DEVICE_SIZE = 4 << 20, 1 << 44

@@ -9,14 +9,10 @@ from __future__ import annotations
 import errno
 import os
 import struct
-from typing import TYPE_CHECKING
 
-from cachegrind_bench.hermetic.place import NOWHERE
+from cachegrind_bench.hermetic.place import NOWHERE, Translation
 from cachegrind_bench.hermetic.process_memory import peek, peek_string
 from cachegrind_bench.hermetic.trace_notes import FILE, LINK, LOOK, Notes
-
-if TYPE_CHECKING:
-    from cachegrind_bench.hermetic.place import Translation
 
 # What is asked, and where the arguments are: folder (None: always the working directory), path, and flags if any. Some change
 # a file, or watch it, and tell by their success whether it is there.

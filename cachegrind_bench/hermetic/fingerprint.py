@@ -9,7 +9,8 @@ from __future__ import annotations
 import os
 import re
 import shlex
-from typing import TYPE_CHECKING, Literal
+from collections.abc import Sequence
+from typing import Literal
 
 import msgspec
 from msgspec import structs
@@ -19,9 +20,6 @@ from cachegrind_bench import process
 from cachegrind_bench.hermetic.elf import HEAD, UnusableError, content_id, load, opened, read_elf
 from cachegrind_bench.model.result import ObjectFile
 from cachegrind_bench.model.text import printable
-
-if TYPE_CHECKING:
-    from collections.abc import Sequence
 
 _MAX_SCRIPTS = 5  # scripts that are interpreters of scripts: the kernel gives up at the same depth
 # Machine types this host can run, with Valgrind's support; on other hosts nothing is ruled out.

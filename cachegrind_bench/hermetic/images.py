@@ -7,13 +7,9 @@ only the standard library, and little of it.
 from __future__ import annotations
 
 import os
-from typing import TYPE_CHECKING
 
 from cachegrind_bench.hermetic import process_memory
-from cachegrind_bench.hermetic.orders import Image
-
-if TYPE_CHECKING:
-    from cachegrind_bench.hermetic.orders import Orders
+from cachegrind_bench.hermetic.orders import Image, Orders
 
 
 class Process:

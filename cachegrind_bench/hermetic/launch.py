@@ -11,6 +11,7 @@ import pty
 import selectors
 import sys
 import threading
+from collections.abc import Callable, Mapping
 from contextlib import ExitStack, suppress
 from enum import StrEnum
 from pathlib import Path
@@ -25,8 +26,6 @@ from cachegrind_bench.hermetic.place import NOWHERE, Restored, Translation
 from cachegrind_bench.interruption import Cancel, cancellation, held
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Mapping
-
     from cachegrind_bench.hermetic.scratch import Scratch
     from cachegrind_bench.hermetic.trace_notes import Recording
 

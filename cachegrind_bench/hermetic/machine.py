@@ -9,11 +9,8 @@ import hashlib
 import os
 import platform
 import re
+from collections.abc import Iterable, Mapping
 from pathlib import Path
-from typing import TYPE_CHECKING
-
-if TYPE_CHECKING:
-    from collections.abc import Iterable, Mapping
 
 # Valgrind shows every program one fixed CPU, less what the host lacks. x86-64: VEX's guest_amd64_helpers.c (CPUID);
 # AArch64: ARM64_SUPPORTED_HWCAP in coregrind's initimg-linux.c, the mask over the host's AT_HWCAP.

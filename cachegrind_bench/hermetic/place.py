@@ -8,12 +8,9 @@ from __future__ import annotations
 
 import os
 import re
-from typing import TYPE_CHECKING
+from collections.abc import Callable
 
 from cachegrind_bench.hermetic.files import opened
-
-if TYPE_CHECKING:
-    from collections.abc import Callable
 
 # Every Linux has /mnt (Filesystem Hierarchy Standard). It is covered in the program's mount namespace alone.
 BASE = "/mnt"

@@ -11,6 +11,7 @@ import resource
 import signal
 import socket
 import stat
+from collections.abc import Callable
 from typing import TYPE_CHECKING
 
 from cachegrind_bench.hermetic import kernel
@@ -19,8 +20,6 @@ from cachegrind_bench.hermetic.scheduling import become_program
 from cachegrind_bench.hermetic.syscall_filter import install_filter, traps
 
 if TYPE_CHECKING:
-    from collections.abc import Callable
-
     from cachegrind_bench.hermetic.orders import Command, Orders
 
 _STACK_BYTES, _OPEN_FILES = 8 << 20, 1024

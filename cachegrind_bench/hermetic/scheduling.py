@@ -11,14 +11,11 @@ import os
 import select
 import socket
 import time
+from collections.abc import Generator, Sequence
 from contextlib import contextmanager, suppress
-from typing import TYPE_CHECKING
 
 from cachegrind_bench.hermetic.orders import NOT_ASKED, SHARED, STARVED
 from cachegrind_bench.hermetic.process_memory import descendants_of, fields_of_stat, parent_of
-
-if TYPE_CHECKING:
-    from collections.abc import Generator, Sequence
 
 # The lowest there are: above every ordinary process, and below whatever else on the machine is real-time.
 _PROGRAM_PRIORITY, _LAUNCHER_PRIORITY = 1, 2

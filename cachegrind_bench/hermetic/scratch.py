@@ -10,6 +10,7 @@ import contextlib
 import fcntl
 import os
 import stat
+from collections.abc import Generator
 from typing import TYPE_CHECKING
 
 import msgspec
@@ -17,7 +18,6 @@ import msgspec
 from cachegrind_bench.errors import MeasurementError
 
 if TYPE_CHECKING:
-    from collections.abc import Generator
     from pathlib import Path
 
 _SLOTS = 1000

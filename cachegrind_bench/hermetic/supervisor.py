@@ -18,7 +18,7 @@ from cachegrind_bench.hermetic import fake_proc
 from cachegrind_bench.hermetic.clock import CALLS, PinnedTime
 from cachegrind_bench.hermetic.files import stamp_of
 from cachegrind_bench.hermetic.images import ProcessTable
-from cachegrind_bench.hermetic.kernel import CLONE_THREAD
+from cachegrind_bench.hermetic.kernel import CLONE_THREAD, Architecture
 from cachegrind_bench.hermetic.listings import Listings
 from cachegrind_bench.hermetic.place import Translation, rewritten
 from cachegrind_bench.hermetic.process_memory import executing, peak_memory_kb, peek
@@ -27,7 +27,6 @@ from cachegrind_bench.hermetic.waits import TIMEOUTS, TIMERS, Waits
 
 if TYPE_CHECKING:
     from cachegrind_bench.hermetic.file_trace import Recorder
-    from cachegrind_bench.hermetic.kernel import Architecture
     from cachegrind_bench.hermetic.orders import Image, Orders
     from cachegrind_bench.hermetic.scheduling import Scheduling
 

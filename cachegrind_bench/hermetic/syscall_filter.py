@@ -9,6 +9,7 @@ import ctypes
 import errno
 import os
 import struct
+from collections.abc import Sequence
 from typing import TYPE_CHECKING, NamedTuple
 
 from cachegrind_bench.hermetic import kernel
@@ -17,8 +18,6 @@ from cachegrind_bench.hermetic.file_trace import CALLS
 from cachegrind_bench.hermetic.waits import FUTEX_COMMAND, FUTEX_WAIT, FUTEX_WAIT_BITSET, TIMEOUTS, TIMERS
 
 if TYPE_CHECKING:
-    from collections.abc import Sequence
-
     from cachegrind_bench.hermetic.kernel import Architecture
 
 # Only plain reading opens can be of a file that is handed out; the mask spares the supervisor all others.

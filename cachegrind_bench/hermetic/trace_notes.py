@@ -8,14 +8,12 @@ from __future__ import annotations
 import os
 import stat
 import time
+from collections.abc import Iterable, Sequence
 from functools import lru_cache
-from typing import TYPE_CHECKING, NamedTuple
+from typing import NamedTuple
 
 from cachegrind_bench.hermetic import files
 from cachegrind_bench.hermetic.place import NOWHERE, Translation
-
-if TYPE_CHECKING:
-    from collections.abc import Iterable, Sequence
 
 # What was asked of a path. FILE: its bytes. LOOK: what stat says. LINK: the same of a link itself. A folder that was
 # opened is noted as LIST: the names in it.

@@ -15,15 +15,13 @@ import os
 import select
 import struct
 import time
+from collections.abc import Callable
 from typing import TYPE_CHECKING
 
-from cachegrind_bench.hermetic.clock import MONOTONIC, REALTIME
+from cachegrind_bench.hermetic.clock import MONOTONIC, REALTIME, PinnedTime
 from cachegrind_bench.hermetic.process_memory import Threads, peek
 
 if TYPE_CHECKING:
-    from collections.abc import Callable
-
-    from cachegrind_bench.hermetic.clock import PinnedTime
     from cachegrind_bench.hermetic.images import Process
 
 # Where the time-out is: the number of its argument.

@@ -7,6 +7,7 @@ from __future__ import annotations
 
 import re
 import tomllib
+from collections.abc import Collection, Sequence
 from operator import itemgetter
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, cast
@@ -20,8 +21,6 @@ from cachegrind_bench.errors import FileFormatError
 from cachegrind_bench.model.text import matches
 
 if TYPE_CHECKING:
-    from collections.abc import Collection, Sequence
-
     from cachegrind_bench.model.result import CommitNote
 
 ACCEPTED_FILE = "cg-bench-accepted.toml"

@@ -5,16 +5,11 @@ Knows runs of clean checkouts and the order of commits; must not know where runs
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
+from collections.abc import Callable, Iterable, Mapping, Sequence
 
 import msgspec
 
-from cachegrind_bench.model.result import Status
-
-if TYPE_CHECKING:
-    from collections.abc import Callable, Iterable, Mapping, Sequence
-
-    from cachegrind_bench.model.result import Point, Result, Snapshot
+from cachegrind_bench.model.result import Point, Result, Snapshot, Status
 
 MOST_ANCESTORS = 50  # commits that are searched for a baseline: further back, a difference says little of the candidate
 

@@ -5,12 +5,9 @@ Knows commits and values; must not know how a commit is measured.
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
+from collections.abc import Callable, Sequence
 
 import msgspec
-
-if TYPE_CHECKING:
-    from collections.abc import Callable, Sequence
 
 
 class Narrowed(msgspec.Struct, frozen=True, kw_only=True):

@@ -5,6 +5,7 @@ The best level is looked for since the last release, and again since each accept
 
 from __future__ import annotations
 
+from collections.abc import Iterator, Sequence
 from fractions import Fraction
 from itertools import accumulate
 from statistics import median_low
@@ -14,15 +15,11 @@ import msgspec
 from msgspec.structs import replace
 
 from cachegrind_bench.history.lifecycle import identity
-from cachegrind_bench.history.steps import MILLION, typical_move
-from cachegrind_bench.history.values import Kind
+from cachegrind_bench.history.steps import MILLION, Step, typical_move
+from cachegrind_bench.history.values import Finding, KeyReadings, Kind
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator, Sequence
-
     from cachegrind_bench.history.accepted import Accepted
-    from cachegrind_bench.history.steps import Step
-    from cachegrind_bench.history.values import Finding, KeyReadings
 
 _READINGS = 5  # a level is the median of this many readings, and two levels are compared
 _CLEARLY, _MOST = (

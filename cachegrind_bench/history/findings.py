@@ -5,23 +5,19 @@ Knows series, commits, releases and accepted changes; must not know where they c
 
 from __future__ import annotations
 
+from collections.abc import Iterator, Mapping, Sequence
 from typing import TYPE_CHECKING
 
 import msgspec
 
 from cachegrind_bench.errors import UsageError
-from cachegrind_bench.history.accepted import accepted_here
+from cachegrind_bench.history.accepted import Accepted, accepted_here
 from cachegrind_bench.history.creep import creep_findings
 from cachegrind_bench.history.lifecycle import aged, current_keys, identity, known_identity, recovery, times_of
-from cachegrind_bench.history.steps import WINDOW, find_steps, matters, unsteady
-from cachegrind_bench.history.values import Finding, KeyReadings, Kind
+from cachegrind_bench.history.steps import WINDOW, Step, find_steps, matters, unsteady
+from cachegrind_bench.history.values import Finding, KeyReadings, Kind, Reading, Series
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator, Mapping, Sequence
-
-    from cachegrind_bench.history.accepted import Accepted
-    from cachegrind_bench.history.steps import Step
-    from cachegrind_bench.history.values import Reading, Series
     from cachegrind_bench.model.result import CommitNote, Release
 
 

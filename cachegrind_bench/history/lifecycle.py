@@ -8,20 +8,17 @@ from __future__ import annotations
 import hashlib
 import json
 from bisect import bisect_right
+from collections.abc import Collection, Iterable, Mapping, Sequence
 from datetime import UTC, datetime, timedelta
 from statistics import median_low
 from typing import TYPE_CHECKING
 
 from msgspec.structs import replace
 
-from cachegrind_bench.history.steps import WINDOW, matters
-from cachegrind_bench.history.values import Kind, State
+from cachegrind_bench.history.steps import WINDOW, Step, matters
+from cachegrind_bench.history.values import Finding, Kind, Reading, Series, State
 
 if TYPE_CHECKING:
-    from collections.abc import Collection, Iterable, Mapping, Sequence
-
-    from cachegrind_bench.history.steps import Step
-    from cachegrind_bench.history.values import Finding, Reading, Series
     from cachegrind_bench.model.result import CommitNote
 
 _NEW_FOR = timedelta(hours=24)  # without a previous report, what the newest commits brought is new

@@ -8,12 +8,12 @@ and Unser, "Exact Algorithms for L1-TV Regularization of Real-Valued or Circle-V
 from __future__ import annotations
 
 from bisect import bisect_left, bisect_right
+from collections.abc import Sequence
 from itertools import groupby
 from statistics import median_low
 from typing import TYPE_CHECKING
 
 if TYPE_CHECKING:
-    from collections.abc import Sequence
     from fractions import Fraction
 
 

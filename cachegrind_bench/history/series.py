@@ -6,18 +6,13 @@ Knows values only; must not know where runs are stored or where the line comes f
 from __future__ import annotations
 
 from collections import defaultdict
-from typing import TYPE_CHECKING
+from collections.abc import Iterable, Mapping, Sequence
 
 import msgspec
 
 from cachegrind_bench.history.values import LeftOut, Reading, Series
 from cachegrind_bench.model.metrics import DEFAULT_MODEL, CostModel
-from cachegrind_bench.model.result import CommitNote, Point, Snapshot
-
-if TYPE_CHECKING:
-    from collections.abc import Iterable, Mapping, Sequence
-
-    from cachegrind_bench.model.result import Commit
+from cachegrind_bench.model.result import Commit, CommitNote, Point, Snapshot
 
 
 class SeriesSet(msgspec.Struct, frozen=True, kw_only=True):

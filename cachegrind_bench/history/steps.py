@@ -7,18 +7,15 @@ matters takes its place then. Knows numbers only; must not know commits, nor wha
 from __future__ import annotations
 
 import math
+from collections.abc import Sequence
 from fractions import Fraction
 from itertools import pairwise
 from statistics import median_low
-from typing import TYPE_CHECKING
 
 import msgspec
 from msgspec.structs import replace
 
 from cachegrind_bench.history.partition import partition
-
-if TYPE_CHECKING:
-    from collections.abc import Sequence
 
 MILLION = 1_000_000
 _PER_MILLIONTH = 1_000  # what a change of one part in a million moves a logarithm by

@@ -7,7 +7,8 @@ from __future__ import annotations
 
 from bisect import bisect_left, bisect_right
 from collections import Counter
-from datetime import timedelta
+from collections.abc import Sequence
+from datetime import datetime, timedelta
 from fractions import Fraction
 from itertools import pairwise
 from operator import attrgetter
@@ -20,10 +21,14 @@ from cachegrind_bench.history.values import (
     ACTIVE,
     WORSE,
     Against,
+    Finding,
     Headline,
     Health,
     Kind,
+    Provenance,
+    Reading,
     Row,
+    Series,
     State,
     Trend,
     is_suspicious,
@@ -31,11 +36,7 @@ from cachegrind_bench.history.values import (
 )
 
 if TYPE_CHECKING:
-    from collections.abc import Sequence
-    from datetime import datetime
-
     from cachegrind_bench.history.series import SeriesSet
-    from cachegrind_bench.history.values import Finding, Provenance, Reading, Series
     from cachegrind_bench.model.result import CommitNote, Release
 
 _STATES = (State.NEW, State.OPEN, State.ACKNOWLEDGED, State.RECOVERED, State.OUTDATED)

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Collection, Mapping, Sequence
 from enum import StrEnum
 from fractions import Fraction
 from typing import TYPE_CHECKING, Any
@@ -9,8 +10,6 @@ from typing import TYPE_CHECKING, Any
 import msgspec
 
 if TYPE_CHECKING:
-    from collections.abc import Collection, Mapping, Sequence
-
     from cachegrind_bench.history.accepted import Accepted
     from cachegrind_bench.model.metrics import Counts
     from cachegrind_bench.model.result import CommitNote

@@ -8,6 +8,8 @@ from __future__ import annotations
 import contextlib
 import os
 import sys
+from collections.abc import Generator, Mapping
+from contextlib import ExitStack
 from typing import TYPE_CHECKING, Any
 
 import msgspec
@@ -20,15 +22,12 @@ from cachegrind_bench.hermetic.fake_proc import DIRECTORIES, LIBRARIES, LOCALES,
 from cachegrind_bench.hermetic.launch import Output
 from cachegrind_bench.hermetic.orders import Clock
 from cachegrind_bench.hermetic.scratch import scratch
-from cachegrind_bench.measure.plan import target_of
+from cachegrind_bench.measure.plan import Plan, target_of
 from cachegrind_bench.measure.session import SCRATCH_BASE
 
 if TYPE_CHECKING:
-    from collections.abc import Generator, Mapping
-    from contextlib import ExitStack
     from pathlib import Path
 
-    from cachegrind_bench.measure.plan import Plan
     from cachegrind_bench.valgrind.runner import Target
 
 REPEAT = "repeat"

@@ -9,6 +9,7 @@ from __future__ import annotations
 import os
 import re
 import shlex
+from collections.abc import Mapping, Sequence
 from typing import TYPE_CHECKING
 
 import msgspec
@@ -19,7 +20,6 @@ from cachegrind_bench.errors import UsageError
 from cachegrind_bench.model.text import printable
 
 if TYPE_CHECKING:
-    from collections.abc import Mapping, Sequence
     from pathlib import Path
 
 _HEAD_BYTES = 4096

@@ -5,9 +5,9 @@ from __future__ import annotations
 import os
 import re
 import sys
+from collections.abc import Mapping, Sequence
 from enum import StrEnum
 from pathlib import Path
-from typing import TYPE_CHECKING
 
 import msgspec
 
@@ -22,9 +22,6 @@ from cachegrind_bench.measure.session import SCRATCH_BASE, default_cpu
 from cachegrind_bench.valgrind.options import Geometry, Tool
 from cachegrind_bench.valgrind.runner import Target, ValgrindRunner
 from cachegrind_bench.valgrind.tool import INSTALL, Valgrind, find
-
-if TYPE_CHECKING:
-    from collections.abc import Mapping, Sequence
 
 
 class Level(StrEnum):

@@ -2,18 +2,16 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from enum import StrEnum
 from typing import TYPE_CHECKING
 
 import msgspec
 
-from cachegrind_bench.model.metrics import EVENTS
+from cachegrind_bench.model.metrics import EVENTS, CostModel, Profile
 
 if TYPE_CHECKING:
-    from collections.abc import Sequence
-
     from cachegrind_bench.measure.axes import Axis
-    from cachegrind_bench.model.metrics import CostModel, Profile
 
 MOST_MOVED = 5
 

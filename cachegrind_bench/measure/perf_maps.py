@@ -6,6 +6,7 @@ Knows which processes there were; must not know what is made of the functions in
 from __future__ import annotations
 
 import re
+from collections.abc import Callable, Mapping
 from functools import cache
 from typing import TYPE_CHECKING, Self
 
@@ -14,7 +15,6 @@ from cachegrind_bench.interruption import uninterrupted
 from cachegrind_bench.valgrind import perf_map
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Mapping
     from pathlib import Path
 
     from cachegrind_bench.hermetic.launch import Outcome

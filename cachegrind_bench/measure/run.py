@@ -6,6 +6,7 @@ Around every execution runs what the user wants done there: --prepare before, --
 from __future__ import annotations
 
 import contextlib
+from collections.abc import Callable, Generator, Mapping, Sequence
 from typing import TYPE_CHECKING
 
 from msgspec.structs import replace
@@ -13,22 +14,18 @@ from msgspec.structs import replace
 from cachegrind_bench import process
 from cachegrind_bench.errors import CommandFailedError, MeasurementError
 from cachegrind_bench.interruption import uninterrupted
-from cachegrind_bench.measure.plan import target_of
+from cachegrind_bench.measure.plan import Plan, Progress, Settings, target_of
 from cachegrind_bench.measure.seal import require_sealed, seal_parts, weakest
-from cachegrind_bench.measure.session import benchmark_key_fields
-from cachegrind_bench.model.result import Benchmark, Run, Score, comparability_key
+from cachegrind_bench.measure.session import Identity, benchmark_key_fields
+from cachegrind_bench.model.result import Benchmark, Environment, Run, Score, SealPart, comparability_key
 from cachegrind_bench.model.text import printable
 from cachegrind_bench.valgrind.options import Scope, Tool
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Generator, Mapping, Sequence
     from pathlib import Path
 
     from cachegrind_bench.hermetic.launch import Outcome
-    from cachegrind_bench.measure.plan import Plan, Progress, Settings
-    from cachegrind_bench.measure.session import Identity
     from cachegrind_bench.model.metrics import CostModel, Counts
-    from cachegrind_bench.model.result import Environment, SealPart
     from cachegrind_bench.valgrind.runner import Measurement, Runner, Target
 
 

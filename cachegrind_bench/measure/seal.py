@@ -2,14 +2,11 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
+from collections.abc import Mapping, Sequence
 
 from cachegrind_bench.errors import MeasurementError
 from cachegrind_bench.hermetic.orders import BY_CHOICE
 from cachegrind_bench.model.result import SealPart, SealState
-
-if TYPE_CHECKING:
-    from collections.abc import Mapping, Sequence
 
 # What each part means, for reports and the doctor.
 PARTS: Mapping[str, str] = {

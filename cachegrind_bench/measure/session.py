@@ -7,6 +7,7 @@ from __future__ import annotations
 
 import contextlib
 import os
+from collections.abc import Callable, Generator, Mapping
 from pathlib import Path
 from shlex import quote
 from typing import TYPE_CHECKING
@@ -16,18 +17,13 @@ from msgspec.structs import replace
 
 from cachegrind_bench.hermetic.machine import machine_fields, machine_info
 from cachegrind_bench.hermetic.scratch import scratch
-from cachegrind_bench.model.result import Environment, SealState, comparability_key
-from cachegrind_bench.valgrind.options import WHOLE, Collect, Scope
+from cachegrind_bench.model.result import Environment, ObjectFile, SealPart, SealState, comparability_key
+from cachegrind_bench.valgrind.options import WHOLE, Collect, Geometry, Scope, Tool
 from cachegrind_bench.valgrind.runner import ValgrindRunner
-from cachegrind_bench.valgrind.tool import find
+from cachegrind_bench.valgrind.tool import Valgrind, find
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Generator, Mapping
-
     from cachegrind_bench.measure.plan import Plan
-    from cachegrind_bench.model.result import ObjectFile, SealPart
-    from cachegrind_bench.valgrind.options import Geometry, Tool
-    from cachegrind_bench.valgrind.tool import Valgrind
 
 # The parts of the seal that change what is counted; the others only make it noisy or quick.
 _COUNTED_PARTS = ("environment", "randomness", "cpu", "clock")

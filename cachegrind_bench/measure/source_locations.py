@@ -10,15 +10,12 @@ import os
 import re
 import stat
 import warnings
+from collections.abc import Callable, Iterable, Iterator
 from pathlib import Path
-from typing import TYPE_CHECKING
 
 from cachegrind_bench.hermetic import files
 from cachegrind_bench.model.python_profile import PythonFunction, PythonProfile, PythonRow, profile_of
 from cachegrind_bench.vcs.git import top_folder
-
-if TYPE_CHECKING:
-    from collections.abc import Callable, Iterable, Iterator
 
 _LONGEST_SOURCE = 1 << 24
 

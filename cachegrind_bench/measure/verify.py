@@ -5,6 +5,7 @@ A command whose plain repeats already differ is not blamed on every axis: first 
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from contextlib import ExitStack
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING
@@ -16,14 +17,11 @@ from cachegrind_bench.measure import axes as all_axes
 from cachegrind_bench.measure.axes import AXES, FIRST_CLOCK, Axis, Trial
 from cachegrind_bench.measure.command import option_ignoring_seed
 from cachegrind_bench.measure.findings import Difference, Finding, Verdict, Verification, difference
-from cachegrind_bench.measure.plan import target_of
+from cachegrind_bench.measure.plan import Plan, Progress, target_of
 from cachegrind_bench.measure.run import starts_processes, surrounded, warmed_up
 from cachegrind_bench.valgrind.options import Tool
 
 if TYPE_CHECKING:
-    from collections.abc import Sequence
-
-    from cachegrind_bench.measure.plan import Plan, Progress
     from cachegrind_bench.valgrind.runner import Measurement, Runner, Target
 
 # What another path may cost, as the longer text it is: what is promised for a moved checkout. A short program may

@@ -16,7 +16,8 @@ path counted from 1, and 0 where no Python function called.
 from __future__ import annotations
 
 import re
-from typing import TYPE_CHECKING, Annotated, Any, NoReturn
+from collections.abc import Callable
+from typing import Annotated, Any, NoReturn
 
 import msgspec
 from msgspec.structs import asdict, replace
@@ -37,9 +38,6 @@ from cachegrind_bench.model.result import (
     SealPart,
     Status,
 )
-
-if TYPE_CHECKING:
-    from collections.abc import Callable
 
 WRITTEN = "'cg-bench run -o FILE' writes result files"
 FAMILY = "cg-bench.run/"

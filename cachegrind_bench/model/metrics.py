@@ -6,14 +6,12 @@ Knows the nine events of the cache simulation; must not know how they are writte
 from __future__ import annotations
 
 import re
-from typing import TYPE_CHECKING, TypeVar
+from collections.abc import Iterable, Mapping, Sequence
+from typing import TypeVar
 
 import msgspec
 
 from cachegrind_bench.errors import UsageError
-
-if TYPE_CHECKING:
-    from collections.abc import Iterable, Mapping, Sequence
 
 _MODEL = re.compile(r"(?:(\d{1,6})?l1)\+(\d{1,6})ll\+(\d{1,6})ram")
 _Key = TypeVar("_Key", tuple[str, str], tuple[str, str, int])

@@ -6,13 +6,11 @@ Values only: how they are counted is in `valgrind.python_contexts`, how they are
 from __future__ import annotations
 
 from collections import defaultdict
+from collections.abc import Iterator, Mapping, Sequence
 from functools import cached_property
-from typing import TYPE_CHECKING, NamedTuple
+from typing import NamedTuple
 
 import msgspec
-
-if TYPE_CHECKING:
-    from collections.abc import Iterator, Mapping, Sequence
 
 TOP = -1  # the parent of what native code called
 NATIVE = "native code not under any Python function"

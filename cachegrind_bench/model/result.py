@@ -7,17 +7,15 @@ from __future__ import annotations
 
 import hashlib
 import json
+from collections.abc import Mapping
 from enum import StrEnum
 from typing import TYPE_CHECKING
 
 import msgspec
 
-from cachegrind_bench.model.metrics import Counts  # noqa: TC001 - msgspec reads the annotations of what is stored
+from cachegrind_bench.model.metrics import Counts, Profile  # noqa: TC001 - msgspec reads annotations of what is stored
 
 if TYPE_CHECKING:
-    from collections.abc import Mapping
-
-    from cachegrind_bench.model.metrics import Profile
     from cachegrind_bench.model.python_profile import PythonProfile
 
 

@@ -6,19 +6,15 @@ Must not know what they are compared with. Fractions, so that 0.1 % is exactly t
 from __future__ import annotations
 
 import re
+from collections.abc import Mapping, Sequence
 from fractions import Fraction
-from typing import TYPE_CHECKING, Generic, TypeVar
+from typing import Generic, TypeVar
 
 import msgspec
 
 from cachegrind_bench.errors import UsageError
-from cachegrind_bench.model.metrics import EVENTS
+from cachegrind_bench.model.metrics import EVENTS, CostModel, Counts
 from cachegrind_bench.model.text import matches
-
-if TYPE_CHECKING:
-    from collections.abc import Mapping, Sequence
-
-    from cachegrind_bench.model.metrics import CostModel, Counts
 
 Value = TypeVar("Value")
 

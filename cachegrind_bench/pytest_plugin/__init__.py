@@ -6,12 +6,9 @@ Every pytest of an environment imports this, so it has hooks only, and imports w
 from __future__ import annotations
 
 import sys
-from typing import TYPE_CHECKING
+from collections.abc import Sequence
 
 import pytest
-
-if TYPE_CHECKING:
-    from collections.abc import Sequence
 
 # As it was before any conftest.py; what measures is to find the same modules.
 IMPORT_PATH: Sequence[str] = tuple(sys.path)

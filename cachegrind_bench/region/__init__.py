@@ -8,13 +8,11 @@ from __future__ import annotations
 
 import functools
 import os
-from typing import TYPE_CHECKING, Final, ParamSpec, TypeVar, cast
+from collections.abc import Callable, Coroutine
+from types import TracebackType
+from typing import TYPE_CHECKING, Any, Final, ParamSpec, TypeVar, cast
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Coroutine
-    from types import TracebackType
-    from typing import Any
-
     from cachegrind_bench.region.marks import Marks
 
 __all__ = ["VARIABLE", "region"]

@@ -7,14 +7,12 @@ belongs to it. So nothing has to be done at the program's end, however it comes.
 from __future__ import annotations
 
 import os
-from typing import TYPE_CHECKING, Final
+from collections.abc import Callable
+from contextlib import AbstractContextManager
+from typing import Final
 from urllib.parse import quote
 
 from cachegrind_bench.region.requests import DUMP_STATS_AT, START_INSTRUMENTATION, TOGGLE_COLLECT, Request, Requests
-
-if TYPE_CHECKING:
-    from collections.abc import Callable
-    from contextlib import AbstractContextManager
 
 PREFIX: Final = "cg-bench:"
 _CALIBRATION: Final = "calibration"

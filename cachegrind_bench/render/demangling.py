@@ -9,6 +9,7 @@ import json
 import os
 import re
 import sys
+from collections.abc import Iterable, Sequence
 from contextlib import redirect_stdout
 from io import StringIO
 from typing import TYPE_CHECKING
@@ -16,8 +17,6 @@ from typing import TYPE_CHECKING
 from cachegrind_bench.model.symbols import MANGLED
 
 if TYPE_CHECKING:
-    from collections.abc import Iterable, Sequence
-
     from cachegrind_bench.process import Completed
 
 _DEADLINE_S, _MOST_SECONDS = 2.0, 10

@@ -2,20 +2,14 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
-
 from cachegrind_bench.measure.axes import CLOCK
-from cachegrind_bench.measure.doctor import Level
-from cachegrind_bench.measure.findings import Verdict
+from cachegrind_bench.measure.doctor import Diagnosis, Level
+from cachegrind_bench.measure.findings import Difference, Finding, Verdict, Verification
 from cachegrind_bench.model.text import counted, grouped, joined, plain
 from cachegrind_bench.render import documents
 from cachegrind_bench.render.demangling import demangled
 from cachegrind_bench.render.markdown import escape, table
 from cachegrind_bench.render.table import aligned
-
-if TYPE_CHECKING:
-    from cachegrind_bench.measure.doctor import Diagnosis
-    from cachegrind_bench.measure.findings import Difference, Finding, Verification
 
 _LEVELS = {Level.OK: "✓", Level.WARNING: "!", Level.BAD: "✗"}
 # A mark and words for each verdict.

@@ -7,17 +7,17 @@ a new key. (The result file is `model.codec`.)
 from __future__ import annotations
 
 import json
+from collections.abc import Mapping, Sequence
 from typing import TYPE_CHECKING
 
 import msgspec
 
 from cachegrind_bench.errors import FileFormatError, UsageError
-from cachegrind_bench.history.values import Finding  # noqa: TC001 - msgspec reads annotations
+from cachegrind_bench.history.values import Against, Finding, Row, Trend  # noqa: TC001 - msgspec reads annotations
 from cachegrind_bench.model.parsing import Head, parse
 from cachegrind_bench.model.text import printable
 
 if TYPE_CHECKING:
-    from collections.abc import Mapping, Sequence
     from fractions import Fraction
     from pathlib import Path
 
@@ -26,7 +26,6 @@ if TYPE_CHECKING:
     from cachegrind_bench.compare.python_blame import PythonDelta
     from cachegrind_bench.compare.verdict import Comparison, Difference
     from cachegrind_bench.config.benchmarks import BenchmarkSpec
-    from cachegrind_bench.history.values import Against, Row, Trend
     from cachegrind_bench.measure.doctor import Diagnosis
     from cachegrind_bench.measure.findings import Finding as AxisFinding
     from cachegrind_bench.measure.findings import Verification

@@ -8,16 +8,11 @@ from __future__ import annotations
 
 import json
 from collections import defaultdict
-from typing import TYPE_CHECKING
+from collections.abc import Hashable, Iterator, Mapping
 
 from cachegrind_bench._version import __version__
-from cachegrind_bench.model.python_profile import NATIVE, TOP, PythonFunction
+from cachegrind_bench.model.python_profile import NATIVE, TOP, PythonFunction, PythonProfile
 from cachegrind_bench.model.text import plain
-
-if TYPE_CHECKING:
-    from collections.abc import Hashable, Iterator, Mapping
-
-    from cachegrind_bench.model.python_profile import PythonProfile
 
 SPEEDSCOPE_SCHEMA = "https://www.speedscope.app/file-format-schema.json"
 _NATIVE = PythonFunction(file="???", name=NATIVE, line=0)

@@ -10,12 +10,11 @@ from zlib import crc32
 
 import msgspec
 
-from cachegrind_bench.model.python_profile import TOP
+from cachegrind_bench.model.python_profile import TOP, PythonProfile
 from cachegrind_bench.model.text import plain, share, shortened
 from cachegrind_bench.render.page import block, render
 
 if TYPE_CHECKING:
-    from cachegrind_bench.model.python_profile import PythonProfile
     from cachegrind_bench.model.result import Result
 
 # What is in a frame that is not a function.

@@ -6,6 +6,7 @@ Each is returned in one of the forms json, markdown and table, the last for a te
 from __future__ import annotations
 
 import shlex
+from collections.abc import Mapping, Sequence
 from typing import TYPE_CHECKING
 
 from cachegrind_bench.model.text import counted, grouped, plain, shortened, some
@@ -13,8 +14,6 @@ from cachegrind_bench.render import documents, table
 from cachegrind_bench.render.table import Report, Row, Section
 
 if TYPE_CHECKING:
-    from collections.abc import Mapping, Sequence
-
     from cachegrind_bench.config.benchmarks import BenchmarkSpec
     from cachegrind_bench.model.result import Commit, Result, Snapshot
     from cachegrind_bench.store.protocol import Problem

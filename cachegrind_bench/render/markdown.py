@@ -4,12 +4,9 @@ from __future__ import annotations
 
 import html
 import re
-from typing import TYPE_CHECKING
+from collections.abc import Sequence
 
 from cachegrind_bench.model.text import is_number, shortened
-
-if TYPE_CHECKING:
-    from collections.abc import Sequence
 
 _SPECIAL = re.compile(r"([\\`*_{}\[\]()#+!|~@:$-]|(?<=www)\.)", re.IGNORECASE)
 # What GitHub makes a reference of without any sign.

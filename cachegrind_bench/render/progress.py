@@ -7,19 +7,17 @@ from __future__ import annotations
 
 import threading
 import time
+from collections.abc import Mapping
 from contextlib import ExitStack, suppress
 from typing import TYPE_CHECKING, Self, TextIO
 
-from cachegrind_bench.model.result import Status
+from cachegrind_bench.model.result import Benchmark, Status
 from cachegrind_bench.model.text import duration, grouped, plain, rough_duration, shortened
 from cachegrind_bench.valgrind.failures import LAST_LINES
 
 if TYPE_CHECKING:
-    from collections.abc import Mapping
-
     from rich.progress import Progress, TaskID
 
-    from cachegrind_bench.model.result import Benchmark
 
 _LONGEST_ID, _SHORTEST_ID = 60, 12
 _BESIDE_ID = 38  # columns for spinner, time and phase, which a terminal without room would cut instead

@@ -3,22 +3,16 @@
 from __future__ import annotations
 
 import shlex
-from typing import TYPE_CHECKING
+from collections.abc import Collection, Iterable, Sequence
 
 import msgspec
 
 from cachegrind_bench.errors import UsageError
-from cachegrind_bench.model.metrics import EVENTS, CostModel, Counts
+from cachegrind_bench.model.metrics import EVENTS, CostModel, Counts, FunctionCost
 from cachegrind_bench.model.python_profile import NATIVE
-from cachegrind_bench.model.result import SealState, Status
+from cachegrind_bench.model.result import Benchmark, Environment, Result, SealState, Status
 from cachegrind_bench.model.text import counted, duration, grouped, share, spread
 from cachegrind_bench.render.table import Report, Row, Section, without_empty
-
-if TYPE_CHECKING:
-    from collections.abc import Collection, Iterable, Sequence
-
-    from cachegrind_bench.model.metrics import FunctionCost
-    from cachegrind_bench.model.result import Benchmark, Environment, Result
 
 _FIRST = 10  # Python functions in a short report
 _CUT = (

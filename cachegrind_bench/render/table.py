@@ -5,14 +5,11 @@ Makes every text harmless, in one place: a result file may come from a stranger'
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
+from collections.abc import Collection, Iterator, Sequence
 
 import msgspec
 
 from cachegrind_bench.model.text import is_number, plain, shortened
-
-if TYPE_CHECKING:
-    from collections.abc import Collection, Iterator, Sequence
 
 Row = tuple[str, ...]
 

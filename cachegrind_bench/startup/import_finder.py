@@ -10,12 +10,11 @@ Loaded by its path, as finding it would list folders: imports nothing of its own
 from __future__ import annotations
 
 import sys
+from collections.abc import Callable
 from importlib.machinery import FileFinder
+from typing import Any
 
 TYPE_CHECKING = False  # that of typing would have to be found
-if TYPE_CHECKING:
-    from collections.abc import Callable
-    from typing import Any
 
 # What was replaced: where, its name, and what it was.
 _REPLACED: list[tuple[Any, str, Any]] = []

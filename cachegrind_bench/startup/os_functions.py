@@ -6,10 +6,8 @@ As attributes of a class: what replaces the file system for a test also looks fo
 from __future__ import annotations
 
 import os
-from typing import TYPE_CHECKING, BinaryIO, cast
-
-if TYPE_CHECKING:
-    from collections.abc import Callable
+from collections.abc import Callable
+from typing import BinaryIO, cast
 
 # How a process ends that returns nothing, and one that returns 0: Valgrind itself may end in 1.
 _FAILED, _FIRST = 255, 2

@@ -12,15 +12,13 @@ import os
 import site
 import subprocess  # noqa: TID251 - to mend it, not to run anything
 import threading
+from collections.abc import Callable
 from contextlib import suppress
 from types import ModuleType
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 from cachegrind_bench.startup.import_finder import replace
 from cachegrind_bench.startup.os_functions import Real
-
-if TYPE_CHECKING:
-    from collections.abc import Callable
 
 _AT_START = (".pth", ".start")  # PEP 829: the latter since CPython 3.15
 _DISTRIBUTIONS = (".dist-info", "egg-info", ".egg")

@@ -6,18 +6,13 @@ Knows records; must not know where they are kept.
 from __future__ import annotations
 
 import json
+from collections.abc import Iterable
 from dataclasses import dataclass, field
-from typing import TYPE_CHECKING
 
 from cachegrind_bench.errors import StoreError
 from cachegrind_bench.store.protocol import Problem
 from cachegrind_bench.store.reading import HINT, rename, snapshot
-from cachegrind_bench.store.record import canonical_line, is_record_name, run_name
-
-if TYPE_CHECKING:
-    from collections.abc import Iterable
-
-    from cachegrind_bench.store.record import Record
+from cachegrind_bench.store.record import Record, canonical_line, is_record_name, run_name
 
 
 def intact(record: Record, place: str) -> Record:

@@ -11,15 +11,12 @@ import fcntl
 import os
 import stat
 import time
+from collections.abc import Callable, Generator, Iterable
 from contextlib import contextmanager, suppress
 from pathlib import Path
-from typing import TYPE_CHECKING
+from typing import BinaryIO
 
 from cachegrind_bench.errors import StoreError, UsageError
-
-if TYPE_CHECKING:
-    from collections.abc import Callable, Generator, Iterable
-    from typing import BinaryIO
 
 WAIT_S = 60.0
 

@@ -9,8 +9,9 @@ from __future__ import annotations
 
 import os
 import re
+from collections.abc import Collection, Iterator, Mapping, Sequence
 from contextlib import suppress
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, BinaryIO
 
 import msgspec
 
@@ -18,17 +19,21 @@ from cachegrind_bench.errors import StoreError, UsageError
 from cachegrind_bench.store import durable, profiles, reading, segments
 from cachegrind_bench.store.baselines import make_store
 from cachegrind_bench.store.checking import checked
-from cachegrind_bench.store.record import MOST_BYTES, check_month, is_record_name, run_name, run_record
-from cachegrind_bench.store.record_tree import NOT_A_RECORD, MovedError, RecordTree, TreeStore, differs, restless
+from cachegrind_bench.store.record import MOST_BYTES, Record, check_month, is_record_name, run_name, run_record
+from cachegrind_bench.store.record_tree import (
+    NOT_A_RECORD,
+    MovedError,
+    RecordTree,
+    Report,
+    TreeStore,
+    differs,
+    restless,
+)
 
 if TYPE_CHECKING:
-    from collections.abc import Collection, Iterator, Mapping, Sequence
     from pathlib import Path
-    from typing import BinaryIO
 
     from cachegrind_bench.model.result import Result
-    from cachegrind_bench.store.record import Record
-    from cachegrind_bench.store.record_tree import Report
 
 _DIGITS = re.compile(r"[0-9]{2,4}", re.ASCII)
 _TRIES = 100

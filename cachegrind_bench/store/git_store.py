@@ -9,6 +9,7 @@ from __future__ import annotations
 
 import io
 import re
+from collections.abc import Collection, Iterator, Mapping, Sequence
 from typing import TYPE_CHECKING, BinaryIO
 
 import msgspec
@@ -17,19 +18,15 @@ from cachegrind_bench.errors import MeasurementError, StoreError
 from cachegrind_bench.model.text import some
 from cachegrind_bench.store import git_sync, segments
 from cachegrind_bench.store.checking import checked
-from cachegrind_bench.store.git_sync import Sync, git_errors
-from cachegrind_bench.store.record import MOST_BYTES, check_month, is_record_name, run_name
-from cachegrind_bench.store.record_tree import NOT_A_RECORD, RecordTree, TreeStore, differs
+from cachegrind_bench.store.git_sync import Changes, State, Sync, git_errors
+from cachegrind_bench.store.record import MOST_BYTES, Record, check_month, is_record_name, run_name
+from cachegrind_bench.store.record_tree import NOT_A_RECORD, RecordTree, Removal, Report, TreeStore, differs
 from cachegrind_bench.vcs.branches import Branch
 from cachegrind_bench.vcs.objects import Entry, Objects, PartialClone
 
 if TYPE_CHECKING:
-    from collections.abc import Collection, Iterator, Mapping, Sequence
     from pathlib import Path
 
-    from cachegrind_bench.store.git_sync import Changes, State
-    from cachegrind_bench.store.record import Record
-    from cachegrind_bench.store.record_tree import Removal, Report
 
 _FOLDERS = ("runs/", "renames/", f"{segments.FOLDER}/")
 # What people may put next to them.

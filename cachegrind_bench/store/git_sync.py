@@ -7,21 +7,17 @@ from __future__ import annotations
 
 import random
 import time
+from collections.abc import Callable, Generator, Mapping
 from contextlib import contextmanager, suppress
-from typing import TYPE_CHECKING, TypeVar
+from typing import TypeVar
 
 import msgspec
 
 from cachegrind_bench.errors import MeasurementError, StoreError
 from cachegrind_bench.vcs.branches import AgainError, Branch, DoubtfulError, LockWatch, LostError, published
+from cachegrind_bench.vcs.objects import Entry, Objects
 
-if TYPE_CHECKING:
-    from collections.abc import Callable, Generator, Mapping
-
-    from cachegrind_bench.vcs.objects import Entry, Objects
-
-    Changes = Mapping[str, Entry | None]
-
+Changes = Mapping[str, Entry | None]
 T = TypeVar("T")
 
 PATIENCE_S = 120.0

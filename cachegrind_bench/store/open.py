@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from pathlib import Path
 from typing import TYPE_CHECKING
 from urllib.parse import unquote
@@ -11,8 +12,6 @@ from cachegrind_bench.store.baselines import STORE, Baselines
 from cachegrind_bench.store.urls import at_home, branch_of, wrong_url
 
 if TYPE_CHECKING:
-    from collections.abc import Mapping
-
     from cachegrind_bench.store.protocol import Store
 
 

@@ -6,6 +6,7 @@ Knows the keys of a record that matter to a history; must not know where records
 from __future__ import annotations
 
 import sys
+from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
 from datetime import datetime
 from typing import TYPE_CHECKING, Annotated, TypeVar
 
@@ -17,13 +18,10 @@ from cachegrind_bench.model.codec import SCHEMA
 from cachegrind_bench.model.metrics import Counts
 from cachegrind_bench.model.parsing import Head, parse
 from cachegrind_bench.model.result import Commit, Point, Score, Snapshot, Status
-from cachegrind_bench.store.record import RENAME_SCHEMA, run_name
+from cachegrind_bench.store.record import RENAME_SCHEMA, Record, run_name
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
-
     from cachegrind_bench.store.protocol import Query, Store
-    from cachegrind_bench.store.record import Record
 
 HINT = "'cg-bench history fsck' lists all that is wrong; 'cg-bench history prune' removes what is named"
 

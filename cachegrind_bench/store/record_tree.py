@@ -9,12 +9,13 @@ files are written.
 from __future__ import annotations
 
 import time
+from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
 from contextlib import suppress
 from functools import partial
 from heapq import merge
 from itertools import chain
 from operator import attrgetter
-from typing import TYPE_CHECKING, Protocol, TypeVar
+from typing import TYPE_CHECKING, BinaryIO, Protocol, TypeVar
 
 import msgspec
 
@@ -22,18 +23,13 @@ from cachegrind_bench.errors import StoreError
 from cachegrind_bench.model.text import some
 from cachegrind_bench.store import reading, segments
 from cachegrind_bench.store.checking import Inspection, intact
-from cachegrind_bench.store.protocol import Store, Survey
+from cachegrind_bench.store.protocol import Problem, Query, Store, Survey
 from cachegrind_bench.store.record import Record, run_name
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
-    from typing import BinaryIO
-
     from cachegrind_bench.model.result import Snapshot
-    from cachegrind_bench.store.protocol import Problem, Query
 
-    Report = Callable[[str, str], None]
-
+Report = Callable[[str, str], None]
 T = TypeVar("T")
 
 NOT_A_RECORD = "it is not a record, and only records belong here"

@@ -10,8 +10,9 @@ import gzip
 import hashlib
 import re
 import zlib
+from collections.abc import Collection, Generator, Iterable, Iterator, Sequence
 from contextlib import contextmanager
-from typing import TYPE_CHECKING, BinaryIO, TypeVar
+from typing import BinaryIO, TypeVar
 
 import msgspec
 
@@ -19,9 +20,6 @@ from cachegrind_bench.errors import FileFormatError, StoreError
 from cachegrind_bench.model.parsing import Head, parse
 from cachegrind_bench.store.checking import intact
 from cachegrind_bench.store.record import Record, canonical_line, run_name
-
-if TYPE_CHECKING:
-    from collections.abc import Collection, Generator, Iterable, Iterator, Sequence
 
 T = TypeVar("T")
 

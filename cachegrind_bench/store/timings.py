@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+from collections.abc import Mapping
 from contextlib import suppress
 from typing import TYPE_CHECKING, Literal
 
@@ -13,7 +14,6 @@ from cachegrind_bench.model.parsing import parse
 from cachegrind_bench.store.durable import write_atomic
 
 if TYPE_CHECKING:
-    from collections.abc import Mapping
     from pathlib import Path
 
 SCHEMA = "cg-bench.timings/1"

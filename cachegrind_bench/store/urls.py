@@ -6,12 +6,9 @@ Must not know what a store does.
 from __future__ import annotations
 
 import re
-from typing import TYPE_CHECKING
+from collections.abc import Mapping
 
 from cachegrind_bench.errors import UsageError
-
-if TYPE_CHECKING:
-    from collections.abc import Mapping
 
 FORMS = "a store is file:DIR, git:BRANCH[@REMOTE], sqlite:///PATH or postgresql://[USER@]HOST/DATABASE"
 

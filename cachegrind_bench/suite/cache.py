@@ -9,6 +9,7 @@ from __future__ import annotations
 import hashlib
 import json
 import os
+from collections.abc import Sequence
 from contextlib import suppress
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING
@@ -20,18 +21,16 @@ from cachegrind_bench.errors import FileFormatError, UsageError
 from cachegrind_bench.hermetic import files
 from cachegrind_bench.hermetic.trace_notes import LIST, Input, Recording, is_unchanged, merged
 from cachegrind_bench.model.codec import decode, encode
-from cachegrind_bench.model.result import Result, Status
+from cachegrind_bench.model.result import Benchmark, Environment, Result, Status
 from cachegrind_bench.model.text import printable
 from cachegrind_bench.store.baselines import make_store
 from cachegrind_bench.store.durable import write_atomic
 
 if TYPE_CHECKING:
-    from collections.abc import Sequence
     from pathlib import Path
 
     from cachegrind_bench.hermetic.launch import Outcome
     from cachegrind_bench.measure.plan import Plan
-    from cachegrind_bench.model.result import Benchmark, Environment
     from cachegrind_bench.valgrind.options import Tool
     from cachegrind_bench.valgrind.runner import Measurement, Runner, Target
 

@@ -5,6 +5,7 @@ Knows jobs; must not know where they come from, how they are shown, or which oth
 
 from __future__ import annotations
 
+from collections.abc import Callable, Mapping, Sequence
 from typing import TYPE_CHECKING, Protocol
 
 import msgspec
@@ -13,19 +14,16 @@ from msgspec.structs import replace
 from cachegrind_bench.errors import CgBenchError, CommandFailedError, CommandTimeoutError, MeasurementError
 from cachegrind_bench.measure.result import measured
 from cachegrind_bench.measure.run import native_failure, surrounded
-from cachegrind_bench.model.result import Benchmark, Result, Status, comparability_key
-from cachegrind_bench.suite.cache import RecordingRunner, key_of
+from cachegrind_bench.model.result import Benchmark, Environment, Result, Status, comparability_key
+from cachegrind_bench.suite.cache import Cache, RecordingRunner, key_of
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Mapping, Sequence
     from pathlib import Path
     from queue import SimpleQueue
 
     from cachegrind_bench.hermetic.trace_notes import Recording
     from cachegrind_bench.measure.plan import Plan
     from cachegrind_bench.measure.session import ValgrindSetup
-    from cachegrind_bench.model.result import Environment
-    from cachegrind_bench.suite.cache import Cache
 
 _KEPT_BYTES = 1 << 16
 

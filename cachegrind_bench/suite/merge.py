@@ -8,7 +8,7 @@ A result states machine (`env`), commit and version of the tool once for all its
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from typing import TYPE_CHECKING, cast
 
 import msgspec
@@ -18,8 +18,6 @@ from cachegrind_bench.compare.verdict import field_differences
 from cachegrind_bench.errors import NotComparableError
 
 if TYPE_CHECKING:
-    from collections.abc import Sequence
-
     from cachegrind_bench.model.result import Benchmark, Commit, Result
 
 # In `env.info` of a shard's result: how the suite was cut, and into how many benchmarks.

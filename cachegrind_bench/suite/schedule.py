@@ -7,21 +7,17 @@ around their executions. Knows jobs and executors; must not know what is measure
 from __future__ import annotations
 
 from collections import deque
-from concurrent.futures import FIRST_COMPLETED, wait
+from collections.abc import Callable, Collection, Generator, Iterable, Iterator, Sequence
+from concurrent.futures import FIRST_COMPLETED, Executor, Future, wait
 from typing import TYPE_CHECKING
 
 import msgspec
 
-from cachegrind_bench.interruption import cancellation
-from cachegrind_bench.model.result import Status
+from cachegrind_bench.interruption import Cancel, cancellation
+from cachegrind_bench.model.result import Benchmark, Status
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Collection, Generator, Iterable, Iterator, Sequence
-    from concurrent.futures import Executor, Future
-
     from cachegrind_bench.config.benchmarks import BenchmarkSpec
-    from cachegrind_bench.interruption import Cancel
-    from cachegrind_bench.model.result import Benchmark
     from cachegrind_bench.suite.execute import Job
 
 

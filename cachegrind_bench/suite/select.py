@@ -8,18 +8,16 @@ from __future__ import annotations
 import hashlib
 import json
 import re
+from collections.abc import Callable, Collection, Mapping, Sequence
 from statistics import median_low
 from typing import TYPE_CHECKING
 
 from cachegrind_bench.errors import UsageError
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Collection, Mapping, Sequence
-
     from cachegrind_bench.config.benchmarks import BenchmarkSpec
 
-    Fits = Callable[[str], bool]
-
+Fits = Callable[[str], bool]
 
 # Ids hold brackets, commas, dashes, dots and '=', so all but blanks and parentheses makes a word.
 _TOKEN = re.compile(r"""[()]|\s+|'([^']+)'|"([^"]+)"|((?!["'])[^\s()]+)""")

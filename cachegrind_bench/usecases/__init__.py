@@ -2,12 +2,9 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
+from collections.abc import Callable
 
 import msgspec
-
-if TYPE_CHECKING:
-    from collections.abc import Callable
 
 
 class Notices(msgspec.Struct, frozen=True, kw_only=True):

@@ -5,6 +5,7 @@ Knows results, their profiles and renderers; must not know how a user names the 
 
 from __future__ import annotations
 
+from collections.abc import Callable, Collection, Mapping, Sequence
 from typing import TYPE_CHECKING, Self
 
 import msgspec
@@ -14,7 +15,6 @@ from cachegrind_bench.errors import MeasurementError, NotComparableError, UsageE
 from cachegrind_bench.usecases.result_files import check_outputs
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Collection, Mapping, Sequence
     from pathlib import Path
 
     from cachegrind_bench.compare.explain import Details

@@ -3,28 +3,26 @@
 from __future__ import annotations
 
 import os
+from collections.abc import Callable, Iterator, Sequence
 from typing import TYPE_CHECKING
 
 import msgspec
 from msgspec.structs import replace
 
 from cachegrind_bench.errors import UsageError
-from cachegrind_bench.model.result import Status
+from cachegrind_bench.model.result import Result, Status
 from cachegrind_bench.model.text import counted, matches, some
 from cachegrind_bench.store.baselines import Baselines
-from cachegrind_bench.usecases.comparison import InMemory, ReportOptions, Side, compared
+from cachegrind_bench.usecases.comparison import InMemory, Report, ReportOptions, Side, compared
 from cachegrind_bench.usecases.result_files import DEFAULT_LIMIT, read_result
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Iterator, Sequence
     from pathlib import Path
 
     from cachegrind_bench.compare.verdict import Gates
     from cachegrind_bench.history.baseline import Choice
-    from cachegrind_bench.model.result import Result
     from cachegrind_bench.store.protocol import Store
     from cachegrind_bench.usecases import Notices
-    from cachegrind_bench.usecases.comparison import Report
     from cachegrind_bench.usecases.stored_runs import Runs
     from cachegrind_bench.vcs.revisions import Repository
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from contextlib import suppress
 from datetime import UTC, datetime, timedelta
 from functools import partial
@@ -15,19 +16,15 @@ from cachegrind_bench.history.formats import csvformat, detect, export_only, git
 from cachegrind_bench.history.formats.fields import imported_record
 from cachegrind_bench.model.text import counted, grouped, plain, some
 from cachegrind_bench.store.checking import wrong_with
-from cachegrind_bench.store.protocol import Query
+from cachegrind_bench.store.protocol import Query, Store
 from cachegrind_bench.store.reading import rename as rename_of
-from cachegrind_bench.store.record import rename_record, run_name, run_record
+from cachegrind_bench.store.record import Record, rename_record, run_name, run_record
 from cachegrind_bench.usecases.result_files import open_input, read_result, shown_name
 from cachegrind_bench.usecases.stored_runs import find_run, find_runs, name_of, runs_of
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Iterable, Iterator, Sequence
-
     from cachegrind_bench.model.result import Result, Snapshot
     from cachegrind_bench.store.files import FileStore
-    from cachegrind_bench.store.protocol import Store
-    from cachegrind_bench.store.record import Record
     from cachegrind_bench.usecases import Notices
 
 # Formats that carry too little to make a run of, and what they lack.

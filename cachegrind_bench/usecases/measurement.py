@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import stat
+from collections.abc import Callable, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from typing import TYPE_CHECKING, Protocol
 
@@ -13,7 +14,6 @@ from cachegrind_bench.measure.command import resolve
 from cachegrind_bench.measure.plan import Plan, Progress, Settings
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Sequence
     from datetime import datetime
     from pathlib import Path
 

@@ -6,17 +6,15 @@ import os
 import stat
 import sys
 import tempfile
+from collections.abc import Collection, Generator, Mapping
 from contextlib import ExitStack, contextmanager
 from itertools import combinations
 from pathlib import Path
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, BinaryIO
 
 from cachegrind_bench.errors import UsageError
 
 if TYPE_CHECKING:
-    from collections.abc import Collection, Generator, Mapping
-    from typing import BinaryIO
-
     from cachegrind_bench.model.codec import ResultFile
 
 DEFAULT_LIMIT = 10**9

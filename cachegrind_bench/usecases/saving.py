@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import shlex
+from collections.abc import Callable, Generator
 from contextlib import contextmanager
 from pathlib import Path
 from typing import TYPE_CHECKING
@@ -21,17 +22,14 @@ from cachegrind_bench.interruption import uninterrupted
 from cachegrind_bench.model.text import plain, printable, some
 from cachegrind_bench.store.baselines import Baselines, make_store
 from cachegrind_bench.store.durable import check_writable, write_atomic
-from cachegrind_bench.usecases.measurement import result_of, valgrind_setup_of
+from cachegrind_bench.usecases.measurement import MeasureRequest, result_of, valgrind_setup_of
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Generator
-
     from cachegrind_bench.measure.plan import Plan
     from cachegrind_bench.model.result import Result
     from cachegrind_bench.store.files import FileStore
     from cachegrind_bench.store.protocol import Store
     from cachegrind_bench.usecases import Notices
-    from cachegrind_bench.usecases.measurement import MeasureRequest
 
 _SQLITE = "sqlite:///"
 _SHOWN = 10  # ids in a message

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import re
+from collections.abc import Mapping, Sequence
 from typing import TYPE_CHECKING
 
 import msgspec
@@ -15,7 +16,6 @@ from cachegrind_bench.store.timings import read_timings
 from cachegrind_bench.suite.select import matcher, parse_shard, plan_of, shards, tagged
 
 if TYPE_CHECKING:
-    from collections.abc import Mapping, Sequence
     from pathlib import Path
 
     from cachegrind_bench.config.benchmarks import BenchmarkSpec, Configuration

@@ -6,6 +6,7 @@ What is typed goes before the table of a benchmark, and that before the defaults
 from __future__ import annotations
 
 import os
+from collections.abc import Callable, Mapping, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from functools import partial
 from queue import SimpleQueue
@@ -22,12 +23,11 @@ from cachegrind_bench.model.text import grouped
 from cachegrind_bench.store.timings import read_timings, write_timings
 from cachegrind_bench.suite.cache import Cache
 from cachegrind_bench.suite.execute import Job, Reuse, measure_job, set_up
-from cachegrind_bench.suite.schedule import lanes, run_suite
-from cachegrind_bench.usecases.measurement import plan_of, result_of, valgrind_setup_of
+from cachegrind_bench.suite.schedule import Outcome, lanes, run_suite
+from cachegrind_bench.usecases.measurement import MeasureRequest, plan_of, result_of, valgrind_setup_of
 from cachegrind_bench.valgrind.options import Collect
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Mapping, Sequence
     from pathlib import Path
 
     from cachegrind_bench.config.benchmarks import BenchmarkSpec
@@ -35,8 +35,6 @@ if TYPE_CHECKING:
     from cachegrind_bench.measure.session import ValgrindSetup
     from cachegrind_bench.model.thresholds import Limit
     from cachegrind_bench.render.progress import SuiteLog
-    from cachegrind_bench.suite.schedule import Outcome
-    from cachegrind_bench.usecases.measurement import MeasureRequest
     from cachegrind_bench.usecases.selection import Selection
 
     # The total of benchmarks, how long they took before, as far as known, and how many are measured at once.

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping, Sequence
 from datetime import UTC, datetime
 from pathlib import Path
 from typing import TYPE_CHECKING
@@ -10,28 +11,22 @@ import msgspec
 
 from cachegrind_bench._version import __version__
 from cachegrind_bench.errors import FileFormatError, MeasurementError, UsageError
-from cachegrind_bench.history.accepted import ACCEPTED_FILE, parse_accepted, without_effect
+from cachegrind_bench.history.accepted import ACCEPTED_FILE, Accepted, parse_accepted, without_effect
 from cachegrind_bench.history.findings import Options, find
 from cachegrind_bench.history.lifecycle import reported_before
-from cachegrind_bench.history.series import series_set
+from cachegrind_bench.history.series import SeriesSet, series_set
 from cachegrind_bench.history.trend import trend, window
-from cachegrind_bench.history.values import Kind, Provenance, State
+from cachegrind_bench.history.values import Finding, Kind, Provenance, State, Trend
 from cachegrind_bench.model.metrics import CostModel
 from cachegrind_bench.model.text import matches, plain
 from cachegrind_bench.model.thresholds import percentage
-from cachegrind_bench.store.protocol import Query
+from cachegrind_bench.store.protocol import Query, Store
 from cachegrind_bench.store.reading import renames_in
 from cachegrind_bench.vcs import commits
 from cachegrind_bench.vcs.git import top_folder
 
 if TYPE_CHECKING:
-    from collections.abc import Mapping, Sequence
-
-    from cachegrind_bench.history.accepted import Accepted
-    from cachegrind_bench.history.series import SeriesSet
-    from cachegrind_bench.history.values import Finding, Trend
     from cachegrind_bench.model.result import CommitNote, Release, Snapshot
-    from cachegrind_bench.store.protocol import Store
     from cachegrind_bench.usecases import Notices
     from cachegrind_bench.vcs.revisions import Repository
 

@@ -9,6 +9,7 @@ import codecs
 import os
 import sys
 import tempfile
+from collections.abc import Generator, Sequence
 from contextlib import contextmanager
 from pathlib import Path
 from typing import TYPE_CHECKING
@@ -18,7 +19,7 @@ import msgspec
 from cachegrind_bench import process
 from cachegrind_bench.config.source import find
 from cachegrind_bench.errors import MeasurementError, UsageError
-from cachegrind_bench.history.bisection import narrow
+from cachegrind_bench.history.bisection import Narrowed, narrow
 from cachegrind_bench.model.metrics import CostModel
 from cachegrind_bench.store.durable import check_writable, make_folder, write_atomic
 from cachegrind_bench.usecases.comparison import Side
@@ -27,9 +28,6 @@ from cachegrind_bench.vcs.git import without_repository
 from cachegrind_bench.vcs.worktree import PREFIX, changes_as_commit, worktree
 
 if TYPE_CHECKING:
-    from collections.abc import Generator, Sequence
-
-    from cachegrind_bench.history.bisection import Narrowed
     from cachegrind_bench.history.values import Finding
     from cachegrind_bench.usecases import Notices
     from cachegrind_bench.usecases.trend import Found

@@ -14,6 +14,7 @@ mean together. Costs of calls are inclusive and belong to the callee's own lines
 
 from __future__ import annotations
 
+from collections.abc import Iterable, Sequence
 from io import BytesIO
 from typing import TYPE_CHECKING
 
@@ -34,7 +35,6 @@ from cachegrind_bench.valgrind.out_format import (
 )
 
 if TYPE_CHECKING:
-    from collections.abc import Iterable, Sequence
     from pathlib import Path
 
 _HEADER = frozenset(

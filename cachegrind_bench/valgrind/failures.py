@@ -4,13 +4,12 @@ from __future__ import annotations
 
 import re
 import signal
+from collections.abc import Sequence
 from typing import TYPE_CHECKING
 
 from cachegrind_bench.errors import CommandFailedError, CommandTimeoutError, MeasurementError
 
 if TYPE_CHECKING:
-    from collections.abc import Sequence
-
     from cachegrind_bench.hermetic.launch import Outcome
 
 _UNHANDLED = re.compile(r"unhandled instruction bytes: ((?:0x[0-9A-Fa-f]+ ?)+)")

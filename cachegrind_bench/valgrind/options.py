@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Collection, Mapping, Sequence
 from enum import StrEnum
 from string import ascii_letters, digits
 from typing import TYPE_CHECKING
@@ -12,7 +13,6 @@ from cachegrind_bench.errors import UsageError
 from cachegrind_bench.hermetic.environment import PAGE
 
 if TYPE_CHECKING:
-    from collections.abc import Collection, Mapping, Sequence
     from pathlib import Path
 
 # Where Valgrind begins to place what the program maps, on 64-bit Linux (aspacemgr-linux.c); a program that can lie

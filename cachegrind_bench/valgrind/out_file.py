@@ -14,6 +14,7 @@ what the events mean. Regular text is read in bulk; whatever looks odd is read a
 
 from __future__ import annotations
 
+from collections.abc import Iterator, Sequence
 from io import BytesIO
 from typing import TYPE_CHECKING, BinaryIO
 
@@ -32,7 +33,6 @@ from cachegrind_bench.valgrind.out_format import (
 )
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator, Sequence
     from pathlib import Path
 
 # Files of half a gigabyte exist: read in pieces. Larger than the longest command line Linux allows (6 MiB), so that

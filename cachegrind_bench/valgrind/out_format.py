@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import os
 import re
+from collections.abc import Generator, Mapping, Sequence
 from contextlib import contextmanager, suppress
 from itertools import zip_longest
 from operator import add
@@ -19,7 +20,6 @@ from cachegrind_bench.errors import FileFormatError
 from cachegrind_bench.model.metrics import Counts, FunctionCost, LineCost, Profile
 
 if TYPE_CHECKING:
-    from collections.abc import Generator, Mapping, Sequence
     from pathlib import Path
 
 CUT_HINT = "the run was killed or the disk is full: measure again"

@@ -10,10 +10,10 @@ import os
 import re
 import stat
 from bisect import bisect_right
+from collections.abc import Iterable, Mapping, Sequence
 from contextlib import suppress
 from functools import cached_property
 from pathlib import Path
-from typing import TYPE_CHECKING
 
 import msgspec
 
@@ -21,9 +21,6 @@ from cachegrind_bench.errors import FileFormatError
 from cachegrind_bench.hermetic.place import NOWHERE, Translation
 from cachegrind_bench.model.python_profile import PythonFunction
 from cachegrind_bench.valgrind.out_format import decode, shown
-
-if TYPE_CHECKING:
-    from collections.abc import Iterable, Mapping, Sequence
 
 FOLDER = Path("/tmp")  # noqa: S108 - CPython writes there, whatever TMPDIR is (Python/perf_trampoline.c, Python/sysmodule.c)
 # A line has about a hundred bytes; nobody profiles a program of a million functions under Valgrind.

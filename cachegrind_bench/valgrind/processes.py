@@ -9,6 +9,7 @@ from __future__ import annotations
 import os
 import re
 from collections import defaultdict
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from operator import itemgetter
 from typing import TYPE_CHECKING
@@ -22,7 +23,6 @@ from cachegrind_bench.valgrind.options import EXECS, FORKS, OUTER_FORK, THREADS,
 from cachegrind_bench.valgrind.out_file import parse_cachegrind
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator, Mapping, Sequence
     from pathlib import Path
 
     from cachegrind_bench.hermetic.launch import Outcome

@@ -8,19 +8,18 @@ functions that nobody called, addresses that are not a trampoline of code withou
 from __future__ import annotations
 
 import re
+from collections.abc import Callable, Iterable
 from typing import TYPE_CHECKING
 
 import msgspec
 
 from cachegrind_bench.errors import FileFormatError
-from cachegrind_bench.model.python_profile import TOP, PythonRow, profile_of
+from cachegrind_bench.model.python_profile import TOP, PythonFunction, PythonProfile, PythonRow, profile_of
 from cachegrind_bench.valgrind.out_format import CUT_HINT, DAMAGED_HINT, decode, numbered, reading, shown
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Iterable
     from pathlib import Path
 
-    from cachegrind_bench.model.python_profile import PythonFunction, PythonProfile
     from cachegrind_bench.valgrind.perf_map import Trampolines
     from cachegrind_bench.valgrind.processes import OutPath
 

@@ -8,10 +8,11 @@ from __future__ import annotations
 
 import os
 from collections import defaultdict
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 from itertools import groupby, pairwise
 from operator import attrgetter
-from pathlib import PurePath
+from pathlib import Path, PurePath
 from typing import TYPE_CHECKING, TypeVar
 from urllib.parse import unquote_to_bytes
 
@@ -19,23 +20,16 @@ import msgspec
 
 from cachegrind_bench.errors import MeasurementError
 from cachegrind_bench.model.metrics import EVENTS, Profile, merge_profiles, without
-from cachegrind_bench.model.python_profile import TOP, PythonRow, profile_of
-from cachegrind_bench.valgrind.callgrind_file import parse_callgrind
+from cachegrind_bench.model.python_profile import TOP, PythonFunction, PythonProfile, PythonRow, profile_of
+from cachegrind_bench.valgrind.callgrind_file import CallgrindPart, parse_callgrind
 from cachegrind_bench.valgrind.options import Tool
 from cachegrind_bench.valgrind.out_format import decode
-from cachegrind_bench.valgrind.processes import LAST, Accounts, accounts_of, in_order, named, out_files
-from cachegrind_bench.valgrind.python_contexts import PathReader, part_head
+from cachegrind_bench.valgrind.processes import LAST, Accounts, OutPath, accounts_of, in_order, named, out_files
+from cachegrind_bench.valgrind.python_contexts import PartHead, PathReader, part_head
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Iterable, Mapping, Sequence
-    from pathlib import Path
-
     from cachegrind_bench.hermetic.launch import Outcome
-    from cachegrind_bench.model.python_profile import PythonFunction, PythonProfile
-    from cachegrind_bench.valgrind.callgrind_file import CallgrindPart
     from cachegrind_bench.valgrind.perf_map import Trampolines
-    from cachegrind_bench.valgrind.processes import OutPath
-    from cachegrind_bench.valgrind.python_contexts import PartHead
 
 _MARK = "Client Request: cg-bench:"
 _REGION, EMPTY = "region:", "empty:"

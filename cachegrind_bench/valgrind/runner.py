@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import shutil
+from collections.abc import Callable, Generator, Mapping
 from contextlib import contextmanager, suppress
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Protocol
@@ -14,19 +15,16 @@ from cachegrind_bench.errors import CommandFailedError, FileFormatError, Measure
 from cachegrind_bench.hermetic import environment
 from cachegrind_bench.hermetic.environment import layout
 from cachegrind_bench.hermetic.launch import Outcome, Output, launch
-from cachegrind_bench.hermetic.orders import SEED, Command, Orders
+from cachegrind_bench.hermetic.orders import SEED, Clock, Command, Orders
 from cachegrind_bench.hermetic.place import NOWHERE, Translation, pairs_of
 from cachegrind_bench.valgrind.failures import check_outcome, refused_programs
 from cachegrind_bench.valgrind.options import WHOLE, Collect, Geometry, Tool, arguments
-from cachegrind_bench.valgrind.processes import account
+from cachegrind_bench.valgrind.processes import Accounts, account
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Generator, Mapping
     from pathlib import Path
 
-    from cachegrind_bench.hermetic.orders import Clock
     from cachegrind_bench.hermetic.scratch import Scratch
-    from cachegrind_bench.valgrind.processes import Accounts
     from cachegrind_bench.valgrind.tool import Valgrind
 
 _LOG_BYTES = 1 << 16

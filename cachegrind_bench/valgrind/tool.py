@@ -4,16 +4,13 @@ from __future__ import annotations
 
 import os
 import re
+from collections.abc import Iterator, Mapping
 from pathlib import Path
-from typing import TYPE_CHECKING
 
 import msgspec
 
 from cachegrind_bench import process
 from cachegrind_bench.errors import NoValgrindError
-
-if TYPE_CHECKING:
-    from collections.abc import Iterator, Mapping
 
 OLDEST = (3, 16)
 INSTALL = {

@@ -9,6 +9,7 @@ from __future__ import annotations
 import re
 import secrets
 import time
+from collections.abc import Generator
 from contextlib import contextmanager, suppress
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
@@ -17,7 +18,6 @@ from cachegrind_bench.errors import MeasurementError
 from cachegrind_bench.vcs.git import COMMIT_ID, OWN_REFS, Git
 
 if TYPE_CHECKING:
-    from collections.abc import Generator
     from pathlib import Path
 
     from cachegrind_bench.process import Completed

@@ -7,19 +7,16 @@ from __future__ import annotations
 
 import json
 import re
+from collections.abc import Collection, Mapping, Sequence
 from datetime import UTC, datetime
 from itertools import takewhile
 from pathlib import Path
-from typing import TYPE_CHECKING
 
 import msgspec
 
 from cachegrind_bench.errors import MeasurementError
 from cachegrind_bench.model.result import Commit, CommitNote, Release
 from cachegrind_bench.vcs.git import COMMIT_ID, Git
-
-if TYPE_CHECKING:
-    from collections.abc import Collection, Mapping, Sequence
 
 _STATUS_S = 60.0  # a large checkout that has not been looked at for long
 

@@ -7,6 +7,7 @@ from __future__ import annotations
 
 import os
 import re
+from collections.abc import Mapping
 from typing import TYPE_CHECKING
 
 import msgspec
@@ -15,7 +16,6 @@ from cachegrind_bench import process
 from cachegrind_bench.errors import MeasurementError
 
 if TYPE_CHECKING:
-    from collections.abc import Mapping
     from pathlib import Path
 
 # Refs of our own: nobody's branches or remote-tracking refs are moved.

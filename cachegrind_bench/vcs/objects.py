@@ -6,8 +6,8 @@ Knows git's formats of them. Nothing here moves a branch, or touches the work tr
 from __future__ import annotations
 
 import os
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from contextlib import ExitStack
-from typing import TYPE_CHECKING
 
 import msgspec
 from msgspec.structs import replace
@@ -15,9 +15,6 @@ from msgspec.structs import replace
 from cachegrind_bench.errors import MeasurementError
 from cachegrind_bench.process import memory_file
 from cachegrind_bench.vcs.git import COMMIT_ID, Git
-
-if TYPE_CHECKING:
-    from collections.abc import Iterable, Iterator, Mapping, Sequence
 
 BLOB = "blob"
 TREE = "tree"

@@ -7,18 +7,15 @@ from __future__ import annotations
 
 import os
 import re
+from collections.abc import Callable
 from pathlib import Path
-from typing import TYPE_CHECKING
+from typing import TypeVar
 
 from cachegrind_bench.errors import MeasurementError
 from cachegrind_bench.vcs.commits import parse_commit
 from cachegrind_bench.vcs.git import COMMIT_ID, OWN_REFS, Git
 
-if TYPE_CHECKING:
-    from collections.abc import Callable
-    from typing import TypeVar
-
-    Found = TypeVar("Found")
+Found = TypeVar("Found")
 
 _PULL_MERGE = re.compile(r"refs/pull/[0-9]+/merge")
 # Each step fetches this many more commits; most branches are younger than the first.

@@ -6,17 +6,14 @@ import os
 import re
 import shutil
 import tempfile
+from collections.abc import Generator, Mapping
 from contextlib import contextmanager, suppress
 from pathlib import Path
-from typing import TYPE_CHECKING
 
 from cachegrind_bench.errors import MeasurementError
 from cachegrind_bench.interruption import uninterrupted
 from cachegrind_bench.vcs.git import Git
 from cachegrind_bench.vcs.objects import NOBODY
-
-if TYPE_CHECKING:
-    from collections.abc import Generator, Mapping
 
 # Folders of worktrees begin so, and are removed with them.
 PREFIX = "cg-bench."

@@ -7,6 +7,7 @@ from __future__ import annotations
 
 import json
 import re
+from collections.abc import Callable, Iterable, Iterator
 from typing import TYPE_CHECKING
 
 from cachegrind_bench.errors import StoreError
@@ -15,8 +16,6 @@ from cachegrind_bench.history.formats.fields import seconds
 from cachegrind_bench.model.text import counted, plain
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Iterable, Iterator
-
     from cachegrind_bench.model.result import Snapshot
 
 _Labels = tuple[tuple[str, str], ...]

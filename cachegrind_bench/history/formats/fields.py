@@ -7,8 +7,8 @@ from __future__ import annotations
 
 import math
 import re
+from collections.abc import Mapping
 from datetime import UTC, datetime
-from typing import TYPE_CHECKING
 
 from msgspec.structs import replace
 
@@ -28,12 +28,7 @@ from cachegrind_bench.model.result import (
     Status,
     comparability_key,
 )
-from cachegrind_bench.store.record import run_record
-
-if TYPE_CHECKING:
-    from collections.abc import Mapping
-
-    from cachegrind_bench.store.record import Record
+from cachegrind_bench.store.record import Record, run_record
 
 COMMIT = "sha", "parent", "branch", "dirty", "committed_at"
 NAMES = (

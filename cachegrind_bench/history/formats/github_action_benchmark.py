@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import json
 import re
-from typing import TYPE_CHECKING, Any, cast
+from typing import Any, cast
 from urllib.parse import quote, unquote
 
 import msgspec
@@ -16,10 +16,7 @@ import msgspec
 from cachegrind_bench.errors import FileFormatError, UsageError
 from cachegrind_bench.history.formats.fields import Runs, texts_of
 from cachegrind_bench.model.metrics import EVENTS
-from cachegrind_bench.model.result import Status
-
-if TYPE_CHECKING:
-    from cachegrind_bench.model.result import Snapshot
+from cachegrind_bench.model.result import Snapshot, Status
 
 UNIT = "score"
 

@@ -6,17 +6,14 @@ A line is exactly what a store keeps, so the uid of a record is that of its line
 from __future__ import annotations
 
 import json
+from collections.abc import Iterable, Iterator
 from itertools import chain, repeat
-from typing import TYPE_CHECKING, Any, NoReturn
+from typing import Any, BinaryIO, NoReturn
 
 from cachegrind_bench.errors import FileFormatError
 from cachegrind_bench.model.codec import FAMILY, decode
 from cachegrind_bench.store.checking import wrong_with
 from cachegrind_bench.store.record import RENAME_SCHEMA, Record, canonical_line, named_record, run_record, uid_of
-
-if TYPE_CHECKING:
-    from collections.abc import Iterable, Iterator
-    from typing import BinaryIO
 
 _LONGEST = 250_000_000  # bytes, as long as a result file may be
 

@@ -9,13 +9,10 @@ from __future__ import annotations
 import json
 import marshal
 import struct
-from typing import TYPE_CHECKING, Any
+from collections.abc import Callable
+from typing import Any
 
 from cachegrind_bench.startup.os_functions import Real
-
-if TYPE_CHECKING:
-    from collections.abc import Callable
-
 
 # Past the numbers whose objects CPython always has (up to 256, from 3.15 on 1024): all others take memory, so all do.
 FIRST = 10_000

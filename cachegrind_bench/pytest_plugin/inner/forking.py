@@ -10,17 +10,13 @@ import os
 import signal
 import sys
 import traceback
+from collections.abc import Callable
 from contextlib import suppress
-from typing import TYPE_CHECKING, Any, Self
+from typing import Any, Self
 
 from cachegrind_bench.pytest_plugin.inner.dumps import last_log
-from cachegrind_bench.pytest_plugin.inner.exchange import FIRST, put_current, take_order
+from cachegrind_bench.pytest_plugin.inner.exchange import FIRST, Exchange, put_current, take_order
 from cachegrind_bench.startup.os_functions import Real
-
-if TYPE_CHECKING:
-    from collections.abc import Callable
-
-    from cachegrind_bench.pytest_plugin.inner.exchange import Exchange
 
 # The first rounds of the loop leave the heap in another state than later ones, and so do those that bury a process; CPython
 # 3.11 rewrites code at its 8th call. Hence this many of both.

@@ -13,13 +13,14 @@ import gc
 import itertools
 import pickle
 import sys
-from typing import TYPE_CHECKING, Any, NamedTuple, TypeAlias
+from collections.abc import Callable, Generator, Mapping, Sequence
+from typing import Any, NamedTuple, TypeAlias
 
-from cachegrind_bench.pytest_plugin.fixture import plainly
+from cachegrind_bench.pytest_plugin.fixture import Work, plainly
 from cachegrind_bench.pytest_plugin.inner import dumps
 from cachegrind_bench.pytest_plugin.inner.forking import Copy
 from cachegrind_bench.pytest_plugin.inner.fresh_heap import move_heaps, take_chunks, take_free_memory
-from cachegrind_bench.pytest_plugin.inner.type_versions import observe_look_ups, spread_look_ups
+from cachegrind_bench.pytest_plugin.inner.type_versions import LookUps, observe_look_ups, spread_look_ups
 from cachegrind_bench.region.requests import (
     DUMP_STATS_AT,
     RUNNING_ON_VALGRIND,
@@ -31,12 +32,6 @@ from cachegrind_bench.region.requests import (
 )
 from cachegrind_bench.startup.import_finder import give_back
 from cachegrind_bench.startup.os_functions import Real
-
-if TYPE_CHECKING:
-    from collections.abc import Callable, Generator, Mapping, Sequence
-
-    from cachegrind_bench.pytest_plugin.fixture import Work
-    from cachegrind_bench.pytest_plugin.inner.type_versions import LookUps
 
 _AGREEING = 2  # the first call of a try fills the caches: only the path that it took through the code counts
 # This many more, in a copy of the process: that is quicker than to warm up once more.

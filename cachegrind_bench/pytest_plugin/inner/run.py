@@ -14,10 +14,11 @@ import pickle
 import shutil
 import time
 import traceback
+from collections.abc import Callable, Generator
 from contextlib import suppress
 from operator import attrgetter
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import _pytest.main
 import _pytest.python
@@ -26,18 +27,12 @@ from _pytest.config import Config
 
 from cachegrind_bench.pytest_plugin import fixture
 from cachegrind_bench.pytest_plugin.inner.dumps import keep
-from cachegrind_bench.pytest_plugin.inner.exchange import LEFT_BEHIND, put_report, take_order
+from cachegrind_bench.pytest_plugin.inner.exchange import LEFT_BEHIND, Exchange, put_report, take_order
 from cachegrind_bench.pytest_plugin.inner.forking import at_work, flush, fork_for_each, how_it_ended, order
 from cachegrind_bench.pytest_plugin.inner.fresh_heap import move_heaps, take_free_memory
-from cachegrind_bench.pytest_plugin.inner.harness import deep, seed_all
+from cachegrind_bench.pytest_plugin.inner.harness import Meter, deep, seed_all
 from cachegrind_bench.startup.import_finder import replace
 from cachegrind_bench.startup.os_functions import Real
-
-if TYPE_CHECKING:
-    from collections.abc import Callable, Generator
-
-    from cachegrind_bench.pytest_plugin.inner.exchange import Exchange
-    from cachegrind_bench.pytest_plugin.inner.harness import Meter
 
 
 def run_file(exchange: Exchange, number: int, meter: Meter, orders: dict[str, Any]) -> str | None:

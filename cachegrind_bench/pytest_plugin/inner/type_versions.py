@@ -13,13 +13,11 @@ import mmap
 import os
 import struct
 import sys
+from collections.abc import Callable, Iterator
 from contextlib import suppress
-from typing import TYPE_CHECKING, Any, Final, TypeAlias
+from typing import Any, Final, TypeAlias
 
 from cachegrind_bench.startup.os_functions import Real
-
-if TYPE_CHECKING:
-    from collections.abc import Callable, Iterator
 
 # Objects/typeobject.c, CPython 3.11 to 3.14 (MCACHE_SIZE_EXP, struct type_cache_entry: version, padding, name, value).
 _ENTRIES: Final = 1 << 12

@@ -7,27 +7,24 @@ import platform
 import signal
 import sys
 import threading
+from collections.abc import Callable, Generator
 from contextlib import contextmanager, suppress
+from types import FrameType
 from typing import TYPE_CHECKING, Any
 
 import pytest
 
 from cachegrind_bench.errors import CgBenchError
 from cachegrind_bench.interruption import interrupt, is_postponed
-from cachegrind_bench.model.result import Status
+from cachegrind_bench.model.result import Result, Status
 from cachegrind_bench.pytest_plugin.fixture import uses_fixture
-from cachegrind_bench.pytest_plugin.outer.options import settings
+from cachegrind_bench.pytest_plugin.outer.options import Settings, settings
 from cachegrind_bench.pytest_plugin.outer.report_relay import show
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Generator
-    from types import FrameType
-
     from _pytest.terminal import TerminalReporter
 
     from cachegrind_bench.measure.session import ValgrindSetup
-    from cachegrind_bench.model.result import Result
-    from cachegrind_bench.pytest_plugin.outer.options import Settings
 
 _MARKERS = ("benchmark", "codspeed_benchmark")
 _NOTICE = pytest.StashKey[str]()

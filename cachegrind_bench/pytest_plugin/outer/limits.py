@@ -10,17 +10,13 @@ import os
 import signal
 import threading
 import time
+from collections.abc import Generator
 from contextlib import contextmanager, suppress
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Self
+from typing import Self
 
 from cachegrind_bench.hermetic.process_memory import descendants_of
-from cachegrind_bench.pytest_plugin.inner.exchange import take_current
-
-if TYPE_CHECKING:
-    from collections.abc import Generator
-
-    from cachegrind_bench.pytest_plugin.inner.exchange import Exchange
+from cachegrind_bench.pytest_plugin.inner.exchange import Exchange, take_current
 
 _LOOK_S = 0.1
 # Starting Python, importing plugins and collecting a file may take so long in any case; so may ending.

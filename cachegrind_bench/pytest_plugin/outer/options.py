@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import os
 import sys
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -11,8 +12,6 @@ from typing import TYPE_CHECKING, Any
 import pytest
 
 if TYPE_CHECKING:
-    from collections.abc import Mapping, Sequence
-
     from cachegrind_bench.compare.verdict import Gates
     from cachegrind_bench.hermetic.environment import Request
     from cachegrind_bench.model.metrics import CostModel

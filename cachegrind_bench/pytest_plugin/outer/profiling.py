@@ -9,6 +9,7 @@ import dataclasses
 import platform
 import sys
 import sysconfig
+from collections.abc import Callable, Mapping, Sequence
 from concurrent.futures import wait
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
@@ -18,26 +19,22 @@ from msgspec.structs import replace
 from cachegrind_bench.errors import CgBenchError, MeasurementError
 from cachegrind_bench.measure.python_profile import DEPTH_OF_STUBS, DEPTHS, check_trampolines
 from cachegrind_bench.measure.source_locations import Places
-from cachegrind_bench.model.python_profile import TOP, PythonRow, profile_of
-from cachegrind_bench.model.result import Status
+from cachegrind_bench.model.python_profile import TOP, PythonFunction, PythonProfile, PythonRow, profile_of
+from cachegrind_bench.model.result import Benchmark, Result, Status
 from cachegrind_bench.pytest_plugin.outer.results import parts_of, storable
-from cachegrind_bench.pytest_plugin.outer.session import serving
+from cachegrind_bench.pytest_plugin.outer.session import Lane, serving
 from cachegrind_bench.valgrind.options import Collect, Scope
 from cachegrind_bench.valgrind.python_contexts import PathReader
 from cachegrind_bench.valgrind.region_parts import is_harness
 from cachegrind_bench.valgrind.runner import reading_out_files
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Mapping, Sequence
     from pathlib import Path
 
     import pytest
 
     from cachegrind_bench.measure.session import ValgrindSetup
-    from cachegrind_bench.model.python_profile import PythonFunction, PythonProfile
-    from cachegrind_bench.model.result import Benchmark, Result
     from cachegrind_bench.pytest_plugin.outer.options import Settings
-    from cachegrind_bench.pytest_plugin.outer.session import Lane
     from cachegrind_bench.pytest_plugin.outer.workers import Place
     from cachegrind_bench.valgrind.perf_map import Trampolines
 

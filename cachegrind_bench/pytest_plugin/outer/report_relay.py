@@ -6,14 +6,12 @@ With -s, what was printed there is shown on pytest's own streams, whatever these
 from __future__ import annotations
 
 import os
-from typing import TYPE_CHECKING, Any
+from collections.abc import Mapping, Sequence
+from typing import Any
 
 import pytest
 
 from cachegrind_bench.valgrind.failures import signal_name, spoken_of, unknown_instruction
-
-if TYPE_CHECKING:
-    from collections.abc import Mapping, Sequence
 
 
 def show(stream: Any, text: str) -> None:

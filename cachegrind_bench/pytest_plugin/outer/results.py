@@ -7,6 +7,7 @@ from __future__ import annotations
 
 import os
 import platform
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from fractions import Fraction
 from pathlib import Path
@@ -16,13 +17,14 @@ import pytest
 
 from cachegrind_bench._version import __version__
 from cachegrind_bench.errors import MeasurementError
-from cachegrind_bench.hermetic.place import NOWHERE
+from cachegrind_bench.hermetic.place import NOWHERE, Translation
 from cachegrind_bench.measure.seal import require_sealed, seal_parts
-from cachegrind_bench.measure.session import benchmark_key_fields, identify
-from cachegrind_bench.model.metrics import merge_profiles, without
+from cachegrind_bench.measure.session import Identity, ValgrindSetup, benchmark_key_fields, identify
+from cachegrind_bench.model.metrics import CostModel, Counts, Profile, merge_profiles, without
 from cachegrind_bench.model.result import (
     PYTEST,
     Benchmark,
+    Environment,
     ProcessCost,
     Result,
     Run,
@@ -32,7 +34,7 @@ from cachegrind_bench.model.result import (
 )
 from cachegrind_bench.pytest_plugin.fixture import uses_fixture
 from cachegrind_bench.pytest_plugin.inner import dumps
-from cachegrind_bench.pytest_plugin.outer.options import WARM_UP
+from cachegrind_bench.pytest_plugin.outer.options import WARM_UP, Settings
 from cachegrind_bench.pytest_plugin.outer.report_relay import failure_text
 from cachegrind_bench.valgrind.callgrind_file import parse_callgrind_bytes
 from cachegrind_bench.valgrind.options import Tool
@@ -41,14 +43,7 @@ from cachegrind_bench.valgrind.runner import reading_out_files
 from cachegrind_bench.vcs.commits import commit_of
 
 if TYPE_CHECKING:
-    from collections.abc import Mapping, Sequence
-
     from cachegrind_bench.hermetic.launch import Outcome
-    from cachegrind_bench.hermetic.place import Translation
-    from cachegrind_bench.measure.session import Identity, ValgrindSetup
-    from cachegrind_bench.model.metrics import CostModel, Counts, Profile
-    from cachegrind_bench.model.result import Environment
-    from cachegrind_bench.pytest_plugin.outer.options import Settings
     from cachegrind_bench.pytest_plugin.outer.workers import Place
 
 # Part of the key: counts of calls are not those of whole processes, and another way to count gets another number.

@@ -10,17 +10,15 @@ import io
 import json
 import os
 import pickle
+from collections.abc import Mapping
 from contextlib import suppress
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Any, ClassVar
+from typing import Any, ClassVar
 
 import pytest
 
 from cachegrind_bench.pytest_plugin import IMPORT_PATH
 from cachegrind_bench.pytest_plugin.inner.exchange import is_plain
-
-if TYPE_CHECKING:
-    from collections.abc import Mapping
 
 # Plugins that distribute, reorder, repeat, time or trace tests, or draw on the terminal; those that are often loaded by
 # the name of their module (-p, PYTEST_PLUGINS, pytest_plugins) have that, too.

@@ -9,6 +9,7 @@ import shutil
 import sys
 import time
 from collections import Counter
+from collections.abc import Callable, Generator, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import replace
 from datetime import UTC, datetime
@@ -20,7 +21,7 @@ from cachegrind_bench.errors import MeasurementError
 from cachegrind_bench.hermetic.environment import held_back
 from cachegrind_bench.hermetic.place import NOWHERE, Translation
 from cachegrind_bench.hermetic.scratch import scratch
-from cachegrind_bench.measure.session import SCRATCH_BASE
+from cachegrind_bench.measure.session import SCRATCH_BASE, ValgrindSetup
 from cachegrind_bench.pytest_plugin.inner.exchange import FIRST, Exchange, put_order, take_report, translated
 from cachegrind_bench.pytest_plugin.outer.limits import TimeLimit
 from cachegrind_bench.pytest_plugin.outer.report_relay import ending, failure_text, report, show_bytes
@@ -29,11 +30,8 @@ from cachegrind_bench.pytest_plugin.outer.serialize_options import file_orders, 
 from cachegrind_bench.pytest_plugin.outer.workers import CALLS, Place, Worker, Workers, warm_up
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Generator, Mapping, Sequence
-
     import pytest
 
-    from cachegrind_bench.measure.session import ValgrindSetup
     from cachegrind_bench.model.metrics import CostModel
     from cachegrind_bench.model.result import Result
     from cachegrind_bench.pytest_plugin.inner.type_versions import LookUps

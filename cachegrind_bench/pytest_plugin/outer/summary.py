@@ -7,12 +7,11 @@ import os
 from typing import TYPE_CHECKING
 
 from cachegrind_bench.errors import UsageError
-from cachegrind_bench.model.result import SealState
+from cachegrind_bench.model.result import Result, SealState
 
 if TYPE_CHECKING:
     from pathlib import Path
 
-    from cachegrind_bench.model.result import Result
     from cachegrind_bench.pytest_plugin.outer.options import Base
 
 

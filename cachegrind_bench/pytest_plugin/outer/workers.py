@@ -4,8 +4,9 @@ from __future__ import annotations
 
 import os
 import sys
-from concurrent.futures import ThreadPoolExecutor
-from contextlib import ExitStack, nullcontext, suppress
+from collections.abc import Callable, Mapping, Sequence
+from concurrent.futures import Future, ThreadPoolExecutor
+from contextlib import AbstractContextManager, ExitStack, nullcontext, suppress
 from dataclasses import dataclass, field
 from pathlib import Path
 from threading import Lock
@@ -15,22 +16,16 @@ from cachegrind_bench.errors import CgBenchError, CommandFailedError, Measuremen
 from cachegrind_bench.hermetic import environment
 from cachegrind_bench.hermetic.place import NOWHERE, Translation, pairs_of
 from cachegrind_bench.interruption import Cancel
-from cachegrind_bench.measure.command import resolve
+from cachegrind_bench.measure.command import Command, resolve
 from cachegrind_bench.startup import import_finder
 from cachegrind_bench.valgrind.options import Collect, Scope, Tool
-from cachegrind_bench.valgrind.runner import Target
+from cachegrind_bench.valgrind.runner import Target, ValgrindRunner
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Mapping, Sequence
-    from concurrent.futures import Future
-    from contextlib import AbstractContextManager
-
     from cachegrind_bench.hermetic.launch import Outcome
-    from cachegrind_bench.measure.command import Command
     from cachegrind_bench.measure.session import ValgrindSetup
     from cachegrind_bench.pytest_plugin.inner.exchange import Exchange
     from cachegrind_bench.pytest_plugin.inner.type_versions import LookUps
-    from cachegrind_bench.valgrind.runner import ValgrindRunner
 
 CALLS = Collect(scope=Scope.CALLS)
 # How Python is called for it to list no folder of its import path but the standard library's: -P, and not -m, as the working

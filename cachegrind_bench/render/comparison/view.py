@@ -3,22 +3,20 @@
 from __future__ import annotations
 
 from collections import Counter
+from collections.abc import Iterator, Mapping, Sequence
 from typing import TYPE_CHECKING
 
 import msgspec
 from msgspec.structs import replace
 
-from cachegrind_bench.compare.verdict import BLAMING, Metric, State
+from cachegrind_bench.compare.verdict import BLAMING, Comparison, Difference, Metric, State
 from cachegrind_bench.model.text import change, grouped, percent, plain, share, signed
 from cachegrind_bench.render.comparison import words
 from cachegrind_bench.render.table import without_empty
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator, Mapping, Sequence
-
     from cachegrind_bench.compare.explain import Details
     from cachegrind_bench.compare.lines import LineDelta
-    from cachegrind_bench.compare.verdict import Comparison, Difference
     from cachegrind_bench.model.metrics import Counts
     from cachegrind_bench.model.result import Result
 

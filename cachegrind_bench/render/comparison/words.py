@@ -9,24 +9,30 @@ import os
 import posixpath
 import re
 import shlex
+from collections.abc import Mapping
 from fractions import Fraction
 from typing import TYPE_CHECKING
 
-from cachegrind_bench.compare.change import NOISE_FACTOR
-from cachegrind_bench.compare.verdict import BLAMING, STILL, Cause, State, deciding
-from cachegrind_bench.model.python_profile import NATIVE
+from cachegrind_bench.compare.change import NOISE_FACTOR, Change
+from cachegrind_bench.compare.verdict import (
+    BLAMING,
+    STILL,
+    Cause,
+    Comparison,
+    Difference,
+    FieldDifference,
+    Gates,
+    State,
+    deciding,
+)
+from cachegrind_bench.model.python_profile import NATIVE, PythonFunction
 from cachegrind_bench.model.result import Status
 from cachegrind_bench.model.text import change, counted, exact_percent, grouped, percent, share, signed
 
 if TYPE_CHECKING:
-    from collections.abc import Mapping
-
-    from cachegrind_bench.compare.change import Change
     from cachegrind_bench.compare.explain import Details
     from cachegrind_bench.compare.pairing import ObjectChange
     from cachegrind_bench.compare.python_blame import PythonBlame, PythonDelta
-    from cachegrind_bench.compare.verdict import Comparison, Difference, FieldDifference, Gates
-    from cachegrind_bench.model.python_profile import PythonFunction
 
 _MOST = Fraction(1, 2)
 _ADVICE = "\n"  # what follows is advice for the person who measures

@@ -5,18 +5,13 @@ Knows the window of commits and the findings; must not know HTML.
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
+from collections.abc import Sequence
 
 import msgspec
 
-from cachegrind_bench.history.values import ACTIVE, Kind
+from cachegrind_bench.history.values import ACTIVE, Finding, Kind, Reading, Row, Trend
 from cachegrind_bench.model.text import counted, plain, shortened, some
 from cachegrind_bench.render.trend import svg, words
-
-if TYPE_CHECKING:
-    from collections.abc import Sequence
-
-    from cachegrind_bench.history.values import Finding, Reading, Row, Trend
 
 QUANTITIES = ("value", "ir", "ll", "ram")
 _TOP = 30  # the labels of releases lie above the topmost label of the scale

@@ -5,6 +5,7 @@ Knows the layout that `page.js` reads; must not know how it is shown.
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from itertools import groupby, pairwise
 from typing import TYPE_CHECKING
 
@@ -16,8 +17,6 @@ from cachegrind_bench.render.trend import words
 from cachegrind_bench.render.trend.chart import QUANTITIES, amount
 
 if TYPE_CHECKING:
-    from collections.abc import Sequence
-
     from cachegrind_bench.history.values import Row, Trend
 
 _DIGITS = "ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789-_"

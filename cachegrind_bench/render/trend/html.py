@@ -7,22 +7,16 @@ from __future__ import annotations
 
 import hashlib
 from collections import Counter
-from typing import TYPE_CHECKING
+from collections.abc import Iterator, Mapping
 
 import msgspec
 from msgspec.structs import replace
 
-from cachegrind_bench.history.values import ACTIVE, WORSE, Kind, is_active
+from cachegrind_bench.history.values import ACTIVE, WORSE, Against, Kind, Row, Trend, is_active
 from cachegrind_bench.model.text import grouped, plain, shortened
 from cachegrind_bench.render.page import render
 from cachegrind_bench.render.trend import data, svg, words
-from cachegrind_bench.render.trend.chart import QUANTITIES, amount, chart
-
-if TYPE_CHECKING:
-    from collections.abc import Iterator, Mapping
-
-    from cachegrind_bench.history.values import Against, Row, Trend
-    from cachegrind_bench.render.trend.chart import Chart
+from cachegrind_bench.render.trend.chart import QUANTITIES, Chart, amount, chart
 
 _MOST_BYTES = 1_000_000
 _USUAL = 50 * 500  # readings

@@ -6,12 +6,9 @@ pictures of their own that are stretched. Knows numbers; must not know benchmark
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
+from collections.abc import Iterable, Sequence
 
 import msgspec
-
-if TYPE_CHECKING:
-    from collections.abc import Iterable, Sequence
 
 _SPARK_WIDTH = 60
 # A chart spans no less than this share of its level: what changes by less looks as flat as it is.

@@ -5,6 +5,7 @@ Both have the headline, a table, what was found with its commits, and its health
 
 from __future__ import annotations
 
+from collections.abc import Callable, Iterator, Mapping
 from functools import partial
 from typing import TYPE_CHECKING
 
@@ -15,8 +16,6 @@ from cachegrind_bench.render.markdown import table as markdown_table
 from cachegrind_bench.render.trend import words
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Iterator, Mapping
-
     from cachegrind_bench.history.values import Finding, Trend
 
 _MOST_ROWS, _MOST_MARKDOWN_ROWS = 40, 20

@@ -8,13 +8,27 @@ from urllib.parse import quote, urlsplit
 import msgspec
 
 from cachegrind_bench.history.lifecycle import times_of
-from cachegrind_bench.history.values import ACTIVE, WORSE, Kind, State, is_active, is_suspicious, relative
+from cachegrind_bench.history.values import (
+    ACTIVE,
+    WORSE,
+    Against,
+    Finding,
+    Headline,
+    Health,
+    Kind,
+    Provenance,
+    Row,
+    State,
+    Trend,
+    is_active,
+    is_suspicious,
+    relative,
+)
 from cachegrind_bench.model.text import change, counted, grouped, joined, plain, shortened, some
 
 if TYPE_CHECKING:
     from fractions import Fraction
 
-    from cachegrind_bench.history.values import Against, Finding, Headline, Health, Provenance, Row, Trend
     from cachegrind_bench.model.result import CommitNote
 
 SHAPES = {Kind.REGRESSION: "▲", Kind.IMPROVEMENT: "▼", Kind.CREEP: "◆", Kind.UNSTABLE: "≈"}

@@ -10,11 +10,12 @@ import os
 import random
 import re
 import time
+from collections.abc import Callable, Generator, Sequence
 from contextlib import contextmanager
 from pathlib import Path
-from typing import TYPE_CHECKING, TypeVar
+from typing import TYPE_CHECKING, Any, TypeVar
 
-from sqlalchemy import column, create_engine, delete, event, insert, inspect, select, table
+from sqlalchemy import Connection, Engine, column, create_engine, delete, event, insert, inspect, select, table
 from sqlalchemy.engine import URL, make_url
 from sqlalchemy.exc import DBAPIError, SQLAlchemyError
 from sqlalchemy.pool import NullPool
@@ -24,11 +25,6 @@ from cachegrind_bench.store.durable import accept_absence
 from cachegrind_bench.store.urls import without_password
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Generator, Sequence
-    from typing import Any
-
-    from sqlalchemy import Connection, Engine
-
     Step = Callable[[Connection], None]
 
 # The names begin alike, as others may keep their tables in the same database.

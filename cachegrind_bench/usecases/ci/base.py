@@ -14,12 +14,11 @@ from cachegrind_bench.ci.artifact import BASE, MOST_SENT, RESULT, unpack
 from cachegrind_bench.compare.verdict import State
 from cachegrind_bench.errors import CgBenchError, MeasurementError, UsageError
 from cachegrind_bench.model.codec import ResultFile
-from cachegrind_bench.usecases.comparison import InMemory
+from cachegrind_bench.usecases.comparison import InMemory, Report, Side
 
 if TYPE_CHECKING:
     from cachegrind_bench.ci.event import Event
     from cachegrind_bench.ci.github import Client
-    from cachegrind_bench.usecases.comparison import Report, Side
     from cachegrind_bench.vcs.revisions import Repository
 
 # Artifacts of the same name that are looked through: those of a few weeks of a busy repository.

@@ -3,33 +3,29 @@
 from __future__ import annotations
 
 import re
+from collections.abc import Callable, Sequence
 from typing import TYPE_CHECKING
 
 import msgspec
 from msgspec.structs import replace
 
 from cachegrind_bench.ci.artifact import BASE, RESULT
-from cachegrind_bench.compare.verdict import State, deciding
+from cachegrind_bench.compare.verdict import Gates, State, deciding
 from cachegrind_bench.errors import MeasurementError, UsageError
 from cachegrind_bench.model.codec import encode
 from cachegrind_bench.store.durable import write_atomic
 from cachegrind_bench.usecases.ci.base import base_commit, unexplained, with_profiles
-from cachegrind_bench.usecases.ci.job import REPORT, Verdict
+from cachegrind_bench.usecases.ci.job import REPORT, Job, Verdict
 from cachegrind_bench.usecases.ci.reproduce import again, failures
-from cachegrind_bench.usecases.comparison import ReportOptions, Side, compared, same_program
+from cachegrind_bench.usecases.comparison import Report, ReportOptions, Side, compared, same_program
 from cachegrind_bench.usecases.comparison_inputs import Sides, no_side, resolve
 from cachegrind_bench.usecases.result_files import read_result
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Sequence
-
     from cachegrind_bench.ci.event import Event
-    from cachegrind_bench.compare.verdict import Gates
     from cachegrind_bench.model.result import Result
     from cachegrind_bench.store.protocol import Store
     from cachegrind_bench.usecases import Notices
-    from cachegrind_bench.usecases.ci.job import Job
-    from cachegrind_bench.usecases.comparison import Report
 
 # Room for a comment's mark.
 _ROOM = 200

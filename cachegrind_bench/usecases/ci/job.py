@@ -7,6 +7,7 @@ import re
 import shlex
 import sys
 import tempfile
+from collections.abc import Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING
 
@@ -14,7 +15,7 @@ import msgspec
 
 from cachegrind_bench import process
 from cachegrind_bench.ci.artifact import RESULT
-from cachegrind_bench.ci.event import read_event
+from cachegrind_bench.ci.event import Event, read_event
 from cachegrind_bench.ci.plan import Hold, Mode, artifact_name, plan
 from cachegrind_bench.ci.runner import Runner, add_token
 from cachegrind_bench.errors import MeasurementError, UsageError
@@ -24,9 +25,6 @@ from cachegrind_bench.usecases.result_files import read_result
 from cachegrind_bench.vcs.revisions import Repository
 
 if TYPE_CHECKING:
-    from collections.abc import Sequence
-
-    from cachegrind_bench.ci.event import Event
     from cachegrind_bench.ci.github import Client
     from cachegrind_bench.model.codec import ResultFile
 

@@ -5,6 +5,7 @@ from __future__ import annotations
 import os
 import shlex
 import shutil
+from collections.abc import Mapping, Sequence
 from typing import TYPE_CHECKING
 
 import msgspec
@@ -16,15 +17,13 @@ from cachegrind_bench.errors import FileFormatError, MeasurementError, UsageErro
 from cachegrind_bench.model.codec import decode, encode
 from cachegrind_bench.store.durable import write_atomic
 from cachegrind_bench.suite.merge import merged, missing_from
-from cachegrind_bench.usecases.ci.job import MISSING, command_words
+from cachegrind_bench.usecases.ci.job import MISSING, Job, command_words
 from cachegrind_bench.usecases.result_files import read_result
 
 if TYPE_CHECKING:
-    from collections.abc import Mapping, Sequence
     from pathlib import Path
 
     from cachegrind_bench.ci.github import Artifact
-    from cachegrind_bench.usecases.ci.job import Job
 
 _ENDED_WELL = (0, MeasurementError.exit_code)  # 4: some benchmarks failed, which the result says
 _COMPARED = (0, 1, 3, MeasurementError.exit_code)

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+from collections.abc import Sequence
 from typing import TYPE_CHECKING
 
 from cachegrind_bench.ci.artifact import MOST_SENT, RESULT, unpack
@@ -10,11 +11,10 @@ from cachegrind_bench.ci.posts import marker, post, update
 from cachegrind_bench.errors import CgBenchError, UsageError
 from cachegrind_bench.render.documents import findings
 from cachegrind_bench.store.durable import write_atomic
-from cachegrind_bench.usecases.ci.job import REPORT
+from cachegrind_bench.usecases.ci.job import REPORT, Job
 from cachegrind_bench.usecases.stored_runs import Runs
 
 if TYPE_CHECKING:
-    from collections.abc import Sequence
     from pathlib import Path
 
     from cachegrind_bench.ci.event import MeasuringRun
@@ -22,7 +22,6 @@ if TYPE_CHECKING:
     from cachegrind_bench.model.result import Result
     from cachegrind_bench.store.protocol import Store
     from cachegrind_bench.usecases import Notices
-    from cachegrind_bench.usecases.ci.job import Job
 
 ON_CHANGE, ALWAYS, NEVER = "on-change", "always", "never"
 _TREND_FILES = {"html": "report.html", "markdown": "report.md", "json": "report.json"}
