@@ -56,7 +56,6 @@ class MovedFunction(msgspec.Struct, frozen=True, kw_only=True):
     name: str
     base_file: str
     candidate_file: str
-    counts: Counts
 
 
 class Explanation(msgspec.Struct, frozen=True, kw_only=True):
@@ -68,37 +67,23 @@ class Explanation(msgspec.Struct, frozen=True, kw_only=True):
     files: tuple[FunctionDelta, ...] = ()
 
 
-class Top(msgspec.Struct, frozen=True, kw_only=True):
-    """The rows that matter most, and the sum and number of all others."""
-
-    rows: tuple[FunctionDelta, ...]
-    rest: Counts
-    rest_functions: int
-
-
-class FunctionLines(msgspec.Struct, frozen=True, kw_only=True):
-    """The source lines that moved most within one function, and how many others of it moved."""
-
-    function: str
-    lines: tuple[LineDelta, ...]
-    more: int
-
-
 class Details(msgspec.Struct, frozen=True, kw_only=True):
-    """`top.rows` and `top.rest` add up to `total`, exactly. `moved` is cut, `moved_count` is not.
+    """The `rows` that matter most and the `rest` add up to `total`, exactly. `moved` is cut, `moved_count` is not.
 
-    The rows are functions, or (`by_file`) files. `lines` is None where they were not asked for, or a profile was
-    recorded without them (`lines_missing`). `blamed_share` is the part that the blamed function explains of what decides, 0
-    where nothing moved, above 1 where others went the other way. `python` is None unless both sides have such a profile.
+    The rows are functions, or (`by_file`) files. `lines` are those that moved most, with their function's name; None where
+    they were not asked for, or a profile was recorded without them (`lines_missing`). `blamed_share` is the part that the
+    blamed function explains of what decides, 0 where nothing moved, above 1 where others went the other way. `python` is
+    None unless both sides have such a profile.
     """
 
     total: Counts
-    top: Top
+    rows: tuple[FunctionDelta, ...]
+    rest: tuple[FunctionDelta, ...]
     blamed: FunctionDelta | None
     blamed_share: Fraction
     moved: tuple[MovedFunction, ...]
     moved_count: int
-    lines: tuple[FunctionLines, ...] | None
+    lines: tuple[tuple[str, LineDelta], ...] | None
     lines_missing: bool
     by_file: bool
     python: PythonBlame | None = None
@@ -117,21 +102,22 @@ def details(
     """Explain the difference of two profiles by at most this many rows, and of two profiles of Python functions."""
     weigh = comparison.weigh
     found = explain(base, candidate)
-    functions = top(found.functions, found.total, weigh, rows)
+    functions = ranked(found.functions, weigh)
+    shown = ranked(found.files, weigh) if by_file else functions
     missing = lines and not (base.lines and candidate.lines)
     most, moved = blamed(found, weigh), weigh(found.total)
     blames = None if python is None else blame(*python, rows)
     if blames is not None and blames.total * moved < 0:  # instructions went the other way than what decides
         blames = replace(blames, chief=None)
-    groups = (_lines(base, candidate, row, weigh, abs(moved)) for row in functions.rows)
     return Details(
         total=found.total,
-        top=top(found.files, found.total, weigh, rows) if by_file else functions,
+        rows=shown[:rows],
+        rest=shown[rows:],
         blamed=most,
         blamed_share=Fraction(weigh(most.delta), moved) if most is not None and moved else Fraction(0),
         moved=found.moved[:_MOST_MOVED],
         moved_count=len(found.moved),
-        lines=tuple(group for group in groups if group.lines) if lines and not missing else None,
+        lines=tuple(_lines(base, candidate, functions[:rows], weigh, abs(moved))) if lines and not missing else None,
         lines_missing=missing,
         by_file=by_file,
         python=blames,
@@ -139,16 +125,17 @@ def details(
 
 
 def _lines(
-    base: Profile, candidate: Profile, row: FunctionDelta, weigh: Callable[[Counts], int], whole: int
-) -> FunctionLines:
-    """Return the lines of one function that matter: each at least a hundredth of the whole difference."""
-    found = line_deltas(base, candidate, row.base_keys, row.candidate_keys)
-    differing = sorted(
-        (line for line in found if line.base != line.candidate),
-        key=lambda line: (-abs(weigh(line.delta)), line.candidate_line or 0, line.base_line or 0),
-    )
-    large = [line for line in differing if abs(weigh(line.delta)) * 100 >= whole][:_MOST_LINES]
-    return FunctionLines(function=row.name, lines=tuple(large), more=len(differing) - len(large))
+    base: Profile, candidate: Profile, rows: Iterable[FunctionDelta], weigh: Callable[[Counts], int], whole: int
+) -> Iterator[tuple[str, LineDelta]]:
+    """Yield the lines of each function that matter: those of at least a hundredth of the whole difference."""
+
+    def place(line: LineDelta) -> tuple[int, int, int]:
+        return -abs(weigh(line.delta)), line.candidate_line or 0, line.base_line or 0
+
+    for row in rows:
+        found = line_deltas(base, candidate, row.base_keys, row.candidate_keys)
+        large = (line for line in found if line.base != line.candidate and abs(weigh(line.delta)) * 100 >= whole)
+        yield from ((row.name, line) for line in sorted(large, key=place)[:_MOST_LINES])
 
 
 def explain(base: Profile, candidate: Profile) -> Explanation:
@@ -183,12 +170,9 @@ def explain(base: Profile, candidate: Profile) -> Explanation:
     )
 
 
-def top(rows: Sequence[FunctionDelta], total: Counts, weigh: Callable[[Counts], int], n: int) -> Top:
-    """Return the n rows that weigh most, whatever their sign, and what everything else adds to this total."""
-    ranked = sorted(rows, key=lambda row: (-abs(weigh(row.delta)), *_place(row)))
-    first = tuple(ranked[: max(n, 0)])
-    rest = total - sum((row.delta for row in first), ZERO)
-    return Top(rows=first, rest=rest, rest_functions=len(ranked) - len(first))
+def ranked(rows: Iterable[FunctionDelta], weigh: Callable[[Counts], int]) -> tuple[FunctionDelta, ...]:
+    """Return the rows that weigh most first, whatever their sign."""
+    return tuple(sorted(rows, key=lambda row: (-abs(weigh(row.delta)), *_place(row))))
 
 
 def blamed(explanation: Explanation, weigh: Callable[[Counts], int]) -> FunctionDelta | None:
@@ -253,7 +237,7 @@ def _take_moved(places: dict[Source, _Both]) -> Iterator[MovedFunction]:
         for old, new in zip(sources, right[counts], strict=False):
             name = _name(places[new][1])
             del places[old], places[new]
-            yield MovedFunction(name=name, base_file=old.shown, candidate_file=new.shown, counts=Counts.of(counts))
+            yield MovedFunction(name=name, base_file=old.shown, candidate_file=new.shown)
 
 
 def _differing(rows: _Both, file: str, name: str | None = None) -> Iterator[FunctionDelta]:

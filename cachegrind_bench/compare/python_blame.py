@@ -65,13 +65,14 @@ class PythonDelta(msgspec.Struct, frozen=True, kw_only=True):
 
 
 class PythonBlame(msgspec.Struct, frozen=True, kw_only=True):
-    """Functions that differ, the most to blame first, the one to name first, if any, and the sums of those left out.
+    """Functions that differ, the most to blame first, the one to name first, if any, and the `rest`, which is not shown.
 
-    The deltas of `rows`, `rest_delta` and `native` add up to `total`. So do the blames, with `native_blame`: what native
+    The deltas of `rows`, `rest` and `native` add up to `total`. So do the blames, with `native_blame`: what native
     code under no function costs more, and calls more often. `cut`: a profile lacks the outer callers of some paths.
     """
 
     rows: tuple[PythonDelta, ...]
+    rest: tuple[PythonDelta, ...]
     chief: PythonDelta | None
     base_native: int
     candidate_native: int
@@ -79,10 +80,6 @@ class PythonBlame(msgspec.Struct, frozen=True, kw_only=True):
     base_total: int
     candidate_total: int
     cut: bool
-    rest_own: int
-    rest_blame: int
-    rest_delta: int
-    rest_functions: int
 
     @property
     def native(self) -> int:
@@ -96,7 +93,7 @@ class PythonBlame(msgspec.Struct, frozen=True, kw_only=True):
 
 
 def blame(base: PythonProfile, candidate: PythonProfile, most: int = sys.maxsize) -> PythonBlame:
-    """Compare two profiles, function by function; return the first rows, at most `most`, and the sums of the others.
+    """Compare two profiles, function by function; the first rows, at most `most`, are to be shown.
 
     `chief` is None if native code explains more, or nothing differs. A function that only calls one that differs gets no row.
     """
@@ -115,12 +112,12 @@ def blame(base: PythonProfile, candidate: PythonProfile, most: int = sys.maxsize
         )
         rows += [row] if row.blame or row.delta else []
     rows.sort(key=lambda row: (-abs(row.blame), -abs(row.delta), row.function.name, row.function))
-    rest = rows[max(most, 0) :]
     native_blame, total = own[TOP] + called[TOP], candidate.total - base.total
     sign = (total > 0) - (total < 0)
     chief = max(rows, key=lambda row: row.blame * sign, default=None)  # of equal ones the first
     return PythonBlame(
-        rows=tuple(rows[: max(most, 0)]),
+        rows=tuple(rows[:most]),
+        rest=tuple(rows[most:]),
         chief=chief if chief is not None and chief.blame * sign > max(native_blame * sign, 0) else None,
         base_native=base.native,
         candidate_native=candidate.native,
@@ -128,10 +125,6 @@ def blame(base: PythonProfile, candidate: PythonProfile, most: int = sys.maxsize
         base_total=base.total,
         candidate_total=candidate.total,
         cut=base.cut or candidate.cut,
-        rest_own=sum(row.own for row in rest),
-        rest_blame=sum(row.blame for row in rest),
-        rest_delta=sum(row.delta for row in rest),
-        rest_functions=len(rest),
     )
 
 

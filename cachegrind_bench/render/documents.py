@@ -14,6 +14,7 @@ import msgspec
 
 from cachegrind_bench.errors import FileFormatError, UsageError
 from cachegrind_bench.history.values import Against, Finding, Row, Trend  # noqa: TC001 - msgspec reads annotations
+from cachegrind_bench.model.metrics import ZERO
 from cachegrind_bench.model.parsing import Head, parse
 from cachegrind_bench.model.text import printable
 
@@ -254,20 +255,19 @@ def _explanation(details: Details, found: Comparison) -> dict[str, object]:
         return {"function": demangled(row.name), "file": row.file, **part(row.delta)}
 
     return {
-        "functions": [function(row) for row in details.top.rows],
-        "rest": {"functions": details.top.rest_functions, **part(details.top.rest)},
+        "functions": [function(row) for row in details.rows],
+        "rest": {"functions": len(details.rest), **part(sum((row.delta for row in details.rest), ZERO))},
         "total": part(details.total),
         "lines": None
         if details.lines is None
         else [
             {
-                "function": demangled(group.function),
+                "function": demangled(name),
                 "base": {"file": line.base_file, "line": line.base_line},
                 "candidate": {"file": line.candidate_file, "line": line.candidate_line},
                 **part(line.delta),
             }
-            for group in details.lines
-            for line in group.lines
+            for name, line in details.lines
         ],
         "moved": [
             {"function": demangled(row.name), "from": row.base_file, "to": row.candidate_file} for row in details.moved
@@ -284,10 +284,8 @@ def _python(details: Details) -> dict[str, object] | None:
         "blamed": found.chief and _python_function(found.chief),
         "functions": [_python_function(row) for row in found.rows],
         "rest": {
-            "functions": found.rest_functions,
-            "blame": found.rest_blame,
-            "own": found.rest_own,
-            "delta": found.rest_delta,
+            "functions": len(found.rest),
+            **{name: sum(getattr(row, name) for row in found.rest) for name in ("blame", "own", "delta")},
         },
         "native": {"base": found.base_native, "candidate": found.candidate_native, "blame": found.native_blame},
         "total": {"base": found.base_total, "candidate": found.candidate_total},

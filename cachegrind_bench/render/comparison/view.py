@@ -10,6 +10,7 @@ import msgspec
 from msgspec.structs import replace
 
 from cachegrind_bench.compare.verdict import BLAMING, Comparison, Difference, Metric, State
+from cachegrind_bench.model.metrics import ZERO
 from cachegrind_bench.model.text import change, grouped, percent, plain, share, signed
 from cachegrind_bench.render.comparison import words
 from cachegrind_bench.render.table import without_empty
@@ -102,9 +103,9 @@ def view(
 def _names(details: Mapping[str, Details]) -> Iterator[str]:
     """Yield the names of all functions that will be shown."""
     for item in details.values():
-        yield from (row.name for row in item.top.rows)
+        yield from (row.name for row in item.rows)
         yield from (row.name for row in item.moved)
-        yield from (group.function for group in item.lines or ())
+        yield from (name for name, _line in item.lines or ())
         if item.blamed is not None:
             yield item.blamed.name
 
@@ -205,15 +206,12 @@ def _explanation(item: Difference, comparison: Comparison, details: Details) -> 
 
     names = ("file",) if details.by_file else ("function", "file")
     functions = [(*columns, *names)]
-    functions += (cells(row.delta, *(demangled(row.name), row.file)[-len(names) :]) for row in details.top.rows)
-    if details.top.rest_functions:
-        functions.append(cells(details.top.rest, f"everything else ({details.top.rest_functions} more)"))
+    functions += (cells(row.delta, *(demangled(row.name), row.file)[-len(names) :]) for row in details.rows)
+    if details.rest:
+        rest = sum((row.delta for row in details.rest), ZERO)
+        functions.append(cells(rest, f"everything else ({len(details.rest)} more)"))
     functions.append(cells(details.total, "total"))
-    lines = [
-        cells(line.delta, demangled(group.function), _place(line))
-        for group in details.lines or ()
-        for line in group.lines
-    ]
+    lines = [cells(line.delta, demangled(name), _place(line)) for name, line in details.lines or ()]
     tables = [
         words.python_table(details.python) if details.python else [],
         functions,

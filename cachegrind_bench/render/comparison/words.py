@@ -335,10 +335,10 @@ def python_table(found: PythonBlame) -> list[tuple[str, ...]]:
         before, after = grouped(row.base.calls), grouped(row.candidate.calls)
         calls = after if before == after else f"{before} → {after}"
         rows.append(cells(row.blame, row.own, calls, row.function.name, row.function.place))
-    if found.rest_functions:
-        others = f"everything else ({grouped(found.rest_functions)} more)"
-        rows.append(cells(found.rest_blame, found.rest_own, "", others))
+    if found.rest:
+        others = f"everything else ({grouped(len(found.rest))} more)"
+        rows.append(cells(sum(row.blame for row in found.rest), sum(row.own for row in found.rest), "", others))
     if found.native or found.native_blame:
         rows.append(cells(found.native_blame, found.native, "", NATIVE))
-    own = sum(row.own for row in found.rows) + found.rest_own + found.native
+    own = sum(row.own for row in (*found.rows, *found.rest)) + found.native
     return [*rows, cells(total, own, "", "total")]
