@@ -6,6 +6,7 @@ candidate gives the same pairs, swapped.
 
 from __future__ import annotations
 
+import posixpath
 import re
 from collections import Counter, defaultdict
 from collections.abc import Callable, Iterable, Sequence
@@ -90,16 +91,11 @@ def normalised(path: str) -> str:
     """Return the path without `.`, `..`, hashes and places of installation; one too long to be one as it is."""
     if len(path) > _LONGEST or path == UNKNOWN or not path:
         return path
-    parts: list[str] = []
-    for part in path.split("/"):
-        if part == ".." and parts and parts[-1] != "..":
-            parts.pop()
-        elif part not in {"", "."} and not (part == ".." and path.startswith("/") and not parts):
-            parts.append(part)
-    plain = "/" * path.startswith("/") + "/".join(parts)
+    plain = posixpath.normpath(path)
+    plain = f"/{plain.lstrip('/')}" if plain.startswith("//") else plain  # POSIX lets two slashes mean something
     for place, stays in _PLACES:
         plain = place.sub(stays, plain)
-    return plain or path
+    return plain
 
 
 def _pair(base: list[str], candidate: list[str], depth: int, builds: _Builds, found: _Pairs) -> _Rest:

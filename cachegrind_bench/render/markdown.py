@@ -5,6 +5,7 @@ from __future__ import annotations
 import html
 import re
 from collections.abc import Sequence
+from itertools import zip_longest
 
 from cachegrind_bench.model.text import is_number, shortened
 
@@ -29,11 +30,12 @@ def _unreferenced(text: str) -> str:
 
 def table(columns: Sequence[str], rows: Sequence[Sequence[str]]) -> str:
     """Return a table with a line for the columns' names, which may be fewer than the cells; numbers to the right."""
-    width = max(map(len, (columns, *rows)))
-    lines = [[*row, *[""] * (width - len(row))] for row in (columns, *rows)]
-    cells = ([row[column] for row in lines[1:] if row[column]] for column in range(width))
+    filled = list(zip_longest(columns, *rows, fillvalue=""))
+    cells = (list(filter(None, column[1:])) for column in filled)
     rules = ["--:" if column and all(map(is_number, column)) else "---" for column in cells]
-    heading, *others = ([cell if is_number(cell) else escape(cell) for cell in row] for row in lines)
+    heading, *others = (
+        [cell if is_number(cell) else escape(cell) for cell in row] for row in zip(*filled, strict=True)
+    )
     return "".join(f"| {' | '.join(row)} |\n" for row in (heading, rules, *others))
 
 

@@ -6,6 +6,7 @@ Makes every text harmless, in one place: a result file may come from a stranger'
 from __future__ import annotations
 
 from collections.abc import Collection, Iterator, Sequence
+from itertools import zip_longest
 
 import msgspec
 
@@ -75,7 +76,7 @@ def fitted(rows: Sequence[Sequence[str]], width: int | None, shrinkable: Sequenc
 
     The first of `shrinkable` gives way first; none gets shorter than its heading, or than what can still be read.
     """
-    lines = _filled(rows)
+    lines = list(zip(*zip_longest(*rows, fillvalue=""), strict=True))
     sizes = [max(map(len, column)) for column in zip(*lines, strict=True)]
     excess = 0 if width is None else sum(sizes) + len(_MARGIN) * (len(sizes) - 1) - width
     for place in shrinkable:
@@ -91,11 +92,6 @@ def _cut(text: str, size: int) -> str:
     return f"…{text[1 - size :]}" if "/" in text and len(text) > size else shortened(text, size)
 
 
-def _filled(rows: Sequence[Sequence[str]]) -> list[Row]:
-    width = max(map(len, rows), default=0)
-    return [(*row, *[""] * (width - len(row))) for row in rows]
-
-
 def without_empty(rows: Sequence[Row], places: Collection[int]) -> list[Row]:
     """Return rows (the first is the heading) without those of these columns that have nothing below it."""
     empty = [place for place in places if not any(row[place:] and row[place] for row in rows[1:])]
@@ -108,7 +104,7 @@ def aligned(rows: Sequence[Sequence[str]], *, headed: bool = False, right: Colle
     Numbers are aligned to the right, and so is what is in the columns `right`, of numbers with exceptions.
     """
     columns: list[list[str]] = []
-    for place, column in enumerate(zip(*_filled(rows), strict=True)):
+    for place, column in enumerate(zip_longest(*rows, fillvalue="")):
         size = max(map(len, column))
         to_right = place in right or all(is_number(text) for text in column[headed:] if text)
         columns.append([text.rjust(size) if to_right else text.ljust(size) for text in column])

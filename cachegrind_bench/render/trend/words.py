@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from itertools import pairwise
 from typing import TYPE_CHECKING
 from urllib.parse import quote, urlsplit
 
@@ -295,12 +296,13 @@ def moves(report: Trend) -> dict[str, str]:
 def _moved(found: Finding, row: Row) -> str:
     """Return which counts changed with a step: it distinguishes work from caches."""
     same = [reading for reading in row.readings if reading.key == found.key]
-    place = next((number for number, reading in enumerate(same) if reading.index == found.index), 0)
-    if found.kind not in (Kind.REGRESSION, Kind.IMPROVEMENT) or not place:
+    pairs = ((then.counts, now.counts) for then, now in pairwise(same) if now.index == found.index)
+    before, after = next(pairs, (None, None)) if found.is_step else (None, None)
+    if before is None or after is None:
         return ""
-    pairs = zip(
-        *((item.counts.Ir, item.counts.ll_hits, item.counts.ram_hits) for item in same[place - 1 : place + 1]),
-        strict=True,
-    )
-    changes = (short_change(relative(before, after)) for before, after in pairs)
-    return ", ".join(map(" ".join, zip(("Ir", "LL hits", "RAM hits"), changes, strict=True)))
+    changes = {
+        "Ir": relative(before.Ir, after.Ir),
+        "LL hits": relative(before.ll_hits, after.ll_hits),
+        "RAM hits": relative(before.ram_hits, after.ram_hits),
+    }
+    return ", ".join(f"{what} {short_change(share)}" for what, share in changes.items())
