@@ -15,7 +15,7 @@ from typing import TypeVar
 
 import msgspec
 
-from cachegrind_bench.ci.github import JOB_BOT, LONGEST_BODY, ApiError, Client, Comment, Issue
+from cachegrind_bench.ci.github import LONGEST_BODY, ApiError, Client, Comment, Issue
 from cachegrind_bench.history.values import Finding, Kind, State
 from cachegrind_bench.model.text import plain, shortened
 from cachegrind_bench.render.markdown import escape
@@ -23,7 +23,7 @@ from cachegrind_bench.render.trend import words
 
 Post = TypeVar("Post", Comment, Issue)
 
-_FORBIDDEN, _GONE = 403, 404
+_GONE = 404
 LABEL = "cg-bench"
 # A first report, or a bad night, may find hundreds; what is left out is opened by a later one.
 MOST_NEW = 10
@@ -89,16 +89,6 @@ def _post(client: Client, number: int, body: str, mark: str, *, wanted: bool) ->
     return outcome
 
 
-def author(client: Client) -> str:
-    """Return the name under which this token writes. ApiError."""
-    try:
-        return client.login()
-    except ApiError as error:
-        if error.status != _FORBIDDEN:
-            raise
-        return JOB_BOT
-
-
 def is_by(name: str, login: str) -> bool:
     """Return whether this is the name of `login`; an app's has `[bot]` in one place and without in another."""
     return name in (login, f"{login}[bot]")
@@ -111,7 +101,7 @@ def _ours(client: Client, number: int, mark: str) -> list[Comment]:
 
 def _own(client: Client, marked: list[Post]) -> list[Post]:
     """Return those that this token wrote."""
-    login = author(client) if marked else ""
+    login = client.login() if marked else ""
     return [item for item in marked if is_by(item.author, login)]
 
 

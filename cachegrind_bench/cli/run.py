@@ -144,7 +144,7 @@ def _run_suite(options: dict[str, Any]) -> int:
     from cachegrind_bench.model.thresholds import limit
     from cachegrind_bench.render import documents, table
     from cachegrind_bench.render import report as reports
-    from cachegrind_bench.render.progress import suite_display
+    from cachegrind_bench.render.progress import SuiteDisplay
     from cachegrind_bench.store.baselines import Baselines, make_store
     from cachegrind_bench.usecases.comparison import own_limits
     from cachegrind_bench.usecases.selection import SelectRequest, configuration, selected
@@ -164,7 +164,7 @@ def _run_suite(options: dict[str, Any]) -> int:
         selection,
         found.root,
         saved.store,
-        lambda total, known, jobs: suite_display(sys.stderr, total, known, jobs=jobs, quiet=options["quiet"]),
+        partial(SuiteDisplay, None if options["quiet"] else sys.stderr),
     )
     limits = [*map(limit, configured_texts("limit")), *own_limits(selection.specs)]
 

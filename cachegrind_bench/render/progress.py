@@ -114,12 +114,18 @@ def progress(stream: TextIO | None, *, quiet: bool) -> Plain:
 # --- A suite -------------------------------------------------------------------------------------------------------------
 
 
-class SuiteLog(ExitStack):
-    """One plain line for each benchmark that has ended, without control characters; the output of those that failed."""
+class SuiteDisplay(ExitStack):
+    """One plain line for each benchmark that has ended, without control characters; the output of those that failed.
+
+    On a terminal there are live lines as well: for each benchmark under way, and for the whole, with the estimated rest.
+    Without a stream (stderr is closed, or nothing is wanted) it only keeps the times.
+    """
 
     def __init__(self, stream: TextIO | None, total: int, expected_ms: Mapping[str, int], jobs: int) -> None:
         super().__init__()
         self._stream = stream
+        self._live = _live(stream) if stream is not None and stream.isatty() else None
+        self._tasks: dict[str, TaskID] = {}  # by benchmark; that of the whole is ""
         self._total = total
         self._done = 0
         self._jobs = jobs
@@ -132,6 +138,13 @@ class SuiteLog(ExitStack):
         self.wall_ms: dict[str, int] = {}
         self.reused_ids: set[str] = set()  # of the benchmarks that were not measured again
 
+    def __enter__(self) -> Self:
+        if self._live is not None:
+            self._live.start()
+            self.callback(self._live.stop)
+            self._show("")
+        return self
+
     def setting_up(self, command: str) -> None:
         """Say which set-up command begins."""
         with self._lock:
@@ -142,10 +155,13 @@ class SuiteLog(ExitStack):
         with self._lock:
             self._started[job_id] = time.monotonic()
             self._running.add(job_id)
-            self._begin(job_id)
+            self._show(job_id)
 
     def phase(self, job_id: str, text: str) -> None:
-        """Say nothing in a log."""
+        """Show on a terminal what a benchmark does from now on."""
+        with self._lock:
+            if job_id in self._running:
+                self._show(job_id, f"  {plain(text)}")
 
     def finished(self, benchmark: Benchmark, said: bytes) -> None:
         """Write the line of a benchmark that has ended, and what a failed one said last."""
@@ -173,7 +189,9 @@ class SuiteLog(ExitStack):
     def _ended(self, benchmark: Benchmark, how: str) -> None:
         self._done += 1
         self._running.discard(benchmark.id)
-        self._end(benchmark)
+        if self._live is not None and benchmark.id in self._tasks:
+            self._live.remove_task(self._tasks.pop(benchmark.id))
+        self._show("")
         score = benchmark.score
         result = benchmark.status.value.upper() if score is None else f"score {grouped(score.value)}"
         place = f"[{self._done:>{len(str(self._total))}}/{self._total}]"
@@ -195,16 +213,25 @@ class SuiteLog(ExitStack):
         self._write(f"cg-bench: {plain(text)}\n")
 
     def _write(self, text: str) -> None:
-        if self._stream is not None:
-            with suppress(OSError, ValueError):  # nobody reads our stderr: no reason to stop measuring
+        with suppress(OSError, ValueError):  # nobody reads our stderr: no reason to stop measuring
+            if self._live is not None:
+                self._live.console.out(text, end="", highlight=False)
+            elif self._stream is not None:
                 self._stream.write(text.encode("utf-8", "backslashreplace").decode())
                 self._stream.flush()
 
-    def _begin(self, job_id: str) -> None:
-        """Show a benchmark that began; a log does not."""
-
-    def _end(self, benchmark: Benchmark) -> None:
-        """Remove what showed it."""
+    def _show(self, job_id: str, doing: str = "") -> None:
+        """Show on a terminal what a benchmark does, if one is named, and how far the whole is."""
+        if self._live is None:
+            return
+        rest = self.remaining_ms()
+        eta = "" if rest is None else f", about {rough_duration(rest)} left"
+        room = self._live.console.width - _BESIDE_ID
+        name = shortened(plain(job_id), max(_SHORTEST_ID, min(room, _LONGEST_ID)))
+        for line, text in {job_id: name + doing, "": f"{self._done} of {self._total} done{eta}"}.items():
+            if line not in self._tasks:
+                self._tasks[line] = self._live.add_task(text, total=None)
+            self._live.update(self._tasks[line], description=text)
 
     def remaining_ms(self) -> int | None:
         """Estimate the rest from the last run: the time of all that is not done, spread over the jobs."""
@@ -220,58 +247,3 @@ class SuiteLog(ExitStack):
         unstarted = [ms for name, ms in self._expected_ms.items() if name not in self._started]
         ahead = sum(unstarted) + usual * max(0, waiting - len(unstarted))
         return max([(sum(running) + ahead) // max(1, self._jobs), *running], default=0)
-
-
-class SuiteTerminal(SuiteLog):
-    """The same, with a live line for each benchmark under way and one for the whole that has the estimated rest."""
-
-    def __init__(self, stream: TextIO, total: int, expected_ms: Mapping[str, int], jobs: int) -> None:
-        super().__init__(stream, total, expected_ms, jobs)
-        self._progress = _live(stream)
-        self._whole: TaskID = self._progress.add_task("", total=None)
-        self._tasks: dict[str, TaskID] = {}
-
-    def __enter__(self) -> Self:
-        self._progress.start()
-        self.callback(self._progress.stop)
-        self._show_whole()
-        return self
-
-    def phase(self, job_id: str, text: str) -> None:
-        """Show what a benchmark does from now on."""
-        with self._lock:
-            if job_id in self._tasks:
-                self._progress.update(self._tasks[job_id], description=f"{self._name(job_id)}  {plain(text)}")
-            self._show_whole()
-
-    def _begin(self, job_id: str) -> None:
-        self._tasks[job_id] = self._progress.add_task(self._name(job_id), total=None)
-        self._show_whole()
-
-    def _end(self, benchmark: Benchmark) -> None:
-        task = self._tasks.pop(benchmark.id, None)
-        if task is not None:
-            self._progress.remove_task(task)
-        self._show_whole()
-
-    def _show_whole(self) -> None:
-        rest = self.remaining_ms()
-        eta = "" if rest is None else f", about {rough_duration(rest)} left"
-        self._progress.update(self._whole, description=f"{self._done} of {self._total} done{eta}")
-
-    def _write(self, text: str) -> None:
-        with suppress(OSError, ValueError):
-            self._progress.console.out(text, end="", highlight=False)
-
-    def _name(self, job_id: str) -> str:
-        room = self._progress.console.width - _BESIDE_ID
-        return shortened(plain(job_id), max(_SHORTEST_ID, min(room, _LONGEST_ID)))
-
-
-def suite_display(
-    stream: TextIO | None, total: int, expected_ms: Mapping[str, int], *, jobs: int, quiet: bool
-) -> SuiteLog:
-    """Return the display that suits this stream (None: stderr is closed)."""
-    if quiet or stream is None:
-        return SuiteLog(None, total, expected_ms, jobs)
-    return (SuiteTerminal if stream.isatty() else SuiteLog)(stream, total, expected_ms, jobs)

@@ -34,11 +34,11 @@ if TYPE_CHECKING:
     from cachegrind_bench.measure.plan import Plan
     from cachegrind_bench.measure.session import ValgrindSetup
     from cachegrind_bench.model.thresholds import Limit
-    from cachegrind_bench.render.progress import SuiteLog
+    from cachegrind_bench.render.progress import SuiteDisplay
     from cachegrind_bench.usecases.selection import Selection
 
     # The total of benchmarks, how long they took before, as far as known, and how many are measured at once.
-    Show = Callable[[int, Mapping[str, int], int], SuiteLog]
+    Show = Callable[[int, Mapping[str, int], int], SuiteDisplay]
 
 
 class SuiteRequest(msgspec.Struct, frozen=True, kw_only=True):
@@ -124,7 +124,7 @@ def _executed(
     request: SuiteRequest,
     specs: Sequence[BenchmarkSpec],
     ready: ValgrindSetup,
-    display: SuiteLog,
+    display: SuiteDisplay,
     *,
     reuse: Reuse | None,
     known: Mapping[str, int],

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import time
-from itertools import islice
 from typing import TYPE_CHECKING, Any
 
 import pytest
@@ -369,12 +368,18 @@ def test_of_many_artifacts_all_pages_are_read(stub: Stub, api: Client) -> None:
     assert [item.name for item in api.artifacts(42)] == [f"a{number:03}" for number in range(120)]
 
 
-def test_artifacts_of_one_name_come_newest_first_and_only_as_many_as_wanted(stub: Stub, api: Client) -> None:
+def test_of_the_artifacts_of_one_name_the_newest_are_looked_at_and_only_as_many_as_wanted(
+    stub: Stub, api: Client
+) -> None:
     made = [stub.add_artifact(REPO, number, "a", b"", expired=number == 149).id for number in range(150)]
     stub.add_artifact(REPO, 1, "b", b"")
-    assert [item.id for item in islice(api.artifacts_named("a"), 2)] == [made[148], made[147]]
+    seen: list[int] = []
+    last = api.last_own("a", lambda item: seen.append(item.id) is None, most=2)
+    assert (seen, last and last.id) == ([made[148], made[147]], made[148])
     assert len(stub.requests) == 1
-    assert len(list(api.artifacts_named("a"))) == 149
+    seen.clear()
+    api.last_own("a", lambda item: bool(seen.append(item.id)), most=1000)
+    assert len(seen) == 149
 
 
 def test_an_artifact_is_fetched_from_where_it_is_kept_without_showing_the_token_there(stub: Stub, api: Client) -> None:

@@ -7,7 +7,7 @@ from typing import Any
 import pytest
 
 from cachegrind_bench.ci.github import ApiError, Client, Patience
-from cachegrind_bench.ci.posts import Outcome, author, is_by, marker, post
+from cachegrind_bench.ci.posts import Outcome, is_by, marker, post
 from tests.github_stub import BOT, Stub, Token
 from tests.unit.samples import HOSTILE
 
@@ -234,9 +234,9 @@ def test_on_an_enterprise_server_it_is_the_same(stub: Stub) -> None:
 
 def test_where_it_may_not_be_asked_the_token_is_taken_for_the_jobs(stub: Stub) -> None:
     stub.fail_next(1, 403, "graphql")
-    assert author(client(stub)) == BOT
+    assert client(stub).login() == BOT
     with pytest.raises(ApiError):
-        author(client(stub, token="wr0ng"))
+        client(stub, token="wr0ng").login()
 
 
 def test_an_app_is_named_with_bot_in_one_place_and_without_in_another() -> None:

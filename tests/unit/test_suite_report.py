@@ -12,7 +12,7 @@ from msgspec.structs import replace
 
 from cachegrind_bench.model.result import Run
 from cachegrind_bench.render import table
-from cachegrind_bench.render.progress import SuiteLog, SuiteTerminal, suite_display
+from cachegrind_bench.render.progress import SuiteDisplay
 from cachegrind_bench.render.report import suite
 from tests.unit.samples import HOSTILE, VECTOR, benchmark, failed_benchmark, result, times
 
@@ -29,9 +29,11 @@ class Terminal(io.StringIO):
         return True
 
 
-def log(total: int = 3, expected_ms: Mapping[str, int] | None = None, jobs: int = 1) -> tuple[SuiteLog, io.StringIO]:
+def log(
+    total: int = 3, expected_ms: Mapping[str, int] | None = None, jobs: int = 1
+) -> tuple[SuiteDisplay, io.StringIO]:
     stream = io.StringIO()
-    return suite_display(stream, total, expected_ms or {}, jobs=jobs, quiet=False), stream
+    return SuiteDisplay(stream, total, expected_ms or {}, jobs), stream
 
 
 def without_times(text: str) -> str:
@@ -89,7 +91,7 @@ def test_one_that_is_used_again_says_of_when_it_is_and_remarks_stand_behind_the_
     assert display.reused_ids == {"old"}
 
 
-def tell_all(display: SuiteLog) -> None:
+def tell_all(display: SuiteDisplay) -> None:
     """Bring hostile text to every place that takes text."""
     with display:
         display.setting_up(HOSTILE)
@@ -142,23 +144,12 @@ class Broken(io.StringIO):
         raise BrokenPipeError(text)
 
 
-@pytest.mark.parametrize(("stream", "quiet"), [(io.StringIO(), True), (None, False), (Broken(), False)])
-def test_where_nobody_listens_nothing_is_reported_and_times_are_kept_all_the_same(
-    stream: io.StringIO | None, *, quiet: bool
-) -> None:
-    display = suite_display(stream, 3, {}, jobs=1, quiet=quiet)
+@pytest.mark.parametrize("stream", [None, Broken()])
+def test_where_nobody_listens_nothing_is_reported_and_times_are_kept_all_the_same(stream: io.StringIO | None) -> None:
+    display = SuiteDisplay(stream, 3, {}, 1)
     tell_all(display)
     assert display.wall_ms.keys() == {HOSTILE}
     assert stream is None or stream.getvalue() == ""
-
-
-# Which
-
-
-def test_a_terminal_gets_live_lines_unless_quiet() -> None:
-    assert isinstance(suite_display(Terminal(), 1, {}, jobs=1, quiet=False), SuiteTerminal)
-    assert not isinstance(suite_display(Terminal(), 1, {}, jobs=1, quiet=True), SuiteTerminal)
-    assert not isinstance(log()[0], SuiteTerminal)
 
 
 # The terminal
@@ -176,11 +167,11 @@ OURS = re.compile(r"\x1b\[(\?25[lh]|[0-9;]*m|2K|1A)|\r")
 
 def test_a_terminal_shows_what_runs_and_keeps_what_ended() -> None:
     stream = Terminal()
-    with suite_display(stream, 2, {"sieve": 60_000, "other": 60_000}, jobs=2, quiet=False) as display:
+    with SuiteDisplay(stream, 2, {"sieve": 60_000, "other": 60_000}, 2) as display:
         display.started("sieve")
         display.phase("sieve", "measuring under Cachegrind")
-        assert isinstance(display, SuiteTerminal)
-        display._progress.refresh()  # it draws by a clock
+        assert display._live is not None
+        display._live.refresh()  # it draws by a clock
         shown = OURS.sub("", stream.getvalue())
         assert "sieve  measuring under Cachegrind" in shown
         assert re.search(r"0 of 2 done, about (1 min 00|59\.[0-9]|60\.0) s left", shown)
@@ -193,7 +184,7 @@ def test_a_terminal_shows_what_runs_and_keeps_what_ended() -> None:
 
 def test_names_cannot_steer_a_terminal_nor_write_markup() -> None:
     stream = Terminal()
-    display = suite_display(stream, 3, {}, jobs=1, quiet=False)
+    display = SuiteDisplay(stream, 3, {}, 1)
     tell_all(display)
     rest = OURS.sub("", stream.getvalue())
     assert not CONTROL.search(rest)
