@@ -14,7 +14,7 @@ mean together. Costs of calls are inclusive and belong to the callee's own lines
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable
 from io import BytesIO
 from typing import TYPE_CHECKING
 
@@ -28,7 +28,6 @@ from cachegrind_bench.valgrind.out_format import (
     decode,
     event_names,
     expand,
-    is_command,
     reading,
     shown,
     unescaped,
@@ -55,11 +54,7 @@ class CallgrindPart(OutFile, frozen=True, kw_only=True):
     between two parts looks complete: for the whole run, demand the trigger "Program termination" at its end.
     """
 
-    creator: str
-    pid: int
     part: int
-    # Only with --separate-threads=yes.
-    thread: int | None
     # Why this part was written: "Program termination", "--dump-before=fork", "Client Request", ...
     trigger: str
     # The header's `summary:` line, in the order of `events`. It also has the basic block each thread ended in, which no
@@ -67,32 +62,26 @@ class CallgrindPart(OutFile, frozen=True, kw_only=True):
     header_summary: tuple[int, ...]
 
 
-def parse_callgrind(
-    path: Path, *, command: Sequence[bytes] | None = None, lines: bool = False
-) -> tuple[CallgrindPart, ...]:
-    """Read all parts of one out file, in their order; `command` and `lines` mean what they do for Cachegrind's."""
+def parse_callgrind(path: Path, *, lines: bool = False) -> tuple[CallgrindPart, ...]:
+    """Read all parts of one out file, in their order; with `lines` keep the counts of each source line too."""
     with reading(path) as stream:
-        return _Reader(shown(path), command, lines=lines).read(stream)
+        return _Reader(shown(path), lines=lines).read(stream)
 
 
-def parse_callgrind_bytes(
-    data: bytes, name: str, command: Sequence[bytes] | None = None, *, lines: bool = False
-) -> tuple[CallgrindPart, ...]:
+def parse_callgrind_bytes(data: bytes, name: str, *, lines: bool = False) -> tuple[CallgrindPart, ...]:
     """Read the content of an out file; messages have `name` for its path."""
-    return _Reader(name, command, lines=lines).read(BytesIO(data))
+    return _Reader(name, lines=lines).read(BytesIO(data))
 
 
 class _Reader:
     """State while reading. What is per file comes first, what is per part is set anew by `_begin_part`."""
 
-    def __init__(self, path: str, command: Sequence[bytes] | None, *, lines: bool) -> None:
+    def __init__(self, path: str, *, lines: bool) -> None:
         self._path = path
-        self._command = command
         self._line = 0
         self._parts: list[CallgrindPart] = []
-        self._description: dict[str, None] = {}
-        # With --combine-dumps=yes, later parts repeat neither pid, command and geometry nor the names.
-        self._shared: dict[bytes, bytes] = {}
+        # With --combine-dumps=yes, later parts repeat neither the command nor the names.
+        self._command_line = ""
         self._names: dict[tuple[str, bytes], str] = {}
         self._source = SourceLines() if lines else None
         self._complete = False
@@ -103,7 +92,7 @@ class _Reader:
         self._trigger = ""
         self._events: tuple[str, ...] = ()
         self._positions = 1
-        self._table = CostTable(self._path, ())
+        self._table = CostTable(self._path, (), lines=False)
         self._own_file: str | None = None  # of the function
         self._file: str | None = None  # in effect
         self._function: str | None = None
@@ -186,7 +175,7 @@ class _Reader:
         else:
             for number, tokens in ((number, line.split()) for number, line in self._costs.items()):
                 counts = self._table.read(tokens[self._positions :], number)
-                self._table.add_at(self._file, self._function, self._source.read(tokens), counts)
+                self._table.add(self._file, self._function, counts, self._source.read(tokens))
         self._costs.clear()
 
     def _header_line(self, key: bytes, value: bytes) -> None:
@@ -199,15 +188,15 @@ class _Reader:
             name, _, text = decode(value).partition(": ")
             if name == "Trigger":
                 self._trigger = text
-            elif name != "Timerange":
-                self._description[f"{name}: {text}"] = None
             return
         if key in self._header:
             raise self._error(f"a second `{decode(key)}:` line in one part", hint=DAMAGED_HINT)
-        self._header[key] = self._shared[key] = value
-        if key == b"events":
+        self._header[key] = value
+        if key == b"cmd":
+            self._command_line = decode(unescaped(value.removeprefix(b"  ")))
+        elif key == b"events":
             self._events = event_names(value, path=self._path, line=self._line)
-            self._table = CostTable(self._path, self._events)
+            self._table = CostTable(self._path, self._events, lines=self._source is not None)
         elif key == b"positions":
             self._positions = len(value.split())
             if self._source is not None:
@@ -218,20 +207,13 @@ class _Reader:
             raise self._error("`totals:` outside of a part", hint=DAMAGED_HINT)
         self._book()
         totals = self._table.read(value.split(), self._line)
-        command = unescaped(self._shared.get(b"cmd", b"").removeprefix(b"  "))
         self._parts.append(
             CallgrindPart(
-                path=self._path,
-                command_line=decode(command),
-                command_matched=bool(self._command) and is_command(command, self._command or ()),
-                description=tuple(self._description),
+                command_line=self._command_line,
                 events=self._events,
                 summary=totals,
                 profile=self._table.profile(totals, line=self._line, label="totals:"),
-                creator=decode(self._shared.get(b"creator", b"")),
-                pid=self._number(self._shared.get(b"pid", b"0")),
                 part=self._number(self._header.get(b"part", b"1")),
-                thread=self._number(self._header[b"thread"]) if b"thread" in self._header else None,
                 trigger=self._trigger,
                 header_summary=self._table.read(self._header.get(b"summary", b"").split(), self._line),
             )

@@ -15,7 +15,6 @@ what the events mean. Regular text is read in bulk; whatever looks odd is read a
 from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
-from io import BytesIO
 from typing import TYPE_CHECKING, BinaryIO
 
 from cachegrind_bench.errors import FileFormatError
@@ -26,7 +25,6 @@ from cachegrind_bench.valgrind.out_format import (
     OutFile,
     decode,
     event_names,
-    is_command,
     line_number,
     reading,
     shown,
@@ -53,17 +51,13 @@ def parse_cachegrind(path: Path, *, command: Sequence[bytes] | None = None, line
     without it they are an error, as is everything else that could lead to wrong counts.
     """
     with reading(path) as stream:
-        return _parse(stream, shown(path), command, lines=lines)
+        return read_cachegrind(stream, shown(path), command, lines=lines)
 
 
-def parse_cachegrind_bytes(
-    data: bytes, name: str, command: Sequence[bytes] | None = None, *, lines: bool = False
+def read_cachegrind(
+    stream: BinaryIO, path: str, command: Sequence[bytes] | None = None, *, lines: bool = False
 ) -> OutFile:
-    """Read the content of an out file; messages have `name` for its path."""
-    return _parse(BytesIO(data), name, command, lines=lines)
-
-
-def _parse(stream: BinaryIO, path: str, command: Sequence[bytes] | None, *, lines: bool) -> OutFile:
+    """Read an out file that is open; messages have this path."""
     head = stream.read(_CHUNK)
     if not head:
         raise FileFormatError("the file is empty", path=path, hint=CUT_HINT)
@@ -93,17 +87,12 @@ class _Header:
         self._path = path
         self.end = -1
         self.line = 0
-        self.description: list[str] = []
         text = self._next()
         while not text.startswith(b"cmd:"):
-            if text.startswith(b"desc:"):
-                self.description.append(" ".join(decode(text[5:]).split()))
-            elif text.strip() and not text.startswith(b"#"):
+            if text.strip() and not text.startswith((b"#", b"desc:")):
                 raise self._error("not a Cachegrind out file: a `desc:` or `cmd:` line belongs here")
             text = self._next()
-        text = self._command(text, command)
-        self.command_line = decode(text)
-        self.command_matched = bool(command) and is_command(text, command or ())
+        self.command_line = decode(self._command(text, command))
         text = self._next()
         if not text.startswith(b"events:"):
             raise self._error("the `events:` line belongs here, right after the command", hint=_FORGED_HINT)
@@ -124,13 +113,24 @@ class _Header:
         if command:
             joined = b" ".join(command)
             end = self._data.find(joined + b"\nevents:", start)
-            if end >= 0 and is_command(self._data[start : end + len(joined)], command):
+            if end >= 0 and _is_command(self._data[start : end + len(joined)], command):
                 self.end = end + len(joined)
                 self.line += joined.count(b"\n")
         return self._data[start : self.end]
 
     def _error(self, message: str, *, hint: str | None = None) -> FileFormatError:
         return FileFormatError(message, path=self._path, line=self.line, hint=hint)
+
+
+def _is_command(text: bytes, command: Sequence[bytes]) -> bool:
+    """Return whether the command line in a file is that of `command`.
+
+    Valgrind joins the arguments by spaces. The program is in it as it was given, except for a script that was
+    found on PATH, which has its full path (seen alike in 3.16, 3.19 and 3.24).
+    """
+    joined = b" ".join(command)
+    by_path = b"/" not in command[0] and text.endswith(b"/" + joined) and b"\n" not in text.removesuffix(joined)
+    return by_path or text == joined
 
 
 class _Body:
@@ -141,7 +141,7 @@ class _Body:
         self._events = events
         self._line = line
         self._keep_lines = lines
-        self._table = CostTable(path, events)
+        self._table = CostTable(path, events, lines=lines)
         self._file: str | None = None
         self._function: str | None = None
         self._summary: tuple[int, ...] | None = None
@@ -161,7 +161,7 @@ class _Body:
             return
         if self._keep_lines:
             for number, *each in map(bytes.split, lines.split(b"\n")):
-                self._table.add_at(self._file, decode(name), line_number(number) or 0, tuple(map(int, each)))
+                self._table.add(self._file, decode(name), tuple(map(int, each)), line_number(number) or 0)
         else:
             self._table.add(self._file, decode(name), counts)
         if moved:
@@ -200,15 +200,7 @@ class _Body:
         if not any(self._summary):
             hint = "if Valgrind ran with --instr-at-start=no, the program never started the instrumentation"
             raise self._error("nothing was counted: every count of the summary is zero", self._summary_line, hint=hint)
-        return OutFile(
-            path=self._path,
-            command_line=header.command_line,
-            command_matched=header.command_matched,
-            description=tuple(header.description),
-            events=self._events,
-            summary=self._summary,
-            profile=profile,
-        )
+        return OutFile(command_line=header.command_line, events=self._events, summary=self._summary, profile=profile)
 
     def _read_counts(self, line: bytes, number: int) -> None:
         tokens = line.split()
@@ -218,10 +210,7 @@ class _Body:
         if self._file is None or self._function is None:
             raise self._error("counts without `fl=` and `fn=` lines before them", number)
         counts = self._table.read(tokens[1:], number)
-        if self._keep_lines:
-            self._table.add_at(self._file, self._function, line_number(tokens[0]) or 0, counts)
-        else:
-            self._table.add(self._file, self._function, counts)
+        self._table.add(self._file, self._function, counts, line_number(tokens[0]) or 0)
 
     def _error(self, message: str, line: int, *, hint: str | None = None) -> FileFormatError:
         return FileFormatError(message, path=self._path, line=line, hint=hint)

@@ -17,7 +17,7 @@ from typing import TYPE_CHECKING, BinaryIO
 import msgspec
 
 from cachegrind_bench.errors import FileFormatError
-from cachegrind_bench.model.metrics import Counts, FunctionCost, LineCost, Profile
+from cachegrind_bench.model.metrics import FunctionCost, LineCost, Profile
 
 if TYPE_CHECKING:
     from pathlib import Path
@@ -29,29 +29,12 @@ DAMAGED_HINT = "the file is damaged or cut off: measure again"
 class OutFile(msgspec.Struct, frozen=True, kw_only=True):
     """One out file, or one part of it, checked: the rows of `profile` add up to `summary`, event by event."""
 
-    path: str
     # As Valgrind wrote it: joined by spaces, unquoted. For the eye only, the arguments cannot be separated again.
     command_line: str
-    # True when the caller passed the command and the file is of that very command, not of a child's.
-    command_matched: bool
-    # The texts of the `desc:` lines that hold for the whole file: the cache geometry, when caches were simulated.
-    description: tuple[str, ...]
     # In the order of the file, which differs between options and tools: go by name.
     events: tuple[str, ...]
     summary: tuple[int, ...]
     profile: Profile
-
-    def totals(self) -> dict[str, int]:
-        """Return the summary by event name."""
-        return dict(zip(self.events, self.summary, strict=True))
-
-    def counts(self) -> Counts:
-        """Return the nine counts of the cache simulation. FileFormatError when the run had none."""
-        try:
-            return Counts.from_mapping(self.totals())
-        except KeyError as error:
-            message = f"the file has no counts of {error.args[0]}, only of {' '.join(self.events)}"
-            raise FileFormatError(message, path=self.path, hint="run Valgrind with --cache-sim=yes") from None
 
 
 def decode(text: bytes) -> str:
@@ -81,17 +64,6 @@ def reading(path: Path) -> Generator[BinaryIO]:
         raise FileFormatError(message, path=shown(path), hint=hint) from error
 
 
-def is_command(text: bytes, command: Sequence[bytes]) -> bool:
-    """Return whether the command line in a file is that of `command`.
-
-    Valgrind joins the arguments by spaces. The program is in it as it was given, except for a script that was
-    found on PATH, which has its full path (seen alike in 3.16, 3.19 and 3.24).
-    """
-    joined = b" ".join(command)
-    by_path = b"/" not in command[0] and text.endswith(b"/" + joined) and b"\n" not in text.removesuffix(joined)
-    return by_path or text == joined
-
-
 def event_names(text: bytes, *, path: str, line: int) -> tuple[str, ...]:
     """Read the names of an `events:` line."""
     names = tuple(decode(text).split())
@@ -103,13 +75,13 @@ def event_names(text: bytes, *, path: str, line: int) -> tuple[str, ...]:
 
 
 class CostTable:
-    """Counts by file and function while a file is being read; by source line too where `add_at` is used instead of `add`."""
+    """Counts by file and function while a file is being read; by source line too where `lines` are wanted."""
 
-    def __init__(self, path: str, events: tuple[str, ...]) -> None:
+    def __init__(self, path: str, events: tuple[str, ...], *, lines: bool) -> None:
         self._path = path
         self._events = events
-        self._rows: dict[tuple[str, str], tuple[int, ...]] = {}
-        self._lines: dict[tuple[str, str, int], tuple[int, ...]] = {}
+        self._keep_lines = lines
+        self._costs: dict[tuple[str, str, int], tuple[int, ...]] = {}
 
     def read(self, tokens: Sequence[bytes], line: int) -> tuple[int, ...]:
         """Read the counts of one line, exactly; missing ones at its end are zero, as both tools may leave them out."""
@@ -125,17 +97,12 @@ class CostTable:
         except ValueError:  # Python refuses thousands of digits
             raise FileFormatError("a count is too long to be one", path=self._path, line=line) from None
 
-    def add(self, file: str, function: str, counts: tuple[int, ...]) -> None:
+    def add(self, file: str, function: str, counts: tuple[int, ...], line: int = 0) -> None:
         """Add counts to a row, which may occur many times in a file."""
-        seen = self._rows.get((file, function))
+        key = (file, function, line if self._keep_lines else 0)
+        seen = self._costs.get(key)
         padded = self._padded(counts)
-        self._rows[file, function] = padded if seen is None else tuple(map(add, seen, padded))
-
-    def add_at(self, file: str, function: str, line: int, counts: tuple[int, ...]) -> None:
-        """Add counts to a source line; its function gets them in the end, so both add up to the same."""
-        seen = self._lines.get((file, function, line))
-        padded = self._padded(counts)
-        self._lines[file, function, line] = padded if seen is None else tuple(map(add, seen, padded))
+        self._costs[key] = padded if seen is None else tuple(map(add, seen, padded))
 
     def add_lines(self, file: str, function: str, lines: Mapping[int, bytes], *, skip: int) -> None:
         """Add whole lines, given by line number, without their first `skip` columns."""
@@ -150,11 +117,13 @@ class CostTable:
 
     def profile(self, expected: tuple[int, ...], *, line: int, label: str) -> Profile:
         """Make the profile, and demand that it adds up to what the file says under `label`."""
-        lines = tuple(LineCost(*key, counts) for key, counts in sorted(self._lines.items()))
-        for row in lines:
-            self.add(row.file, row.name, row.counts)
-        functions = tuple(FunctionCost(file, name, counts) for (file, name), counts in sorted(self._rows.items()))
-        profile = Profile(events=self._events, functions=functions, lines=lines)
+        costs = [LineCost(*key, counts) for key, counts in sorted(self._costs.items())]
+        rows: dict[tuple[str, str], tuple[int, ...]] = {}
+        for cost in costs:
+            seen = rows.get((cost.file, cost.name))
+            rows[cost.file, cost.name] = cost.counts if seen is None else tuple(map(add, seen, cost.counts))
+        functions = tuple(FunctionCost(*key, counts) for key, counts in rows.items())
+        profile = Profile(events=self._events, functions=functions, lines=tuple(costs) if self._keep_lines else ())
         for event, counted, wanted in zip(self._events, profile.totals(), expected, strict=True):
             if counted != wanted:
                 message = f"the lines add up to {counted} {event}, but `{label}` says {wanted}"

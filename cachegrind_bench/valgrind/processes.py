@@ -55,7 +55,6 @@ class _Piece:
     executable: str
     trigger: str
     profile: Profile
-    ours: bool
 
 
 def account(tool: Tool, out: Path, outcome: Outcome, command: Sequence[str], *, lines: bool = False) -> Accounts:
@@ -95,18 +94,18 @@ def _read(
 ) -> list[_Piece]:
     pieces: list[_Piece] = []
     for found in out_files(tool, out, images):
-        argv = [os.fsencode(argument) for argument in (found.image.argv if found.image else command)]
         if tool is Tool.CACHEGRIND:
+            argv = [os.fsencode(argument) for argument in (found.image.argv if found.image else command)]
             file = parse_cachegrind(found.path, command=argv, lines=lines)
-            read = [("", in_order(file.profile), file)]
+            read = [("", in_order(file.profile), file.command_line)]
         else:
             from cachegrind_bench.valgrind.callgrind_file import parse_callgrind  # one of both parsers is enough
 
-            parts = parse_callgrind(found.path, command=argv, lines=lines)
-            read = [(part.trigger, in_cachegrinds_terms(part, lines=lines), part) for part in parts]
-        for trigger, profile, part in read:
-            executable = found.executable(part.command_line, command)
-            pieces.append(_Piece(found.index, found.pid, executable, trigger, profile, part.command_matched))
+            parts = parse_callgrind(found.path, lines=lines)
+            read = [(part.trigger, in_cachegrinds_terms(part, lines=lines), part.command_line) for part in parts]
+        for trigger, profile, command_line in read:
+            executable = found.executable(command_line, command)
+            pieces.append(_Piece(found.index, found.pid, executable, trigger, profile))
     return pieces
 
 

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import contextlib
+from io import BytesIO
 from operator import add
 from typing import TYPE_CHECKING
 
@@ -13,7 +14,7 @@ from msgspec.structs import replace
 from cachegrind_bench.errors import FileFormatError
 from cachegrind_bench.model.metrics import FunctionCost, LineCost, Profile
 from cachegrind_bench.valgrind.callgrind_file import parse_callgrind_bytes
-from cachegrind_bench.valgrind.out_file import parse_cachegrind_bytes
+from cachegrind_bench.valgrind.out_file import read_cachegrind
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
@@ -86,10 +87,10 @@ def test_what_is_written_is_read_again(file: tuple[list[str], Blocks], comments:
     data = written(found, events)
     if comments:
         data = data.replace(b"\nfn=", b"\n# note" * comments + b"\n\nfn=")
-    out = parse_cachegrind_bytes(data, "a.out")
+    out = read_cachegrind(BytesIO(data), "a.out")
     assert out.profile == expected(found, events)
     assert out.summary == out.profile.totals()
-    assert parse_cachegrind_bytes(data, "a.out", lines=True).profile == with_lines(found, events)
+    assert read_cachegrind(BytesIO(data), "a.out", lines=True).profile == with_lines(found, events)
 
 
 @given(files())
@@ -97,7 +98,7 @@ def test_no_piece_of_a_file_passes_for_the_whole(file: tuple[list[str], Blocks])
     data = written(file[1], file[0])
     for end in range(len(data)):
         with contextlib.suppress(FileFormatError):
-            parse_cachegrind_bytes(data[:end], "a.out")
+            read_cachegrind(BytesIO(data[:end]), "a.out")
             raise AssertionError(data[:end])
 
 
@@ -109,8 +110,8 @@ def test_a_damaged_byte_is_refused_or_changes_no_total(
     begin = whole.index(b"\nfl=") + 1
     place = data.draw(st.integers(min_value=begin, max_value=whole.rindex(b"\nsummary")))
     with contextlib.suppress(FileFormatError):
-        out = parse_cachegrind_bytes(whole[:place] + damage + whole[place + 1 :], "a.out")
-        assert out.summary == parse_cachegrind_bytes(whole, "a.out").summary
+        out = read_cachegrind(BytesIO(whole[:place] + damage + whole[place + 1 :]), "a.out")
+        assert out.summary == read_cachegrind(BytesIO(whole), "a.out").summary
 
 
 ARGUMENTS = st.lists(
@@ -129,13 +130,13 @@ ARGUMENTS = st.lists(
 def test_no_command_line_changes_the_counts(file: tuple[list[str], Blocks], command: list[bytes]) -> None:
     events, found = file
     data = written(found, events, b" ".join(command))
-    known = parse_cachegrind_bytes(data, "a.out", command)
+    known = read_cachegrind(BytesIO(data), "a.out", command)
     assert known.profile == expected(found, events)
-    assert known.command_matched
+    assert known.command_line == b" ".join(command).decode("utf-8", "backslashreplace")
     with contextlib.suppress(FileFormatError):
-        assert parse_cachegrind_bytes(data, "a.out").profile == known.profile
+        assert read_cachegrind(BytesIO(data), "a.out").profile == known.profile
     with contextlib.suppress(FileFormatError):
-        assert parse_cachegrind_bytes(data, "a.out", [b"other"]).profile == known.profile
+        assert read_cachegrind(BytesIO(data), "a.out", [b"other"]).profile == known.profile
 
 
 @given(files(), st.binary(min_size=1, max_size=3), st.data())
@@ -148,7 +149,7 @@ def test_source_lines_decide_neither_what_is_read_nor_what_is_refused(
     found: list[Profile | str] = []
     for lines in (False, True):
         try:
-            found.append(replace(parse_cachegrind_bytes(damaged, "a.out", lines=lines).profile, lines=()))
+            found.append(replace(read_cachegrind(BytesIO(damaged), "a.out", lines=lines).profile, lines=()))
         except FileFormatError as error:
             found.append(error.message)
     assert found[0] == found[1]
@@ -159,7 +160,7 @@ def test_any_bytes_are_an_error_and_never_a_crash(data: bytes) -> None:
     for prefix in (b"", b"cmd: a\nevents: Ir\nfl=a\nfn=b\n", b"events: Ir\nfl=a\nfn=b\n"):
         for lines in (False, True):
             with contextlib.suppress(FileFormatError):
-                parse_cachegrind_bytes(prefix + data, "a.out", lines=lines)
+                read_cachegrind(BytesIO(prefix + data), "a.out", lines=lines)
             with contextlib.suppress(FileFormatError):
                 parse_callgrind_bytes(prefix + data, "a.out", lines=lines)
 
