@@ -98,18 +98,22 @@ def read(path: Path) -> Source:
     """Read a file. FileFormatError if it is not TOML, or our tables are where they are not looked for."""
     name, text = shown(path), _text(path)
     prefix = _TOOL if path.name == PYPROJECT else ()
-    try:
-        data = tomllib.loads(text)
-        source = Source(path=path, shown=name, data=data, prefix=prefix, lines=places(text))
-    except tomllib.TOMLDecodeError as error:
-        raise syntax_error(str(error), name, text, prefix) from error
-    except (RecursionError, ValueError) as error:  # brackets in thousands, a number of thousands of digits
-        raise FileFormatError("not valid TOML: too deep, or a number too long", path=name) from error
-    mistake = _mistake(data, prefix)
+    source = parsed(text, path, name, prefix)
+    mistake = _mistake(source.data, prefix)
     if mistake is not None:
         steps, message = mistake
         raise FileFormatError(message, path=name, line=source.lines.get(steps))
     return source
+
+
+def parsed(text: str, path: Path, name: str, prefix: tuple[str, ...] = ()) -> Source:
+    """Return the source with this text; `name` is the file's in messages. FileFormatError if it is not TOML."""
+    try:
+        return Source(path=path, shown=name, data=tomllib.loads(text), prefix=prefix, lines=places(text))
+    except tomllib.TOMLDecodeError as error:
+        raise syntax_error(str(error), name, text, prefix) from error
+    except (RecursionError, ValueError) as error:  # brackets in thousands, a number of thousands of digits
+        raise FileFormatError("not valid TOML: too deep, or a number too long", path=name) from error
 
 
 def concerns_us(path: Path) -> bool:

@@ -6,7 +6,6 @@ Knows the text of `cg-bench-accepted.toml`; must not know where the file is.
 from __future__ import annotations
 
 import re
-import tomllib
 from collections.abc import Collection, Sequence
 from operator import itemgetter
 from pathlib import Path
@@ -14,10 +13,8 @@ from typing import TYPE_CHECKING, Any, cast
 
 import msgspec
 
-from cachegrind_bench.config.source import Source
+from cachegrind_bench.config.source import Source, parsed
 from cachegrind_bench.config.suggestions import named, nearest
-from cachegrind_bench.config.toml_lines import places, syntax_error
-from cachegrind_bench.errors import FileFormatError
 from cachegrind_bench.model.text import matches
 
 if TYPE_CHECKING:
@@ -45,19 +42,11 @@ class Accepted(msgspec.Struct, frozen=True, kw_only=True):
 
 def parse_accepted(text: str, *, path: str) -> tuple[Accepted, ...]:
     """Read the text of such a file, in its order; `path` is its name in messages. FileFormatError with file and line."""
-    try:
-        data = tomllib.loads(text)
-    except tomllib.TOMLDecodeError as error:
-        raise syntax_error(str(error), path, text, ()) from error
-    except (RecursionError, ValueError) as error:  # brackets in thousands, a number of thousands of digits
-        raise FileFormatError("not valid TOML: too deep, or a number too long", path=path) from error
-    if not data:
-        return ()
-    source = Source(path=Path(path), shown=path, data=data, prefix=(), lines=places(text))
-    for key in data:
+    source = parsed(text, Path(path), path)
+    for key in source.data:
         if key != _TABLE:
             source.fail(f"unknown key {key!r}", key, hint=_EXAMPLE)
-    tables: object = data[_TABLE]
+    tables: object = source.data.get(_TABLE, [])
     if not isinstance(tables, list):
         source.fail(f"write [[{_TABLE}]] in double brackets: there may be several", _TABLE, hint=_EXAMPLE)
     return tuple(_entry(source, number, table) for number, table in enumerate(cast("list[object]", tables)))
