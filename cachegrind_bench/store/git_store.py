@@ -22,7 +22,7 @@ from cachegrind_bench.store.git_sync import Changes, State, Sync, git_errors
 from cachegrind_bench.store.record import MOST_BYTES, Record, check_month, is_record_name, run_name
 from cachegrind_bench.store.record_tree import NOT_A_RECORD, RecordTree, Removal, Report, TreeStore, differs
 from cachegrind_bench.vcs.branches import Branch
-from cachegrind_bench.vcs.objects import Entry, Objects, PartialClone
+from cachegrind_bench.vcs.objects import Entry, Objects
 
 if TYPE_CHECKING:
     from pathlib import Path
@@ -41,7 +41,6 @@ class CommitFiles(msgspec.Struct, frozen=True, kw_only=True):
 
     place: str
     objects: Objects
-    clone: PartialClone
     entries: Mapping[str, Entry]
 
     def singles(self, report: Report | None = None) -> list[str]:  # noqa: ARG002
@@ -52,14 +51,14 @@ class CommitFiles(msgspec.Struct, frozen=True, kw_only=True):
 
     def fetch(self, names: Collection[str]) -> None:
         try:
-            self.clone.fetch([self.entries[name].oid for name in names])
+            self.objects.fetch([self.entries[name].oid for name in names])
         except MeasurementError as error:
             raise StoreError(f"{self.place}: cannot fetch its records: {error.message}", hint=error.hint) from error
 
     def contents(self, names: Sequence[str], most: int = MOST_BYTES) -> Iterator[bytes]:
         try:
             oids = [self.entries[name].oid for name in names]
-            self.clone.fetch(oids)
+            self.objects.fetch(oids)
             yield from self.objects.read(oids, most)
         except MeasurementError as error:
             what = names[0] if len(names) == 1 else f"one of {len(names)} records"
@@ -106,7 +105,6 @@ class GitStore(TreeStore):
     ) -> None:
         self._branch = Branch(repository, environ, branch)
         self._objects = Objects(repository, environ)
-        self._clone = PartialClone(repository, environ)
         self._remote = remote
         self._patience = patience
         self._known: dict[str, list[str]] = {}  # the names in segments, which never change
@@ -206,7 +204,7 @@ class GitStore(TreeStore):
         return self._tree(self._sync().look())
 
     def _tree(self, state: State) -> RecordTree:
-        files = CommitFiles(place=self.url, objects=self._objects, clone=self._clone, entries=state.entries)
+        files = CommitFiles(place=self.url, objects=self._objects, entries=state.entries)
         files.refuse_foreign()
         return RecordTree(files=files, known=self._known)
 

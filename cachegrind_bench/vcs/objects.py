@@ -32,6 +32,9 @@ _GROUP_FILES = 100
 _MOST_OUTPUT = 1 << 31
 # Objects, too, are on the disk before a branch leads to them: git alone leaves single ones to the system.
 _DURABLE = ("-c", "core.fsync=committed,loose-object")
+# What says which remotes have promised objects to a partial clone.
+_SETTINGS = r"^(remote\..*\.promisor|extensions\.partialclone)$"
+_OFF = frozenset({"false", "no", "off", "0", ""})
 
 
 class Entry(msgspec.Struct, frozen=True):
@@ -58,6 +61,8 @@ _FOLDER = Entry("", TREE, "040000")
 class Objects(Git, frozen=True):
     """The objects of the repository around a directory. Methods raise MeasurementError where git fails."""
 
+    _known: list[dict[str, None]] = msgspec.field(default_factory=list[dict[str, None]])  # what `_remotes` found
+
     def write(self, contents: Iterable[bytes]) -> list[str]:
         """Write contents, and return their ids. What is there already is not written again."""
         oids: list[str] = []
@@ -70,6 +75,31 @@ class Objects(Git, frozen=True):
                 raise MeasurementError("git hash-object did not answer as it should")
             oids += found
         return oids
+
+    def fetch(self, oids: Sequence[str]) -> None:
+        """Fetch those of these objects that are not here, with one connection. MeasurementError if that fails.
+
+        An object that no remote has promised either is left for the reader to miss.
+        """
+        remotes = self._remotes() if len(oids) > 1 else {}  # a single one git fetches as quickly
+        if not remotes:
+            return
+        # Without fetching any, as any other question would.
+        look = ("rev-list", "--objects", "--no-object-names", "--missing=allow-any", "--ignore-missing", "--stdin")
+        done = self.run(*look, stdin=_lines(oids), timeout=_TIMEOUT_S, limit=_MOST_OUTPUT)
+        here = {*done.stdout.decode("ascii", "replace").split()}
+        missing = [oid for oid in dict.fromkeys(oids) if oid not in here]
+        if done.status != 0 or not missing:  # of a damaged one, the reader finds out which
+            return
+        why = ""
+        for remote in remotes:
+            # Nothing to negotiate: what is asked for has no history.
+            settings, options = ("-c", "fetch.negotiationAlgorithm=noop"), ("--no-filter", "--stdin")
+            done = self.fetch_from(remote, options=options, settings=settings, stdin=_lines(missing))
+            if done.status == 0:
+                return
+            why = why or self.failed(done, "fetch").message
+        raise MeasurementError(why, hint="check that the remote can be reached, or fetch without --filter")
 
     def read(self, oids: Sequence[str], most: int) -> Iterator[bytes]:
         """Return these contents, in this order; few are in memory at once. Whoever has more than `most` bytes is an error."""
@@ -167,6 +197,20 @@ class Objects(Git, frozen=True):
             yield text[start : start + size]
             place = start + size + 1
 
+    def _remotes(self) -> dict[str, None]:
+        if not self._known:
+            found: dict[str, None] = {}
+            for entry in (
+                self.run("config", "-z", "--get-regexp", _SETTINGS).stdout.decode(errors="surrogateescape").split("\0")
+            ):
+                key, _, value = entry.partition("\n")
+                if key == "extensions.partialclone":
+                    found[value] = None
+                elif key and value.lower() not in _OFF:
+                    found[key.removeprefix("remote.").removesuffix(".promisor")] = None
+            self._known.append(found)
+        return self._known[0]
+
     def _ask(self, *arguments: str, lines: Iterable[str] = ()) -> bytes:
         return self._bytes(*arguments, stdin=_lines(lines))
 
@@ -197,55 +241,6 @@ def _in_memory(stack: ExitStack, data: bytes) -> str:
     descriptor = memory_file(data)
     stack.callback(os.close, descriptor)
     return f"/proc/{os.getpid()}/fd/{descriptor}"
-
-
-_SETTINGS = r"^(remote\..*\.promisor|extensions\.partialclone)$"
-_OFF = frozenset({"false", "no", "off", "0", ""})
-
-
-class PartialClone(Git, frozen=True):
-    """The objects that remotes have promised to the repository around a directory; none, unless it is a partial clone."""
-
-    _known: list[dict[str, None]] = msgspec.field(default_factory=list[dict[str, None]])  # the remotes, once asked for
-
-    def fetch(self, oids: Sequence[str]) -> None:
-        """Fetch those of these objects that are not here, with one connection. MeasurementError if that fails.
-
-        An object that no remote has promised either is left for the reader to miss.
-        """
-        remotes = self._remotes() if len(oids) > 1 else {}  # a single one git fetches as quickly
-        if not remotes:
-            return
-        # Without fetching any, as any other question would.
-        look = ("rev-list", "--objects", "--no-object-names", "--missing=allow-any", "--ignore-missing", "--stdin")
-        done = self.run(*look, stdin=_lines(oids), timeout=_TIMEOUT_S, limit=_MOST_OUTPUT)
-        here = {*done.stdout.decode("ascii", "replace").split()}
-        missing = [oid for oid in dict.fromkeys(oids) if oid not in here]
-        if done.status != 0 or not missing:  # of a damaged one, the reader finds out which
-            return
-        why = ""
-        for remote in remotes:
-            # Nothing to negotiate: what is asked for has no history.
-            settings, options = ("-c", "fetch.negotiationAlgorithm=noop"), ("--no-filter", "--stdin")
-            done = self.fetch_from(remote, options=options, settings=settings, stdin=_lines(missing))
-            if done.status == 0:
-                return
-            why = why or self.failed(done, "fetch").message
-        raise MeasurementError(why, hint="check that the remote can be reached, or fetch without --filter")
-
-    def _remotes(self) -> dict[str, None]:
-        if not self._known:
-            found: dict[str, None] = {}
-            for entry in (
-                self.run("config", "-z", "--get-regexp", _SETTINGS).stdout.decode(errors="surrogateescape").split("\0")
-            ):
-                key, _, value = entry.partition("\n")
-                if key == "extensions.partialclone":
-                    found[value] = None
-                elif key and value.lower() not in _OFF:
-                    found[key.removeprefix("remote.").removesuffix(".promisor")] = None
-            self._known.append(found)
-        return self._known[0]
 
 
 def _lines(words: Iterable[str]) -> bytes:
