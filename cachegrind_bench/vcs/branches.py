@@ -91,8 +91,7 @@ class Branch(Git, frozen=True):
         """Let the branch here end with `new`. AgainError if it does not end with `old` (None: is not there) any more."""
         before = old or "0" * len(new)
         done = self.run("update-ref", "-m", "cg-bench", self.ref, new, before, timeout=_ASK_TIMEOUT_S)
-        if done.status != 0:
-            raise self._why(done, "update-ref")
+        self._check(done, "update-ref")
 
     def fetch(self, remote: str) -> str | None:
         """Fetch the branch, and return the commit it ends with at the remote; None if the remote has no such branch.
@@ -104,10 +103,9 @@ class Branch(Git, frozen=True):
         place = self._true_place(remote)
         with _doubtful("fetch"):
             done = self.fetch_from(place, f"{self.ref}:{own}", options=("--no-filter",))
-        if done.status != 0:
-            if f"couldn't find remote ref {self.ref}".encode() in done.stderr and self.listed(remote) is None:
-                return None
-            raise self._why(done, "fetch")
+        if f"couldn't find remote ref {self.ref}".encode() in done.stderr and self.listed(remote) is None:
+            return None
+        self._check(done, "fetch")
         oid = self.text("rev-parse", "--verify", "--end-of-options", f"{own}^{{commit}}").strip()
         self.remember(remote, oid)
         self._forget(own)
@@ -130,16 +128,14 @@ class Branch(Git, frozen=True):
         push = ("-c", f"remote.{remote}.mirror=false", "push", *plain, lease, "--end-of-options")
         with _doubtful("push"):
             done = self.run(*push, remote, f"{new}:{self.ref}", timeout=_PUSH_TIMEOUT_S)
-        if done.status != 0:
-            raise self._why(done, "push")
+        self._check(done, "push")
 
     def listed(self, remote: str) -> str | None:
         """Return the commit that the branch ends with at the remote, as the remote says it; None if it has no such branch."""
         place = self._true_place(remote)
         with _doubtful("ls-remote"):
             done = self.run("ls-remote", "--quiet", "--end-of-options", place, self.ref, timeout=_ASK_TIMEOUT_S)
-        if done.status != 0:
-            raise self._why(done, "ls-remote")
+        self._check(done, "ls-remote")
         for line in done.stdout.decode("utf-8", "replace").splitlines():
             oid, _, ref = line.partition("\t")
             if ref == self.ref and COMMIT_ID.fullmatch(oid):
@@ -169,8 +165,10 @@ class Branch(Git, frozen=True):
         written = self.run("config", "--get-all", f"remote.{remote}.pushurl").stdout
         return (written or push).decode("utf-8", "surrogateescape").splitlines()[0]
 
-    def _why(self, done: Completed, command: str) -> MeasurementError:
-        """Return the error that says why, of the class that says whether to try again."""
+    def _check(self, done: Completed, command: str) -> None:
+        """Raise the error that says why a command failed, if it did, of the class that says whether to try again."""
+        if done.status == 0:
+            return
         said = done.stderr.decode("utf-8", "backslashreplace")
         # What git push says of a ref: flag, refs and summary.
         refused = [
@@ -184,10 +182,10 @@ class Branch(Git, frozen=True):
         failed = self.failed(done, command)
         message = f"git {command}: {what}" if what else failed.message
         if refused:
-            return (DoubtfulError if _DOUBTFUL.search(" ".join(refused)) else LostError)(message)
+            raise (DoubtfulError if _DOUBTFUL.search(" ".join(refused)) else LostError)(message)
         if _HOPELESS.search(said):
-            return failed if "dubious" in said else MeasurementError(message)
-        return (DoubtfulError if _DOUBTFUL.search(said) else AgainError)(message)
+            raise failed if "dubious" in said else MeasurementError(message)
+        raise (DoubtfulError if _DOUBTFUL.search(said) else AgainError)(message)
 
 
 def published(branch: Branch, remote: str, here: str) -> str | None:
