@@ -130,20 +130,10 @@ class _Environment(msgspec.Struct):
     key: _Key
 
 
-class _Commit(msgspec.Struct):
+class _Commit(Commit, frozen=True, kw_only=True):
     sha: _Sha
     parent: _Sha | None
-    branch: str | None
-    dirty: bool
     committed_at: _Time
-
-
-class _Benchmark(msgspec.Struct, gc=False):
-    id: str
-    key: str
-    status: Status
-    counts: Counts | None
-    score: Score | None
 
 
 class _Run(Head):
@@ -151,7 +141,7 @@ class _Run(Head):
     created_at: _Time
     commit: _Commit | None
     env: _Environment
-    benchmarks: list[_Benchmark]
+    benchmarks: list[Point]
 
 
 class Rename(Head):
@@ -186,13 +176,13 @@ class _Reader(msgspec.Struct, frozen=True):
         except ValueError as error:
             raise _damaged(record, str(error)) from error
 
-    def _points(self, items: Sequence[_Benchmark]) -> tuple[Point, ...]:
+    def _points(self, items: Sequence[Point]) -> tuple[Point, ...]:
         points = tuple([self._point(item) for item in items])
         if len({point.id for point in points}) < len(points):
             raise ValueError("two benchmarks have the same id")
         return points
 
-    def _point(self, item: _Benchmark) -> Point:
+    def _point(self, item: Point) -> Point:
         counts, score = item.counts, item.score
         if (item.status is Status.OK) != (counts is not None) or (counts is None) != (score is None):
             raise ValueError("status, counts and score do not agree")
