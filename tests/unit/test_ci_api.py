@@ -374,11 +374,16 @@ def test_of_the_artifacts_of_one_name_the_newest_are_looked_at_and_only_as_many_
     made = [stub.add_artifact(REPO, number, "a", b"", expired=number == 149).id for number in range(150)]
     stub.add_artifact(REPO, 1, "b", b"")
     seen: list[int] = []
-    last = api.last_own("a", lambda item: seen.append(item.id) is None, most=2)
+
+    def wanted(item: Artifact) -> bool:
+        seen.append(item.id)
+        return True
+
+    last = api.last_own("a", wanted, most=2)
     assert (seen, last and last.id) == ([made[148], made[147]], made[148])
     assert len(stub.requests) == 1
     seen.clear()
-    api.last_own("a", lambda item: bool(seen.append(item.id)), most=1000)
+    api.last_own("a", wanted, most=1000)
     assert len(seen) == 149
 
 
