@@ -56,7 +56,7 @@ def command(**options: Any) -> int:
     command. --prepare runs once more than with 'run', at the start: the program may be what it builds.
     """
     from cachegrind_bench.model.codec import encode
-    from cachegrind_bench.render.progress import progress
+    from cachegrind_bench.render.progress import Display
     from cachegrind_bench.usecases.measurement import measured, prepared_plan
 
     gates = gates_of(options)
@@ -69,7 +69,7 @@ def command(**options: Any) -> int:
     request = replace(request, id=name)
     plan = prepared_plan(request, _existing_plan)
     try:
-        with progress(sys.stderr, quiet=options["quiet"]) as display:
+        with Display(None if options["quiet"] else sys.stderr) as display:
             result = measured(request, plan, display)
     except NoValgrindError as error:  # no commit could be measured here
         raise UsageError(error.message, hint=error.hint) from error

@@ -115,7 +115,7 @@ def command(**options: Any) -> int:
 
 def _run_command(options: dict[str, Any]) -> int:
     from cachegrind_bench.render import report
-    from cachegrind_bench.render.progress import progress
+    from cachegrind_bench.render.progress import Display
     from cachegrind_bench.store.baselines import Baselines
     from cachegrind_bench.usecases.measurement import measured, plan_of, prepared_plan
     from cachegrind_bench.usecases.saving import failure_saved
@@ -131,7 +131,7 @@ def _run_command(options: dict[str, Any]) -> int:
 
     targets = _targets(request, options, Baselines.find(plan.cwd), is_measured)
     keep_failure = failure_saved(targets.history, plan, targets.notices) if targets.history else nullcontext()
-    with keep_failure, progress(sys.stderr, quiet=options["quiet"]) as display:
+    with keep_failure, Display(None if options["quiet"] else sys.stderr) as display:
         result = measured(request, plan, display)
     report_of = partial(report.measured, env=result.env)
     targets.deliver(result, lambda: output.report_text(result, result.benchmarks, options["form"], report_of))

@@ -58,7 +58,7 @@ def command(**options: Any) -> int:
     from cachegrind_bench.measure.axes import AXES as ALL
     from cachegrind_bench.measure.verify import verify
     from cachegrind_bench.render.diagnosis import verification
-    from cachegrind_bench.render.progress import progress
+    from cachegrind_bench.render.progress import Display
     from cachegrind_bench.usecases.measurement import plan_of, valgrind_setup_of
 
     only, skip = options["only"], options["skip"]
@@ -69,7 +69,7 @@ def command(**options: Any) -> int:
     request = measure_request(options)
     plan = plan_of(request)
     with (
-        progress(sys.stderr, quiet=False) as display,
+        Display(sys.stderr) as display,
         valgrind_setup_of(request).session(echo=lambda _chunk: None) as ready,
     ):
         found = verify(ready.on_cpu(plan), ready.runner, display, axes=axes)

@@ -24,8 +24,10 @@ _BESIDE_ID = 38  # columns for spinner, time and phase, which a terminal without
 _QUOTED = "  | "  # a line of what a program wrote
 
 
-def _live(stream: TextIO) -> Progress:
-    """Return lines that clear themselves in the end, with a spinner and the time since their start."""
+def _live(stream: TextIO | None) -> Progress | None:
+    """Return lines that clear themselves in the end, with a spinner and the time since their start; None but on a terminal."""
+    if stream is None or not stream.isatty():
+        return None
     from rich.console import Console
     from rich.progress import Progress, SpinnerColumn, TextColumn, TimeElapsedColumn
 
@@ -43,72 +45,55 @@ def _live(stream: TextIO) -> Progress:
 # --- One run -------------------------------------------------------------------------------------------------------------
 
 
-class Plain(ExitStack):
-    """One line for each phase, and the program's output as it comes; nothing where there is no stream."""
+class Display(ExitStack):
+    """One line for each phase, and the program's output as it comes; nothing where there is no stream.
+
+    On a terminal it is one line with the phase and the time since the start, below the output.
+    """
 
     def __init__(self, stream: TextIO | None) -> None:
         super().__init__()
         self._stream = stream
-        self._line_open = False
-
-    def phase(self, text: str) -> None:
-        """Say what goes on from now."""
-        self._copy(b"\n" * self._line_open + f"cg-bench: {text}\n".encode())
-        self._line_open = False
-
-    def write(self, chunk: bytes) -> None:
-        """Copy what the program wrote, byte by byte."""
-        self._copy(chunk)
-        self._line_open = not chunk.endswith(b"\n")
-
-    def _copy(self, chunk: bytes) -> None:
-        if self._stream is not None:
-            with suppress(OSError):  # nobody reads our stderr: no reason to stop measuring
-                self._stream.buffer.write(chunk)
-                self._stream.buffer.flush()
-
-
-class Live(Plain):
-    """The phase and the time since the start on one line."""
-
-    def __init__(self, stream: TextIO) -> None:
-        super().__init__(stream)
-        self._progress = _live(stream)
-        self._task: TaskID = self._progress.add_task("starting", total=None)
-        self._line = b""
+        self._live = _live(stream)
+        self._line = b""  # what the program has written of a line
 
     def __enter__(self) -> Self:
-        self._progress.start()
-        self.callback(self._progress.stop)
-        self.callback(self._finish_line)
+        if self._live is not None:
+            self._live.add_task("starting", total=None)
+            self._live.start()
+            self.callback(self._live.stop)
+            self.callback(self._end_line)
         return self
 
     def phase(self, text: str) -> None:
         """Say what goes on from now."""
-        self._finish_line()
-        self._progress.update(self._task, description=text)
+        self._end_line()
+        if self._live is not None:
+            self._live.update(self._live.task_ids[0], description=text)
+        else:
+            self._print(f"cg-bench: {text}\n".encode())
 
     def write(self, chunk: bytes) -> None:
-        """Print the program's output above the line, whole lines at a time: half of one would be drawn over."""
+        """Copy what the program wrote, byte by byte; to a terminal whole lines: half of one would be drawn over."""
         complete, newline, rest = (self._line + chunk).rpartition(b"\n")
         self._line = rest
-        if newline:
+        if self._live is None:
+            self._print(chunk)
+        elif newline:
             self._print(complete + newline)
 
-    def _finish_line(self) -> None:
+    def _end_line(self) -> None:
         if self._line:
-            self._print(self._line + b"\n")
+            self._print(b"\n" if self._live is None else self._line + b"\n")
             self._line = b""
 
     def _print(self, text: bytes) -> None:
-        self._progress.console.out(text.decode("utf-8", "replace"), end="", highlight=False)
-
-
-def progress(stream: TextIO | None, *, quiet: bool) -> Plain:
-    """Return the progress display that suits this stream (None: stderr is closed)."""
-    if quiet or stream is None:
-        return Plain(None)
-    return Live(stream) if stream.isatty() else Plain(stream)
+        if self._live is not None:
+            self._live.console.out(text.decode("utf-8", "replace"), end="", highlight=False)
+        elif self._stream is not None:
+            with suppress(OSError):  # nobody reads our stderr: no reason to stop measuring
+                self._stream.buffer.write(text)
+                self._stream.buffer.flush()
 
 
 # --- A suite -------------------------------------------------------------------------------------------------------------
@@ -124,7 +109,7 @@ class SuiteDisplay(ExitStack):
     def __init__(self, stream: TextIO | None, total: int, expected_ms: Mapping[str, int], jobs: int) -> None:
         super().__init__()
         self._stream = stream
-        self._live = _live(stream) if stream is not None and stream.isatty() else None
+        self._live = _live(stream)
         self._tasks: dict[str, TaskID] = {}  # by benchmark; that of the whole is ""
         self._total = total
         self._done = 0

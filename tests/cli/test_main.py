@@ -18,7 +18,7 @@ from cachegrind_bench.cli.main import COMMANDS
 from cachegrind_bench.cli.output import forget
 from cachegrind_bench.errors import CgBenchError, FileFormatError, UsageError
 from cachegrind_bench.model.codec import encode
-from cachegrind_bench.render.progress import progress
+from cachegrind_bench.render.progress import Display
 from tests.unit.samples import benchmark, result
 
 if TYPE_CHECKING:
@@ -282,7 +282,7 @@ def test_errors_that_nobody_reads_keep_their_code(redirection: str) -> None:
 
 
 def test_progress_on_a_closed_stderr_is_shown_to_nobody() -> None:
-    with progress(None, quiet=False) as display:
+    with Display(None) as display:
         display.phase("x")
         display.write(b"y")
 

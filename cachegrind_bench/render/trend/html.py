@@ -9,14 +9,13 @@ import hashlib
 from collections import Counter
 from collections.abc import Iterator, Mapping
 
-import msgspec
 from msgspec.structs import replace
 
 from cachegrind_bench.history.values import ACTIVE, WORSE, Against, Kind, Row, Trend, is_active
 from cachegrind_bench.model.text import grouped, plain, shortened
 from cachegrind_bench.render.page import render
 from cachegrind_bench.render.trend import data, svg, words
-from cachegrind_bench.render.trend.chart import QUANTITIES, Chart, amount, chart
+from cachegrind_bench.render.trend.chart import QUANTITIES, amount, chart
 
 _MOST_BYTES = 1_000_000
 _USUAL = 50 * 500  # readings
@@ -66,16 +65,16 @@ def _cut(text: str) -> str:
 
 
 def _page(view: Trend, moves: Mapping[str, str], coarse: int) -> str:
-    sections = [_section(row, view, coarse) for row in view.rows]
+    anchors = {row.id: _anchor(row.id) for row in view.rows}
     keys = Counter(row.latest.key for row in view.rows if row.latest is not None)  # of the newest readings
     return render(
         "trend",
-        data=data.block(view, [item.anchor for item in sections], coarse),
+        data=data.block(view, list(anchors.values()), coarse),
         view=view,
         words=words,
         cut=_cut,
-        sections=sections,
-        anchors={item.row.id: item.anchor for item in sections},
+        sections=[_section(row, anchors[row.id], view, coarse) for row in view.rows],
+        anchors=anchors,
         tiles=list(_tiles(view)),
         moves=moves,
         standing=[item for item in view.findings if is_active(item)],
@@ -106,35 +105,25 @@ def _tiles(view: Trend) -> Iterator[tuple[str, str, str, int, str]]:
         yield "acknowledged", "recovered", "✓", found.acknowledged, "accepted"
 
 
-class Section(msgspec.Struct, frozen=True):
-    """A benchmark as the templates need it: its line in the table, its chart and its figures."""
-
-    anchor: str
-    row: Row
-    full: str
-    states: str
-    badges: tuple[tuple[str, str, str], ...]
-    cells: tuple[tuple[str, str, str], ...]
-    spark: str
-    chart: Chart | None
-    figures: tuple[tuple[str, ...], ...]
+def _anchor(name: str) -> str:
+    """Return the anchor of a benchmark, for links that stay the same from report to report, whatever its name has in it."""
+    return "b-" + hashlib.sha256(name.encode("utf-8", "surrogatepass")).hexdigest()[:10]
 
 
-def _section(row: Row, view: Trend, coarse: int) -> Section:
-    """Put a benchmark together; its drawings and lists may be `coarse` times as coarse as usual."""
+def _section(row: Row, anchor: str, view: Trend, coarse: int) -> dict[str, object]:
+    """Return a benchmark as the templates need it: its line in the table, its chart and its figures."""
     places = [(reading.index, reading.value) for reading in row.readings]
-    return Section(
-        # For links that stay the same from report to report, whatever the benchmark is called.
-        anchor="b-" + hashlib.sha256(row.id.encode("utf-8", "surrogatepass")).hexdigest()[:10],
-        row=row,
-        full=_cut(row.id) if words.name(row.id) != _cut(row.id) else "",
-        states=" ".join(_states(row)),
-        badges=tuple(_badges(row)),
-        cells=tuple(_cell(item, row, view) for item in (row.day, row.week, row.month, row.release)),
-        spark=svg.spark(places, view.first, view.first + len(view.commits) - 1, _SPARK_HEIGHT - 2),
-        chart=chart(row, view, coarse) if row.readings else None,
-        figures=tuple(_figures(row, view, max(_MOST_FIGURES // coarse, 1))),
-    )
+    return {
+        "anchor": anchor,
+        "row": row,
+        "full": _cut(row.id) if words.name(row.id) != _cut(row.id) else "",
+        "states": " ".join(_states(row)),
+        "badges": _badges(row),
+        "cells": [_cell(item, row, view) for item in (row.day, row.week, row.month, row.release)],
+        "spark": svg.spark(places, view.first, view.first + len(view.commits) - 1, _SPARK_HEIGHT - 2),
+        "chart": chart(row, view, coarse) if row.readings else None,
+        "figures": _figures(row, view, max(_MOST_FIGURES // coarse, 1)),
+    }
 
 
 def _states(row: Row) -> list[str]:
