@@ -26,18 +26,12 @@ if TYPE_CHECKING:
 @pytest.fixture
 def workers(monkeypatch: pytest.MonkeyPatch) -> Workers:
     monkeypatch.setattr(os, "sched_getaffinity", lambda _pid: {0, 1, 2, 3})
-    return Workers(
-        cast("Any", None),
-        cast("Any", None),
-        [Worker(Exchange("/none"))],
-        echo=lambda _: None,
-        read=lambda *_: None,
-    )
+    nothing = cast("Any", None)
+    return Workers(valgrind_setup=nothing, place=nothing, echo=lambda _: None, read=lambda *_: None)
 
 
 def test_lanes_take_the_cpu_that_is_free_beside_other_runs_and_never_one_cpu_twice(workers: Workers) -> None:
-    with workers:
-        assert [workers._cpu(wanted) for wanted in (2, 2, 1, 3)] == [2, 3, 1, 0]
+    assert [workers._cpu(wanted) for wanted in (2, 2, 1, 3)] == [2, 3, 1, 0]
 
 
 def test_what_interrupts_the_start_of_lanes_ends_those_that_have_begun(
@@ -55,8 +49,8 @@ def test_what_interrupts_the_start_of_lanes_ends_those_that_have_begun(
                 raise
 
     monkeypatch.setattr(workers, "_serve", serve)
-    with pytest.raises(KeyboardInterrupt), workers:  # noqa: PT012 - what comes while they start
-        workers.start()
+    one = Worker(Exchange("/none"))
+    with pytest.raises(KeyboardInterrupt), workers.serving([one]):  # noqa: PT012 - what comes while they start
         begun.wait()
         raise KeyboardInterrupt
     assert ended.is_set()

@@ -138,15 +138,13 @@ class Controller:
         chosen = self._settings
         try:
             with tidied_up() as self._check:
-                self._result, place = run(session, chosen, self._valgrind_setup)
+                self._result, bench = run(session, chosen, self._valgrind_setup)
                 self._write(self._result)
                 self._check()
                 if chosen.python_profile:
                     from cachegrind_bench.pytest_plugin.outer.profiling import with_python_profiles
 
-                    self._result = with_python_profiles(
-                        session, self._result, chosen, self._valgrind_setup, place, self._progress
-                    )
+                    self._result = with_python_profiles(bench, self._result, self._progress)
                     self._write(self._result)
             if chosen.compare is not None:
                 from cachegrind_bench.pytest_plugin.outer.summary import compared

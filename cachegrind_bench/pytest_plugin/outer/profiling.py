@@ -22,7 +22,7 @@ from cachegrind_bench.measure.source_locations import Places
 from cachegrind_bench.model.python_profile import TOP, PythonFunction, PythonProfile, PythonRow, profile_of
 from cachegrind_bench.model.result import Benchmark, Result, Status
 from cachegrind_bench.pytest_plugin.outer.results import parts_of, storable
-from cachegrind_bench.pytest_plugin.outer.session import Lane, serving
+from cachegrind_bench.pytest_plugin.outer.session import Bench, Lane, serving
 from cachegrind_bench.valgrind.options import Collect, Scope
 from cachegrind_bench.valgrind.python_contexts import PathReader
 from cachegrind_bench.valgrind.region_parts import is_harness
@@ -33,9 +33,6 @@ if TYPE_CHECKING:
 
     import pytest
 
-    from cachegrind_bench.measure.session import ValgrindSetup
-    from cachegrind_bench.pytest_plugin.outer.options import Settings
-    from cachegrind_bench.pytest_plugin.outer.workers import Place
     from cachegrind_bench.valgrind.perf_map import Trampolines
 
 OPTION = "--cg-bench-python-profile"
@@ -61,24 +58,17 @@ class _Seen:
 _Found = dict[str, "_Seen | CgBenchError"]
 
 
-def with_python_profiles(  # noqa: PLR0917 - what `run` has and returned
-    session: pytest.Session,
-    result: Result,
-    settings: Settings,
-    valgrind_setup: ValgrindSetup,
-    place: Place,
-    progress: Callable[[str], None],
-) -> Result:
+def with_python_profiles(bench: Bench, result: Result, progress: Callable[[str], None]) -> Result:
     """Return the result with a Python profile for each benchmark that has counts, or a warning why it has none."""
     counted = {benchmark.id for benchmark in result.benchmarks if benchmark.status is Status.OK}
-    items = [item for item in session.items if storable(item.nodeid) in counted]
+    items = [item for item in bench.session.items if storable(item.nodeid) in counted]
     if not items:
         return result
+    one = dataclasses.replace(bench, settings=dataclasses.replace(bench.settings, layouts=1))
 
     def look(some: Sequence[pytest.Item], depth: int, stubs: Sequence[str]) -> _Found:
         """Execute these benchmarks once more, and read one call of each."""
         collect = Collect(scope=Scope.CALLS, python_depth=depth, stubs=tuple(stubs))
-        one = dataclasses.replace(settings, layouts=1)
         found: _Found = {}
 
         def read(lane: Lane, out: Path, trampolines: Callable[[int], Trampolines]) -> None:
@@ -86,7 +76,7 @@ def with_python_profiles(  # noqa: PLR0917 - what `run` has and returned
                 if meter := report.get("meter"):
                     found[nodeid] = _seen(meter, out, trampolines, depth)
 
-        with serving(session, some, one, valgrind_setup, place, _PROFILED, read=read, collect=collect) as lanes:
+        with serving(one, some, _PROFILED, read=read, collect=collect) as lanes:
             wait([lane.future for lane in lanes])
         for lane in lanes:
             error = lane.future.exception()
@@ -108,7 +98,7 @@ def with_python_profiles(  # noqa: PLR0917 - what `run` has and returned
         # Hundreds of calls deep, Callgrind may need all memory.
         deeper = look(cut, DEPTHS[1], stubs)
         found |= {name: seen for name, seen in deeper.items() if isinstance(seen, _Seen)}
-    places = Places(place.cwd)
+    places = Places(bench.place.cwd)
     known = {storable(name): seen for name, seen in found.items()}
     benchmarks = (_profiled(item, known[item.id], places) if item.id in known else item for item in result.benchmarks)
     return replace(result, benchmarks=tuple(benchmarks))

@@ -11,7 +11,7 @@ import time
 from collections import Counter
 from collections.abc import Callable, Generator, Mapping, Sequence
 from contextlib import contextmanager
-from dataclasses import replace
+from dataclasses import dataclass, replace
 from datetime import UTC, datetime
 from itertools import pairwise
 from pathlib import Path
@@ -46,11 +46,18 @@ _LOOK_S = 0.05
 _KEPT_BYTES = 1 << 16
 
 
-def run(session: pytest.Session, settings: Settings, valgrind_setup: ValgrindSetup) -> tuple[Result, Place]:
-    """Measure the session's items, in as many lanes as wanted. MeasurementError where nothing can be measured.
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Bench:
+    """A session whose items are measured, once or more often, and how and where that is done."""
 
-    Returns what came of it, and where it was measured.
-    """
+    session: pytest.Session
+    settings: Settings
+    valgrind_setup: ValgrindSetup
+    place: Place
+
+
+def run(session: pytest.Session, settings: Settings, valgrind_setup: ValgrindSetup) -> tuple[Result, Bench]:
+    """Measure the session's items, in as many lanes as wanted. MeasurementError where nothing can be measured."""
     items = session.items
     twice = [name for name, count in Counter(item.nodeid for item in items).items() if count > 1]
     if twice:
@@ -68,15 +75,15 @@ def run(session: pytest.Session, settings: Settings, valgrind_setup: ValgrindSet
             sys.stderr.flush()
 
     place = _rehearse(session, settings, valgrind_setup)
+    bench = Bench(session=session, settings=settings, valgrind_setup=valgrind_setup, place=place)
 
-    def read(lane: Lane, out: Path, _trampolines: object) -> None:
-        lane.read_costs(out, settings.model)
-
-    with serving(session, items, settings, valgrind_setup, place, BATCHES, read=read, echo=echo) as lanes:
+    with serving(
+        bench, items, BATCHES, read=lambda lane, out, _: lane.read_costs(out, settings.model), echo=echo
+    ) as lanes:
         _watch(session, lanes, settings, said)
     ended = {one.item.nodeid: one for lane in lanes for one in lane.ended()}
     ordered = [ended[item.nodeid] for item in items if item.nodeid in ended]
-    return result_of(ordered, settings, valgrind_setup, place, created_at), place
+    return result_of(ordered, settings, valgrind_setup, place, created_at), bench
 
 
 def _rehearse(session: pytest.Session, settings: Settings, valgrind_setup: ValgrindSetup) -> Place:
@@ -99,12 +106,9 @@ def _rehearse(session: pytest.Session, settings: Settings, valgrind_setup: Valgr
 
 
 @contextmanager
-def serving(  # noqa: PLR0917 - what `run` has, then how to measure
-    session: pytest.Session,
+def serving(
+    bench: Bench,
     items: Sequence[pytest.Item],
-    settings: Settings,
-    valgrind_setup: ValgrindSetup,
-    place: Place,
     batches: tuple[int, ...],
     *,
     read: Callable[[Lane, Path, Any], object],
@@ -115,20 +119,26 @@ def serving(  # noqa: PLR0917 - what `run` has, then how to measure
 
     `read` gets each lane whose process has ended, as `Workers` says.
     """
+    settings, place = bench.settings, bench.place
     count = max(1, min(settings.jobs, len(items)))
     edges = [len(items) * number // count for number in range(count + 1)]
     with scratch(SCRATCH_BASE, first=FIRST_SLOT) as folder, TimeLimit(settings.timeout_ms) as limit:
         lanes = [
-            Lane(session, items[start:end], Exchange(str(folder.path / f"{number:03}")), limit, settings.layouts)
+            Lane(bench.session, items[start:end], Exchange(str(folder.path / f"{number:03}")), limit, settings.layouts)
             for number, (start, end) in enumerate(pairwise(edges))
         ]
         for lane in lanes:
             lane.order(settings.warm_up, batches, place.paths, place.look_ups)
-        workers = Workers(valgrind_setup, place, lanes, read=read, echo=echo, collect=collect, watch=limit.watching)
-        with workers:
-            workers.start()
+        workers = Workers(
+            valgrind_setup=bench.valgrind_setup,
+            place=place,
+            read=read,
+            echo=echo,
+            collect=collect,
+            watch=limit.watching,
+        )
+        with workers.serving(lanes):
             yield lanes
-        workers.raise_unforeseen()
 
 
 def _watch(session: pytest.Session, lanes: Sequence[Lane], settings: Settings, said: bytearray) -> None:
@@ -160,15 +170,14 @@ class Lane(Worker):
     ) -> None:
         super().__init__(exchange)
         self._session, self.items, self._limit = session, items, limit
-        files: dict[Path, list[pytest.Item]] = {}
+        self._files: dict[Path, list[pytest.Item]] = {}
         for item in items:
-            files.setdefault(item.path, []).append(item)
-        self._files = files
+            self._files.setdefault(item.path, []).append(item)
         # The first layout's numbers do not depend on whether there are more.
         self._by_layout = [
             {
                 (number, index): item
-                for number, own in enumerate(files.values(), FIRST)
+                for number, own in enumerate(self._files.values(), FIRST)
                 for index, item in enumerate(own, FIRST + layout * len(own))
             }
             for layout in range(layouts)
@@ -221,40 +230,36 @@ class Lane(Worker):
         for (number, index), item in list(self._waiting.items()):
             if self._session.shouldfail or self._session.shouldstop:
                 return  # what ended since the failure that stopped the run is as if it had not begun
-            found = self._take(self.exchange.report(number, index))
+            found = self._report(number, index)
             if found is None and not Path(self.exchange.trouble(number)).exists() and not over:
                 return  # they come in their order
             if found is None:  # or did it come just before what says that nothing more comes?
-                found = self._take(self.exchange.report(number, index)) or self._lost(number, said, over=over)
+                found = self._report(number, index) or self._lost(number, said, over=over)
             del self._waiting[number, index]
             if found is None:
                 continue
-            self._add_why(found, number, index)
             self._reports[item.nodeid] = found
             report(item, found, held_back)
 
     def why_nothing(self, item: pytest.Item) -> str:
         """Explain why a benchmark that reported nothing to pytest produced no result."""
         place = next(place for place, own in self._items.items() if own is item)
-        found = self._take(self.exchange.report(*place)) or self._lost(place[0], bytearray(), over=True)
-        if found is not None:
-            self._add_why(found, *place)
+        found = self._report(*place) or self._lost(place[0], bytearray(), over=True)
         text = failure_text(found) if found is not None else None
         return text.removeprefix("cg-bench: ") if text else "its test failed in the run that measures it"
 
-    def _take(self, path: str) -> dict[str, Any] | None:
-        found: dict[str, Any] | None = translated(take_report(path), self._paths.real)
-        return found
-
-    def _add_why(self, found: dict[str, Any], number: int, index: int) -> None:
-        if "status" in found and (why := self._limit.why(self.exchange, number, index)):
+    def _report(self, number: int, index: int) -> dict[str, Any] | None:
+        """Return what a benchmark reported; of one that was stopped, why."""
+        found: dict[str, Any] | None = translated(take_report(self.exchange.report(number, index)), self._paths.real)
+        if found and "status" in found and (why := self._limit.why(self.exchange, number, index)):
             found["died"] = why
+        return found
 
     def _lost(self, number: int, said: bytearray, *, over: bool) -> dict[str, Any] | None:
         """Return what to report of a benchmark that nothing came of; None if it was not to begin any more."""
         if Path(self.exchange.stop).exists():
             return None
-        trouble = self._take(self.exchange.trouble(number))
+        trouble = translated(take_report(self.exchange.trouble(number)), self._paths.real)
         late = self._limit.why(self.exchange, number) or self._limit.why(self.exchange, -1)
         if late is not None:
             text = f"what comes before the benchmarks {late}"
@@ -268,11 +273,8 @@ class Lane(Worker):
 
     def all_reports(self, layout: int = 0) -> dict[str, dict[str, Any]]:
         """Return all reports of a layout that there are, whether or not pytest has them yet; any thread may ask."""
-        found = {
-            item.nodeid: self._take(self.exchange.report(number, index))
-            for (number, index), item in self._by_layout[layout].items()
-        }
-        return {nodeid: report for nodeid, report in found.items() if report is not None}
+        found = ((item.nodeid, self._report(*place)) for place, item in self._by_layout[layout].items())
+        return {nodeid: report for nodeid, report in found if report is not None}
 
     def read_early(self, out: Path, model: CostModel) -> None:
         """Read the cost of the reported benchmarks, while others are still being measured."""

@@ -4,13 +4,13 @@ from __future__ import annotations
 
 import os
 import sys
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Generator, Mapping, Sequence
 from concurrent.futures import Future, ThreadPoolExecutor
-from contextlib import AbstractContextManager, ExitStack, nullcontext, suppress
+from contextlib import AbstractContextManager, ExitStack, contextmanager, nullcontext, suppress
 from dataclasses import dataclass, field
 from pathlib import Path
 from threading import Lock
-from typing import TYPE_CHECKING, Any, Self, TypeAlias
+from typing import TYPE_CHECKING, Any, TypeAlias
 
 from cachegrind_bench.errors import CgBenchError, CommandFailedError, MeasurementError
 from cachegrind_bench.hermetic import environment
@@ -147,62 +147,57 @@ class Worker:
         self.out: Path | None = None
 
 
+@dataclass(kw_only=True)
 class Workers:
-    """Measured processes, each in a thread of its own. As a context, it ends them where there was an error."""
+    """Serves folders, each by a measured process, in a thread of its own.
 
-    def __init__(
-        self,
-        valgrind_setup: ValgrindSetup,
-        place: Place,
-        workers: Sequence[Worker],
-        *,
-        echo: Callable[[bytes], None],
-        read: Callable[[Any, Path, Any], object],
-        collect: Collect = CALLS,
-        watch: Watch = nullcontext,
-    ) -> None:
-        """When a process has ended, `read` gets its worker, its out files' folder, and its trampolines or None."""
-        self._valgrind_setup, self._place, self._echo, self._read = valgrind_setup, place, echo, read
-        self._collect, self._watch, self._workers = collect, watch, workers
-        self._cancel = Cancel()
-        self._cpus: list[int] = []
-        self._choosing = Lock()
-        self._executor = ThreadPoolExecutor(len(workers), thread_name_prefix="cg-bench")
+    When a process has ended, `read` gets its worker, its out files' folder, and its trampolines or None.
+    """
 
-    def __enter__(self) -> Self:
-        return self
+    valgrind_setup: ValgrindSetup
+    place: Place
+    echo: Callable[[bytes], None]
+    read: Callable[[Any, Path, Any], object]
+    collect: Collect = CALLS
+    watch: Watch = nullcontext
+    _cancel: Cancel = field(init=False, default_factory=Cancel)
+    _cpus: list[int] = field(init=False, default_factory=list[int])
+    _choosing: Lock = field(init=False, default_factory=Lock)
 
-    def __exit__(self, error: object, *_: object) -> None:
-        """Wait for all; after an error, end them first."""
-        if error is not None:
+    @contextmanager
+    def serving(self, workers: Sequence[Worker]) -> Generator[None]:
+        """Serve the folders of these meanwhile; wait for all at the end, or after an error end them.
+
+        What ended one and is not an error that a user can meet is raised again, with its traceback.
+        """
+        executor = ThreadPoolExecutor(len(workers), thread_name_prefix="cg-bench")
+        try:
+            for worker in workers:
+                worker.future = executor.submit(self._serve, worker)
+            yield
+        except BaseException:
             self._cancel.set()
-        self._executor.shutdown(wait=True)
-        self._cancel.close()
-
-    def raise_unforeseen(self) -> None:
-        """Raise, with its traceback, what ended a lane and is not an error that a user can meet; all must be done."""
-        for worker in self._workers:
+            raise
+        finally:
+            executor.shutdown(wait=True)
+            self._cancel.close()
+        for worker in workers:
             if not isinstance(worker.future.exception(), CgBenchError | None):
                 worker.future.result()
 
-    def start(self) -> None:
-        """Start all. Inside of the context: whatever interrupts this finds them there to be ended."""
-        for worker in self._workers:
-            worker.future = self._executor.submit(self._serve, worker)
-
     def _serve(self, worker: Worker) -> Outcome:
-        with self._cancel.under(), self._valgrind_setup.session(echo=self._echo) as ready:
-            target = _target(self._place, worker.exchange, ready.runner, self._cpu(ready.cpu), self._collect)
+        with self._cancel.under(), self.valgrind_setup.session(echo=self.echo) as ready:
+            target = _target(self.place, worker.exchange, ready.runner, self._cpu(ready.cpu), self.collect)
             out = worker.out = ready.runner.scratch.out
             with ExitStack() as stack:
                 maps = None
-                if self._collect.python_depth is not None:
+                if self.collect.python_depth is not None:
                     from cachegrind_bench.measure.perf_maps import PerfMaps
 
                     maps = stack.enter_context(PerfMaps(out))
-                with self._watch(worker.exchange):
+                with self.watch(worker.exchange):
                     outcome, _log = ready.runner.execute(target, Tool.CALLGRIND)
-                self._read(worker, out, None if maps is None else maps.read(outcome))
+                self.read(worker, out, None if maps is None else maps.read(outcome))
             return outcome
 
     def _cpu(self, wanted: int | None) -> int:
