@@ -9,8 +9,9 @@ import codecs
 import os
 import sys
 import tempfile
-from collections.abc import Generator, Sequence
+from collections.abc import Collection, Generator, Sequence
 from contextlib import contextmanager
+from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING
 
@@ -158,45 +159,34 @@ def bisected(item: Finding, good: str, found: Found, words: Sequence[str], notic
     names = {item.benchmark, *(old for old, now in found.renames.items() if now == item.benchmark)}
     chosen = [word for name in sorted(names) for word in ("--benchmark", name)]
     chosen = ["--id", item.benchmark] if "--" in words else chosen
+    model = CostModel.parse(series.model)
+    words = ("-q", "--model", series.model, *chosen, *words)
     with opened_worktree(found.repository, notices) as place:
-        meter = _Meter(
-            place=place,
-            names=frozenset(names),
-            model=CostModel.parse(series.model),
-            words=("-q", "--model", series.model, *chosen, *words),
-        )
-        before, after = meter.value(good), meter.value(item.suspects[-1])
+        cost = partial(_cost, place, words, names, model)
+
+        def cost_or_none(sha: str) -> int | None:
+            try:
+                return cost(sha)
+            except MeasurementError as error:
+                notices.note(f"skipped: {error.message}")
+                return None
+
+        before, after = cost(good), cost(item.suspects[-1])
         if abs(after - before) * 2 < abs(item.after - item.before):
             return Bisected(before=before, after=after, left=None)
-        left = narrow(item.suspects, meter.try_value, before=before, after=after)
+        left = narrow(item.suspects, cost_or_none, before=before, after=after)
     return Bisected(before=before, after=after, left=left)
 
 
-class _Meter(msgspec.Struct, frozen=True, kw_only=True):
-    """Measures one benchmark at any commit."""
-
-    place: Worktree
-    names: frozenset[str]
-    model: CostModel
-    words: tuple[str, ...]
-
-    def value(self, sha: str) -> int:
-        """Return the cost at this commit. MeasurementError if there is none."""
-        target = self.place.folder / "result.json"
-        target.unlink(missing_ok=True)
-        self.place.notices.note(f"measuring {sha[:12]}")
-        self.place.measure(sha, self.words, target)
-        result = read_result(str(target)).result
-        found = next((item for item in result.benchmarks if item.id in self.names), None)
-        if found is None or found.counts is None:
-            why = "it has no such benchmark" if found is None else (found.error or "it failed").partition("\n")[0]
-            raise MeasurementError(f"{' or '.join(sorted(self.names))} could not be measured at {sha[:12]}: {why}")
-        return self.model.score(found.counts)
-
-    def try_value(self, sha: str) -> int | None:
-        """Return the cost at this commit; None, with a notice, if it cannot be measured."""
-        try:
-            return self.value(sha)
-        except MeasurementError as error:
-            self.place.notices.note(f"skipped: {error.message}")
-            return None
+def _cost(place: Worktree, words: Sequence[str], names: Collection[str], model: CostModel, sha: str) -> int:
+    """Return what the benchmark of one of these names costs at this commit. MeasurementError if there is none."""
+    target = place.folder / "result.json"
+    target.unlink(missing_ok=True)
+    place.notices.note(f"measuring {sha[:12]}")
+    place.measure(sha, words, target)
+    result = read_result(str(target)).result
+    found = next((item for item in result.benchmarks if item.id in names), None)
+    if found is None or found.counts is None:
+        why = "it has no such benchmark" if found is None else (found.error or "it failed").partition("\n")[0]
+        raise MeasurementError(f"{' or '.join(sorted(names))} could not be measured at {sha[:12]}: {why}")
+    return model.score(found.counts)
