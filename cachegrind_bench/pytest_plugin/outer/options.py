@@ -131,7 +131,7 @@ def settings(config: pytest.Config) -> Settings:
         output=file("output"),
         compare=None if base is None else Base(path=base, gates=_gates(defaults)),
         jobs=min(0 if jobs == "auto" else int(jobs), cpus) or cpus,
-        request=Request.parse((*_of_this_python(), *_listed(defaults.get("env")), *typed)),
+        request=Request.parse((*_of_this_python(), *defaults.get("env", ()), *typed)),
         model=CostModel.parse(str(chosen("model") or defaults.get("model") or "l1+5ll+30ram")),
         geometry=Geometry(
             **{
@@ -177,16 +177,9 @@ def _gates(defaults: Mapping[str, Any]) -> Gates:
     """Return what the configuration holds comparisons to. UsageError on anything that is not a threshold or limit."""
     from cachegrind_bench.usecases.comparison import GateOptions
 
-    given: dict[str, Any] = {name: _listed(defaults.get(name)) for name in _LISTS}
-    given |= {name: str(defaults[name]) for name in ("threshold_cache", "metric") if defaults.get(name)}
-    return GateOptions(**given).gates()
-
-
-def _listed(value: Any) -> tuple[str, ...]:
-    """Return a value of the configuration that may be one text, several, or None."""
-    if isinstance(value, list | tuple):
-        return tuple(str(item) for item in value)  # pyright: ignore[reportUnknownVariableType, reportUnknownArgumentType]
-    return () if value is None else (str(value),)
+    return GateOptions(
+        **{name: defaults[name] for name in (*_LISTS, "threshold_cache", "metric") if name in defaults}
+    ).gates()
 
 
 _NAMING_FILES = ("--cg-bench-output", "--cg-bench-compare")
