@@ -11,9 +11,8 @@ from cachegrind_bench.cli import output
 from cachegrind_bench.cli.comparison_options import deliver, detail_options, gate_options, gates_of, report_options
 from cachegrind_bench.cli.options import (
     TrailingCommand,
-    benchmark_option,
     configured_benchmarks,
-    expression_option,
+    filter_options,
     id_option,
     jobs_option,
     names_of,
@@ -23,7 +22,6 @@ from cachegrind_bench.cli.options import (
     repository,
     size_limit_option,
     struct_of,
-    tag_option,
     trailing_words,
     typed_words,
 )
@@ -49,9 +47,7 @@ Examples:
 """
 
 # The options among these that are typed go to the measuring side.
-_run_options = options_group(
-    expression_option, benchmark_option, tag_option, jobs_option, id_option, repetition_options
-)
+_run_options = options_group(filter_options, jobs_option, id_option, repetition_options)
 
 
 @click.command("ab", cls=TrailingCommand, epilog=_EPILOG)

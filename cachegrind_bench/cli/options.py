@@ -174,23 +174,19 @@ measuring_options = options_group(
 
 # Which benchmarks of a suite
 
-expression_option = click.option(
-    "-k", "expression", metavar="EXPR", help="Only ids that match, as in 'json and not slow'."
-)
-benchmark_option = click.option(
-    "--benchmark",
-    "patterns",
-    multiple=True,
-    metavar="PATTERN",
-    help="Only benchmarks with this id (* and ? are wildcards). Repeatable.",
-)
-tag_option = click.option(
-    "--tag", "tags", multiple=True, metavar="TAG", help="Only benchmarks with this tag. Repeatable."
+filter_options = options_group(
+    click.option("-k", "expression", metavar="EXPR", help="Only ids that match, as in 'json and not slow'."),
+    click.option(
+        "--benchmark",
+        "patterns",
+        multiple=True,
+        metavar="PATTERN",
+        help="Only benchmarks with this id (* and ? are wildcards). Repeatable.",
+    ),
+    click.option("--tag", "tags", multiple=True, metavar="TAG", help="Only benchmarks with this tag. Repeatable."),
 )
 selection_options = options_group(
-    expression_option,
-    benchmark_option,
-    tag_option,
+    filter_options,
     click.option("--shard", metavar="M/N", help="Only the M-th of N parts, to spread a suite over N machines."),
 )
 jobs_option = click.option(
@@ -279,10 +275,7 @@ class Configured(msgspec.Struct, frozen=True, kw_only=True):
 def configured_texts(name: str) -> tuple[str, ...]:
     """Return what the configuration has for an option that can be repeated."""
     found = _current()
-    value = None if found is None else found.defaults.get(name)
-    if isinstance(value, list | tuple):
-        return tuple(map(str, cast("Sequence[object]", value)))
-    return () if value is None else (str(value),)
+    return () if found is None else tuple(cast("Sequence[str]", found.defaults.get(name, ())))
 
 
 def configured_benchmarks() -> tuple[BenchmarkSpec, ...]:
