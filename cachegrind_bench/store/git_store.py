@@ -19,7 +19,7 @@ from cachegrind_bench.model.text import some
 from cachegrind_bench.store import git_sync, segments
 from cachegrind_bench.store.checking import checked
 from cachegrind_bench.store.git_sync import Changes, State, Sync, git_errors
-from cachegrind_bench.store.record import MOST_BYTES, Record, check_month, is_record_name, run_name
+from cachegrind_bench.store.record import MOST_BYTES, Record, check_month, is_record_name
 from cachegrind_bench.store.record_tree import NOT_A_RECORD, RecordTree, Removal, Report, TreeStore, differs
 from cachegrind_bench.vcs.branches import Branch
 from cachegrind_bench.vcs.objects import Entry, Objects
@@ -117,23 +117,16 @@ class GitStore(TreeStore):
         found = checked(records)
         if not found:
             return 0
-        months = {said.month for said in map(run_name, found) if said is not None}
         with git_errors():
             written = self._objects.write(record.data for record in found.values())
         oids = dict(zip(found, written, strict=True))
 
         def plan(state: State) -> tuple[Changes, int]:
-            tree, entries = self._tree(state), state.entries
-            folded = tree.folded(months)
-            for record in tree.stream({name: folded[name] for name in oids if name in folded}):
-                if record.data != found[record.name].data:
-                    raise differs(record.name, self.url)
-            changes: dict[str, Entry | None] = {}
-            for name, oid in oids.items():
-                if name not in entries and name not in folded:
-                    changes[name] = Entry(oid)
-                elif name in entries and entries[name].oid != oid:
+            others, entries = self._tree(state).unfolded(found, self.url), state.entries
+            for name in sorted(others.keys() & entries):
+                if entries[name].oid != oids[name]:
                     raise differs(name, self.url)
+            changes = {name: Entry(oids[name]) for name in others if name not in entries}
             return changes, len(changes)
 
         return self._sync().change(_message("Add", found), plan)

@@ -106,13 +106,16 @@ def failure_saved(request: SaveRequest, plan: Plan, notices: Notices) -> Generat
 
 def _check_commit(request: MeasureRequest, result: Result, notices: Notices) -> None:
     """Warn of what nobody would notice before a report stays empty."""
-    from cachegrind_bench.vcs.commits import NoCommit, commit_info
+    from cachegrind_bench.vcs.commits import commit_info
 
-    found = commit_info(request.cwd, request.environ) if result.commit is None else None
-    if isinstance(found, NoCommit):
-        notices.warn(f"stored without a commit, so in no report: {plain(found.why)}")
-    elif result.commit is not None and result.commit.dirty:
-        notices.warn("stored, but in no report: tracked files differ from the commit")
+    if result.commit is not None:
+        if result.commit.dirty:
+            notices.warn("stored, but in no report: tracked files differ from the commit")
+        return
+    try:
+        commit_info(request.cwd, request.environ)
+    except MeasurementError as error:
+        notices.warn(f"stored without a commit, so in no report: {plain(error.message)}")
 
 
 def _leave(request: SaveRequest, uid: str, result: Result) -> str:

@@ -20,7 +20,6 @@ import msgspec
 from cachegrind_bench import process
 from cachegrind_bench.config.source import find
 from cachegrind_bench.errors import MeasurementError, UsageError
-from cachegrind_bench.history.bisection import Narrowed, narrow
 from cachegrind_bench.model.metrics import CostModel
 from cachegrind_bench.store.durable import check_writable, make_folder, write_atomic
 from cachegrind_bench.usecases.comparison import Side
@@ -142,6 +141,13 @@ def _commit(repository: Repository, revision: str) -> str:
     return sha
 
 
+class Narrowed(msgspec.Struct, frozen=True, kw_only=True):
+    """The commits that are left, oldest first, and those of them that could not be measured."""
+
+    suspects: tuple[str, ...]
+    skipped: tuple[str, ...]
+
+
 class Bisected(msgspec.Struct, frozen=True, kw_only=True):
     """The costs before and at the last of the suspects, and what is left of them; None if the change does not show here."""
 
@@ -190,3 +196,26 @@ def _cost(place: Worktree, words: Sequence[str], names: Collection[str], model: 
         why = "it has no such benchmark" if found is None else (found.error or "it failed").partition("\n")[0]
         raise MeasurementError(f"{' or '.join(sorted(names))} could not be measured at {sha[:12]}: {why}")
     return model.score(found.counts)
+
+
+def narrow(suspects: Sequence[str], measure: Callable[[str], int | None], *, before: int, after: int) -> Narrowed:
+    """Return which of these commits, oldest first, brought the cost from `before` to `after`.
+
+    The last of them has the new cost. `measure` returns the cost at a commit, None where it cannot be measured: then its
+    neighbours are, and if the change lies among such, they remain. A cost belongs to the level it is nearer to.
+    """
+    values: dict[int, int | None] = {}
+    old, new = -1, len(suspects) - 1  # the last place known to be before the change, the first known to be after
+    while untried := [place for place in range(old + 1, new) if place not in values]:
+        middle = (old + new) // 2
+        place = min(untried, key=lambda place: (abs(place - middle), place))
+        value = values[place] = measure(suspects[place])
+        if value is None:
+            continue
+        if abs(value - after) < abs(value - before):
+            new = place
+        else:
+            old = place
+    left = range(old + 1, new + 1)
+    skipped = tuple(suspects[place] for place in left if place in values and values[place] is None)
+    return Narrowed(suspects=tuple(suspects[place] for place in left), skipped=skipped)

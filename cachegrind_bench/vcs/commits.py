@@ -8,11 +8,10 @@ from __future__ import annotations
 import json
 import re
 from collections.abc import Collection, Mapping, Sequence
+from contextlib import suppress
 from datetime import UTC, datetime
 from itertools import takewhile
 from pathlib import Path
-
-import msgspec
 
 from cachegrind_bench.errors import MeasurementError
 from cachegrind_bench.model.result import Commit, CommitNote, Release
@@ -21,36 +20,31 @@ from cachegrind_bench.vcs.git import COMMIT_ID, Git
 _STATUS_S = 60.0  # a large checkout that has not been looked at for long
 
 
-class NoCommit(msgspec.Struct, frozen=True, kw_only=True):
-    """There is no commit to name; `why` is a sentence part for the user."""
-
-    why: str
-
-
 def commit_of(cwd: Path, environ: Mapping[str, str]) -> Commit | None:
     """Return what `commit_info` does, or None if there is no commit."""
-    found = commit_info(cwd, environ)
-    return found if isinstance(found, Commit) else None
+    with suppress(MeasurementError):
+        return commit_info(cwd, environ)
+    return None
 
 
-def commit_info(cwd: Path, environ: Mapping[str, str]) -> Commit | NoCommit:
-    """Return the commit checked out in the repository around `cwd`, and whether tracked files differ from it."""
+def commit_info(cwd: Path, environ: Mapping[str, str]) -> Commit:
+    """Return the commit checked out in the repository around `cwd`, and whether tracked files differ from it.
+
+    MeasurementError if there is none.
+    """
     git = Git(cwd, environ)
-    try:
-        # Untracked files do not make a checkout dirty: build results lie about everywhere.
-        status = git.text("status", "--porcelain=v2", "--branch", "--untracked-files=no", "-z", timeout=_STATUS_S)
-        records = status.split("\0")
-        # Headers come first; later, a record may be a bare path, which may look like one.
-        lines = list(takewhile(lambda record: record.startswith("# "), records))
-        changes = any(record.startswith(("1 ", "2 ", "u ")) for record in records[len(lines) :])
-        headers = {name: value for name, _, value in (line.removeprefix("# ").partition(" ") for line in lines)}
-        sha = headers.get("branch.oid", "")
-        if COMMIT_ID.fullmatch(sha) is None:
-            return NoCommit(why="the branch has no commit yet")
-        # The raw commit, as `git log` hides the parents of a shallow clone's last commit, which is CI's usual case.
-        parent, committed_at = parse_commit(git.text("cat-file", "commit", sha))
-    except MeasurementError as error:
-        return NoCommit(why=error.message)
+    # Untracked files do not make a checkout dirty: build results lie about everywhere.
+    status = git.text("status", "--porcelain=v2", "--branch", "--untracked-files=no", "-z", timeout=_STATUS_S)
+    records = status.split("\0")
+    # Headers come first; later, a record may be a bare path, which may look like one.
+    lines = list(takewhile(lambda record: record.startswith("# "), records))
+    changes = any(record.startswith(("1 ", "2 ", "u ")) for record in records[len(lines) :])
+    headers = {name: value for name, _, value in (line.removeprefix("# ").partition(" ") for line in lines)}
+    sha = headers.get("branch.oid", "")
+    if COMMIT_ID.fullmatch(sha) is None:
+        raise MeasurementError("the branch has no commit yet")
+    # The raw commit, as `git log` hides the parents of a shallow clone's last commit, which is CI's usual case.
+    parent, committed_at = parse_commit(git.text("cat-file", "commit", sha))
     branch: str | None = headers.get("branch.head", "(detached)")
     if branch == "(detached)":
         branch = _branch_of_service(sha, environ)

@@ -200,9 +200,8 @@ class Objects(Git, frozen=True):
     def _remotes(self) -> dict[str, None]:
         if not self._known:
             found: dict[str, None] = {}
-            for entry in (
-                self.run("config", "-z", "--get-regexp", _SETTINGS).stdout.decode(errors="surrogateescape").split("\0")
-            ):
+            text = self.run("config", "-z", "--get-regexp", _SETTINGS).stdout.decode(errors="surrogateescape")
+            for entry in text.split("\0"):
                 key, _, value = entry.partition("\n")
                 if key == "extensions.partialclone":
                     found[value] = None

@@ -5,17 +5,23 @@ from __future__ import annotations
 import os
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
+from unittest.mock import Mock
 
 import pytest
 
-from cachegrind_bench.errors import CommandFailedError, CommandTimeoutError, NoValgrindError, StoreError
+from cachegrind_bench.errors import (
+    CommandFailedError,
+    CommandTimeoutError,
+    MeasurementError,
+    NoValgrindError,
+    StoreError,
+)
 from cachegrind_bench.model.codec import decode, encode
 from cachegrind_bench.model.result import Commit, Status
 from cachegrind_bench.store.files import FileStore
 from cachegrind_bench.store.reading import snapshot
 from cachegrind_bench.store.record import run_record
 from cachegrind_bench.vcs import commits
-from cachegrind_bench.vcs.commits import NoCommit
 
 if TYPE_CHECKING:
     from cachegrind_bench.model.result import Snapshot
@@ -301,7 +307,7 @@ def test_a_run_that_no_report_can_show_is_warned_of(
     replay: ReplayRunner, cg_bench: CommandLine, monkeypatch: pytest.MonkeyPatch, why: str
 ) -> None:
     del replay
-    monkeypatch.setattr(commits, "commit_info", lambda *_: NoCommit(why=why))
+    monkeypatch.setattr(commits, "commit_info", Mock(side_effect=MeasurementError(why)))
     told = cg_bench("run", "--save", "--", "/bin/true")
     assert told.code == 0
     assert f"warning: stored without a commit, so in no report: {why}" in told.err

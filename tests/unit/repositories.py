@@ -5,11 +5,12 @@ from __future__ import annotations
 import subprocess
 from typing import TYPE_CHECKING
 
-from cachegrind_bench.model.result import Commit
 from cachegrind_bench.vcs.commits import commit_info
 
 if TYPE_CHECKING:
     from pathlib import Path
+
+    from cachegrind_bench.model.result import Commit
 
 PATH = "/usr/local/bin:/usr/bin:/bin"
 
@@ -41,6 +42,4 @@ class Repository:
         return self.git("rev-parse", "HEAD")
 
     def info(self, **more: str) -> Commit:
-        found = commit_info(self.path, {**self.environ, **more})
-        assert isinstance(found, Commit), found
-        return found
+        return commit_info(self.path, {**self.environ, **more})

@@ -8,7 +8,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from cachegrind_bench.history.bisection import narrow
+from cachegrind_bench.usecases.worktrees import narrow
 
 
 @pytest.mark.parametrize("length", [1, 2, 3, 10, 33])
