@@ -9,7 +9,7 @@ import codecs
 import os
 import sys
 import tempfile
-from collections.abc import Collection, Generator, Sequence
+from collections.abc import Callable, Collection, Generator, Sequence
 from contextlib import contextmanager
 from functools import partial
 from pathlib import Path
