@@ -54,14 +54,11 @@ def opened(path: str) -> Generator[int]:
     """Open a regular file for reading. OSError or UnusableError if that cannot be."""
     if "\0" in path:
         raise UnusableError("its path has a NUL byte")
-    file = files.opened(path)
-    try:
+    with files.opened(path) as file:
         mode = os.fstat(file).st_mode
         if not stat.S_ISREG(mode):
             raise UnusableError("it is a directory" if stat.S_ISDIR(mode) else "it is not a regular file")
         yield file
-    finally:
-        os.close(file)
 
 
 def content_id(file: int) -> str:

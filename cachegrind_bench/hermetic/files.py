@@ -10,6 +10,8 @@ import errno
 import hashlib
 import os
 import stat
+from collections.abc import Generator
+from contextlib import contextmanager
 
 # Changes are dated by a clock that ticks up to a hundred times a second, on old file systems every other second.
 _TICK_NS, _COARSE_TICK_NS, _SECOND_NS = 20_000_000, 2_000_000_000, 1_000_000_000
@@ -47,8 +49,9 @@ def settled(mark: Stamp, now_ns: int) -> bool:
     return now_ns - latest > (_TICK_NS if latest % _SECOND_NS else _COARSE_TICK_NS)
 
 
-def opened(path: Path, flags: int = 0) -> int:
-    """Open for reading, as far as possible without a trace, and return the descriptor. OSError if that cannot be.
+@contextmanager
+def opened(path: Path, flags: int = 0) -> Generator[int]:
+    """Open for reading within the block, as far as possible without a trace. OSError if that cannot be.
 
     To read a file sets its access time, once a day; a program that asks for a file's times, as Python does for each module,
     executes other instructions afterwards, if only because of the digits. Only a file's owner may leave it as it is.
@@ -56,9 +59,13 @@ def opened(path: Path, flags: int = 0) -> int:
     """
     flags |= os.O_RDONLY | os.O_CLOEXEC | os.O_NONBLOCK | os.O_NOCTTY
     try:
-        return os.open(path, flags | os.O_NOATIME)
+        descriptor = os.open(path, flags | os.O_NOATIME)
     except PermissionError:
-        return os.open(path, flags)
+        descriptor = os.open(path, flags)
+    try:
+        yield descriptor
+    finally:
+        os.close(descriptor)
 
 
 def look(path: Path, *, follow: bool = True) -> str:
@@ -80,11 +87,8 @@ def look(path: Path, *, follow: bool = True) -> str:
 def names(path: Path) -> str:
     """Return a hash of the names in a folder."""
     try:
-        descriptor = opened(path, os.O_DIRECTORY)
-        try:
+        with opened(path, os.O_DIRECTORY) as descriptor:
             found = sorted(map(os.fsencode, os.listdir(descriptor)))
-        finally:
-            os.close(descriptor)
     except OSError as error:
         return reason(error)
     return hashlib.sha256(b"\0".join(found)).hexdigest()
@@ -93,14 +97,11 @@ def names(path: Path) -> str:
 def content(path: Path) -> str:
     """Return permissions and a hash of the bytes of a file."""
     try:
-        descriptor = opened(path)
-        try:
+        with opened(path) as descriptor:
             mode = os.fstat(descriptor).st_mode
             if not stat.S_ISREG(mode):
                 return f"{mode:o}"
             with open(descriptor, "rb", buffering=0, closefd=False) as file:
                 return f"{mode:o} {hashlib.file_digest(file, 'sha256').hexdigest()}"
-        finally:
-            os.close(descriptor)
     except OSError as error:
         return reason(error)

@@ -43,8 +43,8 @@ class Listings:
         self._taken: dict[int, list[Entry]] = {}
         self._count = 0
 
-    def read(self, thread: int, number: int, length: int) -> tuple[bytes, int, int] | None:
-        """Return what getdents64 answers for this descriptor, a duplicate of it, and its next position.
+    def read(self, thread: int, number: int, length: int) -> bytes | None:
+        """Return what getdents64 answers for this descriptor, which goes to its next position.
 
         None where the kernel has to answer. OSError where nothing can be read, BufferError if there is no room for an entry.
         """
@@ -54,13 +54,13 @@ class Listings:
             shared = kernel.descriptor_of(group_of(thread), number)  # only a process' first thread can be asked
         try:
             answer = self._read(f"/proc/{thread}/fd/{number}", os.lseek(shared, 0, os.SEEK_CUR), length)
-        except BaseException:
+            if answer is None:
+                return None
+            data, position = answer
+            os.lseek(shared, position, os.SEEK_SET)
+            return data
+        finally:
             os.close(shared)
-            raise
-        if answer is None:
-            os.close(shared)
-            return None
-        return answer[0], shared, answer[1]
 
     def _read(self, path: str, position: int, length: int) -> tuple[bytes, int] | None:
         if os.readlink(path).startswith("/proc"):  # what is there depends on who asks
@@ -93,8 +93,7 @@ class Listings:
 
     def _entries(self, path: str) -> list[Entry]:
         found: list[Entry] = []
-        folder = files.opened(path, os.O_DIRECTORY)
-        try:
+        with files.opened(path, os.O_DIRECTORY) as folder:
             while block := kernel.directory_entries(self._table, folder):
                 at = 0
                 while at < len(block):
@@ -106,8 +105,6 @@ class Listings:
             if os.readlink(path).startswith(self._scratch):
                 return found
             return [entry for entry in found if not _is_own(folder, entry)]
-        finally:
-            os.close(folder)
 
 
 def _is_own(folder: int, entry: Entry) -> bool:

@@ -124,7 +124,7 @@ def rewritten(path: bytes, places: Translation) -> bytes | None:
     if not compiled and not path.endswith(_TEXTS) and not (ours and name.endswith(b".py")):
         return None
     try:
-        with open(opened(places.real_bytes(path)), "rb", buffering=0) as file:
+        with opened(places.real_bytes(path)) as descriptor, open(descriptor, "rb", 0, closefd=False) as file:
             data = file.read(_LONGEST + 1)
     except OSError:
         return None

@@ -267,7 +267,7 @@ class Supervisor:
 
     def _list(self, ident: int, thread: int, number: int, address: int, length: int) -> tuple[bool, int]:
         try:
-            found = self._listings.read(thread, number, length)
+            data = self._listings.read(thread, number, length)
         except BufferError:
             raise _RefuseError(errno.EINVAL) from None
         except OSError as error:
@@ -275,13 +275,8 @@ class Supervisor:
                 why = f"directories cannot be read in place of the program: {error.strerror}"
                 self.failures.setdefault("files", why)
             return False, 0
-        if found is None:
+        if data is None:
             return False, 0
-        data, shared, position = found
-        try:
-            os.lseek(shared, position, os.SEEK_SET)
-        finally:
-            os.close(shared)
         self._poke(ident, thread, address, data)
         return True, len(data)
 

@@ -16,6 +16,7 @@ import select
 import struct
 import time
 from collections.abc import Callable
+from contextlib import suppress
 from typing import TYPE_CHECKING
 
 from cachegrind_bench.hermetic.clock import MONOTONIC, REALTIME, PinnedTime
@@ -50,11 +51,6 @@ _SHORTEST_PAUSE_S, _LONGEST_PAUSE_S = 0.0003, 0.004
 
 class _Wait:
     """One call that is held. `due` is in the time of its process; `word` is a futex's address and what it is to hold."""
-
-    __slots__ = (
-        *("args", "due", "files", "happened", "ident", "left_s", "mask", "name"),
-        *("outside", "process", "since", "since_cpu", "thread", "word"),
-    )
 
     def __init__(self, ident: int, thread: int, name: str, args: list[int], process: Process) -> None:
         self.ident, self.thread, self.name, self.args, self.process = ident, thread, name, args, process
@@ -239,11 +235,9 @@ class Waits:
             happened = self._has_happened(wait, 0.0)
             self._send(wait.ident, error=errno.EAGAIN if happened else errno.ETIMEDOUT)
             return
-        try:
+        with suppress(OSError, struct.error):
             for address, data in _emptied(wait):
                 self._poke(wait.ident, wait.thread, address, data)
-        except (OSError, struct.error):
-            pass
         self._send(wait.ident)
 
     def _wake(self, wait: _Wait) -> None:

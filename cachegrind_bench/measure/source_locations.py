@@ -65,7 +65,7 @@ def _is_below(path: str, folder: str) -> bool:
 def _source(path: str) -> bytes | None:
     """Return a source file; None if it cannot be read, or is too long to be one."""
     try:
-        with open(files.opened(path), "rb") as stream:
+        with files.opened(path) as descriptor, open(descriptor, "rb", closefd=False) as stream:
             if not stat.S_ISREG(os.fstat(stream.fileno()).st_mode):
                 return None
             data = stream.read(_LONGEST_SOURCE + 1)

@@ -8,6 +8,7 @@ from collections.abc import Sequence
 from typing import TYPE_CHECKING
 
 from cachegrind_bench.errors import CommandFailedError, CommandTimeoutError, MeasurementError
+from cachegrind_bench.valgrind.out_format import decode
 
 if TYPE_CHECKING:
     from cachegrind_bench.hermetic.launch import Outcome
@@ -42,11 +43,11 @@ def check_outcome(
     if outcome.exit_status == 0:
         return
     # Before it has opened its log, Valgrind complains on stderr.
-    trouble = None if native else _valgrind_trouble(log) or _valgrind_trouble(_decoded(outcome.tail))
+    trouble = None if native else _valgrind_trouble(log) or _valgrind_trouble(decode(outcome.tail))
     if trouble:
         raise MeasurementError(f"Valgrind failed: {trouble}", hint=_last_words(outcome.tail))
     if not ignore_status:
-        held = _held_back(held_back, _decoded(outcome.tail))
+        held = _held_back(held_back, decode(outcome.tail))
         hints = (_last_words(outcome.tail), held, "--ignore-exit-status measures it all the same")
         message = f"the command failed with exit status {outcome.exit_status} {where}"
         raise CommandFailedError(message, hint="\n".join(filter(None, hints)), exit_status=outcome.exit_status)
@@ -110,12 +111,8 @@ def _valgrind_trouble(log: str) -> str | None:
     return None
 
 
-def _decoded(tail: bytes) -> str:
-    return tail.decode("utf-8", "backslashreplace")
-
-
 def _last_words(tail: bytes) -> str:
-    lines = [line for line in _decoded(tail).splitlines() if line.strip()]
+    lines = [line for line in decode(tail).splitlines() if line.strip()]
     if not lines:
         return "it wrote nothing before it ended"
     return f"{LAST_LINES}\n" + "\n".join(f"  | {line}" for line in lines[-_SHOWN_LINES:])

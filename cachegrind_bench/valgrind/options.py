@@ -128,8 +128,6 @@ _COMMON = (
 # its options make it do as Cachegrind does.
 _LIKE_CACHEGRIND = ("--skip-plt=no", "--separate-recs=1")
 _SCOPES: Mapping[Scope, tuple[str, ...]] = {
-    Scope.PROCESS: (),
-    Scope.TOGGLE: (),  # the names of functions say it all
     # Without instrumentation, what comes before the first mark runs about ten times faster.
     Scope.REGIONS: ("--instr-atstart=no", "--collect-atstart=no"),
     Scope.CALLS: ("--instr-atstart=no",),
@@ -153,13 +151,14 @@ def arguments(
 
     `pages` is how much higher than usual the program's heap and libraries are to lie.
     """
+    caches = ("--cache-sim=yes", f"--I1={geometry.I1}", f"--D1={geometry.D1}", f"--LL={geometry.LL}")
     folder = str(out).replace("%", "%%")
     common = (
         f"--tool={tool.value}",
         *_COMMON,
         *(("--vex-guest-chase=no",) if guest_chase_off else ()),
         *((f"--aspace-minaddr={_LOWEST + pages * PAGE:#x}",) if pages else ()),
-        *(_caches(geometry) if collect.python_depth is None else ("--cache-sim=no",)),  # paths of calls have Ir alone
+        *(caches if collect.python_depth is None else ("--cache-sim=no",)),  # paths of calls have Ir alone
         f"--log-file={folder}/log.%p",
         f"--{tool.value}-out-file={folder}/out.%p",
     )
@@ -178,11 +177,7 @@ def _scope(collect: Collect) -> tuple[str, ...]:
     if collect.scope is Scope.REGIONS and collect.python_depth is not None:
         # Who called a function is known only where the caller was called under instrumentation, too.
         return ("--collect-atstart=no",)
-    return _SCOPES[collect.scope]
-
-
-def _caches(geometry: Geometry) -> tuple[str, ...]:
-    return "--cache-sim=yes", f"--I1={geometry.I1}", f"--D1={geometry.D1}", f"--LL={geometry.LL}"
+    return _SCOPES.get(collect.scope, ())
 
 
 def python_paths(depth: int, stubs: Sequence[str] = ()) -> tuple[str, ...]:

@@ -31,17 +31,16 @@ _LINE = re.compile(rb"([0-9a-f]{1,16}) ([0-9a-f]{1,16}) py::([^:]*):(.*)")
 class Trampolines(msgspec.Struct, frozen=True, dict=True):
     """The trampolines of a process: the function of each by its address, and its size in bytes."""
 
-    functions: Mapping[int, PythonFunction]
-    sizes: Mapping[int, int]
+    functions: Mapping[int, tuple[PythonFunction, int]]
 
     def at(self, address: int) -> PythonFunction | None:
         """Return the function in whose trampoline this address lies."""
-        found = self.functions.get(address)
-        if found is not None:
-            return found
         place = bisect_right(self._starts, address)
-        start = self._starts[place - 1] if place else address
-        return self.functions[start] if start < address < start + self.sizes.get(start, 0) else None
+        if not place:
+            return None
+        start = self._starts[place - 1]
+        function, size = self.functions[start]
+        return function if address == start or address < start + size else None
 
     @cached_property
     def _starts(self) -> Sequence[int]:
@@ -55,12 +54,10 @@ def map_of(pid: int) -> Path:
 
 def merged(maps: Iterable[Trampolines]) -> Trampolines:
     """Return the trampolines of several maps; of two at one address that of the first."""
-    functions: dict[int, PythonFunction] = {}
-    sizes: dict[int, int] = {}
+    functions: dict[int, tuple[PythonFunction, int]] = {}
     for found in maps:
-        sizes |= {start: size for start, size in found.sizes.items() if start not in functions}
-        functions |= {start: function for start, function in found.functions.items() if start not in functions}
-    return Trampolines(functions, sizes)
+        functions = {**found.functions, **functions}
+    return Trampolines(functions)
 
 
 def read_map(path: Path, *, start: int = 0, places: Translation = NOWHERE) -> Trampolines | None:
@@ -94,15 +91,13 @@ def parse_map(data: bytes) -> Trampolines:
     A qualified name has no colon, so the first one ends it. Other lines are of other compilers, or the rest of a file
     name with a line break in it: they are passed over.
     """
-    functions: dict[int, PythonFunction] = {}
-    sizes: dict[int, int] = {}
+    functions: dict[int, tuple[PythonFunction, int]] = {}
     for line in data.split(b"\n"):
         match = _LINE.fullmatch(line)
         if match is not None:
             address, size, name, file = match.groups()
-            functions[int(address, 16)] = PythonFunction(file=decode(file), name=decode(name), line=0)
-            sizes[int(address, 16)] = int(size, 16)
-    return Trampolines(functions, sizes)
+            functions[int(address, 16)] = PythonFunction(file=decode(file), name=decode(name), line=0), int(size, 16)
+    return Trampolines(functions)
 
 
 def sizes_now() -> dict[str, int]:

@@ -19,6 +19,7 @@ import msgspec
 from cachegrind_bench.errors import MeasurementError
 from cachegrind_bench.model.metrics import EVENTS, ZERO, Counts, FunctionCost, LineCost, Profile, merge_profiles
 from cachegrind_bench.model.result import ProcessCost
+from cachegrind_bench.model.text import printable
 from cachegrind_bench.valgrind.options import EXECS, FORKS, OUTER_FORK, THREADS, Tool
 from cachegrind_bench.valgrind.out_file import parse_cachegrind
 
@@ -169,7 +170,7 @@ def _last_image(images: Sequence[Image] | None, pid: int) -> int | None:
 
 def _first_word(command_line: str, command: Sequence[str]) -> str:
     """Return the program of an unquoted command line: ours if it begins so, else the text up to a space."""
-    ours = os.fsencode(command[0]).decode("utf-8", "backslashreplace")
+    ours = printable(command[0])
     return ours if f"{command_line} ".startswith(f"{ours} ") else command_line.split(" ", maxsplit=1)[0]
 
 

@@ -7,9 +7,8 @@ The other side is `region.marks` (and cg_bench.h): what follows a mark in the pa
 from __future__ import annotations
 
 import os
-from collections import defaultdict
+from collections import Counter, defaultdict
 from collections.abc import Callable, Iterable, Mapping, Sequence
-from dataclasses import dataclass, field
 from itertools import groupby, pairwise
 from operator import attrgetter
 from pathlib import Path, PurePath
@@ -137,14 +136,6 @@ def regions_of(marked: Mapping[str, list[Part]]) -> dict[str, list[Part]]:
 _ENTER = "Marks.enter"
 
 
-@dataclass(slots=True)
-class _Found:
-    """What was read of one region so far."""
-
-    rows: list[PythonRow] = field(default_factory=list[PythonRow])
-    total: int = 0
-
-
 class RegionReader:
     """The paths of each region, which grow with each process."""
 
@@ -153,13 +144,14 @@ class RegionReader:
         self._depth = depth
         # What an empty region costs, in Ir: in all, and in the function that holds its `with`.
         self._empty, self._around_empty = 0, 0
-        self._found: defaultdict[str, _Found] = defaultdict(_Found)
+        self._rows: defaultdict[str, list[PythonRow]] = defaultdict(list)
+        self._totals: Counter[str] = Counter()
 
     def profiles(self) -> dict[str, PythonProfile]:
         """Return what was read so far, by the names of the regions."""
         return {
-            name: profile_of(found.rows, total=max(found.total, sum(row.ir for row in found.rows)), cut=self.cut)
-            for name, found in sorted(self._found.items())
+            name: profile_of(rows, total=max(self._totals[name], sum(row.ir for row in rows)), cut=self.cut)
+            for name, rows in sorted(self._rows.items())
         }
 
     def read_all(self, files: Iterable[OutPath], trampolines: Callable[[int], Trampolines]) -> None:
@@ -185,24 +177,25 @@ class RegionReader:
             self._empty = empty.total
             self._around_empty = sum(empty.paths[index].ir for index, _ in _entries(empty))
         for name, parts in regions_of(marked).items():
-            self._add(self._found[name], paths(parts))
+            self._add(name, paths(parts))
 
-    def _add(self, found: _Found, profile: PythonProfile) -> None:
+    def _add(self, name: str, profile: PythonProfile) -> None:
         """Add the paths of a region without those of the harness, and without what the marks cost their callers."""
         own = [path.ir for path in profile.paths]
         times = 0
         for index, entries in _entries(profile):
             own[index] = max(0, own[index] - entries * self._around_empty)
             times += entries
-        found.total += profile.total - times * self._empty
+        self._totals[name] += profile.total - times * self._empty
+        rows = self._rows[name]
         places: list[int] = []
         for ir, path in zip(own, profile.paths, strict=True):
             parent = TOP if path.parent == TOP else places[path.parent]
             if is_harness(profile.functions[path.function]):
                 places.append(parent)
             else:
-                places.append(len(found.rows))
-                found.rows.append(PythonRow(parent, profile.functions[path.function], path.calls, ir))
+                places.append(len(rows))
+                rows.append(PythonRow(parent, profile.functions[path.function], path.calls, ir))
 
 
 def is_harness(function: PythonFunction, package: str = "region") -> bool:

@@ -34,11 +34,8 @@ class Reader:
 
     def read(self, length: int = 32768) -> list[tuple[str, int]]:
         """Return the names of one answer, each with the position after it."""
-        found = self.listings.read(os.getpid(), self.descriptor, length)
-        assert found is not None
-        data, shared, position = found
-        os.lseek(shared, position, os.SEEK_SET)
-        os.close(shared)
+        data = self.listings.read(os.getpid(), self.descriptor, length)
+        assert data is not None
         assert len(data) <= length
         names, at = [], 0
         while at < len(data):

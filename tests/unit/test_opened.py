@@ -59,8 +59,8 @@ def test_nobody_sees_that_a_file_or_a_folder_was_read(tmp_path: Path) -> None:
         os.utime(path, ns=(LONG_AGO, LONG_AGO))
         assert len(read(str(path))) > 60
         assert path.stat().st_atime_ns == LONG_AGO
-        with open(files.opened(str(tmp_path / "data")), "rb") as plain:
-            assert plain.read() == b"one"
+        with files.opened(str(tmp_path / "data")) as plain:
+            assert os.read(plain, 10) == b"one"
 
 
 def test_what_belongs_to_somebody_else_is_read_all_the_same(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
