@@ -2,6 +2,7 @@
 
     python benchmarks/small_suites.py [--sizes 1 6 24 100] [--rounds 3]
     python benchmarks/small_suites.py --suite FOLDER --with yarl    the benchmarks of a real package that lie there
+    python benchmarks/small_suites.py --floor                       what Valgrind takes for each step of one benchmark
 
 Both run under the same Valgrind, pytest-codspeed under its Callgrind with cache simulation, without ASLR and with a
 fixed hash seed, as its own runner does it. Prints seconds (medians) and ratios of one run on this machine, then how far the
@@ -21,6 +22,8 @@ import sys
 import tempfile
 import time
 import venv
+from collections.abc import Iterator
+from contextlib import contextmanager
 from dataclasses import dataclass
 from pathlib import Path
 
@@ -45,6 +48,11 @@ CALLS = {
     "sorted": "benchmark(sorted, NUMBERS)",
     "sha256": "benchmark(lambda: hashlib.sha256(TEXT.encode() * 20).hexdigest())",
 }
+
+WARM_UPS = 10
+STEPS = ("warm-up", "fork", "on", "first", "second", "off")
+UNDER = ("setarch", "-R", "valgrind", "--tool=callgrind", "-q", "--instr-atstart=no", "--cache-sim=yes")
+GEOMETRY = ("--I1=32768,8,64", "--D1=32768,8,64", "--LL=8388608,16,64", "--callgrind-out-file=/dev/null")
 
 
 def suite(size: int) -> str:
@@ -153,6 +161,71 @@ def company(python: Path, folder: Path) -> None:
             print(f"  {name:8}" + "".join(f"{count:>12,}" for count in counts) + f"  {spread:8.3%}", flush=True)
 
 
+@contextmanager
+def timed(seconds: list[float]) -> Iterator[None]:
+    """Add how long this took."""
+    begun = time.monotonic()
+    yield
+    seconds.append(time.monotonic() - begun)
+
+
+def steps_of(call: str) -> list[float]:
+    """Return the seconds of each step for this benchmark, under Valgrind."""
+    from cachegrind_bench.region.requests import START_INSTRUMENTATION, STOP_INSTRUMENTATION, Request, Requests
+
+    names: dict[str, object] = {"benchmark": lambda function, *arguments: function(*arguments)}
+    exec(HEAD, names)  # noqa: S102 - our own text
+    code = compile(call, "benchmark", "eval")
+    requests, start, stop = Requests(), Request(START_INSTRUMENTATION).block, Request(STOP_INSTRUMENTATION).block
+    seconds: list[float] = []
+    with timed(seconds):
+        for _ in range(WARM_UPS):
+            eval(code, names)  # noqa: S307 - our own text
+    reading, writing = os.pipe()
+    begun = time.monotonic()
+    pid = os.fork()
+    if pid:
+        os.close(writing)
+        with os.fdopen(reading) as told:
+            seconds += [float(word) for word in told.read().split()]
+        os.waitpid(pid, 0)
+        return seconds
+    own = [time.monotonic() - begun]
+    with timed(own):
+        requests.make(start)
+    for _ in range(2):
+        with timed(own):
+            eval(code, names)  # noqa: S307 - our own text
+    with timed(own):
+        requests.make(stop)
+    os.write(writing, " ".join(map(str, own)).encode())
+    os._exit(0)
+
+
+def floor(rounds: int) -> None:
+    """Print what Valgrind itself takes for each step of one benchmark, below which no exact measurement of it comes.
+
+    `one call` is one warm-up and one call, in one process for all benchmarks, as pytest-codspeed measures; `two, apart` are
+    ten warm-ups and two calls that can be compared, in a process of their own. No pytest, no plugin, nothing written.
+    """
+    heads = ("start", *STEPS, "one call", "two, apart", "ratio")
+    print(f"{'milliseconds':12}" + "".join(f"{head:>11}" for head in heads))
+    for name, call in CALLS.items():
+        rows: list[list[float]] = []
+        for _ in range(rounds):
+            begun = time.monotonic()
+            words = (*UNDER, *GEOMETRY, sys.executable, __file__, "--inside", call)
+            done = subprocess.run(words, stdout=subprocess.PIPE, stderr=subprocess.DEVNULL, text=True, check=True)
+            steps = [float(word) for word in done.stdout.split()]
+            rows.append([time.monotonic() - begun - sum(steps), *steps])
+        start, warm_up, fork, on, first, second, off = (
+            1000 * statistics.median(column) for column in zip(*rows, strict=True)
+        )
+        one, two = warm_up / WARM_UPS + on + first + off, warm_up + fork + on + first + second
+        cells = (start, warm_up, fork, on, first, second, off, one, two)
+        print(f"{name:12}" + "".join(f"{cell:11.0f}" for cell in cells) + f"{two / one:11.2f}", flush=True)
+
+
 def main() -> None:
     """Install, measure and print."""
     parser = argparse.ArgumentParser(description=(__doc__ or "").partition("\n")[0])
@@ -160,7 +233,15 @@ def main() -> None:
     parser.add_argument("--rounds", type=int, default=3, help="measurements of each, of which the median counts")
     parser.add_argument("--suite", type=Path, metavar="FOLDER", help="benchmarks of a real package, instead")
     parser.add_argument("--with", nargs="*", default=[], dest="needed", help="what pip is to install for them")
+    parser.add_argument("--floor", action="store_true", help="what Valgrind itself takes for one benchmark, instead")
+    parser.add_argument("--inside", metavar="CALL", help=argparse.SUPPRESS)
     asked = parser.parse_args()
+    if asked.inside:
+        print(*steps_of(asked.inside))
+        return
+    if asked.floor:
+        floor(asked.rounds)
+        return
     with tempfile.TemporaryDirectory() as name:
         home = Path(name)
         venv.create(home / "venv", with_pip=True)

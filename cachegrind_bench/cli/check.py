@@ -70,7 +70,7 @@ def command(**options: Any) -> int:
     plan = prepared_plan(request, _existing_plan)
     try:
         with Display(None if options["quiet"] else sys.stderr) as display:
-            result = measured(request, plan, display)
+            result = measured(request, plan, display.phase, display.write)
     except NoValgrindError as error:  # no commit could be measured here
         raise UsageError(error.message, hint=error.hint) from error
     # The one benchmark, whatever it is called in the base.

@@ -132,7 +132,7 @@ def _run_command(options: dict[str, Any]) -> int:
     targets = _targets(request, options, Baselines.find(plan.cwd), is_measured)
     keep_failure = failure_saved(targets.history, plan, targets.notices) if targets.history else nullcontext()
     with keep_failure, Display(None if options["quiet"] else sys.stderr) as display:
-        result = measured(request, plan, display)
+        result = measured(request, plan, display.phase, display.write)
     report_of = partial(report.measured, env=result.env)
     targets.deliver(result, lambda: output.report_text(result, result.benchmarks, options["form"], report_of))
     return 0

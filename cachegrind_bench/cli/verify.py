@@ -72,6 +72,6 @@ def command(**options: Any) -> int:
         Display(sys.stderr) as display,
         valgrind_setup_of(request).session(echo=lambda _chunk: None) as ready,
     ):
-        found = verify(ready.on_cpu(plan), ready.runner, display, axes=axes)
+        found = verify(ready.on_cpu(plan), ready.runner, display.phase, axes=axes)
     output.write(verification(found, options["form"]))
     return 0 if found.held else 1

@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
-from typing import TYPE_CHECKING, Protocol
+from collections.abc import Callable, Mapping
+from typing import TYPE_CHECKING
 
 import msgspec
 
@@ -20,12 +20,7 @@ if TYPE_CHECKING:
     from cachegrind_bench.hermetic.orders import Clock
 
 
-class Progress(Protocol):
-    """Shows what is going on; a phase lasts until the next."""
-
-    def phase(self, text: str) -> None:
-        """Say what begins now."""
-        ...
+Progress = Callable[[str], object]  # is told what goes on from now
 
 
 class Settings(msgspec.Struct, frozen=True, kw_only=True):

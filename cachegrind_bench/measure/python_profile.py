@@ -104,14 +104,14 @@ def followed(plan: Plan, runner: Executor, env: Environment, progress: Progress,
             with reading_out_files():
                 reader.read_all(out_files(Tool.CALLGRIND, out, outcome.images), maps.read(outcome))
 
-    progress.phase("preparing to profile Python functions, under Callgrind")
+    progress("preparing to profile Python functions, under Callgrind")
     whole = PathReader(depth=DEPTH_OF_STUBS)
     execute(whole, replace(plan, collect=WHOLE), DEPTH_OF_STUBS)  # stubs count wherever they are
-    progress.phase("profiling Python functions under Callgrind")
+    progress("profiling Python functions under Callgrind")
     found = make(DEPTHS[0])
     execute(found, plan, DEPTHS[0], whole.stubs)
     if found.cut:
-        progress.phase("profiling Python functions under Callgrind, again for deep calls")
+        progress("profiling Python functions under Callgrind, again for deep calls")
         # Each path has counts of its own for all code it runs: hundreds of calls deep, Callgrind may need all memory.
         with suppress(MeasurementError):
             deeper = make(DEPTHS[1])

@@ -58,7 +58,7 @@ class Executions:
     def warm_up(self) -> None:
         """Execute natively, as often as planned."""
         for number in range(self.plan.warmup):
-            self._progress.phase(f"warm-up{_of(number, self.plan.warmup)}, without Valgrind")
+            self._progress(f"warm-up{_of(number, self.plan.warmup)}, without Valgrind")
             outcome = self._warm_up()
             seal_of(self.plan, outcome, self._env)
             self.target = warmed_up(self.target, outcome)
@@ -104,7 +104,7 @@ class Executions:
     def execution(self, number: int) -> Generator[Target]:
         """Prepare for the measured execution of this number, and tidy up after it."""
         count = len(self.plan.schedule)
-        self._progress.phase(f"measuring{_of(number, count)} under {self._tool.value.capitalize()}")
+        self._progress(f"measuring{_of(number, count)} under {self._tool.value.capitalize()}")
         with self._surrounded():
             yield replace(self.target, layout=self.plan.schedule[number])
 

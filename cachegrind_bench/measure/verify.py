@@ -40,12 +40,12 @@ def verify(plan: Plan, runner: Runner, progress: Progress, *, axes: Sequence[Axi
     """
     hunt = _Hunt(plan=plan, runner=runner, target=target_of(plan))
     others = [axis for axis in axes if axis.key != all_axes.REPEAT]
-    progress.phase("verify: warm-up, without Valgrind")
+    progress("verify: warm-up, without Valgrind")
     hunt.warm_up()
-    progress.phase(f"verify 1 of {len(others) + 1}: {AXES[0].title}")
+    progress(f"verify 1 of {len(others) + 1}: {AXES[0].title}")
     findings = [hunt.repeat(AXES[0])]
     for number, axis in enumerate(others, 2):
-        progress.phase(f"verify {number} of {len(others) + 1}: {axis.title}")
+        progress(f"verify {number} of {len(others) + 1}: {axis.title}")
         findings.append(hunt.examine(axis))
     return Verification(
         command=plan.command.shown,

@@ -6,6 +6,7 @@ Knows jobs; must not know where they come from, how they are shown, or which oth
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
+from functools import partial
 from typing import TYPE_CHECKING, Protocol
 
 import msgspec
@@ -21,6 +22,7 @@ if TYPE_CHECKING:
     from pathlib import Path
     from queue import SimpleQueue
 
+    from cachegrind_bench.config.benchmarks import BenchmarkSpec
     from cachegrind_bench.hermetic.trace_notes import Recording
     from cachegrind_bench.measure.plan import Plan
     from cachegrind_bench.measure.session import ValgrindSetup
@@ -34,13 +36,8 @@ class Job(msgspec.Struct, frozen=True, kw_only=True):
     Jobs of one `lane` never run at the same time.
     """
 
-    id: str
+    spec: BenchmarkSpec
     plan: Callable[[], Plan]
-    command: tuple[str, ...]
-    cwd: Path
-    setup: str | None = None
-    parameters: Mapping[str, str]
-    tags: tuple[str, ...] = ()
     lane: int | None = None
 
 
@@ -90,12 +87,13 @@ def measure_job(
     def output() -> str | None:
         return said.decode("utf-8", "backslashreplace") if capture else None
 
-    watcher.started(job.id)
+    spec = job.spec
+    watcher.started(spec.id)
     try:
-        if job.id in broken:
-            raise MeasurementError(broken[job.id])
-        plan = replace(job.plan(), id=job.id)
-        stored = None if reuse is None else reuse.stored(job, plan, watcher=watcher, with_output=capture)
+        if spec.id in broken:
+            raise MeasurementError(broken[spec.id])
+        plan = replace(job.plan(), id=spec.id)
+        stored = None if reuse is None else reuse.stored(spec, plan, watcher=watcher, with_output=capture)
         if stored is not None:
             return stored
         cpu = cpus.get()
@@ -103,28 +101,19 @@ def measure_job(
             plan = replace(plan, cpu=cpu if plan.cpu is None else plan.cpu)
             with valgrind_setup.session(echo=echo) as ready:
                 runner = ready.runner if reuse is None else RecordingRunner(runner=ready.runner)
-                (found,) = measured(plan, ready, _Phases(job.id, watcher), runner=runner)
-                benchmark = replace(found, parameters=dict(job.parameters), tags=job.tags, output=output())
+                (found,) = measured(plan, ready, partial(watcher.phase, spec.id), runner=runner)
+                benchmark = replace(found, parameters=dict(spec.parameters), tags=spec.tags, output=output())
                 if reuse is not None and isinstance(runner, RecordingRunner):
-                    reuse.keep(job, plan, runner.recording(), benchmark, watcher=watcher)
+                    reuse.keep(spec, plan, runner.recording(), benchmark, watcher=watcher)
         finally:
             cpus.put(cpu)
     except CgBenchError as error:  # a wrong command is bad usage where it is typed, and here a benchmark that failed
-        benchmark = replace(failed(job, valgrind_setup, error), output=output())
+        benchmark = replace(failed(spec, valgrind_setup, error), output=output())
     watcher.finished(benchmark, bytes(said))
     return benchmark
 
 
-class _Phases(msgspec.Struct, frozen=True):
-    job_id: str
-    watcher: Watcher
-
-    def phase(self, text: str) -> None:
-        """Hand on what goes on, with the benchmark that it is about."""
-        self.watcher.phase(self.job_id, text)
-
-
-def failed(job: Job, valgrind_setup: ValgrindSetup, error: CgBenchError) -> Benchmark:
+def failed(spec: BenchmarkSpec, valgrind_setup: ValgrindSetup, error: CgBenchError) -> Benchmark:
     """Return the benchmark that could not be measured: no counts, and why."""
     status = Status.ERROR
     if isinstance(error, CommandTimeoutError):
@@ -132,12 +121,12 @@ def failed(job: Job, valgrind_setup: ValgrindSetup, error: CgBenchError) -> Benc
     elif isinstance(error, CommandFailedError):
         status = Status.FAILED
     return Benchmark(
-        id=job.id,
+        id=spec.id,
         key=comparability_key(valgrind_setup.environment.fields),
         key_fields={},
-        command=job.command,
-        parameters=dict(job.parameters),
-        tags=job.tags,
+        command=spec.command,
+        parameters=dict(spec.parameters),
+        tags=spec.tags,
         status=status,
         exit_status=error.exit_status if isinstance(error, CommandFailedError) else None,
         error="\n".join(part for part in (error.message, error.hint) if part),
@@ -153,26 +142,30 @@ class Reuse(msgspec.Struct, frozen=True, kw_only=True):
     version: str
     created_at: str
 
-    def stored(self, job: Job, plan: Plan, *, watcher: Watcher, with_output: bool = False) -> Benchmark | None:
+    def stored(
+        self, spec: BenchmarkSpec, plan: Plan, *, watcher: Watcher, with_output: bool = False
+    ) -> Benchmark | None:
         """Return the stored benchmark, or None and say why there is none.
 
         With `with_output` it has to have what the program wrote; without, it has not.
         """
         with surrounded(plan):  # what it reads may be what its preparation makes
-            found = self.cache.lookup(self._key(job, plan))
+            found = self.cache.lookup(self._key(spec, plan))
         if isinstance(found, str):
-            watcher.remark(job.id, f"measured, since {found}")
+            watcher.remark(spec.id, f"measured, since {found}")
             return None
         (benchmark,) = found.benchmarks
         if with_output and benchmark.output is None:
-            watcher.remark(job.id, "measured, since what it wrote was not kept")
+            watcher.remark(spec.id, "measured, since what it wrote was not kept")
             return None
         output = benchmark.output if with_output else None
-        benchmark = replace(benchmark, parameters=dict(job.parameters), tags=job.tags, output=output)
+        benchmark = replace(benchmark, parameters=dict(spec.parameters), tags=spec.tags, output=output)
         watcher.reused(benchmark, found.created_at)
         return benchmark
 
-    def keep(self, job: Job, plan: Plan, recording: Recording, benchmark: Benchmark, *, watcher: Watcher) -> None:
+    def keep(
+        self, spec: BenchmarkSpec, plan: Plan, recording: Recording, benchmark: Benchmark, *, watcher: Watcher
+    ) -> None:
         """Store a benchmark for the next time, or say why that cannot be."""
         result = Result(
             tool_version=self.version,
@@ -181,12 +174,12 @@ class Reuse(msgspec.Struct, frozen=True, kw_only=True):
             env=self.environment,
             benchmarks=(benchmark,),
         )
-        why = self.cache.keep(self._key(job, plan), recording, result)
+        why = self.cache.keep(self._key(spec, plan), recording, result)
         if why is not None:
-            watcher.remark(job.id, f"not kept for the next time: {why}")
+            watcher.remark(spec.id, f"not kept for the next time: {why}")
 
-    def _key(self, job: Job, plan: Plan) -> str:
-        return key_of(plan, self.environment, version=self.version, valgrind=self.valgrind, setup=job.setup)
+    def _key(self, spec: BenchmarkSpec, plan: Plan) -> str:
+        return key_of(plan, self.environment, version=self.version, valgrind=self.valgrind, setup=spec.setup)
 
 
 def set_up(jobs: Sequence[Job], environ: Mapping[str, str], watcher: Watcher) -> dict[str, str]:
@@ -196,13 +189,13 @@ def set_up(jobs: Sequence[Job], environ: Mapping[str, str], watcher: Watcher) ->
     """
     reasons: dict[tuple[Path, str], str | None] = {}
     for job in jobs:
-        if job.setup is not None and (job.cwd, job.setup) not in reasons:
-            watcher.setting_up(job.setup)
+        if job.spec.setup is not None and (job.spec.cwd, job.spec.setup) not in reasons:
+            watcher.setting_up(job.spec.setup)
             try:
-                failure = native_failure(job.setup, environ, job.cwd)
-                why = failure and f"its setup failed with {failure[0]}: {job.setup}\n{failure[1]}".strip()
+                failure = native_failure(job.spec.setup, environ, job.spec.cwd)
+                why = failure and f"its setup failed with {failure[0]}: {job.spec.setup}\n{failure[1]}".strip()
             except MeasurementError as error:
                 why = f"its setup could not be run: {error.message}"
-            reasons[job.cwd, job.setup] = why
-    found = {job.id: reasons[job.cwd, job.setup] for job in jobs if job.setup is not None}
+            reasons[job.spec.cwd, job.spec.setup] = why
+    found = {job.spec.id: reasons[job.spec.cwd, job.spec.setup] for job in jobs if job.spec.setup is not None}
     return {name: reason for name, reason in found.items() if reason is not None}

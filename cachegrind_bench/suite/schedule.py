@@ -124,8 +124,8 @@ def run_suite(
         if future.done() and not future.cancelled() and future.exception() is None:
             done[future.result().id] = future.result()
     return Outcome(
-        benchmarks=tuple(done[job.id] for job in jobs if job.id in done),
-        unfinished=tuple(job.id for job in jobs if job.id not in done),
+        benchmarks=tuple(done[job.spec.id] for job in jobs if job.spec.id in done),
+        unfinished=tuple(job.spec.id for job in jobs if job.spec.id not in done),
         interrupted=interrupted,
     )
 

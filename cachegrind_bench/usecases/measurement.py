@@ -5,7 +5,7 @@ from __future__ import annotations
 import stat
 from collections.abc import Callable, Sequence
 from concurrent.futures import ThreadPoolExecutor
-from typing import TYPE_CHECKING, Protocol
+from typing import TYPE_CHECKING
 
 from cachegrind_bench._version import __version__
 from cachegrind_bench.errors import UsageError
@@ -20,14 +20,6 @@ if TYPE_CHECKING:
     from cachegrind_bench.measure.session import ValgrindSetup
     from cachegrind_bench.model.result import Benchmark, Commit, Environment, Result
     from cachegrind_bench.valgrind.options import Geometry
-
-
-class Display(Progress, Protocol):
-    """Shows what goes on, and what the program writes."""
-
-    def write(self, chunk: bytes) -> None:
-        """Show output of the program."""
-        ...
 
 
 class MeasureRequest(Settings, frozen=True, kw_only=True):
@@ -79,16 +71,16 @@ def prepared_plan(request: MeasureRequest, make_plan: Callable[[MeasureRequest],
         return make_plan(request)
 
 
-def measured(request: MeasureRequest, plan: Plan, display: Display) -> Result:
+def measured(request: MeasureRequest, plan: Plan, progress: Progress, echo: Callable[[bytes], None]) -> Result:
     """Measure by this plan, and describe machine and commit. MeasurementError if it cannot be measured."""
     from cachegrind_bench.measure.result import measured as measure
     from cachegrind_bench.vcs.commits import commit_of
 
     ready = valgrind_setup_of(request)
     # Read while the program is measured: counts do not care, and what is committed meanwhile is not what was measured.
-    with ThreadPoolExecutor(1) as executor, ready.session(echo=display.write, keep=request.keep_out_files) as session:
+    with ThreadPoolExecutor(1) as executor, ready.session(echo=echo, keep=request.keep_out_files) as session:
         commit = executor.submit(commit_of, request.cwd, request.environ)
-        return result_of(request, ready.environment, measure(plan, session, display), commit.result())
+        return result_of(request, ready.environment, measure(plan, session, progress), commit.result())
 
 
 def valgrind_setup_of(request: MeasureRequest) -> ValgrindSetup:

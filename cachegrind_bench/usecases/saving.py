@@ -161,10 +161,11 @@ def refuse_to_drop(saved: Baselines, name: str, is_measured: Callable[[str], boo
 
 def _failed(plan: Plan, request: MeasureRequest, error: MeasurementError) -> Result:
     """Return the result of a command that failed, as a suite would have it."""
-    from cachegrind_bench.suite.execute import Job, failed
+    from cachegrind_bench.config.benchmarks import BenchmarkSpec
+    from cachegrind_bench.suite.execute import failed
     from cachegrind_bench.vcs.commits import commit_of
 
     ready = valgrind_setup_of(request)
     words = tuple(map(printable, plan.command.typed))
-    job = Job(id=plan.benchmark_id, plan=lambda: plan, command=words, cwd=plan.cwd, parameters={})
-    return result_of(request, ready.environment, [failed(job, ready, error)], commit_of(request.cwd, request.environ))
+    spec = BenchmarkSpec(id=plan.benchmark_id, command=words, cwd=plan.cwd, parameters={}, place="")
+    return result_of(request, ready.environment, [failed(spec, ready, error)], commit_of(request.cwd, request.environ))

@@ -132,19 +132,7 @@ def _executed(
 ) -> Outcome:
     """Run the set-up commands, in the order of the file as one may build on another, then the jobs."""
     lane_of = lanes(specs)
-    jobs = [
-        Job(
-            id=spec.id,
-            plan=partial(_plan, request, spec),
-            command=spec.command,
-            cwd=spec.cwd,
-            setup=spec.setup,
-            parameters=spec.parameters,
-            tags=spec.tags,
-            lane=lane_of.get(spec.id),
-        )
-        for spec in specs
-    ]
+    jobs = [Job(spec=spec, plan=partial(_plan, request, spec), lane=lane_of.get(spec.id)) for spec in specs]
     cancel = Cancel()
     cpus: SimpleQueue[int] = SimpleQueue()  # one for each job at a time, from the last one downwards
     for cpu in sorted(os.sched_getaffinity(0), reverse=True)[:count]:
@@ -193,4 +181,4 @@ def _longest_first(jobs: Sequence[Job], known: Mapping[str, int], count: int) ->
     if count == 1 or not known:
         return list(jobs)
     usual = sorted(known.values())[len(known) // 2]
-    return sorted(jobs, key=lambda job: -known.get(job.id, usual))
+    return sorted(jobs, key=lambda job: -known.get(job.spec.id, usual))

@@ -11,6 +11,7 @@ from typing import TYPE_CHECKING, Any, NoReturn
 
 import pytest
 
+from cachegrind_bench.config.benchmarks import BenchmarkSpec
 from cachegrind_bench.errors import CommandFailedError, CommandTimeoutError, MeasurementError
 from cachegrind_bench.interruption import Cancel, cancellation
 from cachegrind_bench.measure.session import ValgrindSetup
@@ -23,6 +24,7 @@ if TYPE_CHECKING:
     from collections.abc import Callable, Iterator
     from pathlib import Path
 
+    from cachegrind_bench.measure.plan import Plan
     from cachegrind_bench.model.result import Benchmark
     from cachegrind_bench.suite.schedule import Outcome
 
@@ -38,9 +40,9 @@ def no_plan() -> NoReturn:
     raise AssertionError("not asked for")
 
 
-def job(name: str, **changes: Any) -> Job:
-    values: dict[str, Any] = {"id": name, "plan": no_plan, "command": ("true",), "cwd": None, "parameters": {}}
-    return Job(**{**values, **changes})
+def job(name: str, plan: Callable[[], Plan] = no_plan, lane: int | None = None, **changes: Any) -> Job:
+    values: dict[str, Any] = {"id": name, "command": ("true",), "cwd": None, "parameters": {}, "place": ""}
+    return Job(spec=BenchmarkSpec(**{**values, **changes}), plan=plan, lane=lane)
 
 
 def run(names: str, measure: Callable[[Job], Benchmark], cancel: Cancel, *, jobs: int = 2, **options: Any) -> Outcome:
@@ -49,8 +51,8 @@ def run(names: str, measure: Callable[[Job], Benchmark], cancel: Cancel, *, jobs
 
 def test_results_come_in_the_order_of_the_jobs_whoever_ends_first(cancel: Cancel) -> None:
     def measure(item: Job) -> Benchmark:
-        time.sleep(0.05 if item.id == "a" else 0)
-        return benchmark(id=item.id)
+        time.sleep(0.05 if item.spec.id == "a" else 0)
+        return benchmark(id=item.spec.id)
 
     outcome = run("abcd", measure, cancel, jobs=4)
     assert [item.id for item in outcome.benchmarks] == ["a", "b", "c", "d"]
@@ -68,7 +70,7 @@ def test_no_more_run_at_once_than_there_are_workers(cancel: Cancel) -> None:
         time.sleep(0.01)
         with lock:
             running -= 1
-        return benchmark(id=item.id)
+        return benchmark(id=item.spec.id)
 
     run("abcdefgh", measure, cancel, jobs=3)
     assert most == 3
@@ -76,7 +78,7 @@ def test_no_more_run_at_once_than_there_are_workers(cancel: Cancel) -> None:
 
 def test_a_failure_stops_nothing_unless_that_is_wanted(cancel: Cancel) -> None:
     def measure(item: Job) -> Benchmark:
-        return failed_benchmark(id=item.id) if item.id == "a" else benchmark(id=item.id)
+        return failed_benchmark(id=item.spec.id) if item.spec.id == "a" else benchmark(id=item.spec.id)
 
     outcome = run("abc", measure, cancel, jobs=1)
     assert [item.status for item in outcome.benchmarks] == [Status.FAILED, Status.OK, Status.OK]
@@ -84,14 +86,14 @@ def test_a_failure_stops_nothing_unless_that_is_wanted(cancel: Cancel) -> None:
 
 def test_failing_fast_ends_those_that_run_and_starts_no_other(cancel: Cancel) -> None:
     def measure(item: Job) -> Benchmark:
-        if item.id == "a":
+        if item.spec.id == "a":
             return failed_benchmark(id="a")
         found = cancellation()
         assert found is not None
         for _ in range(500):
             found.check()
             time.sleep(0.01)
-        return benchmark(id=item.id)
+        return benchmark(id=item.spec.id)
 
     outcome = run("abc", measure, cancel, jobs=2, fail_fast=True)
     assert [item.id for item in outcome.benchmarks] == ["a"]
@@ -100,7 +102,7 @@ def test_failing_fast_ends_those_that_run_and_starts_no_other(cancel: Cancel) ->
 
 def test_after_ctrl_c_what_finished_is_kept(cancel: Cancel) -> None:
     def measure(item: Job) -> Benchmark:
-        if item.id == "a":
+        if item.spec.id == "a":
             return benchmark(id="a")
         os.kill(os.getpid(), signal.SIGINT)
         found = cancellation()
@@ -108,7 +110,7 @@ def test_after_ctrl_c_what_finished_is_kept(cancel: Cancel) -> None:
         for _ in range(500):
             found.check()
             time.sleep(0.01)
-        return benchmark(id=item.id)
+        return benchmark(id=item.spec.id)
 
     outcome = run("abc", measure, cancel, jobs=1)
     assert [item.id for item in outcome.benchmarks] == ["a"]
@@ -119,7 +121,7 @@ def test_an_interrupt_that_got_lost_is_seen_all_the_same(cancel: Cancel) -> None
     whole = Cancel()
 
     def measure(item: Job) -> Benchmark:
-        if item.id == "a":
+        if item.spec.id == "a":
             return benchmark(id="a")
         whole.set()  # and nothing is raised, as while Python tidies up an object
         found = cancellation()
@@ -127,7 +129,7 @@ def test_an_interrupt_that_got_lost_is_seen_all_the_same(cancel: Cancel) -> None
         for _ in range(500):
             found.check()
             time.sleep(0.01)
-        return benchmark(id=item.id)
+        return benchmark(id=item.spec.id)
 
     with whole.under():
         outcome = run("abc", measure, cancel, jobs=1)
@@ -138,7 +140,7 @@ def test_an_interrupt_that_got_lost_is_seen_all_the_same(cancel: Cancel) -> None
 
 def test_a_bug_in_a_job_is_not_a_failure_of_a_benchmark(cancel: Cancel) -> None:
     def measure(item: Job) -> Benchmark:
-        raise ZeroDivisionError(item.id)
+        raise ZeroDivisionError(item.spec.id)
 
     with pytest.raises(ZeroDivisionError):
         run("ab", measure, cancel)
@@ -156,7 +158,7 @@ def test_a_failed_benchmark_reports_why_and_has_no_counts(
     error: MeasurementError, status: Status, exit_status: int | None
 ) -> None:
     valgrind_setup = ValgrindSetup(valgrind=None, geometry=None, environment=result().env)  # type: ignore[arg-type]  # not asked
-    found = failed(job("a", tags=("quick",)), valgrind_setup, error)
+    found = failed(job("a", tags=("quick",)).spec, valgrind_setup, error)
     assert (found.status, found.exit_status, found.counts, found.tags) == (status, exit_status, None, ("quick",))
     assert error.message in (found.error or "")
 
@@ -190,12 +192,12 @@ def test_jobs_of_one_lane_never_run_at_once_and_all_of_them_do_run(cancel: Cance
 
     def measure(item: Job) -> Benchmark:
         with lock:
-            running.add(item.id)
-            together.update(frozenset((item.id, other)) for other in running - {item.id})
+            running.add(item.spec.id)
+            together.update(frozenset((item.spec.id, other)) for other in running - {item.spec.id})
         time.sleep(0.02)
         with lock:
-            running.discard(item.id)
-        return benchmark(id=item.id)
+            running.discard(item.spec.id)
+        return benchmark(id=item.spec.id)
 
     jobs = [job(name, lane=1 if name in "abc" else None) for name in "abcdef"]
     outcome = run_suite(jobs, measure, ThreadPoolExecutor(3), cancel)
@@ -208,8 +210,8 @@ def test_a_job_that_waits_for_its_lane_is_not_begun_after_a_failure(cancel: Canc
     begun: list[str] = []
 
     def measure(item: Job) -> Benchmark:
-        begun.append(item.id)
-        return failed_benchmark(id=item.id)
+        begun.append(item.spec.id)
+        return failed_benchmark(id=item.spec.id)
 
     jobs = [job(name, lane=1) for name in "abc"]
     outcome = run_suite(jobs, measure, ThreadPoolExecutor(2), cancel, fail_fast=True)

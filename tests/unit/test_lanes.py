@@ -21,7 +21,7 @@ def item(
 
 
 def job(name: str, lane: int | None = None) -> Job:
-    return Job(id=name, plan=Mock(), command=("true",), cwd=Path("/x"), parameters={}, lane=lane)
+    return Job(spec=item(name), plan=Mock(), lane=lane)
 
 
 def groups(*items: BenchmarkSpec) -> list[str]:
@@ -59,7 +59,7 @@ def test_one_that_has_something_in_common_with_two_joins_them() -> None:
 def test_a_queue_lets_all_begin_but_one_of_each_lane() -> None:
     jobs = [job("a"), job("b", lane=1), job("c", lane=1), job("d", lane=2), job("e"), job("f", lane=1)]
     queue = Queue(jobs)
-    assert [found.id for found in queue.first()] == ["a", "b", "d", "e"]
+    assert [found.spec.id for found in queue.first()] == ["a", "b", "d", "e"]
     assert queue.after(jobs[0]) is None
     assert queue.after(jobs[3]) is None
     assert queue.after(jobs[1]) == jobs[2]

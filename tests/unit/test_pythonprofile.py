@@ -13,7 +13,7 @@ from msgspec.structs import replace
 from cachegrind_bench.errors import MeasurementError, UsageError
 from cachegrind_bench.hermetic.orders import Image
 from cachegrind_bench.measure.command import Command
-from cachegrind_bench.measure.plan import Plan
+from cachegrind_bench.measure.plan import Plan, Progress
 from cachegrind_bench.measure.python_profile import DEPTHS, perf_command, profile_python
 from cachegrind_bench.valgrind import perf_map
 from cachegrind_bench.valgrind.options import Tool
@@ -94,11 +94,6 @@ class FakeExecutor:
         return self.ended, ""
 
 
-class Phases(list[str]):
-    def phase(self, text: str) -> None:
-        self.append(text)
-
-
 @pytest.fixture
 def folder(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
     """Return a folder with `out`, and with `maps`, which stands for /tmp."""
@@ -114,11 +109,11 @@ def executor(folder: Path, write: Callable[[Path, int], None], images: tuple[Ima
     )
 
 
-def profiled(folder: Path, fake: FakeExecutor, phases: Phases | None = None) -> Any:
+def profiled(folder: Path, fake: FakeExecutor, progress: Progress = lambda _text: None) -> Any:
     command = python(folder, "echo cpython 3.12.1 1")
     plan = Plan(command=command, cwd=folder, environ={"PATH": os.environ["PATH"]})
     env: Any = SimpleNamespace(fields={})
-    return profile_python(plan, fake, env, Phases() if phases is None else phases)
+    return profile_python(plan, fake, env, progress)
 
 
 def calls(profile: Any) -> Mapping[str, int]:
@@ -132,9 +127,9 @@ def test_maps_are_read_and_removed_and_those_of_other_processes_left_alone(folde
         perf_map.map_of(7).write_bytes(MAP)
 
     perf_map.map_of(8).write_bytes(b"of another")
-    phases = Phases()
+    phases: list[str] = []
     fake = executor(folder, write)
-    assert calls(profiled(folder, fake, phases)) == {"f": 3, "main": 1}
+    assert calls(profiled(folder, fake, phases.append)) == {"f": 3, "main": 1}
     assert [path.name for path in (folder / "maps").iterdir()] == ["perf-8.map"]
     assert [target.collect.python_depth for target in fake.targets] == [1, DEPTHS[0]]
     assert fake.targets[0].argv[1:] == ("-X", "perf", "x.py")

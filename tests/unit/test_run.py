@@ -14,7 +14,7 @@ from cachegrind_bench.errors import CommandFailedError, MeasurementError
 from cachegrind_bench.hermetic.environment import Request
 from cachegrind_bench.hermetic.launch import PINNED_CLOCK
 from cachegrind_bench.measure.command import Command
-from cachegrind_bench.measure.plan import Plan, target_of
+from cachegrind_bench.measure.plan import Plan, Progress, target_of
 from cachegrind_bench.measure.run import Executions, lower_median, measure
 from cachegrind_bench.measure.session import Identity
 from cachegrind_bench.model.metrics import DEFAULT_MODEL, IR_MODEL
@@ -74,12 +74,8 @@ class FakeRunner:
         return {"part": self.measure(target, Tool.CALLGRIND)}
 
 
-class Phases:
-    def __init__(self, log: list[str]) -> None:
-        self.log = log
-
-    def phase(self, text: str) -> None:
-        self.log.append(f"[{text}]")
+def progress(log: list[str]) -> Progress:
+    return lambda text: log.append(f"[{text}]")
 
 
 def plan(**changes: Any) -> Plan:
@@ -89,7 +85,7 @@ def plan(**changes: Any) -> Plan:
 
 
 def run(runner: FakeRunner, **changes: Any) -> Benchmark:
-    return measure(Executions(plan(**changes), runner, ENV, lambda: lambda: IDENTITY, Phases(runner.log)))
+    return measure(Executions(plan(**changes), runner, ENV, lambda: lambda: IDENTITY, progress(runner.log)))
 
 
 def executions(runner: FakeRunner) -> list[str]:
@@ -232,7 +228,7 @@ def test_the_program_is_identified_once_after_it_was_prepared_and_before_it_is_c
         cwd=tmp_path, environ={"PATH": "/usr/bin:/bin"}, prepare="touch program", cleanup="rm program", repeat=2
     )
     runner = FakeRunner([])
-    measure(Executions(changed, runner, ENV, identify, Phases(runner.log)))
+    measure(Executions(changed, runner, ENV, identify, progress(runner.log)))
     assert seen == [True, True]
 
 

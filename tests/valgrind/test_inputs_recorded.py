@@ -37,11 +37,6 @@ if TYPE_CHECKING:
 ENVIRON = {"PATH": os.defpath, "HOME": "/nonexistent"}
 
 
-class Silent:
-    def phase(self, text: str) -> None:
-        """Say nothing."""
-
-
 def record(code: str, cwd: Path, *arguments: str, stdin: Path | None = None) -> Recording:
     """Run a small Python program natively and return what it was seen to read, but for the start of Python."""
     argv = (sys.executable, "-I", "-S", "-c", f"import os, sys\n{code}", *arguments)
@@ -358,7 +353,7 @@ class Suite:
         runner = RecordingRunner(runner=ready.runner)
         identity = identify(plan.command.executable, plan.variables)
         env, placed = ready.environment, replace(plan, cpu=ready.cpu)
-        found = measure(Executions(placed, runner, env, lambda: lambda: identity, Silent()))
+        found = measure(Executions(placed, runner, env, lambda: lambda: identity, lambda _text: None))
         now = "2026-01-31T12:00:00Z"
         return found, self.cache.keep(
             key,

@@ -77,11 +77,6 @@ LINES = {
 }
 
 
-class Silent:
-    def phase(self, text: str) -> None:
-        pass
-
-
 def plan_of(folder: Path, *command: str) -> Plan:
     environ = {"PATH": os.environ["PATH"], "HOME": str(folder)}
     return Plan(command=resolve(command, environ, folder), cwd=folder, environ=environ, warmup=0)
@@ -91,7 +86,7 @@ def profiled(folder: Path, valgrind: Path, *command: str) -> PythonProfile:
     plan = plan_of(folder, *command)
     ready = valgrind_setup(valgrind=str(valgrind), geometry=Geometry(), environ=plan.environ, passed={})
     with ready.session(echo=lambda _: None) as session:
-        return profile_python(plan, session.runner, session.environment, Silent())
+        return profile_python(plan, session.runner, session.environment, lambda _text: None)
 
 
 def written(folder: Path, source: str) -> Path:
@@ -256,7 +251,7 @@ def test_two_profiles_are_identical_and_the_counts_are_those_of_a_run_without(
     def benchmark(*, python: bool) -> tuple[object, PythonProfile | None]:
         ready = valgrind_setup(valgrind=str(valgrind_path), geometry=Geometry(), environ=plan.environ, passed={})
         with ready.session(echo=lambda _: None) as session:
-            (found,) = measured(replace(plan, warmup=1, python_profile=python), session, Silent())
+            (found,) = measured(replace(plan, warmup=1, python_profile=python), session, lambda _text: None)
         return found.counts, found.python
 
     plain, first, second = (benchmark(python=python) for python in (False, True, True))
