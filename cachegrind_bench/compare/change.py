@@ -8,14 +8,11 @@ from __future__ import annotations
 from collections.abc import Callable, Mapping
 from fractions import Fraction
 from statistics import median, median_low
-from typing import TYPE_CHECKING
 
 import msgspec
 
 from cachegrind_bench.model.metrics import IR_MODEL, ZERO, CostModel, Counts, Profile
-
-if TYPE_CHECKING:
-    from cachegrind_bench.model.result import Benchmark
+from cachegrind_bench.model.result import Benchmark
 
 NOISE_FACTOR = 3  # how many times the noise a difference must be
 MANY_RUNS = 6  # whose range is wide enough by itself: of six normal ones it is 2.5 standard deviations, of two 1.1

@@ -8,7 +8,8 @@ from __future__ import annotations
 import re
 from collections.abc import Mapping, Sequence
 from contextlib import suppress
-from typing import TYPE_CHECKING, Any, NoReturn, cast, get_args
+from pathlib import Path
+from typing import Any, NoReturn, cast, get_args
 
 import msgspec
 
@@ -29,10 +30,6 @@ from cachegrind_bench.config.source import Source, read
 from cachegrind_bench.config.suggestions import as_list, as_variables, named, nearest, quoted, word_for
 from cachegrind_bench.errors import UsageError
 from cachegrind_bench.model.text import matches
-
-if TYPE_CHECKING:
-    from pathlib import Path
-
 
 # What people try first and is not another name of a key.
 _HEADINGS = frozenset({"default", "defaults", "global", "settings", "config", "options"})

@@ -9,7 +9,8 @@ import os
 import re
 import tomllib
 from collections.abc import Mapping
-from typing import TYPE_CHECKING, Any, NoReturn, cast
+from pathlib import Path
+from typing import Any, NoReturn, cast
 
 import msgspec
 from msgspec.structs import replace
@@ -17,10 +18,6 @@ from msgspec.structs import replace
 from cachegrind_bench.config.toml_lines import Steps, places, syntax_error
 from cachegrind_bench.errors import FileFormatError, UsageError
 from cachegrind_bench.vcs.git import folders_up
-
-if TYPE_CHECKING:
-    from pathlib import Path
-
 
 OWN_FILE, PYPROJECT = "cg-bench.toml", "pyproject.toml"
 _TOOL = ("tool", "cg-bench")

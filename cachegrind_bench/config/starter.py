@@ -11,15 +11,13 @@ import os
 import tomllib
 from collections.abc import Mapping
 from importlib.resources import files
-from typing import TYPE_CHECKING, Any, cast
+from pathlib import Path
+from typing import Any, cast
 
 import msgspec
 
 from cachegrind_bench.config.source import OWN_FILE, PYPROJECT, read
 from cachegrind_bench.vcs.git import folders_up
-
-if TYPE_CHECKING:
-    from pathlib import Path
 
 _PYTHON = ("setup.py", "setup.cfg", "requirements.txt")
 _C_BUILDS = {

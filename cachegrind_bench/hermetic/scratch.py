@@ -11,14 +11,11 @@ import fcntl
 import os
 import stat
 from collections.abc import Generator
-from typing import TYPE_CHECKING
+from pathlib import Path
 
 import msgspec
 
 from cachegrind_bench.errors import MeasurementError
-
-if TYPE_CHECKING:
-    from pathlib import Path
 
 _SLOTS = 1000
 

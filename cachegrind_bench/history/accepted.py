@@ -9,16 +9,14 @@ import re
 from collections.abc import Collection, Sequence
 from operator import itemgetter
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, cast
+from typing import Any, cast
 
 import msgspec
 
 from cachegrind_bench.config.source import Source, parsed
 from cachegrind_bench.config.suggestions import named, nearest
+from cachegrind_bench.model.result import CommitNote
 from cachegrind_bench.model.text import matches
-
-if TYPE_CHECKING:
-    from cachegrind_bench.model.result import CommitNote
 
 ACCEPTED_FILE = "cg-bench-accepted.toml"
 _TABLE = "accepted"

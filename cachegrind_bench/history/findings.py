@@ -6,7 +6,6 @@ Knows series, commits, releases and accepted changes; must not know where they c
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping, Sequence
-from typing import TYPE_CHECKING
 
 import msgspec
 
@@ -16,9 +15,7 @@ from cachegrind_bench.history.creep import creep_findings
 from cachegrind_bench.history.lifecycle import aged, current_keys, identity, known_identity, recovery, times_of
 from cachegrind_bench.history.steps import WINDOW, Step, find_steps, matters, unsteady
 from cachegrind_bench.history.values import Finding, KeyReadings, Kind, Reading, Series
-
-if TYPE_CHECKING:
-    from cachegrind_bench.model.result import CommitNote, Release
+from cachegrind_bench.model.result import CommitNote, Release
 
 
 class Options(msgspec.Struct, frozen=True, kw_only=True):

@@ -11,15 +11,12 @@ from bisect import bisect_right
 from collections.abc import Collection, Iterable, Mapping, Sequence
 from datetime import UTC, datetime, timedelta
 from statistics import median_low
-from typing import TYPE_CHECKING
 
 from msgspec.structs import replace
 
 from cachegrind_bench.history.steps import WINDOW, Step, matters
 from cachegrind_bench.history.values import Finding, Kind, Reading, Series, State
-
-if TYPE_CHECKING:
-    from cachegrind_bench.model.result import CommitNote
+from cachegrind_bench.model.result import CommitNote
 
 _NEW_FOR = timedelta(hours=24)  # without a previous report, what the newest commits brought is new
 _RETIRED_AFTER = timedelta(days=30)  # a benchmark that has not been run for so long is not expected to be

@@ -10,7 +10,7 @@ import os
 import re
 import shlex
 from collections.abc import Mapping, Sequence
-from typing import TYPE_CHECKING
+from pathlib import Path
 
 import msgspec
 from msgspec.structs import replace
@@ -18,9 +18,6 @@ from msgspec.structs import replace
 from cachegrind_bench import process
 from cachegrind_bench.errors import UsageError
 from cachegrind_bench.model.text import printable
-
-if TYPE_CHECKING:
-    from pathlib import Path
 
 _HEAD_BYTES = 4096
 _DEEPEST_SCRIPT = 4  # as the kernel: a script's interpreter may be a script itself, but not for ever

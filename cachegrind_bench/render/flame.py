@@ -5,17 +5,14 @@ The frames are the paths of a Python profile, but for those too narrow to be see
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
 from zlib import crc32
 
 import msgspec
 
 from cachegrind_bench.model.python_profile import TOP, PythonProfile
+from cachegrind_bench.model.result import Result
 from cachegrind_bench.model.text import plain, share, shortened
 from cachegrind_bench.render.page import block, render
-
-if TYPE_CHECKING:
-    from cachegrind_bench.model.result import Result
 
 # What is in a frame that is not a function.
 ALL, NATIVE, OTHERS = -1, -2, -3

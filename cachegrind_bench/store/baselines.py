@@ -7,7 +7,7 @@ from __future__ import annotations
 
 import os
 import re
-from typing import TYPE_CHECKING
+from pathlib import Path
 
 import msgspec
 
@@ -15,9 +15,6 @@ from cachegrind_bench.errors import UsageError
 from cachegrind_bench.model.text import some
 from cachegrind_bench.store.durable import check_writable, is_there, make_folder, store_errors, write_atomic
 from cachegrind_bench.vcs.git import folders_up, top_folder
-
-if TYPE_CHECKING:
-    from pathlib import Path
 
 STORE = ".cg-bench"
 

@@ -11,11 +11,13 @@ import os
 import re
 from collections.abc import Collection, Iterator, Mapping, Sequence
 from contextlib import suppress
-from typing import TYPE_CHECKING, BinaryIO
+from pathlib import Path
+from typing import BinaryIO
 
 import msgspec
 
 from cachegrind_bench.errors import StoreError, UsageError
+from cachegrind_bench.model.result import Result
 from cachegrind_bench.store import durable, profiles, reading, segments
 from cachegrind_bench.store.baselines import make_store
 from cachegrind_bench.store.checking import checked
@@ -29,11 +31,6 @@ from cachegrind_bench.store.record_tree import (
     differs,
     restless,
 )
-
-if TYPE_CHECKING:
-    from pathlib import Path
-
-    from cachegrind_bench.model.result import Result
 
 _DIGITS = re.compile(r"[0-9]{2,4}", re.ASCII)
 _TRIES = 100

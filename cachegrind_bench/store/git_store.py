@@ -10,7 +10,8 @@ from __future__ import annotations
 import io
 import re
 from collections.abc import Collection, Iterator, Mapping, Sequence
-from typing import TYPE_CHECKING, BinaryIO
+from pathlib import Path
+from typing import BinaryIO
 
 import msgspec
 
@@ -23,10 +24,6 @@ from cachegrind_bench.store.record import MOST_BYTES, Record, check_month, is_re
 from cachegrind_bench.store.record_tree import NOT_A_RECORD, RecordTree, Removal, Report, TreeStore, differs
 from cachegrind_bench.vcs.branches import Branch
 from cachegrind_bench.vcs.objects import Entry, Objects
-
-if TYPE_CHECKING:
-    from pathlib import Path
-
 
 _FOLDERS = ("runs/", "renames/", f"{segments.FOLDER}/")
 # What people may put next to them.

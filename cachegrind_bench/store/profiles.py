@@ -8,19 +8,15 @@ from __future__ import annotations
 import gzip
 import io
 import zlib
-from typing import TYPE_CHECKING
+from pathlib import Path
 
 from msgspec.structs import replace
 
 from cachegrind_bench.errors import FileFormatError, StoreError
 from cachegrind_bench.model.codec import ResultFile, encode
+from cachegrind_bench.model.result import Result
 from cachegrind_bench.store.durable import read_file
 from cachegrind_bench.store.record import Record, run_name, run_record
-
-if TYPE_CHECKING:
-    from pathlib import Path
-
-    from cachegrind_bench.model.result import Result
 
 HINT = "remove the file: the run is kept without it as well"
 

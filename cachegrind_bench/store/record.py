@@ -9,16 +9,13 @@ from __future__ import annotations
 import hashlib
 import json
 import re
-from typing import TYPE_CHECKING
 
 import msgspec
 from msgspec.structs import replace
 
 from cachegrind_bench.errors import StoreError
 from cachegrind_bench.model.codec import encode
-
-if TYPE_CHECKING:
-    from cachegrind_bench.model.result import Result
+from cachegrind_bench.model.result import Result
 
 RENAME_SCHEMA = "cg-bench.rename/1"
 

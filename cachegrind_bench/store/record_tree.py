@@ -15,19 +15,17 @@ from functools import partial
 from heapq import merge
 from itertools import chain
 from operator import attrgetter
-from typing import TYPE_CHECKING, BinaryIO, Protocol, TypeVar
+from typing import BinaryIO, Protocol, TypeVar
 
 import msgspec
 
 from cachegrind_bench.errors import StoreError
+from cachegrind_bench.model.result import Snapshot
 from cachegrind_bench.model.text import some
 from cachegrind_bench.store import reading, segments
 from cachegrind_bench.store.checking import Inspection, intact
 from cachegrind_bench.store.protocol import Problem, Query, Store, Survey
 from cachegrind_bench.store.record import Record, run_name
-
-if TYPE_CHECKING:
-    from cachegrind_bench.model.result import Snapshot
 
 Report = Callable[[str, str], None]
 T = TypeVar("T")

@@ -5,16 +5,14 @@ from __future__ import annotations
 import json
 from collections.abc import Mapping
 from contextlib import suppress
-from typing import TYPE_CHECKING, Literal
+from pathlib import Path
+from typing import Literal
 
 import msgspec
 
 from cachegrind_bench.errors import FileFormatError, UsageError
 from cachegrind_bench.model.parsing import parse
 from cachegrind_bench.store.durable import write_atomic
-
-if TYPE_CHECKING:
-    from pathlib import Path
 
 SCHEMA = "cg-bench.timings/1"
 _FILE = "timings.json"

@@ -9,16 +9,14 @@ A result states machine (`env`), commit and version of the tool once for all its
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from typing import TYPE_CHECKING, cast
+from typing import cast
 
 import msgspec
 from msgspec.structs import replace
 
 from cachegrind_bench.compare.verdict import field_differences
 from cachegrind_bench.errors import NotComparableError
-
-if TYPE_CHECKING:
-    from cachegrind_bench.model.result import Benchmark, Commit, Result
+from cachegrind_bench.model.result import Benchmark, Commit, Result
 
 # In `env.info` of a shard's result: how the suite was cut, and into how many benchmarks.
 SHARD_PLAN, SHARD_BENCHMARKS = "shard_plan", "shard_benchmarks"

@@ -16,7 +16,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable
 from io import BytesIO
-from typing import TYPE_CHECKING
+from pathlib import Path
 
 from cachegrind_bench.errors import FileFormatError
 from cachegrind_bench.valgrind.out_format import (
@@ -32,9 +32,6 @@ from cachegrind_bench.valgrind.out_format import (
     shown,
     unescaped,
 )
-
-if TYPE_CHECKING:
-    from pathlib import Path
 
 _HEADER = frozenset(
     [b"version", b"creator", b"pid", b"cmd", b"part", b"thread", b"desc", b"positions", b"events", b"summary"]

@@ -4,16 +4,13 @@ from __future__ import annotations
 
 from collections.abc import Collection, Mapping, Sequence
 from enum import StrEnum
+from pathlib import Path
 from string import ascii_letters, digits
-from typing import TYPE_CHECKING
 
 import msgspec
 
 from cachegrind_bench.errors import UsageError
 from cachegrind_bench.hermetic.environment import PAGE
-
-if TYPE_CHECKING:
-    from pathlib import Path
 
 # Where Valgrind begins to place what the program maps, on 64-bit Linux (aspacemgr-linux.c); a program that can lie
 # anywhere comes before, at a place of its own.

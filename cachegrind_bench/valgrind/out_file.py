@@ -15,7 +15,8 @@ what the events mean. Regular text is read in bulk; whatever looks odd is read a
 from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
-from typing import TYPE_CHECKING, BinaryIO
+from pathlib import Path
+from typing import BinaryIO
 
 from cachegrind_bench.errors import FileFormatError
 from cachegrind_bench.valgrind.out_format import (
@@ -29,9 +30,6 @@ from cachegrind_bench.valgrind.out_format import (
     reading,
     shown,
 )
-
-if TYPE_CHECKING:
-    from pathlib import Path
 
 # Files of half a gigabyte exist: read in pieces. Larger than the longest command line Linux allows (6 MiB), so that
 # the header always is in the first piece.

@@ -12,15 +12,13 @@ from collections.abc import Generator, Mapping, Sequence
 from contextlib import contextmanager, suppress
 from itertools import zip_longest
 from operator import add
-from typing import TYPE_CHECKING, BinaryIO
+from pathlib import Path
+from typing import BinaryIO
 
 import msgspec
 
 from cachegrind_bench.errors import FileFormatError
 from cachegrind_bench.model.metrics import FunctionCost, LineCost, Profile
-
-if TYPE_CHECKING:
-    from pathlib import Path
 
 CUT_HINT = "the run was killed or the disk is full: measure again"
 DAMAGED_HINT = "the file is damaged or cut off: measure again"

@@ -8,15 +8,12 @@ from __future__ import annotations
 import os
 import re
 from collections.abc import Mapping
-from typing import TYPE_CHECKING
+from pathlib import Path
 
 import msgspec
 
 from cachegrind_bench import process
 from cachegrind_bench.errors import MeasurementError
-
-if TYPE_CHECKING:
-    from pathlib import Path
 
 # Refs of our own: nobody's branches or remote-tracking refs are moved.
 OWN_REFS = "refs/cg-bench"

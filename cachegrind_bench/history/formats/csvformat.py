@@ -9,13 +9,10 @@ from __future__ import annotations
 import csv
 import io
 from collections.abc import Iterable, Iterator
-from typing import TYPE_CHECKING
 
 from cachegrind_bench.errors import FileFormatError, UsageError
 from cachegrind_bench.history.formats.fields import NAMES, Runs, texts_of
-
-if TYPE_CHECKING:
-    from cachegrind_bench.model.result import Snapshot
+from cachegrind_bench.model.result import Snapshot
 
 # A cell that begins with one of these, after spaces, may be taken for a formula; a quote says that it is not.
 _FORMULA = "=+-@'＝＋－＠"

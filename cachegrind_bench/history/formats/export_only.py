@@ -8,15 +8,12 @@ from __future__ import annotations
 import json
 import re
 from collections.abc import Callable, Iterable, Iterator
-from typing import TYPE_CHECKING
 
 from cachegrind_bench.errors import StoreError
 from cachegrind_bench.history.formats.csvformat import guarded, line
 from cachegrind_bench.history.formats.fields import seconds
+from cachegrind_bench.model.result import Snapshot
 from cachegrind_bench.model.text import counted, plain
-
-if TYPE_CHECKING:
-    from cachegrind_bench.model.result import Snapshot
 
 _Labels = tuple[tuple[str, str], ...]
 

@@ -10,21 +10,19 @@ from __future__ import annotations
 import zlib
 from collections.abc import Collection, Iterable, Iterator, Sequence
 from functools import partial
-from typing import TYPE_CHECKING, Any, TypeVar
+from typing import Any, TypeVar
 
 from sqlalchemy import Connection, delete, or_, select
 from sqlalchemy.dialects import postgresql, sqlite
 from sqlalchemy.exc import DatabaseError
 
 from cachegrind_bench.errors import StoreError
+from cachegrind_bench.model.result import Snapshot
 from cachegrind_bench.store import reading
 from cachegrind_bench.store.checking import Inspection, checked, intact
 from cachegrind_bench.store.protocol import Problem, Query, Store
 from cachegrind_bench.store.record import Record
 from cachegrind_bench.store.sql.database import RECORDS, Database
-
-if TYPE_CHECKING:
-    from cachegrind_bench.model.result import Snapshot
 
 T = TypeVar("T")
 
