@@ -20,7 +20,7 @@ if TYPE_CHECKING:
     from cachegrind_bench.hermetic.orders import Clock
 
 
-Progress = Callable[[str], object]  # is told what goes on from now
+Progress = Callable[[str], object]  # shows what goes on from now
 
 
 class Settings(msgspec.Struct, frozen=True, kw_only=True):
