@@ -22,7 +22,7 @@ if TYPE_CHECKING:
     from cachegrind_bench.history.accepted import Accepted
 
 _READINGS = 5  # a level is the median of this many readings, and two levels are compared
-_CLEARLY, _MOST = 4, Fraction(4, 5)  # single rises are blamed if this many times the usual one, and this much of the whole
+_CLEARLY, _MOST = 4, Fraction(4, 5)  # a single rise is blamed if this many times the usual one, and this much of all
 _STAYS = 75  # percent of the budget
 
 
