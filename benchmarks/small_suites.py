@@ -171,6 +171,7 @@ def timed(seconds: list[float]) -> Iterator[None]:
 
 def steps_of(call: str) -> list[float]:
     """Return the seconds of each step for this benchmark, under Valgrind."""
+    sys.path.insert(0, str(ROOT))
     from cachegrind_bench.region.requests import START_INSTRUMENTATION, STOP_INSTRUMENTATION, Request, Requests
 
     names: dict[str, object] = {"benchmark": lambda function, *arguments: function(*arguments)}

@@ -245,14 +245,13 @@ class Client:
                 session.mount(scheme, HTTPAdapter(max_retries=retrying(self._patience)))
             headers = {"Authorization": f"Bearer {self._token}", "Accept": "application/vnd.github+json"}
             # Without an `auth` of ours, what a .netrc has for a host would replace the token, or be shown to the store.
-            options: dict[str, Any] = {"auth": _as_it_is, "stream": True, "allow_redirects": False}
-            options["timeout"] = _TIMEOUT_S
-            with session.get(address, headers=headers, **options) as answer:
+            how: dict[str, Any] = {"auth": _as_it_is, "stream": True, "allow_redirects": False, "timeout": _TIMEOUT_S}
+            with session.get(address, headers=headers, **how) as answer:
                 place = answer.headers.get("Location", "")
                 if not answer.is_redirect or not place.startswith(("https://", "http://")):
                     raise _no_artifact(artifact, answer.status_code)
             # The answer leads to a store elsewhere, which must not see the token.
-            with session.get(place, **options) as answer:
+            with session.get(place, **how) as answer:
                 if answer.status_code != requests.codes.ok:
                     raise _no_artifact(artifact, answer.status_code)
                 for chunk in answer.iter_content(_CHUNK):

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import random
-import sys
 import time
 
 import pytest
@@ -415,12 +414,12 @@ def test_findings_come_in_the_order_of_their_commits() -> None:
     assert [finding.kind for finding in findings] == [Kind.REGRESSION, Kind.CREEP]
 
 
-def test_a_thousand_steady_benchmarks_take_less_than_a_second() -> None:
+def test_a_thousand_steady_benchmarks_take_seconds_not_minutes() -> None:
     steady, commits = series([10**9 + number % 7 for number in range(500)]), line(500)
     start = time.process_time()
     for _ in range(1000):
         assert found(steady, commits=commits) == ()
-    assert time.process_time() - start < (1 if sys.gettrace() is None else 10)
+    assert time.process_time() - start < 10  # 0.05 s on a quiet machine
 
 
 def test_a_creep_that_was_reported_stays_until_it_is_clearly_less() -> None:
