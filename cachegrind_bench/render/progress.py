@@ -55,7 +55,7 @@ class Display(ExitStack):
         super().__init__()
         self._stream = stream
         self._live = _live(stream)
-        self._line = b""  # what the program has written of a line
+        self._line = b""  # what the program has written of a line, or its last part
 
     def __enter__(self) -> Self:
         if self._live is not None:
@@ -75,11 +75,12 @@ class Display(ExitStack):
 
     def write(self, chunk: bytes) -> None:
         """Copy what the program wrote, byte by byte; to a terminal whole lines: half of one would be drawn over."""
-        complete, newline, rest = (self._line + chunk).rpartition(b"\n")
-        self._line = rest
         if self._live is None:
             self._print(chunk)
-        elif newline:
+            self._line = chunk.rpartition(b"\n")[2]  # is there one? All of it would be copied with each chunk
+            return
+        complete, newline, self._line = (self._line + chunk).rpartition(b"\n")
+        if newline:
             self._print(complete + newline)
 
     def _end_line(self) -> None:

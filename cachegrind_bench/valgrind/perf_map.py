@@ -56,7 +56,7 @@ def merged(maps: Iterable[Trampolines]) -> Trampolines:
     """Return the trampolines of several maps; of two at one address that of the first."""
     functions: dict[int, tuple[PythonFunction, int]] = {}
     for found in maps:
-        functions = {**found.functions, **functions}
+        functions |= {start: known for start, known in found.functions.items() if start not in functions}
     return Trampolines(functions)
 
 
