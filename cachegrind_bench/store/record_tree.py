@@ -138,12 +138,16 @@ class RecordTree(msgspec.Struct, frozen=True, kw_only=True):
 
     def unfolded(self, records: Mapping[str, Record], place: str) -> dict[str, Record]:
         """Return those of these records, by name, that are in no segment. StoreError if one is, with other bytes."""
-        folded = self.folded({said.month for said in map(run_name, records) if said is not None})
-        others = {**records}
-        for there in self.read(records.keys() & folded, if_there=True):
-            if there.data != others.pop(there.name).data:
-                raise differs(there.name, place)
-        return others
+        months = {said.month for said in map(run_name, records) if said is not None}
+
+        def look() -> dict[str, Record]:
+            folded, others = self.folded(months), {**records}
+            for there in self.stream({name: folded[name] for name in records.keys() & folded}):
+                if there.data != others.pop(there.name).data:
+                    raise differs(there.name, place)
+            return others
+
+        return self._calmly(look)
 
     def survey(self) -> Survey:
         """Return the names of all records that are known, and which folders and segments cannot be read."""
