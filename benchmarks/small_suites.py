@@ -51,7 +51,7 @@ CALLS = {
 
 WARM_UPS = 10
 STEPS = ("warm-up", "fork", "on", "first", "second", "off")
-UNDER = ("setarch", "-R", "valgrind", "--tool=callgrind", "-q", "--instr-atstart=no", "--cache-sim=yes")
+CALLGRIND = ("setarch", "-R", "valgrind", "--tool=callgrind", "-q", "--instr-atstart=no", "--cache-sim=yes")
 GEOMETRY = ("--I1=32768,8,64", "--D1=32768,8,64", "--LL=8388608,16,64", "--callgrind-out-file=/dev/null")
 
 
@@ -100,15 +100,11 @@ class Tool:
         return took, found
 
 
-CALLGRIND = (
-    "setarch", "-R", "valgrind", "--tool=callgrind", "-q", "--instr-atstart=no", "--cache-sim=yes", "--combine-dumps=yes",
-    "--callgrind-out-file={out}",
-)  # fmt: skip
 OURS = ("-p", "no:codspeed", "--cg-bench", "--cg-bench-jobs=1", "--cg-bench-output={out}")
 TOOLS = (
     Tool(
         "pytest-codspeed, simulation",
-        CALLGRIND,
+        (*CALLGRIND, "--combine-dumps=yes", "--callgrind-out-file={out}"),
         ("-p", "no:cg_bench", "--codspeed"),
         {"CODSPEED_ENV": "local", "CODSPEED_RUNNER_MODE": "simulation", "PYTHONHASHSEED": "0"},
     ),
@@ -215,7 +211,7 @@ def floor(rounds: int) -> None:
         rows: list[list[float]] = []
         for _ in range(rounds):
             begun = time.monotonic()
-            words = (*UNDER, *GEOMETRY, sys.executable, __file__, "--inside", call)
+            words = (*CALLGRIND, *GEOMETRY, sys.executable, __file__, "--inside", call)
             done = subprocess.run(words, stdout=subprocess.PIPE, stderr=subprocess.DEVNULL, text=True, check=True)
             steps = [float(word) for word in done.stdout.split()]
             rows.append([time.monotonic() - begun - sum(steps), *steps])

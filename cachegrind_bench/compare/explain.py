@@ -88,6 +88,11 @@ class Details(msgspec.Struct, frozen=True, kw_only=True):
     by_file: bool
     python: PythonBlame | None = None
 
+    @property
+    def rest_delta(self) -> Counts:
+        """What all of the `rest` adds to the total."""
+        return sum((row.delta for row in self.rest), ZERO)
+
 
 def details(
     base: Profile,

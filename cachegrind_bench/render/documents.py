@@ -14,7 +14,6 @@ import msgspec
 
 from cachegrind_bench.errors import FileFormatError, UsageError
 from cachegrind_bench.history.values import Against, Finding, Row, Trend  # noqa: TC001 - msgspec reads annotations
-from cachegrind_bench.model.metrics import ZERO
 from cachegrind_bench.model.parsing import Head, parse
 from cachegrind_bench.model.text import printable
 
@@ -256,7 +255,7 @@ def _explanation(details: Details, found: Comparison) -> dict[str, object]:
 
     return {
         "functions": [function(row) for row in details.rows],
-        "rest": {"functions": len(details.rest), **part(sum((row.delta for row in details.rest), ZERO))},
+        "rest": {"functions": len(details.rest), **part(details.rest_delta)},
         "total": part(details.total),
         "lines": None
         if details.lines is None

@@ -185,7 +185,7 @@ def bisected(item: Finding, good: str, found: Found, words: Sequence[str], notic
 
 
 def _cost(place: Worktree, words: Sequence[str], names: Collection[str], model: CostModel, sha: str) -> int:
-    """Return what the benchmark of one of these names costs at this commit. MeasurementError if there is none."""
+    """Return what the benchmark of one of these names costs at this commit. MeasurementError if it has no counts there."""
     target = place.folder / "result.json"
     target.unlink(missing_ok=True)
     place.notices.note(f"measuring {sha[:12]}")

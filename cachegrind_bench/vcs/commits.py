@@ -30,7 +30,7 @@ def commit_of(cwd: Path, environ: Mapping[str, str]) -> Commit | None:
 def commit_info(cwd: Path, environ: Mapping[str, str]) -> Commit:
     """Return the commit checked out in the repository around `cwd`, and whether tracked files differ from it.
 
-    MeasurementError if there is none.
+    MeasurementError outside of a repository, or where no commit has been made yet.
     """
     git = Git(cwd, environ)
     # Untracked files do not make a checkout dirty: build results lie about everywhere.

@@ -10,7 +10,6 @@ import msgspec
 from msgspec.structs import replace
 
 from cachegrind_bench.compare.verdict import BLAMING, Comparison, Difference, Metric, State
-from cachegrind_bench.model.metrics import ZERO
 from cachegrind_bench.model.text import change, grouped, percent, plain, share, signed
 from cachegrind_bench.render.comparison import words
 from cachegrind_bench.render.table import without_empty
@@ -208,8 +207,7 @@ def _explanation(item: Difference, comparison: Comparison, details: Details) -> 
     functions = [(*columns, *names)]
     functions += (cells(row.delta, *(demangled(row.name), row.file)[-len(names) :]) for row in details.rows)
     if details.rest:
-        rest = sum((row.delta for row in details.rest), ZERO)
-        functions.append(cells(rest, f"everything else ({len(details.rest)} more)"))
+        functions.append(cells(details.rest_delta, f"everything else ({len(details.rest)} more)"))
     functions.append(cells(details.total, "total"))
     lines = [cells(line.delta, demangled(name), _place(line)) for name, line in details.lines or ()]
     tables = [
