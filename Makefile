@@ -40,9 +40,10 @@ test: ## install what is missing, then run the tests that take no longer than se
 	@scripts/setup.sh test
 	$(PYTHON) -m pytest -n auto --dist worksteal -m "not slow" $(PYTEST_ARGS)
 
+# Many of these wait for others: servers, browsers, locks. So there are more workers than cores.
 test-slow: ## the same with all others: real suites, workflows, browsers, databases, other Valgrinds and Pythons
 	@scripts/setup.sh test-slow
-	$(PYTHON) -m pytest -n auto --dist worksteal -m slow $(PYTEST_ARGS)
+	$(PYTHON) -m pytest -n $$(($$(nproc) * 3 / 2)) --dist worksteal -m slow $(PYTEST_ARGS)
 
 coverage: ## those of `make test` without Valgrind; fails where the pure layers are not covered
 	@scripts/setup.sh test

@@ -32,7 +32,6 @@ _TESTS = """
 from words import count
 TEXT = "The quick brown fox jumps over the lazy dog. " * 5
 def test_count(benchmark): assert benchmark(count, TEXT)["the"] == 10
-def test_split(benchmark): benchmark(TEXT.split)
 def test_fine(): pass
 """
 

@@ -24,8 +24,6 @@ if TYPE_CHECKING:
 pytest_plugins = ["tests.unit.writers"]
 pytestmark = pytest.mark.slow
 
-WRITERS = 32
-
 # Adds the runs of these numbers, one after the other, and says which are stored as soon as they are.
 WRITE = """
 import os, sys
@@ -74,13 +72,15 @@ def uids(names: list[str]) -> list[str]:
     return [name.split(".")[2] for name in names if name.startswith("runs/")]
 
 
-@pytest.mark.parametrize(("how", "each"), [("local", 3), ("whole", 2), ("shallow", 1), ("one clone", 1)])
-def test_32_writers_at_once_lose_nothing(writers: Writers, tmp_path: Path, how: str, each: int) -> None:
+@pytest.mark.parametrize(
+    ("how", "number", "each"), [("local", 32, 2), ("whole", 32, 1), ("shallow", 12, 1), ("one clone", 12, 1)]
+)
+def test_many_writers_at_once_lose_nothing(writers: Writers, tmp_path: Path, how: str, number: int, each: int) -> None:
     (tmp_path / "p").mkdir()
     place = Place(tmp_path / "p", "whole" if how == "one clone" else how)
-    homes = [place.path if how in {"local", "one clone"} else place.clone(f"c{n}") for n in range(WRITERS)]
+    homes = [place.path if how in {"local", "one clone"} else place.clone(f"c{n}") for n in range(number)]
     # Each writes runs of its own and one that all write, into a branch that is not there yet.
-    numbers = [(100 + n * each, 100 + (n + 1) * each) for n in range(WRITERS)]
+    numbers = [(100 + n * each, 100 + (n + 1) * each) for n in range(number)]
     before = place.untouchable()
     processes = [
         writers.start(WRITE, home, *own, out=f"{own[0]}.out", environ=place.environ)
@@ -89,11 +89,11 @@ def test_32_writers_at_once_lose_nothing(writers: Writers, tmp_path: Path, how: 
     writers.let_go(processes)
     until = time.monotonic() + 400
     ends = [process.wait(max(1, until - time.monotonic())) for process in processes]
-    assert ends == [0] * WRITERS, writers.complaints()
-    wanted = {stored(n).name for n in range(100, 100 + WRITERS * each)}
+    assert ends == [0] * number, writers.complaints()
+    wanted = {stored(n).name for n in range(100, 100 + number * each)}
     assert writers.acknowledged() == wanted
     assert check_all(place.store(), wanted) == wanted | {stored(7).name}
-    assert place.commits() == WRITERS * each
+    assert place.commits() == number * each
     assert place.untouchable() == before
     place.run("fsck", "--strict", cwd=place.home)
 
@@ -108,7 +108,7 @@ def test_writers_killed_at_random_points_lose_nothing_that_was_acknowledged(
     place.store().add([RENAME])
     homes = [place.path if how == "local" else place.clone(f"c{n}") for n in range(8)]
     told: set[str] = set()
-    for wave in range(3):
+    for wave in range(2):
         victims = [writers.start(FOLD, homes[0], out=f"{wave}.fold", environ=place.environ)]
         for n in range(8):
             first = 100 + 9000 * (8 * wave + n)
@@ -128,7 +128,7 @@ def test_writers_killed_at_random_points_lose_nothing_that_was_acknowledged(
                 lock.unlink()
         told = writers.acknowledged()
         check_all(place.store(), told)
-    assert len(told) >= 12
+    assert len(told) >= 8
     fresh = place.store(patience=100)  # a git that was killed may have left a lock
     assert fresh.add([stored(50)]) == 1
     fresh.compact("2026-02")

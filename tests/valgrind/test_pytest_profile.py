@@ -92,7 +92,7 @@ class Project:
 @pytest.mark.slow
 def test_calls_and_costs_of_each_python_function(tmp_path: Path) -> None:
     project = Project(suite_python("3.13"), tmp_path)
-    found = project.profiled("first.json")
+    found = project.profiled("first.json", "--cg-bench-jobs=2")
     profiles = {name: item.python for name, item in found.items() if item.python is not None}
     calls = {
         name: {row.function.name: row.calls for row in profile.costs() if row.function.file == "work.py"}
@@ -116,24 +116,20 @@ def test_calls_and_costs_of_each_python_function(tmp_path: Path) -> None:
     assert (leaf.file, leaf.line) == ("work.py", 2)
     assert maps_of(project.folder) == []
 
-    (project.folder / "work.py").write_text(_WORK.replace("return -x", "x = x + 0\n    return -x"))
-    worse = project.run(
-        "--cg-bench-python-profile", f"--cg-bench-compare={project.results / 'first.json'}", "-k", "sorts"
-    )
-    assert worse.returncode == 1, worse.stdout
-    assert "in Python: key, work.py:11" in worse.stdout
-
-
-@pytest.mark.slow
-def test_profiles_do_not_depend_on_the_others_and_counts_not_on_them(tmp_path: Path) -> None:
-    project = Project(suite_python("3.12"), tmp_path)
-    found = project.profiled("first.json", "--cg-bench-jobs=2", "-k", "sorts or deep or wrong")
+    # They do not depend on the others, and counts not on them.
     again = project.profiled("again.json", "-k", "deep or wrong")
     assert found["test_deep"].python == again["test_deep"].python is not None
     plain = project.run(f"--cg-bench-output={project.results / 'plain.json'}", "-k", "deep")
     assert plain.returncode == 0, plain.stdout
     (counted,) = decode((project.results / "plain.json").read_bytes(), "plain").benchmarks
     assert (counted.counts, counted.key) == (found["test_deep"].counts, found["test_deep"].key)
+
+    (project.folder / "work.py").write_text(_WORK.replace("return -x", "x = x + 0\n    return -x"))
+    worse = project.run(
+        "--cg-bench-python-profile", f"--cg-bench-compare={project.results / 'first.json'}", "-k", "sorts"
+    )
+    assert worse.returncode == 1, worse.stdout
+    assert "in Python: key, work.py:11" in worse.stdout
 
 
 @pytest.mark.slow

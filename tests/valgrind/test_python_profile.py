@@ -207,19 +207,20 @@ def test_pythons_that_a_python_starts_are_profiled_as_well(
 ) -> None:
     path = written(
         tmp_path,
-        "import subprocess, sys\ndef work():\n    return 1\nif sys.argv[1:]:\n    work(), work()\n"
-        "else:\n    subprocess.run([sys.executable, '-S', __file__, 'again'], check=True)\n",
+        "import os, sys\ndef work():\n    return 1\nif sys.argv[1:]:\n    work(), work()\n"
+        "else:\n    os.spawnv(os.P_WAIT, sys.executable, [sys.executable, '-S', __file__, 'again'])\n",
     )
     profile = profiled(tmp_path, valgrind_path, str(each_python), "-I", "-S", path.name)
     assert own(profile, path.name)["work"].calls == 2
 
 
 @pytest.mark.slow
-def test_coroutines_of_an_event_loop_count_each_of_their_steps(tmp_path: Path, valgrind_path: Path) -> None:
+def test_coroutines_count_each_of_their_steps(tmp_path: Path, valgrind_path: Path) -> None:
     path = written(
         tmp_path,
-        "import asyncio\nasync def work(rounds):\n    for _ in range(rounds):\n        await asyncio.sleep(0)\n"
-        "asyncio.run(work(5))\n",
+        "class Turn:\n    def __await__(self):\n        yield\n"
+        "async def work(rounds):\n    for _ in range(rounds):\n        await Turn()\n"
+        "steps = work(5)\ntry:\n    while True:\n        steps.send(None)\nexcept StopIteration:\n    pass\n",
     )
     profile = profiled(tmp_path, valgrind_path, str(any_python()), "-I", "-S", path.name)
     assert own(profile, path.name)["work"].calls == 1 + 6

@@ -25,7 +25,7 @@ if TYPE_CHECKING:
 
 pytestmark = [pytest.mark.pairs, pytest.mark.slow]
 
-COMPARISONS = 5  # of each kind
+COMPARISONS = 3  # of each kind
 
 
 def some_name(draw: random.Random, least: int, most: int) -> str:
