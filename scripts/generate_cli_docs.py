@@ -49,6 +49,9 @@ flags take `1` or `0`.
 | 70 | an error in cg-bench itself; a traceback says where |
 | 130 | interrupted |
 
+Ctrl-C is Python's own in the first hundredths of a second, before anything of cg-bench runs: a traceback, and code 130 or, in the first
+few milliseconds, 1. Whoever counts on code 1 and may interrupt that early finds the traceback on stderr.
+
 `check` answers `git bisect run`, with [codes of its own](#cg-bench-check).
 """
 

@@ -51,6 +51,7 @@ _CONFIGURABLE = frozenset({"run", "ab", "check", "verify", "diff", "history", "t
 
 _COMPLETE = "_CG_BENCH_COMPLETE"  # set by the script that a shell was given for completing commands
 
+_SIGNALS = signal.SIGINT, signal.SIGTERM, signal.SIGHUP
 _DEAF_S = 2.5  # longer than a launcher has to end its tree
 
 OK, USAGE, INTERNAL, INTERRUPTED = 0, 2, 70, 130
@@ -146,8 +147,10 @@ def main(arguments: Sequence[str] | None = None) -> None:
     received = _interruptions(cancel)
     with cancel.under():
         status = run(arguments)
+    for number in _SIGNALS:  # nothing is left to tidy up, and while Python ends it would print a traceback
+        if signal.getsignal(number) is not signal.SIG_IGN:
+            signal.signal(number, signal.SIG_DFL)
     if received and received[0] != signal.SIGINT:  # end as it would have without us
-        signal.signal(received[0], signal.SIG_DFL)
         os.kill(os.getpid(), received[0])
     sys.exit(status)
 
@@ -169,7 +172,7 @@ def _interruptions(cancel: Cancel) -> list[int]:
             cancel.set()
             interrupt_now()
 
-    for number in (signal.SIGINT, signal.SIGTERM, signal.SIGHUP):
+    for number in _SIGNALS:
         if signal.getsignal(number) is not signal.SIG_IGN:  # as nohup has it
             signal.signal(number, interrupt)
     return received

@@ -3,8 +3,10 @@
 from __future__ import annotations
 
 import os
+import signal
 import subprocess
 import sys
+import tomllib
 from pathlib import Path
 from typing import TYPE_CHECKING, NoReturn
 
@@ -132,6 +134,33 @@ def test_an_interrupt_is_exit_code_130(
     assert told.err.endswith("cg-bench: interrupted\n")
 
 
+# A library that is interrupted while it is imported, and cg-bench interrupted while Python ends.
+INTERRUPTED = "import os, signal, time; os.kill(os.getpid(), signal.SIGINT); time.sleep(0.1)"
+AT_THE_END = "import atexit, os; atexit.register(os.kill, os.getpid(), 2); import cachegrind_bench.__main__ as start; start.main()"
+
+
+@pytest.mark.parametrize(
+    "start", [("-m", "cachegrind_bench"), ("-c", "from cachegrind_bench.__main__ import main; main()")]
+)
+def test_an_interrupt_at_the_start_ends_without_a_traceback_and_never_with_code_1(
+    tmp_path: Path, start: tuple[str, str]
+) -> None:
+    (tmp_path / "click.py").write_text(INTERRUPTED)
+    environment = {"PYTHONPATH": f"{tmp_path}:{ROOT}"}
+    done = subprocess.run([sys.executable, *start, "list"], env=environment, capture_output=True, check=False)
+    assert (done.returncode, done.stderr) == (-signal.SIGINT, b"")
+
+
+def test_an_interrupt_at_the_end_leaves_no_traceback() -> None:
+    done = subprocess.run([sys.executable, "-c", AT_THE_END, "--version"], capture_output=True, check=False)
+    assert (done.returncode, done.stderr) == (-signal.SIGINT, b"")
+
+
+def test_the_command_begins_where_an_interrupt_is_seen_to() -> None:
+    scripts = tomllib.loads((ROOT / "pyproject.toml").read_text())["project"]["scripts"]
+    assert scripts == {"cg-bench": "cachegrind_bench.__main__:main"}
+
+
 @pytest.mark.parametrize("kind", subclasses(CgBenchError), ids=lambda kind: kind.__name__)
 def test_every_expected_failure_has_its_code_and_no_traceback(
     cg_bench: CommandLine, monkeypatch: pytest.MonkeyPatch, kind: type[CgBenchError]
@@ -176,8 +205,13 @@ def test_bad_usage_is_exit_code_2(cg_bench: CommandLine, arguments: list[str]) -
 
 def test_main_exits_with_the_code(monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]) -> None:
     monkeypatch.setattr(sys, "argv", ["cg-bench", "nonsense"])
-    with pytest.raises(SystemExit) as caught:
-        main.main()
+    before = {number: signal.getsignal(number) for number in (signal.SIGINT, signal.SIGTERM, signal.SIGHUP)}
+    try:
+        with pytest.raises(SystemExit) as caught:
+            main.main()
+    finally:
+        for number, handler in before.items():
+            signal.signal(number, handler)
     assert caught.value.code == 2
     assert "No such command 'nonsense'" in capsys.readouterr().err
 
