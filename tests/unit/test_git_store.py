@@ -293,12 +293,11 @@ def test_a_server_with_a_bad_moment_is_asked_again(shared: Place) -> None:
 
 def test_a_server_that_always_refuses_is_an_error_that_says_why(shared: Place) -> None:
     hook = shared.bare / "hooks" / "pre-receive"
-    hook.write_text("#!/bin/sh\necho 'no data branches here' >&2; exit 1\n")
+    hook.write_text(f"#!/bin/sh\necho >>{shared.folder}/tries; echo 'no data branches here' >&2; exit 1\n")
     hook.chmod(0o755)
-    begun = time.monotonic()
     with pytest.raises(StoreError, match=r"hook declined.*no data branches here"):
         shared.store().add(RECORDS)
-    assert time.monotonic() - begun < 30
+    assert len((shared.folder / "tries").read_text()) <= 5
     assert BRANCH not in shared.run("for-each-ref", cwd=shared.bare)
 
 

@@ -152,10 +152,8 @@ def test_nothing_is_kept_with_a_limit_of_zero() -> None:
 
 
 def test_a_program_over_its_time_dies_with_its_children(tmp_path: Path) -> None:
-    started = time.monotonic()
     done = sh(f"echo before; sleep 60 & echo $! > {tmp_path}/pid; wait", timeout=0.3)
     assert (done.status, done.signal, done.timed_out, done.stdout) == (None, signal.SIGKILL, True, b"before\n")
-    assert time.monotonic() - started < 5
     assert wait_until_gone(int((tmp_path / "pid").read_text()))
 
 
