@@ -89,8 +89,7 @@ def add_command(files: tuple[str, ...], **options: Any) -> None:
 
 
 @command.command(
-    "list",
-    epilog="\b\nExamples:\n  cg-bench history list --last 5\n  cg-bench history list --since 30d --format json",
+    "list", epilog="\b\nExamples:\n  cg-bench history list --last 5\n  cg-bench history list --since 30d --format json"
 )
 @click.option("--last", type=click.IntRange(0), default=20, metavar="N", help="Number of runs to list; 0 for all.")
 @since_option

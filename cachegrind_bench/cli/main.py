@@ -59,7 +59,7 @@ OK, USAGE, INTERNAL, INTERRUPTED = 0, 2, 70, 130
 # Commands that answer to another protocol than ours. `git bisect run` takes 1 to 127 for a bad commit, except 125, which
 # skips it; it stops from 128 on, as it must where every other commit would end alike.
 _CODES: Mapping[str, Mapping[int, int]] = {
-    "check": {USAGE: 128, NotComparableError.exit_code: 128, MeasurementError.exit_code: 125, INTERNAL: 128},
+    "check": {USAGE: 128, NotComparableError.exit_code: 128, MeasurementError.exit_code: 125, INTERNAL: 128}
 }
 
 _EPILOG = """\b

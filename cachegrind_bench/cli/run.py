@@ -160,11 +160,7 @@ def _run_suite(options: dict[str, Any]) -> int:
     with suppress(UsageError):  # only to remember how long each takes
         make_store(saved.store)
     run = measure_suite(
-        request,
-        selection,
-        found.root,
-        saved.store,
-        partial(SuiteDisplay, None if options["quiet"] else sys.stderr),
+        request, selection, found.root, saved.store, partial(SuiteDisplay, None if options["quiet"] else sys.stderr)
     )
     limits = [*map(limit, configured_texts("limit")), *own_limits(selection.specs)]
 

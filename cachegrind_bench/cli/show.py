@@ -118,8 +118,7 @@ def chosen(result: Result, name: str, pattern: str | None) -> list[Benchmark]:
     if not found:
         known = some([item.id for item in result.benchmarks], 10) or "none at all"
         raise UsageError(
-            f"{name} has no benchmark {pattern!r}" if pattern else f"{name} has no benchmarks",
-            hint=f"it has: {known}",
+            f"{name} has no benchmark {pattern!r}" if pattern else f"{name} has no benchmarks", hint=f"it has: {known}"
         )
     return found
 

@@ -68,10 +68,7 @@ def command(**options: Any) -> int:
     axes = [axis for axis in ALL if (not only or axis.key in only) and axis.key not in skip]
     request = measure_request(options)
     plan = plan_of(request)
-    with (
-        Display(sys.stderr) as display,
-        valgrind_setup_of(request).session(echo=lambda _chunk: None) as ready,
-    ):
+    with Display(sys.stderr) as display, valgrind_setup_of(request).session(echo=lambda _chunk: None) as ready:
         found = verify(ready.on_cpu(plan), ready.runner, display.phase, axes=axes)
     output.write(verification(found, options["form"]))
     return 0 if found.held else 1

@@ -98,11 +98,7 @@ def result_of(
     from cachegrind_bench.model.result import Result
 
     return Result(
-        tool_version=__version__,
-        created_at=request.created_at,
-        commit=commit,
-        env=env,
-        benchmarks=tuple(benchmarks),
+        tool_version=__version__, created_at=request.created_at, commit=commit, env=env, benchmarks=tuple(benchmarks)
     )
 
 

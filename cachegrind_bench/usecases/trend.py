@@ -112,13 +112,7 @@ def find_all(query: HistoryQuery, repository: Repository, store: Store, notices:
         item
         for series in found.series
         for item in find(
-            series,
-            found.line,
-            releases=tags,
-            accepted=accepted,
-            previous=known,
-            newest=found.newest,
-            options=limits,
+            series, found.line, releases=tags, accepted=accepted, previous=known, newest=found.newest, options=limits
         )
     ]
     return Found(
