@@ -30,9 +30,6 @@ from cachegrind_bench.hermetic.trace_notes import FILE
 if TYPE_CHECKING:
     from cachegrind_bench.hermetic.waits import Waits
 
-# How long orphans of the program may take to end by themselves. Long: a helper process that notices its parent's end
-# does so slowly under simulation, and killing it would lose its counts.
-_GRACE_NS = 10_000_000_000
 _LONGEST_WAIT_MS = 3_600_000  # poll takes 31 bits
 
 
@@ -200,7 +197,7 @@ class _Launch:
             now = time.monotonic_ns()
             if self.status is not None and not self.ended_ns:
                 self.ended_ns = now
-                end = now + _GRACE_NS
+                end = now + self.orders.grace_ms * 1_000_000
                 deadline = end if deadline is None else min(deadline, end)
             if deadline is not None and now >= deadline:
                 return self.status is None, self.end_tree()

@@ -61,7 +61,7 @@ def machine_info(environ: Mapping[str, str], *, read_root: Path = Path("/")) -> 
         **_frequency(read_root),
         **_memory_and_load(read_root),
         **_system(read_root),
-        "container": _container(environ, read_root),
+        "container": container_kind(environ, read_root),
         "virtualization": _virtualization(cpu, read_root),
         **_service(environ),
     }
@@ -92,13 +92,13 @@ def _frequency(root: Path) -> dict[str, str | int | None]:
     policy = root / _CPU / "cpu0/cpufreq"
     # Each driver has its own switch, and Intel's says the opposite.
     no_turbo, boost = _read(root / _CPU / "intel_pstate/no_turbo"), _read(root / _CPU / "cpufreq/boost")
-    current = _number(policy / "scaling_cur_freq")
+    current = number_in(policy / "scaling_cur_freq")
     if current is None and (mhz := re.fullmatch(r"(\d{1,9})(?:\.(\d{1,3})\d*)?", _cpuinfo(root).get("cpu MHz", ""))):
         current = int(mhz[1]) * 1000 + int((mhz[2] or "").ljust(3, "0"))
     return {
         "cpu_khz": current,
-        "cpu_khz_min": _number(policy / "scaling_min_freq"),
-        "cpu_khz_max": _number(policy / "scaling_max_freq"),
+        "cpu_khz_min": number_in(policy / "scaling_min_freq"),
+        "cpu_khz_max": number_in(policy / "scaling_max_freq"),
         "cpu_governor": _read(policy / "scaling_governor"),
         "cpu_driver": _read(policy / "scaling_driver"),
         "turbo": {"0": "on", "1": "off"}.get(no_turbo) or {"0": "off", "1": "on"}.get(boost),
@@ -127,18 +127,19 @@ def _system(root: Path) -> dict[str, str | int | None]:
     name = re.search(r"^PRETTY_NAME=(['\"]?)(.*)\1\s*$", _read(root / "etc/os-release"), re.MULTILINE)
     host = _read(kernel / "hostname")
     return {
-        "aslr": _number(kernel / "randomize_va_space"),
+        "aslr": number_in(kernel / "randomize_va_space"),
         "host": hashlib.sha256(host.encode()).hexdigest()[:12] if host else None,
         "kernel": _read(kernel / "osrelease"),
         "libc": _libc_version(),
         "os": name[2] if name else None,
-        "perf_event_paranoid": _number(kernel / "perf_event_paranoid"),
-        "ptrace_scope": _number(kernel / "yama/ptrace_scope"),
+        "perf_event_paranoid": number_in(kernel / "perf_event_paranoid"),
+        "ptrace_scope": number_in(kernel / "yama/ptrace_scope"),
         "python": platform.python_version(),
     }
 
 
-def _container(environ: Mapping[str, str], root: Path) -> str | None:
+def container_kind(environ: Mapping[str, str], root: Path = Path("/")) -> str | None:
+    """Return which kind of container this is, as far as can be seen."""
     if "KUBERNETES_SERVICE_HOST" in environ:
         return "kubernetes"
     # systemd's interface to containers: one word, or a file its manager left. Then the marks of each kind.
@@ -176,7 +177,7 @@ def _temperature(root: Path) -> int | None:
     # Only the sensors of CPUs: reading others may take milliseconds each.
     zones = [(path / "type", path / "temp") for path in _children(root / "sys/class/thermal")]
     chips = [(path / "name", path / "temp1_input") for path in _children(root / "sys/class/hwmon")]
-    values = [_number(value) for name, value in (*zones, *chips) if _read(name) in _CPU_SENSORS]
+    values = [number_in(value) for name, value in (*zones, *chips) if _read(name) in _CPU_SENSORS]
     return max((value for value in values if value is not None), default=None)
 
 
@@ -204,7 +205,8 @@ def _read(path: Path) -> str:
         return ""
 
 
-def _number(path: Path) -> int | None:
+def number_in(path: Path) -> int | None:
+    """Return the number in a file of the kernel, None if there is none."""
     text = _read(path)
     return int(text) if re.fullmatch(r"-?[0-9]{1,18}", text) else None
 

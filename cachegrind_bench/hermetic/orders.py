@@ -17,6 +17,9 @@ from cachegrind_bench.hermetic.place import Pair
 _LENGTH = struct.Struct("=I")
 
 SEED = b"cachegrind-bench"  # of all random bytes
+# How long orphans of the program may take to end by themselves. Long: a helper process that notices its parent's end
+# does so slowly under simulation, and killing it would lose its counts. Short where the warm-up had to kill one.
+GRACE_MS, SHORT_GRACE_MS = 10_000, 2_000
 # Why a program is scheduled as any other, where that is a choice and no lack of rights.
 NOT_ASKED = "the usual scheduling, as no warm-up showed that it is one process with threads"
 SHARED = "another run of cg-bench is on this CPU"
@@ -55,6 +58,7 @@ class Orders(NamedTuple):
     clock: Clock | None = None
     tool: str | None = None  # Valgrind's image
     timeout_ms: int | None = None
+    grace_ms: int = GRACE_MS
     record_files: bool = False
     forks_alike: bool = False  # the random bytes of a process do not depend on how many its parent forked before
     libraries: tuple[bytes, ...] | None = None  # the names of those it needs, as another execution has found them

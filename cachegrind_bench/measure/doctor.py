@@ -15,6 +15,7 @@ from cachegrind_bench import process
 from cachegrind_bench.errors import CgBenchError, MeasurementError
 from cachegrind_bench.hermetic import environment
 from cachegrind_bench.hermetic.kernel import architecture
+from cachegrind_bench.hermetic.machine import container_kind, number_in
 from cachegrind_bench.hermetic.scratch import Scratch, scratch
 from cachegrind_bench.measure.probe import probe
 from cachegrind_bench.measure.seal import PARTS
@@ -188,7 +189,7 @@ def _fixes(part: str) -> tuple[str, ...]:
         return ("sudo sysctl -w kernel.yama.ptrace_scope=1",)
     if part in ("aslr", "randomness", "random_devices", "files", "clock"):
         elsewhere = "check whether a service manager or sandbox forbids it (systemd: SystemCallFilter=)"
-        return UNCONFINED if container_kind() else (*UNCONFINED, elsewhere)
+        return UNCONFINED if container_kind({}) else (*UNCONFINED, elsewhere)
     return {
         "scheduling": (
             "sudo prlimit --pid $$ --rtprio=2:2, in the shell that then starts cg-bench (Docker: --ulimit rtprio=2)",
@@ -200,7 +201,7 @@ def _fixes(part: str) -> tuple[str, ...]:
         "place": (
             "allow mount namespaces: --cap-add SYS_ADMIN --security-opt seccomp=unconfined --security-opt apparmor=unconfined",
         )
-        if container_kind()
+        if container_kind({})
         else (
             "sudo sysctl -w kernel.apparmor_restrict_unprivileged_userns=0  # Ubuntu",
             "sudo sysctl -w kernel.unprivileged_userns_clone=1  # Debian before 11",
@@ -258,7 +259,7 @@ def host_checks(root: Path = Path("/")) -> tuple[Check, ...]:
         _kernel(os.uname().release),
         _fine("CPUs", f"{len(cpus)} may be used; programs run on number {cpus[-1]}, and on others at the same time"),
     ]
-    container = container_kind(root)
+    container = container_kind({}, root)
     if container:
         found.append(_fine("container", f"{container}; the list above shows what it forbids"))
     scope = yama_scope(root)
@@ -273,25 +274,9 @@ def host_checks(root: Path = Path("/")) -> tuple[Check, ...]:
     return tuple(found)
 
 
-def container_kind(root: Path = Path("/")) -> str | None:
-    """Return which kind of container this is, as far as can be seen."""
-    for mark, name in ((".dockerenv", "Docker"), ("run/.containerenv", "Podman")):
-        if (root / mark).exists():
-            return name
-    try:
-        text = (root / "proc/1/cgroup").read_text(errors="replace")
-    except OSError:
-        return None
-    match = re.search(r"kubepods|docker|containerd|lxc|libpod", text)
-    return match[0] if match else None
-
-
 def yama_scope(root: Path = Path("/")) -> int | None:
     """Return how far Yama restricts reading another process's memory; None without Yama."""
-    try:
-        return int((root / "proc/sys/kernel/yama/ptrace_scope").read_text())
-    except (OSError, ValueError):
-        return None
+    return number_in(root / "proc/sys/kernel/yama/ptrace_scope")
 
 
 def git_checks(environ: Mapping[str, str], cwd: Path) -> tuple[Check, ...]:

@@ -13,6 +13,7 @@ from msgspec.structs import replace
 
 from cachegrind_bench import process
 from cachegrind_bench.errors import CommandFailedError, MeasurementError
+from cachegrind_bench.hermetic.orders import SHORT_GRACE_MS
 from cachegrind_bench.interruption import uninterrupted
 from cachegrind_bench.measure.plan import Plan, Progress, Settings, target_of
 from cachegrind_bench.measure.seal import require_sealed, seal_parts, weakest
@@ -147,7 +148,8 @@ def warmed_up(target: Target, outcome: Outcome) -> Target:
     # With one thread, nothing chooses which runs next. And processes that wait for each other may do so actively: a pool of
     # Python's once executed 200 million instructions more under SCHED_FIFO.
     threads = not starts_processes(outcome) and any(image.threads for image in outcome.images or ())
-    return replace(target, libraries=outcome.libraries, pin_scheduling=target.pin_scheduling or threads)
+    pinned, grace_ms = target.pin_scheduling or threads, SHORT_GRACE_MS if outcome.leftover else target.grace_ms
+    return replace(target, libraries=outcome.libraries, pin_scheduling=pinned, grace_ms=grace_ms)
 
 
 def starts_processes(outcome: Outcome) -> bool:

@@ -67,7 +67,8 @@ def account(tool: Tool, out: Path, outcome: Outcome, command: Sequence[str], *, 
     if not pieces:
         raise MeasurementError(
             "Valgrind wrote no out file",
-            hint="the program may have ended without Valgrind noticing, or the disk is full",
+            hint="the command may have changed its user (setuid), who may not write there, or have ended without Valgrind's "
+            "noticing, or the disk is full",
         )
     doubts = _doubts(tool, pieces, outcome)
     by_executable: dict[str, list[Profile]] = defaultdict(list)

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import shutil
+from collections import Counter
 from collections.abc import Callable, Generator, Mapping
 from contextlib import contextmanager, suppress
 from dataclasses import dataclass
@@ -15,7 +16,7 @@ from cachegrind_bench.errors import CommandFailedError, FileFormatError, Measure
 from cachegrind_bench.hermetic import environment
 from cachegrind_bench.hermetic.environment import layout
 from cachegrind_bench.hermetic.launch import Outcome, Output, launch
-from cachegrind_bench.hermetic.orders import SEED, Clock, Command, Orders
+from cachegrind_bench.hermetic.orders import GRACE_MS, SEED, Clock, Command, Orders
 from cachegrind_bench.hermetic.place import NOWHERE, Translation, pairs_of
 from cachegrind_bench.valgrind.failures import check_outcome, refused_programs
 from cachegrind_bench.valgrind.options import WHOLE, Collect, Geometry, Tool, arguments
@@ -43,6 +44,7 @@ class Target(msgspec.Struct, frozen=True, kw_only=True):
     padding: bool = True
     keep_place: str = ""  # why the program is to see its files where they are; else see hermetic.place
     timeout_ms: int | None = None
+    grace_ms: int = GRACE_MS  # see orders
     clock: Clock | None = None
     seed: bytes = SEED
     aslr_off: bool = True
@@ -207,7 +209,9 @@ class ValgrindRunner:
 
 
 def _measurement(tool: Tool, outcome: Outcome, log: str, accounts: Accounts) -> Measurement:
-    accounts = replace(accounts, doubts=(*accounts.doubts, *refused_programs(log)))
+    times = Counter((*accounts.doubts, *refused_programs(log)))
+    doubts = [doubt if count == 1 else f"{doubt} ({count} times)" for doubt, count in times.items()]
+    accounts = replace(accounts, doubts=tuple(doubts))
     return Measurement(tool=tool, outcome=outcome, accounts=accounts)
 
 

@@ -18,7 +18,6 @@ from cachegrind_bench.measure.doctor import (
     Check,
     Diagnosis,
     Level,
-    container_kind,
     examine,
     git_checks,
     host_checks,
@@ -235,20 +234,6 @@ def system(folder: Path, files: dict[str, str]) -> Path:
         (folder / name).parent.mkdir(parents=True, exist_ok=True)
         (folder / name).write_text(text)
     return folder
-
-
-@pytest.mark.parametrize(
-    ("files", "kind"),
-    [
-        ({}, None),
-        ({".dockerenv": ""}, "Docker"),
-        ({"run/.containerenv": ""}, "Podman"),
-        ({"proc/1/cgroup": "0::/kubepods/besteffort/pod1\n"}, "kubepods"),
-        ({"proc/1/cgroup": "0::/init.scope\n"}, None),
-    ],
-)
-def test_containers_are_recognised(tmp_path: Path, files: dict[str, str], kind: str | None) -> None:
-    assert container_kind(system(tmp_path, files)) == kind
 
 
 def test_yama_is_read(tmp_path: Path) -> None:

@@ -159,6 +159,13 @@ def test_a_failing_measurement_ends_the_run() -> None:
     assert executions(runner) == ["warm-up", "cachegrind", "cachegrind"]
 
 
+def test_orphans_that_the_warm_up_had_to_end_are_not_waited_for_as_long_again() -> None:
+    patient, short = (FakeRunner([], warm=outcome(leftover=leftover)) for leftover in (0, 1))
+    for runner in (patient, short):
+        run(runner)
+    assert [target.grace_ms for target in (*patient.targets, *short.targets)] == [10_000, 10_000, 10_000, 2_000]
+
+
 # Under which tool
 
 

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import contextlib
 import os
+import shutil
 import sys
 from pathlib import Path
 from typing import TYPE_CHECKING
@@ -355,3 +356,24 @@ def test_a_broken_shim_is_left_to_speak_for_itself(cg_bench: CgBench, executable
     assert finished.code == 4
     assert "pyenv: no such command" in finished.stderr
     assert "127" in finished.stderr
+
+
+def test_a_program_with_setuid_is_not_run_under_valgrind_and_equal_warnings_are_one(
+    cg_bench: CgBench, tmp_path: Path
+) -> None:
+    program = tmp_path / "privileged"
+    shutil.copy("/bin/true", program)
+    program.chmod(0o4755)
+    finished = cg_bench.run("sh", "-c", f"{program}; {program}; {program}; true")
+    (warning,) = (text for text in finished.benchmark["warnings"] if "setuid" in text)
+    assert warning == f"{program} has more rights than its caller (setuid), so Valgrind did not run it (3 times)"
+
+
+@pytest.mark.skipif(os.geteuid() != 0, reason="only root can become another user")
+def test_a_program_that_drops_its_rights_cannot_write_its_counts_and_the_error_says_so(
+    cg_bench: CgBench, compile_c: CompileC
+) -> None:
+    program = compile_c("#include <unistd.h>\nint main(void) { return setuid(65534); }")
+    finished = cg_bench.run(program)
+    assert finished.code == 4
+    assert "may have changed its user (setuid)" in finished.stderr
