@@ -187,3 +187,22 @@ def test_pages_are_written_in_plain_english(page: Path) -> None:
 def test_the_texts_in_the_code_are_written_in_plain_english(folder: Path) -> None:
     found = {path.name: tics(texts(path)) for path in SOURCES if path.parent == folder}
     assert {name: lines for name, lines in found.items() if lines} == {}
+
+
+# Names that nobody has registered (docs/publishing.md): whoever does runs code wherever they are installed from.
+UNCLAIMED = re.compile(
+    r"""(?:uses:\s*|github\.com/)cachegrind-bench/|pip\S*\s+install\s[^#`|]*?[\s"']cachegrind-bench\b|PACKAGE:-cachegrind"""
+)
+
+
+@pytest.mark.parametrize(
+    "path",
+    [*PAGES, *sorted((ROOT / "examples" / "workflows").rglob("*.*")), ROOT / "cachegrind_bench" / "store" / "open.py"],
+    ids=lambda path: str(path.relative_to(ROOT)),
+)
+def test_nothing_is_installed_by_a_name_that_nobody_has_registered(path: Path) -> None:
+    text = path.read_text("utf-8")
+    if path.name != "publishing.md":  # which says what to write once they are
+        assert UNCLAIMED.findall(text) == []
+    placeholders = {"0" * 40, "000000"}  # a commit in full; cut short in publishing.md
+    assert set(re.findall(r"cachegrind-bench@(\w+)", text)) <= placeholders

@@ -66,5 +66,5 @@ def _database(url: str, rest: str, cwd: Path, environ: Mapping[str, str]) -> Sto
     except ImportError as error:  # of SQLAlchemy, or of the driver of PostgreSQL
         raise UsageError(
             f"a history in a database needs a package that is not there: {error}",
-            hint="pip install 'cachegrind-bench[sql]', or keep the history in files: --store file:DIR",
+            hint="pip install '.[sql]' in a checkout of this project, or keep the history in files: --store file:DIR",
         ) from error

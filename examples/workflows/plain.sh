@@ -10,7 +10,8 @@
 #   TARGET   the branch to compare with, which is also the one whose results are stored
 #   STORE    where the history is (docs/history.md): a git branch, files, a database
 #   OUT      folder for result.json and report.md, which are worth keeping as artifacts
-#   PACKAGE  what pip installs: a fixed version makes surprises rarer; an address where pip does not find the name
+#   PACKAGE  what pip installs, where cg-bench is not on PATH: the address and full commit of a repository with cachegrind-bench
+#            that you trust (git+https://HOST/PATH@COMMIT), or a checkout. Not a name: anybody may publish under it
 #
 # Exit codes: 0 fine, 1 a regression, 2 bad usage, 3 not comparable, 4 measuring failed.
 set -eu
@@ -20,7 +21,7 @@ TARGET=${TARGET:-main}
 REMOTE=${REMOTE:-origin}
 STORE=${STORE:-git:cg-bench-data@$REMOTE}
 OUT=${OUT:-cg-bench-out}
-PACKAGE=${PACKAGE:-cachegrind-bench}
+PACKAGE=${PACKAGE:-git+https://github.com/OWNER_OF_YOUR_COPY/cachegrind-bench@0000000000000000000000000000000000000000}
 
 if [ "$BRANCH" = HEAD ]; then
     echo "set BRANCH: this checkout is of a commit, so git does not know which branch is built" >&2

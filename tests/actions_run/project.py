@@ -157,7 +157,7 @@ class Project:
             artifacts=artifacts,
             api_url=self.stub.url,
             token=TOKEN,
-            actions={"cachegrind-bench/cachegrind-bench": self.action},
+            actions={"OWNER_OF_YOUR_COPY/cachegrind-bench": self.action},
             environ={"PIP_NO_INDEX": "1", "PIP_FIND_LINKS": str(self.wheels), **RUST},
             run_id=run_id,
             **more,

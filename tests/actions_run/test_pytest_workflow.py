@@ -42,7 +42,7 @@ def _workflow(folder: Path, python: Path) -> Path:
     for old, new in (
         ("sudo apt-get install --yes valgrind", "valgrind --version"),
         (
-            "python3 -m pip install . pytest git+https://github.com/cachegrind-bench/cachegrind-bench@v1",
+            "python3 -m pip install . pytest git+https://github.com/OWNER_OF_YOUR_COPY/cachegrind-bench@0000000000000000000000000000000000000000",
             f"{python} -c 'import pytest, pytest_benchmark, cachegrind_bench, words'",
         ),
         ("python3 -m pytest", f"{python} -m pytest"),
