@@ -161,12 +161,8 @@ def _dynamic(file: int, structures: Any, segments: list[Any]) -> dict[str, list[
         inside = address - segment["p_vaddr"]
         if segment["p_type"] == "PT_LOAD" and 0 <= inside < segment["p_filesz"]:
             strings = os.pread(file, min(length, _STRINGS_LIMIT), segment["p_offset"] + inside)
-            return {tag: [_string(strings, at) for at in values[tag]] for tag in wanted}
+            return {tag: [os.fsdecode(strings[at : strings.index(b"\0", at)]) for at in values[tag]] for tag in wanted}
     raise UnusableError("its ELF headers are damaged")
-
-
-def _string(strings: bytes, at: int) -> str:
-    return os.fsdecode(strings[at : strings.index(b"\0", at)])
 
 
 # Valgrind shows programs a CPU without AVX-512, so the loader never takes the x86-64-v4 variant of a library.

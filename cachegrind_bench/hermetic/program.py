@@ -16,8 +16,9 @@ from typing import TYPE_CHECKING
 
 from cachegrind_bench.hermetic import kernel
 from cachegrind_bench.hermetic.place import BASE, BESIDE, PROJECT, ROOT, Pair
+from cachegrind_bench.hermetic.process_memory import parent_of
 from cachegrind_bench.hermetic.scheduling import become_program
-from cachegrind_bench.hermetic.syscall_filter import install_filter, traps
+from cachegrind_bench.hermetic.syscall_filter import install_filter, refusals, traps
 
 if TYPE_CHECKING:
     from cachegrind_bench.hermetic.orders import Command, Orders
@@ -104,8 +105,12 @@ def _install(orders: Orders, seal: dict[str, str]) -> int | None:
     if table is None:
         seal["randomness"] = f"no table of system calls for {os.uname().machine}"
         return None
+    launcher = os.getppid()
+    cg_bench = parent_of(launcher)
+    protected = {launcher, cg_bench, -launcher, -os.getpgid(cg_bench), -1} - {0}  # -1: all there are
+    followed = traps(table, clock=orders.clock is not None, files=orders.record_files)
     try:
-        return install_filter(table, traps(table, clock=orders.clock is not None, files=orders.record_files))
+        return install_filter(table, [*refusals(table, protected), *followed])
     except OSError as error:
         seal["randomness"] = error.strerror or str(error)
         return None

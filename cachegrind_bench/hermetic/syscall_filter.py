@@ -1,4 +1,4 @@
-"""Which system calls of the sealed program the supervisor is notified of, and the filter that sees to it.
+"""Which system calls of the sealed program the supervisor is notified of or which are refused, and the filter that sees to it.
 
 Runs inside the launcher's child: only the standard library, and little of it.
 """
@@ -9,7 +9,7 @@ import ctypes
 import errno
 import os
 import struct
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 from typing import TYPE_CHECKING, NamedTuple
 
 from cachegrind_bench.hermetic import kernel
@@ -25,14 +25,19 @@ PLAIN_READING_MASK = 0o3 | 0o100 | 0o1000 | 0o200000  # access mode, O_CREAT, O_
 
 _SECCOMP_SET_MODE_FILTER = 1
 _NEW_LISTENER, _WAIT_KILLABLE_RECV = 1 << 3, 1 << 5
-_RET_ALLOW, _RET_USER_NOTIF = 0x7FFF0000, 0x7FC00000
+_RET_ALLOW, _RET_USER_NOTIF, _RET_ERRNO = 0x7FFF0000, 0x7FC00000, 0x00050000
 _PR_SET_NO_NEW_PRIVS = 38
+_LOW = 0xFFFFFFFF
+# What stops, ends or changes another process, and which argument names it.
+_AIMED = {"ptrace": 1} | dict.fromkeys(
+    ("kill", "tkill", "tgkill", "rt_sigqueueinfo", "rt_tgsigqueueinfo", "process_vm_writev", "prlimit64"), 0
+)
 
 
 class Trap(NamedTuple):
     """A system call to be notified of; if a mask is given, only where (argument number `argument`) & mask == `value`.
 
-    If `present` is given, only where the low half of that argument is not 0.
+    If `present` is given, only where the low half of that argument is not 0. With an `error`, the call is refused instead.
     """
 
     number: int
@@ -40,6 +45,7 @@ class Trap(NamedTuple):
     mask: int = 0
     value: int = 0
     present: int | None = None
+    error: int = 0
 
 
 def install_filter(table: Architecture, traps: Sequence[Trap]) -> int:
@@ -72,9 +78,10 @@ def install_filter(table: Architecture, traps: Sequence[Trap]) -> int:
 def _program(audit: int, traps: Sequence[Trap]) -> bytes:
     """Classic BPF over struct seccomp_data: nr at 0, arch at 4, arguments from 16 (low word first)."""
     load, jump_equal, mask_and, give = 0x20, 0x15, 0x54, 0x06
-    notify, allow = (give, 0, 0, _RET_USER_NOTIF), (give, 0, 0, _RET_ALLOW)
+    allow = (give, 0, 0, _RET_ALLOW)
     steps = [(load, 0, 0, 4), (jump_equal, 1, 0, audit), allow, (load, 0, 0, 0)]
     for trap in traps:
+        answer = (give, 0, 0, _RET_ERRNO | trap.error if trap.error else _RET_USER_NOTIF)
         tests: list[tuple[int, int, int, int]] = []
         if trap.present is not None:
             tests = [(load, 0, 0, 16 + 8 * trap.present), (jump_equal, 1, 0, 0)]
@@ -83,9 +90,9 @@ def _program(audit: int, traps: Sequence[Trap]) -> bytes:
             tests = [(load, 0, 0, 16 + 8 * trap.argument), (mask_and, 0, 0, trap.mask), test, *tests]
         if tests:
             # What fails a test may pass that of the next trap, for which the number is loaded again.
-            steps += [(jump_equal, 0, len(tests) + 2, trap.number), *tests, notify, (load, 0, 0, 0)]
+            steps += [(jump_equal, 0, len(tests) + 2, trap.number), *tests, answer, (load, 0, 0, 0)]
         else:
-            steps += [(jump_equal, 0, 1, trap.number), notify]
+            steps += [(jump_equal, 0, 1, trap.number), answer]
     steps.append(allow)
     return b"".join(struct.pack("=HBBI", *step) for step in steps)
 
@@ -107,3 +114,17 @@ def traps(table: Architecture, *, clock: bool, files: bool = False) -> list[Trap
         wanted += [Trap(number, 1, FUTEX_COMMAND, command, place) for command in (FUTEX_WAIT, FUTEX_WAIT_BITSET)]
         wanted += [Trap(table.calls[name], present=place) for name, place in waiting.items()]
     return wanted
+
+
+def refusals(table: Architecture, processes: Iterable[int]) -> list[Trap]:
+    """Return the calls that could stop these processes, which are to end the program; negative numbers are process groups.
+
+    Whether one lives may be asked (signal 0). A process that a descriptor names cannot be compared: programs then do as on
+    kernels before 5.1.
+    """
+    aimed = [
+        Trap(table.calls[name], argument, _LOW, pid & _LOW, present=1 if name == "kill" else None, error=errno.EPERM)
+        for name, argument in _AIMED.items()
+        for pid in processes
+    ]
+    return [Trap(table.calls["pidfd_send_signal"], error=errno.ENOSYS), *aimed]

@@ -112,9 +112,6 @@ class Waits:
             stopped = not args[0] if name == "alarm" else not any(peek(thread, args[1] + 16, 16))
         (self._alarmed.discard if stopped else self._alarmed.add)(process)
 
-    def _is_timed(self) -> bool:
-        return any(wait.outside for wait in self._held) or any(not process.ended for process in self._alarmed)
-
     def _passed(self, process: Process) -> int:
         return process.ticks * self._pinned.clock.step_ns + self._pinned.waited_ns
 
@@ -198,7 +195,8 @@ class Waits:
                 return True
             return False
         first = min(self._held, key=lambda wait: wait.due - self._passed(wait.process))
-        if state == Threads.ASLEEP and not self._is_timed():
+        timed = any(wait.outside for wait in self._held) or any(not process.ended for process in self._alarmed)
+        if state == Threads.ASLEEP and not timed:
             self._pinned.waited_ns += max(0, first.due - self._passed(first.process))
             self._time_out(first)
             return True

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import errno
 import os
 import struct
 
@@ -10,7 +11,7 @@ import pytest
 from cachegrind_bench.hermetic import kernel, syscall_filter
 from cachegrind_bench.hermetic.file_trace import CALLS
 from cachegrind_bench.hermetic.kernel import ARCHITECTURES, CLONE_THREAD, Architecture
-from cachegrind_bench.hermetic.syscall_filter import Trap, traps
+from cachegrind_bench.hermetic.syscall_filter import Trap, refusals, traps
 
 ALLOW, NOTIFY = 0x7FFF0000, 0x7FC00000
 
@@ -133,3 +134,30 @@ def test_an_unknown_machine_has_no_table(monkeypatch: pytest.MonkeyPatch) -> Non
 def test_a_refused_call_reports_its_name_and_reason() -> None:
     with pytest.raises(OSError, match=r"prctl\(x\): EINVAL, Invalid argument"):
         kernel.prctl(-1, 0, "prctl(x)")
+
+
+def test_what_could_stop_the_launcher_is_refused(table: Architecture) -> None:
+    code = syscall_filter._program(table.audit, [*refusals(table, (700, -701)), *traps(table, clock=False)])
+    refused = 0x00050000 | errno.EPERM
+    for pid in (700, -701 & 0xFFFFFFFF):
+        for name in (
+            "kill",
+            "tkill",
+            "tgkill",
+            "rt_sigqueueinfo",
+            "rt_tgsigqueueinfo",
+            "process_vm_writev",
+            "prlimit64",
+        ):
+            assert verdict(code, table.audit, table.calls[name], pid, 19) == refused
+        assert verdict(code, table.audit, table.calls["ptrace"], 16, pid) == refused
+    assert verdict(code, table.audit, table.calls["pidfd_send_signal"], 5, 19) == 0x00050000 | errno.ENOSYS
+
+
+def test_other_processes_may_be_signalled_and_whether_the_launcher_lives_may_be_asked(table: Architecture) -> None:
+    code = syscall_filter._program(table.audit, [*refusals(table, (700, -701)), *traps(table, clock=False)])
+    for name in ("kill", "tkill", "tgkill", "rt_sigqueueinfo", "rt_tgsigqueueinfo", "process_vm_writev"):
+        assert verdict(code, table.audit, table.calls[name], 701, 19) == ALLOW
+    assert verdict(code, table.audit, table.calls["ptrace"], 16, 701) == ALLOW
+    assert verdict(code, table.audit, table.calls["kill"], 700, 0) == ALLOW
+    assert verdict(code, table.audit, table.calls["prlimit64"], 0, 7) == NOTIFY

@@ -171,6 +171,43 @@ def test_ctrl_c_in_a_terminal_which_signals_the_whole_group_leaves_nothing_behin
     assert_nothing_left(cg_bench, marker, temporary)
 
 
+# Everything that a program can do to the launcher with one call, harmless where it is not refused but for the first ones.
+ATTACKS = r"""
+#define _GNU_SOURCE
+#include <errno.h>
+#include <signal.h>
+#include <stdio.h>
+#include <sys/ptrace.h>
+#include <sys/resource.h>
+#include <sys/syscall.h>
+#include <sys/uio.h>
+#include <unistd.h>
+#define REFUSED(call) if ((call) != -1 || errno != EPERM) return puts(#call), 1
+int main(void) {
+    pid_t launcher = getppid();
+    struct rlimit limit = {1, 1};
+    char byte = 0;
+    struct iovec here = {&byte, 1}, there = {main, 1};
+    REFUSED(kill(launcher, SIGSTOP));
+    REFUSED(kill(launcher, SIGKILL));
+    REFUSED(kill(-launcher, SIGSTOP));
+    REFUSED(kill(-1, SIGURG));
+    REFUSED(syscall(SYS_tkill, launcher, SIGURG));
+    REFUSED(syscall(SYS_tgkill, launcher, launcher, SIGURG));
+    REFUSED(ptrace(PTRACE_ATTACH, launcher, 0, 0));
+    REFUSED(prlimit(launcher, RLIMIT_CPU, &limit, NULL));
+    REFUSED(process_vm_writev(launcher, &here, 1, &there, 1, 0));
+    signal(SIGUSR1, SIG_IGN);
+    return kill(launcher, 0) || kill(getpid(), SIGUSR1) || kill(0, SIGUSR1);
+}
+"""
+
+
+def test_a_program_cannot_stop_or_end_the_launcher(cg_bench: CgBench, compile_c: CompileC) -> None:
+    finished = cg_bench.run(compile_c(ATTACKS), options=["--timeout", "5"])
+    assert finished.code == 0, finished.stderr
+
+
 def test_a_killed_launcher_is_reported_and_takes_the_program_itself_with_it(
     cg_bench: CgBench, running: Callable[[str], tuple[Popen[bytes], Path]], marker: str
 ) -> None:
