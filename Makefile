@@ -3,6 +3,8 @@
 PYTHON := .venv/bin/python
 # More for pytest: make test PYTEST_ARGS="tests/unit -x"
 PYTEST_ARGS ?=
+# make fuzz FUZZ_ARGS="--minutes 20 cachegrind"
+FUZZ_ARGS ?= --cases 1000000
 
 # The pure layers: values and text, no side effects. Their tests need no Valgrind and cover (nearly) every branch: `make
 # coverage` tells from these alone, CI from all of `make test`, which it runs once.
@@ -27,7 +29,7 @@ space := $(empty) $(empty)
 PURE_LIST := $(subst $(space),$(comma),$(strip $(PURE)))
 
 .DEFAULT_GOAL := help
-.PHONY: help demo test test-slow coverage covered lint lint-mypy lint-pyright lint-ruff lint-imports format clean
+.PHONY: help demo test test-slow fuzz coverage covered lint lint-mypy lint-pyright lint-ruff lint-imports format clean
 
 help: ## show this list
 	@sed -n 's/^\([a-z-]*\):.*## /\1\t/p' Makefile | expand -t 12
@@ -44,6 +46,10 @@ test: ## install what is missing, then run the tests that take no longer than se
 test-slow: ## the same with all others: real suites, workflows, browsers, databases, other Valgrinds and Pythons
 	@scripts/setup.sh test-slow
 	$(PYTHON) -m pytest -n $$(($$(nproc) * 3 / 2)) --dist worksteal -m slow $(PYTEST_ARGS)
+
+fuzz: ## a million damaged files of all formats, at low priority; what falls is kept in tests/data/fuzz
+	@scripts/setup.sh test
+	$(PYTHON) -m tests.fuzz $(FUZZ_ARGS)
 
 coverage: ## those of `make test` without Valgrind; fails where the pure layers are not covered
 	@scripts/setup.sh test

@@ -1,6 +1,6 @@
 """Every error a user can meet, one class per exit code; the command line alone turns them into codes.
 
-A message says what happened, to which file, and what to try.
+A message says what happened, to which file, and what to try. What it quotes of a hostile file may have megabytes.
 """
 
 
@@ -10,6 +10,7 @@ class CgBenchError(Exception):
     exit_code = 70
 
     def __init__(self, message: str, *, hint: str | None = None) -> None:
+        message = message if len(message) <= 2_000 else f"{message[:2_000]}..."
         super().__init__(message)
         self.message = message
         self.hint = hint

@@ -73,7 +73,7 @@ class Inspection:
         """Take down a problem, of a record or not."""
         # Names of files can have bytes that are not text.
         place = where.encode("utf-8", "backslashreplace").decode()
-        self.problems.append(Problem(where=place, what=what))
+        self.problems.append(Problem(where=place, what=" ".join(what.split())))  # SQLite's have line breaks
 
     def see(self, record: Record, where: str | None = None) -> None:
         """Look at one record, kept at this place, which is its name unless given."""

@@ -60,7 +60,7 @@ def unpack(data: bytes) -> tuple[tuple[Input, ...], bytes]:
         if document["schema"] != SCHEMA:
             raise DamagedError("it is of another version")
         return tuple(Input(kind, path, value, tuple(stamp)) for kind, path, value, *stamp in document["inputs"]), result
-    except (ValueError, LookupError, TypeError) as error:
+    except (ValueError, LookupError, TypeError, RecursionError) as error:
         raise DamagedError(str(error)) from error
 
 

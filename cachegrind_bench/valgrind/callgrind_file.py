@@ -189,6 +189,8 @@ class _Reader:
         if key in self._header:
             raise self._error(f"a second `{decode(key)}:` line in one part", hint=DAMAGED_HINT)
         self._header[key] = value
+        if key in {b"pid", b"part", b"thread"} and (not value.isdigit() or len(value) > 18):
+            raise self._error(f"{decode(value[:80])!r} in the header of this part is not a number", hint=DAMAGED_HINT)
         if key == b"cmd":
             self._command_line = decode(unescaped(value.removeprefix(b"  ")))
         elif key == b"events":
@@ -210,17 +212,12 @@ class _Reader:
                 events=self._events,
                 summary=totals,
                 profile=self._table.profile(totals, line=self._line, label="totals:"),
-                part=self._number(self._header.get(b"part", b"1")),
+                part=int(self._header.get(b"part", b"1")),
                 trigger=self._trigger,
                 header_summary=self._table.read(self._header.get(b"summary", b"").split(), self._line),
             )
         )
         self._complete = True
-
-    def _number(self, text: bytes) -> int:
-        if not text.isdigit() or len(text) > 18:
-            raise self._error(f"{decode(text[:80])!r} in the header of this part is not a number", hint=DAMAGED_HINT)
-        return int(text)
 
     def _error(self, message: str, *, line: int | None = None, hint: str | None = None) -> FileFormatError:
         return FileFormatError(message, path=self._path, line=line or self._line, hint=hint)

@@ -22,6 +22,7 @@ from cachegrind_bench.model.result import ProcessCost
 from cachegrind_bench.model.text import printable
 from cachegrind_bench.valgrind.options import EXECS, FORKS, OUTER_FORK, THREADS, Tool
 from cachegrind_bench.valgrind.out_file import parse_cachegrind
+from cachegrind_bench.valgrind.out_format import DAMAGED_HINT
 
 if TYPE_CHECKING:
     from pathlib import Path
@@ -179,6 +180,8 @@ def in_order(profile: Profile) -> Profile:
     """Return the profile with the nine events in their usual order (Callgrind has another)."""
     if profile.events == EVENTS:
         return profile
+    if missing := [event for event in EVENTS if event not in profile.events]:
+        raise MeasurementError(f"Valgrind's out file has no counts of {missing[0]}", hint=DAMAGED_HINT)
     ordered = itemgetter(*(profile.events.index(event) for event in EVENTS))
     return Profile(
         events=EVENTS,

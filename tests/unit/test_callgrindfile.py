@@ -228,7 +228,7 @@ def test_names_that_are_not_utf_8_are_escaped() -> None:
         (GOOD.replace(b"1 4 1\n", b"1 3 1\n"), "a.out:20: the lines add up to 8 Ir, but `totals:` says 9"),
         (GOOD.replace(b"1 4 1\n", b"part: 2\n1 4 1\n"), "a.out:13: a `part:` line among the counts"),
         (HEADER + b"part: 2\n", "a.out:11: a second `part:` line in one part"),
-        (GOOD.replace(b"part: 1", b"part: seven"), "a.out:20: 'seven' in the header of this part is not a number"),
+        (GOOD.replace(b"part: 1", b"part: seven"), "a.out:5: 'seven' in the header of this part is not a number"),
         (GOOD.replace(b"events: Ir Dr", b"events:"), "a.out:8: the `events:` line does not name any event"),
     ],
 )

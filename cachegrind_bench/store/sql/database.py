@@ -192,8 +192,8 @@ class Database:
                 what = f"{self.url} is a database of another program: it has the table {min(others)[:80]!r}"
                 raise StoreError(what, hint="name another file")
             return 0
-        found: list[int] = [*connection.scalars(select(VERSION.c.version))]
-        if len(found) != 1 or found[0] < 1:
+        found: list[Any] = [*connection.scalars(select(VERSION.c.version))]
+        if len(found) != 1 or not isinstance(found[0], int) or found[0] < 1:
             raise StoreError(f"{self.url} does not say which version it has: {VERSION.name} was altered")
         if found[0] > len(self._steps):
             raise StoreError(

@@ -128,12 +128,12 @@ def _pack(record: Record) -> bytes:
     return zlib.compress(record.data)
 
 
-def _unpack(name: str, packed: bytes) -> Record:
-    """Return the record of these bytes. StoreError if they are damaged."""
+def _unpack(name: str, packed: Any) -> Record:
+    """Return the record of these bytes. StoreError if they are damaged: SQLite keeps values of any type in any column."""
     reader = zlib.decompressobj()
     try:
         data = reader.decompress(packed, _MOST)
-    except zlib.error as error:
+    except (TypeError, zlib.error) as error:
         raise StoreError(f"{name} is damaged in the database: {error}", hint=reading.HINT) from error
     if not reader.eof or reader.unused_data:
         raise StoreError(f"{name} is damaged in the database: its bytes are cut off or too many", hint=reading.HINT)
@@ -141,10 +141,13 @@ def _unpack(name: str, packed: bytes) -> Record:
 
 
 def _names(connection: Connection | None) -> list[str]:
-    return [] if connection is None else sorted(connection.scalars(select(RECORDS.c.name)))
+    names: list[Any] = [] if connection is None else [*connection.scalars(select(RECORDS.c.name))]
+    if not all(isinstance(name, str) for name in names):
+        raise StoreError("the database is damaged: the name of a record is not a text", hint=reading.HINT)
+    return sorted(names)
 
 
-def _rows(connection: Connection | None, names: Sequence[str]) -> list[tuple[str, str, bytes]]:
+def _rows(connection: Connection | None, names: Sequence[str]) -> list[tuple[str, str, Any]]:
     """Return uid, name and packed bytes of those of these few records that are there, sorted by name."""
     if connection is None:
         return []
