@@ -44,6 +44,26 @@ def test_each_layout_repeats_exactly_and_the_first_is_the_one_without_the_option
         assert max(instructions) < 1.05 * min(instructions)
 
 
+# Eleven warm-ups, two calls on a fresh heap and two that are counted; what comes after them is of another layout.
+LATE = """
+calls = []
+def work():
+    calls.append(1)
+    assert len(calls) < 17
+def test_late(benchmark): benchmark(work)
+"""
+
+
+def test_further_layouts_begin_where_the_first_was_counted_and_one_that_fails_is_left_out(tmp_path: Path) -> None:
+    project = Project(tmp_path)
+    project.write(LATE)
+    plain = project.measure()["test_late"]
+    found = project.measure("--cg-bench-layouts=3")["test_late"]
+    assert found["runs"] == plain["runs"]
+    (warning,) = found["warnings"]
+    assert warning.startswith("2 of its memory layouts could not be measured")
+
+
 @pytest.mark.parametrize("number", ["0", "65", "many"])
 def test_a_number_of_layouts_that_cannot_be_is_refused(tmp_path: Path, number: str) -> None:
     project = Project(tmp_path)

@@ -54,25 +54,24 @@ def _regions(out: str, prefix: str) -> list[Region]:
 
 
 def keep(out: str, record: dict[str, Any] | None, name: str) -> None:
-    """Give the parts of a meter's process a name of their own, and remove all others: a later process may get their number."""
-    own = ""
-    if record and "calls" in record:
+    """Give the parts of a meter's processes names of their own, and remove all others: a later process may get their number."""
+    own = tuple(of_process(tried[0]) for tried in (record or {}).get("layouts", ()))
+    if own and record:
         record["name"] = name
-        own = of_process(record["pid"])
     with suppress(OSError):
         for part in Real.listdir(out):
             if not part.startswith(_PARTS) or part.count(".") <= _DOTS_OF_WHOLE:
                 continue
             with suppress(OSError):  # whoever reads them reports that they are missing
-                if own and part.startswith(own):
-                    Real.rename(f"{out}/{part}", f"{out}/{kept_as(name)}{part.removeprefix(own)}")
+                if part.startswith(own):
+                    Real.rename(f"{out}/{part}", f"{out}/kept.{name}.{part}")
                 else:
                     Real.unlink(f"{out}/{part}")
 
 
-def kept_as(name: str) -> str:
-    """Return the prefix of the parts that were kept by this name."""
-    return f"kept.out.{name}."
+def kept_as(name: str, pid: int) -> str:
+    """Return the prefix of the parts of this process that were kept by this name."""
+    return f"kept.{name}.{of_process(pid)}"
 
 
 def of_process(pid: int) -> str:

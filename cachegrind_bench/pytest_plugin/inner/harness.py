@@ -14,7 +14,7 @@ import itertools
 import pickle
 import sys
 from collections.abc import Callable, Generator, Mapping, Sequence
-from typing import Any, NamedTuple, TypeAlias
+from typing import Any, TypeAlias
 
 from cachegrind_bench.pytest_plugin.fixture import Work, plainly
 from cachegrind_bench.pytest_plugin.inner import dumps
@@ -105,12 +105,7 @@ def _has_threads() -> bool:
     return Real.stat("/proc/self/task").st_nlink > _LINKS_OF_ONE_TASK
 
 
-class _Tried(NamedTuple):
-    """The process that counted this many calls, and what is known of them; None if nobody knows."""
-
-    pid: int
-    calls: int
-    settled: int | None
+_Tried = tuple[int, int, int]  # of one memory layout: the process, how many calls it counted, and what is known of them
 
 
 # Global generators of random numbers, and what returns their state.
@@ -159,18 +154,20 @@ class Between:
 
 
 class Meter:
-    """Measures the one benchmark of this process, in one memory layout. `record` reports how, when it is done.
+    """Measures the one benchmark of this process, in some memory layouts. `record` reports how, when it is done.
+
+    The first layout is measured as if there were no other. Those that follow are each laid out in a copy of the process that
+    counted it: there, what is simulated has been translated, and the code is warm.
 
     Calls are counted in a copy of the process: when instrumentation is switched on, Valgrind forgets what it has translated,
     and this process still has a test to finish. If anything ends the copy early, the calls are counted in this process: what
     goes wrong then goes wrong here, and is reported.
     """
 
-    def __init__(self, requests: Requests, out: str, warm_up: int, batches: Sequence[int]) -> None:
+    def __init__(self, requests: Requests, out: str, warm_up: int, batches: Sequence[int], layouts: int) -> None:
         self._requests, self._make = requests, requests.make
         self.out = out  # the folder that Valgrind writes to
-        self._warm_up, self._batches = warm_up, batches
-        self.layout = 0
+        self._warm_up, self._batches, self._layouts = warm_up, batches, layouts
         self.take_look_ups: Callable[[], LookUps] = dict
         self._start, self._stop = (Request(START_INSTRUMENTATION).block,), (Request(STOP_INSTRUMENTATION).block,)
         self._begin, self._end = Request(DUMP_STATS_AT, dumps.BEGIN), Request(DUMP_STATS_AT, dumps.END)
@@ -238,100 +235,117 @@ class Meter:
                 look_ups = observe_look_ups(functools.partial(plainly, work)) if alone else {}
                 self.record = {"native": True, "look_ups": look_ups}
                 return
-            spread_look_ups(self.take_look_ups(), self.layout)
-            done = _Tried(0, 0, None)
+            spread_look_ups(self.take_look_ups())
+            done: list[_Tried] = []
             for least in self._batches:
-                done = _Tried(0, 0, None)
                 for _ in range(self._warm_up):
                     yield between.watch, *self._uncounted
                 between.watch()
                 gc.freeze()
-                if copies and not _has_threads():
+                copies = copies and not _has_threads()
+                if copies:
                     done = yield from self._count_in_copy(least, between, work)
-                    copies = done.settled is not None
-                if done.settled is None:
+                    copies = bool(done)
+                if not copies:
                     done = yield from self._count_here(least, between, work)
-                if done.settled:
+                if done[0][-1]:
                     break
-            agree = done.settled == _AGREE
-            self.record = {"pid": done.pid, "calls": 1 if agree else done.calls - 1, "settled": agree}
+            self.record = {"layouts": [(pid, calls, settled == _AGREE) for pid, calls, settled in done]}
         finally:
             gc.unfreeze()
             if enabled:
                 gc.enable()
 
-    def _count_in_copy(self, least: int, between: Between, work: Work) -> Generator[_Step, None, _Tried]:
-        """Yield what `_steps` does for simulated calls in a copy of this process, which is killed in the end."""
+    def _count_in_copy(self, least: int, between: Between, work: Work) -> Generator[_Step, None, list[_Tried]]:
+        """Yield what `_steps` does for simulated calls in a copy of this process, which is killed in the end.
+
+        Returns what became of the layouts up to where the copy ended early, or until another try is needed.
+        """
         copy = Copy()
         if not copy.pid:
             self._own, self._is_copy = Real.own_process(), True
             seed_all()
-            yield from self._simulated(least, between, work, copy)
-            Real.leave(1)  # where nobody has killed it
-        count, settled = least, None
-        most = least + (0 if least == self._batches[-1] else _MORE)
+            yield from self._simulated(least, between, work, copy=copy)
+        last, done = self._batches[-1], list[_Tried]()
+        count, most = least, least + (0 if least == last else _MORE)
         with copy:
-            while copy.is_ready():
-                settled = self._settled(copy.pid, count)
-                if settled != _OPEN or count == most:
+            while pid := copy.ready():
+                compared = functools.partial(self._compared, pid, count)
+                # As long as this process may have to count again: what it reads takes memory.
+                settled = compared() if done else Real.elsewhere(compared)
+                if settled is None:
                     break
-                count += 1
-                copy.go_on()
-        return _Tried(copy.pid, count, settled)
+                if settled == _OPEN and count < most:
+                    count += 1
+                    copy.go_on(copy.CALL)
+                    continue
+                done.append((pid, count, settled))
+                if len(done) == self._layouts or (settled == _OPEN and least != last):
+                    break
+                count, most = _AGREEING, last
+                copy.go_on(copy.LAYOUT)
+        return done
 
-    def _count_here(self, count: int, between: Between, work: Work) -> Generator[_Step, None, _Tried]:
-        """Yield what `_steps` does for this many simulated calls."""
-        pid = int.from_bytes(self._own, "little")
-        yield from self._simulated(count, between, work)
-        self._make(*self._stop)
-        settled = self._settled(pid, count)
-        if settled is None:
-            self._calls(pid, count)  # whatever it raises is why this benchmark fails
-            raise RuntimeError("what Callgrind wrote could not be read, but then it could")
-        return _Tried(pid, count, settled)
+    def _count_here(self, count: int, between: Between, work: Work) -> Generator[_Step, None, list[_Tried]]:
+        """Yield what `_steps` does for this many simulated calls in each layout, all of it anew."""
+        pid, done = int.from_bytes(self._own, "little"), list[_Tried]()
+        for layout in range(self._layouts):
+            yield from self._simulated(count, between, work, layout)
+            self._make(*self._stop)
+            settled = Real.elsewhere(functools.partial(self._compared, pid, count))
+            if settled is None:
+                settled = self._compared(pid, count)  # whatever it raises is why this benchmark fails
+            done.append((pid, count, settled))
+            if not done[0][-1] and count != self._batches[-1]:
+                break
+        return done
 
-    def _simulated(self, count: int, between: Between, work: Work, copy: Copy | None = None) -> Generator[_Step]:
-        """Yield what `_steps` does for some calls on a fresh heap, and then for this many simulated ones; for more in a copy."""
+    def _simulated(
+        self, count: int, between: Between, work: Work, layout: int = 0, copy: Copy | None = None
+    ) -> Generator[_Step]:
+        """Yield what `_steps` does for some calls on a fresh heap, and for this many simulated ones; in a copy for all it is asked for."""
         self._result = None  # what it takes is not to be free later
         take_free_memory()
-        move_heaps(self.layout)
+        move_heaps(layout)
         for _ in range(_FIRST_ON_HEAP):
             yield between.prepare, *self._uncounted
         zero, end = (self._zero.block,), (self._end.block,)
         # A process that is started there is a part of its own, which no zero can undo.
         opening = (self._begin.block,) if work.surrounded else zero
-        take_chunks(_LEFT_BEHIND, self.layout)
+        take_chunks(_LEFT_BEHIND, layout)
         self._make(*self._start)
-        for number in range(1, count + 1 + (0 if copy is None else _MORE)):
-            if number > 1:
-                take_chunks(_LEFT_BEHIND, self.layout)
+        made = 0
+        while True:
             yield between.prepare, opening, end, zero, end
-            if copy is not None and number >= count:
-                copy.wait()
+            made += 1
+            if made >= count:
+                if copy is None:
+                    return
+                if copy.wait() == copy.LAYOUT:
+                    made, count, layout = 0, _AGREEING, copy.branch(self._layouts)
+                    self._own = Real.own_process()
+                    move_heaps(layout)
+            take_chunks(_LEFT_BEHIND, layout)
 
     def _end_foreign(self) -> None:
         """End a process that the benchmark has forked and that came back from it too: it would call on, and fork again."""
         if Real.own_process() != self._own:
             Real.leave(0)
 
-    def _settled(self, pid: int, count: int) -> int | None:
-        """Return whether the last of this many calls took about the same path through the code; None if nobody knows.
+    def _compared(self, pid: int, count: int) -> int:
+        """Return whether the last of this many calls took about the same path through the code. Errors as of `_calls`.
 
         Misses may differ more: where memory is freed in another order than it was taken, objects change places.
         """
-
-        def compared() -> int:
-            calls = self._calls(pid, count)
-            pair = zip(*(itertools.chain(*map(dumps.path, call)) for call in calls[-_AGREEING:]), strict=True)
-            if all((max(counts) - min(counts)) * _ALIKE <= min(counts) for counts in pair):
-                return _AGREE
-            later = [dumps.path(region)[0] for _, region in calls[1:]]
-            last = later[-_SWINGING:]
-            rises = {one < other for one, other in itertools.pairwise(last)}
-            near = (max(last) - min(last)) * _NEAR <= min(last)
-            return _SWING if near and len(later) >= _SWINGING and len(rises) > 1 else _OPEN
-
-        return Real.elsewhere(compared)
+        calls = self._calls(pid, count)
+        pair = zip(*(itertools.chain(*map(dumps.path, call)) for call in calls[-_AGREEING:]), strict=True)
+        if all((max(counts) - min(counts)) * _ALIKE <= min(counts) for counts in pair):
+            return _AGREE
+        later = [dumps.path(region)[0] for _, region in calls[1:]]
+        last = later[-_SWINGING:]
+        rises = {one < other for one, other in itertools.pairwise(last)}
+        near = (max(last) - min(last)) * _NEAR <= min(last)
+        return _SWING if near and len(later) >= _SWINGING and len(rises) > 1 else _OPEN
 
     def _calls(self, pid: int, count: int) -> list[tuple[dumps.Region, dumps.Region]]:
         """Return this many calls, each after the empty one before it. RuntimeError if some are missing."""

@@ -29,7 +29,7 @@ from cachegrind_bench.pytest_plugin import fixture
 from cachegrind_bench.pytest_plugin.inner.dumps import keep
 from cachegrind_bench.pytest_plugin.inner.exchange import LEFT_BEHIND, Exchange, put_report, take_order
 from cachegrind_bench.pytest_plugin.inner.forking import at_work, flush, fork_for_each, how_it_ended, order
-from cachegrind_bench.pytest_plugin.inner.fresh_heap import move_heaps, take_free_memory
+from cachegrind_bench.pytest_plugin.inner.fresh_heap import take_free_memory
 from cachegrind_bench.pytest_plugin.inner.harness import Meter, deep, seed_all
 from cachegrind_bench.startup.import_finder import replace
 from cachegrind_bench.startup.os_functions import Real
@@ -138,12 +138,10 @@ class Inner:
 
     def _benchmark(self, session: pytest.Session, index: int) -> None:
         """Run one benchmark, in a process of its own, and report."""
-        nodeid, layout = order(self._exchange.benchmark(self._number, index))
+        nodeid = order(self._exchange.benchmark(self._number, index))
         if os.path.exists(self._exchange.stop):
             return
-        self._meter.layout = layout
         self._meter.take_look_ups = functools.partial(take_order, self._exchange.look_ups(self._number, index))
-        move_heaps(layout)
         at_work(self._exchange, self._number, index)
         item = next((item for item in session.items if item.nodeid == nodeid), None)
         if item is None:

@@ -36,7 +36,7 @@ def main(orders: dict[str, Any]) -> None:
     _see_plugins_alone(orders["distributions"])
     _import_plugins(orders["blocked"], autoload=orders["autoload"])
     _write_no_times_nor_paths()
-    meter = Meter(Requests(), out, orders["warm_up"], orders["batches"])
+    meter = Meter(Requests(), out, orders["warm_up"], orders["batches"], orders["layouts"])
     at_work(exchange)
     flush()
     fork_for_each(

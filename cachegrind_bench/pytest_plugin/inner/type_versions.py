@@ -32,7 +32,6 @@ _HEAP_TYPE = 1 << 9  # Py_TPFLAGS_HEAPTYPE
 # Calls are observed from versions so far apart: of two look-ups that share an entry, only the last one is seen in it. Every
 # bit differs from one call to the next, or two types with neighbouring versions would share entries in each of them.
 _STARTS = (0, 0b010101010101, 0b101010101010)
-_LAYOUT_STRIDE = 1619  # odd, and far from all parts of the cache's size
 _MOST_BYTES = 1 << 24
 _MOST_STATE_BYTES = 4 << 20  # of the interpreter's state, in which the cache is
 
@@ -56,7 +55,10 @@ def observe_look_ups(call: Callable[[], object]) -> LookUps:
     with mmap.mmap(-1, _MOST_BYTES) as shared:
 
         def write() -> int:
-            _silence()
+            # Nobody is to read what the call writes: it is made more often than was asked for.
+            null = os.open(os.devnull, os.O_RDWR)
+            for descriptor in (1, 2):
+                os.dup2(null, descriptor)
             shared.write(marshal.dumps(_observed(call)))
             return 0
 
@@ -64,29 +66,34 @@ def observe_look_ups(call: Callable[[], object]) -> LookUps:
         return marshal.loads(shared) if shared[0] else {}  # noqa: S302 - of our own copy
 
 
-def spread_look_ups(look_ups: LookUps, layout: int = 0) -> None:
-    """Give types versions that keep these look-ups apart.
+def spread_look_ups(look_ups: LookUps) -> None:
+    """Give types versions that keep these look-ups apart; bases first, as a type gets its version after them.
 
-    These are others in each memory layout: what collides all the same, as look-ups of one type, then does so elsewhere.
+    The next version is 0 afterwards, in the cache: a benchmark may make types in each call.
     """
     if not _can_be_spread():
         return
     names = {name: {id(sys.intern(one)) for one in found} for name, found in look_ups.items()}
-    wanted = {id(kind): names[name] for kind in _all_types() if (name := _name(kind)) in names}
-    start = layout * _LAYOUT_STRIDE % _ENTRIES
-    _burn(start)
-    _assign(wanted, start)
+    types = [kind for kind in _all_types() if _name(kind) in names]
+    _modified(object)
+    types.sort(
+        key=lambda kind: (len(kind.__mro__), -len(names[_name(kind)]), str(kind.__module__), kind.__qualname__)
+    )  # a module may be anything
+    taken: set[int] = set()
+    for kind in types:
+        most = _MOST_VERSIONS if kind.__flags__ & _HEAP_TYPE else _MOST_STATIC_VERSIONS
+        entries = {_entry(_new_version(kind), name) for name in names[_name(kind)]}
+        for attempt in range(most):
+            if len(entries & taken) <= attempt * _PATIENCE // most:
+                break
+            _modified(kind)
+            entries = {_entry(_new_version(kind), name) for name in names[_name(kind)]}
+        taken |= entries
+    _burn_to(0)
 
 
 def _can_be_spread() -> bool:
     return sys.implementation.name == "cpython" and getattr(sys, "_is_gil_enabled", lambda: True)()
-
-
-def _silence() -> None:
-    """Let nobody read what the call writes: it is made more often than was asked for."""
-    null = os.open(os.devnull, os.O_RDWR)
-    for descriptor in (1, 2):
-        os.dup2(null, descriptor)
 
 
 def _observed(call: Callable[[], object]) -> LookUps:
@@ -110,30 +117,6 @@ def _observed(call: Callable[[], object]) -> LookUps:
         for version, name in [pair for pair in looked_up if pair[0] in types]:
             found.setdefault(types[version], set()).add(ctypes.cast(name, ctypes.py_object).value)
     return {kind: sorted(names) for kind, names in sorted(found.items())}
-
-
-def _assign(wanted: dict[int, set[int]], end: int = 0) -> None:
-    """Give these types versions that keep their look-ups apart; bases first, as a type gets its version after them.
-
-    The next version is `end` afterwards: a benchmark may make types in each call.
-    """
-    _modified(object)
-    types: list[type[Any]] = [ctypes.cast(address, ctypes.py_object).value for address in wanted]
-    types.sort(
-        key=lambda kind: (len(kind.__mro__), -len(wanted[id(kind)]), str(kind.__module__), kind.__qualname__)
-    )  # a module may be anything
-    taken: set[int] = set()
-    for kind in types:
-        names = wanted[id(kind)]
-        most = _MOST_VERSIONS if kind.__flags__ & _HEAP_TYPE else _MOST_STATIC_VERSIONS
-        entries = {_entry(_new_version(kind), name) for name in names}
-        for attempt in range(most):
-            if len(entries & taken) <= attempt * _PATIENCE // most:
-                break
-            _modified(kind)
-            entries = {_entry(_new_version(kind), name) for name in names}
-        taken |= entries
-    _burn_to(end)
 
 
 def _entry(version: int, name: int) -> int:

@@ -59,7 +59,7 @@ def add_options(parser: pytest.Parser) -> None:
     add(
         "--cg-bench-layouts",
         metavar="N",
-        help="Measure each benchmark in N memory layouts, in a process for each; comparisons go by their median. [1]",
+        help="Measure each benchmark in N memory layouts, one after the other; comparisons go by their median. [1]",
     )
     add("--cg-bench-warmup", metavar="N", type=int, default=WARM_UP, help=f"Calls before the counted ones. [{WARM_UP}]")
 

@@ -117,11 +117,11 @@ def _seen(
     """Read the call in a meter's record."""
     try:
         with reading_out_files():
-            (pair,) = parts_of(out, meter)
+            ((pair,),) = parts_of(out, meter)
             empty, body = (PathReader(depth=depth, hide=_is_harness) for _ in range(2))
             for reader, files in zip((empty, body), pair, strict=True):
                 for file in files:
-                    reader.read(file, trampolines(meter["pid"]))
+                    reader.read(file, trampolines(meter["layouts"][0][0]))
             return _Seen(_without(body.profile(), empty.profile()), body.stubs)
     except CgBenchError as error:
         return error

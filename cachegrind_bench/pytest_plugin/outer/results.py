@@ -55,14 +55,13 @@ class Cost:
     """What a benchmark cost in one memory layout: each of its last calls, and the profile of the one in the middle.
 
     `settled`: whether these agreed, `starts_processes` whether Callgrind wrote a part in the middle of a call, as it
-    does before a fork. `wall_ms` is what all of it took.
+    does before a fork.
     """
 
     calls: tuple[Counts, ...]
     settled: bool
     profile: Profile
     starts_processes: bool
-    wall_ms: int
 
     @property
     def runs(self) -> tuple[Counts, ...]:
@@ -70,8 +69,12 @@ class Cost:
         return (self.profile.counts(),) if self.settled else self.calls
 
 
+Costs = tuple[Cost, ...]  # one for each memory layout that was measured, from the first one on
+_Pairs = list[tuple[list[Path], ...]]  # the files of each call: of the empty one before it, and its own
+
+
 def read_costs(
-    found: dict[str, Cost | MeasurementError],
+    found: dict[str, Costs | MeasurementError],
     reports: Mapping[str, Mapping[str, Any]],
     out: Path,
     model: CostModel,
@@ -84,41 +87,37 @@ def read_costs(
     for nodeid, report in reports.items():
         if nodeid not in found and report.get("meter"):
             try:
-                cost = _cost_of(out, report, model, paths)
+                with reading_out_files():
+                    layouts = zip(parts_of(out, report["meter"]), report["meter"]["layouts"], strict=True)
+                    found[nodeid] = tuple(_cost_of(one, model, paths, settled=tried[2]) for one, tried in layouts)
             except MeasurementError as error:
                 found.setdefault(nodeid, error)  # another thread may have read it meanwhile
-            else:
-                found[nodeid] = cost
 
 
-def _cost_of(out: Path, report: Mapping[str, Any], model: CostModel, paths: Translation) -> Cost:
-    """Return what the calls of a benchmark cost beyond empty ones. MeasurementError if they cannot be read."""
-    meter = report["meter"]
-    with reading_out_files():
-        pairs = parts_of(out, meter)
-        calls = [without(_profile(body, paths), _profile(empty, paths)) for empty, body in pairs]
+def _cost_of(pairs: _Pairs, model: CostModel, paths: Translation, *, settled: bool) -> Cost:
+    """Return what calls cost beyond empty ones. MeasurementError if they cannot be read."""
+    calls = [without(_profile(body, paths), _profile(empty, paths)) for empty, body in pairs]
     counts = [call.counts() for call in calls]
     order = sorted(range(len(calls)), key=lambda place: (model.score(counts[place]), counts[place].Ir, place))
     return Cost(
         calls=tuple(counts),
-        settled=meter["settled"],
+        settled=settled,
         profile=calls[order[(len(calls) - 1) // 2]],
         starts_processes=any(len(body) > 1 for _, body in pairs),
-        wall_ms=report["wall_ms"],
     )
 
 
-def parts_of(out: Path, meter: Mapping[str, Any]) -> list[tuple[list[Path], list[Path]]]:
-    """Return the files of each call in a meter's record: of the empty one before it, and its own."""
-    prefix = dumps.kept_as(meter["name"])
-    pairs = dumps.calls(str(out), prefix, meter["calls"])
-    if len(pairs) < meter["calls"]:
-        raise MeasurementError("some of what Callgrind wrote is missing: is the disk full?")
-
-    def files(region: dumps.Region) -> list[Path]:
-        return [out / f"{prefix}{number}" for number in region[0]]
-
-    return [(files(empty), files(body)) for empty, body in pairs]
+def parts_of(out: Path, meter: Mapping[str, Any]) -> list[_Pairs]:
+    """Return the files of the calls that count, for each layout in a meter's record. MeasurementError if some are missing."""
+    found: list[_Pairs] = []
+    for pid, made, settled in meter["layouts"]:
+        prefix = dumps.kept_as(meter["name"], pid)
+        count = 1 if settled else made - 1
+        calls = dumps.calls(str(out), prefix, count)
+        if len(calls) < count:
+            raise MeasurementError("some of what Callgrind wrote is missing: is the disk full?")
+        found.append([tuple([out / f"{prefix}{number}" for number in one[0]] for one in call) for call in calls])
+    return found
 
 
 def _profile(files: Sequence[Path], paths: Translation) -> Profile:
@@ -133,7 +132,7 @@ class Ended:
 
     item: pytest.Item
     report: Mapping[str, Any]
-    costs: Sequence[Cost | MeasurementError | None]
+    costs: Costs | MeasurementError
     outcome: Outcome | None
     failure: str | None
 
@@ -193,9 +192,9 @@ def _benchmark(ended: Ended, settings: Settings, env: Environment, identity: Ide
         "tags": tuple(sorted({mark.name for mark in item.iter_markers()} - set(_NO_TAGS.split()))),
         "tool": Tool.CALLGRIND.value,
     }
-    costs = {layout: cost for layout, cost in enumerate(ended.costs) if isinstance(cost, Cost)}
-    trouble = ended.trouble or (str(ended.costs[0]) if isinstance(ended.costs[0], MeasurementError) else None)
-    if trouble is not None or outcome is None or 0 not in costs:
+    costs = () if isinstance(ended.costs, MeasurementError) else ended.costs
+    trouble = ended.trouble or (str(ended.costs) if isinstance(ended.costs, MeasurementError) else None)
+    if trouble is not None or outcome is None or not costs:
         key = comparability_key(env.fields)
         text = trouble or "it measured nothing"
         return Benchmark(key=key, key_fields={}, status=Status.FAILED, error=storable(text), **common)
@@ -215,21 +214,21 @@ def _benchmark(ended: Ended, settings: Settings, env: Environment, identity: Ide
         **_interpreting(item, settings),
     }
     model = settings.model
-    ordered = sorted(costs.values(), key=lambda cost: model.score(cost.profile.counts()))
+    ordered = sorted(costs, key=lambda cost: model.score(cost.profile.counts()))
     cost = ordered[(len(ordered) - 1) // 2]
     counts = cost.profile.counts()
     return Benchmark(
         key=comparability_key({**env.fields, **key_fields}),
         key_fields=key_fields,
         exit_status=0,
-        warnings=_warnings(cost, len(ended.costs) - len(costs)),
+        warnings=_warnings(cost, settings.layouts - len(costs)),
         counts=counts,
         score=Score(model=model.name, value=model.score(counts)),
-        runs=tuple(Run(layout=layout, counts=call) for layout, found in costs.items() for call in found.runs),
+        runs=tuple(Run(layout=layout, counts=call) for layout, found in enumerate(costs) for call in found.runs),
         processes=(ProcessCost(executable=executable, counts=counts),),
         processes_exact=not cost.starts_processes,
         objects=identity.objects,
-        wall_ms=sum(cost.wall_ms for cost in costs.values()),
+        wall_ms=ended.report["wall_ms"],
         seal=seal,
         profile=cost.profile,
         **common,

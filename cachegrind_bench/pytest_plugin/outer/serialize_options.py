@@ -71,7 +71,7 @@ _SETTINGS = {"required_plugins": "", "log_file": ""}
 _NO_OPTIONS = ("file_or_dir", "quiet")
 
 
-def root_orders(config: pytest.Config, warm_up: int, batches: tuple[int, ...]) -> dict[str, Any]:
+def root_orders(config: pytest.Config, warm_up: int, batches: tuple[int, ...], layouts: int = 1) -> dict[str, Any]:
     """Return the orders for all files of tests; `batches` are how many calls are counted in each try."""
     by_user = (name.removeprefix("no:") for name in config.option.plugins if name.startswith("no:"))
     return {
@@ -82,6 +82,7 @@ def root_orders(config: pytest.Config, warm_up: int, batches: tuple[int, ...]) -
         "distributions": _with_plugins(config),
         "warm_up": warm_up,
         "batches": batches,
+        "layouts": layouts,
     }
 
 

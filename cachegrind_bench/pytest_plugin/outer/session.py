@@ -25,7 +25,7 @@ from cachegrind_bench.measure.session import SCRATCH_BASE, ValgrindSetup
 from cachegrind_bench.pytest_plugin.inner.exchange import FIRST, Exchange, put_order, take_report, translated
 from cachegrind_bench.pytest_plugin.outer.limits import TimeLimit
 from cachegrind_bench.pytest_plugin.outer.report_relay import ending, failure_text, report, show_bytes
-from cachegrind_bench.pytest_plugin.outer.results import Cost, Ended, read_costs, result_of
+from cachegrind_bench.pytest_plugin.outer.results import Costs, Ended, read_costs, result_of
 from cachegrind_bench.pytest_plugin.outer.serialize_options import file_orders, root_orders
 from cachegrind_bench.pytest_plugin.outer.workers import CALLS, Place, Worker, Workers, warm_up
 
@@ -124,11 +124,11 @@ def serving(
     edges = [len(items) * number // count for number in range(count + 1)]
     with scratch(SCRATCH_BASE, first=FIRST_SLOT) as folder, TimeLimit(settings.timeout_ms) as limit:
         lanes = [
-            Lane(bench.session, items[start:end], Exchange(str(folder.path / f"{number:03}")), limit, settings.layouts)
+            Lane(bench.session, items[start:end], Exchange(str(folder.path / f"{number:03}")), limit)
             for number, (start, end) in enumerate(pairwise(edges))
         ]
         for lane in lanes:
-            lane.order(settings.warm_up, batches, place.paths, place.look_ups)
+            lane.order(settings.warm_up, batches, place.paths, place.look_ups, settings.layouts)
         workers = Workers(
             valgrind_setup=bench.valgrind_setup,
             place=place,
@@ -161,32 +161,22 @@ class Lane(Worker):
     """The items of one measured process, by files, and what became of them so far."""
 
     def __init__(
-        self,
-        session: pytest.Session,
-        items: Sequence[pytest.Item],
-        exchange: Exchange,
-        limit: TimeLimit,
-        layouts: int = 1,
+        self, session: pytest.Session, items: Sequence[pytest.Item], exchange: Exchange, limit: TimeLimit
     ) -> None:
         super().__init__(exchange)
         self._session, self.items, self._limit = session, items, limit
         self._files: dict[Path, list[pytest.Item]] = {}
         for item in items:
             self._files.setdefault(item.path, []).append(item)
-        # The first layout's numbers do not depend on whether there are more.
-        self._by_layout = [
-            {
-                (number, index): item
-                for number, own in enumerate(self._files.values(), FIRST)
-                for index, item in enumerate(own, FIRST + layout * len(own))
-            }
-            for layout in range(layouts)
-        ]
-        self._items = self._by_layout[0]
+        self._items = {
+            (number, index): item
+            for number, own in enumerate(self._files.values(), FIRST)
+            for index, item in enumerate(own, FIRST)
+        }
         self._waiting = dict(self._items)
         self._paths = NOWHERE
         self._reports: dict[str, dict[str, Any]] = {}
-        self._costs: list[dict[str, Cost | MeasurementError]] = [{} for _ in self._by_layout]
+        self._costs: dict[str, Costs | MeasurementError] = {}
 
     def order(
         self,
@@ -194,19 +184,19 @@ class Lane(Worker):
         batches: tuple[int, ...],
         paths: Translation = NOWHERE,
         look_ups: Mapping[str, LookUps] | None = None,
+        layouts: int = 1,
     ) -> None:
         """Write the orders, with the paths that the measured process sees."""
         config, exchange = self._session.config, self.exchange
         self._paths = paths
         shutil.rmtree(exchange.path, ignore_errors=True)
         Path(exchange.path).mkdir()
-        put_order(exchange.root, translated(root_orders(config, warm_up, batches), paths.seen))
+        put_order(exchange.root, translated(root_orders(config, warm_up, batches, layouts), paths.seen))
         for number, path in enumerate(self._files, FIRST):
             put_order(exchange.file(number), translated(file_orders(config, str(path)), paths.seen))
-        for layout, items in enumerate(self._by_layout):
-            for (number, index), item in items.items():
-                put_order(exchange.benchmark(number, index), (item.nodeid, layout))
-                put_order(exchange.look_ups(number, index), (look_ups or {}).get(item.nodeid, {}))
+        for (number, index), item in self._items.items():
+            put_order(exchange.benchmark(number, index), item.nodeid)
+            put_order(exchange.look_ups(number, index), (look_ups or {}).get(item.nodeid, {}))
 
     def passed(self) -> set[str]:
         """Return the benchmarks that did not fail so far."""
@@ -271,20 +261,19 @@ class Lane(Worker):
             text = text or f"the measured process ended early; it said:\n{said.decode('utf-8', 'backslashreplace')}"
         return {"reports": [], "died": None, "trouble": text}
 
-    def all_reports(self, layout: int = 0) -> dict[str, dict[str, Any]]:
-        """Return all reports of a layout that there are, whether or not pytest has them yet; any thread may ask."""
-        found = ((item.nodeid, self._report(*place)) for place, item in self._by_layout[layout].items())
+    def all_reports(self) -> dict[str, dict[str, Any]]:
+        """Return all reports that there are, whether or not pytest has them yet; any thread may ask."""
+        found = ((item.nodeid, self._report(*place)) for place, item in self._items.items())
         return {nodeid: report for nodeid, report in found if report is not None}
 
     def read_early(self, out: Path, model: CostModel) -> None:
         """Read the cost of the reported benchmarks, while others are still being measured."""
-        read_costs(self._costs[0], self._reports, out, model, self._paths)
+        read_costs(self._costs, self._reports, out, model, self._paths)
 
     def read_costs(self, out: Path, model: CostModel) -> None:
         """Read what all benchmarks cost, when their process has ended; what could not be read early is tried again."""
-        for layout, early in enumerate(self._costs):
-            self._costs[layout] = {name: cost for name, cost in list(early.items()) if isinstance(cost, Cost)}
-            read_costs(self._costs[layout], self.all_reports(layout), out, model)
+        self._costs = {name: one for name, one in list(self._costs.items()) if not isinstance(one, MeasurementError)}
+        read_costs(self._costs, self.all_reports(), out, model)
 
     def ended(self) -> list[Ended]:
         """Return what became of the benchmarks that were begun."""
@@ -293,7 +282,7 @@ class Lane(Worker):
             Ended(
                 item=item,
                 report=self._reports[item.nodeid],
-                costs=[found.get(item.nodeid) for found in self._costs],
+                costs=self._costs.get(item.nodeid, ()),
                 outcome=None if error is not None else self.future.result(),
                 failure=None if error is None else f"the measured process failed: {error}",
             )
