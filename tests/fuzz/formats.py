@@ -75,7 +75,7 @@ def _sums(lines: Sequence[bytes], events: int, skip: int, *, calls: bool) -> lis
     sums, inclusive = [0] * events, False
     for line in lines:
         words = line.split()
-        if words and line[:1] in b"0123456789+-*" and not inclusive:
+        if words and words[0][:1] in b"0123456789+-*" and not inclusive:
             for column, word in enumerate(words[skip:]):
                 sums[column] += int(word)
         inclusive = calls and line.startswith((b"calls=", b"jump=", b"jcnd="))

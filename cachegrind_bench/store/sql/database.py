@@ -216,7 +216,7 @@ class Database:
         """Turn an error into one for the user, as in `cannot read sqlite:///x.db: …`; none of the secrets is in it."""
         try:
             yield
-        except SQLAlchemyError as error:
+        except (SQLAlchemyError, UnicodeDecodeError) as error:  # the latter for a damaged schema
             code, detail, hint = "", str(error), None
             if isinstance(error, DBAPIError):
                 code, detail = _code(error), str(error.orig)
