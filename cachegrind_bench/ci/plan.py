@@ -5,14 +5,11 @@ from __future__ import annotations
 import hashlib
 import re
 from enum import StrEnum
-from typing import TYPE_CHECKING
 
 import msgspec
 
+from cachegrind_bench.ci.event import Event
 from cachegrind_bench.errors import UsageError
-
-if TYPE_CHECKING:
-    from cachegrind_bench.ci.event import Event
 
 
 class Mode(StrEnum):

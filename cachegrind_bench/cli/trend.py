@@ -3,18 +3,16 @@
 from __future__ import annotations
 
 import os
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import click
 
 from cachegrind_bench.cli import output
 from cachegrind_bench.cli.options import date, history_options, opened_store, repository, struct_of
 from cachegrind_bench.errors import UsageError
+from cachegrind_bench.history.values import Trend
 from cachegrind_bench.usecases.result_files import check_outputs
 from cachegrind_bench.usecases.trend import HistoryQuery, find_all
-
-if TYPE_CHECKING:
-    from cachegrind_bench.history.values import Trend
 
 _EPILOG = """\b
 The series of each benchmark follows the first parents of --branch; runs of dirty checkouts are left out. A step of the cost

@@ -10,7 +10,7 @@ import re
 from collections import defaultdict
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from fractions import Fraction
-from typing import TYPE_CHECKING, TypeVar
+from typing import TypeVar
 
 import msgspec
 from msgspec.structs import replace
@@ -19,12 +19,10 @@ from cachegrind_bench.compare.change import Delta
 from cachegrind_bench.compare.lines import LineDelta, line_deltas
 from cachegrind_bench.compare.pairing import Source, pair_sources
 from cachegrind_bench.compare.python_blame import PythonBlame, blame
+from cachegrind_bench.compare.verdict import Comparison
 from cachegrind_bench.model.metrics import EVENTS, ZERO, Counts, Profile
+from cachegrind_bench.model.python_profile import PythonProfile
 from cachegrind_bench.model.symbols import MANGLED, UNKNOWN, folded
-
-if TYPE_CHECKING:
-    from cachegrind_bench.compare.verdict import Comparison
-    from cachegrind_bench.model.python_profile import PythonProfile
 
 Key = TypeVar("Key")
 _Row = tuple[str, str, tuple[int, ...]]  # file, name and the nine counts

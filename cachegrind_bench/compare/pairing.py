@@ -13,16 +13,14 @@ from collections.abc import Callable, Iterable, Sequence
 from functools import partial
 from itertools import takewhile
 from operator import attrgetter
-from typing import TYPE_CHECKING, TypeVar
+from typing import TypeVar
 
 import msgspec
 from msgspec.structs import replace
 
+from cachegrind_bench.model.python_profile import PythonFunction
+from cachegrind_bench.model.result import ObjectFile
 from cachegrind_bench.model.symbols import UNKNOWN
-
-if TYPE_CHECKING:
-    from cachegrind_bench.model.python_profile import PythonFunction
-    from cachegrind_bench.model.result import ObjectFile
 
 T = TypeVar("T", bound="ObjectFile | PythonFunction")
 

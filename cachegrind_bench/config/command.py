@@ -4,13 +4,10 @@ from __future__ import annotations
 
 import re
 import shlex
-from typing import TYPE_CHECKING
 
+from cachegrind_bench.config.source import Source
 from cachegrind_bench.config.suggestions import quoted
 from cachegrind_bench.errors import UsageError
-
-if TYPE_CHECKING:
-    from cachegrind_bench.config.source import Source
 
 _DURATION = re.compile(r"([0-9]{1,9}(?:\.[0-9]{1,9})?)\s*(ms|s|m|min|h)?")
 _UNITS_MS = {"ms": 1, "s": 1000, "m": 60_000, "min": 60_000, "h": 3_600_000, None: 1000}

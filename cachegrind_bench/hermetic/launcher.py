@@ -15,7 +15,7 @@ import socket
 import sys
 import time
 from contextlib import suppress
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 from cachegrind_bench.hermetic import kernel
 from cachegrind_bench.hermetic.file_trace import Recorder
@@ -26,9 +26,7 @@ from cachegrind_bench.hermetic.program import become
 from cachegrind_bench.hermetic.scheduling import Scheduling
 from cachegrind_bench.hermetic.supervisor import Supervisor
 from cachegrind_bench.hermetic.trace_notes import FILE
-
-if TYPE_CHECKING:
-    from cachegrind_bench.hermetic.waits import Waits
+from cachegrind_bench.hermetic.waits import Waits
 
 _LONGEST_WAIT_MS = 3_600_000  # poll takes 31 bits
 

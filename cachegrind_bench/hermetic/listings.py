@@ -9,13 +9,10 @@ from __future__ import annotations
 import os
 import stat
 import struct
-from typing import TYPE_CHECKING
 
 from cachegrind_bench.hermetic import files, kernel
+from cachegrind_bench.hermetic.kernel import Architecture
 from cachegrind_bench.hermetic.process_memory import group_of
-
-if TYPE_CHECKING:
-    from cachegrind_bench.hermetic.kernel import Architecture
 
 # linux/include/linux/dirent.h, struct linux_dirent64: d_ino, d_off, d_reclen, d_type, d_name
 _RECORD = struct.Struct("=QqHB")

@@ -12,16 +12,13 @@ import signal
 import socket
 import stat
 from collections.abc import Callable
-from typing import TYPE_CHECKING
 
 from cachegrind_bench.hermetic import kernel
+from cachegrind_bench.hermetic.orders import Command, Orders
 from cachegrind_bench.hermetic.place import BASE, BESIDE, PROJECT, ROOT, Pair
 from cachegrind_bench.hermetic.process_memory import parent_of
 from cachegrind_bench.hermetic.scheduling import become_program
 from cachegrind_bench.hermetic.syscall_filter import install_filter, refusals, traps
-
-if TYPE_CHECKING:
-    from cachegrind_bench.hermetic.orders import Command, Orders
 
 _STACK_BYTES, _OPEN_FILES = 8 << 20, 1024
 _MOST_ENTRIES, _MOST_BESIDE = 64, 1000

@@ -10,15 +10,13 @@ import errno
 import os
 import struct
 from collections.abc import Iterable, Sequence
-from typing import TYPE_CHECKING, NamedTuple
+from typing import NamedTuple
 
 from cachegrind_bench.hermetic import kernel
 from cachegrind_bench.hermetic.clock import CALLS as CLOCKS
 from cachegrind_bench.hermetic.file_trace import CALLS
+from cachegrind_bench.hermetic.kernel import Architecture
 from cachegrind_bench.hermetic.waits import FUTEX_COMMAND, FUTEX_WAIT, FUTEX_WAIT_BITSET, TIMEOUTS, TIMERS
-
-if TYPE_CHECKING:
-    from cachegrind_bench.hermetic.kernel import Architecture
 
 # Only plain reading opens can be of a file that is handed out; the mask spares the supervisor all others.
 PLAIN_READING_MASK = 0o3 | 0o100 | 0o1000 | 0o200000  # access mode, O_CREAT, O_TRUNC, O_DIRECTORY

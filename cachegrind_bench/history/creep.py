@@ -9,17 +9,14 @@ from collections.abc import Iterator, Sequence
 from fractions import Fraction
 from itertools import accumulate
 from statistics import median_low
-from typing import TYPE_CHECKING
 
 import msgspec
 from msgspec.structs import replace
 
+from cachegrind_bench.history.accepted import Accepted
 from cachegrind_bench.history.lifecycle import identity
 from cachegrind_bench.history.steps import MILLION, Step, typical_move
 from cachegrind_bench.history.values import Finding, KeyReadings, Kind
-
-if TYPE_CHECKING:
-    from cachegrind_bench.history.accepted import Accepted
 
 _READINGS = 5  # a level is the median of this many readings, and two levels are compared
 _CLEARLY, _MOST = 4, Fraction(4, 5)  # a single rise is blamed if this many times the usual one, and this much of all

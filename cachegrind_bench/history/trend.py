@@ -12,11 +12,11 @@ from datetime import datetime, timedelta
 from fractions import Fraction
 from itertools import pairwise
 from operator import attrgetter
-from typing import TYPE_CHECKING
 
 from msgspec.structs import asdict
 
 from cachegrind_bench.history.lifecycle import current_keys, is_retired, times_of
+from cachegrind_bench.history.series import SeriesSet
 from cachegrind_bench.history.values import (
     ACTIVE,
     WORSE,
@@ -34,10 +34,7 @@ from cachegrind_bench.history.values import (
     is_suspicious,
     relative,
 )
-
-if TYPE_CHECKING:
-    from cachegrind_bench.history.series import SeriesSet
-    from cachegrind_bench.model.result import CommitNote, Release
+from cachegrind_bench.model.result import CommitNote, Release
 
 _STATES = (State.NEW, State.OPEN, State.ACKNOWLEDGED, State.RECOVERED, State.OUTDATED)
 _KINDS = (Kind.REGRESSION, Kind.CREEP, Kind.UNSTABLE, Kind.IMPROVEMENT)

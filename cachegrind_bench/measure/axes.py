@@ -10,7 +10,8 @@ import os
 import sys
 from collections.abc import Generator, Mapping
 from contextlib import ExitStack
-from typing import TYPE_CHECKING, Any
+from pathlib import Path
+from typing import Any
 
 import msgspec
 from msgspec.structs import replace
@@ -24,11 +25,7 @@ from cachegrind_bench.hermetic.orders import Clock
 from cachegrind_bench.hermetic.scratch import scratch
 from cachegrind_bench.measure.plan import Plan, target_of
 from cachegrind_bench.measure.session import SCRATCH_BASE
-
-if TYPE_CHECKING:
-    from pathlib import Path
-
-    from cachegrind_bench.valgrind.runner import Target
+from cachegrind_bench.valgrind.runner import Target
 
 REPEAT = "repeat"
 CLOCK = "clock"

@@ -4,14 +4,11 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from enum import StrEnum
-from typing import TYPE_CHECKING
 
 import msgspec
 
+from cachegrind_bench.measure.axes import Axis
 from cachegrind_bench.model.metrics import EVENTS, CostModel, Profile
-
-if TYPE_CHECKING:
-    from cachegrind_bench.measure.axes import Axis
 
 MOST_MOVED = 5
 

@@ -8,17 +8,14 @@ from __future__ import annotations
 import re
 from collections.abc import Callable, Mapping
 from functools import cache
-from typing import TYPE_CHECKING, Self
+from pathlib import Path
+from typing import Self
 
 from cachegrind_bench.errors import MeasurementError
+from cachegrind_bench.hermetic.launch import Outcome
 from cachegrind_bench.interruption import uninterrupted
 from cachegrind_bench.valgrind import perf_map
-
-if TYPE_CHECKING:
-    from pathlib import Path
-
-    from cachegrind_bench.hermetic.launch import Outcome
-    from cachegrind_bench.valgrind.perf_map import Trampolines
+from cachegrind_bench.valgrind.perf_map import Trampolines
 
 _OF_PROCESS = re.compile(r"(?:.*\.)?(?:out|log)\.([0-9]+)(?:\.[0-9]+)?")
 

@@ -3,22 +3,17 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping
-from typing import TYPE_CHECKING
+from pathlib import Path
 
 import msgspec
 
 from cachegrind_bench.hermetic import environment
+from cachegrind_bench.hermetic.orders import Clock
 from cachegrind_bench.measure.command import Command, default_id
 from cachegrind_bench.model.metrics import DEFAULT_MODEL, CostModel
 from cachegrind_bench.region import VARIABLE as REGIONS_VARIABLE
 from cachegrind_bench.valgrind.options import WHOLE, Collect, Scope
 from cachegrind_bench.valgrind.runner import Target
-
-if TYPE_CHECKING:
-    from pathlib import Path
-
-    from cachegrind_bench.hermetic.orders import Clock
-
 
 Progress = Callable[[str], object]  # shows what goes on from now
 

@@ -8,7 +8,7 @@ from __future__ import annotations
 import ast
 import sys
 from collections.abc import Mapping
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 from cachegrind_bench.errors import MeasurementError
 from cachegrind_bench.hermetic import environment
@@ -16,10 +16,8 @@ from cachegrind_bench.hermetic.kernel import architecture
 from cachegrind_bench.hermetic.launch import PINNED_CLOCK, Outcome, launch
 from cachegrind_bench.hermetic.orders import Command, Orders
 from cachegrind_bench.hermetic.place import RUN, Translation
+from cachegrind_bench.hermetic.scratch import Scratch
 from cachegrind_bench.measure.seal import PARTS
-
-if TYPE_CHECKING:
-    from cachegrind_bench.hermetic.scratch import Scratch
 
 _PROGRAM = """
 import ctypes, os, resource, stat, sys

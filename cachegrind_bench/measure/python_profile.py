@@ -9,29 +9,27 @@ import os
 import re
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from contextlib import suppress
-from typing import TYPE_CHECKING, Protocol, TypeVar
+from typing import Protocol, TypeVar
 
 from msgspec.structs import replace
 
 from cachegrind_bench import process
 from cachegrind_bench.errors import CgBenchError, MeasurementError, UsageError
+from cachegrind_bench.hermetic.launch import Outcome
+from cachegrind_bench.hermetic.scratch import Scratch
+from cachegrind_bench.measure.command import Command
 from cachegrind_bench.measure.perf_maps import PerfMaps
 from cachegrind_bench.measure.plan import Plan, Progress, target_of
 from cachegrind_bench.measure.run import seal_of, surrounded
 from cachegrind_bench.measure.source_locations import Places
+from cachegrind_bench.model.python_profile import PythonProfile
+from cachegrind_bench.model.result import Benchmark, Environment
 from cachegrind_bench.valgrind.options import WHOLE, Collect, Scope, Tool
+from cachegrind_bench.valgrind.perf_map import Trampolines
 from cachegrind_bench.valgrind.processes import OutPath, out_files
 from cachegrind_bench.valgrind.python_contexts import PathReader
 from cachegrind_bench.valgrind.region_parts import RegionReader
 from cachegrind_bench.valgrind.runner import Target, reading_out_files
-
-if TYPE_CHECKING:
-    from cachegrind_bench.hermetic.launch import Outcome
-    from cachegrind_bench.hermetic.scratch import Scratch
-    from cachegrind_bench.measure.command import Command
-    from cachegrind_bench.model.python_profile import PythonProfile
-    from cachegrind_bench.model.result import Benchmark, Environment
-    from cachegrind_bench.valgrind.perf_map import Trampolines
 
 # Callgrind's time and memory grow with the number of contexts, so deep calls are followed only where there are any.
 DEPTHS = (100, 1000)

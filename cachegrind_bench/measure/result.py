@@ -5,17 +5,14 @@ from __future__ import annotations
 from collections import defaultdict
 from collections.abc import Callable
 from concurrent.futures import ThreadPoolExecutor
-from typing import TYPE_CHECKING
 
 from cachegrind_bench.errors import MeasurementError
+from cachegrind_bench.measure.plan import Plan, Progress
 from cachegrind_bench.measure.run import Executions, measure
 from cachegrind_bench.measure.session import Identity, Session, identify
+from cachegrind_bench.model.result import Benchmark
 from cachegrind_bench.valgrind.options import Scope
-
-if TYPE_CHECKING:
-    from cachegrind_bench.measure.plan import Plan, Progress
-    from cachegrind_bench.model.result import Benchmark
-    from cachegrind_bench.valgrind.runner import Measurement, Runner
+from cachegrind_bench.valgrind.runner import Measurement, Runner
 
 
 def measured(

@@ -7,27 +7,23 @@ from __future__ import annotations
 
 import contextlib
 from collections.abc import Callable, Generator, Mapping, Sequence
-from typing import TYPE_CHECKING
+from pathlib import Path
 
 from msgspec.structs import replace
 
 from cachegrind_bench import process
 from cachegrind_bench.errors import CommandFailedError, MeasurementError
+from cachegrind_bench.hermetic.launch import Outcome
 from cachegrind_bench.hermetic.orders import SHORT_GRACE_MS
 from cachegrind_bench.interruption import uninterrupted
 from cachegrind_bench.measure.plan import Plan, Progress, Settings, target_of
 from cachegrind_bench.measure.seal import require_sealed, seal_parts, weakest
 from cachegrind_bench.measure.session import Identity, benchmark_key_fields
+from cachegrind_bench.model.metrics import CostModel, Counts
 from cachegrind_bench.model.result import Benchmark, Environment, Run, Score, SealPart, comparability_key
 from cachegrind_bench.model.text import printable
 from cachegrind_bench.valgrind.options import Scope, Tool
-
-if TYPE_CHECKING:
-    from pathlib import Path
-
-    from cachegrind_bench.hermetic.launch import Outcome
-    from cachegrind_bench.model.metrics import CostModel, Counts
-    from cachegrind_bench.valgrind.runner import Measurement, Runner, Target
+from cachegrind_bench.valgrind.runner import Measurement, Runner, Target
 
 
 def measure(executions: Executions) -> Benchmark:

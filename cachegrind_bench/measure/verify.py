@@ -8,7 +8,6 @@ from __future__ import annotations
 from collections.abc import Sequence
 from contextlib import ExitStack
 from dataclasses import dataclass, field
-from typing import TYPE_CHECKING
 
 from msgspec.structs import replace
 
@@ -20,9 +19,7 @@ from cachegrind_bench.measure.findings import Difference, Finding, Verdict, Veri
 from cachegrind_bench.measure.plan import Plan, Progress, target_of
 from cachegrind_bench.measure.run import starts_processes, surrounded, warmed_up
 from cachegrind_bench.valgrind.options import Tool
-
-if TYPE_CHECKING:
-    from cachegrind_bench.valgrind.runner import Measurement, Runner, Target
+from cachegrind_bench.valgrind.runner import Measurement, Runner, Target
 
 # What another path may cost, as the longer text it is: what is promised for a moved checkout. A short program may
 # spend a larger share, as the text costs a start-up some thousand instructions however little work follows.

@@ -13,7 +13,7 @@ from typing import TYPE_CHECKING
 
 import msgspec
 
-from cachegrind_bench.model.metrics import Counts, Profile  # noqa: TC001 - msgspec reads annotations of what is stored
+from cachegrind_bench.model.metrics import Counts, Profile
 
 if TYPE_CHECKING:
     from cachegrind_bench.model.python_profile import PythonProfile

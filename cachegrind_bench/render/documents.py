@@ -13,7 +13,7 @@ from typing import TYPE_CHECKING
 import msgspec
 
 from cachegrind_bench.errors import FileFormatError, UsageError
-from cachegrind_bench.history.values import Against, Finding, Row, Trend  # noqa: TC001 - msgspec reads annotations
+from cachegrind_bench.history.values import Against, Finding, Row, Trend
 from cachegrind_bench.model.parsing import Head, parse
 from cachegrind_bench.model.text import printable
 

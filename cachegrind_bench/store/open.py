@@ -4,15 +4,12 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from pathlib import Path
-from typing import TYPE_CHECKING
 from urllib.parse import unquote
 
 from cachegrind_bench.errors import UsageError
 from cachegrind_bench.store.baselines import STORE, Baselines
+from cachegrind_bench.store.protocol import Store
 from cachegrind_bench.store.urls import at_home, branch_of, wrong_url
-
-if TYPE_CHECKING:
-    from cachegrind_bench.store.protocol import Store
 
 
 def open_store(url: str, *, cwd: Path, environ: Mapping[str, str]) -> Store:

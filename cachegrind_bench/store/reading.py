@@ -8,7 +8,7 @@ from __future__ import annotations
 import sys
 from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
 from datetime import datetime
-from typing import TYPE_CHECKING, Annotated, TypeVar
+from typing import Annotated, TypeVar
 
 import msgspec
 from msgspec.structs import replace
@@ -18,10 +18,8 @@ from cachegrind_bench.model.codec import SCHEMA
 from cachegrind_bench.model.metrics import Counts
 from cachegrind_bench.model.parsing import Head, parse
 from cachegrind_bench.model.result import Commit, Point, Score, Snapshot, Status
+from cachegrind_bench.store.protocol import Query, Store
 from cachegrind_bench.store.record import RENAME_SCHEMA, Record, run_name
-
-if TYPE_CHECKING:
-    from cachegrind_bench.store.protocol import Query, Store
 
 HINT = "'cg-bench history fsck' lists all that is wrong; 'cg-bench history prune' removes what is named"
 

@@ -10,12 +10,9 @@ import json
 import re
 from collections.abc import Callable, Collection, Mapping, Sequence
 from statistics import median_low
-from typing import TYPE_CHECKING
 
+from cachegrind_bench.config.benchmarks import BenchmarkSpec
 from cachegrind_bench.errors import UsageError
-
-if TYPE_CHECKING:
-    from cachegrind_bench.config.benchmarks import BenchmarkSpec
 
 Fits = Callable[[str], bool]
 

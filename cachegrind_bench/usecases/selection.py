@@ -4,21 +4,17 @@ from __future__ import annotations
 
 import re
 from collections.abc import Mapping, Sequence
-from typing import TYPE_CHECKING
+from pathlib import Path
 
 import msgspec
 
+from cachegrind_bench.config.benchmarks import BenchmarkSpec, Configuration
 from cachegrind_bench.config.load import load
 from cachegrind_bench.config.source import find
 from cachegrind_bench.errors import UsageError
 from cachegrind_bench.model.text import matches, some
 from cachegrind_bench.store.timings import read_timings
 from cachegrind_bench.suite.select import matcher, parse_shard, plan_of, shards, tagged
-
-if TYPE_CHECKING:
-    from pathlib import Path
-
-    from cachegrind_bench.config.benchmarks import BenchmarkSpec, Configuration
 
 NO_BENCHMARKS = "'cg-bench init' shows what one looks like"
 _SHOWN = 10

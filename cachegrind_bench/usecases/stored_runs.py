@@ -4,21 +4,18 @@ from __future__ import annotations
 
 import re
 from collections.abc import Callable, Iterable, Iterator, Sequence
-from typing import TYPE_CHECKING
 
 from msgspec.structs import replace
 
 from cachegrind_bench.errors import StoreError, UsageError
+from cachegrind_bench.history.baseline import Choice
 from cachegrind_bench.model.codec import ResultFile, decode, encode
+from cachegrind_bench.model.result import Result, Snapshot
 from cachegrind_bench.model.text import matches, plain
 from cachegrind_bench.store.protocol import Query, Store, Survey
 from cachegrind_bench.store.reading import renames_in, snapshot
 from cachegrind_bench.store.record import name_of_run, run_name
-
-if TYPE_CHECKING:
-    from cachegrind_bench.history.baseline import Choice
-    from cachegrind_bench.model.result import Result, Snapshot
-    from cachegrind_bench.usecases import Notices
+from cachegrind_bench.usecases import Notices
 
 _HEX = re.compile(r"[0-9a-f]{4,64}", re.ASCII)
 _SHOWN = 5

@@ -5,13 +5,10 @@ from __future__ import annotations
 import re
 import signal
 from collections.abc import Sequence
-from typing import TYPE_CHECKING
 
 from cachegrind_bench.errors import CommandFailedError, CommandTimeoutError, MeasurementError
+from cachegrind_bench.hermetic.launch import Outcome
 from cachegrind_bench.valgrind.out_format import decode
-
-if TYPE_CHECKING:
-    from cachegrind_bench.hermetic.launch import Outcome
 
 _UNHANDLED = re.compile(r"unhandled instruction bytes: ((?:0x[0-9A-Fa-f]+ ?)+)")
 # A program that Valgrind will not start; its caller gets "Permission denied", and often goes on.

@@ -12,15 +12,11 @@ import time
 from collections.abc import Generator
 from contextlib import contextmanager, suppress
 from dataclasses import dataclass
-from typing import TYPE_CHECKING
+from pathlib import Path
 
 from cachegrind_bench.errors import MeasurementError
+from cachegrind_bench.process import Completed
 from cachegrind_bench.vcs.git import COMMIT_ID, OWN_REFS, Git
-
-if TYPE_CHECKING:
-    from pathlib import Path
-
-    from cachegrind_bench.process import Completed
 
 _PUSH_TIMEOUT_S = 120.0
 _ASK_TIMEOUT_S = 60.0

@@ -5,13 +5,9 @@ Format: https://docs.github.com/actions/reference/workflow-commands-for-github-a
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
-
 from cachegrind_bench.model.text import shortened
+from cachegrind_bench.render.comparison.view import Row, View
 from cachegrind_bench.render.comparison.words import LOOKS
-
-if TYPE_CHECKING:
-    from cachegrind_bench.render.comparison.view import Row, View
 
 # GitHub shows ten annotations of a kind for each step and drops the others without a word.
 _MOST = 10

@@ -3,14 +3,11 @@
 from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
-from typing import TYPE_CHECKING
 
 from cachegrind_bench.model.text import shortened
+from cachegrind_bench.render.comparison.view import Row, View
 from cachegrind_bench.render.comparison.words import LOOKS
 from cachegrind_bench.render.markdown import escape, fold, table
-
-if TYPE_CHECKING:
-    from cachegrind_bench.render.comparison.view import Row, View
 
 # GitHub refuses a comment of more than 65,536 characters.
 MOST_CHARACTERS = 60_000

@@ -7,17 +7,14 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from itertools import groupby, pairwise
-from typing import TYPE_CHECKING
 
 from cachegrind_bench.history.lifecycle import times_of
+from cachegrind_bench.history.values import Row, Trend
 from cachegrind_bench.model.metrics import CostModel
 from cachegrind_bench.model.text import plain, shortened
 from cachegrind_bench.render import page
 from cachegrind_bench.render.trend import words
 from cachegrind_bench.render.trend.chart import QUANTITIES, amount
-
-if TYPE_CHECKING:
-    from cachegrind_bench.history.values import Row, Trend
 
 _DIGITS = "ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789-_"
 # Digits that a number takes on average, where there is little room: at least the first, plus the second divided by how coarse it is.

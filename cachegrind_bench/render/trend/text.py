@@ -7,16 +7,13 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Mapping
 from functools import partial
-from typing import TYPE_CHECKING
 
+from cachegrind_bench.history.values import Finding, Trend
 from cachegrind_bench.model.text import counted, plain, shortened
 from cachegrind_bench.render import table
 from cachegrind_bench.render.markdown import escape
 from cachegrind_bench.render.markdown import table as markdown_table
 from cachegrind_bench.render.trend import words
-
-if TYPE_CHECKING:
-    from cachegrind_bench.history.values import Finding, Trend
 
 _MOST_ROWS, _MOST_MARKDOWN_ROWS = 40, 20
 _MOST_FINDINGS = 20

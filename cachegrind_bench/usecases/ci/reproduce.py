@@ -6,17 +6,14 @@ import os
 import re
 import shlex
 from contextlib import suppress
-from typing import TYPE_CHECKING
 
 from cachegrind_bench._version import __version__
+from cachegrind_bench.compare.verdict import Comparison
 from cachegrind_bench.model.result import Result, SealState, is_pytests
 from cachegrind_bench.model.text import plain, shortened
 from cachegrind_bench.render.markdown import escape, fold
 from cachegrind_bench.usecases.ci.job import Job, command_words
 from cachegrind_bench.vcs.git import COMMIT_ID, top_folder
-
-if TYPE_CHECKING:
-    from cachegrind_bench.compare.verdict import Comparison
 
 _MOST_FAILURES, _MOST_LINES, _LONGEST_LINE = 5, 15, 120
 _LONGEST_COMMAND, _LONGEST_PROVENANCE = 500, 400
