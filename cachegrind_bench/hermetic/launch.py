@@ -94,7 +94,7 @@ def launch(orders: Orders, scratch: Scratch, *, echo: Callable[[bytes], None], o
             tail = echo.places.real_bytes(tail)
     report = read_report(data)
     if report is None:
-        text = tail.decode("utf-8", "backslashreplace").strip()
+        text = tail.decode("utf-8", "backslashreplace").strip().rpartition("\n")[2]
         raise MeasurementError(f"the launcher process ended without a report{': ' + text if text else ''}")
     return _outcome(report, orders, tail)
 

@@ -1,13 +1,15 @@
-"""The small process between cg-bench and the program: seals, executes, supervises, and ends the whole process tree.
+"""The small processes between cg-bench and the program: seal, execute, supervise, and end the whole process tree.
 
 Started by `launch` as a Python of its own, without site packages. Reads its orders from stdin, which cg-bench holds open:
-when that pipe closes, cg-bench is gone, and every descendant is killed and the scratch directory removed. It is
-single-threaded, so its `fork` is safe. Only the standard library, and little of it.
+when that pipe closes, cg-bench is gone, and every descendant is killed and the scratch directory removed. It forks into a
+guard and the launcher proper, each of which ends the tree if the other one cannot. Both are single-threaded, so `fork` is
+safe. Only the standard library, and little of it.
 """
 
 from __future__ import annotations
 
 import marshal
+import math
 import os
 import select
 import signal
@@ -15,7 +17,7 @@ import socket
 import sys
 import time
 from contextlib import suppress
-from typing import Any
+from typing import Any, NoReturn
 
 from cachegrind_bench.hermetic import kernel
 from cachegrind_bench.hermetic.file_trace import Recorder
@@ -29,6 +31,10 @@ from cachegrind_bench.hermetic.trace_notes import FILE
 from cachegrind_bench.hermetic.waits import Waits
 
 _LONGEST_WAIT_MS = 3_600_000  # poll takes 31 bits
+# How much later than the launcher the guard acts: it waits for the CPU (see Scheduling) before its time begins.
+_LATE_S = 15.0
+# How long to go on killing what another user's rights, or a file system that hangs, may keep alive.
+_LONGEST_KILL_S = 30.0
 
 
 def main() -> None:
@@ -37,17 +43,99 @@ def main() -> None:
     os.set_inheritable(report_fd, False)
     lock = int(sys.argv[2])  # held for as long as we live: so long the scratch directory is ours
     os.set_inheritable(lock, False)
-    launch = _Launch(read_orders(0), lock)
+    orders = read_orders(0)
+    kernel.become_subreaper()
+    launcher = os.fork()
+    if launcher:
+        _guard(launcher, orders, lock)
+    os.setsid()  # cg-bench may have to kill the guard's group
+    launch = _Launch(orders, lock)
     try:
         report = launch.run()
     except BaseException:
         launch.end_tree()
         raise
+    with suppress(ProcessLookupError):
+        os.kill(os.getppid(), signal.SIGCONT)  # the program may have stopped the guard, whose end cg-bench waits for
     write_all(report_fd, packed(report))
+
+
+def _guard(launcher: int, orders: Orders, lock: int) -> NoReturn:
+    """Wait for the launcher. End the tree, and the launcher with it, if it was stopped or killed, is late, or cg-bench is gone.
+
+    A program whose system calls are not filtered can do that to it, and so can whoever runs out of memory.
+    """
+    wakeup = _wakeups()
+    late = math.inf if orders.timeout_ms is None else time.monotonic() + orders.timeout_ms / 1000 + _LATE_S
+    why, gone = "", False
+    while not (why or gone):
+        pid, status = os.waitpid(launcher, os.WNOHANG | os.WUNTRACED)
+        if pid and os.WIFEXITED(status):
+            break
+        if pid:
+            why = f"was {'stopped' if os.WIFSTOPPED(status) else 'killed'}"
+        elif (left := late - time.monotonic()) <= 0:
+            why = "did not end the program in time"
+        else:
+            ready, _, _ = select.select([0, wakeup], [], [], min(left, _LONGEST_WAIT_MS / 1000))
+            gone = 0 in ready and not os.read(0, 1)
+            if wakeup in ready:
+                os.read(wakeup, 4096)
+    _kill_descendants({})
+    if gone:
+        _remove_scratch(orders, lock)
+    elif why:
+        write_all(2, f"the launcher {why}, so the guard has ended the program and all that it started\n".encode())
+    os._exit(0)
+
+
+def _wakeups() -> int:
+    """Have SIGCHLD interrupt, and return the descriptor that is readable then."""
+    wakeup, notify = os.pipe()
+    os.set_blocking(notify, False)
+    os.set_blocking(wakeup, False)
+    signal.set_wakeup_fd(notify, warn_on_full_buffer=False)
+    signal.signal(signal.SIGCHLD, _wake_up)
+    signal.pthread_sigmask(signal.SIG_UNBLOCK, {signal.SIGCHLD})  # whoever started cg-bench may block it
+    return wakeup
 
 
 def _wake_up(number: int, frame: object) -> None:
     """Do nothing but interrupt: a signal that is ignored would not."""
+
+
+def _reap(statuses: dict[int, int], *, block: bool = False) -> bool:
+    """Note how children have ended; return whether any is left."""
+    try:
+        while True:
+            pid, status = os.waitpid(-1, 0 if block else os.WNOHANG)
+            if pid == 0:
+                return True
+            statuses[pid] = status
+    except ChildProcessError:
+        return False
+
+
+def _kill_descendants(statuses: dict[int, int]) -> int:
+    """Kill every descendant, repeatedly, as the dying may still fork; return how many there were."""
+    killed: set[int] = set()
+    end = time.monotonic() + _LONGEST_KILL_S
+    while _reap(statuses) and time.monotonic() < end:
+        for pid in descendants_of(os.getpid()):
+            killed.add(pid)
+            with suppress(ProcessLookupError, PermissionError):
+                os.kill(pid, signal.SIGKILL)
+        time.sleep(0.002)
+    return len(killed)
+
+
+def _remove_scratch(orders: Orders, lock: int) -> None:
+    """Remove the scratch directory, unless cg-bench has removed it itself, and another run has made one of the same name."""
+    import shutil  # here, as it is slow to import and seldom needed
+
+    with suppress(OSError):
+        if os.path.samestat(os.fstat(lock), os.lstat(orders.scratch)):
+            shutil.rmtree(orders.scratch, ignore_errors=True)
 
 
 class _Launch:
@@ -57,7 +145,7 @@ class _Launch:
         self.orders = orders
         self.lock = lock
         self.child = 0
-        self.status: int | None = None
+        self.statuses: dict[int, int] = {}
         self.ended_ns = 0
         self.unplaced = orders.keep_place  # why files are seen at their real paths alone
         self.supervisor: Supervisor | None = None
@@ -65,18 +153,18 @@ class _Launch:
         self.poll = select.poll()
         self.scheduling = Scheduling(orders.cpu, wanted=orders.pin_scheduling)
 
+    @property
+    def status(self) -> int | None:
+        """How the program has ended, None while it runs."""
+        return self.statuses.get(self.child)
+
     def run(self) -> Report:
         kernel.become_subreaper()
-        wakeup, notify = os.pipe()
-        os.set_blocking(notify, False)
-        os.set_blocking(wakeup, False)
-        signal.set_wakeup_fd(notify, warn_on_full_buffer=False)
-        signal.signal(signal.SIGCHLD, _wake_up)
+        wakeup = _wakeups()
         # Receiving a notification blocks for good if its sender was killed meanwhile (kernels up to 6.10): the alarm
         # interrupts that.
         signal.signal(signal.SIGALRM, _wake_up)
-        # Whoever started cg-bench may block them.
-        signal.pthread_sigmask(signal.SIG_UNBLOCK, {signal.SIGCHLD, signal.SIGALRM})
+        signal.pthread_sigmask(signal.SIG_UNBLOCK, {signal.SIGALRM})
         signal.setitimer(signal.ITIMER_REAL, 1, 1)
         if self.recorder is not None and self.orders.stdin:
             self.recorder.notes.read(FILE, os.path.abspath(os.fsencode(self.orders.stdin)), os.getpid())
@@ -128,7 +216,7 @@ class _Launch:
             if not isinstance(message, str):
                 return ours, message, descriptors
             self._reap(block=True)
-            self.unplaced, self.status = message, None
+            self.unplaced = message
             self.orders = self.orders._replace(placed=None, places=())
             ours.close()
 
@@ -187,8 +275,10 @@ class _Launch:
                     running = running and (signal.SIGCHLD not in os.read(wakeup, 4096) or self._reap())
                 elif self.scheduling.claim is not None and descriptor == self.scheduling.claim.fileno():
                     self.scheduling.meet()
-                elif not os.read(0, 1):
-                    self._parent_is_gone()
+                elif not os.read(0, 1):  # cg-bench is gone
+                    self.end_tree()
+                    _remove_scratch(self.orders, self.lock)
+                    os._exit(1)
             self.scheduling.look()
             if not running:
                 return False, 0
@@ -217,37 +307,9 @@ class _Launch:
 
     def _reap(self, *, block: bool = False) -> bool:
         with self.scheduling.lowered():
-            try:
-                while True:
-                    pid, status = os.waitpid(-1, 0 if block else os.WNOHANG)
-                    if pid == 0:
-                        return True
-                    if pid == self.child:
-                        self.status = status
-            except ChildProcessError:
-                return False
+            return _reap(self.statuses, block=block)
 
     def end_tree(self) -> int:
-        """Kill every descendant, repeatedly, as the dying may still fork; return how many there were."""
+        """Kill every descendant; return how many there were."""
         self.scheduling.end()
-        killed: set[int] = set()
-        while True:
-            for pid in descendants_of(os.getpid()):
-                killed.add(pid)
-                with suppress(ProcessLookupError):
-                    os.kill(pid, signal.SIGKILL)
-            if not self._reap():
-                return len(killed)
-            time.sleep(0.002)
-
-    def _parent_is_gone(self) -> None:
-        self.end_tree()
-        import shutil  # here, as it is slow to import and seldom needed
-
-        path = self.orders.scratch
-        try:
-            # Unless cg-bench has removed it itself, and another run has made one of the same name.
-            if os.path.samestat(os.fstat(self.lock), os.lstat(path)):
-                shutil.rmtree(path, ignore_errors=True)
-        finally:
-            os._exit(1)
+        return _kill_descendants(self.statuses)

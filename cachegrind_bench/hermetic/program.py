@@ -103,8 +103,9 @@ def _install(orders: Orders, seal: dict[str, str]) -> int | None:
         seal["randomness"] = f"no table of system calls for {os.uname().machine}"
         return None
     launcher = os.getppid()
-    cg_bench = parent_of(launcher)
-    protected = {launcher, cg_bench, -launcher, -os.getpgid(cg_bench), -1} - {0}  # -1: all there are
+    guard = parent_of(launcher)
+    cg_bench = parent_of(guard)
+    protected = {launcher, guard, cg_bench, -launcher, -guard, -os.getpgid(cg_bench), -1} - {0}  # -1: all there are
     followed = traps(table, clock=orders.clock is not None, files=orders.record_files)
     try:
         return install_filter(table, [*refusals(table, protected), *followed])

@@ -31,3 +31,29 @@ def test_a_zombie_is_living_while_it_has_threads(code: str, living: bool) -> Non
             assert (child.pid in descendants_of(os.getpid())) is living
         finally:
             child.kill()
+
+
+# A launcher that neither works nor is stopped, as one that is traced.
+LATE = """
+import os, time
+from cachegrind_bench.hermetic import kernel, launcher
+from cachegrind_bench.hermetic.orders import Command, Orders
+launcher._LATE_S = 0.0
+kernel.become_subreaper()
+child = os.fork()
+if not child:
+    print(os.getpid(), flush=True)
+    time.sleep(60)
+launcher._guard(child, Orders(Command((), {}, "/"), timeout_ms=100), -1)
+"""
+
+
+def test_the_guard_ends_a_launcher_that_is_late() -> None:
+    with subprocess.Popen(
+        [sys.executable, "-c", LATE], stdin=subprocess.PIPE, stdout=subprocess.PIPE, stderr=subprocess.PIPE
+    ) as guard:
+        assert guard.stdout is not None
+        assert guard.stderr is not None
+        launcher = guard.stdout.readline().decode().strip()
+        assert b"the launcher did not end the program in time" in guard.stderr.read()
+        assert not Path(f"/proc/{launcher}").exists()

@@ -13,6 +13,7 @@ from typing import TYPE_CHECKING
 import pytest
 
 from cachegrind_bench.measure.session import SCRATCH_BASE
+from tests.valgrind.test_refused import SECCOMP, refusing
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator
@@ -171,6 +172,66 @@ def test_ctrl_c_in_a_terminal_which_signals_the_whole_group_leaves_nothing_behin
     assert_nothing_left(cg_bench, marker, temporary)
 
 
+def children(pid: int) -> list[int]:
+    return [int(word) for word in Path(f"/proc/{pid}/task/{pid}/children").read_text().split()]
+
+
+def family_of(run: Popen[bytes]) -> list[int]:
+    """Return the guard, the launcher and the program, once all of them are there."""
+    found = [run.pid]
+    while below := children(found[-1])[:1]:
+        found += below
+    return found[1:4] if len(found) > 3 else []
+
+
+@pytest.mark.parametrize("warmup", ["1", "0"], ids=["in the warm-up", "under Valgrind"])
+@pytest.mark.parametrize("number", [signal.SIGSTOP, signal.SIGKILL])
+def test_a_launcher_that_is_stopped_or_killed_is_reported_and_everything_ends(
+    cg_bench: CgBench,
+    running: Callable[[str], tuple[Popen[bytes], Path]],
+    marker: str,
+    number: signal.Signals,
+    warmup: str,
+) -> None:
+    run, temporary = running(warmup)
+    _guard, launcher, _program = family_of(run)
+    os.kill(launcher, number)
+    assert run.wait(PATIENCE_S) == 4
+    assert f"the launcher was {'stopped' if number == signal.SIGSTOP else 'killed'}".encode() in run.communicate()[1]
+    assert_nothing_left(cg_bench, marker, temporary)
+
+
+@pytest.mark.parametrize("name", ["SIGKILL", "SIGINT"])
+@pytest.mark.parametrize("number", [signal.SIGSTOP, signal.SIGKILL])
+def test_without_its_guard_the_launcher_ends_everything(
+    cg_bench: CgBench,
+    running: Callable[[str], tuple[Popen[bytes], Path]],
+    marker: str,
+    number: signal.Signals,
+    name: str,
+) -> None:
+    run, temporary = running("1")
+    guard, _launcher, _program = family_of(run)
+    os.kill(guard, number)
+    run.send_signal(signal.Signals[name])
+    try:
+        assert run.wait(PATIENCE_S) in CODES[name]
+        assert_nothing_left(cg_bench, marker, temporary)
+    finally:
+        with suppress(ProcessLookupError):
+            os.kill(guard, signal.SIGKILL)
+
+
+def test_a_stopped_guard_does_not_keep_a_run_from_its_end(cg_bench: CgBench, marker: str) -> None:
+    run = cg_bench.start("run", "-q", "--timeout", "2", "--", "sh", "-c", "sleep 60; true", marker)
+    wait_for(lambda: family_of(run), "the program did not get going")
+    guard, _launcher, _program = family_of(run)
+    os.kill(guard, signal.SIGSTOP)
+    assert run.wait(PATIENCE_S) == 4
+    assert b"ran longer than 2 s" in run.communicate()[1]
+    assert processes(marker) == []
+
+
 # Everything that a program can do to the launcher with one call, harmless where it is not refused but for the first ones.
 ATTACKS = r"""
 #define _GNU_SOURCE
@@ -208,17 +269,34 @@ def test_a_program_cannot_stop_or_end_the_launcher(cg_bench: CgBench, compile_c:
     assert finished.code == 0, finished.stderr
 
 
-def test_a_killed_launcher_is_reported_and_takes_the_program_itself_with_it(
-    cg_bench: CgBench, running: Callable[[str], tuple[Popen[bytes], Path]], marker: str
+# Waits as a daemon until the launcher may be attacked, without the filter that refuses it.
+UNFILTERED = r"""
+#include <signal.h>
+#include <sys/ptrace.h>
+#include <unistd.h>
+int main(int argc, char **argv) {
+    pid_t launcher = getppid();
+    if (fork() == 0) {
+        setsid();
+        if (fork() == 0) for (;;) pause();
+        _exit(0);
+    }
+    usleep(100000);
+    kill(launcher, argv[1][0] == 's' ? SIGSTOP : SIGKILL);
+    for (;;) pause();
+}
+"""
+
+
+@pytest.mark.unsealed
+@pytest.mark.parametrize("how", ["stop", "kill"])
+def test_a_program_whose_calls_are_not_filtered_ends_with_the_launcher_that_it_stops(
+    cg_bench: CgBench, compile_c: CompileC, marker: str, how: str
 ) -> None:
-    run, _temporary = running("0")
-    (launcher,) = (int(pid) for pid in Path(f"/proc/{run.pid}/task/{run.pid}/children").read_text().split())
-    (program,) = (int(pid) for pid in Path(f"/proc/{launcher}/task/{launcher}/children").read_text().split()[:1])
-    os.kill(launcher, signal.SIGKILL)
-    assert run.wait(PATIENCE_S) == 4
-    wait_for(lambda: program not in processes(marker), "the program still runs")
-    assert b"launcher" in run.communicate()[1]
-    assert os.listdir(cg_bench.cwd) == []
+    finished = cg_bench.run(compile_c(UNFILTERED), how, marker, options=["--timeout", "5"], before=refusing(SECCOMP))
+    assert finished.code == 4
+    assert "the launcher was" in finished.stderr
+    wait_for(lambda: not processes(marker), f"still running: {processes(marker)}")
 
 
 @pytest.mark.parametrize("warmup", ["1", "0"], ids=["in the warm-up", "under Valgrind"])
