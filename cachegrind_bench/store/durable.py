@@ -87,17 +87,21 @@ def publish(temporary: Path, path: Path, lock: Path) -> bool:
             return True
 
 
+def open_regular(path: Path) -> BinaryIO:
+    """Open a regular file for reading, without waiting as a pipe of that name would. OSError, or StoreError for anything else."""
+    stream = os.fdopen(os.open(path, os.O_RDONLY | os.O_NONBLOCK | os.O_CLOEXEC), "rb")
+    if not stat.S_ISREG(os.fstat(stream.fileno()).st_mode):
+        stream.close()
+        raise StoreError(f"cannot read {path}: it is not a regular file")
+    return stream
+
+
 def read_file(path: Path, most: int) -> bytes:
     """Return the bytes of a regular file of at most this many. FileNotFoundError if it is not there, else StoreError."""
     try:
-        # Not blocking, as a pipe of that name would.
-        descriptor = os.open(path, os.O_RDONLY | os.O_NONBLOCK | os.O_CLOEXEC)
-        with os.fdopen(descriptor, "rb") as stream:
-            status = os.fstat(stream.fileno())
-            if not stat.S_ISREG(status.st_mode):
-                raise StoreError(f"cannot read {path}: it is not a regular file")
-            if status.st_size > most:
-                raise StoreError(f"cannot read {path}: it has {status.st_size} bytes, and {most} is the most")
+        with open_regular(path) as stream:
+            if (size := os.fstat(stream.fileno()).st_size) > most:
+                raise StoreError(f"cannot read {path}: it has {size} bytes, and {most} is the most")
             return stream.read(most + 1)
     except OSError as error:
         if isinstance(error, FileNotFoundError):

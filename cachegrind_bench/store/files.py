@@ -79,7 +79,7 @@ class Folder(msgspec.Struct, frozen=True):
         path = self.place / segment
         with durable.store_errors(path, "read"):
             try:
-                return path.open("rb")
+                return durable.open_regular(path)
             except FileNotFoundError:
                 durable.accept_absence(path)
                 raise MovedError from None
@@ -225,7 +225,7 @@ class FileStore(TreeStore):
         return written[0]
 
     def _verify(self, path: Path, segment: str, names: list[str]) -> None:
-        with durable.store_errors(path, "read"), open(path, "rb") as stream:
+        with durable.store_errors(path, "read"), durable.open_regular(path) as stream:
             if [record.name for record in segments.read_segment(stream, segment)] != names:
                 raise StoreError(f"{path} is not as it was written")
 

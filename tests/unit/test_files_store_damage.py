@@ -87,6 +87,17 @@ def test_a_damaged_file_is_an_error_that_names_it_and_never_passed_over(store: F
         assert problems(store) == []
 
 
+def test_a_pipe_in_place_of_a_segment_is_an_error_that_names_it_and_nobody_waits_for_it(store: FileStore) -> None:
+    assert store.compact("2026-02") > 0
+    [segment] = (store.folder / "segments").iterdir()
+    segment.unlink()
+    os.mkfifo(segment)
+    for ask in (store.names, lambda: list(store.read()), lambda: store.compact("2026-03")):
+        with pytest.raises(StoreError, match=f"{segment.name}.*not a regular file"):
+            ask()
+    assert [problem.where for problem in store.check()] == [f"segments/{segment.name}"]
+
+
 def test_what_cannot_be_read_is_not_taken_for_empty(store: FileStore) -> None:
     code = (
         "from pathlib import Path\nimport sys\nfrom cachegrind_bench.store.files import FileStore\n"
