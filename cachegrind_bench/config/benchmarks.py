@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Any
 import msgspec
 
 from cachegrind_bench.config.command import milliseconds
-from cachegrind_bench.config.parameters import check_id, check_use, combinations, defined, filled
+from cachegrind_bench.config.parameters import MOST, check_id, check_use, combinations, defined, filled
 from cachegrind_bench.config.schema import BENCHMARK, BENCHMARK_TABLE
 from cachegrind_bench.config.suggestions import as_list, quoted
 
@@ -77,6 +77,8 @@ def specs(
                     _check_program(at, spec)
                 _check_files(at, spec, table)
             found[spec.id] = spec
+        if len(found) > MOST:
+            at.fail(f"there are more than {MOST} benchmarks up to here")
     return tuple(found.values())
 
 

@@ -23,6 +23,9 @@ OWN_FILE, PYPROJECT = "cg-bench.toml", "pyproject.toml"
 _TOOL = ("tool", "cg-bench")
 _MISSPELT = ("cg_bench", "cgbench", "cachegrind-bench", "cachegrind_bench", "cachegrindbench", "cg-benchmark")
 _NOT_TOOL = ("tools", "Tool", "Tools")
+# Far above any suite. Keys with thousands of dots take gigabytes in tomllib.
+_MOST_BYTES, _MOST_DOTS = 2_000_000, 100
+_DOTTED = re.compile(rf"""(?<![\w-])(?>(?>[\w-]+|"[^"\n]*"|'[^'\n]*')[ \t]*\.[ \t]*){{{_MOST_DOTS}}}""", re.ASCII)
 _MENTIONED = re.compile(r"^[ \t]*\[+[ \t]*[Tt]ools?[ \t]*\.[ \t]*[\"']?cg[-_]?bench", re.MULTILINE)
 
 
@@ -105,6 +108,10 @@ def read(path: Path) -> Source:
 
 def parsed(text: str, path: Path, name: str, prefix: tuple[str, ...] = ()) -> Source:
     """Return the source with this text; `name` is the file's in messages. FileFormatError if it is not TOML."""
+    if (deep := _DOTTED.search(text)) is not None:
+        raise FileFormatError(
+            f"a key has more than {_MOST_DOTS} parts", path=name, line=text.count("\n", 0, deep.start()) + 1
+        )
     try:
         return Source(path=path, shown=name, data=tomllib.loads(text), prefix=prefix, lines=places(text))
     except tomllib.TOMLDecodeError as error:
@@ -120,7 +127,7 @@ def concerns_us(path: Path) -> bool:
     except UsageError:
         return False
     try:
-        data = tomllib.loads(text)
+        data = tomllib.loads(text) if _DOTTED.search(text) is None else {}
     except (RecursionError, ValueError):  # the latter for numbers of thousands of digits as well
         return _MENTIONED.search(text) is not None
     tool = data.get("tool")
@@ -158,9 +165,12 @@ def _tables_in(data: Mapping[str, Any], name: str) -> dict[str, Any]:
 
 def _text(path: Path) -> str:
     try:
-        data = path.read_bytes()
+        with path.open("rb") as stream:
+            data = stream.read(_MOST_BYTES + 1)
     except OSError as error:
         raise UsageError(f"cannot read {shown(path)}: {error.strerror}") from error
+    if len(data) > _MOST_BYTES:
+        raise FileFormatError(f"it is longer than {_MOST_BYTES} bytes", path=shown(path))
     try:
         return data.decode("utf-8-sig")
     except UnicodeDecodeError as error:

@@ -16,6 +16,7 @@ Row = tuple[str, ...]
 
 _MARGIN = "  "
 _SHORTEST = 12
+_LONGEST = 1_000  # a name of a hostile file may have a million characters, and each row would be as wide
 
 
 class Section(msgspec.Struct, frozen=True, kw_only=True):
@@ -104,7 +105,8 @@ def aligned(rows: Sequence[Sequence[str]], *, headed: bool = False, right: Colle
     Numbers are aligned to the right, and so is what is in the columns `right`, of numbers with exceptions.
     """
     columns: list[list[str]] = []
-    for place, column in enumerate(zip_longest(*rows, fillvalue="")):
+    for place, texts in enumerate(zip_longest(*rows, fillvalue="")):
+        column = [shortened(text, _LONGEST) for text in texts]
         size = max(map(len, column))
         to_right = place in right or all(is_number(text) for text in column[headed:] if text)
         columns.append([text.rjust(size) if to_right else text.ljust(size) for text in column])

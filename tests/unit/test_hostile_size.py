@@ -1,20 +1,75 @@
-"""Hostile files: long names are cut in errors, and what no honest writer makes is an error with a name."""
+"""Hostile files that are large, deep or long: refused at a bound that the error names, or cut where they are shown."""
 
 from __future__ import annotations
 
 import zlib
+from typing import TYPE_CHECKING
 
 import pytest
 
-from cachegrind_bench.errors import CgBenchError, MeasurementError, StoreError
+from cachegrind_bench.config.load import load
+from cachegrind_bench.config.source import concerns_us
+from cachegrind_bench.errors import CgBenchError, FileFormatError, MeasurementError, StoreError
 from cachegrind_bench.model.metrics import FunctionCost, Profile
+from cachegrind_bench.render.markdown import table
+from cachegrind_bench.render.table import aligned
 from cachegrind_bench.store.sql.store import _unpack  # pyright: ignore[reportPrivateUsage]
 from cachegrind_bench.valgrind.processes import in_order
+
+if TYPE_CHECKING:
+    from pathlib import Path
+
+_BENCHMARK = '[[benchmark]]\nid = "a{}"\ncommand = ["x", "{{n}}"]\nparameters = {{ n = {} }}\n'
+
+
+@pytest.mark.parametrize(
+    ("text", "said"),
+    [
+        ("#" * 2_000_001, "cg-bench.toml: it is longer than 2000000 bytes"),
+        ("a." * 101 + "b = 1", "cg-bench.toml:1: a key has more than 100 parts"),
+        ("\n[" + '"a b" . ' * 101 + "b]", "cg-bench.toml:2: a key has more than 100 parts"),
+        (_BENCHMARK.format("", [*range(10_001)]), "the parameter 'n' has 10001 values, more than 10000"),
+        (
+            "".join(_BENCHMARK.format(name, [*range(6_000)]) for name in "bc"),
+            ":5: there are more than 10000 benchmarks",
+        ),
+        (
+            _BENCHMARK.format("", [*range(1_002)]) + f"exclude = [{','.join(f'{{n={n}}}' for n in range(1_001))}]",
+            "exclude has 1001 parts, more than 1000",
+        ),
+        (
+            f"threshold = {['a*=1%'] * 2_001}\n" + _BENCHMARK.format("", [1]),
+            ":1: more than 2000 patterns of thresholds and limits",
+        ),
+    ],
+    ids=lambda value: value[-40:],
+)
+def test_a_configuration_beyond_its_bounds_is_refused_and_the_bound_is_named(
+    tmp_path: Path, text: str, said: str
+) -> None:
+    path = tmp_path / "cg-bench.toml"
+    path.write_text(text, encoding="utf-8")
+    with pytest.raises(FileFormatError) as caught:
+        load(path, check_files=False)
+    assert said in caught.value.message
+
+
+def test_a_version_with_many_dots_in_a_text_is_not_a_deep_key(tmp_path: Path) -> None:
+    path = tmp_path / "pyproject.toml"
+    path.write_text(f'[tool.cg-bench]\nstore = "file:{"1." * 90}1"\n', encoding="utf-8")
+    assert concerns_us(path)
+    assert load(path).defaults["store"]
 
 
 def test_an_error_quotes_at_most_some_lines_of_a_hostile_name() -> None:
     assert len(CgBenchError("x" * 1_000_000).message) < 2_100
     assert CgBenchError("x" * 2_000).message == "x" * 2_000
+
+
+def test_a_name_of_a_million_characters_does_not_make_each_row_as_wide() -> None:
+    rows = [("x" * 1_000_000, "1"), *[("a", "2")] * 6]
+    assert sum(map(len, aligned(rows))) < 10_000
+    assert len(table(("name", "count"), rows)) < 10_000
 
 
 def test_an_out_file_without_one_of_the_nine_events_is_an_error_that_names_it() -> None:
