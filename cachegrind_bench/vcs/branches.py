@@ -178,7 +178,7 @@ class Branch(Git, frozen=True):
         failed = self.failed(done, command)
         message = f"git {command}: {what}" if what else failed.message
         if refused:
-            raise (DoubtfulError if _DOUBTFUL.search(" ".join(refused)) else LostError)(message)
+            raise (DoubtfulError if _DOUBTFUL.search(message) else LostError)(message)
         if _HOPELESS.search(said):
             raise failed if "dubious" in said else MeasurementError(message)
         raise (DoubtfulError if _DOUBTFUL.search(said) else AgainError)(message)

@@ -301,6 +301,17 @@ def test_a_server_that_always_refuses_is_an_error_that_says_why(shared: Place) -
     assert BRANCH not in shared.run("for-each-ref", cwd=shared.bare)
 
 
+def test_a_branch_within_the_name_of_another_is_refused_at_once(shared: Place) -> None:
+    shared.run("branch", BRANCH, cwd=shared.bare)
+    hook = shared.bare / "hooks" / "pre-receive"
+    hook.write_text(f"#!/bin/sh\necho >>{shared.folder}/tries\n")
+    hook.chmod(0o755)
+    store = GitStore(shared.path, f"{BRANCH}/sub", None, shared.environ)
+    with pytest.raises(StoreError, match=rf"'refs/heads/{BRANCH}' exists"):
+        store.add(RECORDS)
+    assert len((shared.folder / "tries").read_text()) <= 5
+
+
 @pytest.mark.slow
 def test_a_lock_at_the_server_is_waited_for_and_then_named(shared: Place) -> None:
     lock = shared.bare / "refs" / "heads" / f"{BRANCH}.lock"
