@@ -54,6 +54,7 @@ def test_late(benchmark): benchmark(work)
 """
 
 
+@pytest.mark.slow
 def test_further_layouts_begin_where_the_first_was_counted_and_one_that_fails_is_left_out(tmp_path: Path) -> None:
     project = Project(tmp_path)
     project.write(LATE)
