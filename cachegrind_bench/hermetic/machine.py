@@ -206,7 +206,7 @@ def _read(path: Path) -> str:
 
 
 def number_in(path: Path) -> int | None:
-    """Return the number in a file of the kernel, None if there is none."""
+    """Return the whole number that a file of the kernel holds; None without the file, or if it holds anything else."""
     text = _read(path)
     return int(text) if re.fullmatch(r"-?[0-9]{1,18}", text) else None
 

@@ -76,8 +76,8 @@ def test_a_new_file_in_a_folder_that_python_imports_from_moves_nothing(version: 
 def test_a_folder_that_changes_meanwhile_moves_nothing(version: str, tmp_path: Path) -> None:
     python, folder = suite_python(version), _project(tmp_path)
     # Another test may do it between two of these starts; reading what is compiled takes other memory than compiling.
-    subprocess.run([python, "-m", "compileall", "-q", ROOT / "cachegrind_bench" / "startup"], check=True)
-    subprocess.run([python, "-m", "compileall", "-q", "-l", ROOT / "cachegrind_bench"], check=True)
+    package = ROOT / "cachegrind_bench"
+    subprocess.run([python, "-m", "compileall", "-q", "-l", package, package / "startup"], check=True)
     before, listed, as_ever = (_addresses(python, folder, how) for how in ("narrow", "listed", "plain"))
     for days in ((20000, 20001, 20001), (20000, 20000, 20001), (20000, 20001, 20000)):
         assert _addresses(python, folder, "narrow", days) == before
