@@ -7,8 +7,7 @@ import re
 from collections.abc import Sequence
 from itertools import zip_longest
 
-from cachegrind_bench.model.text import is_number, shortened
-from cachegrind_bench.render.table import LONGEST
+from cachegrind_bench.model.text import LONGEST_CELL, is_number, shortened
 
 _SPECIAL = re.compile(r"([\\`*_{}\[\]()#+!|~@:$-]|(?<=www)\.)", re.IGNORECASE)
 # What GitHub makes a reference of without any sign.
@@ -35,7 +34,7 @@ def table(columns: Sequence[str], rows: Sequence[Sequence[str]]) -> str:
     cells = (list(filter(None, column[1:])) for column in filled)
     rules = ["--:" if column and all(map(is_number, column)) else "---" for column in cells]
     heading, *others = (
-        [cell if is_number(cell) else escape(shortened(cell, LONGEST)) for cell in row]
+        [cell if is_number(cell) else escape(shortened(cell, LONGEST_CELL)) for cell in row]
         for row in zip(*filled, strict=True)
     )
     return "".join(f"| {' | '.join(row)} |\n" for row in (heading, rules, *others))

@@ -10,13 +10,12 @@ from itertools import zip_longest
 
 import msgspec
 
-from cachegrind_bench.model.text import is_number, plain, shortened
+from cachegrind_bench.model.text import LONGEST_CELL, is_number, plain, shortened
 
 Row = tuple[str, ...]
 
 _MARGIN = "  "
 _SHORTEST = 12
-LONGEST = 1_000  # characters of a cell: a name of a hostile file may have a million, and each row would be as wide
 
 
 class Section(msgspec.Struct, frozen=True, kw_only=True):
@@ -106,7 +105,7 @@ def aligned(rows: Sequence[Sequence[str]], *, headed: bool = False, right: Colle
     """
     columns: list[list[str]] = []
     for place, texts in enumerate(zip_longest(*rows, fillvalue="")):
-        column = [shortened(text, LONGEST) for text in texts]
+        column = [shortened(text, LONGEST_CELL) for text in texts]
         size = max(map(len, column))
         to_right = place in right or all(is_number(text) for text in column[headed:] if text)
         columns.append([text.rjust(size) if to_right else text.ljust(size) for text in column])
