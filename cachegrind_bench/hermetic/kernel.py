@@ -43,8 +43,8 @@ def prctl(option: int, value: int, name: str) -> None:
     check(libc.prctl(option, ctypes.c_ulong(value), zero, zero, zero), name)
 
 
-def die_with_parent(signal_number: int) -> None:
-    """Have this signal sent to us when the parent ends."""
+def signal_at_parents_end(signal_number: int) -> None:
+    """Have this signal sent to us when the parent, or its thread that started us, ends."""
     prctl(_PR_SET_PDEATHSIG, signal_number, "prctl(PR_SET_PDEATHSIG)")
 
 

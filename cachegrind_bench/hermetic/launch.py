@@ -6,11 +6,13 @@ of its tool's image.
 
 from __future__ import annotations
 
+import math
 import os
 import pty
 import selectors
 import sys
 import threading
+import time
 from collections.abc import Callable, Mapping
 from contextlib import ExitStack, suppress
 from enum import StrEnum
@@ -33,6 +35,10 @@ _ROOT = str(Path(__file__).resolve().parent.parent.parent)
 _CODE = f"import sys;sys.path.insert(0,{_ROOT!r});from cachegrind_bench.hermetic.launcher import main;main()"
 _TAIL_BYTES = 1 << 16
 _CHUNK = 1 << 16
+_MOST_CHUNKS = 32  # in a full pipe, which has 1 MiB at most
+# How much later than the time-out all is over: the guard begins to kill after 15 s, and does so for 30 s.
+_LATEST_S = 60.0
+_LONGEST_WAIT_S = 3600.0  # poll takes 31 bits of milliseconds
 # 2025-01-01, a millisecond for every reading: loops that wait for a deadline end after a fixed number of rounds.
 PINNED_CLOCK = Clock(1_735_689_600_000_000_000, 1_000_000)
 
@@ -88,7 +94,7 @@ def launch(orders: Orders, scratch: Scratch, *, echo: Callable[[bytes], None], o
         orders = orders._replace(stdout=_redirect(output, scratch, stack, sinks), scratch=str(scratch.path))
         with suppress(BrokenPipeError):  # it died: the missing report says so
             write_all(child.stdin, packed(orders))
-        tail, data = _pump(sinks, report_in, echo)
+        tail, data = _pump(sinks, report_in, echo, orders.timeout_ms)
         if isinstance(echo, Restored):
             echo.finish()
             tail = echo.places.real_bytes(tail)
@@ -118,8 +124,14 @@ def _redirect(output: Output, scratch: Scratch, stack: ExitStack, sinks: dict[in
             return os.ttyname(slave)
 
 
-def _pump(sinks: dict[int, bool], report: int, echo: Callable[[bytes], None]) -> tuple[bytes, bytes]:
-    """Copy output until the report is complete and the pipes are drained; return the output's tail and the report."""
+def _pump(
+    sinks: dict[int, bool], report: int, echo: Callable[[bytes], None], timeout_ms: int | None
+) -> tuple[bytes, bytes]:
+    """Copy output until the report is complete and the pipes are drained; return the output's tail and the report.
+
+    MeasurementError if it does not come in time.
+    """
+    latest = math.inf if timeout_ms is None else time.monotonic() + timeout_ms / 1000 + _LATEST_S
     tail, received = bytearray(), bytearray()
     waiting = cancellation()
     cancel = waiting if isinstance(waiting, Cancel) else None
@@ -128,12 +140,17 @@ def _pump(sinks: dict[int, bool], report: int, echo: Callable[[bytes], None]) ->
             selector.register(descriptor, selectors.EVENT_READ)
         if cancel is not None:
             selector.register(cancel, selectors.EVENT_READ)
-        reported = False
+        reported, more = False, _MOST_CHUNKS
         while True:
-            # After the report no descendant lives, so what is readable now is all there is.
-            ready = selector.select(0 if reported else None)
-            if reported and not ready:
+            # After the report no descendant lives, so what is readable now is all there is, unless the launcher was killed.
+            ready = selector.select(0 if reported else min(max(0, latest - time.monotonic()), _LONGEST_WAIT_S))
+            more -= reported
+            if reported and not (ready and more):
                 return bytes(tail), bytes(received)
+            if not reported and time.monotonic() > latest:
+                raise MeasurementError(
+                    "neither the launcher nor its guard ended the program in time: both were stopped"
+                )
             for key, _events in ready:
                 if cancel is not None and key.fd == cancel.fileno():
                     cancel.check()

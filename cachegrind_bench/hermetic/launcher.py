@@ -45,9 +45,11 @@ def main() -> None:
     os.set_inheritable(lock, False)
     orders = read_orders(0)
     kernel.become_subreaper()
+    kernel.signal_at_parents_end(signal.SIGCONT)  # the program may have stopped us, and nobody else would end it then
     launcher = os.fork()
     if launcher:
         _guard(launcher, orders, lock)
+    kernel.signal_at_parents_end(signal.SIGCONT)
     os.setsid()  # cg-bench may have to kill the guard's group
     launch = _Launch(orders, lock)
     try:

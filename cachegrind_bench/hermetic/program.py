@@ -12,13 +12,14 @@ import signal
 import socket
 import stat
 from collections.abc import Callable
+from contextlib import suppress
 
 from cachegrind_bench.hermetic import kernel
 from cachegrind_bench.hermetic.orders import Command, Orders
 from cachegrind_bench.hermetic.place import BASE, BESIDE, PROJECT, ROOT, Pair
 from cachegrind_bench.hermetic.process_memory import parent_of
 from cachegrind_bench.hermetic.scheduling import become_program
-from cachegrind_bench.hermetic.syscall_filter import install_filter, refusals, traps
+from cachegrind_bench.hermetic.syscall_filter import install_filter, install_refusals, refusals, traps
 
 _STACK_BYTES, _OPEN_FILES = 8 << 20, 1024
 _MOST_ENTRIES, _MOST_BESIDE = 64, 1000
@@ -40,7 +41,7 @@ def become(orders: Orders, link: socket.socket, *, pinned: bool) -> None:
             except OSError as error:  # say why and end, as this process is of no more use
                 link.sendall(marshal.dumps(error.strerror or str(error)))
                 os._exit(127)
-        kernel.die_with_parent(signal.SIGKILL)
+        kernel.signal_at_parents_end(signal.SIGKILL)
         os.setsid()
         stdin = os.open(orders.stdin or os.devnull, os.O_RDONLY)
         os.dup2(stdin, 0)
@@ -106,11 +107,14 @@ def _install(orders: Orders, seal: dict[str, str]) -> int | None:
     guard = parent_of(launcher)
     cg_bench = parent_of(guard)
     protected = {launcher, guard, cg_bench, -launcher, -guard, -os.getpgid(cg_bench), -1} - {0}  # -1: all there are
+    refused = refusals(table, protected)
     followed = traps(table, clock=orders.clock is not None, files=orders.record_files)
     try:
-        return install_filter(table, [*refusals(table, protected), *followed])
+        return install_filter(table, [*refused, *followed])
     except OSError as error:
         seal["randomness"] = error.strerror or str(error)
+        with suppress(OSError):
+            install_refusals(table, refused)
         return None
 
 

@@ -24,7 +24,8 @@ PLAIN_READING_MASK = 0o3 | 0o100 | 0o1000 | 0o200000  # access mode, O_CREAT, O_
 _SECCOMP_SET_MODE_FILTER = 1
 _NEW_LISTENER, _WAIT_KILLABLE_RECV = 1 << 3, 1 << 5
 _RET_ALLOW, _RET_USER_NOTIF, _RET_ERRNO = 0x7FFF0000, 0x7FC00000, 0x00050000
-_PR_SET_NO_NEW_PRIVS = 38
+_PR_SET_SECCOMP, _PR_SET_NO_NEW_PRIVS = 22, 38
+_SECCOMP_MODE_FILTER = 2
 _LOW = 0xFFFFFFFF
 # What stops, ends or changes another process, and which argument names it.
 _AIMED = {"ptrace": 1} | dict.fromkeys(
@@ -49,16 +50,9 @@ class Trap(NamedTuple):
 def install_filter(table: Architecture, traps: Sequence[Trap]) -> int:
     """Install a filter that notifies on these calls, and return the listener's descriptor. OSError where refused.
 
-    Cannot be undone: for a process about to exec. Sets no_new_privs, without which only root may filter.
+    Cannot be undone: for a process about to exec.
     """
-    code = _program(table.audit, traps)
-    buffer = ctypes.create_string_buffer(code, len(code))
-
-    class SockFprog(ctypes.Structure):
-        _fields_ = (("len", ctypes.c_ushort), ("filter", ctypes.c_void_p))
-
-    program = SockFprog(len(code) // 8, ctypes.addressof(buffer))
-    kernel.prctl(_PR_SET_NO_NEW_PRIVS, 1, "prctl(PR_SET_NO_NEW_PRIVS)")
+    program = _loadable(table, traps)
     descriptor = -1
     # Kernels from 5.19 can keep a call that we are answering from being interrupted by the program's own signals.
     for flags in (_NEW_LISTENER | _WAIT_KILLABLE_RECV, _NEW_LISTENER):
@@ -71,6 +65,24 @@ def install_filter(table: Architecture, traps: Sequence[Trap]) -> int:
         if descriptor >= 0 or ctypes.get_errno() != errno.EINVAL:
             break
     return kernel.check(descriptor, "seccomp")
+
+
+def install_refusals(table: Architecture, traps: Sequence[Trap]) -> None:
+    """Install a filter without a listener, as far more kernels and containers allow it. OSError where refused."""
+    program = _loadable(table, traps)
+    mode, address = ctypes.c_ulong(_SECCOMP_MODE_FILTER), ctypes.byref(program)
+    kernel.check(kernel.libc.prctl(_PR_SET_SECCOMP, mode, address, ctypes.c_ulong(0), ctypes.c_ulong(0)), "prctl")
+
+
+class _SockFprog(ctypes.Structure):
+    _fields_ = (("len", ctypes.c_ushort), ("filter", ctypes.c_char_p))
+
+
+def _loadable(table: Architecture, traps: Sequence[Trap]) -> _SockFprog:
+    """Return the filter, and set no_new_privs, without which only root may install it."""
+    kernel.prctl(_PR_SET_NO_NEW_PRIVS, 1, "prctl(PR_SET_NO_NEW_PRIVS)")
+    code = _program(table.audit, traps)
+    return _SockFprog(len(code) // 8, code)
 
 
 def _program(audit: int, traps: Sequence[Trap]) -> bytes:
@@ -115,7 +127,7 @@ def traps(table: Architecture, *, clock: bool, files: bool = False) -> list[Trap
 
 
 def refusals(table: Architecture, processes: Iterable[int]) -> list[Trap]:
-    """Return the calls that could stop these processes, which are to end the program; negative numbers are process groups.
+    """Return the calls that could stop these processes, which are to end the program; negative numbers are process groups, which only `kill` knows.
 
     Whether one lives may be asked (signal 0). A process that a descriptor names cannot be compared: programs then do as on
     kernels before 5.1.
@@ -124,5 +136,6 @@ def refusals(table: Architecture, processes: Iterable[int]) -> list[Trap]:
         Trap(table.calls[name], argument, _LOW, pid & _LOW, present=1 if name == "kill" else None, error=errno.EPERM)
         for name, argument in _AIMED.items()
         for pid in processes
+        if pid > 0 or name == "kill"
     ]
     return [Trap(table.calls["pidfd_send_signal"], error=errno.ENOSYS), *aimed]

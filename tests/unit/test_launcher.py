@@ -10,6 +10,7 @@ from pathlib import Path
 
 import pytest
 
+from cachegrind_bench.hermetic import launch
 from cachegrind_bench.hermetic.process_memory import descendants_of
 
 # The first thread ends (SYS_exit) and leaves the process to another: what `pthread_exit` in `main` does.
@@ -57,3 +58,20 @@ def test_the_guard_ends_a_launcher_that_is_late() -> None:
         launcher = guard.stdout.readline().decode().strip()
         assert b"the launcher did not end the program in time" in guard.stderr.read()
         assert not Path(f"/proc/{launcher}").exists()
+
+
+def test_a_process_that_outlives_the_launcher_and_writes_for_ever_does_not_keep_the_run_from_its_end() -> None:
+    report_in, report_out = os.pipe()
+    os.close(report_out)  # the launcher was killed
+    heard = bytearray()
+    with subprocess.Popen(["yes"], stdout=subprocess.PIPE) as survivor:
+        assert survivor.stdout is not None
+        try:
+            survivor.stdout.read(1 << 20)  # it is at work
+            sinks = {survivor.stdout.fileno(): True, report_in: False}
+            tail, report = launch._pump(sinks, report_in, heard.extend, timeout_ms=None)
+        finally:
+            survivor.kill()
+    os.close(report_in)
+    assert report == b""
+    assert heard.endswith(tail)

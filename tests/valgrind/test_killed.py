@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import os
 import signal
+import sys
 import time
 import uuid
 from contextlib import suppress
@@ -202,24 +203,27 @@ def test_a_launcher_that_is_stopped_or_killed_is_reported_and_everything_ends(
 
 
 @pytest.mark.parametrize("name", ["SIGKILL", "SIGINT"])
-@pytest.mark.parametrize("number", [signal.SIGSTOP, signal.SIGKILL])
+@pytest.mark.parametrize("attack", ["stop the guard", "kill the guard", "stop guard and launcher"])
 def test_without_its_guard_the_launcher_ends_everything(
     cg_bench: CgBench,
     running: Callable[[str], tuple[Popen[bytes], Path]],
     marker: str,
-    number: signal.Signals,
+    attack: str,
     name: str,
 ) -> None:
     run, temporary = running("1")
-    guard, _launcher, _program = family_of(run)
-    os.kill(guard, number)
+    guard, launcher, _program = family_of(run)
+    os.kill(guard, signal.SIGKILL if attack.startswith("kill") else signal.SIGSTOP)
+    if "launcher" in attack:  # the kernel wakes each of them when its parent ends
+        os.kill(launcher, signal.SIGSTOP)
     run.send_signal(signal.Signals[name])
     try:
         assert run.wait(PATIENCE_S) in CODES[name]
         assert_nothing_left(cg_bench, marker, temporary)
     finally:
-        with suppress(ProcessLookupError):
-            os.kill(guard, signal.SIGKILL)
+        for pid in (guard, launcher):
+            with suppress(ProcessLookupError):
+                os.kill(pid, signal.SIGKILL)
 
 
 def test_a_stopped_guard_does_not_keep_a_run_from_its_end(cg_bench: CgBench, marker: str) -> None:
@@ -264,28 +268,46 @@ int main(void) {
 """
 
 
-def test_a_program_cannot_stop_or_end_the_launcher(cg_bench: CgBench, compile_c: CompileC) -> None:
-    finished = cg_bench.run(compile_c(ATTACKS), options=["--timeout", "5"])
+@pytest.mark.parametrize(
+    "before",
+    [
+        pytest.param([], id="filter with a listener"),
+        pytest.param(refusing(SECCOMP), marks=pytest.mark.unsealed, id="plain filter"),
+    ],
+)
+def test_a_program_cannot_stop_or_end_the_launcher(cg_bench: CgBench, compile_c: CompileC, before: list[str]) -> None:
+    finished = cg_bench.run(compile_c(ATTACKS), options=["--timeout", "5"], before=before)
     assert finished.code == 0, finished.stderr
 
 
-# Waits as a daemon until the launcher may be attacked, without the filter that refuses it.
+# Stops or kills the launcher, with `b` its guard as well, without the filter that refuses it. There is a daemon by then.
 UNFILTERED = r"""
 #include <signal.h>
-#include <sys/ptrace.h>
+#include <stdio.h>
 #include <unistd.h>
+static pid_t parent_of(pid_t pid) {
+    char path[40];
+    int parent = 0;
+    snprintf(path, sizeof path, "/proc/%d/stat", (int)pid);
+    FILE *file = fopen(path, "r");
+    fscanf(file, "%*d %*s %*c %d", &parent);
+    return parent;
+}
 int main(int argc, char **argv) {
-    pid_t launcher = getppid();
+    pid_t launcher = getppid(), guard = parent_of(launcher);
     if (fork() == 0) {
         setsid();
         if (fork() == 0) for (;;) pause();
         _exit(0);
     }
     usleep(100000);
+    if (argv[2][0] == 'b') kill(guard, SIGSTOP);
     kill(launcher, argv[1][0] == 's' ? SIGSTOP : SIGKILL);
     for (;;) pause();
 }
 """
+PRCTL, SECCOMP_MODE_FILTER = 157, 2
+NO_FILTER = [*refusing(SECCOMP), *refusing(PRCTL, SECCOMP_MODE_FILTER)]
 
 
 @pytest.mark.unsealed
@@ -293,9 +315,30 @@ int main(int argc, char **argv) {
 def test_a_program_whose_calls_are_not_filtered_ends_with_the_launcher_that_it_stops(
     cg_bench: CgBench, compile_c: CompileC, marker: str, how: str
 ) -> None:
-    finished = cg_bench.run(compile_c(UNFILTERED), how, marker, options=["--timeout", "5"], before=refusing(SECCOMP))
+    finished = cg_bench.run(compile_c(UNFILTERED), how, "one", marker, options=["--timeout", "5"], before=NO_FILTER)
     assert finished.code == 4
     assert "the launcher was" in finished.stderr
+    wait_for(lambda: not processes(marker), f"still running: {processes(marker)}")
+
+
+LATE = """
+import sys
+from cachegrind_bench.hermetic import launch
+launch._LATEST_S = 1.0
+from cachegrind_bench.cli.main import main
+sys.argv[:] = sys.argv[3:]  # behind `python -m`
+main()
+"""
+
+
+@pytest.mark.unsealed
+def test_a_program_that_stops_both_launcher_and_guard_ends_after_the_time_out(
+    cg_bench: CgBench, compile_c: CompileC, marker: str
+) -> None:
+    before = [*NO_FILTER, sys.executable, "-c", LATE]
+    finished = cg_bench.run(compile_c(UNFILTERED), "stop", "both", marker, options=["--timeout", "1"], before=before)
+    assert finished.code == 4
+    assert "both were stopped" in finished.stderr
     wait_for(lambda: not processes(marker), f"still running: {processes(marker)}")
 
 
