@@ -17,7 +17,7 @@ import msgspec
 ROOT = Path(__file__).resolve().parent.parent
 sys.path.insert(0, str(ROOT))
 
-from cachegrind_bench.config.schema import BENCHMARK, DEFAULTS, Combinations, Defaults, Key, Parameters  # noqa: E402 - the checkout, wherever this is started
+from cachegrind_bench.config.schema import BENCHMARK, DEFAULTS, HARNESSES, Combinations, Defaults, Key, Parameters  # noqa: E402 - the checkout, wherever this is started
 from cachegrind_bench.model import codec  # noqa: E402
 
 if TYPE_CHECKING:
@@ -38,6 +38,8 @@ def schema() -> str:
             described.update(_described(keys[name]))
         if not found[table]["required"]:
             del found[table]["required"]  # empty, which the drafts before 6 forbid
+    own = {"required": [key.name for key in BENCHMARK.values() if key.required]}
+    found["Benchmark"]["anyOf"] = [own, *({"required": [name]} for name in HARNESSES)]
     document = {
         "$schema": "http://json-schema.org/draft-07/schema#",
         **found["Defaults"],
@@ -77,7 +79,8 @@ def page() -> str:
 def _described(key: Key) -> dict[str, Any]:
     """Return what msgspec does not know about a key."""
     default = f" Default: {key.default}." if key.default else ""
-    found: dict[str, Any] = {"description": key.meaning.replace("`", "") + default}
+    text = re.sub(r"\[(\w+)\]\(\S+\)", r"\1", key.meaning + default)
+    found: dict[str, Any] = {"description": text.replace("`", "")}
     if key.example:
         found["examples"] = [tomllib.loads(f"example = {key.example}")["example"]]
     scalar = {"type": ["string", "number", "boolean"]}  # both are read by hand, where a parameter can be named
@@ -92,7 +95,7 @@ def _rows(keys: Mapping[str, Key]) -> str:
     lines = ["| Key | Value | Meaning | Default |", "| --- | --- | --- | --- |"]
     for key in keys.values():
         example = f"<br>`{key.example}`" if key.example else ""
-        default = "**required**" if key.required else key.default
+        default = "**required**, with a command" if key.required else key.default
         kind = re.sub(r"(^|or |of )a ", r"\1", key.wanted).replace("text or", "text, or")
         if key.bounds is not None:
             kind = f"{kind}, {key.bounds.ge} to {key.bounds.le}"

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 from typing import Any
 
 import click
@@ -25,14 +26,15 @@ def command(**options: Any) -> None:
     """Show what the suite would run: each benchmark's id, command, tags and parameters.
 
     Benchmarks are in cg-bench.toml, or in [tool.cg-bench] of pyproject.toml, in the working directory or the nearest
-    folder above it, up to the top of the git work tree. Nothing is run, but mistakes in the configuration are reported.
+    folder above it, up to the top of the git work tree. Nothing is run but what lists the benchmarks of a harness, as pytest,
+    after its set-up command. Mistakes in the configuration are reported.
     """
     from cachegrind_bench.config.load import load
     from cachegrind_bench.config.source import find, ignored, shown
     from cachegrind_bench.model.text import plain
     from cachegrind_bench.render import listings
     from cachegrind_bench.store.baselines import Baselines
-    from cachegrind_bench.usecases.selection import NO_BENCHMARKS, SelectRequest, selected
+    from cachegrind_bench.usecases.selection import NO_BENCHMARKS, SelectRequest, selected, with_listed
 
     cwd = working_directory()
     path = find(cwd)
@@ -44,6 +46,7 @@ def command(**options: Any) -> None:
     found, other, origin = load(path), ignored(path), plain(shown(path))
     if other is not None:
         output.write_error(f"cg-bench: {origin} is used, the cg-bench tables of {plain(shown(other))} are ignored\n")
+    found = with_listed(found, dict(os.environ), output.NOTICES)
     if not found.benchmarks:
         output.write_error(f"cg-bench: {origin} has no benchmarks; {NO_BENCHMARKS}\n")
     request = struct_of(SelectRequest, options)

@@ -147,12 +147,12 @@ def _run_suite(options: dict[str, Any]) -> int:
     from cachegrind_bench.render.progress import SuiteDisplay
     from cachegrind_bench.store.baselines import Baselines, make_store
     from cachegrind_bench.usecases.comparison import own_limits
-    from cachegrind_bench.usecases.selection import SelectRequest, configuration, selected
+    from cachegrind_bench.usecases.selection import SelectRequest, configuration, selected, with_listed
     from cachegrind_bench.usecases.suite import SuiteRequest, exceeded, measure_suite
 
     each = measure_request(options)
     request = struct_of(SuiteRequest, options, each=each, typed=frozenset(filter(typed, names_of(measuring_options))))
-    found = configuration(each.cwd)
+    found = with_listed(configuration(each.cwd), each.environ, _notices(options))
     saved = Baselines.find(found.root)
     selection = selected(found.benchmarks, struct_of(SelectRequest, options), saved.store)
     ids = {spec.id for spec in selection.specs}
@@ -235,8 +235,12 @@ def _targets(
         baseline=name,
         saved=saved,
         history=_history(request, options),
-        notices=Notices(write=output.write_error, quiet=options["quiet"]),
+        notices=_notices(options),
     )
+
+
+def _notices(options: dict[str, Any]) -> Notices:
+    return Notices(write=output.write_error, quiet=options["quiet"])
 
 
 def _history(request: MeasureRequest, options: dict[str, Any]) -> SaveRequest | None:

@@ -7,10 +7,11 @@ from collections.abc import Iterable, Mapping
 from typing import TYPE_CHECKING, Any
 
 import msgspec
+from msgspec.structs import replace
 
 from cachegrind_bench.config.command import milliseconds
 from cachegrind_bench.config.parameters import MOST, check_id, check_use, combinations, defined, filled
-from cachegrind_bench.config.schema import BENCHMARK, BENCHMARK_TABLE
+from cachegrind_bench.config.schema import BENCHMARK, BENCHMARK_TABLE, HARNESSES
 from cachegrind_bench.config.suggestions import as_list, quoted
 
 if TYPE_CHECKING:
@@ -22,13 +23,18 @@ if TYPE_CHECKING:
 _LISTS = ("command", "env")
 _TEXTS = ("cwd", "setup", "prepare", "cleanup", "stdin")  # with _LISTS, where `{name}` stands for a value
 _UNCHANGED = ("tags", "repeat", "warmup", "layouts", "threshold", "region")
+# What belongs to one command. Thresholds and limits of what a harness lists are above all tables, with a pattern.
+_OF_COMMANDS = (
+    *("command", "prepare", "cleanup", "stdin", "region", "toggle"),
+    *("parameters", "exclude", "threshold", "limit"),
+)
 
 
 class BenchmarkSpec(msgspec.Struct, frozen=True, kw_only=True):
     """One benchmark of the suite, with one value for each of its parameters.
 
     None is what the file does not say. `env` holds `NAME` (passed on) and `NAME=VALUE`, `limits` hold `NAME=COUNT`;
-    `place` is the file and line it comes from.
+    `place` is the file and line it comes from. One that a harness has listed knows its `entry`, and its `name` there.
     """
 
     id: str
@@ -51,24 +57,52 @@ class BenchmarkSpec(msgspec.Struct, frozen=True, kw_only=True):
     toggles: tuple[str, ...] = ()
     python_profile: bool = False
     place: str
+    entry: Entry | None = None
+    name: str = ""
+
+
+class Entry(msgspec.Struct, frozen=True, kw_only=True):
+    """A table that stands for all benchmarks that a harness lists.
+
+    `keys` are those of this harness with their values, its own name among them; `each` is what its benchmarks have in common.
+    """
+
+    harness: str
+    keys: Mapping[str, Any]
+    each: BenchmarkSpec
+
+    def spec(self, name: str, command: tuple[str, ...], **others: Any) -> BenchmarkSpec:
+        """Return the benchmark that the harness calls by this name; `others` are fields of a BenchmarkSpec."""
+        identity = f"{self.each.id}/{name}" if self.each.id else name
+        return replace(self.each, id=identity, command=command, entry=self, name=name, setup=None, **others)
 
 
 class Configuration(msgspec.Struct, frozen=True, kw_only=True):
-    """What a configuration file says. `defaults` are by the names of options, with values as a user would type them."""
+    """What a configuration file says. `defaults` are by the names of options, with values as a user would type them.
+
+    `benchmarks` are those that it names; what the `entries` stand for is known when their harnesses have been asked.
+    """
 
     path: Path
     root: Path
     defaults: Mapping[str, object]
     benchmarks: tuple[BenchmarkSpec, ...]
+    entries: tuple[Entry, ...] = ()
 
 
 def specs(
     source: Source, tables: Iterable[Mapping[str, Any]], *, check_files: bool = True
-) -> tuple[BenchmarkSpec, ...]:
-    """Return all benchmarks of these tables of checked values. FileFormatError with the line of the first mistake."""
+) -> tuple[tuple[BenchmarkSpec, ...], tuple[Entry, ...]]:
+    """Return all benchmarks and entries of these tables of checked values. FileFormatError with the line of the first mistake."""
     found: dict[str, BenchmarkSpec] = {}
+    entries: list[Entry] = []
     for number, table in enumerate(tables):
         at = source.below(BENCHMARK_TABLE, number)
+        if not table.keys().isdisjoint(HARNESSES):
+            entries.append(_entry(at, table))
+            if check_files:
+                _check_files(at, entries[-1].each, table)
+            continue
         for spec in _expanded(at, table):
             if spec.id in found:
                 at.fail(f"the id {spec.id!r} is taken by the benchmark at {found[spec.id].place}", "id")
@@ -79,7 +113,21 @@ def specs(
             found[spec.id] = spec
         if len(found) > MOST:
             at.fail(f"there are more than {MOST} benchmarks up to here")
-    return tuple(found.values())
+    return tuple(found.values()), tuple(entries)
+
+
+def _entry(at: Source, given: Mapping[str, Any]) -> Entry:
+    harness, *others = (name for name in given if name in HARNESSES)
+    if others:
+        at.fail(f"{harness} and {others[0]} are two harnesses: give each a table of its own", others[0])
+    for name in given:
+        if name in _OF_COMMANDS:
+            hint = f'above all tables, as in {name} = "PATTERN…"' if name in ("threshold", "limit") else None
+            at.fail(f"{name!r} is for a benchmark with a command, not for those of {harness}", name, hint=hint)
+        if BENCHMARK[name].harness not in ("", harness):
+            at.fail(f"{name!r} is for {BENCHMARK[name].harness}, not for {harness}", name)
+    keys = {name: value for name, value in given.items() if BENCHMARK[name].harness == harness}
+    return Entry(harness=harness, keys=keys, each=_spec(at, {"id": "", "command": (), **given}, {}))
 
 
 def _expanded(at: Source, given: Mapping[str, Any]) -> list[BenchmarkSpec]:
@@ -87,6 +135,8 @@ def _expanded(at: Source, given: Mapping[str, Any]) -> list[BenchmarkSpec]:
         if key.required and key.name not in given:
             who = f"the benchmark {given['id']!r}" if "id" in given else "this benchmark"
             at.fail(f"{who} has no {key.name}", hint=f"as in {key.name} = {key.example}")
+        if key.harness and key.name in given:
+            at.fail(f"{key.name!r} is for benchmarks of {key.harness}, not for those with a command", key.name)
     if "exclude" in given and "parameters" not in given:
         at.fail("exclude leaves out combinations of parameters, but there are no parameters", "exclude")
     if "region" in given and "toggle" in given:

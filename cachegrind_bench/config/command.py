@@ -6,7 +6,7 @@ import re
 import shlex
 
 from cachegrind_bench.config.source import Source
-from cachegrind_bench.config.suggestions import quoted
+from cachegrind_bench.config.suggestions import as_list, quoted
 from cachegrind_bench.errors import UsageError
 
 _DURATION = re.compile(r"([0-9]{1,9}(?:\.[0-9]{1,9})?)\s*(ms|s|m|min|h)?")
@@ -32,14 +32,16 @@ _SHELL_SIGN = re.compile(
 )
 
 
-def split(text: str, at: Source) -> tuple[str, ...]:
-    """Return the words of a command line. FileFormatError where it is not one, or one for a shell."""
+def split(text: str, at: Source, key: str = "command") -> tuple[str, ...]:
+    """Return the words of a command line, the value of this key. FileFormatError where it is not one, or one for a shell."""
     try:
         words = tuple(shlex.split(text))
     except ValueError as error:
         problem = "a backslash at its end" if "escaped" in str(error) else "a quote that is not closed"
-        at.fail(f"the command has {problem}: {text}", hint='write it as a list: command = ["prog", "it\'s"]')
+        at.fail(f"the {key} has {problem}: {text}", hint=f'write it as a list: {key} = ["prog", "it\'s"]')
     sign = shell_sign(text)
+    if sign is not None and key != "command":
+        at.fail(f"{key} has {sign!r}, but no shell reads it", hint=f"write a list of texts: {key} = {as_list(words)}")
     if sign is not None:
         other = 'stdin = "FILE", or ' if sign.startswith("<") else ""
         at.fail(

@@ -49,13 +49,14 @@ def load(path: Path, *, check_files: bool = True) -> Configuration:
         _values(source.below(BENCHMARK_TABLE, number), BENCHMARK, table)
         for number, table in enumerate(found.pop(BENCHMARK_TABLE, ()))
     )
-    benchmarks = specs(source, tables, check_files=check_files)
-    _check_patterns(source, found, benchmarks)
+    benchmarks, entries = specs(source, tables, check_files=check_files)
+    _check_patterns(source, found, () if entries else benchmarks)
     return Configuration(
         path=path,
         root=path.parent,
         defaults={DEFAULTS[name].option: _as_typed(value) for name, value in found.items()},
         benchmarks=benchmarks,
+        entries=entries,
     )
 
 
@@ -76,7 +77,7 @@ def _value(at: Source, key: Key, value: object) -> Any:
     except msgspec.ValidationError as error:
         _refuse(at, key, value, str(error))
     if key.type == Command:
-        words = split(found, at) if isinstance(found, str) else found
+        words = split(found, at, key.name) if isinstance(found, str) else found
         for word in (words[0] if words else "", *(word for word in words if "\0" in word)):
             _checked(at, key, word)
         return words

@@ -135,7 +135,8 @@ def _variable(value: str, key: str) -> None:
 class Key(msgspec.Struct, frozen=True):
     """One key. `example` is a value as it is written in TOML; `also` are words that people try first.
 
-    `meant` returns what a text that the check refuses may mean. `name` and `type` are those of the field that it describes.
+    `meant` returns what a text that the check refuses may mean. `harness` is that whose benchmarks it is for; one of the same
+    name says where these are. `name` and `type` are those of the field that it describes.
     """
 
     meaning: str
@@ -144,6 +145,7 @@ class Key(msgspec.Struct, frozen=True):
     check: Callable[[str, str], object] = text
     also: tuple[str, ...] = ()
     meant: Callable[[str], str | None] = lambda _text: None
+    harness: str = ""
     name: str = ""
     type: Any = None
 
@@ -154,7 +156,7 @@ class Key(msgspec.Struct, frozen=True):
 
     @property
     def required(self) -> bool:
-        """Whether a table must have it."""
+        """Whether the table of a single benchmark must have it."""
         return self.name in ("id", "command")
 
     @property
@@ -198,14 +200,21 @@ class Table(msgspec.Struct, kw_only=True, forbid_unknown_fields=True, rename=lam
 
 
 class Benchmark(Table):
-    """One benchmark, or one for each combination of its parameters."""
+    """One benchmark, or one for each combination of its parameters; or all that a harness lists."""
 
-    id: Annotated[Text, Key(
-        "Its name; with parameters, their values follow it: `parse[n=1000]`.", '"parse"', check=_name,
-        also=("name", "title", "key"))]
-    command: Annotated[Command, Key(
+    id: Annotated[Text | UnsetType, Key(
+        "Its name; with parameters, their values follow it: `parse[n=1000]`. In the table of a harness optional: "
+        "`ID/` goes before the names that it lists.", '"parse"', check=_name, also=("name", "title", "key"))] = UNSET
+    command: Annotated[Command | UnsetType, Key(
         "What is measured, as a list of arguments or as text that is split as a shell does; no shell runs it.",
-        '["python3", "bench.py", "{n}"]', also=("cmd", "run", "exec", "script", "program", "args"))]
+        '["python3", "bench.py", "{n}"]', also=("cmd", "run", "exec", "script", "program", "args"))] = UNSET
+    pytest: Annotated[Command | UnsetType, Key(
+        "Instead of `command`: the folders and files whose benchmarks [pytest](pytest.md) lists and measures, and options of pytest.",
+        '"tests/benchmarks"', also=("py.test",), harness="pytest")] = UNSET
+    python: Annotated[Text | UnsetType, Key(
+        "The Python that has pytest and the project, found on PATH or relative to `cwd`.", '".venv/bin/python"',
+        "that of `VIRTUAL_ENV`, else that of cg-bench if it has pytest, else `python3`",
+        also=("interpreter",), harness="pytest")] = UNSET
     cwd: Annotated[Text | UnsetType, Key(
         "The folder everything of this benchmark runs in, relative to that of the configuration.", '"benchmarks"',
         "that of the configuration",
@@ -231,7 +240,7 @@ class Benchmark(Table):
         "the whole program", function, ("toggles", "function", "functions", "toggle-collect"))] = UNSET
     python_profile: Annotated[bool | UnsetType, Key(
         "Also report what each Python function cost, from further executions (CPython 3.12+).", "true", "false",
-        also=("profile", "python"))] = UNSET
+        also=("profile",))] = UNSET
     parameters: Annotated[Parameters | UnsetType, Key(
         "Values by name: one benchmark is made of each combination, `{name}` standing for the value in "
         "`command`, `cwd`, `env`, `setup`, `prepare`, `cleanup` and `stdin`.",
@@ -310,3 +319,5 @@ def _keys(table: type[Table]) -> Mapping[str, Key]:
 
 
 DEFAULTS, BENCHMARK = _keys(Defaults), _keys(Benchmark)
+# The keys whose tables are benchmarks that somebody else lists.
+HARNESSES = tuple(key.name for key in BENCHMARK.values() if key.harness == key.name)

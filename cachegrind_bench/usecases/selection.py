@@ -7,14 +7,16 @@ from collections.abc import Mapping, Sequence
 from pathlib import Path
 
 import msgspec
+from msgspec.structs import replace
 
 from cachegrind_bench.config.benchmarks import BenchmarkSpec, Configuration
 from cachegrind_bench.config.load import load
 from cachegrind_bench.config.source import find
 from cachegrind_bench.errors import UsageError
-from cachegrind_bench.model.text import matches, some
+from cachegrind_bench.model.text import matches, plain, some
 from cachegrind_bench.store.timings import read_timings
 from cachegrind_bench.suite.select import matcher, parse_shard, plan_of, shards, tagged
+from cachegrind_bench.usecases import Notices
 
 NO_BENCHMARKS = "'cg-bench init' shows what one looks like"
 _SHOWN = 10
@@ -49,9 +51,25 @@ def configuration(cwd: Path) -> Configuration:
             hint="as in: cg-bench run -- python benchmark.py\n'cg-bench init' writes a configuration to start from",
         )
     found = load(path)
-    if not found.benchmarks:
+    if not found.benchmarks and not found.entries:
         raise UsageError(f"{path} has no benchmarks", hint=NO_BENCHMARKS)
     return found
+
+
+def with_listed(found: Configuration, environ: Mapping[str, str], notices: Notices) -> Configuration:
+    """Return the configuration with the benchmarks that its entries stand for, which are built and listed for it.
+
+    MeasurementError if that fails, UsageError for an id that is taken.
+    """
+    if not found.entries:
+        return found
+    from cachegrind_bench.harness.protocol import expanded
+
+    def setting_up(command: str) -> None:
+        notices.note(plain(f"setup: {command}"))
+
+    listed = expanded(found.entries, environ, found.benchmarks, setting_up)
+    return replace(found, benchmarks=(*found.benchmarks, *listed), entries=())
 
 
 def selected(specs: Sequence[BenchmarkSpec], request: SelectRequest, store: Path) -> Selection:

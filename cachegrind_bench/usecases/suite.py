@@ -10,13 +10,14 @@ from collections.abc import Callable, Mapping, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from functools import partial
 from queue import SimpleQueue
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 import msgspec
 from msgspec.structs import replace
 
 from cachegrind_bench._version import __version__
 from cachegrind_bench.interruption import Cancel, uninterrupted
+from cachegrind_bench.measure.plan import Settings
 from cachegrind_bench.model.metrics import CostModel
 from cachegrind_bench.model.result import Result, Status
 from cachegrind_bench.model.text import grouped
@@ -31,6 +32,7 @@ if TYPE_CHECKING:
     from pathlib import Path
 
     from cachegrind_bench.config.benchmarks import BenchmarkSpec
+    from cachegrind_bench.harness.protocol import Batch
     from cachegrind_bench.measure.plan import Plan
     from cachegrind_bench.measure.session import ValgrindSetup
     from cachegrind_bench.model.thresholds import Limit
@@ -131,6 +133,9 @@ def _executed(
     count: int,
 ) -> Outcome:
     """Run the set-up commands, in the order of the file as one may build on another, then the jobs."""
+    batches = _batches(request, specs, count)
+    together = {spec.id for batch in batches for spec in batch.specs}
+    specs = [spec for spec in specs if spec.id not in together]
     lane_of = lanes(specs)
     jobs = [Job(spec=spec, plan=partial(_plan, request, spec), lane=lane_of.get(spec.id)) for spec in specs]
     cancel = Cancel()
@@ -149,18 +154,48 @@ def _executed(
         )
         executor = ThreadPoolExecutor(count, thread_name_prefix="benchmark")
         order = _longest_first(jobs, known, count)
-        return run_suite(order, measure_one, executor, cancel, fail_fast=request.fail_fast)
+        outcome = run_suite(order, measure_one, executor, cancel, fail_fast=request.fail_fast)
     finally:
         cancel.close()
+    for batch in batches:
+        from cachegrind_bench.suite.batch import run_batch
+
+        outcome = run_batch(batch, ready, display, outcome)
+    return outcome
+
+
+def _batches(request: SuiteRequest, specs: Sequence[BenchmarkSpec], count: int) -> list[Batch]:
+    """Return what is measured together: the chosen benchmarks of each entry whose harness does so."""
+    entries = {id(spec.entry): spec.entry for spec in specs if spec.entry is not None}
+    found: list[Batch] = []
+    for key, entry in entries.items():
+        from cachegrind_bench.harness.protocol import Batch, harness_of
+
+        if harness_of(entry).together:
+            chosen = [spec for spec in specs if id(spec.entry) == key]
+            settings = {name: getattr(request.each, name) for name in Settings.__struct_fields__}
+            variables = (*request.each.default_env, *entry.each.env, *request.each.env)
+            settings |= _own(request, entry.each) | {"cwd": entry.each.cwd}
+            found.append(
+                Batch(**settings, entry=entry, specs=chosen, env=variables, jobs=count, fail_fast=request.fail_fast)
+            )
+    return found
+
+
+def _own(request: SuiteRequest, spec: BenchmarkSpec) -> dict[str, Any]:
+    """Return what a benchmark's table says of how to measure it, unless that was typed."""
+    names = {"repeat": "repeat", "warmup": "warmup", "layouts": "layouts", "timeout": "timeout_ms"}  # of options
+    own = {field: getattr(spec, field) for option, field in names.items() if option not in request.typed}
+    found = {field: value for field, value in own.items() if value is not None}
+    profile = {"python_profile": spec.python_profile or request.each.python_profile}
+    return found | profile | {"python_optional": not spec.python_profile}
 
 
 def _plan(request: SuiteRequest, spec: BenchmarkSpec) -> Plan:
     each = request.each
-    names = {"repeat": "repeat", "warmup": "warmup", "layouts": "layouts", "timeout": "timeout_ms"}  # of options
-    own = {field: getattr(spec, field) for option, field in names.items() if option not in request.typed}
     asked = replace(
         each,
-        **{field: value for field, value in own.items() if value is not None},
+        **_own(request, spec),
         id=spec.id,
         command=spec.command,
         cwd=spec.cwd,
@@ -170,8 +205,6 @@ def _plan(request: SuiteRequest, spec: BenchmarkSpec) -> Plan:
         cleanup=spec.cleanup,
         lines=each.lines and spec.region is None,
         collect=Collect.inside(region=spec.region, toggles=spec.toggles),
-        python_profile=spec.python_profile or each.python_profile,
-        python_optional=not spec.python_profile,
     )
     return plan_of(asked)
 

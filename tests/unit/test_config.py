@@ -340,6 +340,11 @@ def test_the_example_of_every_key_of_a_benchmark_is_right(key: object) -> None:
         lines |= {"command": '"x {n} {codec}"', "parameters": '{ n = [1000, 10000], codec = ["a", "b"] }'}
     if lines["command"].startswith("["):
         lines["parameters"] = "{ n = [1] }"
+    if harness := key.harness:  # type: ignore[attr-defined]
+        del lines["command"]
+        lines |= {harness: BENCHMARK[harness].example, key.name: key.example}  # type: ignore[attr-defined]
+        assert loaded("[[benchmark]]\n" + "\n".join(f"{name} = {value}" for name, value in lines.items())).entries
+        return
     assert ids("\n".join(f"{name} = {value}" for name, value in lines.items()))
 
 
@@ -356,3 +361,34 @@ def test_the_examples_of_the_documentation_are_right() -> None:
         r"`((?:startup|pack)(?:\[[^`]*\])?)`", PAGE.read_text(encoding="utf-8")
     )
     assert found[1].benchmarks[0].command == ("python3", "-m", "myapp", "--version")
+
+
+def test_a_table_of_a_harness_is_an_entry_whose_benchmarks_have_its_id_before_theirs() -> None:
+    Path("sub").mkdir()
+    found = loaded("""[[benchmark]]\nid = "own"\ncommand = "x"\n
+        [[benchmark]]\npytest = "a b -m 'not slow'"\ncwd = "sub"\ntags = ["py"]\nenv = ["X=1"]\n
+        [[benchmark]]\nid = "web"\npytest = ["t"]\npython = "py"\n""")
+    first, second = found.entries
+    assert [spec.id for spec in found.benchmarks] == ["own"]
+    assert (first.harness, first.keys) == ("pytest", {"pytest": ("a", "b", "-m", "not slow")})
+    spec = first.spec("a::t[1]", ("run",), parameters={"n": "1"})
+    assert (spec.id, spec.name, spec.command, spec.entry) == ("a::t[1]", "a::t[1]", ("run",), first)
+    assert (spec.cwd.name, spec.tags, spec.env, spec.parameters) == ("sub", ("py",), ("X=1",), {"n": "1"})
+    assert second.spec("t::t", ()).id == "web/t::t"
+    assert second.keys["python"] == "py"
+
+
+@pytest.mark.parametrize(
+    ("lines", "error"),
+    [
+        ('command = "x"\npytest = "t"', "'command' is for a benchmark with a command, not for those of pytest"),
+        ('pytest = "t"\nlimit = "Ir=1"', "'limit' is for a benchmark with a command"),
+        ('id = "a"\ncommand = "x"\npython = "p"', "'python' is for benchmarks of pytest"),
+        ('pytest = "t"\ncwd = "nowhere"', "cwd 'nowhere' does not exist"),
+        ('pytest = "t | less"', "pytest has '|', but no shell reads it"),
+        ("pytest = []", "pytest is empty"),
+    ],
+)
+def test_what_does_not_go_with_a_harness_is_an_error_with_its_line(lines: str, error: str) -> None:
+    with pytest.raises(FileFormatError, match=re.escape(error)):
+        loaded(f"[[benchmark]]\n{lines}")

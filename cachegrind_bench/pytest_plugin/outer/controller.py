@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 import os
 import platform
 import signal
@@ -9,6 +10,7 @@ import sys
 import threading
 from collections.abc import Callable, Generator
 from contextlib import contextmanager, suppress
+from pathlib import Path
 from types import FrameType
 from typing import TYPE_CHECKING, Any
 
@@ -98,6 +100,23 @@ def is_benchmark(item: pytest.Item) -> bool:
     return uses_fixture(item) or any(item.get_closest_marker(name) is not None for name in _MARKERS)
 
 
+def selected(config: pytest.Config) -> frozenset[str] | None:
+    """Return the ids of the nodes to measure; None for all."""
+    path: str | None = config.option.cg_bench_select
+    return None if path is None else frozenset(json.loads(Path(path).read_bytes()))
+
+
+def write_list(session: pytest.Session) -> None:
+    """Write what there is to measure."""
+    from cachegrind_bench.pytest_plugin.outer.results import parameters_of, storable, tags_of
+
+    found = [
+        {"id": storable(item.nodeid), "parameters": parameters_of(item), "tags": tags_of(item)}
+        for item in session.items
+    ]
+    Path(session.config.option.cg_bench_list).write_text(json.dumps(found), encoding="utf-8")
+
+
 class Controller:
     """The plugin while it measures."""
 
@@ -111,9 +130,11 @@ class Controller:
     @pytest.hookimpl(trylast=True)
     def pytest_collection_modifyitems(self, config: pytest.Config, items: list[pytest.Item]) -> None:
         """Keep benchmarks only."""
-        others = [item for item in items if not is_benchmark(item)]
+        chosen = selected(config)
+        others = [item for item in items if not is_benchmark(item) or not (chosen is None or item.nodeid in chosen)]
         if others:
-            items[:] = [item for item in items if is_benchmark(item)]
+            away = set(map(id, others))
+            items[:] = [item for item in items if id(item) not in away]
             config.hook.pytest_deselected(items=others)
         if others and not items:
             self._notices.append(
@@ -127,6 +148,8 @@ class Controller:
         from cachegrind_bench.pytest_plugin.outer.serialize_options import left_behind
         from cachegrind_bench.pytest_plugin.outer.session import run
 
+        if session.config.option.cg_bench_list is not None and not session.testsfailed:
+            write_list(session)
         if session.config.option.collectonly or not session.items:
             return None
         if session.testsfailed and not session.config.option.continue_on_collection_errors:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import argparse
 import os
 import sys
 from collections.abc import Mapping, Sequence
@@ -61,6 +62,9 @@ def add_options(parser: pytest.Parser) -> None:
         metavar="N",
         help="Measure each benchmark in N memory layouts, one after the other; comparisons go by their median. [1]",
     )
+    # For `cg-bench run` with a suite that has benchmarks of pytest.
+    add("--cg-bench-list", metavar="FILE", help=argparse.SUPPRESS)
+    add("--cg-bench-select", metavar="FILE", help=argparse.SUPPRESS)
     add("--cg-bench-warmup", metavar="N", type=int, default=WARM_UP, help=f"Calls before the counted ones. [{WARM_UP}]")
 
 

@@ -188,8 +188,8 @@ def _benchmark(ended: Ended, settings: Settings, env: Environment, identity: Ide
     common: dict[str, Any] = {
         "id": storable(item.nodeid),
         "command": (*PYTEST, storable(item.nodeid)),
-        "parameters": _parameters(item),
-        "tags": tuple(sorted({mark.name for mark in item.iter_markers()} - set(_NO_TAGS.split()))),
+        "parameters": parameters_of(item),
+        "tags": tags_of(item),
         "tool": Tool.CALLGRIND.value,
     }
     costs = () if isinstance(ended.costs, MeasurementError) else ended.costs
@@ -251,7 +251,13 @@ def _interpreting(item: pytest.Item, settings: Settings) -> dict[str, str]:
     return fields
 
 
-def _parameters(item: pytest.Item) -> dict[str, str]:
+def tags_of(item: pytest.Item) -> tuple[str, ...]:
+    """Return the markers that say what a test is."""
+    return tuple(sorted({mark.name for mark in item.iter_markers()} - set(_NO_TAGS.split())))
+
+
+def parameters_of(item: pytest.Item) -> dict[str, str]:
+    """Return the parameters of a test as text, as far as they have one."""
     params: Mapping[str, object] = getattr(getattr(item, "callspec", None), "params", {})
     return {
         storable(name): storable(_shown(value))

@@ -1,0 +1,94 @@
+"""What an adapter does for its harness, and the list of those that there are.
+
+A harness is a framework that has benchmarks of its own, as pytest. Its adapter is a module of this folder with the name of
+the harness, whose `HARNESS` is a `Harness`; a key of the same name in `config/schema.py` makes it known.
+"""
+
+from __future__ import annotations
+
+from abc import ABC, abstractmethod
+from collections.abc import Callable, Collection, Mapping, Sequence
+from importlib import import_module
+from typing import TYPE_CHECKING, ClassVar
+
+from cachegrind_bench.errors import MeasurementError, UsageError
+from cachegrind_bench.measure.plan import Settings
+from cachegrind_bench.measure.run import native_failure
+from cachegrind_bench.model.result import Benchmark
+
+if TYPE_CHECKING:
+    from cachegrind_bench.config.benchmarks import BenchmarkSpec, Entry
+    from cachegrind_bench.measure.session import ValgrindSetup
+
+
+class Batch(Settings, frozen=True, kw_only=True):
+    """Benchmarks of one entry to measure together: how, with which variables, at most `jobs` at a time.
+
+    With `fail_fast` none is begun after one that failed.
+    """
+
+    entry: Entry
+    specs: Sequence[BenchmarkSpec]
+    env: tuple[str, ...]
+    jobs: int
+    fail_fast: bool
+
+
+class Harness(ABC):
+    """One harness. Where `together` is set, one call of `measure` measures many benchmarks.
+
+    Else each spec that `listed` returns is measured as any benchmark of a configuration: by its command, and what of that is
+    counted (`region`, `toggles`).
+    """
+
+    together: ClassVar[bool] = False
+
+    def build(self, entry: Entry) -> str | None:
+        """Return the shell command that builds the benchmarks, where the entry has no `setup`."""
+        del entry
+        return None
+
+    @abstractmethod
+    def listed(self, entry: Entry, environ: Mapping[str, str]) -> Sequence[BenchmarkSpec]:
+        """Return what there is, made by `entry.spec`. MeasurementError if it cannot be listed."""
+
+    def measure(self, batch: Batch, ready: ValgrindSetup, done: Callable[[Benchmark, bytes], object]) -> None:
+        """Measure all, and hand each to `done` when it has ended, with what it said; a failure is one with a status of its own."""
+        del batch, ready, done
+        raise NotImplementedError
+
+
+def harness_of(entry: Entry) -> Harness:
+    """Return the adapter for this entry."""
+    found: Harness = import_module(f"{__package__}.{entry.harness}").HARNESS
+    return found
+
+
+def expanded(
+    entries: Sequence[Entry],
+    environ: Mapping[str, str],
+    known: Collection[BenchmarkSpec],
+    setting_up: Callable[[str], object],
+) -> list[BenchmarkSpec]:
+    """Return the benchmarks of these entries, built and listed. MeasurementError if that fails, UsageError for an id that is taken.
+
+    `setting_up` is called with each build that begins.
+    """
+    taken = {spec.id: spec.place for spec in known}
+    found: list[BenchmarkSpec] = []
+    for entry in entries:
+        harness, each = harness_of(entry), entry.each
+        build = each.setup or harness.build(entry)
+        if build is not None:
+            setting_up(build)
+            if failure := native_failure(build, environ, each.cwd):
+                raise MeasurementError(f"{each.place}: its setup failed with {failure[0]}: {build}", hint=failure[1])
+        for spec in harness.listed(entry, environ):
+            if spec.id in taken:
+                raise UsageError(
+                    f"{each.place}: {entry.harness} lists a benchmark {spec.id!r}, an id taken at {taken[spec.id]}",
+                    hint='give the table an id of its own: id = "NAME" makes NAME/… of all that it lists',
+                )
+            taken[spec.id] = each.place
+            found.append(spec)
+    return found

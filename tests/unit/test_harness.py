@@ -1,0 +1,66 @@
+"""Entries of a configuration: what their harness lists, and what of it is measured together."""
+
+from __future__ import annotations
+
+import sys
+from pathlib import Path
+from types import ModuleType
+from typing import TYPE_CHECKING
+
+import pytest
+
+from cachegrind_bench.config.load import load
+from cachegrind_bench.errors import MeasurementError, UsageError
+from cachegrind_bench.harness import protocol
+from cachegrind_bench.harness.protocol import Harness
+from cachegrind_bench.usecases import Notices
+from cachegrind_bench.usecases.selection import with_listed
+
+if TYPE_CHECKING:
+    from collections.abc import Mapping, Sequence
+
+    from cachegrind_bench.config.benchmarks import BenchmarkSpec, Configuration, Entry
+
+NOTICES = Notices(write=lambda _text: None)
+
+
+class Fake(Harness):
+    def listed(self, entry: Entry, environ: Mapping[str, str]) -> Sequence[BenchmarkSpec]:
+        assert environ["PATH"]
+        names = Path(entry.each.cwd, "names").read_text(encoding="utf-8").split()
+        return [entry.spec(name, ("run", name), region="here", tags=(*entry.each.tags, "own")) for name in names]
+
+
+@pytest.fixture(autouse=True)
+def _fake(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
+    module = ModuleType("fake")
+    module.HARNESS = Fake()  # type: ignore[attr-defined]
+    monkeypatch.setitem(sys.modules, f"{protocol.__package__}.pytest", module)
+    monkeypatch.chdir(tmp_path)
+
+
+def listed(text: str) -> Configuration:
+    path = Path.cwd() / "cg-bench.toml"
+    path.write_text(text, encoding="utf-8")
+    return with_listed(load(path), {"PATH": "/bin:/usr/bin"}, NOTICES)
+
+
+def test_an_entry_becomes_the_benchmarks_that_its_harness_lists_after_its_setup() -> None:
+    found = listed('[[benchmark]]\nid = "x"\ncommand = "x"\n[[benchmark]]\npytest = "t"\nsetup = "echo a b > names"\n')
+    assert [spec.id for spec in found.benchmarks] == ["x", "a", "b"]
+    assert not found.entries
+    assert found.benchmarks[1].setup is None  # it was run
+    assert (found.benchmarks[1].region, found.benchmarks[1].tags) == ("here", ("own",))
+
+
+def test_an_id_that_two_tables_have_is_refused_with_the_place_of_both() -> None:
+    Path("names").write_text("a", encoding="utf-8")
+    with pytest.raises(UsageError, match=r"cg-bench.toml:4: pytest lists a benchmark 'a', an id taken at .*toml:1"):
+        listed('[[benchmark]]\nid = "a"\ncommand = "x"\n[[benchmark]]\npytest = "t"\n')
+    assert len(listed('[[benchmark]]\npytest = "t"\n[[benchmark]]\nid = "2"\npytest = "t"').benchmarks) == 2
+
+
+def test_a_setup_that_fails_ends_the_listing_with_its_last_words() -> None:
+    with pytest.raises(MeasurementError, match="its setup failed with exit status 3") as error:
+        listed('[[benchmark]]\npytest = "t"\nsetup = "echo no compiler; exit 3"\n')
+    assert error.value.hint == "no compiler"
