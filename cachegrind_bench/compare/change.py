@@ -15,7 +15,9 @@ from cachegrind_bench.model.metrics import IR_MODEL, ZERO, CostModel, Counts, Pr
 from cachegrind_bench.model.result import Benchmark
 
 NOISE_FACTOR = 3  # how many times the noise a difference must be
-MANY_RUNS = 6  # whose range is wide enough by itself: of six normal ones it is 2.5 standard deviations, of two 1.1
+# From here on the range is wide enough by itself: of four normal ones it is 2.1 standard deviations, which is 2.6 times what the
+# difference of two such medians varies by; of two runs it is 1.1.
+MANY_RUNS = 4
 
 
 class Shift(msgspec.Struct, frozen=True, kw_only=True):

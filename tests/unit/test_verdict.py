@@ -110,6 +110,13 @@ def test_the_range_of_many_calls_is_the_least_threshold_and_no_noise() -> None:
     assert difference(base, measured(value=counts(1_013_000))).state is State.REGRESSION
 
 
+def test_four_calls_that_swing_are_many_since_counting_ends_there() -> None:
+    swinging = measured(runs=[(0, counts(value)) for value in (1_002_000, 1_001_100, 1_000_000, 1_001_200)])
+    found = difference(swinging, measured(value=counts(1_001_000)))
+    assert found.state is State.UNCHANGED
+    assert difference(swinging, measured(value=counts(1_010_000))).state is State.REGRESSION
+
+
 def test_other_layouts_are_no_noise() -> None:
     layouts = [(0, counts()), (1, counts(ram=1000))]
     found = difference(measured(runs=layouts), measured(runs=layouts))
