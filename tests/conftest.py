@@ -22,6 +22,7 @@ if TYPE_CHECKING:
     from collections.abc import Iterator, Mapping
 
     from tests.github_stub import Stub
+    from tests.gitlab_stub import GitLab
 
 # Only the first conftest may name plugins; tests of our own pytest plugin need this one.
 pytest_plugins = ["pytester"]
@@ -182,6 +183,24 @@ def github(github_server: Stub, monkeypatch: pytest.MonkeyPatch) -> Iterator[Stu
     github_server.clear()
     yield github_server
     assert github_server.violations == []
+
+
+@pytest.fixture(scope="session")
+def gitlab_server() -> Iterator[GitLab]:
+    from tests import gitlab_stub
+
+    with gitlab_stub.serve() as found:
+        yield found
+
+
+@pytest.fixture
+def gitlab(gitlab_server: GitLab, monkeypatch: pytest.MonkeyPatch) -> Iterator[GitLab]:
+    """Return the stand-in of GitLab's API, with an empty merge request; at the end nothing was asked amiss."""
+    for name in ("HTTP_PROXY", "http_proxy", "ALL_PROXY", "all_proxy"):
+        monkeypatch.delenv(name, raising=False)
+    gitlab_server.clear()
+    yield gitlab_server
+    assert gitlab_server.violations == []
 
 
 # --- Valgrinds -----------------------------------------------------------------------------------------------------------

@@ -772,8 +772,19 @@ class _Handler(BaseHTTPRequestHandler):
 @contextmanager
 def serve() -> Iterator[Stub]:
     """Run both servers: the API, and the host of artifacts."""
+    with running(Stub) as stub:
+        yield stub
+
+
+_Stub = TypeVar("_Stub", bound=Stub)
+
+
+@contextmanager
+def running(kind: type[_Stub]) -> Iterator[_Stub]:
+    """Run both servers of a stand-in of this kind."""
     with _Server(blobs=False) as api, _Server(blobs=True) as blobs:
-        stub = api.stub = blobs.stub = Stub(api.server_port, blobs.server_port)
+        stub = kind(api.server_port, blobs.server_port)
+        api.stub = blobs.stub = stub
         servers = (api, blobs)
         threads = [threading.Thread(target=each.serve_forever, kwargs={"poll_interval": 0.02}) for each in servers]
         for thread in threads:

@@ -9,7 +9,7 @@ from __future__ import annotations
 import logging
 from collections.abc import Callable, Generator
 from contextlib import contextmanager
-from functools import cached_property
+from functools import cached_property, partial
 from itertools import islice
 from typing import TYPE_CHECKING, Any, cast
 
@@ -31,7 +31,7 @@ JOB_BOT = "github-actions[bot]"
 
 
 class ApiError(UsageError):
-    """GitHub did not do what it was asked; `status` is that of HTTP, 0 if it was not reached."""
+    """GitHub or GitLab did not do what it was asked; `status` is that of HTTP, 0 if it was not reached."""
 
     def __init__(self, message: str, *, status: int = 0, hint: str | None = None) -> None:
         super().__init__(message, hint=hint)
@@ -52,6 +52,16 @@ class Comment(msgspec.Struct, frozen=True, kw_only=True):
     id: int
     author: str
     body: str
+
+
+class Thread(msgspec.Struct, frozen=True, kw_only=True):
+    """The comments under one pull or merge request, and what may be done to them. Each raises ApiError."""
+
+    login: Callable[[], str]
+    comments: Callable[[], list[Comment]]
+    add: Callable[[str], None]
+    edit: Callable[[int, str], None]
+    delete: Callable[[int], None]
 
 
 class Artifact(msgspec.Struct, frozen=True, kw_only=True):
@@ -82,7 +92,7 @@ class Issue(msgspec.Struct, frozen=True, kw_only=True):
 
 
 # Each time: a job must not wait for an hour for the sake of a comment.
-_LONGEST_WAIT_S = 60.0
+LONGEST_WAIT_S = 60
 _FORBIDDEN = 403
 
 _ADVICE = {
@@ -109,9 +119,9 @@ def retrying(patience: Patience) -> GithubRetry:
         status_forcelist=[429, 500, 502, 503, 504],
         allowed_methods=frozenset({"GET", "POST", "PATCH", "DELETE"}),
         secondary_rate_wait=patience.secondary_s,
-        max_rate_limit_wait=_LONGEST_WAIT_S,
+        max_rate_limit_wait=LONGEST_WAIT_S,
         raise_on_status=False,  # the last answer says more than that there were too many
-        retry_after_max=int(_LONGEST_WAIT_S),
+        retry_after_max=LONGEST_WAIT_S,
     )
 
 
@@ -185,6 +195,16 @@ class Client:
         with telling("list the pull requests"):
             return [_pull(found) for found in self._repository.get_pulls(state="open", head=f"{owner}:{branch}")]
 
+    def thread(self, number: int) -> Thread:
+        """Return the comments under a pull request or issue."""
+        return Thread(
+            login=self.login,
+            comments=partial(self.comments, number),
+            add=partial(self.add_comment, number),
+            edit=self.edit_comment,
+            delete=self.delete_comment,
+        )
+
     def comments(self, number: int) -> list[Comment]:
         """Return all comments under a pull request or issue, the oldest first."""
         with telling(f"read the comments under {number}"):
@@ -245,7 +265,7 @@ class Client:
                 session.mount(scheme, HTTPAdapter(max_retries=retrying(self._patience)))
             headers = {"Authorization": f"Bearer {self._token}", "Accept": "application/vnd.github+json"}
             # Without an `auth` of ours, what a .netrc has for a host would replace the token, or be shown to the store.
-            how: dict[str, Any] = {"auth": _as_it_is, "stream": True, "allow_redirects": False, "timeout": _TIMEOUT_S}
+            how: dict[str, Any] = {"auth": as_it_is, "stream": True, "allow_redirects": False, "timeout": _TIMEOUT_S}
             with session.get(address, headers=headers, **how) as answer:
                 place = answer.headers.get("Location", "")
                 if not answer.is_redirect or not place.startswith(("https://", "http://")):
@@ -317,7 +337,8 @@ class Client:
         return IssueComment(self._github.requester, url=f"{self._repository.url}/issues/comments/{identity}")
 
 
-def _as_it_is(request: requests.PreparedRequest) -> requests.PreparedRequest:
+def as_it_is(request: requests.PreparedRequest) -> requests.PreparedRequest:
+    """Return a request with no other token or password than its own."""
     return request
 
 

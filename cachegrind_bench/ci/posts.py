@@ -1,4 +1,4 @@
-"""What is kept up to date on GitHub: the one comment under a pull request, and an issue for each finding of the trend report.
+"""What is kept up to date on GitHub and GitLab: the one comment under a pull or merge request, and an issue for each finding of the trend report.
 
 Knows findings and what is ours; must not know how findings were found, or what the comment says. Ours is what carries our mark
 and our token's name: anyone can write the mark. A person's own words in an issue, its comments, are left alone; one that a person
@@ -15,7 +15,7 @@ from typing import TypeVar
 
 import msgspec
 
-from cachegrind_bench.ci.github import LONGEST_BODY, ApiError, Client, Comment, Issue
+from cachegrind_bench.ci.github import LONGEST_BODY, ApiError, Client, Comment, Issue, Thread
 from cachegrind_bench.history.values import Finding, Kind, State
 from cachegrind_bench.model.text import plain, shortened
 from cachegrind_bench.render.markdown import escape
@@ -49,40 +49,40 @@ def marker(*names: str) -> str:
     return f"<!-- cg-bench:{digest} -->"
 
 
-def post(client: Client, number: int, text: str, mark: str, *, wanted: bool) -> Outcome:
+def post(thread: Thread, text: str, mark: str, *, wanted: bool) -> Outcome:
     """Write the comment, or update the one there is; without one, nothing is written unless it is `wanted`. ApiError."""
     body = f"{text.rstrip()}\n\n{mark}\n"
     try:
-        return _post(client, number, body, mark, wanted=wanted)
+        return _post(thread, body, mark, wanted=wanted)
     except ApiError as error:
         if error.status:
             raise
-        return _post(client, number, body, mark, wanted=wanted)  # the answer was lost: what came of it is looked up
+        return _post(thread, body, mark, wanted=wanted)  # the answer was lost: what came of it is looked up
 
 
-def _post(client: Client, number: int, body: str, mark: str, *, wanted: bool) -> Outcome:
-    ours = _ours(client, number, mark)
+def _post(thread: Thread, body: str, mark: str, *, wanted: bool) -> Outcome:
+    ours = _ours(thread, mark)
     if not ours:
         if not wanted:
             return Outcome.NOT_NEEDED
-        client.add_comment(number, body)
+        thread.add(body)
         # Of a second job, or of a first try whose answer was lost, there may be another.
-        ours = _ours(client, number, mark)
+        ours = _ours(thread, mark)
         outcome = Outcome.WRITTEN
     elif ours[0].body.replace("\r\n", "\n").strip() == body.strip():
         outcome = Outcome.SAME
     else:
         try:
-            client.edit_comment(ours[0].id, body)
+            thread.edit(ours[0].id, body)
             outcome = Outcome.UPDATED
         except ApiError as error:
             if error.status != _GONE:
                 raise
-            client.add_comment(number, body)
+            thread.add(body)
             outcome = Outcome.WRITTEN
     for other in ours[1:]:
         try:
-            client.delete_comment(other.id)
+            thread.delete(other.id)
         except ApiError as error:
             if error.status != _GONE:  # the other job removes it as well
                 raise
@@ -94,14 +94,14 @@ def is_by(name: str, login: str) -> bool:
     return name in (login, f"{login}[bot]")
 
 
-def _ours(client: Client, number: int, mark: str) -> list[Comment]:
+def _ours(thread: Thread, mark: str) -> list[Comment]:
     # At its end: what is before it may come from anybody, another mark included.
-    return _own(client, [comment for comment in client.comments(number) if comment.body.rstrip().endswith(mark)])
+    return _own(thread, [comment for comment in thread.comments() if comment.body.rstrip().endswith(mark)])
 
 
-def _own(client: Client, marked: list[Post]) -> list[Post]:
+def _own(wrote: Client | Thread, marked: list[Post]) -> list[Post]:
     """Return those that this token wrote."""
-    login = client.login() if marked else ""
+    login = wrote.login() if marked else ""
     return [item for item in marked if is_by(item.author, login)]
 
 

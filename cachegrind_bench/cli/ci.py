@@ -1,4 +1,4 @@
-"""`cg-bench ci`: the steps of a job of GitHub Actions, which `action.yml` strings together."""
+"""`cg-bench ci`: the steps of a job of GitHub Actions, which `action.yml` strings together, and the comment on GitLab."""
 
 from __future__ import annotations
 
@@ -18,13 +18,16 @@ from cachegrind_bench.cli.options import (
     configured_benchmarks,
     configured_store,
     named_store,
+    repository,
     struct_of,
     working_directory,
 )
 from cachegrind_bench.errors import CgBenchError
 from cachegrind_bench.model.text import plain
 from cachegrind_bench.render.markdown import escape
-from cachegrind_bench.usecases.ci import compare, job, measure, report
+from cachegrind_bench.usecases.ci import compare, job, measure, merge_request, report
+from cachegrind_bench.usecases.comparison import Report, ReportOptions
+from cachegrind_bench.usecases.comparison_inputs import CompareRequest, compare_sides
 from cachegrind_bench.vcs.git import top_folder
 
 _NO_STORE = "none"
@@ -33,7 +36,8 @@ _STORE = "git:cg-bench-data"
 
 _EPILOG = """\b
 The action runs them in this order: plan, measure or collect, compare, comment, store, trend, gate. What one passes to the
-next are files in --folder. Outside GitHub Actions, 'cg-bench run', 'diff', 'history' and 'trend' do the same.
+next are files in --folder. Outside GitHub Actions, 'cg-bench run', 'diff', 'history' and 'trend' do the same; for GitLab
+there is also gitlab-comment.
 
 \b
 Examples:
@@ -50,6 +54,13 @@ _folder_option = click.option(
 )
 _store_option = click.option("--store", metavar="URL", help="History, as for 'cg-bench run', or 'none'.")
 _token_option = click.option("--token", metavar="TOKEN", help="GitHub's token, for its API and for git.")
+_comment_option = click.option(
+    "--comment",
+    "when",
+    type=click.Choice([report.ON_CHANGE, report.ALWAYS, report.NEVER]),
+    default=report.ON_CHANGE,
+    help="on-change: if anything moved, or to update an existing comment.",
+)
 _id_option = click.option("--id", "identity", metavar="TEXT", help="Name of the command's benchmark.")
 
 
@@ -67,6 +78,8 @@ class _Steps(click.Group):
                 raise configured.error
             return super().invoke(ctx)
         except CgBenchError as error:
+            if "GITLAB_CI" in os.environ:
+                raise
             error.message = harmless(error.message)
             text = error.message if error.hint is None else f"{error.message} ({error.hint})"
             _runner().annotate("error", text)
@@ -176,13 +189,7 @@ def compare_command(folder: Path, token: str | None, store: str | None, **option
 
 
 @command.command("comment", epilog='\b\nExamples:\n  cg-bench ci comment --folder "$FOLDER" --comment on-change')
-@click.option(
-    "--comment",
-    "when",
-    type=click.Choice([report.ON_CHANGE, report.ALWAYS, report.NEVER]),
-    default=report.ON_CHANGE,
-    help="on-change: if anything moved, or to update an existing comment.",
-)
+@_comment_option
 @click.option(
     "--artifact",
     default="",
@@ -195,6 +202,37 @@ def compare_command(folder: Path, token: str | None, store: str | None, **option
 def comment_command(when: str, folder: Path, token: str | None, artifact: str) -> None:
     """Post the report of 'ci compare' as a comment on the pull request, or update the existing one."""
     report.comment(_job(folder, token), when, artifact)
+
+
+@command.command(
+    "gitlab-comment",
+    epilog="\b\nExamples:\n  cg-bench ci gitlab-comment merge-base:origin/main result.json --store git:cg-bench-data@origin",
+)
+@gate_options
+@_comment_option
+@click.option("--store", metavar="URL", help="History, as for 'cg-bench diff'.")
+@click.option("--token", metavar="TOKEN", help="GitLab's token, for its API; better in the variable CG_BENCH_TOKEN.")
+@click.argument("base")
+@click.argument("candidate")
+def gitlab_comment_command(
+    base: str, candidate: str, when: str, store: str | None, token: str | None, **options: Any
+) -> None:
+    """Compare as 'cg-bench diff' does, and post the report as a comment on GitLab's merge request, or update it.
+
+    For a job of its own in a merge request pipeline: it measures nothing, and needs a token of the scope 'api'.
+    """
+    os.environ.pop("CG_BENCH_TOKEN", None)
+    request = CompareRequest(
+        base=base,
+        candidate=candidate,
+        gates=gates_of(options, configured_benchmarks()),
+        report=ReportOptions(rows=50),
+    )
+
+    def compared() -> Report:
+        return compare_sides(request, repository(), lambda: named_store(store), output.NOTICES)[0]
+
+    merge_request.comment(os.environ, token, when, compared, output.NOTICES)
 
 
 @command.command("store", epilog='\b\nExamples:\n  cg-bench ci store --folder "$FOLDER"')

@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Any
 import click
 
 from cachegrind_bench.cli import output
-from cachegrind_bench.cli.options import format_options, options_group, struct_of, typed
+from cachegrind_bench.cli.options import configured_benchmarks, format_options, options_group, struct_of, typed
 from cachegrind_bench.usecases.comparison import GateOptions, Report, ReportOptions
 
 if TYPE_CHECKING:
@@ -78,10 +78,12 @@ detail_options = options_group(
     ),
     click.option("--lines", is_flag=True, help="Add the source lines that moved (needs 'run --lines')."),
     format_options(
-        "table", "markdown", "json", "github", help="Format of the report; 'github' writes workflow annotations."
+        *("table", "markdown", "json", "github", "code-quality"),
+        help="Format of the report; 'github' is workflow annotations, 'code-quality' GitLab's JSON.",
     ),
     click.option("--markdown", type=Path, metavar="FILE", help="Also write the report as Markdown."),
     click.option("--json", type=Path, metavar="FILE", help="Also write the report as JSON."),
+    click.option("--code-quality", type=Path, metavar="FILE", help="Also write GitLab's code quality report."),
 )
 
 
@@ -96,7 +98,7 @@ def gates_of(options: Mapping[str, Any], benchmarks: Sequence[BenchmarkSpec] = (
 
 def report_options(options: Mapping[str, Any]) -> ReportOptions:
     """Return how `detail_options`, and --rows where a command has it, want a comparison to be shown."""
-    return struct_of(ReportOptions, options)
+    return struct_of(ReportOptions, options, places={spec.id: spec.place for spec in configured_benchmarks()})
 
 
 def deliver(made: Report, options: ReportOptions, *, write: Callable[[str], None] = output.write) -> None:

@@ -28,7 +28,7 @@ Struct = TypeVar("Struct", bound=msgspec.Struct)
 _SIZE = re.compile(r"([0-9]{1,15})\s*(?:([kmgt])(i?)b|b)?", re.ASCII | re.IGNORECASE)
 _AGO = re.compile(r"([0-9]{1,5})\s*([dw])", re.ASCII)
 DEFAULT_STORE = "file:.cg-bench"
-# What `ci compare` takes of it.
+# What the steps of `ci` that compare take of it.
 _JUDGING = frozenset({"threshold", "threshold_ir", "threshold_cache", "max_drop", "limit", "metric"})
 # These add to what benchmarks say; as defaults of options they would be lost as soon as one is typed.
 _ADDED = frozenset({"env"})
@@ -267,8 +267,9 @@ class Configured(msgspec.Struct, frozen=True, kw_only=True):
         if self.found is None:
             return {}
         found = {name: value for name, value in self.found.defaults.items() if name not in _ADDED}
-        if self.command == "ci":  # whose steps measure and report by commands of their own, but for one
-            return {"ci": {"compare": {name: value for name, value in found.items() if name in _JUDGING}}}
+        if self.command == "ci":  # whose steps measure and report by commands of their own, but for these
+            judging = {name: value for name, value in found.items() if name in _JUDGING}
+            return {"ci": {"compare": judging, "gitlab-comment": judging}}
         return {self.command: found}
 
 

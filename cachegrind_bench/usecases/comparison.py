@@ -86,7 +86,8 @@ def own_limits(benchmarks: Sequence[BenchmarkSpec]) -> list[Limit]:
 class ReportOptions(msgspec.Struct, frozen=True, kw_only=True):
     """How a comparison is shown: `rows` in the table (0 for all), `explain` in each explanation (0 for none).
 
-    Rows are `by` function or file. `form` is table, markdown, json or github; `markdown` and `json` are files to write as well.
+    Rows are `by` function or file. `form` is table, markdown, json, github or code-quality; `markdown`, `json` and `code_quality`
+    are files to write as well. `places` are FILE:LINE of the configuration by benchmark.
     """
 
     rows: int = 0
@@ -96,6 +97,8 @@ class ReportOptions(msgspec.Struct, frozen=True, kw_only=True):
     form: str = "table"
     markdown: Path | None = None
     json: Path | None = None
+    code_quality: Path | None = None
+    places: Mapping[str, str] = {}
 
     def check_files(self, inputs: Collection[str] = ()) -> None:
         """Find out before the work whether the files can be written; UsageError if not, or if one is among the `inputs`."""
@@ -112,7 +115,8 @@ class ReportOptions(msgspec.Struct, frozen=True, kw_only=True):
             write_atomic(path, made.text(kind).encode())
 
     def _files(self) -> dict[str, Path]:
-        return {kind: path for kind, path in (("markdown", self.markdown), ("json", self.json)) if path is not None}
+        files = {"markdown": self.markdown, "json": self.json, "code-quality": self.code_quality}
+        return {kind: path for kind, path in files.items() if path is not None}
 
 
 class InMemory(msgspec.Struct, frozen=True):
@@ -150,9 +154,10 @@ class Report(msgspec.Struct, frozen=True, kw_only=True):
     names: tuple[str, str]
     rows: int
     explained: tuple[str, ...]
+    places: Mapping[str, str]
 
     def text(self, form: str, *, width: int | None = None, most: int | None = None, brief: bool = False) -> str:
-        """Return the comparison as table, markdown, json or github.
+        """Return the comparison as table, markdown, json, github or code-quality.
 
         A table is cut to this `width`; Markdown has at most `most` characters; `brief` annotations say nothing twice.
         """
@@ -168,9 +173,20 @@ class Report(msgspec.Struct, frozen=True, kw_only=True):
             from cachegrind_bench.render.comparison import markdown
 
             return markdown.render(self._view(self.rows), most=most or markdown.MOST_CHARACTERS)
+        if form == "code-quality":
+            from cachegrind_bench.render.comparison import code_quality
+
+            return code_quality.render(self._view(0), self.places)
         from cachegrind_bench.render.comparison import github
 
         return github.render(self._view(0), brief=brief)  # it counts for itself what it leaves out
+
+    @property
+    def changed(self) -> bool:
+        """Whether anything moved, or could not be compared; a benchmark that is new has nothing to be compared with."""
+        from cachegrind_bench.compare.verdict import State
+
+        return any(item.state not in (State.UNCHANGED, State.NEW) for item in self.comparison.differences)
 
     def exit_code(self, *, require_baseline: bool = True) -> int:
         """Return the exit code.
@@ -230,7 +246,9 @@ def compared(
     ]
     explained = tuple(worth[:_EXPLAINED]) if options.explain else ()
     names = base.name, candidate.name
-    return Report(comparison=comparison, details=found, names=names, rows=options.rows, explained=explained)
+    return Report(
+        comparison=comparison, details=found, names=names, rows=options.rows, explained=explained, places=options.places
+    )
 
 
 def _explanations(

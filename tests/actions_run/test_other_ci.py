@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 import os
 import re
 import subprocess
@@ -12,6 +13,8 @@ from pathlib import Path
 import pytest
 
 from cachegrind_bench.model.codec import decode
+from tests.github_stub import Token
+from tests.gitlab_stub import LOGIN, NUMBER, GitLab
 
 ROOT = Path(__file__).resolve().parents[2]
 EXAMPLES = ROOT / "examples" / "workflows"
@@ -90,9 +93,11 @@ def gitlab_scripts() -> dict[str, str]:
     return found
 
 
-def test_gitlabs_jobs_store_on_the_default_branch_and_gate_merge_requests(project: Project) -> None:
+def test_gitlabs_jobs_store_on_the_default_branch_and_gate_and_comment_on_merge_requests(
+    project: Project, gitlab: GitLab
+) -> None:
     scripts = gitlab_scripts()
-    assert sorted(scripts) == ["benchmarks", "store-benchmarks"]
+    assert sorted(scripts) == ["benchmarks", "comment-benchmarks", "store-benchmarks"]
     common = {"CI_DEFAULT_BRANCH": "main", "GITLAB_CI": "true", "CI": "true"}
 
     def commit_of(place: Path) -> dict[str, str]:
@@ -108,11 +113,25 @@ def test_gitlabs_jobs_store_on_the_default_branch_and_gate_merge_requests(projec
     stored = project.run(led, place, **commit_of(place), CI_COMMIT_BRANCH="main")
     assert stored.returncode == 0, stored.stderr
     assert len(project.stored()) == 1
+    assert json.loads((place / "cg-bench-out" / "code-quality.json").read_text()) == []
 
     project.commit("slow", "slower", 520)
     place = project.clone("slow")
-    request = {"CI_MERGE_REQUEST_IID": "1", "CI_MERGE_REQUEST_TARGET_BRANCH_NAME": "main"}
+    request = {"CI_MERGE_REQUEST_IID": str(NUMBER), "CI_MERGE_REQUEST_TARGET_BRANCH_NAME": "main"}
     gated = project.run(scripts["benchmarks"], place, **commit_of(place), **request)
     assert gated.returncode == 1, gated.stderr
     (found,) = decode((place / "cg-bench-out" / "result.json").read_bytes(), "result.json").benchmarks
     assert found.id == "count"
+    (finding,) = json.loads((place / "cg-bench-out" / "code-quality.json").read_text())
+    assert finding["location"] == {"path": "cg-bench.toml", "lines": {"begin": 1}}
+
+    gitlab.tokens["glpat"] = Token(LOGIN, {"pull-requests": "write"})
+    commenting = re.sub("^.*pip install.*$", "", scripts["comment-benchmarks"], flags=re.MULTILINE)
+    variables = gitlab.variables(**request, CI_COMMIT_SHA=commit_of(place)["CI_COMMIT_SHA"])
+    assert project.run(commenting, place, **variables).returncode == 0
+    assert gitlab.bodies() == []  # without a token
+    gitlab.sha = variables["CI_COMMIT_SHA"]
+    commented = project.run(commenting, place, **variables, BENCH_COMMENT_TOKEN="glpat")
+    assert commented.returncode == 0, commented.stderr
+    (body,) = gitlab.bodies()
+    assert body.startswith("### ❌ regression")

@@ -136,6 +136,19 @@ def test_formats_go_to_stdout_and_to_files_at_once(cg_bench: CommandLine, base: 
     assert cg_bench("diff", base, worse, "--format", "json").out == Path("a.json").read_text(encoding="utf-8")
 
 
+def test_gitlabs_code_quality_report_leads_to_the_line_of_the_configuration(
+    cg_bench: CommandLine, base: str, worse: str
+) -> None:
+    Path("cg-bench.toml").write_text(
+        '[[benchmark]]\nid = "parse"\ncommand = "true"\n\n[[benchmark]]\nid = "sort"\ncommand = "true"\n'
+    )
+    told = cg_bench("diff", base, worse, "--code-quality", "quality.json", "--format", "code-quality")
+    assert told.code == REGRESSION
+    (entry,) = json.loads(told.out)
+    assert entry["location"] == {"path": "cg-bench.toml", "lines": {"begin": 5}}
+    assert Path("quality.json").read_text() == told.out
+
+
 def test_explanations_can_be_longer_shorter_by_file_or_none(cg_bench: CommandLine, base: str, worse: str) -> None:
     assert "function  file" in cg_bench("diff", base, worse).out
     assert "function  file" not in cg_bench("diff", base, worse, "--explain", "0").out

@@ -30,7 +30,7 @@ def client(stub: Stub, token: str = TOKEN, **more: Any) -> Client:
 
 
 def posted(stub: Stub, text: str = "### Slower", *, wanted: bool = True, **more: Any) -> Outcome:
-    return post(client(stub, **more), 7, text, MARK, wanted=wanted)
+    return post(client(stub, **more).thread(7), text, MARK, wanted=wanted)
 
 
 def bodies(stub: Stub) -> list[str]:

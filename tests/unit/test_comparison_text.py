@@ -15,7 +15,7 @@ from cachegrind_bench.model.metrics import EVENTS, FunctionCost, LineCost, Profi
 from cachegrind_bench.model.result import ObjectFile
 from cachegrind_bench.model.thresholds import Limit
 from cachegrind_bench.render import documents
-from cachegrind_bench.render.comparison import github, markdown, table
+from cachegrind_bench.render.comparison import code_quality, github, markdown, table
 from cachegrind_bench.render.comparison.view import View, view
 from tests.unit.comparing import compared, counts, gates, measured
 from tests.unit.samples import HOSTILE, failed_benchmark, result
@@ -288,3 +288,38 @@ def test_what_else_was_different_is_reported_and_the_load_is_not() -> None:
 def test_rows_beyond_the_wanted_number_are_counted() -> None:
     text = text_of(table, seen(suite_comparison(), shown=5))
     assert re.search(r"and .*\b41 unchanged.* \(--rows 0 lists all\)", text)
+
+
+def code_quality_of(shown: View, **places: str) -> list[dict[str, Any]]:
+    read: list[dict[str, Any]] = json.loads(code_quality.render(shown, places))
+    return read
+
+
+def test_gitlabs_code_quality_report_has_what_needs_attention_and_nothing_else(golden: Golden) -> None:
+    text = code_quality.render(seen(suite_comparison(), shown=0), {"broken": "./bench/cg-bench.toml:12"})
+    golden("comparison-52.code-quality.json", text)
+    read = json.loads(text)
+    assert [item["severity"] for item in read] == ["major"] * 5 + ["minor"] * 3
+    assert len({item["fingerprint"] for item in read}) == len(read)
+
+
+def test_a_finding_keeps_its_fingerprint_while_its_numbers_change_and_loses_it_with_its_state() -> None:
+    pairs = [(counts(1_100_000), 0), (counts(1_200_000), 0), (counts(100_000), 1)]
+    found = [code_quality_of(seen(compared(measured("a"), measured("a", value))))[0] for value, _ in pairs]
+    assert [item["fingerprint"] == found[0]["fingerprint"] for item in found] == [True, True, False]
+    assert code_quality_of(seen(compared(measured("a"), measured("a")))) == []
+
+
+@pytest.mark.parametrize(
+    ("place", "path", "line"),
+    [
+        ("cg-bench.toml:12", "cg-bench.toml", 12),
+        ("a/../b.toml:0", "b.toml", 1),
+        *((odd, "cg-bench.toml", 1) for odd in ("", "cg-bench.toml", "/etc/x:3", "../x:3", "x:y", ":3")),
+    ],
+)
+def test_a_finding_without_a_line_of_its_own_is_where_the_benchmark_is_configured(
+    place: str, path: str, line: int
+) -> None:
+    (item,) = code_quality_of(seen(compared(measured("a"), measured("a", counts(1_100_000)))), a=place)
+    assert item["location"] == {"path": path, "lines": {"begin": line}}

@@ -5,13 +5,15 @@ Format: https://docs.github.com/actions/reference/workflow-commands-for-github-a
 
 from __future__ import annotations
 
+from collections.abc import Collection
+
 from cachegrind_bench.model.text import shortened
 from cachegrind_bench.render.comparison.view import Row, View
 from cachegrind_bench.render.comparison.words import LOOKS
 
 # GitHub shows ten annotations of a kind for each step and drops the others without a word.
 _MOST = 10
-_LONGEST, _LONGEST_MESSAGE = 200, 4000
+_LONGEST, LONGEST_MESSAGE = 200, 4000
 
 
 def render(view: View, *, brief: bool = False) -> str:
@@ -22,7 +24,7 @@ def render(view: View, *, brief: bool = False) -> str:
         room = _MOST - (level == "notice")
         shown = rows if len(rows) <= room else rows[: room - 1]
         for row in shown:
-            text += command(level, f"{row.state.value}: {row.id}", _message(row, view), place=row.place)
+            text += command(level, f"{row.state.value}: {row.id}", message(row, view), place=row.place)
         if len(shown) < len(rows):
             text += command(level, "cg-bench", f"{len(rows) - len(shown)} more benchmarks like these")
     if brief and text:
@@ -33,9 +35,12 @@ def render(view: View, *, brief: bool = False) -> str:
     return text + command("notice" if known else level, "cg-bench", view.headline + notices)
 
 
-def _message(row: Row, view: View) -> str:
+def message(row: Row, view: View, columns: Collection[str] | None = None) -> str:
+    """Return the numbers of a benchmark (of these columns; None: all) and the remarks on it, in one line."""
     numbers = [
-        f"{label} {shortened(cell, _LONGEST)}" for label, cell in zip(view.columns[2:], row.cells, strict=True) if cell
+        f"{label} {shortened(cell, _LONGEST)}"
+        for label, cell in zip(view.columns[2:], row.cells, strict=True)
+        if cell and (columns is None or label in columns)
     ]
     return "; ".join([", ".join(numbers), *row.remarks] if numbers else row.remarks)
 
@@ -43,9 +48,9 @@ def _message(row: Row, view: View) -> str:
 def command(level: str, title: str, message: str, *, place: tuple[str, int] | None = None) -> str:
     """Return the line that makes an annotation: an `error`, `warning` or `notice`, at a file and line if there are any."""
     properties = f"title={_property(shortened(title, _LONGEST))}"
-    if place is not None and len(place[0]) <= _LONGEST_MESSAGE:
+    if place is not None and len(place[0]) <= LONGEST_MESSAGE:
         properties += f",file={_property(place[0])}" + (f",line={place[1]}" if place[1] else "")
-    return f"::{level} {properties}::{_data(shortened(message, _LONGEST_MESSAGE))}\n"
+    return f"::{level} {properties}::{_data(shortened(message, LONGEST_MESSAGE))}\n"
 
 
 def _data(text: str) -> str:

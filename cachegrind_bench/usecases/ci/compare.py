@@ -76,13 +76,11 @@ def compare(job: Job, request: CompareRequest, notices: Notices) -> None:
     write_atomic(job.folder / REPORT, text.encode())
     job.runner.add_summary(text)
     code = made.exit_code(require_baseline=request.require_baseline)
-    # Whether anything moved, or could not be compared; a benchmark that is new has nothing to be compared with.
-    changed = any(item.state not in (State.UNCHANGED, State.NEW) for item in made.comparison.differences)
     headline = made.headline().strip()
     if missing is not None:
         job.runner.annotate("error", missing)
         code, headline = code or MeasurementError.exit_code, f"{headline}; {missing}"
-    job.write_verdict(Verdict(headline=headline, code=code, changed=changed or missing is not None))
+    job.write_verdict(Verdict(headline=headline, code=code, changed=made.changed or missing is not None))
     job.runner.set_outputs(_outputs(made, base, job))
     with job.runner.group("The comparison"):
         job.runner.write(made.text("table"))

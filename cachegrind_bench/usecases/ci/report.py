@@ -44,7 +44,7 @@ def comment(job: Job, when: str, artifact: str) -> None:
         if number is None:
             return
         names = (event.workflow, event.job, artifact) if event.run is None else (event.run.workflow,)
-        outcome = post(api, number, text, marker(*names), wanted=verdict.changed or when == ALWAYS)
+        outcome = post(api.thread(number), text, marker(*names), wanted=verdict.changed or when == ALWAYS)
     except CgBenchError as error:
         if event.run is not None:  # here the comment is all there is to do
             raise

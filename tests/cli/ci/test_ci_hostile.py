@@ -250,7 +250,7 @@ def test_a_mark_in_a_forks_text_does_not_make_our_comment_that_of_another_job(jo
     sent(job, {"result.json": encode(candidate), "base.json": encode(base)})
     assert whole(job.workflow_run()).code == 0
     client = ci_api.Client(api_url=job.stub.url, repository=REPO, token=TOKEN)
-    assert post(client, 7, "### Of another job", other, wanted=True) is Outcome.WRITTEN
+    assert post(client.thread(7), "### Of another job", other, wanted=True) is Outcome.WRITTEN
     first, second = job.comments()
     assert "regression" in first
     assert "Of another job" in second
