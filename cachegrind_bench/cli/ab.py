@@ -30,6 +30,7 @@ from cachegrind_bench.usecases.comparison import compared, same_program
 _EPILOG = """\b
 Both commits are checked out into a temporary git worktree, at the same path, one after the other; your own work tree is
 left alone. In each, the suite of that commit's configuration is measured, set-up commands first, or the command after --.
+A commit that has no configuration, or none of the benchmarks that are chosen, is measured by that of your checkout.
 Without CANDIDATE, what is measured are your tracked files as they are, committed or not. Files that git does not track are
 not there, and submodules are empty: a set-up command can fill them.
 
@@ -63,6 +64,7 @@ def command(base: str, candidate: str | None, **options: Any) -> int:
 
     For when there is no history to compare with, or it was measured in another environment.
     """
+    from cachegrind_bench.usecases.selection import SelectRequest
     from cachegrind_bench.usecases.worktrees import AbRequest, measured_sides
 
     if trailing_words():
@@ -71,7 +73,8 @@ def command(base: str, candidate: str | None, **options: Any) -> int:
     shown = report_options(options)
     shown.check_files()
     words = *typed_words([*names_of(_run_options), "lines"]), *trailing_words()
-    request = struct_of(AbRequest, options, base=base, candidate=candidate, words=words)
+    select = struct_of(SelectRequest, options)
+    request = struct_of(AbRequest, options, base=base, candidate=candidate, words=words, select=select)
     before, after = measured_sides(request, repository(), output.NOTICES)
     made = compared(before, after, gates, shown)
     made = made.with_remarks(same_program(made.comparison))

@@ -28,7 +28,8 @@ from cachegrind_bench.usecases.trend import Found, HistoryQuery, find_all
 
 _EPILOG = """\b
 Each commit is checked out into a temporary git worktree, its set-up command is run, and the benchmark measured, here and
-now; your own work tree is left alone. The commit before the suspects and the last of them are measured first: if they do not
+now; your own work tree is left alone. A commit without a configuration, or without the benchmark in it, is measured by that
+of your checkout. The commit before the suspects and the last of them are measured first: if they do not
 differ here, nothing else is.
 
 \b

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import os
 import re
+import shlex
 from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
 from datetime import UTC, datetime, timedelta
 from functools import partial, reduce
@@ -26,6 +27,7 @@ Function = TypeVar("Function", bound="Callable[..., Any]")
 Struct = TypeVar("Struct", bound=msgspec.Struct)
 
 _SIZE = re.compile(r"([0-9]{1,15})\s*(?:([kmgt])(i?)b|b)?", re.ASCII | re.IGNORECASE)
+_PYTEST = re.compile(r"(?:^|/)(?:pytest|py\.test)$")
 _AGO = re.compile(r"([0-9]{1,5})\s*([dw])", re.ASCII)
 DEFAULT_STORE = "file:.cg-bench"
 # What the steps of `ci` that compare take of it.
@@ -106,10 +108,26 @@ class TrailingCommand(click.Command):
 def trailing_words() -> list[str]:
     """Return `--` and what follows it; nothing if it was not given."""
     words: list[str] = click.get_current_context().meta["words"]
+    _refuse_measuring_pytest(words[1:])
     return words
 
 
 # What is measured, and how
+
+
+def _refuse_measuring_pytest(words: Sequence[str]) -> None:
+    """UsageError for a pytest that measures by itself: Valgrind within Valgrind takes hours, or for ever."""
+    place = next((place for place, word in enumerate(words) if _PYTEST.search(word)), len(words))
+    if "--cg-bench" not in words[place:]:
+        return
+    rest = [word for word in words[place + 1 :] if not word.startswith("--cg-bench")]
+    written = shlex.join(rest or ["tests"]).replace("\\", "\\\\").replace('"', '\\"')
+    raise UsageError(
+        f"this pytest measures by itself: {shlex.join(words)}",
+        hint="call it without cg-bench in front, or make it a suite, for 'run', 'ab' and a history; in cg-bench.toml:\n"
+        f'  [[benchmark]]\n  pytest = "{written}"\n'
+        f"then: cg-bench {'ab main' if click.get_current_context().info_name == 'ab' else 'run'}",
+    )
 
 
 def _without_dashes(_ctx: click.Context, parameter: click.Parameter, words: tuple[str, ...]) -> tuple[str, ...]:
@@ -117,6 +135,7 @@ def _without_dashes(_ctx: click.Context, parameter: click.Parameter, words: tupl
     found = words[1:] if words[:1] == ("--",) else words
     if parameter.required and not found:
         raise UsageError("no command was given", hint="as in: cg-bench run -- python benchmark.py")
+    _refuse_measuring_pytest(found)
     return found
 
 

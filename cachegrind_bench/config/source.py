@@ -5,6 +5,7 @@ Knows where the tables are in the two kinds of files; must not know which keys t
 
 from __future__ import annotations
 
+import json
 import os
 import re
 import tomllib
@@ -86,6 +87,24 @@ def find(cwd: Path) -> Path | None:
         if os.path.isfile(folder / PYPROJECT) and concerns_us(folder / PYPROJECT):
             return folder / PYPROJECT
     return None
+
+
+def as_own_file(path: Path) -> str:
+    """Return what a cg-bench.toml with all that this configuration says has in it, to be read in another folder."""
+    return "".join(f"{name} = {_written(value)}\n" for name, value in read(path).table().items())
+
+
+def _written(value: object) -> str:
+    if isinstance(value, dict):
+        items = cast("dict[str, object]", value).items()
+        return f"{{{', '.join(f'{json.dumps(name)} = {_written(item)}' for name, item in items)}}}"
+    if isinstance(value, list):
+        return f"[{', '.join(map(_written, cast('list[object]', value)))}]"
+    return (
+        json.dumps(value, ensure_ascii=False).replace("\x7f", "\\u007f")
+        if isinstance(value, str | bool)
+        else str(value)
+    )
 
 
 def ignored(path: Path) -> Path | None:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from pathlib import Path
 
 import msgspec
@@ -74,14 +74,7 @@ def with_listed(found: Configuration, environ: Mapping[str, str], notices: Notic
 
 def selected(specs: Sequence[BenchmarkSpec], request: SelectRequest, store: Path) -> Selection:
     """Return the benchmarks that are chosen; wall times in the `store` make shards equal. UsageError if there are none."""
-    fits, wanted = matcher(request.expression) if request.expression else None, tagged(request.tags)
-    chosen = [
-        spec
-        for spec in specs
-        if (fits is None or fits(spec.id))
-        and wanted(spec.tags)
-        and (not request.patterns or any(matches(spec.id, pattern) for pattern in request.patterns))
-    ]
+    chosen = list(filter(chooses(request), specs))
     if not chosen:
         raise UsageError("no benchmark was selected", hint=_advice(specs, request))
     if request.shard is None:
@@ -92,6 +85,16 @@ def selected(specs: Sequence[BenchmarkSpec], request: SelectRequest, store: Path
     parts = shards(chosen, count, read_timings(store))
     info: dict[str, str | int] = {SHARD_PLAN: plan_of(parts), SHARD_BENCHMARKS: len(chosen)}
     return Selection(specs=parts[index - 1], partial=True, info=info)
+
+
+def chooses(request: SelectRequest) -> Callable[[BenchmarkSpec], bool]:
+    """Return whether a benchmark is among those that are asked for, before they are cut into shards."""
+    fits, wanted = matcher(request.expression) if request.expression else None, tagged(request.tags)
+    return lambda spec: (
+        (fits is None or fits(spec.id))
+        and wanted(spec.tags)
+        and (not request.patterns or any(matches(spec.id, pattern) for pattern in request.patterns))
+    )
 
 
 def _advice(specs: Sequence[BenchmarkSpec], request: SelectRequest) -> str:

@@ -18,12 +18,14 @@ from typing import TYPE_CHECKING
 import msgspec
 
 from cachegrind_bench import process
-from cachegrind_bench.config.source import find
-from cachegrind_bench.errors import MeasurementError, UsageError
+from cachegrind_bench.config.load import load
+from cachegrind_bench.config.source import OWN_FILE, as_own_file, find
+from cachegrind_bench.errors import CgBenchError, MeasurementError, UsageError
 from cachegrind_bench.model.metrics import CostModel
 from cachegrind_bench.store.durable import check_writable, make_folder, write_atomic
 from cachegrind_bench.usecases.comparison import Side
 from cachegrind_bench.usecases.result_files import read_result
+from cachegrind_bench.usecases.selection import SelectRequest, chooses
 from cachegrind_bench.vcs.git import without_repository
 from cachegrind_bench.vcs.worktree import PREFIX, changes_as_commit, worktree
 
@@ -48,13 +50,14 @@ class Worktree(msgspec.Struct, frozen=True, kw_only=True):
     """A place to measure commits of a repository, one after the other.
 
     All are checked out at the same path: a path of another length would be another cost. `within` is the folder below the
-    top of the work tree in which commands are executed.
+    top of the work tree in which commands are executed, and `select` what is chosen of a suite.
     """
 
     repository: Repository
     folder: Path
     within: str
     notices: Notices
+    select: SelectRequest
 
     def measure(self, sha: str, words: Sequence[str], target: Path) -> None:
         """Let `cg-bench run` with these words measure this commit, and write the result file `target`.
@@ -68,11 +71,8 @@ class Worktree(msgspec.Struct, frozen=True, kw_only=True):
                 raise MeasurementError(
                     f"{sha[:12]} has no folder {self.within}", hint="start in a folder that all commits have"
                 )
-            if "--" not in words and find(place) is None:
-                raise MeasurementError(
-                    f"{sha[:12]} has no configuration of a suite",
-                    hint="commit your configuration, or give the command to measure after --",
-                )
+            if "--" not in words:
+                self._configure(sha, tree, place)
             environ = without_repository(repository.environ)
             decoder = codecs.getincrementaldecoder("utf-8")("backslashreplace")
             done = process.run(
@@ -89,25 +89,51 @@ class Worktree(msgspec.Struct, frozen=True, kw_only=True):
                 hint="its output is above; benchmarks and configuration are those of that commit",
             )
 
+    def _configure(self, sha: str, tree: Path, place: Path) -> None:
+        """Give a commit without a configuration, or without what is chosen, that of the checkout. MeasurementError if there is none."""
+        own, mine = find(place), find(self.repository.cwd)
+        if own is not None and (mine is None or self._is_chosen_in(own)):
+            return
+        if mine is None:
+            raise MeasurementError(
+                f"neither {sha[:12]} nor your checkout has a configuration of a suite",
+                hint="'cg-bench init' writes one; or give the command to measure after --",
+            )
+        top = self.repository.text("rev-parse", "--show-toplevel").rstrip("\n")
+        folder = tree / os.path.relpath(mine.parent.resolve(), Path(top).resolve())
+        make_folder(folder)
+        write_atomic(folder / OWN_FILE, as_own_file(mine).encode())
+        lacks = "no configuration" if own is None else "none of these benchmarks in its configuration"
+        self.notices.note(f"{sha[:12]} has {lacks}: that of your checkout is used")
+
+    def _is_chosen_in(self, configuration: Path) -> bool:
+        """Return whether it has benchmarks that are chosen, or may have some, as its harnesses know; what is wrong is reported later."""
+        try:
+            found = load(configuration, check_files=False)
+        except CgBenchError:
+            return True
+        return bool(found.entries) or any(chooses(self.select)(spec) for spec in found.benchmarks)
+
 
 @contextmanager
-def opened_worktree(repository: Repository, notices: Notices) -> Generator[Worktree]:
+def opened_worktree(repository: Repository, notices: Notices, select: SelectRequest) -> Generator[Worktree]:
     """Return a place to measure commits, which is removed afterwards."""
     top = Path(repository.text("rev-parse", "--show-toplevel").rstrip("\n"))
     within = os.path.relpath(repository.cwd.resolve(), top.resolve())
     with tempfile.TemporaryDirectory(prefix=PREFIX, ignore_cleanup_errors=True) as folder:
-        yield Worktree(repository=repository, folder=Path(folder), within=within, notices=notices)
+        yield Worktree(repository=repository, folder=Path(folder), within=within, notices=notices, select=select)
 
 
 class AbRequest(msgspec.Struct, frozen=True, kw_only=True):
     """Two revisions to measure by `cg-bench run` with these words; without a candidate it is the tracked files as they are.
 
-    Both result files are kept in the folder `keep`.
+    `select` is what the words choose of a suite. Both result files are kept in the folder `keep`.
     """
 
     base: str
     candidate: str | None
     words: tuple[str, ...]
+    select: SelectRequest
     keep: Path | None
     max_size: int
 
@@ -123,7 +149,7 @@ def measured_sides(request: AbRequest, repository: Repository, notices: Notices)
         make_folder(request.keep)
         for file in _SIDES:
             check_writable(request.keep / file)
-    with opened_worktree(repository, notices) as place:
+    with opened_worktree(repository, notices, request.select) as place:
         for name, sha, file in zip(names, shas, _SIDES, strict=True):
             target = place.folder / file
             notices.note(f"measuring {name}, commit {sha[:12]}")
@@ -167,7 +193,7 @@ def bisected(item: Finding, good: str, found: Found, words: Sequence[str], notic
     chosen = ["--id", item.benchmark] if "--" in words else chosen
     model = CostModel.parse(series.model)
     words = ("-q", "--model", series.model, *chosen, *words)
-    with opened_worktree(found.repository, notices) as place:
+    with opened_worktree(found.repository, notices, SelectRequest(patterns=tuple(sorted(names)))) as place:
         cost = partial(_cost, place, words, names, model)
 
         def cost_or_none(sha: str) -> int | None:

@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING
 
 import pytest
 
+from cachegrind_bench.cli.main import run
 from cachegrind_bench.errors import CommandFailedError
 from cachegrind_bench.model.codec import decode
 from tests.unit.samples import run_without_rights
@@ -401,3 +402,23 @@ def test_a_file_that_may_be_a_result_is(replay: ReplayRunner, cg_bench: CommandL
     Path("r.json").write_text(before)
     assert cg_bench("run", "-q", "-o", "r.json", "--", "/bin/true").code == 0
     assert len(Path("r.json").read_text()) > 100
+
+
+@pytest.mark.parametrize(
+    "words",
+    [
+        ["run", "--", "pytest", "t", "--cg-bench"],
+        ["run", "python", "-m", "pytest", "--cg-bench", "--cg-bench-output=x", "t"],
+        ["ab", "main", "--", "/a/b/py.test", "t", "--cg-bench"],
+        ["verify", "--", "uv", "run", "pytest", "--cg-bench", "t"],
+        ["check", "--base", "x", "--", "pytest", "t", "--cg-bench"],
+    ],
+)
+def test_a_pytest_that_measures_by_itself_is_answered_at_once_with_what_to_write(
+    words: list[str], capsys: pytest.CaptureFixture[str]
+) -> None:
+    assert run(words) == (128 if words[0] == "check" else 2)
+    said = capsys.readouterr().err
+    assert "this pytest measures by itself: " in said
+    assert '[[benchmark]]\n    pytest = "t"\n' in said
+    assert said.endswith(f"then: cg-bench {'ab main' if words[0] == 'ab' else 'run'}\n")

@@ -93,17 +93,34 @@ def test_a_commit_that_cannot_be_measured_is_reported_and_leaves_nothing(reposit
     assert repository.git("worktree", "list").count("\n") == 0
 
 
-def test_a_commit_without_the_suite_is_reported_with_the_way_out(repository: Repository) -> None:
-    repository.git("mv", "bench/cg-bench.toml", "bench/other")
+def test_a_commit_without_the_suite_is_measured_by_that_of_the_checkout(repository: Repository) -> None:
+    repository.git("rm", "bench/cg-bench.toml")
     repository.commit("not yet there")
-    repository.git("mv", "bench/other", "bench/cg-bench.toml")
+    own = repository.path / "bench" / "pyproject.toml"
+    own.write_text(
+        '[tool.cg-bench]\nthreshold = "1%"\n'
+        '[[tool.cg-bench.benchmark]]\nid = "said"\ncommand = ["/bin/echo", "\\"ü😀\\""]\n'
+        'env = { "A.B" = "1" }\npython-profile = false\n'
+    )
+    code, out, err = ab(repository, "HEAD", "--format", "json")
+    assert (code, states(out)) == (0, {"said": ("unchanged", 0)}), err
+    assert (
+        err.count("has no configuration: that of your checkout is used") == 2
+    )  # nor are untracked files of the candidate
+    own.unlink()
     code, _, err = ab(repository, "HEAD")
     assert code == 4
-    assert (
-        "has no configuration of a suite\n  commit your configuration, or give the command to measure after --" in err
-    )
+    assert "nor your checkout has a configuration of a suite\n  'cg-bench init' writes one; or give the command" in err
     code, _, err = ab(repository, "HEAD~1", "-k", "x", "--", "/bin/true")
     assert (code, "-k is for a suite" in err, "measuring" in err) == (2, True, False)
+
+
+def test_a_commit_whose_suite_lacks_what_is_chosen_is_measured_by_that_of_the_checkout(repository: Repository) -> None:
+    more = f'{SUITE}[[benchmark]]\nid = "new"\ncommand = "/bin/echo new"\n'
+    (repository.path / "bench" / "cg-bench.toml").write_text(more)
+    code, out, err = ab(repository, "main", "-k", "new", "--format", "json")
+    assert (code, states(out)) == (0, {"new": ("unchanged", 0)}), err
+    assert err.count("has none of these benchmarks in its configuration: that of your checkout is used") == 1
 
 
 def test_a_program_that_is_not_there_before_it_is_built_can_be_measured(repository: Repository) -> None:

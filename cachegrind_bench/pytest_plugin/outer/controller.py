@@ -49,6 +49,11 @@ def take_over(config: pytest.Config) -> None:
 
     if not sys.platform.startswith("linux"):
         raise pytest.UsageError(f"--cg-bench needs Linux, and this is {platform.system()}: run it in a container")
+    if "CG_BENCH_PAD" in os.environ or "vgpreload" in os.environ.get("LD_PRELOAD", ""):
+        raise pytest.UsageError(
+            "--cg-bench starts Valgrind by itself, and this pytest is being measured already: call it without 'cg-bench run', "
+            'or make it a suite, [[benchmark]] with pytest = "FOLDER" in cg-bench.toml'
+        )
     try:
         chosen = settings(config)
         if chosen.compare is not None:
