@@ -15,7 +15,8 @@ import click
 ROOT = Path(__file__).resolve().parent.parent
 sys.path.insert(0, str(ROOT))
 
-from cachegrind_bench.cli.main import COMMANDS, cli  # noqa: E402 - the checkout, wherever this is started
+from cachegrind_bench.cli.help import meaning_of, options_of, value_of  # noqa: E402 - the checkout, wherever this is started
+from cachegrind_bench.cli.main import COMMANDS, cli  # noqa: E402
 
 TARGET = ROOT / "docs" / "cli.md"
 
@@ -69,18 +70,22 @@ def page() -> str:
         if isinstance(command, click.Group):
             parts += [
                 _section(f"{name} {inner}", found, click.Context(found, info_name=inner, parent=below), level=3)
-                for inner, found in sorted(command.commands.items())
+                for inner, found in command.commands.items()
             ]
     return "\n".join(parts)
 
 
 def _section(name: str, command: click.Command, context: click.Context, *, level: int = 2) -> str:
     pieces = [f"{'#' * level} cg-bench {name}", f"    {_usage(name, command)}", _blocks(command.help or "")]
-    options = [item for item in command.get_params(context) if isinstance(item, click.Option) and not item.hidden]
-    rows = [_row(option, context) for option in options if "--help" not in option.opts]
-    if rows:
-        head = ["| Option | Meaning | Default | Variable |", "| --- | --- | --- | --- |"]
-        pieces.append("\n".join([*head, *rows]))
+    sections = options_of(command, context)
+    for heading, options in sections.items():
+        rows = [_row(option) for option in options if "--help" not in option.opts]
+        if rows:
+            head = [
+                f"| {heading if len(sections) > 1 else 'Option'} | Meaning | Default | Variable |",
+                "| --- | --- | --- | --- |",
+            ]
+            pieces.append("\n".join([*head, *rows]))
     if command.epilog:
         pieces.append(_blocks(command.epilog))
     return "\n\n".join(pieces) + "\n"
@@ -104,44 +109,23 @@ def _usage(name: str, command: click.Command) -> str:
     arguments = [item for item in command.params if isinstance(item, click.Argument)]
     if isinstance(command, click.Group):
         return f"cg-bench {name} COMMAND [OPTIONS] …"
-    words = [item.metavar or f"{(item.name or '').upper()}{'...' if item.nargs != 1 else ''}" for item in arguments]
+    words = [item.metavar or item.make_metavar(click.Context(command)) for item in arguments]
     return " ".join(["cg-bench", name, "[OPTIONS]", *words])
 
 
-def _row(option: click.Option, context: click.Context) -> str:
+def _row(option: click.Option) -> str:
     names = ", ".join(f"`{name}`" for name in sorted(option.opts, key=len))
-    value = "" if option.is_flag else f" {_value(option)}"
-    meaning = re.sub(r" ?\[default: ([^\]]*)\]", "", option.help or "")
+    value = "" if option.is_flag else f" `{_cell(value_of(option))}`"
+    meaning, default = meaning_of(option)
+    if option.default is not None and default == str(option.default):
+        default = f"`{default}`"
     variable = f"`{option.envvar}`" if isinstance(option.envvar, str) else ""
-    return f"| {names}{value} | {_cell(meaning)} | {_cell(_default(option, context))} | {variable} |"
+    return f"| {names}{value} | {_cell(meaning)} | {_cell(default)} | {variable} |"
 
 
-def _value(option: click.Option) -> str:
-    """Return what stands for the option's value."""
-    if isinstance(option.type, click.Choice):
-        return _cell("`" + "\\|".join(str(choice) for choice in option.type.choices) + "`", escaped=True)
-    if option.metavar:
-        return f"`{option.metavar}`"
-    if isinstance(option.type, click.IntRange | click.types.IntParamType):
-        return "`N`"
-    return f"`{option.type.name.upper()}`"
-
-
-def _default(option: click.Option, context: click.Context) -> str:
-    """Return the default: the real one, or what the help text says in brackets."""
-    told = re.search(r"\[default: ([^\]]*)\]", option.help or "")
-    if told:
-        return told[1]
-    if option.is_flag or option.show_default is False:  # all others, as the whole command line says
-        return ""
-    value = option.get_default(context)
-    return f"`{value}`" if isinstance(value, str | int) else ""
-
-
-def _cell(text: str, *, escaped: bool = False) -> str:
+def _cell(text: str) -> str:
     """Return text for a cell of a table."""
-    plain = " ".join(text.split())
-    return plain if escaped else plain.replace("|", "\\|")
+    return " ".join(text.split()).replace("|", "\\|")
 
 
 def main() -> int:

@@ -9,14 +9,16 @@ import click
 
 from cachegrind_bench.cli import output
 from cachegrind_bench.cli.comparison_options import deliver, detail_options, gate_options, gates_of, report_options
+from cachegrind_bench.cli.help import options_group
 from cachegrind_bench.cli.options import (
+    MEASURED,
+    REPORT,
     TrailingCommand,
     configured_benchmarks,
     filter_options,
     id_option,
     jobs_option,
     names_of,
-    options_group,
     refuse_options_of_a_suite,
     repetition_options,
     repository,
@@ -48,21 +50,32 @@ Examples:
 """
 
 # The options among these that are typed go to the measuring side.
-_run_options = options_group(filter_options, jobs_option, id_option, repetition_options)
+_run_options = options_group(
+    filter_options,
+    options_group(jobs_option, heading=MEASURED),
+    options_group(id_option, heading=REPORT),
+    repetition_options,
+)
+_keep_option = options_group(
+    click.option(
+        "--keep", type=Path, metavar="DIR", help="Keep both result files here, as base.json and candidate.json."
+    ),
+    heading=REPORT,
+)
 
 
 @click.command("ab", cls=TrailingCommand, epilog=_EPILOG)
 @gate_options
 @_run_options
 @detail_options
+@_keep_option
 @size_limit_option
-@click.option("--keep", type=Path, metavar="DIR", help="Keep both result files here, as base.json and candidate.json.")
 @click.argument("base")
 @click.argument("candidate", required=False)
 def command(base: str, candidate: str | None, **options: Any) -> int:
     """Measure the commits BASE and CANDIDATE here and now, and compare them: 'cg-bench ab main'.
 
-    For when there is no history to compare with, or it was measured in another environment.
+    Use it when there is no history to compare with, or when that was measured in another environment.
     """
     from cachegrind_bench.usecases.selection import SelectRequest
     from cachegrind_bench.usecases.worktrees import AbRequest, measured_sides

@@ -7,6 +7,7 @@ from typing import Any
 import click
 
 from cachegrind_bench.cli import output, show
+from cachegrind_bench.cli.help import Group
 from cachegrind_bench.cli.options import format_option, size_limit_option, working_directory
 from cachegrind_bench.errors import FileFormatError, MeasurementError, UsageError
 from cachegrind_bench.model.result import Result, Status
@@ -29,12 +30,12 @@ Examples:
 """
 
 
-@click.group("baseline", epilog=_EPILOG)
+@click.group("baseline", cls=Group, epilog=_EPILOG)
 def command() -> None:
     """List, show, remove or update saved baselines.
 
-    A baseline is a result saved under a name. `cg-bench run --save-baseline NAME` saves one, `cg-bench diff NAME CANDIDATE`
-    and `cg-bench check --base NAME` compare with it.
+    A baseline is a result saved under a name. 'cg-bench run --save-baseline NAME' saves one, 'cg-bench diff NAME CANDIDATE'
+    and 'cg-bench check --base NAME' compare with it.
     """
 
 
@@ -61,7 +62,7 @@ def show_command(name: str, **options: Any) -> None:
 @command.command("remove", epilog="\b\nExamples:\n  cg-bench baseline remove old older")
 @click.argument("names", nargs=-1, required=True, metavar="NAME...")
 def remove_command(names: tuple[str, ...]) -> None:
-    """Remove baselines: all of these, or none if one does not exist."""
+    """Remove baselines: all that are named, or none if one of them does not exist."""
     saved = Baselines.find(working_directory())
     for name in names:
         _existing(saved, name)
@@ -86,10 +87,10 @@ Examples:
 @click.argument("name")
 @click.argument("file")
 def update_command(name: str, file: str, *, force: bool, max_size: int) -> None:
-    """Replace a baseline by a result FILE ('-' is stdin, or another baseline's name), or make a new one of it.
+    """Replace a baseline with a result, or make a new one.
 
-    Refused if a benchmark of FILE failed, or if FILE lacks a benchmark of the baseline. It says what was added, replaced
-    and dropped.
+    FILE is a result file, '-' for stdin, or the name of another baseline. It is refused if one of its benchmarks failed, or
+    if it lacks a benchmark of the baseline. The command says what was added, replaced and dropped.
     """
     from cachegrind_bench.model.codec import ResultFile
     from cachegrind_bench.render.listings import updated

@@ -8,13 +8,14 @@ from typing import Any
 import click
 
 from cachegrind_bench.cli import output
+from cachegrind_bench.cli.help import options_group
 from cachegrind_bench.cli.options import (
+    MEASURED,
     TrailingCommand,
     history_options,
     jobs_option,
     names_of,
     opened_store,
-    options_group,
     repetition_options,
     repository,
     struct_of,
@@ -43,7 +44,7 @@ Examples:
 """
 
 # The options among these that are typed go to the measuring side.
-_run_options = options_group(jobs_option, repetition_options)
+_run_options = options_group(options_group(jobs_option, heading=MEASURED), repetition_options)
 _UNDECIDED = 3
 
 

@@ -12,7 +12,14 @@ from msgspec.structs import replace
 
 from cachegrind_bench.cli import output
 from cachegrind_bench.cli.comparison_options import deliver, detail_options, gate_options, gates_of, report_options
-from cachegrind_bench.cli.options import command_argument, measure_request, measuring_options, size_limit_option
+from cachegrind_bench.cli.help import Command, options_group
+from cachegrind_bench.cli.options import (
+    COMPARED,
+    command_argument,
+    measure_request,
+    measuring_options,
+    size_limit_option,
+)
 from cachegrind_bench.errors import MeasurementError, NotComparableError, NoValgrindError, UsageError
 from cachegrind_bench.model.text import some
 from cachegrind_bench.usecases.comparison import InMemory, Side, compared
@@ -42,8 +49,11 @@ Examples:
 """
 
 
-@click.command("check", context_settings={"allow_interspersed_args": False}, epilog=_EPILOG)
-@click.option("--base", metavar="FILE", required=True, help="Compare with this result file or saved baseline.")
+@click.command("check", cls=Command, context_settings={"allow_interspersed_args": False}, epilog=_EPILOG)
+@options_group(
+    click.option("--base", metavar="FILE", required=True, help="Compare with this result file or saved baseline."),
+    heading=COMPARED,
+)
 @gate_options
 @measuring_options
 @detail_options
@@ -52,8 +62,8 @@ Examples:
 def command(**options: Any) -> int:
     """Measure a command and compare it with a base: both 'run' and 'diff' in one step, made for 'git bisect run'.
 
-    A base of one benchmark is compared with whatever its id; one of several needs --id, or the id that is made from the
-    command. --prepare runs once more than with 'run', at the start: the program may be what it builds.
+    If the base has one benchmark, that one is compared with, whatever its id. If it has several, --id chooses one of them,
+    or the id that is made from the command. --prepare runs once more than in 'run', at the start: it may build the program.
     """
     from cachegrind_bench.model.codec import encode
     from cachegrind_bench.render.progress import Display

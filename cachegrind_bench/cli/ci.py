@@ -13,6 +13,7 @@ from cachegrind_bench.ci.plan import Hold, Mode
 from cachegrind_bench.ci.runner import Runner, add_setting, harmless
 from cachegrind_bench.cli import output
 from cachegrind_bench.cli.comparison_options import fail_on_option, gate_options, gates_of
+from cachegrind_bench.cli.help import Group
 from cachegrind_bench.cli.options import (
     Configured,
     configured_benchmarks,
@@ -64,7 +65,7 @@ _comment_option = click.option(
 _id_option = click.option("--id", "identity", metavar="TEXT", help="Name of the command's benchmark.")
 
 
-class _Steps(click.Group):
+class _Steps(Group):
     """Steps whose errors are shown on the job's page, too."""
 
     def invoke(self, ctx: click.Context) -> Any:
@@ -89,7 +90,7 @@ class _Steps(click.Group):
 
 @click.group("ci", cls=_Steps, epilog=_EPILOG)
 def command() -> None:
-    """Run one step of a GitHub Actions job: the project's action consists of these."""
+    """Run one step of a GitHub Actions job; the project's action is made of these steps."""
 
 
 @command.command("plan", epilog="\b\nExamples:\n  cg-bench ci plan --mode auto")
@@ -108,7 +109,10 @@ def command() -> None:
 @_store_option
 @_token_option
 def plan_command(store: str | None, **options: Any) -> None:
-    """Find out what this job has to do, and set it as outputs of the step."""
+    """Find out what this job has to do.
+
+    What it finds becomes the outputs of the step.
+    """
     job.plan_job(_runner(), struct_of(job.PlanRequest, options, store=store != _NO_STORE), working_directory())
 
 
@@ -200,7 +204,10 @@ def compare_command(folder: Path, token: str | None, store: str | None, **option
 @_folder_option
 @_token_option
 def comment_command(when: str, folder: Path, token: str | None, artifact: str) -> None:
-    """Post the report of 'ci compare' as a comment on the pull request, or update the existing one."""
+    """Post the report on the pull request, in one comment.
+
+    The report is what 'cg-bench ci compare' left in the folder.
+    """
     report.comment(_job(folder, token), when, artifact)
 
 
@@ -217,9 +224,9 @@ def comment_command(when: str, folder: Path, token: str | None, artifact: str) -
 def gitlab_comment_command(
     base: str, candidate: str, when: str, store: str | None, token: str | None, **options: Any
 ) -> None:
-    """Compare as 'cg-bench diff' does, and post the report as a comment on GitLab's merge request, or update it.
+    """Compare, and post the report on GitLab's merge request.
 
-    For a job of its own in a merge request pipeline: it measures nothing, and needs a token of the scope 'api'.
+    It compares as 'cg-bench diff' does. The merge request has one comment, which is kept up to date. For a job of its own in a merge request pipeline: it measures nothing, and needs a token of the scope 'api'.
     """
     os.environ.pop("CG_BENCH_TOKEN", None)
     request = CompareRequest(
@@ -240,7 +247,7 @@ def gitlab_comment_command(
 @_store_option
 @_token_option
 def store_command(folder: Path, store: str | None, token: str | None) -> None:
-    """Add the result to the history, for the commit that the job is for."""
+    """Add the result to the history, for the commit of the job."""
     started = _job(folder, token)
     report.store(started, named_store(_history(store)), _history_words(store), output.NOTICES)
 
@@ -265,7 +272,10 @@ def trend_command(folder: Path, store: str | None, token: str | None, artifact: 
 )
 @_folder_option
 def gate_command(hold: str, folder: Path) -> int:
-    """Exit with the code of the comparison, once everything has been reported."""
+    """Exit with the code of the comparison.
+
+    It is the last step: everything has been reported before.
+    """
     return job.gate(_job(folder), Hold(hold))
 
 

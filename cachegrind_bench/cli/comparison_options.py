@@ -10,7 +10,8 @@ from typing import TYPE_CHECKING, Any
 import click
 
 from cachegrind_bench.cli import output
-from cachegrind_bench.cli.options import configured_benchmarks, format_options, options_group, struct_of, typed
+from cachegrind_bench.cli.help import options_group
+from cachegrind_bench.cli.options import REPORT, configured_benchmarks, format_options, struct_of, typed
 from cachegrind_bench.usecases.comparison import GateOptions, Report, ReportOptions
 
 if TYPE_CHECKING:
@@ -52,17 +53,25 @@ gate_options = options_group(
         "--metric",
         type=click.Choice(["score", "Ir"], case_sensitive=False),
         default="score",
-        metavar="[score|Ir]",
+        metavar="score|Ir",
         help="The number that decides whether a benchmark regressed.",
     ),
-    click.option("--force", is_flag=True, help="Compare even if the comparability keys differ."),
+    click.option(
+        "--force",
+        is_flag=True,
+        help="Compare even what was measured in different environments (another Valgrind, libc, ...).",
+    ),
+    heading="When a change counts",
 )
 
-fail_on_option = click.option(
-    "--fail-on",
-    type=click.Choice(["regression", "any-change", "never"]),
-    default="regression",
-    help="When to exit with code 1.",
+fail_on_option = options_group(
+    click.option(
+        "--fail-on",
+        type=click.Choice(["regression", "any-change", "never"]),
+        default="regression",
+        help="When to exit with code 1.",
+    ),
+    heading="When a change counts",
 )
 
 detail_options = options_group(
@@ -84,6 +93,7 @@ detail_options = options_group(
     click.option("--markdown", type=Path, metavar="FILE", help="Also write the report as Markdown."),
     click.option("--json", type=Path, metavar="FILE", help="Also write the report as JSON."),
     click.option("--code-quality", type=Path, metavar="FILE", help="Also write GitLab's code quality report."),
+    heading=REPORT,
 )
 
 

@@ -15,7 +15,10 @@ from cachegrind_bench.cli.comparison_options import (
     gates_of,
     report_options,
 )
+from cachegrind_bench.cli.help import Command, options_group
 from cachegrind_bench.cli.options import (
+    COMPARED,
+    REPORT,
     configured_benchmarks,
     opened_store,
     pattern_option,
@@ -53,21 +56,31 @@ Examples:
 """
 
 
-@click.command("diff", epilog=_EPILOG)
+_side_options = options_group(
+    pattern_option,
+    click.option("--model", metavar="MODEL", help="Weights of the score. [default: the base's]"),
+    store_option,
+    click.option("--require-baseline", is_flag=True, help="Exit with code 3 if no base is found."),
+    heading=COMPARED,
+)
+_rows_option = options_group(
+    click.option(
+        "--rows",
+        type=click.IntRange(0, 1_000_000),
+        default=50,
+        metavar="N",
+        help="Number of benchmarks in the table; 0 for all.",
+    ),
+    heading=REPORT,
+)
+
+
+@click.command("diff", cls=Command, epilog=_EPILOG)
 @gate_options
 @fail_on_option
-@click.option("--model", metavar="NAME", help="Weights of the score. [default: the base's]")
-@pattern_option
-@click.option(
-    "--rows",
-    type=click.IntRange(0, 1_000_000),
-    default=50,
-    metavar="N",
-    help="Number of benchmarks in the table; 0 for all.",
-)
-@click.option("--require-baseline", is_flag=True, help="Exit with code 3 if no base is found.")
-@store_option
+@_side_options
 @detail_options
+@_rows_option
 @size_limit_option
 @click.argument("base")
 @click.argument("candidate")

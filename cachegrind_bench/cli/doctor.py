@@ -8,11 +8,13 @@ from pathlib import Path
 import click
 
 from cachegrind_bench.cli import output
+from cachegrind_bench.cli.help import Command
 from cachegrind_bench.cli.options import format_options, valgrind_option
 from cachegrind_bench.errors import MeasurementError
 
 _EPILOG = """\b
 Marks: ✓ in order, ! works, but less exactly or comfortably, ✗ measuring is impossible.
+
 Exit code: 0 if programs can be measured here, 4 if not.
 
 \b
@@ -22,7 +24,7 @@ Examples:
 """
 
 
-@click.command("doctor", epilog=_EPILOG)
+@click.command("doctor", cls=Command, epilog=_EPILOG)
 @valgrind_option
 @format_options("table", "json")
 def command(valgrind: str | None, form: str) -> int:

@@ -10,6 +10,7 @@ from typing import Any
 import click
 
 from cachegrind_bench.cli import output, show
+from cachegrind_bench.cli.help import Group
 from cachegrind_bench.cli.options import (
     date,
     format_option,
@@ -53,7 +54,7 @@ Examples:
 """
 
 
-@click.group("history", epilog=_EPILOG)
+@click.group("history", cls=Group, epilog=_EPILOG)
 def command() -> None:
     """Add, list, show, export, import, rename, remove and check stored runs.
 
@@ -180,7 +181,10 @@ Examples:
 )
 @store_option
 def export_command(*, target: str, **options: Any) -> None:
-    """Write the history in the format of another tool, or as lines that lose nothing (jsonl)."""
+    """Write the history in another tool's format, or as jsonl.
+
+    Only jsonl keeps everything.
+    """
     request = struct_of(history.ExportRequest, options)
     request.check()
     if target != "-":
@@ -239,10 +243,10 @@ Examples:
 def prune_command(
     runs: tuple[str, ...], *, before: str | None, keep: int | None, dry_run: bool, **options: Any
 ) -> None:
-    """Remove RUNs, for good: those that are named, and those that --before and --keep leave no reason to keep.
+    """Remove runs for good: those that are named, and those that --before and --keep select.
 
-    With both, a run goes if it is older than --before and not among the last N. A commit means all its runs. A damaged run is
-    named as 'fsck' does.
+    With both options, a run goes if it is older than --before and not among the last N. A commit means all its runs. A
+    damaged run is named as 'fsck' does.
     """
     if not runs and before is None and keep is None:
         raise UsageError(
@@ -257,7 +261,10 @@ def prune_command(
 @click.argument("old")
 @click.argument("new")
 def rename_command(old: str, new: str, **options: Any) -> None:
-    """Give the benchmark OLD the name NEW from now on: both become one series. Stored runs stay as they are."""
+    """Rename a benchmark: OLD and NEW become one series.
+
+    Stored runs stay as they are.
+    """
     if not new.strip() or old == new:
         raise UsageError("the new name is " + ("the old one" if old == new else "empty"), hint="give another name")
     with opened_store(options) as store:
@@ -273,7 +280,10 @@ def rename_command(old: str, new: str, **options: Any) -> None:
 )
 @store_option
 def compact_command(*, before: str | None, **options: Any) -> None:
-    """Fold the runs of past months into one compressed file for each month. Nothing is lost; a database does not need it."""
+    """Fold the runs of past months into one compressed file per month.
+
+    Nothing is lost. A database does not need it.
+    """
     month = before or datetime.now(UTC).strftime("%Y-%m")
     try:
         datetime.strptime(month, "%Y-%m")  # noqa: DTZ007 - whether there is such a month
@@ -295,9 +305,10 @@ Examples:
 @click.option("--from", "source", metavar="URL", help="Where to take records from. [default: the configured store]")
 @click.option("--to", "target", metavar="URL", help="Where to add them. [default: the configured store]")
 def sync_command(*, source: str | None, target: str | None) -> None:
-    """Copy the records that one store has and another lacks, in one direction; run it the other way round as well to make them equal.
+    """Copy the records that one store has and another lacks.
 
-    Nothing is removed; what was pruned from the target comes back. Profiles stay where they are.
+    This is one direction: run it the other way round as well to make both equal. Nothing is removed, and what was pruned
+    from the target comes back. Profiles stay where they are.
     """
     if source is None and target is None:
         raise UsageError("neither --from nor --to was given", hint="as in --from git:cg-bench-data@origin")

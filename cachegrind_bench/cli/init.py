@@ -5,6 +5,7 @@ from __future__ import annotations
 import click
 
 from cachegrind_bench.cli import output
+from cachegrind_bench.cli.help import Command
 from cachegrind_bench.cli.options import working_directory
 from cachegrind_bench.errors import UsageError
 
@@ -15,12 +16,12 @@ Examples:
 """
 
 
-@click.command("init", epilog=_EPILOG)
+@click.command("init", cls=Command, epilog=_EPILOG)
 @click.option("--dry-run", is_flag=True, help="Show what would be written, and write nothing.")
 def command(*, dry_run: bool) -> None:
     """Write a commented configuration with one benchmark that works in this project.
 
-    A Python project's pyproject.toml gets [tool.cg-bench] tables behind what it has; Rust, C and other projects get a
+    A Python project's pyproject.toml gets [tool.cg-bench] tables after what it has; Rust, C and other projects get a
     cg-bench.toml. The benchmark's small program is written too. No existing file is replaced, and nothing is done where
     there is a configuration already.
     """

@@ -8,6 +8,7 @@ from typing import Any
 import click
 
 from cachegrind_bench.cli import output
+from cachegrind_bench.cli.help import Command
 from cachegrind_bench.cli.options import format_option, selection_options, struct_of, working_directory
 from cachegrind_bench.errors import UsageError
 
@@ -19,7 +20,7 @@ Examples:
 """
 
 
-@click.command("list", epilog=_EPILOG)
+@click.command("list", cls=Command, epilog=_EPILOG)
 @selection_options
 @format_option
 def command(**options: Any) -> None:

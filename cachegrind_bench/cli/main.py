@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import gc
 import importlib
-import io
 import os
 import signal
 import sys
@@ -18,6 +17,7 @@ import click
 from click.shell_completion import shell_complete
 
 from cachegrind_bench._version import __version__
+from cachegrind_bench.cli.help import Group
 from cachegrind_bench.cli.options import Configured
 from cachegrind_bench.cli.output import flush, forget, occupy_standard_descriptors, write_error
 from cachegrind_bench.errors import CgBenchError, MeasurementError, NotComparableError
@@ -28,28 +28,39 @@ if TYPE_CHECKING:
     from cachegrind_bench.config.benchmarks import Configuration
 
 # Each command is one module with a click command `command`; imported only when it is used, for a quick start.
-COMMANDS = {
-    "run": "Measure a command: one exact, repeatable score.",
-    "list": "List the benchmarks of the project's suite.",
-    "init": "Write a configuration to start from.",
-    "show": "Show a result file again: totals, hits, hottest functions.",
-    "diff": "Compare two results: what changed, by how much, and where.",
-    "merge": "Merge results into one, such as those of a suite's shards.",
-    "check": "Measure and compare in one step, made for 'git bisect run'.",
-    "ab": "Measure two commits here and now, and compare them.",
-    "baseline": "List, show, remove or update saved baselines.",
-    "history": "Keep results: list, export, import and sync stored runs.",
-    "trend": "Report how costs develop: steps, creep, the commits behind them.",
-    "bisect": "Narrow a finding of 'trend' down to one commit.",
-    "ci": "Run one step of a GitHub Actions job, as the action does.",
-    "verify": "Find noise: what makes this command's counts change?",
-    "doctor": "Examine this machine: Valgrind, the seal, git.",
+# On the help page they are in this order: under each heading what is used most is first.
+SECTIONS = {
+    "Measure": {
+        "run": "Measure a command, or the project's suite.",
+        "show": "Show a result again: score, hits, hottest functions.",
+        "list": "List the benchmarks of the suite.",
+        "verify": "Find out what makes a command's counts vary.",
+    },
+    "Compare": {
+        "diff": "Compare two results: what changed, and where.",
+        "ab": "Measure two commits here and now, and compare them.",
+        "check": "Measure and compare in one step, for 'git bisect run'.",
+        "baseline": "List, show, remove or update saved baselines.",
+        "merge": "Merge results into one, such as those of shards.",
+    },
+    "History": {
+        "history": "Store, list, export and sync results.",
+        "trend": "Report which commits changed the cost.",
+        "bisect": "Narrow a finding of 'trend' down to one commit.",
+    },
+    "Set up": {
+        "init": "Write a configuration to start from.",
+        "doctor": "Check that this machine can measure.",
+        "completion": "Print the completion script of a shell.",
+        "ci": "Run one step of a GitHub Actions job.",
+    },
 }
+COMMANDS = {name: summary for commands in SECTIONS.values() for name, summary in commands.items()}
 
 # Those whose options the configuration may set. Others must not fail over a mistake in it.
 _CONFIGURABLE = frozenset({"run", "ab", "check", "verify", "diff", "history", "trend", "bisect", "ci"})
 
-_COMPLETE = "_CG_BENCH_COMPLETE"  # set by the script that a shell was given for completing commands
+COMPLETE = "_CG_BENCH_COMPLETE"  # set by the script that a shell was given for completing commands
 
 _SIGNALS = signal.SIGINT, signal.SIGTERM, signal.SIGHUP
 _DEAF_S = 2.5  # longer than a launcher has to end its tree
@@ -64,17 +75,16 @@ _CODES: Mapping[str, Mapping[int, int]] = {
 
 _EPILOG = """\b
 Examples:
-  cg-bench run -- python benchmark.py
-  cg-bench run -o main.json --repeat 3 -- ./build/parser data.txt
-  cg-bench show main.json --top 20
+  cg-bench run -o main.json -- python benchmark.py
   cg-bench diff main.json pr.json
-  cg-bench verify -- python benchmark.py
+  cg-bench ab main
+  cg-bench COMMAND --help
 
-Every option can be given by the environment as well: --keep-out-files is CG_BENCH_KEEP_OUT_FILES.
+Every option can also be set in the environment: --keep-out-files is CG_BENCH_KEEP_OUT_FILES.
 """
 
 
-class _Commands(click.Group):
+class _Commands(Group):
     """Sub-commands by name, loaded late."""
 
     def list_commands(self, ctx: click.Context) -> list[str]:
@@ -91,11 +101,9 @@ class _Commands(click.Group):
         _give_variables(command)
         return command
 
-    def format_commands(self, ctx: click.Context, formatter: click.HelpFormatter) -> None:
-        """List the commands without importing them."""
-        del ctx
-        with formatter.section("Commands"):
-            formatter.write_dl(list(COMMANDS.items()))
+    def sections(self) -> Mapping[str, Mapping[str, str]]:
+        """Return the commands under their headings, without importing them."""
+        return SECTIONS
 
 
 def _include_dir(ctx: click.Context, parameter: click.Parameter, wanted: bool) -> None:  # noqa: FBT001 - as click calls it
@@ -121,10 +129,10 @@ def _include_dir(ctx: click.Context, parameter: click.Parameter, wanted: bool) -
     help="Print where cg_bench.h is, for compilers, and exit.",
 )
 def cli() -> None:
-    """One exact performance number for any program, whatever the machine's mood.
+    """Measure the cost of a program as a number that is the same on every run, however busy the machine is.
 
-    Runs the program under Valgrind's Cachegrind, sealed against nearly everything that makes two runs differ, and computes a
-    score from the instructions and the cache hits and misses of a simulated machine.
+    The program runs under Valgrind's Cachegrind, sealed off from nearly everything that makes two runs differ. Its score is
+    computed from the instructions it executes and the cache hits and misses of a simulated machine. Less is better.
     """
 
 
@@ -221,19 +229,15 @@ def run(arguments: Sequence[str] | None = None) -> int:
 def _run(words: list[str]) -> int:
     try:
         # Not `cli.main`, which turns a broken pipe into exit code 1 and interrupts into its own words.
-        if os.environ.get(_COMPLETE):
-            return shell_complete(cli, {}, "cg-bench", _COMPLETE, os.environ[_COMPLETE])
-        configured = read_configured(words)
-        with cli.make_context("cg-bench", words, default_map=configured.defaults(), obj=configured) as context:
-            status = cli.invoke(context)
+        if os.environ.get(COMPLETE):
+            return shell_complete(cli, {}, "cg-bench", COMPLETE, os.environ[COMPLETE])
+        status = _invoked(words)
         flush()
         return status if isinstance(status, int) else OK
     except click.exceptions.Exit as stop:
         return stop.exit_code
-    except click.ClickException as error:
-        text = io.StringIO()
-        error.show(text)
-        _report(*text.getvalue().expandtabs(2).splitlines())
+    except click.exceptions.NoArgsIsHelpError as error:
+        _report(*error.format_message().splitlines())
         return USAGE
     except CgBenchError as error:
         _report(f"cg-bench: error: {error.message}", *(f"  {line}" for line in (error.hint or "").splitlines()))
@@ -252,6 +256,20 @@ def _run(words: list[str]) -> int:
         return INTERNAL
     finally:
         write_error("")  # what progress could not write may still wait there
+
+
+def _invoked(words: list[str]) -> object:
+    """Run the command that is called and return what it does; click's errors become ours."""
+    configured = read_configured(words)
+    try:
+        with cli.make_context("cg-bench", words, default_map=configured.defaults(), obj=configured) as context:
+            return cli.invoke(context)
+    except click.exceptions.NoArgsIsHelpError:
+        raise
+    except click.ClickException as error:
+        from cachegrind_bench.cli.suggestions import usage_error
+
+        raise usage_error(error) from None
 
 
 def _report(*lines: str) -> None:

@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING
 import click
 
 from cachegrind_bench.cli import output
+from cachegrind_bench.cli.help import Command
 from cachegrind_bench.cli.options import size_limit_option, working_directory
 from cachegrind_bench.usecases.comparison_inputs import resolve_all
 from cachegrind_bench.usecases.result_files import read_result
@@ -30,7 +31,7 @@ Examples:
 """
 
 
-@click.command("merge", epilog=_EPILOG)
+@click.command("merge", cls=Command, epilog=_EPILOG)
 @click.option(
     "-o", "--output", "target", metavar="FILE", required=True, help="Write the merged result here; '-' is stdout."
 )

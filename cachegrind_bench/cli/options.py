@@ -7,7 +7,7 @@ import re
 import shlex
 from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
 from datetime import UTC, datetime, timedelta
-from functools import partial, reduce
+from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, TypeVar, cast
 
@@ -15,6 +15,7 @@ import click
 import msgspec
 from click.core import ParameterSource
 
+from cachegrind_bench.cli.help import Command, options_group
 from cachegrind_bench.errors import CgBenchError, UsageError
 
 if TYPE_CHECKING:
@@ -28,17 +29,19 @@ Struct = TypeVar("Struct", bound=msgspec.Struct)
 
 _SIZE = re.compile(r"([0-9]{1,15})\s*(?:([kmgt])(i?)b|b)?", re.ASCII | re.IGNORECASE)
 _PYTEST = re.compile(r"(?:^|/)(?:pytest|py\.test)$")
+# Headings of help pages that several commands have.
+BENCHMARKS, COMPARED, MEASURED, REPORT = (
+    "Which benchmarks",
+    "What is compared",
+    "How it is measured",
+    "Report and result",
+)
 _AGO = re.compile(r"([0-9]{1,5})\s*([dw])", re.ASCII)
 DEFAULT_STORE = "file:.cg-bench"
 # What the steps of `ci` that compare take of it.
 _JUDGING = frozenset({"threshold", "threshold_ir", "threshold_cache", "max_drop", "limit", "metric"})
 # These add to what benchmarks say; as defaults of options they would be lost as soon as one is typed.
 _ADDED = frozenset({"env"})
-
-
-def options_group(*options: Callable[[Any], Any]) -> Callable[[Function], Function]:
-    """Return several options as one decorator; the help page has them in this order."""
-    return lambda function: reduce(lambda done, option: option(done), reversed(options), function)
 
 
 def names_of(*options: Callable[[Any], Any]) -> list[str]:
@@ -95,7 +98,7 @@ def date(value: object) -> str:
     return found.strftime("%Y-%m-%dT%H:%M:%SZ").zfill(20)
 
 
-class TrailingCommand(click.Command):
+class TrailingCommand(Command):
     """Takes what follows `--` for the command to measure; its own arguments and options are before it."""
 
     def parse_args(self, ctx: click.Context, args: list[str]) -> list[str]:
@@ -143,52 +146,65 @@ _command_argument = partial(click.argument, "command", nargs=-1, type=click.UNPR
 command_argument = _command_argument(required=True, metavar="-- COMMAND [ARG]...")
 optional_command_argument = _command_argument(metavar="[-- COMMAND [ARG]...]")
 valgrind_option = click.option("--valgrind", metavar="PATH", help="The Valgrind to use. [default: the one on PATH]")
-execution_options = options_group(
-    click.option("--I1", "i1", metavar="SIZE,ASSOC,LINE", help="First-level instruction cache. [default: 32768,8,64]"),
-    click.option("--D1", "d1", metavar="SIZE,ASSOC,LINE", help="First-level data cache. [default: 32768,8,64]"),
-    click.option("--LL", "ll", metavar="SIZE,ASSOC,LINE", help="Last-level cache. [default: 8388608,16,64]"),
-    click.option("--model", default="l1+5ll+30ram", help="Weights of the score; 'ir' is plain instructions."),
+_program_options = options_group(
     click.option("--env", multiple=True, metavar="NAME[=VALUE]", help="Pass a variable on, or set it. Repeatable."),
     click.option("--stdin", metavar="FILE", help="The program's standard input. [default: empty]"),
     click.option("--prepare", metavar="CMD", help="Shell command before every execution, not measured."),
     click.option("--cleanup", metavar="CMD", help="Shell command after every execution, not measured."),
-    click.option("--timeout", type=seconds, help="End an execution that takes longer (each one, warm-up too)."),
+    click.option("--timeout", type=seconds, help="Stop an execution that takes longer; warm-ups count, too."),
     click.option("--ignore-exit-status", is_flag=True, help="Measure the command even if it fails."),
     click.option(
         "--pin-clock",
         is_flag=True,
-        help="Show the program a fixed clock, which moves on by 1 ms at each reading; waits take no time.",
+        help="Show the program a fixed clock that advances by 1 ms at each reading; waits take no time.",
     ),
     click.option(
-        "--keep-place", is_flag=True, help="Let the program see its project at its real path, not at a constant one."
+        "--keep-place", is_flag=True, help="Let the program see the project at its real path, not at a constant one."
     ),
-    valgrind_option,
+    heading="The program's surroundings",
 )
-repetition_options = options_group(
-    click.option("--repeat", type=click.IntRange(1, 1000), default=1, help="Number of measured executions."),
+_machine_options = options_group(
     click.option(
-        "--layouts",
-        type=click.IntRange(1, 64),
-        default=1,
-        help="Number of memory layouts to measure in, --repeat times each.",
+        "--model", metavar="MODEL", default="l1+5ll+30ram", help="Weights of the score; 'ir' counts instructions only."
     ),
-    click.option(
-        "--warmup",
-        type=click.IntRange(0, 100),
-        default=1,
-        help="Native executions to warm up, before the measured ones.",
+    click.option("--I1", "i1", metavar="SIZE,ASSOC,LINE", help="First-level instruction cache. [default: 32768,8,64]"),
+    click.option("--D1", "d1", metavar="SIZE,ASSOC,LINE", help="First-level data cache. [default: 32768,8,64]"),
+    click.option("--LL", "ll", metavar="SIZE,ASSOC,LINE", help="Last-level cache. [default: 8388608,16,64]"),
+    valgrind_option,
+    heading="The simulated machine",
+)
+execution_options = options_group(_program_options, _machine_options)
+repetition_options = options_group(
+    options_group(
+        click.option("--repeat", type=click.IntRange(1, 1000), default=1, help="Number of measured executions."),
+        click.option(
+            "--layouts",
+            type=click.IntRange(1, 64),
+            default=1,
+            help="Number of memory layouts to measure in, --repeat times each.",
+        ),
+        click.option(
+            "--warmup",
+            type=click.IntRange(0, 100),
+            default=1,
+            help="Number of executions without Valgrind before the measured ones.",
+        ),
+        click.option("--require-sealed", is_flag=True, help="Fail if any part of the seal is unavailable."),
+        heading=MEASURED,
     ),
     execution_options,
-    click.option("--require-sealed", is_flag=True, help="Fail if any part of the seal is unavailable."),
 )
 id_option = click.option(
     "--id", "benchmark_id", metavar="TEXT", help="Name of the benchmark. [default: made from the command]"
 )
 measuring_options = options_group(
-    id_option,
-    click.option("-o", "--output", metavar="FILE", help="Write the result file here; '-' is stdout."),
     repetition_options,
-    click.option("-q", "--quiet", is_flag=True, help="Print neither the report nor the program's output."),
+    options_group(
+        id_option,
+        click.option("-o", "--output", metavar="FILE", help="Write the result file here; '-' is stdout."),
+        click.option("-q", "--quiet", is_flag=True, help="Print neither the report nor the program's output."),
+        heading=REPORT,
+    ),
 )
 
 # Which benchmarks of a suite
@@ -203,10 +219,12 @@ filter_options = options_group(
         help="Only benchmarks with this id (* and ? are wildcards). Repeatable.",
     ),
     click.option("--tag", "tags", multiple=True, metavar="TAG", help="Only benchmarks with this tag. Repeatable."),
+    heading=BENCHMARKS,
 )
 selection_options = options_group(
     filter_options,
     click.option("--shard", metavar="M/N", help="Only the M-th of N parts, to spread a suite over N machines."),
+    heading=BENCHMARKS,
 )
 jobs_option = click.option(
     "-j",
@@ -225,6 +243,7 @@ suite_options = options_group(
         help="Skip benchmarks whose input files have not changed since their last measurement.",
     ),
     click.option("--capture-output", is_flag=True, help="Keep the programs' output in the result."),
+    heading="The suite",
 )
 
 # What is read and written
@@ -253,20 +272,31 @@ since_option = click.option(
     "--since", type=date, metavar="DATE", help="Only runs measured since then: 2026-01-31, or 30d for 30 days ago."
 )
 history_options = options_group(
-    store_option,
-    click.option("--branch", metavar="REV", default="HEAD", help="Follow the first parents from this commit."),
-    pattern_option,
-    click.option(
-        "--accepted",
-        metavar="FILE",
-        help="File with the accepted changes. [default: cg-bench-accepted.toml at the top]",
+    options_group(
+        store_option,
+        click.option("--branch", metavar="REV", default="HEAD", help="Follow the first parents from this commit."),
+        pattern_option,
+        heading="Which runs",
     ),
-    click.option("--min-step", default="0.2%", metavar="PERCENT", help="Ignore steps smaller than this."),
-    click.option(
-        "--creep-budget", default="2%", metavar="PERCENT", help="How far a level may creep up before it is reported."
-    ),
-    click.option(
-        "--previous", metavar="FILE", help="The last report (its --json); findings that are not in it are new."
+    options_group(
+        click.option("--min-step", default="0.2%", metavar="PERCENT", help="Ignore steps smaller than this."),
+        click.option(
+            "--creep-budget",
+            default="2%",
+            metavar="PERCENT",
+            help="How far a level may creep up before it is reported.",
+        ),
+        click.option(
+            "--accepted",
+            metavar="FILE",
+            help="File with the accepted changes. [default: cg-bench-accepted.toml at the top]",
+        ),
+        click.option(
+            "--previous",
+            metavar="FILE",
+            help="The last report, as --json wrote it; findings that are not in it are new.",
+        ),
+        heading="What is a finding",
     ),
 )
 

@@ -15,14 +15,15 @@ import msgspec
 from click.core import ParameterSource
 
 from cachegrind_bench.cli import output
+from cachegrind_bench.cli.help import Command, options_group
 from cachegrind_bench.cli.options import (
+    REPORT,
     format_option,
     measure_request,
     measuring_options,
     names_of,
     opened_store,
     optional_command_argument,
-    options_group,
     refuse_options_of_a_suite,
     refuse_typed,
     store_option,
@@ -65,14 +66,9 @@ _save_options = options_group(
     click.option(
         "--save-baseline", metavar="NAME", help="Keep the result as a baseline, for 'cg-bench diff NAME ...'."
     ),
+    heading="History and baselines",
 )
 _detail_options = options_group(
-    click.option(
-        "--keep-out-files",
-        type=Path,
-        metavar="DIR",
-        help="Copy Valgrind's out files here, for cg_annotate or KCachegrind.",
-    ),
     click.option("--lines", is_flag=True, help="Record source lines too, for 'diff --lines' (a larger file)."),
     click.option("--regions", is_flag=True, help="Measure the regions that the program marks, each as a benchmark."),
     click.option(
@@ -87,17 +83,28 @@ _detail_options = options_group(
         is_flag=True,
         help="Also report what each Python function cost, from further executions (CPython 3.12+).",
     ),
+    heading="What is counted",
+)
+_report_options = options_group(
+    format_option,
+    click.option(
+        "--keep-out-files",
+        type=Path,
+        metavar="DIR",
+        help="Copy Valgrind's out files here, for cg_annotate or KCachegrind.",
+    ),
+    heading=REPORT,
 )
 # A suite's benchmarks say this for themselves.
 _OF_ONE_COMMAND = ("benchmark_id", "stdin", "prepare", "cleanup", "keep_out_files", "regions", "toggles")
 
 
-@click.command("run", context_settings={"allow_interspersed_args": False}, epilog=_EPILOG)
-@suite_options
+@click.command("run", cls=Command, context_settings={"allow_interspersed_args": False}, epilog=_EPILOG)
+@_report_options
 @_save_options
 @measuring_options
 @_detail_options
-@format_option
+@suite_options
 @optional_command_argument
 def command(**options: Any) -> int:
     """Measure a command, or without one the project's suite, and print the scores.

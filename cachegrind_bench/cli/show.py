@@ -9,9 +9,9 @@ import click
 from msgspec.structs import replace
 
 from cachegrind_bench.cli import output
+from cachegrind_bench.cli.help import Command, options_group
 from cachegrind_bench.cli.options import (
     format_option,
-    options_group,
     pattern_option,
     size_limit_option,
     working_directory,
@@ -58,7 +58,7 @@ options = options_group(
 )
 
 
-@click.command("show", epilog=_EPILOG)
+@click.command("show", cls=Command, epilog=_EPILOG)
 @options
 @click.argument("file")
 def command(*, file: str, max_size: int, **options: Any) -> None:

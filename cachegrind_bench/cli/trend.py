@@ -8,7 +8,8 @@ from typing import Any
 import click
 
 from cachegrind_bench.cli import output
-from cachegrind_bench.cli.options import date, history_options, opened_store, repository, struct_of
+from cachegrind_bench.cli.help import Command, options_group
+from cachegrind_bench.cli.options import REPORT, date, history_options, opened_store, repository, struct_of
 from cachegrind_bench.errors import UsageError
 from cachegrind_bench.history.values import Trend
 from cachegrind_bench.usecases.result_files import check_outputs
@@ -36,24 +37,38 @@ _FORMS = ("json", "markdown", "html")
 _UNDECIDED = 3
 
 
-@click.command("trend", epilog=_EPILOG)
-@click.option(
-    "--html", metavar="FILE", help="Write the report as a page: one HTML file that needs no network (- is stdout)."
+_report_options = options_group(
+    click.option(
+        "--html", metavar="FILE", help="Write the report as a page: one HTML file that needs no network; '-' is stdout."
+    ),
+    click.option("--markdown", metavar="FILE", help="Write the report as Markdown, for example for a job summary."),
+    click.option("--json", metavar="FILE", help="Write the report as JSON; the next one takes it as --previous."),
+    click.option("--title", metavar="TEXT", help="Heading of the report. [default: the folder's name]"),
+    click.option(
+        "--commit-url", metavar="URL", help="Address of a commit, with {sha} in it. [default: GitHub's, in its CI]"
+    ),
+    click.option("-q", "--quiet", is_flag=True, help="Do not print the report."),
+    click.option(
+        "--fail-on", type=click.Choice(["new-regression", "never"]), default="never", help="When to exit with code 1."
+    ),
+    heading=REPORT,
 )
-@click.option("--markdown", metavar="FILE", help="Write the report as Markdown, for example for a job summary.")
-@click.option("--json", metavar="FILE", help="Write the report as JSON; the next one takes it as --previous.")
-@click.option("--since", type=date, metavar="DATE", help="Show commits since then: 2026-01-31, or 30d for 30 days ago.")
-@click.option("--last", type=click.IntRange(1), metavar="N", help="Show the last N commits.")
+_shown_options = options_group(
+    click.option(
+        "--since", type=date, metavar="DATE", help="Show commits since then: 2026-01-31, or 30d for 30 days ago."
+    ),
+    click.option("--last", type=click.IntRange(1), metavar="N", help="Show the last N commits."),
+    click.option(
+        "--model", metavar="MODEL", help="Weights of the score; 'ir' judges instructions. [default: as measured]"
+    ),
+    heading="Which runs",
+)
+
+
+@click.command("trend", cls=Command, epilog=_EPILOG)
+@_report_options
 @history_options
-@click.option("--model", metavar="NAME", help="Weights of the score; 'ir' judges instructions. [default: as measured]")
-@click.option(
-    "--commit-url", metavar="URL", help="Address of a commit, with {sha} in it. [default: GitHub's, in its CI]"
-)
-@click.option("--title", metavar="TEXT", help="Heading of the report. [default: the folder's name]")
-@click.option("-q", "--quiet", is_flag=True, help="Print nothing.")
-@click.option(
-    "--fail-on", type=click.Choice(["new-regression", "never"]), default="never", help="When to exit with code 1."
-)
+@_shown_options
 def command(**options: Any) -> int:
     """Report how costs have developed: every step with its commits, creep, and what makes the report less certain.
 

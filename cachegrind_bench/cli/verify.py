@@ -8,6 +8,7 @@ from typing import Any
 import click
 
 from cachegrind_bench.cli import output
+from cachegrind_bench.cli.help import Command
 from cachegrind_bench.cli.options import command_argument, execution_options, format_option, measure_request
 from cachegrind_bench.errors import UsageError
 
@@ -41,19 +42,28 @@ Examples:
 """
 
 
-@click.command("verify", context_settings={"allow_interspersed_args": False}, epilog=_EPILOG)
-@click.option("--only", multiple=True, type=click.Choice(AXES), help="Try only this axis. Repeatable.")
-@click.option("--skip", multiple=True, type=click.Choice(AXES[1:]), help="Leave this axis out. Repeatable.")
+@click.command("verify", cls=Command, context_settings={"allow_interspersed_args": False}, epilog=_EPILOG)
+@click.option(
+    "--only",
+    multiple=True,
+    type=click.Choice(AXES),
+    metavar="AXIS",
+    help=f"Try only this axis: {', '.join(AXES[:-1])} or {AXES[-1]}. Repeatable.",
+)
+@click.option(
+    "--skip", multiple=True, type=click.Choice(AXES[1:]), metavar="AXIS", help="Leave this axis out. Repeatable."
+)
 @execution_options
 @format_option
 @command_argument
 def command(**options: Any) -> int:
     """Find the cause of noise: measure a command again and again, changing one thing at a time.
 
-    Changed are: nothing (plain repeats), the size of the caller's environment, the memory layout, the installed
-    libraries, locales and users, the order of directories, the depth of the working directory, its place, CPU load, the
-    CPU, who runs next, ASLR, random bytes, hash seeds, the clock, and the kind of stdout. For each it says whether the counts stayed identical, and if
-    not, which functions moved and what to do. The program's output is shown only where it fails.
+    It changes nothing at first (plain repeats), then in turn the size of the caller's environment, the memory layout, the
+    installed libraries, locales and users, the order of directories, the depth of the working directory, its place, the
+    CPU load, the CPU, which thread runs next, ASLR, random bytes, hash seeds, the clock, and the kind of stdout. For each it
+    says whether the counts stayed the same, and if not, which functions moved and what to do. The program's output is shown
+    only if it fails.
     """
     from cachegrind_bench.measure.axes import AXES as ALL
     from cachegrind_bench.measure.verify import verify

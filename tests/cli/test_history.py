@@ -464,7 +464,7 @@ def test_metrics_are_those_of_the_whole_history(cg_bench: CommandLine) -> None:
         (["--format", "jsonl", "--benchmark", "x"], "jsonl holds whole runs"),
         (["--format", "csv", "--run", "x"], "csv always has all runs"),
         (["--format", "csv", "-o", "none/x"], "cannot write none/x"),
-        ([], "Missing option '--format'"),
+        ([], "missing option '--format'"),
     ],
 )
 def test_an_export_that_cannot_be_is_reported(cg_bench: CommandLine, words: list[str], told: str) -> None:

@@ -114,8 +114,8 @@ def test_a_file_that_cannot_be_read_leaves_the_old_one(cg_bench: CommandLine) ->
 @pytest.mark.parametrize(
     ("arguments", "message"),
     [
-        (("one.json",), "Missing option '-o' / '--output'"),
-        (("-o", "all.json"), "Missing argument 'FILE...'"),
+        (("one.json",), "missing option '-o' / '--output'"),
+        (("-o", "all.json"), "missing argument 'FILE...'"),
         (("missing.json", "-o", "all.json"), "'missing.json' is neither a result file nor a saved baseline"),
         (("one.json", "-o", "no/all.json"), "cannot write no/all.json: No such file or directory"),
         (("missing.json", "-o", "."), "cannot write .: it is a directory"),

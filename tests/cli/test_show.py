@@ -128,12 +128,21 @@ def test_a_bad_order_is_reported_before_the_file_is_read(cg_bench: CommandLine) 
     assert told.err.startswith("cg-bench: error: cannot sort by 'time'\n  one of: score, Ir, ")
 
 
-@pytest.mark.parametrize("arguments", [["--top", "-1"], ["--top", "x"], ["--format", "xml"], ["extra"]])
-def test_a_bad_option_is_reported(cg_bench: CommandLine, arguments: list[str]) -> None:
+@pytest.mark.parametrize(
+    ("arguments", "what"),
+    [
+        (["--top", "-1"], "invalid value for '--top': -1 is not in the range"),
+        (["--top", "x"], "invalid value for '--top': 'x' is not a valid integer"),
+        (["--format", "xml"], "invalid value for '--format': 'xml' is not one of 'table', 'json', 'markdown'"),
+        (["extra"], "got unexpected extra argument"),
+    ],
+)
+def test_a_bad_option_is_reported(cg_bench: CommandLine, arguments: list[str], what: str) -> None:
     saved(benchmark())
     told = cg_bench("show", "r.json", *arguments)
     assert (told.code, told.out) == (2, "")
-    assert told.err.startswith("Usage: cg-bench show [OPTIONS] FILE\n")
+    assert told.err.startswith(f"cg-bench: error: {what}")
+    assert told.err.endswith("\n  usage: cg-bench show [OPTIONS] FILE\n  'cg-bench show --help' says more\n")
 
 
 def test_options_can_be_given_by_the_environment(cg_bench: CommandLine, monkeypatch: pytest.MonkeyPatch) -> None:
