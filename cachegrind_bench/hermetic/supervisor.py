@@ -22,7 +22,7 @@ from cachegrind_bench.hermetic.kernel import CLONE_THREAD, Architecture
 from cachegrind_bench.hermetic.listings import Listings
 from cachegrind_bench.hermetic.place import Translation, rewritten
 from cachegrind_bench.hermetic.process_memory import executing, peak_memory_kb, peek
-from cachegrind_bench.hermetic.syscall_filter import PLAIN_READING_MASK
+from cachegrind_bench.hermetic.syscall_filter import AFFINITY, PLAIN_READING_MASK
 from cachegrind_bench.hermetic.waits import TIMEOUTS, TIMERS, Waits
 
 if TYPE_CHECKING:
@@ -40,6 +40,7 @@ _CACHE = fake_proc.CACHE.encode() + b"\0"
 _LONGEST_NAME = max(map(len, (*fake_proc.NAMES, _CACHE)))
 _LONGEST_PATH = 4096
 _LONGEST_ANSWER = 1 << 20
+_MASK_BYTES = 8  # of a set of CPUs; the kernel's is longer where more than 64 are possible
 
 
 class Supervisor:
@@ -124,6 +125,8 @@ class Supervisor:
             return True, 0
         elif name in ("getrlimit", "prlimit64"):
             self._pin_at_random(ident, thread)
+        elif name in AFFINITY:
+            return self._number_cpu(ident, thread, name, args)
         elif self._time is not None and name in CALLS:
             return self._tell_time(ident, thread, name, args, self._time)
         elif self.waits is not None and name in TIMERS:
@@ -279,6 +282,23 @@ class Supervisor:
             return False, 0
         self._poke(ident, thread, address, data)
         return True, len(data)
+
+    def _number_cpu(self, ident: int, thread: int, name: str, args: list[int]) -> tuple[bool, int]:
+        """Let the one CPU of the run be number 0 on every machine, and the program stay there whatever it asks for.
+
+        OpenMP counts through the mask up to its CPU, and runs at the same time have different ones.
+        """
+        if os.sched_getaffinity(thread) != {self._orders.cpu}:
+            return False, 0
+        if name == "getcpu":
+            for address in filter(None, args[:2]):  # the number of the CPU, and that of its node
+                self._poke(ident, thread, address, bytes(4))
+        elif name == "sched_getaffinity":
+            if not args[1] or args[1] % _MASK_BYTES:
+                raise _RefuseError(errno.EINVAL)
+            self._poke(ident, thread, args[2], (1).to_bytes(_MASK_BYTES, "little"))
+            return True, _MASK_BYTES
+        return True, 0
 
     def _tell_time(self, ident: int, thread: int, name: str, args: list[int], pinned: PinnedTime) -> tuple[bool, int]:
         peak = peak_memory_kb(thread) if name == "getrusage" else 0

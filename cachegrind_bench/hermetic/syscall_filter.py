@@ -21,6 +21,9 @@ from cachegrind_bench.hermetic.waits import FUTEX_COMMAND, FUTEX_WAIT, FUTEX_WAI
 # Only plain reading opens can be of a file that is handed out; the mask spares the supervisor all others.
 PLAIN_READING_MASK = 0o3 | 0o100 | 0o1000 | 0o200000  # access mode, O_CREAT, O_TRUNC, O_DIRECTORY
 
+# What a program asks its CPU's number by, or tells which ones it wants.
+AFFINITY = ("sched_getaffinity", "sched_setaffinity", "getcpu")
+
 _SECCOMP_SET_MODE_FILTER = 1
 _NEW_LISTENER, _WAIT_KILLABLE_RECV = 1 << 3, 1 << 5
 _RET_ALLOW, _RET_USER_NOTIF, _RET_ERRNO = 0x7FFF0000, 0x7FC00000, 0x00050000
@@ -112,7 +115,8 @@ def traps(table: Architecture, *, clock: bool, files: bool = False) -> list[Trap
     followed = ("execve", "execveat", "clone", "clone3", "fork", "vfork", "exit_group")
     recorded = CALLS if files else ()
     wanted = [Trap(table.calls[name]) for name in dict.fromkeys((*followed, *recorded)) if name in table.calls]
-    wanted += [Trap(table.calls[name]) for name in ("getrandom", "sysinfo", "getdents64", "getrlimit", "prlimit64")]
+    answered = ("getrandom", "sysinfo", "getdents64", "getrlimit", "prlimit64", *AFFINITY)
+    wanted += [Trap(table.calls[name]) for name in answered]
     if "open" in table.calls:
         wanted.append(Trap(table.calls["open"], 1, PLAIN_READING_MASK, os.O_RDONLY))
     wanted.append(Trap(table.calls["openat"], 2, PLAIN_READING_MASK, os.O_RDONLY))

@@ -216,3 +216,24 @@ def test_the_random_device_never_ends_and_is_the_same_for_one_seed() -> None:
         finally:
             os.close(descriptor)
     assert heads[0] == heads[1] != heads[2]
+
+
+def test_the_one_cpu_of_a_run_is_number_0_and_stays_the_only_one(monkeypatch: pytest.MonkeyPatch) -> None:
+    supervisor = Watched(None)
+    supervisor._orders = supervisor._orders._replace(cpu=5)
+    monkeypatch.setattr(os, "sched_getaffinity", lambda _thread: {5})
+    assert supervisor.ask("sched_getaffinity", 0, 128, BUFFER) == (True, 8)
+    assert supervisor.ask("getcpu", BUFFER, BUFFER + 4) == (True, 0)
+    assert supervisor.ask("getcpu", 0, 0) == (True, 0)
+    assert supervisor.written == [(BUFFER, b"\1" + bytes(7)), (BUFFER, bytes(4)), (BUFFER + 4, bytes(4))]
+    assert supervisor.ask("sched_setaffinity", 0, 128, BUFFER) == (True, 0)
+    for length in (0, 7, 12):
+        with pytest.raises(_RefuseError):
+            supervisor.ask("sched_getaffinity", 0, length, BUFFER)
+
+
+def test_a_program_that_may_use_other_cpus_sees_their_numbers(monkeypatch: pytest.MonkeyPatch) -> None:
+    supervisor = Watched(None)
+    monkeypatch.setattr(os, "sched_getaffinity", lambda _thread: {0, 1})
+    for name in ("sched_getaffinity", "sched_setaffinity", "getcpu"):
+        assert supervisor.ask(name, 0, 8, BUFFER) == (False, 0)

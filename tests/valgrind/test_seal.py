@@ -214,6 +214,11 @@ int main(int argc, char **argv) {
     cpu_set_t set;
     sched_getaffinity(0, sizeof set, &set);
     printf("cpus %d\n", CPU_COUNT(&set));
+    CPU_ZERO(&set);
+    CPU_SET(1, &set);
+    printf("may go elsewhere %d\n", sched_setaffinity(0, sizeof set, &set) == 0);
+    sched_getaffinity(0, sizeof set, &set);
+    printf("cpu %d %d\n", CPU_ISSET(0, &set), sched_getcpu());
     printf("stdin %c %ld\n", kind(0), (long)read(0, &c, 1));
     printf("stdout %c stderr %c\n", kind(1), kind(2));
     printf("session of its own %d\n", getsid(0) == getpid());
@@ -497,7 +502,7 @@ def test_tmpdir_is_empty_and_private(census: list[str]) -> None:
 
 
 def test_the_program_runs_on_one_cpu_without_a_terminal_in_a_session_of_its_own(census: list[str]) -> None:
-    assert {"cpus 1", "terminal 0", "session of its own 1"} <= set(census)
+    assert {"cpus 1", "may go elsewhere 1", "cpu 1 0", "terminal 0", "session of its own 1"} <= set(census)
 
 
 def test_stdin_is_empty_and_the_outputs_are_pipes(census: list[str]) -> None:
