@@ -6,6 +6,7 @@ extension modules) are not seen.
 
 from __future__ import annotations
 
+import mmap
 import os
 import re
 import shlex
@@ -58,6 +59,16 @@ class Fingerprint(msgspec.Struct, frozen=True, kw_only=True):
 def fingerprint(executable: str, *, library_path: Sequence[str] = ()) -> Fingerprint:
     """Identify an executable file; `library_path` are the directories of the LD_LIBRARY_PATH it will see."""
     return _identify(executable, tuple(library_path), depth=0)
+
+
+def knows_tunable(found: Fingerprint, name: str) -> bool:
+    """Return whether the glibc of this program can be set in this way: its loader, or a static program, has the name."""
+    path = found.path if found.loader is None else found.loader.path
+    try:
+        with open(path, "rb") as file, mmap.mmap(file.fileno(), 0, access=mmap.ACCESS_READ) as content:
+            return content.find(name.encode()) >= 0
+    except (OSError, ValueError):  # not readable, or empty
+        return False
 
 
 def parse_shebang(head: bytes) -> tuple[bytes, bytes | None] | None:

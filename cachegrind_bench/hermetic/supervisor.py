@@ -129,11 +129,8 @@ class Supervisor:
             return self._number_cpu(ident, thread, name, args)
         elif self._time is not None and name in CALLS:
             return self._tell_time(ident, thread, name, args, self._time)
-        elif self.waits is not None and name in TIMERS:
-            self.waits.note_timer(name, thread, args, self._processes.of_thread(thread))
-        elif self.waits is not None and name in TIMEOUTS:
-            if self.waits.hold(ident, thread, name, args, self._processes.of_thread(thread)):
-                raise _AlreadySentError  # or will be
+        elif self.waits is not None and (name in TIMERS or name in TIMEOUTS):
+            self._wait(self.waits, ident, name, thread, args)
         else:
             self._follow(name, thread, args)
         return False, 0
@@ -156,6 +153,13 @@ class Supervisor:
                     self._processes.start_thread(thread)
                 else:
                     self._processes.fork(thread)
+
+    def _wait(self, waits: Waits, ident: int, name: str, thread: int, args: list[int]) -> None:
+        process = self._processes.of_thread(thread)
+        if name in TIMERS:
+            waits.note_timer(name, thread, args, process)
+        elif waits.hold(ident, thread, name, args, process):
+            raise _AlreadySentError  # or will be
 
     # Randomness
 

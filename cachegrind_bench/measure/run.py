@@ -17,7 +17,7 @@ from cachegrind_bench.hermetic.launch import Outcome
 from cachegrind_bench.hermetic.orders import SHORT_GRACE_MS
 from cachegrind_bench.interruption import uninterrupted
 from cachegrind_bench.measure.plan import Plan, Progress, Settings, target_of
-from cachegrind_bench.measure.seal import require_sealed, seal_parts, weakest
+from cachegrind_bench.measure.seal import require_sealed, seal_parts, weakest, with_copies
 from cachegrind_bench.measure.session import Identity, benchmark_key_fields
 from cachegrind_bench.model.metrics import CostModel, Counts
 from cachegrind_bench.model.result import Benchmark, Environment, Run, Score, SealPart, comparability_key
@@ -158,6 +158,7 @@ def _benchmark_of(plan: Plan, env: Environment, identity: Identity, measurements
     chosen = lower_median(measurements, plan.model)
     accounts, outcome = chosen.accounts, chosen.outcome
     seal = weakest([seal_of(plan, measurement.outcome, env) for measurement in measurements])
+    seal = with_copies(seal, tunable=identity.tunable)
     key_fields = benchmark_key_fields(identity, seal, chosen.tool, plan.collect)
     counts = accounts.profile.counts()
     warnings = [*plan.command.notes, *accounts.doubts, *_launcher_notes(chosen, counts, plan.command.script)]

@@ -14,6 +14,7 @@ PARTS: Mapping[str, str] = {
     "environment": "allow-listed variables, padded to a constant size",
     "randomness": "getrandom, AT_RANDOM, free memory and load never change",
     "random_devices": "/dev/urandom and /dev/random give fixed bytes",
+    "copies": "glibc copies and clears by vectors, not by instructions that are counted once for each byte",
     "files": "the loader's list of libraries has one size, and directories are listed by name",
     "cpu": "all threads on one CPU",
     "scheduling": "a thread runs until it waits, whatever else the machine does",
@@ -56,6 +57,14 @@ def seal_parts(
     if not clock_pinned:
         parts["clock"] = SealPart(state=SealState.KEPT, why="the real clock; --pin-clock replaces it")
     return parts
+
+
+def with_copies(seal: Mapping[str, SealPart], *, tunable: bool) -> dict[str, SealPart]:
+    """Return the seal of a program whose C library can be told how to copy, or, if not `tunable`, has its own way."""
+    own = SealPart(
+        state=SealState.KEPT, why="the program's C library is not a glibc from 2.32 on, and copies in its own way"
+    )
+    return {**seal, **({} if tunable else {"copies": own})}
 
 
 def weakest(seals: Sequence[Mapping[str, SealPart]]) -> dict[str, SealPart]:

@@ -15,6 +15,7 @@ from typing import TYPE_CHECKING
 import msgspec
 from msgspec.structs import replace
 
+from cachegrind_bench.hermetic.environment import COPIES
 from cachegrind_bench.hermetic.machine import machine_fields, machine_info
 from cachegrind_bench.hermetic.scratch import scratch
 from cachegrind_bench.model.result import Environment, ObjectFile, SealPart, SealState, comparability_key
@@ -26,27 +27,32 @@ if TYPE_CHECKING:
     from cachegrind_bench.measure.plan import Plan
 
 # The parts of the seal that change what is counted; the others only make it noisy or quick.
-_COUNTED_PARTS = ("environment", "randomness", "cpu", "clock")
+_COUNTED_PARTS = ("environment", "randomness", "cpu", "clock", "copies")
 # The second meaning: /proc/stat, CPU times and waits go with the clock, too.
 _PINNED_CLOCK = "pinned/2"
 
 
 class Identity(msgspec.Struct, frozen=True, kw_only=True):
-    """What a command consists of: the files it loads, and its share of the key (ids of libc and interpreter)."""
+    """What a command consists of: the files it loads, and its share of the key (ids of libc and interpreter).
+
+    `tunable`: whether its C library takes from the environment how to copy.
+    """
 
     objects: tuple[ObjectFile, ...]
     key_fields: Mapping[str, str]
+    tunable: bool = True
 
 
 def identify(executable: str, variables: Mapping[str, str]) -> Identity:
     """Read the build-ids of an executable and all it loads, as its environment leads the loader."""
     # Imported here: pyelftools is slow to import, and this can run during the measurement.
-    from cachegrind_bench.hermetic.fingerprint import fingerprint, interpreter_identity, key_fields
+    from cachegrind_bench.hermetic.fingerprint import fingerprint, interpreter_identity, key_fields, knows_tunable
 
     library_path = [folder for folder in variables.get("LD_LIBRARY_PATH", "").split(":") if folder]
     found = fingerprint(executable, library_path=library_path)
     interpreter = interpreter_identity(found, path=variables.get("PATH", ""), library_path=library_path)
-    return Identity(objects=found.objects, key_fields=key_fields(found, interpreter))
+    tunable = all(knows_tunable(found, name) for name in COPIES)
+    return Identity(objects=found.objects, key_fields=key_fields(found, interpreter), tunable=tunable)
 
 
 def benchmark_key_fields(

@@ -63,6 +63,18 @@ def test_requests_beat_what_is_fixed_and_the_runs_own_values_beat_all() -> None:
     assert seen == {**FIXED, "PYTHONHASHSEED": "1", "PATH": "/mine", "LANG": "C", "TMPDIR": "/tmp/x"}
 
 
+def test_tunables_of_the_user_come_after_those_of_the_seal_and_so_win() -> None:
+    ours, own = FIXED["GLIBC_TUNABLES"], "glibc.malloc.check=3"
+    assert "glibc.cpu.x86_rep_movsb_threshold=1073741824" in ours.split(":")
+    for caller, request in (
+        ({}, Request(values={"GLIBC_TUNABLES": own})),
+        ({"GLIBC_TUNABLES": own}, Request.parse(["GLIBC_TUNABLES"])),
+    ):
+        assert compose(caller, request, {})["GLIBC_TUNABLES"] == f"{ours}:{own}"
+    assert compose({"GLIBC_TUNABLES": own}, NOTHING, {})["GLIBC_TUNABLES"] == ours
+    assert not compose({}, Request(values={"GLIBC_TUNABLES": ""}), {})["GLIBC_TUNABLES"]
+
+
 def test_names_and_values_are_read_from_env_options() -> None:
     request = Request.parse(["A", "B=", "C=x=y", "A"])
     assert request == Request(passed=("A", "A"), values={"B": "", "C": "x=y"})

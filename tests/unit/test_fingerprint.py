@@ -15,7 +15,14 @@ from pathlib import Path
 import pytest
 
 from cachegrind_bench.hermetic.elf import expand, read_cache
-from cachegrind_bench.hermetic.fingerprint import fingerprint, interpreter_identity, key_fields, parse_shebang
+from cachegrind_bench.hermetic.environment import COPIES
+from cachegrind_bench.hermetic.fingerprint import (
+    fingerprint,
+    interpreter_identity,
+    key_fields,
+    knows_tunable,
+    parse_shebang,
+)
 from cachegrind_bench.model.result import ObjectFile
 
 PATH = "/usr/local/bin:/usr/bin:/bin"
@@ -80,6 +87,17 @@ def test_a_static_program_has_neither_loader_nor_libraries(tmp_path: Path, flag:
     found = fingerprint(str(gcc(tmp_path / "program", MAIN, flag, "-Wl,--build-id=0xabcd")))
     assert (found.kind, found.build_id, found.loader, found.libraries) == ("static", "abcd", None, ())
     assert key_fields(found, None) == {"interpreter": "none", "libc": "static"}
+
+
+@needs_gcc
+@pytest.mark.parametrize(
+    ("source", "flags", "known"),
+    [(MAIN, (), True), (MAIN, ("-static",), True), ("void _start(void) {}", ("-static", "-nostdlib"), False)],
+)
+def test_only_a_glibc_knows_its_tunables(tmp_path: Path, source: str, flags: tuple[str, ...], known: bool) -> None:
+    found = fingerprint(str(gcc(tmp_path / "program", source, *flags)))
+    assert all(knows_tunable(found, name) is known for name in COPIES)
+    assert not knows_tunable(fingerprint(str(tmp_path / "absent")), COPIES[0])
 
 
 @needs_gcc

@@ -309,6 +309,7 @@ def test_the_key_covers_machine_identity_and_what_was_pinned() -> None:
         **IDENTITY.key_fields,
         "seal.environment": "pinned",
         "seal.randomness": "pinned",
+        "seal.copies": "pinned",
         "seal.cpu": "pinned",
         "seal.clock": "kept",
         "tool": "cachegrind",

@@ -5,7 +5,7 @@ from __future__ import annotations
 import pytest
 
 from cachegrind_bench.errors import MeasurementError
-from cachegrind_bench.measure.seal import PARTS, require_sealed, seal_parts, weakest
+from cachegrind_bench.measure.seal import PARTS, require_sealed, seal_parts, weakest, with_copies
 from cachegrind_bench.model.result import SealPart, SealState
 
 PINNED = SealPart(state=SealState.PINNED)
@@ -21,6 +21,14 @@ def test_a_real_clock_is_kept_and_no_failing() -> None:
     seal = seal_parts({}, supervised=True, guest_chase_off=True, clock_pinned=False)
     assert seal["clock"].state is SealState.KEPT
     require_sealed(seal)
+
+
+def test_a_c_library_that_copies_in_its_own_way_is_kept_and_no_failing() -> None:
+    seal = seal_parts({}, supervised=True, guest_chase_off=True, clock_pinned=True)
+    assert with_copies(seal, tunable=True) == seal
+    kept = with_copies(seal, tunable=False)
+    assert (kept["copies"].state, {**kept, "copies": PINNED}) == (SealState.KEPT, seal)
+    require_sealed(kept)
 
 
 def test_a_refused_part_says_why() -> None:

@@ -476,7 +476,7 @@ def census(once: Any, compile_c: CompileC) -> list[str]:
 ALLOWED = {
     *("HOME", "PATH", "LD_LIBRARY_PATH", "PYTHONPATH", "VIRTUAL_ENV", "TMPDIR", "TZ", "LC_ALL"),
     *("LD_PRELOAD", "VALGRIND_LIB", "VALGRIND_LAUNCHER", "GODEBUG", "GOMAXPROCS", "MKL_CBWR"),
-    *("PERL_HASH_SEED", "PERL_PERTURB_KEYS", "PYTHONHASHSEED"),
+    *("GLIBC_TUNABLES", "PERL_HASH_SEED", "PERL_PERTURB_KEYS", "PYTHONHASHSEED"),
 }
 
 
@@ -557,6 +557,27 @@ def test_a_variable_asked_for_reaches_the_program_and_the_block_stays_as_large(
     assert {"variable WANTED", "variable SET"} <= set(found)
     assert "variable ABSENT" not in found
     assert [line for line in found if line.startswith("block")] == [line for line in census if line.startswith("block")]
+
+
+COPIES = """
+#include <stdlib.h>
+#include <string.h>
+int main(int argc, char **argv) {
+    size_t bytes = strtoul(argv[1], 0, 10);
+    char *from = calloc(1, bytes), *volatile to = malloc(bytes);
+    for (int round = 0; round < 16; round++) { memset(to, round, bytes); memcpy(to, from, bytes); }
+    return to[bytes - 1];
+}
+"""
+
+
+def test_copies_cost_as_much_for_each_byte_whatever_their_size(cg_bench: CgBench, compile_c: CompileC) -> None:
+    program = compile_c(COPIES)
+    small, large, twice = (cg_bench.run(program, str(size)) for size in (1024, 65536, 131072))
+    assert large.benchmark["seal"]["copies"]["state"] == "pinned"
+    for_each_byte = (twice.counts["Ir"] - large.counts["Ir"]) / 65536 / 32
+    assert for_each_byte < 0.15, "it was 1: each byte of `rep movsb` and `rep stosb` counts as an instruction"
+    assert (large.counts["Ir"] - small.counts["Ir"]) / (65536 - 1024) / 32 < 0.15
 
 
 def test_a_hard_limit_below_ours_is_reported_and_not_fatal(cg_bench: CgBench, compile_c: CompileC) -> None:

@@ -18,7 +18,7 @@ import pytest
 from cachegrind_bench._version import __version__
 from cachegrind_bench.errors import MeasurementError
 from cachegrind_bench.hermetic.place import NOWHERE, Translation
-from cachegrind_bench.measure.seal import require_sealed, seal_parts
+from cachegrind_bench.measure.seal import require_sealed, seal_parts, with_copies
 from cachegrind_bench.measure.session import Identity, ValgrindSetup, benchmark_key_fields, identify
 from cachegrind_bench.model.metrics import CostModel, Counts, Profile, merge_profiles, without
 from cachegrind_bench.model.result import (
@@ -208,6 +208,7 @@ def _benchmark(ended: Ended, settings: Settings, env: Environment, identity: Ide
     )
     if settings.require_sealed:
         require_sealed(seal)
+    seal = with_copies(seal, tunable=identity.tunable)
     key_fields = {
         **benchmark_key_fields(identity, seal, Tool.CALLGRIND),
         "measured": MEASURED if settings.warm_up == WARM_UP else f"{MEASURED} warmup={settings.warm_up}",
