@@ -11,7 +11,15 @@ import click
 
 from cachegrind_bench.cli import output
 from cachegrind_bench.cli.help import options_group
-from cachegrind_bench.cli.options import REPORT, configured_benchmarks, format_options, struct_of, typed
+from cachegrind_bench.cli.options import (
+    REPORT,
+    color_option,
+    configured_benchmarks,
+    format_options,
+    project_root,
+    struct_of,
+    typed,
+)
 from cachegrind_bench.usecases.comparison import GateOptions, Report, ReportOptions
 
 if TYPE_CHECKING:
@@ -90,6 +98,7 @@ detail_options = options_group(
         *("table", "markdown", "json", "github", "code-quality"),
         help="Format of the report; 'github' is workflow annotations, 'code-quality' GitLab's JSON.",
     ),
+    color_option,
     click.option("--markdown", type=Path, metavar="FILE", help="Also write the report as Markdown."),
     click.option("--json", type=Path, metavar="FILE", help="Also write the report as JSON."),
     click.option("--code-quality", type=Path, metavar="FILE", help="Also write GitLab's code quality report."),
@@ -108,13 +117,15 @@ def gates_of(options: Mapping[str, Any], benchmarks: Sequence[BenchmarkSpec] = (
 
 def report_options(options: Mapping[str, Any]) -> ReportOptions:
     """Return how `detail_options`, and --rows where a command has it, want a comparison to be shown."""
-    return struct_of(ReportOptions, options, places={spec.id: spec.place for spec in configured_benchmarks()})
+    places = {spec.id: spec.place for spec in configured_benchmarks()}
+    return struct_of(ReportOptions, options, places=places, root=project_root())
 
 
 def deliver(made: Report, options: ReportOptions, *, write: Callable[[str], None] = output.write) -> None:
-    """Write the files that were asked for, then the report."""
+    """Write the files that were asked for, then the report, in the colours that --color asks for."""
+    colour = output.wants_colour(click.get_current_context().params["color"])
     options.write_files(made)
     try:
-        write(made.text(options.form, width=output.terminal_width()))
+        write(made.text(options.form, width=output.terminal_width(), colour=colour))
     except BrokenPipeError:
         output.forget(sys.stdout)  # that nobody reads on must not make a regression green

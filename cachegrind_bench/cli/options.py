@@ -255,6 +255,12 @@ def format_options(*forms: str, help: str = "Format of the report.") -> Callable
 
 
 format_option = format_options("table", "json", "markdown")
+color_option = click.option(
+    "--color",
+    type=click.Choice(["auto", "always", "never"]),
+    default="auto",
+    help="Colour states and changes; auto: on a terminal, unless NO_COLOR is set.",
+)
 size_limit_option = click.option("--max-size", type=size, default="1GB", help="Refuse result files larger than this.")
 store_option = click.option(
     "--store",
@@ -361,6 +367,14 @@ def working_directory() -> Path:
         return Path.cwd()
     except FileNotFoundError:
         raise UsageError("the working directory no longer exists", hint="cd to another one") from None
+
+
+def project_root() -> str:
+    """Return the top of the work tree, or the working directory outside of one: files below it are shown relative to it."""
+    from cachegrind_bench.vcs.git import top_folder
+
+    cwd = working_directory()
+    return str(top_folder(cwd) or cwd)
 
 
 def repository() -> Repository:

@@ -38,6 +38,14 @@ def terminal_width() -> int | None:
         return None
 
 
+def wants_colour(choice: str) -> bool:
+    """Return whether reports shall be coloured: `auto` is on a terminal that has colours (https://no-color.org)."""
+    if choice != "auto":
+        return choice == "always"
+    plain = os.environ.get("NO_COLOR") or os.environ.get("TERM") == "dumb"
+    return terminal_width() is not None and not plain
+
+
 def write(content: str | bytes) -> None:
     """Write to stdout and flush. UsageError if it cannot take it; BrokenPipeError passes, as its reader just left."""
     if sys.stdout is None:  # started with a closed descriptor

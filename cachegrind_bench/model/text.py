@@ -4,8 +4,10 @@ from __future__ import annotations
 
 import fnmatch
 import os
+import posixpath
 import re
 from collections.abc import Sequence
+from itertools import takewhile
 from typing import TYPE_CHECKING
 
 if TYPE_CHECKING:
@@ -43,6 +45,20 @@ def joined(texts: Sequence[str]) -> str:
     return " and ".join(filter(None, (", ".join(texts[:-1]), *texts[-1:])))
 
 
+def common_start(ids: Sequence[str]) -> str:
+    """Return the folders, file or module that all of several ids begin with; nothing if one of them has no more than that."""
+    same = takewhile(lambda pair: pair[0] == pair[1], zip(min(ids), max(ids), strict=False)) if len(ids) > 1 else ()
+    start = "".join(letter for letter, _ in same).partition("[")[0]
+    start = start[: max(start.rfind("/") + 1, start.rfind("::") + 2 if "::" in start else 0)]
+    return "" if start in ids else start
+
+
+def below(path: str, folder: str) -> str:
+    """Return a path relative to this absolute folder if it is below it, else without the steps back within it."""
+    plain = posixpath.normpath(path) if 0 < len(path) <= LONGEST_CELL else path
+    return plain.removeprefix(f"{folder}/") if folder else plain
+
+
 def matches(benchmark_id: str, pattern: str) -> bool:
     """Return whether an id is exactly this, or fits its `*` and `?`; brackets are literal, since ids contain them."""
     return benchmark_id == pattern or fnmatch.fnmatchcase(benchmark_id, pattern.replace("[", "[[]"))
@@ -54,6 +70,16 @@ def shortened(text: str, length: int) -> str:
         return text
     tail = length // 3
     return f"{text[: length - tail - 1]}…{text[len(text) - tail :]}"
+
+
+def shortened_path(path: str, length: int) -> str:
+    """Return a path of at most this many characters, without folders in its middle; its end, which says most, is kept."""
+    if len(path) <= length:
+        return path
+    rest = path.split("/", 2 if path.startswith("/") else 1)[-1]
+    first = path[: len(path) - len(rest)]
+    place = rest.find("/", max(len(rest) - max(length - len(first) - 1, 0), 0))
+    return f"…{path[1 - length :]}" if place < 0 else f"{first}…{rest[place:]}"
 
 
 _NUMBER = re.compile(r"[+-]?[0-9][0-9,.]*(?: %)?", re.ASCII)
@@ -71,7 +97,7 @@ def counted(count: int, noun: str) -> str:
 
 def share(part: int, whole: int) -> str:
     """Return a part of a whole in percent, as 12.3 %."""
-    return f"{100 * part / whole:.1f} %" if whole else "-"
+    return f"{round(100 * part / whole, 1) + 0.0:.1f} %" if whole else "-"  # + 0.0: no -0.0
 
 
 def spread(low: int, high: int) -> str:
@@ -119,6 +145,11 @@ def percent(share: Fraction, digits: int = 3) -> str:
     if "e" in text:
         text = f"{value:.{max(1 - int(text.partition('e')[2]), 0)}f}"
     return f"{text} %"
+
+
+def factor(ratio: Fraction) -> str:
+    """Return how many times something is something else, with two digits at least: 0.37, 2.8 or 12."""
+    return f"{float(ratio):.2g}" if ratio < 10 else f"{float(ratio):,.0f}"
 
 
 def exact_percent(share: Fraction) -> str:

@@ -9,17 +9,35 @@ from itertools import zip_longest
 
 from cachegrind_bench.model.text import LONGEST_CELL, is_number, shortened
 
-_SPECIAL = re.compile(r"([\\`*_{}\[\]()#+!|~@:$-]|(?<=www)\.)", re.IGNORECASE)
+# What has a meaning wherever it is, or only before what follows: most signs are left alone, as mail and chat show the escapes.
+_COLON = r"(?<![:0-9]):(?=//|[a-z0-9_+-]+:(?!:))"  # in addresses, and in names of small pictures
+_SPECIAL = re.compile(
+    rf"""[\\`*|~$]
+    | ^(?:[-+](?=\s|$) | [-=]+$ | \[)   # the beginning of a list, a rule or a definition
+    | !(?=\[) | \[(?=[\^!\[\ ]) | \](?=[(\[:])    # links, footnotes, tasks
+    | {_COLON}
+    | (?<=www)\.""",
+    re.IGNORECASE | re.VERBOSE,
+)
+_EMPHASIS = re.compile(r"(?<!_)(?:(?<![^\W_])_++|_++(?![^\W_]))")  # within a word it has no meaning
+_NUMBERED = re.compile(r"^([0-9]+)([.)])(?=\s|$)")
+_TAG = re.compile(r"<(?=[a-z/!?]|$)", re.IGNORECASE)
+_ENTITY = re.compile(r"&(?=[#\w]|$)")
 # What GitHub makes a reference of without any sign.
 _REFERENCE = re.compile(r"\b(GH)(?=\\?-[0-9])", re.IGNORECASE)
 _LONGEST_SUMMARY = 120
 
 
 def escape(text: str) -> str:
-    """Return text that renders as itself: no emphasis, link, mention, formula, table cell or HTML."""
-    text = text.replace("&", "&amp;").replace("<", "&lt;").replace(">", "&gt;")
-    # A zero-width space keeps GitHub from reading @name and #1 in spite of the backslash.
-    text = _SPECIAL.sub(r"\\\1", text).replace("\\@", "@\u200b").replace("\\#", "#\u200b")
+    """Return one line of text that renders as itself: no emphasis, link, list, mention, formula, table cell or HTML."""
+    rest = text.lstrip()
+    margin = text[: len(text) - len(rest)]
+    rest = _TAG.sub("&lt;", _ENTITY.sub("&amp;", rest))
+    rest = _NUMBERED.sub(r"\1\\\2", _SPECIAL.sub(r"\\\g<0>", rest))
+    text = margin + (f"&gt;{rest[1:]}" if rest.startswith(">") else rest)
+    text = _EMPHASIS.sub(lambda run: r"\_" * len(run[0]), text)
+    # A zero-width space keeps GitHub from reading @name and #1; it does so in spite of a backslash.
+    text = text.replace("@", "@\u200b").replace("#", "#\u200b")
     return _unreferenced(text)
 
 
@@ -34,7 +52,10 @@ def table(columns: Sequence[str], rows: Sequence[Sequence[str]]) -> str:
     cells = (list(filter(None, column[1:])) for column in filled)
     rules = ["--:" if column and all(map(is_number, column)) else "---" for column in cells]
     heading, *others = (
-        [cell if is_number(cell) else escape(shortened(cell, LONGEST_CELL)) for cell in row]
+        [
+            cell.replace(" ", "\N{NO-BREAK SPACE}") if is_number(cell) else escape(shortened(cell, LONGEST_CELL))
+            for cell in row
+        ]
         for row in zip(*filled, strict=True)
     )
     return "".join(f"| {' | '.join(row)} |\n" for row in (heading, rules, *others))
@@ -44,6 +65,6 @@ def fold(summary: str, content: str) -> str:
     """Return Markdown that is folded under a summary, which may be any text."""
     # GitHub reads no Markdown within a summary, only HTML.
     title = html.escape(shortened(summary, _LONGEST_SUMMARY))
-    for sign in ("@", "#", ":", "www"):  # that make a mention, a reference or an address of what follows
-        title = title.replace(sign, f"{sign}\u200b")
+    # What makes a mention, a reference or an address of what follows.
+    title = re.sub(f"@|#|www|{_COLON}", lambda sign: f"{sign[0]}\u200b", title, flags=re.IGNORECASE)
     return f"\n<details><summary>{_unreferenced(title)}</summary>\n\n{content}\n</details>\n"

@@ -1,33 +1,37 @@
 """Reports as titled rows of text, and their layouts: aligned for terminals and logs, or Markdown.
 
-Makes every text harmless, in one place: a result file may come from a stranger's pull request.
+Makes every text harmless, in one place: a result file may come from a stranger's pull request. Only this module knows what fits
+a terminal: which columns go, which texts are cut, where prose is broken.
 """
 
 from __future__ import annotations
 
-from collections.abc import Collection, Iterator, Sequence
+from collections.abc import Collection, Iterator, Mapping, Sequence
 from itertools import zip_longest
+from types import MappingProxyType
 
 import msgspec
 
-from cachegrind_bench.model.text import LONGEST_CELL, is_number, plain, shortened
+from cachegrind_bench.model.text import LONGEST_CELL, is_number, plain, shortened, shortened_path
 
 Row = tuple[str, ...]
 
 _MARGIN = "  "
-_SHORTEST = 12
+_SHORTEST, _READABLE = 12, 22
+RED, GREEN, YELLOW = "31", "32", "33"
 
 
 class Section(msgspec.Struct, frozen=True, kw_only=True):
     """Rows under a heading; a section without rows is not shown. `columns` names them; empty for pairs of label and value.
 
-    `shrinkable` are the columns that give way where a terminal is narrow, first the first one.
+    Where a terminal is narrow, groups of `droppable` columns are left out and `shrinkable` ones give way, first the first one.
     """
 
     title: str = ""
     columns: Row = ()
     rows: tuple[Row, ...]
     shrinkable: tuple[int, ...] = ()
+    droppable: tuple[tuple[int, ...], ...] = ()
 
 
 class Report(msgspec.Struct, frozen=True, kw_only=True):
@@ -65,31 +69,78 @@ def _aligned(report: Report, width: int | None) -> Iterator[str]:
             indent = _MARGIN * 2 if section.title else _MARGIN
             heading = [section.columns] if section.columns else []
             rows = [*heading, *(tuple(map(plain, row)) for row in section.rows)]
-            rows = fitted(rows, width and width - len(indent), section.shrinkable)
+            rows = fitted(rows, width and width - len(indent), section.shrinkable, section.droppable)
             yield from (indent + line for line in aligned(rows, headed=bool(heading)))
     yield from [""] if report.warnings else []
-    yield from (f"{_MARGIN}warning: {plain(warning)}" for warning in report.warnings)
+    for warning in report.warnings:
+        yield from wrapped(f"warning: {plain(warning)}", width, _MARGIN)
 
 
-def fitted(rows: Sequence[Sequence[str]], width: int | None, shrinkable: Sequence[int]) -> list[Row]:
+def fitted(
+    rows: Sequence[Sequence[str]],
+    width: int | None,
+    shrinkable: Sequence[int],
+    droppable: Sequence[Sequence[int]] = (),
+    last: Sequence[int] = (),
+) -> list[Row]:
     """Return rows whose texts are cut so that the table is at most `width` wide, if cutting these columns can do it.
 
-    The first of `shrinkable` gives way first; none gets shorter than its heading, or than what can still be read.
+    First groups of `droppable` columns are left out, the first one first. Then the first of `shrinkable` gives way first; none
+    gets shorter than its heading, or than what can still be read. Before they get hard to read, columns `last` are left out.
     """
     lines = list(zip(*zip_longest(*rows, fillvalue=""), strict=True))
+    if width is None or not lines:
+        return lines
     sizes = [max(map(len, column)) for column in zip(*lines, strict=True)]
-    excess = 0 if width is None else sum(sizes) + len(_MARGIN) * (len(sizes) - 1) - width
-    for place in shrinkable:
-        size = max(_SHORTEST, len(lines[0][place]), sizes[place] - max(excess, 0))
+    kept = list(range(len(sizes)))
+
+    def excess(readable: int) -> int:
+        wanted = (min(sizes[place], readable) if place in shrinkable else sizes[place] for place in kept)
+        return sum(wanted) + len(_MARGIN) * (len(kept) - 1) - width
+
+    for places, readable in (*((places, LONGEST_CELL) for places in droppable), (last, _READABLE)):
+        if excess(readable) > 0:
+            kept = [place for place in kept if place not in places]
+    lacking = excess(LONGEST_CELL)
+    for place in filter(kept.__contains__, shrinkable):
+        size = max(_SHORTEST, len(lines[0][place]), sizes[place] - max(lacking, 0))
         if size < sizes[place]:
-            excess -= sizes[place] - size
+            lacking -= sizes[place] - size
             lines = [(*row[:place], _cut(row[place], size), *row[place + 1 :]) for row in lines]
-    return lines
+    return [tuple(row[place] for place in kept) for row in lines]
 
 
 def _cut(text: str, size: int) -> str:
-    """Return text of this length at most; of a path, its end is kept, which says most."""
-    return f"…{text[1 - size :]}" if "/" in text and len(text) > size else shortened(text, size)
+    return (shortened_path(text, size) if "/" in text else shortened(text, size)).replace("……", "…")
+
+
+def is_wider(rows: Sequence[Sequence[str]], width: int | None) -> bool:
+    """Return whether a table of these rows, all of one length, is wider than this."""
+    return (
+        width is not None
+        and sum(max(map(len, column)) + len(_MARGIN) for column in zip(*rows, strict=True)) > width + 2
+    )
+
+
+def wrapped(text: str, width: int | None, indent: str = "", hanging: str | None = None) -> list[str]:
+    """Return text as lines of a terminal, broken between words but not between a number and its sign.
+
+    The first begins with `indent`, the others with `hanging` if that is given.
+    """
+    if width is None or len(indent) + len(text) <= width:
+        return [indent + text]
+    from textwrap import wrap
+
+    later = indent if hanging is None else hanging
+    lines = wrap(
+        text.replace(" %", "\N{NO-BREAK SPACE}%"),
+        width,
+        initial_indent=indent,
+        subsequent_indent=later,
+        break_long_words=False,
+        break_on_hyphens=False,
+    )
+    return [line.replace("\N{NO-BREAK SPACE}%", " %") for line in lines]
 
 
 def without_empty(rows: Sequence[Row], places: Collection[int]) -> list[Row]:
@@ -98,15 +149,28 @@ def without_empty(rows: Sequence[Row], places: Collection[int]) -> list[Row]:
     return [tuple(cell for place, cell in enumerate(row) if place not in empty) for row in rows]
 
 
-def aligned(rows: Sequence[Sequence[str]], *, headed: bool = False, right: Collection[int] = ()) -> list[str]:
+def aligned(
+    rows: Sequence[Sequence[str]],
+    *,
+    headed: bool = False,
+    right: Collection[int] = (),
+    colours: Mapping[tuple[int, int], str] = MappingProxyType({}),
+) -> list[str]:
     """Return rows as lines with columns of equal width; the first may be the columns' names.
 
-    Numbers are aligned to the right, and so is what is in the columns `right`, of numbers with exceptions.
+    Numbers are aligned to the right, and so is what is in the columns `right`, of numbers with exceptions. `colours` are those
+    of single cells, by row and column.
     """
     columns: list[list[str]] = []
     for place, texts in enumerate(zip_longest(*rows, fillvalue="")):
         column = [shortened(text, LONGEST_CELL) for text in texts]
         size = max(map(len, column))
         to_right = place in right or all(is_number(text) for text in column[headed:] if text)
-        columns.append([text.rjust(size) if to_right else text.ljust(size) for text in column])
+        padded = [text.rjust(size) if to_right else text.ljust(size) for text in column]
+        columns.append([coloured(text, colours.get((row, place))) for row, text in enumerate(padded)])
     return [_MARGIN.join(row) for row in zip(*columns, strict=True)]
+
+
+def coloured(text: str, colour: str | None) -> str:
+    """Return text in this colour of a terminal; None leaves it as it is."""
+    return text if colour is None or not text.strip() else f"\x1b[{colour}m{text}\x1b[0m"

@@ -87,13 +87,15 @@ class ReportOptions(msgspec.Struct, frozen=True, kw_only=True):
     """How a comparison is shown: `rows` in the table (0 for all), `explain` in each explanation (0 for none).
 
     Rows are `by` function or file. `form` is table, markdown, json, github or code-quality; `markdown`, `json` and `code_quality`
-    are files to write as well. `places` are FILE:LINE of the configuration by benchmark.
+    are files to write as well. `places` are FILE:LINE of the configuration by benchmark; files below `root` are
+    shown relative to it.
     """
 
     rows: int = 0
     explain: int = 10
     by: str = "function"
     lines: bool = False
+    root: str = ""
     form: str = "table"
     markdown: Path | None = None
     json: Path | None = None
@@ -155,11 +157,14 @@ class Report(msgspec.Struct, frozen=True, kw_only=True):
     rows: int
     explained: tuple[str, ...]
     places: Mapping[str, str]
+    root: str = ""
 
-    def text(self, form: str, *, width: int | None = None, most: int | None = None, brief: bool = False) -> str:
+    def text(
+        self, form: str, *, width: int | None = None, colour: bool = False, most: int | None = None, brief: bool = False
+    ) -> str:
         """Return the comparison as table, markdown, json, github or code-quality.
 
-        A table is cut to this `width`; Markdown has at most `most` characters; `brief` annotations say nothing twice.
+        A table is cut to this `width`, and has `colour`; Markdown has at most `most` characters; `brief` annotations say nothing twice.
         """
         if form == "json":
             from cachegrind_bench.render import documents
@@ -168,7 +173,7 @@ class Report(msgspec.Struct, frozen=True, kw_only=True):
         if form == "table":
             from cachegrind_bench.render.comparison import table
 
-            return table.render(self._view(self.rows), width=width)
+            return table.render(self._view(self.rows), width=width, colour=colour)
         if form == "markdown":
             from cachegrind_bench.render.comparison import markdown
 
@@ -212,7 +217,9 @@ class Report(msgspec.Struct, frozen=True, kw_only=True):
     def _view(self, rows: int) -> View:
         from cachegrind_bench.render.comparison.view import view
 
-        return view(self.comparison, self.details, rows=rows, names=self.names, explained=self.explained)
+        return view(
+            self.comparison, self.details, rows=rows, names=self.names, explained=self.explained, root=self.root
+        )
 
     def headline(self) -> str:
         """Return the verdict in one line."""
@@ -238,16 +245,22 @@ def compared(
     comparison = replace(comparison, remarks=(*base.remarks, *candidate.remarks), without_base=base.missing)
     comparison = recognise_layout(comparison, before.profile, after.profile)
     found = _explanations(comparison, before, after, options)
-    # At length: what moved, or what is the only one.
+    # At length: what changed, or what is the only one.
     worth = [
         item.id
         for item in comparison.differences
-        if item.id in found and (item.state is not State.UNCHANGED or len(comparison.differences) == 1)
+        if item.id in found and (item.state not in {State.UNCHANGED, State.SHIFT} or len(comparison.differences) == 1)
     ]
     explained = tuple(worth[:_EXPLAINED]) if options.explain else ()
     names = base.name, candidate.name
     return Report(
-        comparison=comparison, details=found, names=names, rows=options.rows, explained=explained, places=options.places
+        comparison=comparison,
+        details=found,
+        names=names,
+        rows=options.rows,
+        explained=explained,
+        places=options.places,
+        root=options.root,
     )
 
 

@@ -142,7 +142,7 @@ def test_the_table_adds_up_and_is_as_long_as_wanted() -> None:
     assert sum(sums[:-1]) == sums[-1] == 13_400
     assert [row[4] for row in found.tables[0][1:]] == [
         "parse_row",
-        "everything else (1 more)",
+        "1 other function",
         "native code not under any Python function",
         "total",
     ]

@@ -181,11 +181,97 @@ def test_the_verdict_is_the_last_line_of_the_table_and_the_first_of_the_markdown
     assert text_of(markdown, shown).splitlines()[0].startswith("### ❌ regression")
 
 
-def test_markdown_shows_ten_rows_and_folds_the_rest() -> None:
+def test_markdown_shows_changes_and_folds_and_counts_the_rest() -> None:
     text = text_of(markdown, seen(suite_comparison(), shown=0))
     head, _, folded = text.partition("<details>")
     assert len([line for line in head.splitlines() if line.startswith("| ")]) == 12  # with heading and rule
-    assert "42 more benchmarks" in folded
+    assert "<summary>42 unchanged benchmarks</summary>" in folded
+    names = [f"n{number:02}" for number in range(13)]
+    worse = [measured(name, counts(1_100_000)) for name in names]
+    text = text_of(markdown, seen(compared([measured(name) for name in names], worse)))
+    assert "<summary>3 more changed benchmarks</summary>" in text
+
+
+def test_markdown_does_not_explain_what_is_unchanged() -> None:
+    text = text_of(markdown, seen(suite_comparison()))
+    assert "What moved in parse[" in text
+    assert "What moved in shifted" not in text
+
+
+def wide(*, count: int = 6) -> View:
+    """Return a comparison of pytest's benchmarks: long ids, large numbers, one regression of 3 %."""
+    names = [f"tests/benchmarks/test_roundtrip.py::test_parse_document[case-{n}]" for n in range(count)]
+    base = [with_profile(name, counts(232_000_000, ll=3_000, ram=500), 9_000, 9_000, 9_000) for name in names]
+    factors = [1.03, *[1.0001] * (count - 1)]
+    candidate = [
+        with_profile(name, counts(int(232_000_000 * factor), ll=3_000, ram=502), 9_000, 9_100, 8_000)
+        for name, factor in zip(names, factors, strict=True)
+    ]
+    return seen(compared(base, candidate))
+
+
+@pytest.mark.parametrize("width", [60, 80, 100, 120, 140])
+def test_a_terminal_wraps_no_number_and_names_stay_readable(width: int) -> None:
+    text = table.render(wide(), width=width)
+    tables = [line for line in text.splitlines() if re.search(r"  [+-]?[0-9,.]+  |Δ|%$", line)]
+    assert len(tables) > 8
+    assert max(map(len, tables)) <= width
+    number = r"[+-]?[0-9][0-9,.]*(?: %)?"
+    for line in [line for line in tables if line[0] in "✗="]:
+        assert re.fullmatch(rf"[✗=].{{18,}}?(?:  +{number})+(?:  parse_value)?", line), line
+        assert "case-" in line
+    assert ("232,026,500" in text) == (width >= 80)
+    assert "Δ Ir" in text or "Δ RAM hits" not in text
+    prose = [line for line in text.splitlines() if line not in tables and "::" not in line]
+    assert max(map(len, prose)) <= width
+
+
+def test_the_start_that_all_ids_share_is_cut_where_there_is_little_room() -> None:
+    text = text_of(markdown, wide())
+    assert "| ❌ test_parse_document[case-0] | +3" in text
+    assert "All ids begin with tests/benchmarks/test_roundtrip.py::" in text
+    narrow, roomy = (table.render(wide(), width=width).splitlines() for width in (80, None))
+    assert narrow[4].split()[1] == "test_parse_document[case-0]"
+    assert "  all ids begin with tests/benchmarks/test_roundtrip.py::" in narrow
+    assert "begin with" not in "".join(roomy)
+    assert "tests/benchmarks" in roomy[4]
+    assert text_of(markdown, wide(count=1)).count("All ids") == 0
+
+
+def test_rows_of_less_than_half_a_percent_of_the_change_are_added_up() -> None:
+    functions = wide().explanations[0].tables[0]
+    assert [row[5] for row in functions[1:]] == ["parse_value", "2 other functions", "total"]
+    first, rest, total = (int(row[0].replace(",", "")) for row in functions[1:])
+    assert first + rest == total
+
+
+def test_files_of_the_project_are_shown_relative_to_it() -> None:
+    base, candidate = with_profile("a", counts(), 1), with_profile("a", counts(1_100_000), 1)
+    found = compared(base, candidate)
+    why = explained(found)
+    for root, shown in (("/build", "0/file0.c"), ("/build/0", "file0.c"), ("/buil", "/build/0/file0.c")):
+        made = view(found, why, rows=0, names=("a", "b"), explained=["a"], root=root)
+        assert made.explanations[0].tables[0][1][-1] == shown
+
+
+def test_states_and_changes_are_coloured_where_colours_are_wanted() -> None:
+    shown = seen(suite_comparison())
+    text = table.render(shown, colour=True)
+    red, plain = "\x1b[31m{}\x1b[0m", re.sub(r"\x1b\[[0-9]*m", "", text)
+    assert plain == table.render(shown)
+    assert red.format("regression") in text.splitlines()[-1]
+    assert [line for line in text.splitlines() if line.startswith("\x1b[31m✗ regression") and "+3.42 %\x1b[0m" in line]
+    assert not [line for line in text.splitlines() if line.startswith("= unchanged") and "\x1b" in line]
+
+
+def test_a_large_change_is_reported_as_how_many_times_the_work_it_is() -> None:
+    def told(ir: int) -> str:
+        return seen(compared(measured("a", profile=None), measured("a", counts(ir), profile=None))).headline
+
+    assert told(2_800_000) == "regression: a does 2.8 times the work of the base (score +180 %, threshold 0.5 %)"
+    assert told(630_000) == "improvement: a does 0.63 times the work of the base (score -37 %)"
+    assert told(123_400_000).startswith("regression: a does 123 times the work of the base")
+    assert "times" not in told(1_190_000)
 
 
 def test_markdown_stays_below_what_github_takes() -> None:
@@ -225,7 +311,7 @@ def test_markdown_leaves_out_what_does_not_fit_and_keeps_what_does() -> None:
         gates(),
     )
     text = text_of(markdown, seen(found, shown=0, rows=1500))
-    assert "43 more benchmarks" in text
+    assert "42 unchanged benchmarks" in text
     assert len(text) < 60_000
 
 

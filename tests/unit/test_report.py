@@ -11,7 +11,7 @@ from msgspec.structs import replace
 from cachegrind_bench.errors import UsageError
 from cachegrind_bench.model.metrics import EVENTS
 from cachegrind_bench.model.result import Commit, Environment, Run
-from cachegrind_bench.render import documents, markdown, table
+from cachegrind_bench.render import documents, table
 from cachegrind_bench.render.report import measured, shown, sort_name
 from cachegrind_bench.render.table import Report, Section
 from tests.unit.samples import HOSTILE, VECTOR, benchmark, failed_benchmark, result, rich_benchmark
@@ -160,41 +160,6 @@ def test_an_unknown_column_is_refused_with_the_known_ones() -> None:
 def test_a_result_without_a_profile_is_shown_without_functions() -> None:
     item = benchmark(profile=None)
     assert cells(shown(result(item), item, top=5, sort="Ir"), "hottest functions") == []
-
-
-@pytest.mark.parametrize(
-    "text",
-    [
-        "|",
-        "a|b",
-        "<b>",
-        "&lt;",
-        "@root",
-        "#1",
-        "`x`",
-        "**b**",
-        "_i_",
-        "~~s~~",
-        "[l](http://x)",
-        "![i](x)",
-        "$x$",
-        "\\|",
-        "\\@a",
-        "- x",
-        "1 + 1",
-        "WWW.x.y",
-    ],
-)
-def test_markdown_renders_hostile_text_as_itself(text: str) -> None:
-    escaped = markdown.escape(text)
-    for index, letter in enumerate(escaped):
-        if letter in "|`*_[]()#+!~$<":
-            assert letter == "#" or escaped[index - 1] == "\\"
-    assert "@r" not in escaped
-    assert "www." not in escaped.lower()
-    shown_text = escaped.replace("\u200b", "").replace("&lt;", "<").replace("&gt;", ">").replace("&amp;", "&")
-    unescaped = "".join(part for part in shown_text.split("\\")) if "\\" not in text else text
-    assert unescaped == text
 
 
 def test_a_table_aligns_numbers_right_and_text_left() -> None:

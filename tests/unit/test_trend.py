@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import re
 from datetime import datetime
 from fractions import Fraction
 from typing import TYPE_CHECKING
@@ -266,7 +267,7 @@ def test_the_summary_begins_with_the_headline_and_names_the_commits() -> None:
     assert f"[`{sha(38)[:12]}`](<https://example.org/wordcraft/commit/{sha(38)}>)" in said
     assert "accepted: checks signatures at start" in said
     assert "cg-bench bisect" in said
-    assert r"Failing\: zip/deflate" in said
+    assert "Failing: zip/deflate" in said
 
 
 def test_the_summary_has_twenty_rows_at_most_and_counts_the_others() -> None:
@@ -290,7 +291,7 @@ def test_hostile_names_stay_text_in_the_summary() -> None:
     assert "@root" not in said
     assert "\x1b" not in said
     assert "\u202e" not in said
-    assert "](javascript" not in said
+    assert re.search(r"(?<!\\)\]\(javascript", said) is None
     assert not any(row.startswith("# ") for row in said.splitlines())
 
 

@@ -10,7 +10,8 @@ import msgspec
 from msgspec.structs import replace
 
 from cachegrind_bench.compare.verdict import BLAMING, Comparison, Difference, Metric, State
-from cachegrind_bench.model.text import change, grouped, percent, plain, share, signed
+from cachegrind_bench.model.metrics import ZERO
+from cachegrind_bench.model.text import below, change, common_start, counted, grouped, percent, plain, share, signed
 from cachegrind_bench.render.comparison import words
 from cachegrind_bench.render.table import without_empty
 
@@ -43,22 +44,28 @@ class Row(msgspec.Struct, frozen=True, kw_only=True):
 class Explanation(msgspec.Struct, frozen=True, kw_only=True):
     """Why one benchmark moved: tables with a heading in their first row, and remarks under them.
 
-    Python's functions come first, then those of the program, then source lines; the last row of functions is their sum.
+    What is less than half a percent of the change has no row of its own. Python's functions come first, then those of the program, then source lines; the last row of functions is their sum.
     """
 
     title: str
+    state: State
     tables: tuple[tuple[tuple[str, ...], ...], ...]
     remarks: tuple[str, ...]
 
 
 class View(msgspec.Struct, frozen=True, kw_only=True):
-    """A comparison ready to be laid out. `left_out` says in words what rows are not shown; empty if all are."""
+    """A comparison ready to be laid out. `left_out` says in words what rows are not shown; empty if all are.
+
+    `deciding` is the column of the number that decides, `start` what all ids begin with.
+    """
 
     headline: str
     verdict: State
     origin: tuple[tuple[str, str], ...]
     notices: tuple[str, ...]
     columns: tuple[str, ...]
+    deciding: str
+    start: str
     rows: tuple[Row, ...]
     left_out: str
     explanations: tuple[Explanation, ...]
@@ -71,10 +78,11 @@ def view(
     rows: int,
     names: tuple[str, str],
     explained: Sequence[str] = (),
+    root: str = "",
 ) -> View:
     """Make the view: the first `rows` benchmarks (0: all), `details` by id, `explained` of them at length.
 
-    `names` are what the user calls base and candidate.
+    `names` are what the user calls base and candidate; files below `root` are shown relative to it.
     """
     shown = comparison.differences[:rows] if rows else comparison.differences
     by_id = {item.id: item for item in comparison.differences}
@@ -91,10 +99,12 @@ def view(
         origin=(*((label, plain(_origin(name, result))) for label, name, result in sides), *_differing(comparison)),
         notices=tuple(map(plain, notices(comparison, details))),
         columns=("", "benchmark", *columns),
+        deciding=f"Δ {comparison.gates.metric.value}",
+        start=common_start([plain(item.id) for item in comparison.differences]),
         rows=tuple(replace(row, cells=texts) for row, texts in zip(table, cells, strict=True)),
         left_out=words.numbered(Counter(item.state for item in comparison.differences[len(shown) :])),
         explanations=tuple(
-            _explanation(by_id[name], comparison, details[name]) for name in explained if name in details
+            _explanation(by_id[name], comparison, details[name], root) for name in explained if name in details
         ),
     )
 
@@ -150,8 +160,8 @@ def notices(comparison: Comparison, details: Mapping[str, Details]) -> list[str]
     if comparison.rescored:
         found.append(f"scores under {', '.join(comparison.rescored)} were computed again under {comparison.model.name}")
     found += [f"{text} does not match any benchmark" for text in comparison.unused]
-    alone = (item for item in comparison.differences if item.id in details and details[item.id].python is None)
-    names = {words.interpreted(item) for item in alone} - {None}
+    explained = (item for item in comparison.differences if item.id in details and item.state in BLAMING)
+    names = {words.interpreted(item) for item in explained if details[item.id].python is None} - {None}
     if names:
         found.append(
             f"the functions named are C functions of {', '.join(sorted(map(str, names)))}, not those of its script"
@@ -191,7 +201,7 @@ def _row(item: Difference, comparison: Comparison, details: Details | None) -> R
     )
 
 
-def _explanation(item: Difference, comparison: Comparison, details: Details) -> Explanation:
+def _explanation(item: Difference, comparison: Comparison, details: Details, root: str) -> Explanation:
     """Return the tables of one benchmark: its functions, and their source lines if these were asked for."""
     from cachegrind_bench.render.demangling import demangled
 
@@ -205,11 +215,14 @@ def _explanation(item: Difference, comparison: Comparison, details: Details) -> 
 
     names = ("file",) if details.by_file else ("function", "file")
     functions = [(*columns, *names)]
-    functions += (cells(row.delta, *(demangled(row.name), row.file)[-len(names) :]) for row in details.rows)
-    if details.rest:
-        functions.append(cells(details.rest_delta, f"everything else ({len(details.rest)} more)"))
+    shown = [row for row in details.rows if words.is_worth_a_row(weigh(row.delta), total)] or details.rows[:1]
+    functions += (cells(row.delta, *(demangled(row.name), below(row.file, root))[-len(names) :]) for row in shown)
+    others = len(details.rows) + len(details.rest) - len(shown)
+    if others:
+        delta = sum((row.delta for row in shown), ZERO)
+        functions.append(cells(details.total - delta, counted(others, f"other {names[0]}")))
     functions.append(cells(details.total, "total"))
-    lines = [cells(line.delta, demangled(name), _place(line)) for name, line in details.lines or ()]
+    lines = [cells(line.delta, demangled(name), below(_place(line), root)) for name, line in details.lines or ()]
     tables = [
         words.python_table(details.python) if details.python else [],
         functions,
@@ -217,6 +230,7 @@ def _explanation(item: Difference, comparison: Comparison, details: Details) -> 
     ]
     return Explanation(
         title=plain(item.id),
+        state=item.state,
         tables=tuple(tuple(tuple(map(plain, row)) for row in table) for table in tables if table),
         remarks=tuple(map(plain, _explanation_remarks(details))),
     )

@@ -27,7 +27,7 @@ from cachegrind_bench.compare.verdict import (
 )
 from cachegrind_bench.model.python_profile import NATIVE, PythonFunction
 from cachegrind_bench.model.result import Status
-from cachegrind_bench.model.text import change, counted, exact_percent, grouped, percent, share, signed
+from cachegrind_bench.model.text import change, counted, exact_percent, factor, grouped, percent, share, signed
 
 if TYPE_CHECKING:
     from cachegrind_bench.compare.explain import Details
@@ -35,6 +35,7 @@ if TYPE_CHECKING:
     from cachegrind_bench.compare.python_blame import PythonBlame, PythonDelta
 
 _MOST = Fraction(1, 2)
+_MUCH = Fraction(1, 5)  # from here on, how many times the work it is says more
 _ADVICE = "\n"  # what follows is advice for the person who measures
 _BUILD_ID = re.compile(r"\b([0-9a-f]{8})[0-9a-f]{24,56}\b")
 
@@ -256,9 +257,14 @@ def _about(worst: Difference, comparison: Comparison, details: Mapping[str, Deta
     shift = deciding(moved, gates)
     if moved.base == moved.candidate and worst.state is State.UNCHANGED:
         return f"all nine counts of {worst.id} are the same"
-    text = f"{worst.id} {gates.metric.value} {change(shift.relative)}"
-    if Cause.THRESHOLD in worst.causes or worst.state is State.UNCHANGED:
-        text += "" if worst.state is State.IMPROVEMENT else f" (threshold {exact_percent(worst.threshold)})"
+    moves = f"{gates.metric.value} {change(shift.relative)}"
+    held = Cause.THRESHOLD in worst.causes or worst.state is State.UNCHANGED
+    threshold = f"threshold {exact_percent(worst.threshold)}" * (held and worst.state is not State.IMPROVEMENT)
+    if Cause.THRESHOLD in worst.causes and abs(shift.relative) >= _MUCH:
+        within = ", ".join(filter(None, (moves, threshold)))
+        text = f"{worst.id} does {factor(1 + shift.relative)} times the work of the base ({within})"
+    else:
+        text = f"{worst.id} {moves}{threshold and f' ({threshold})'}"
     reasons = [*_state_remarks(worst, gates), *_gate_remarks(worst, gates)]
     text = ", ".join([text, *reasons])
     found = _culprit(details.get(worst.id))
@@ -323,6 +329,11 @@ def python_remarks(details: Details | None) -> list[str]:
     return [f"in Python: {row.function.name}, {row.function.place}, {share_of_all}({how}; {calls})"]
 
 
+def is_worth_a_row(part: int, whole: int) -> bool:
+    """Return whether this is at least half a percent of the whole change, or all cancels out."""
+    return 200 * abs(part) >= abs(whole)
+
+
 def python_table(found: PythonBlame) -> list[tuple[str, ...]]:
     """Return the heading and the rows of a table; the last row is the sum of the others."""
     total = found.total
@@ -331,13 +342,19 @@ def python_table(found: PythonBlame) -> list[tuple[str, ...]]:
         return signed(blame), share(blame, total), signed(own), *texts
 
     rows: list[tuple[str, ...]] = [("blame", "of Δ", "own code", "calls", "Python function", "line")]
-    for row in found.rows:
+    shown = [
+        row
+        for row in found.rows
+        if row.base.calls != row.candidate.calls or is_worth_a_row(row.blame, total) or is_worth_a_row(row.own, total)
+    ]
+    rest = [*found.rest, *(row for row in found.rows if row not in shown)]
+    for row in shown:
         before, after = grouped(row.base.calls), grouped(row.candidate.calls)
         calls = after if before == after else f"{before} → {after}"
         rows.append(cells(row.blame, row.own, calls, row.function.name, row.function.place))
-    if found.rest:
-        others = f"everything else ({grouped(len(found.rest))} more)"
-        rows.append(cells(sum(row.blame for row in found.rest), sum(row.own for row in found.rest), "", others))
+    if rest:
+        others = counted(len(rest), "other function")
+        rows.append(cells(sum(row.blame for row in rest), sum(row.own for row in rest), "", others))
     if found.native or found.native_blame:
         rows.append(cells(found.native_blame, found.native, "", NATIVE))
     own = sum(row.own for row in (*found.rows, *found.rest)) + found.native

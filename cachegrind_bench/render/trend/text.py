@@ -106,7 +106,7 @@ def _markdown_lines(view: Trend) -> Iterator[str]:
     yield from [f"\n{escape(accepting)}"] if accepting else []
     yield from (f"\n> ⚠️ {escape(line)}" for line in words.health(view.health))
     made = f"cg-bench {view.provenance.tool_version}, {view.provenance.created_at}, {view.provenance.store}"
-    yield f"\n<sub>{escape(plain(made))}</sub>"
+    yield f"\n{escape(plain(made))}"
 
 
 def _markdown_finding(found: Finding, view: Trend, moves: Mapping[str, str]) -> Iterator[str]:

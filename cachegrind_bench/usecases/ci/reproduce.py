@@ -72,7 +72,7 @@ def again(job: Job, comparison: Comparison, text: str | None, identity: str | No
     url = event.run_url if re.fullmatch(r"https?://[\w.:/-]+", event.run_url, re.ASCII) else None
     link = f" · [the job's log]({url})" if url and event.run_id else ""
     steps = fold("Repeat it on your machine", f"```sh\n{code}\n```")
-    return f"{steps}\n<sub>{_environment(comparison.candidate)}{link}</sub>\n"
+    return f"{steps}\n{_environment(comparison.candidate)}{link}\n"
 
 
 def _environment(result: Result) -> str:

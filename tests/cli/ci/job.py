@@ -91,7 +91,7 @@ def noted(told: Told, level: str = "") -> list[str]:
 
 
 _OURS = (
-    *("details", "/details", "summary", "/summary", "sub", "/sub", "br"),
+    *("details", "/details", "summary", "/summary"),
     *("!-- cg-bench:[0-9a-f]{16} --", "!-- cg-bench:[0-9a-f]{16} --"),
 )
 _ACTIVE = {

@@ -88,4 +88,4 @@ def test_the_checks_of_these_tests_see_what_they_are_for() -> None:
     bad |= {"an address": "http://x", "emphasis": "**b**", "a formula": "$x$", "a heading": "# x"}
     for name, text in bad.items():
         assert name in active(f"{text}\n")
-    assert active("### ❌ a@\u200bx #\u200b1 &lt;b&gt; <sub>x</sub>\n```sh\n@x # <b>\n```\n") == {}
+    assert active("### ❌ a@\u200bx #\u200b1 &lt;b&gt; <details>x</details>\n```sh\n@x # <b>\n```\n") == {}
