@@ -14,7 +14,7 @@ _COLON = r"(?<![:0-9]):(?=//|[a-z0-9_+-]+:(?!:))"  # in addresses, and in names 
 _SPECIAL = re.compile(
     rf"""[\\`*|~$]
     | ^(?:[-+](?=\s|$) | [-=]+$ | \[)   # the beginning of a list, a rule or a definition
-    | !(?=\[) | \[(?=[\^!\[\ ]) | \](?=[(\[:])    # links, footnotes, tasks
+    | !(?=[\[\w]) | \[(?=[\^!\[\ ]) | \](?=[(\[:])    # links, footnotes, tasks
     | {_COLON}
     | (?<=www)\.""",
     re.IGNORECASE | re.VERBOSE,

@@ -46,5 +46,5 @@ def comment(
 
 def _text(made: Report, place: MergeRequest) -> str:
     safe = re.fullmatch(r"https?://[\w.:/-]+", place.url, re.ASCII)
-    link = f"\n<sub>[the pipeline]({place.url})</sub>\n" if safe else ""
+    link = f"\n[the pipeline]({place.url})\n" if safe else ""
     return made.text("markdown") + failures(made.comparison) + link
