@@ -19,6 +19,7 @@ if TYPE_CHECKING:
 
     from cachegrind_bench.config.source import Source
     from cachegrind_bench.config.toml_lines import Steps
+    from cachegrind_bench.valgrind.options import Loop
 
 _LISTS = ("command", "env")
 _TEXTS = ("cwd", "setup", "prepare", "cleanup", "stdin")  # with _LISTS, where `{name}` stands for a value
@@ -34,7 +35,8 @@ class BenchmarkSpec(msgspec.Struct, frozen=True, kw_only=True):
     """One benchmark of the suite, with one value for each of its parameters.
 
     None is what the file does not say. `env` holds `NAME` (passed on) and `NAME=VALUE`, `limits` hold `NAME=COUNT`;
-    `place` is the file and line it comes from. One that a harness has listed knows its `entry`, and its `name` there.
+    `place` is the file and line it comes from. One that a harness has listed knows its `entry`, its `name` there,
+    and how its `loop` is counted.
     """
 
     id: str
@@ -59,6 +61,7 @@ class BenchmarkSpec(msgspec.Struct, frozen=True, kw_only=True):
     place: str
     entry: Entry | None = None
     name: str = ""
+    loop: Loop | None = None
 
 
 class Entry(msgspec.Struct, frozen=True, kw_only=True):

@@ -215,6 +215,15 @@ class Benchmark(Table):
         "The Python that has pytest and the project, found on PATH or relative to `cwd`.", '".venv/bin/python"',
         "that of `VIRTUAL_ENV`, else that of cg-bench if it has pytest, else `python3`",
         also=("interpreter",), harness="pytest")] = UNSET
+    criterion: Annotated[Command | UnsetType, Key(
+        "Instead of `command`: the folder of a Cargo package or workspace with benchmarks of [Criterion](harnesses.md), and "
+        "options of `cargo bench`.", '"."', also=("cargo",), harness="criterion")] = UNSET
+    go: Annotated[Command | UnsetType, Key(
+        "Instead of `command`: the packages whose benchmarks [go test](harnesses.md) runs.", '"./..."',
+        also=("gotest", "go-test"), harness="go")] = UNSET
+    google_benchmark: Annotated[Command | UnsetType, Key(
+        "Instead of `command`: a program with benchmarks of [Google Benchmark](harnesses.md), and its arguments.",
+        '"build/bench"', also=("googlebenchmark", "gbench"), harness="google-benchmark")] = UNSET
     cwd: Annotated[Text | UnsetType, Key(
         "The folder everything of this benchmark runs in, relative to that of the configuration.", '"benchmarks"',
         "that of the configuration",

@@ -1,20 +1,23 @@
 """What an adapter does for its harness, and the list of those that there are.
 
 A harness is a framework that has benchmarks of its own, as pytest. Its adapter is a module of this folder with the name of
-the harness, whose `HARNESS` is a `Harness`; a key of the same name in `config/schema.py` makes it known.
+the harness (`_` for `-`), whose `HARNESS` is a `Harness`; a key of the same name in `config/schema.py` makes it known.
 """
 
 from __future__ import annotations
 
+import re
 from abc import ABC, abstractmethod
 from collections.abc import Callable, Collection, Mapping, Sequence
 from importlib import import_module
 from typing import TYPE_CHECKING, ClassVar
 
+from cachegrind_bench import process
 from cachegrind_bench.errors import MeasurementError, UsageError
 from cachegrind_bench.measure.plan import Settings
 from cachegrind_bench.measure.run import native_failure
 from cachegrind_bench.model.result import Benchmark
+from cachegrind_bench.model.text import printable
 
 if TYPE_CHECKING:
     from cachegrind_bench.config.benchmarks import BenchmarkSpec, Entry
@@ -38,7 +41,7 @@ class Harness(ABC):
     """One harness. Where `together` is set, one call of `measure` measures many benchmarks.
 
     Else each spec that `listed` returns is measured as any benchmark of a configuration: by its command, and what of that is
-    counted (`region`, `toggles`).
+    counted (`region`, `toggles`, `loop`).
     """
 
     together: ClassVar[bool] = False
@@ -49,8 +52,13 @@ class Harness(ABC):
         return None
 
     @abstractmethod
-    def listed(self, entry: Entry, environ: Mapping[str, str]) -> Sequence[BenchmarkSpec]:
-        """Return what there is, made by `entry.spec`. MeasurementError if it cannot be listed."""
+    def listed(
+        self, entry: Entry, environ: Mapping[str, str], note: Callable[[str], object]
+    ) -> Sequence[BenchmarkSpec]:
+        """Return what there is, made by `entry.spec`; `note` is called with what is left out, and why.
+
+        MeasurementError if it cannot be listed.
+        """
 
     def measure(self, batch: Batch, ready: ValgrindSetup, done: Callable[[Benchmark, bytes], object]) -> None:
         """Measure all, and hand each to `done` when it has ended, with what it said; a failure is one with a status of its own."""
@@ -60,7 +68,7 @@ class Harness(ABC):
 
 def harness_of(entry: Entry) -> Harness:
     """Return the adapter for this entry."""
-    found: Harness = import_module(f"{__package__}.{entry.harness}").HARNESS
+    found: Harness = import_module(f"{__package__}.{entry.harness.replace('-', '_')}").HARNESS
     return found
 
 
@@ -68,11 +76,11 @@ def expanded(
     entries: Sequence[Entry],
     environ: Mapping[str, str],
     known: Collection[BenchmarkSpec],
-    setting_up: Callable[[str], object],
+    note: Callable[[str], object],
 ) -> list[BenchmarkSpec]:
     """Return the benchmarks of these entries, built and listed. MeasurementError if that fails, UsageError for an id that is taken.
 
-    `setting_up` is called with each build that begins.
+    `note` is called with each build that begins, and with what is left out.
     """
     taken = {spec.id: spec.place for spec in known}
     found: list[BenchmarkSpec] = []
@@ -80,10 +88,10 @@ def expanded(
         harness, each = harness_of(entry), entry.each
         build = each.setup or harness.build(entry)
         if build is not None:
-            setting_up(build)
+            note(f"setup: {build}")
             if failure := native_failure(build, environ, each.cwd):
                 raise MeasurementError(f"{each.place}: its setup failed with {failure[0]}: {build}", hint=failure[1])
-        for spec in harness.listed(entry, environ):
+        for spec in harness.listed(entry, environ, note):
             if spec.id in taken:
                 raise UsageError(
                     f"{each.place}: {entry.harness} lists a benchmark {spec.id!r}, an id taken at {taken[spec.id]}",
@@ -92,3 +100,17 @@ def expanded(
             taken[spec.id] = each.place
             found.append(spec)
     return found
+
+
+def last_lines(done: process.Completed, number: int = 40) -> str:
+    """Return the last lines of what a program wrote, to be shown."""
+    text = (done.stdout + done.stderr).decode("utf-8", "backslashreplace")
+    return "\n".join(printable(line) for line in text.splitlines()[-number:])
+
+
+_SIGNS, _ESCAPED = re.compile(r"[.^$*+?()\[\]{}|\\]"), r"\\\g<0>"
+
+
+def exactly(name: str) -> str:
+    """Return a regular expression that only this name matches, in the notation that all engines have in common."""
+    return f"^{_SIGNS.sub(_ESCAPED, name)}$"

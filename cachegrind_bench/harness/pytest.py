@@ -13,16 +13,14 @@ from typing import TYPE_CHECKING, Any
 
 from cachegrind_bench import process
 from cachegrind_bench.errors import MeasurementError
-from cachegrind_bench.harness.protocol import Batch, Harness
+from cachegrind_bench.harness.protocol import Batch, Harness, last_lines
 from cachegrind_bench.model.codec import decode
 from cachegrind_bench.model.result import PYTEST, Benchmark
-from cachegrind_bench.model.text import printable
 
 if TYPE_CHECKING:
     from cachegrind_bench.config.benchmarks import BenchmarkSpec, Entry
     from cachegrind_bench.measure.session import ValgrindSetup
 
-_LAST_LINES = 40
 _NO_TESTS = 5  # pytest's exit code
 
 
@@ -31,8 +29,11 @@ class Pytest(Harness):
 
     together = True
 
-    def listed(self, entry: Entry, environ: Mapping[str, str]) -> Sequence[BenchmarkSpec]:
+    def listed(
+        self, entry: Entry, environ: Mapping[str, str], note: Callable[[str], object]
+    ) -> Sequence[BenchmarkSpec]:
         """Let pytest collect, and return the benchmarks."""
+        del note
         with tempfile.TemporaryDirectory(prefix="cg-bench-") as folder:
             target = Path(folder, "benchmarks.json")
             done = process.run(
@@ -42,7 +43,7 @@ class Pytest(Harness):
             )
             if done.status not in (0, _NO_TESTS) or not target.exists():
                 raise MeasurementError(
-                    f"{entry.each.place}: pytest could not collect the benchmarks", hint=_last_lines(done)
+                    f"{entry.each.place}: pytest could not collect the benchmarks", hint=last_lines(done)
                 )
             found: list[dict[str, Any]] = json.loads(target.read_bytes())
         return [
@@ -73,7 +74,7 @@ class Pytest(Harness):
             words += [f"--cg-bench-env={item}" for item in batch.env]
             ended = process.run(command(batch.entry, batch.environ, *words), env=batch.environ, cwd=batch.cwd)
             if not target.exists():
-                raise MeasurementError("pytest measured nothing", hint=_last_lines(ended))
+                raise MeasurementError("pytest measured nothing", hint=last_lines(ended))
             result = decode(target.read_bytes(), str(target))
         for item in result.benchmarks:
             if item.id in specs:
@@ -100,11 +101,6 @@ def python_of(entry: Entry, environ: Mapping[str, str]) -> str:
     if found is None or not os.access(found, os.X_OK):
         raise MeasurementError(f"{entry.each.place}: there is no Python {named}", hint="python = names the one to use")
     return found
-
-
-def _last_lines(done: process.Completed) -> str:
-    text = (done.stdout + done.stderr).decode("utf-8", "backslashreplace")
-    return "\n".join(printable(line) for line in text.splitlines()[-_LAST_LINES:])
 
 
 HARNESS = Pytest()

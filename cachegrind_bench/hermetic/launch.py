@@ -41,6 +41,10 @@ _LATEST_S = 60.0
 _LONGEST_WAIT_S = 3600.0  # poll takes 31 bits of milliseconds
 # 2025-01-01, a millisecond for every reading: loops that wait for a deadline end after a fixed number of rounds.
 PINNED_CLOCK = Clock(1_735_689_600_000_000_000, 1_000_000)
+# Loops that wait for some time end after one round.
+# A second for each: they end after a number of rounds that is easily known.
+SECONDS_CLOCK = PINNED_CLOCK._replace(step_ns=10**9)
+FAST_CLOCK = PINNED_CLOCK._replace(step_ns=1000 * 10**9)
 
 
 class Output(StrEnum):

@@ -34,8 +34,15 @@ def measured(
             return beside.submit(identify, plan.command.executable, plan.variables).result
 
         executions = Executions(plan, runner or session.runner, session.environment, identity, progress)
-        in_regions = plan.collect.scope is Scope.REGIONS
-        benchmarks = measure_regions(executions) if in_regions else (measure(executions),)
+        match plan.collect.scope:
+            case Scope.REGIONS:
+                benchmarks = measure_regions(executions)
+            case Scope.ITERATIONS:
+                from cachegrind_bench.measure.iterations import measure_iterations
+
+                benchmarks = (measure_iterations(executions),)
+            case _:
+                benchmarks = (measure(executions),)
     if plan.python_profile:
         from cachegrind_bench.measure.python_profile import with_profiles
 

@@ -48,7 +48,7 @@ class Executions:
         It is called once the first preparation is done, since that may build the program, and runs at the same time as the first execution.
         """
         self.plan, self.runner, self.target = plan, runner, target_of(plan)
-        self._env, self._progress, self._identify = env, progress, identify
+        self.env, self._progress, self._identify = env, progress, identify
         self._identity: Identity | None = None
         self._tool = Tool.CACHEGRIND if plan.collect.scope is Scope.PROCESS else Tool.CALLGRIND
 
@@ -57,7 +57,7 @@ class Executions:
         for number in range(self.plan.warmup):
             self._progress(f"warm-up{_of(number, self.plan.warmup)}, without Valgrind")
             outcome = self._warm_up()
-            seal_of(self.plan, outcome, self._env)
+            seal_of(self.plan, outcome, self.env)
             self.target = warmed_up(self.target, outcome)
             if starts_processes(outcome):
                 self._tool = Tool.CALLGRIND
@@ -82,7 +82,7 @@ class Executions:
         while len(found) < len(self.plan.schedule):
             with self.execution(len(found)) as target:
                 measurement = self.runner.measure(target, self._tool)
-            seal_of(self.plan, measurement.outcome, self._env)
+            seal_of(self.plan, measurement.outcome, self.env)
             if self.plan.collect.scope is Scope.TOGGLE and not any(measurement.accounts.profile.totals()):
                 raise MeasurementError(
                     f"no function {' or '.join(self.plan.collect.toggles)} was entered",
@@ -117,7 +117,7 @@ class Executions:
         """Return what came of these measurements, one for each of the plan's schedule; `id` is the plan's unless given."""
         assert self._identity is not None  # noqa: S101 - there was an execution
         plan = self.plan if id is None else replace(self.plan, id=id)
-        return _benchmark_of(plan, self._env, self._identity, measurements)
+        return _benchmark_of(plan, self.env, self._identity, measurements)
 
 
 def seal_of(plan: Plan, outcome: Outcome, env: Environment) -> dict[str, SealPart]:

@@ -42,7 +42,7 @@ from cachegrind_bench.model.result import (
 WRITTEN = "'cg-bench run -o FILE' writes result files"
 FAMILY = "cg-bench.run/"
 SCHEMA = FAMILY + "1"
-_OPTIONAL = ("output", "python")  # of a benchmark
+_OPTIONAL = ("output", "python", "iterations")  # of a benchmark
 _NEWER = re.compile(re.escape(FAMILY) + r"[1-9][0-9]{0,8}")
 
 # Far above any count a simulated program can reach (a century of Cachegrind), far below what makes arithmetic slow.
@@ -146,6 +146,7 @@ class _Benchmark(msgspec.Struct):
     profile: _Profile | None
     output: str | None = None
     python: _Python | None = None
+    iterations: Annotated[int, msgspec.Meta(ge=1, le=_LARGEST)] | None = None
 
 
 class _Document(msgspec.Struct):

@@ -21,6 +21,8 @@ if TYPE_CHECKING:
 
 # How the command of a benchmark begins that pytest runs; the rest is its id there.
 PYTEST = ("pytest", "--cg-bench")
+# Of a framework's loop: a result has the counts of this many iterations, whatever number was executed.
+PER_ITERATIONS = 1000
 
 
 class Status(StrEnum):
@@ -103,7 +105,8 @@ class Benchmark(msgspec.Struct, frozen=True, kw_only=True):
     """One named thing and what its run gave. `counts`, `score` and `profile` are None unless `status` is ok.
 
     `output` is the last part of what the program wrote, where that was to be kept; `python` what its Python functions cost,
-    in an execution of its own.
+    in an execution of its own. Where a framework's iterations are counted, `counts` are those of `PER_ITERATIONS`, and
+    `iterations` were executed.
     """
 
     id: str
@@ -128,6 +131,7 @@ class Benchmark(msgspec.Struct, frozen=True, kw_only=True):
     profile: Profile | None = None
     output: str | None = None
     python: PythonProfile | None = None
+    iterations: int | None = None
 
     def by_layout(self) -> dict[int, list[Counts]]:
         """Return the counts of the runs in each memory layout."""

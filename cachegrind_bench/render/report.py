@@ -10,7 +10,7 @@ import msgspec
 from cachegrind_bench.errors import UsageError
 from cachegrind_bench.model.metrics import EVENTS, CostModel, Counts, FunctionCost
 from cachegrind_bench.model.python_profile import NATIVE
-from cachegrind_bench.model.result import Benchmark, Environment, Result, SealState, Status
+from cachegrind_bench.model.result import PER_ITERATIONS, Benchmark, Environment, Result, SealState, Status
 from cachegrind_bench.model.text import counted, duration, grouped, share, spread
 from cachegrind_bench.render.table import Report, Row, Section, without_empty
 
@@ -99,6 +99,9 @@ def _numbers(benchmark: Benchmark) -> Section:
         ("Ir", grouped(counts.Ir), "instructions executed"),
         *((name, grouped(number), share(number, sum(hits.values()))) for name, number in hits.items()),
     ]
+    if benchmark.iterations is not None:
+        rows[0] = (*rows[0][:2], f"{score.model}, for {grouped(PER_ITERATIONS)} iterations")
+        rows.insert(2, ("", per_iteration(counts.Ir), f"in each iteration; {grouped(benchmark.iterations)} measured"))
     found, runs = spans(benchmark), len(benchmark.runs)
     if found is not None and runs > found.layouts:
         within = " within each layout" if found.layouts > 1 else ""
@@ -109,6 +112,12 @@ def _numbers(benchmark: Benchmark) -> Section:
         spreads = f"score spread {spread(*found.score)}, Ir spread {spread(*found.ir)}"
         rows.append(("layouts", grouped(found.layouts), spreads))
     return Section(rows=tuple(rows))
+
+
+def per_iteration(count: int) -> str:
+    """Return what one iteration costs, with as many digits as a result has."""
+    whole, rest = divmod(count, PER_ITERATIONS)
+    return f"{grouped(whole)}.{rest:03}".rstrip("0").rstrip(".")
 
 
 def _processes(benchmark: Benchmark) -> Section:

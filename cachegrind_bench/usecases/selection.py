@@ -65,10 +65,7 @@ def with_listed(found: Configuration, environ: Mapping[str, str], notices: Notic
         return found
     from cachegrind_bench.harness.protocol import expanded
 
-    def setting_up(command: str) -> None:
-        notices.note(plain(f"setup: {command}"))
-
-    listed = expanded(found.entries, environ, found.benchmarks, setting_up)
+    listed = expanded(found.entries, environ, found.benchmarks, lambda text: notices.note(plain(text)))
     return replace(found, benchmarks=(*found.benchmarks, *listed), entries=())
 
 

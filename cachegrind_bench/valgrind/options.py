@@ -11,6 +11,7 @@ import msgspec
 
 from cachegrind_bench.errors import UsageError
 from cachegrind_bench.hermetic.environment import PAGE
+from cachegrind_bench.hermetic.orders import Clock
 
 # Where Valgrind begins to place what the program maps, on 64-bit Linux (aspacemgr-linux.c); a program that can lie
 # anywhere comes before, at a place of its own.
@@ -87,24 +88,66 @@ class Scope(StrEnum):
     TOGGLE = "toggle"  # what is inside of named functions
     REGIONS = "regions"  # what is between client requests that toggle the collection; see `region`
     CALLS = "calls"  # what is between client requests that zero and write out the counts; see `pytest_plugin`
+    ITERATIONS = "iterations"  # what a framework's own loop does; see `Sections` and `section_parts`
+
+
+class Sections(msgspec.Struct, frozen=True, kw_only=True):
+    """Where a framework starts and stops its clock: functions by their names in the symbol table.
+
+    Each is written as `before:NAME` or `after:NAME`, for its entry or its return. A section is what lies between the last
+    `begin` and the next `end`; where a `settle` follows the `begin`, it begins there. At a `reset` all so far is forgotten, and
+    after a `finish` nothing counts until the next `reset`. The first `skip` sections do not count. `order` is a regular
+    expression for what must happen, by first letters. `patterns` are places with wildcards that cover these, for names
+    that have a `*` or `?`: of two patterns that begin alike, Callgrind 3.19 finds one only.
+    """
+
+    begin: tuple[str, ...]
+    end: tuple[str, ...]
+    settle: tuple[str, ...] = ()
+    reset: tuple[str, ...] = ()
+    finish: tuple[str, ...] = ()
+    skip: int = 0
+    order: str = ""
+    patterns: tuple[str, ...] = ()
+
+    @property
+    def dumps(self) -> tuple[str, ...]:
+        """Callgrind's options that have it write out what it counted there."""
+        places = self.patterns or dict.fromkeys((*self.begin, *self.settle, *self.end, *self.reset, *self.finish))
+        return tuple(f"--dump-{when}={name}" for when, _, name in (place.partition(":") for place in places))
+
+
+class Loop(msgspec.Struct, frozen=True, kw_only=True):
+    """How a framework is made to loop a number of times: the words that follow its command, by the number of iterations.
+
+    `native` are those of an execution that is not measured. `clock` is what it sees of the time, if that decides.
+    """
+
+    words: Mapping[int, tuple[str, ...]]
+    native: tuple[str, ...]
+    sections: Sections
+    clock: Clock | None = None
 
 
 class Collect(msgspec.Struct, frozen=True, kw_only=True):
     """What to count: `toggles` are names of functions, with * and ?, for Scope.TOGGLE; `region` is the only one wanted.
 
-    `python_depth` asks for the paths of Python calls (see `python_contexts`), with up to that many callers; `stubs` are the
+    `loop` is for Scope.ITERATIONS. `python_depth` asks for the paths of Python calls (see `python_contexts`), with up to that many callers; `stubs` are the
     names of stubs of libraries that are not to count among the callers.
     """
 
     scope: Scope = Scope.PROCESS
     toggles: tuple[str, ...] = ()
     region: str | None = None
+    loop: Loop | None = None
     python_depth: int | None = None
     stubs: tuple[str, ...] = ()
 
     @classmethod
-    def inside(cls, *, region: str | None = None, toggles: Sequence[str] = ()) -> Collect:
-        """Return what counts only this region, or only what is inside of these functions, or without either everything."""
+    def inside(cls, *, region: str | None = None, toggles: Sequence[str] = (), loop: Loop | None = None) -> Collect:
+        """Return what counts only this region, or only what is inside of these functions or this loop, else everything."""
+        if loop is not None:
+            return cls(scope=Scope.ITERATIONS, loop=loop)
         if toggles:
             return cls(scope=Scope.TOGGLE, toggles=tuple(toggles))
         return WHOLE if region is None else cls(scope=Scope.REGIONS, region=region)
@@ -167,6 +210,7 @@ def arguments(
         *(f"--dump-before={name}" for name in (OUTER_FORK, *FORKS, *THREADS, *EXECS)),
         *_scope(collect),
         *(f"--toggle-collect={name}" for name in collect.toggles),
+        *(() if collect.loop is None else collect.loop.sections.dumps),
     )
 
 

@@ -39,13 +39,15 @@ _NAME = re.compile(r"(?:image(?P<image>\d+)\.\d+\.)?out\.(?P<pid>\d+)(?:\.(?P<pa
 class Accounts(msgspec.Struct, frozen=True, kw_only=True):
     """What all processes of a run cost together. `doubts` says what was lost or counted twice; empty when exact.
 
-    `split_needed` is set when Cachegrind cannot separate the processes and Callgrind should be used.
+    `split_needed` is set when Cachegrind cannot separate the processes and Callgrind should be used. `sections` is how often
+    a framework started its clock, where only that counts.
     """
 
     profile: Profile
     processes: tuple[ProcessCost, ...]
     doubts: tuple[str, ...]
     split_needed: bool
+    sections: int = 0
 
 
 @dataclass(slots=True)

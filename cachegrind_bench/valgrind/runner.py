@@ -111,7 +111,13 @@ class ValgrindRunner:
         """Execute once under Valgrind."""
         outcome, log = self.execute(target, tool)
         with reading_out_files():
-            accounts = account(tool, self.scratch.out, outcome, target.argv, lines=target.lines)
+            if target.collect.loop is None:
+                accounts = account(tool, self.scratch.out, outcome, target.argv, lines=target.lines)
+            else:
+                from cachegrind_bench.valgrind.section_parts import section_accounts
+
+                sections = target.collect.loop.sections
+                accounts = section_accounts(self.scratch.out, outcome, target.argv, sections)
         return _measurement(tool, outcome, log, accounts)
 
     def measure_regions(self, target: Target) -> dict[str, Measurement]:

@@ -17,7 +17,7 @@ from cachegrind_bench.usecases import Notices
 from cachegrind_bench.usecases.selection import with_listed
 
 if TYPE_CHECKING:
-    from collections.abc import Mapping, Sequence
+    from collections.abc import Callable, Mapping, Sequence
 
     from cachegrind_bench.config.benchmarks import BenchmarkSpec, Configuration, Entry
 
@@ -25,8 +25,11 @@ NOTICES = Notices(write=lambda _text: None)
 
 
 class Fake(Harness):
-    def listed(self, entry: Entry, environ: Mapping[str, str]) -> Sequence[BenchmarkSpec]:
+    def listed(
+        self, entry: Entry, environ: Mapping[str, str], note: Callable[[str], object]
+    ) -> Sequence[BenchmarkSpec]:
         assert environ["PATH"]
+        note("one is left out")
         names = Path(entry.each.cwd, "names").read_text(encoding="utf-8").split()
         return [entry.spec(name, ("run", name), region="here", tags=(*entry.each.tags, "own")) for name in names]
 

@@ -1,0 +1,95 @@
+"""Benchmarks of `go test`: `testing.B` calls functions of its own, and `time.Now`, where its timer starts and stops.
+
+Only entries of functions are looked for: Valgrind cannot follow returns where goroutines take turns on one thread. It then
+takes the return into a function for an entry, as after the garbage collector's statistics were read.
+"""
+
+from __future__ import annotations
+
+import json
+import re
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+from cachegrind_bench import process
+from cachegrind_bench.errors import MeasurementError
+from cachegrind_bench.harness.protocol import Harness, exactly, last_lines
+from cachegrind_bench.hermetic.launch import PINNED_CLOCK
+from cachegrind_bench.model.text import printable
+from cachegrind_bench.valgrind.options import Loop, Sections
+
+if TYPE_CHECKING:
+    from cachegrind_bench.config.benchmarks import BenchmarkSpec, Entry
+
+_LINE = re.compile(r"(Benchmark\S*)\s+\d+\s+[\d.]+ ns/op")
+# Twice, as a benchmark with b.Loop has no first iteration that warms it up.
+_LOOP = Loop(
+    words={number: (f"-test.benchtime={number}x", "-test.count=2") for number in (1, 10, 100, 1000)},
+    native=("-test.benchtime=1x",),
+    sections=Sections(
+        begin=("before:testing.(*B).StartTimer", "before:testing.(*B).ResetTimer"),
+        settle=("before:time.Now",),
+        end=("before:testing.(*B).StopTimer",),
+        reset=("before:testing.(*B).ResetTimer",),
+        finish=("before:testing.(*B).runN.func1", "before:testing.(*B).runN.deferwrap1"),
+        patterns=("before:time.Now", "before:testing.(*B).*r*"),
+    ),
+    clock=PINNED_CLOCK._replace(step_ns=1000),
+)
+
+
+class Go(Harness):
+    """Each package becomes a program, whose benchmarks are known once each has run for one iteration."""
+
+    def listed(
+        self, entry: Entry, environ: Mapping[str, str], note: Callable[[str], object]
+    ) -> Sequence[BenchmarkSpec]:
+        """Build the packages that have tests, and run what they have."""
+        del note
+        found: list[BenchmarkSpec] = []
+        for package in _packages(entry, environ):
+            program = _built(entry, package["ImportPath"], environ)
+            folder = Path(package["Dir"])
+            command = (str(program), "-test.run=^$", "-test.cpu=1")
+            done = process.run((*command, "-test.bench=.", "-test.benchtime=1x"), env=environ, cwd=folder)
+            if done.status != 0:
+                raise MeasurementError(f"{entry.each.place}: {package['ImportPath']} failed", hint=last_lines(done))
+            module = package.get("Module", {}).get("Path", "")
+            inside = package["ImportPath"].removeprefix(module).strip("/")
+            for name in dict.fromkeys(_LINE.findall(done.stdout.decode("utf-8", "backslashreplace"))):
+                pattern = "/".join(map(exactly, name.split("/")))
+                identity = printable(f"{inside}/{name}" if inside else name)
+                found.append(entry.spec(identity, (*command, f"-test.bench={pattern}"), cwd=folder, loop=_LOOP))
+        if not found:
+            raise MeasurementError(f"{entry.each.place}: there are no benchmarks in {' '.join(entry.keys['go'])}")
+        return found
+
+
+def _go(entry: Entry, environ: Mapping[str, str], *words: str) -> process.Completed:
+    done = process.run(("go", *words), env=environ, cwd=entry.each.cwd)
+    if done.status != 0:
+        raise MeasurementError(f"{entry.each.place}: 'go {words[0]}' failed", hint=last_lines(done))
+    return done
+
+
+def _packages(entry: Entry, environ: Mapping[str, str]) -> Iterator[dict[str, Any]]:
+    """Yield what Go says of the packages that have tests."""
+    text = _go(
+        entry, environ, "list", "-json=ImportPath,Dir,Module,TestGoFiles,XTestGoFiles", *entry.keys["go"]
+    ).stdout.decode()
+    decoder, place = json.JSONDecoder(), 0
+    while place < len(text.rstrip()):
+        package, place = decoder.raw_decode(text, place)
+        place += len(text[place:]) - len(text[place:].lstrip())
+        if package.get("TestGoFiles") or package.get("XTestGoFiles"):
+            yield package
+
+
+def _built(entry: Entry, package: str, environ: Mapping[str, str]) -> Path:
+    program = entry.each.cwd.resolve() / ".cg-bench" / "go" / f"{package.replace('/', '_')}.test"
+    _go(entry, environ, "test", "-c", f"-o={program}", package)
+    return program
+
+
+HARNESS = Go()

@@ -1,0 +1,74 @@
+"""Benchmarks of Google Benchmark, from 1.7 on: `State` calls a function of the library where its clock starts and stops."""
+
+from __future__ import annotations
+
+import re
+from collections import Counter
+from collections.abc import Callable, Mapping, Sequence
+from typing import TYPE_CHECKING
+
+from cachegrind_bench import process
+from cachegrind_bench.errors import MeasurementError
+from cachegrind_bench.harness.protocol import Harness, exactly, last_lines
+from cachegrind_bench.hermetic.launch import FAST_CLOCK
+from cachegrind_bench.model.text import printable
+from cachegrind_bench.valgrind.options import Loop, Sections
+
+if TYPE_CHECKING:
+    from cachegrind_bench.config.benchmarks import BenchmarkSpec, Entry
+
+_STATE = "_ZN9benchmark5State"
+_START, _FINISH = f"{_STATE}16StartKeepRunningEv", f"{_STATE}17FinishKeepRunningEv"
+_PAUSE, _RESUME = f"{_STATE}11PauseTimingEv", f"{_STATE}12ResumeTimingEv"
+_SECTIONS = Sections(
+    begin=(f"after:{_START}", f"after:{_RESUME}"),
+    end=(f"before:{_PAUSE}", f"before:{_FINISH}"),
+    reset=(f"after:{_START}",),
+)
+_THREADS = re.compile(r"/threads:(?!1\b)\d")
+_TWICE = "--benchmark_repetitions=2"  # the second is warm, and the one that counts
+
+
+class GoogleBenchmark(Harness):
+    """The program lists its benchmarks; it is the user's to build it."""
+
+    def listed(
+        self, entry: Entry, environ: Mapping[str, str], note: Callable[[str], object]
+    ) -> Sequence[BenchmarkSpec]:
+        """Ask the program, first whether it is one that can be given a number of iterations (1.8 and later)."""
+        program = tuple(entry.keys["google-benchmark"])
+        fixed = True
+        done = self._run(entry, (*program, "--benchmark_list_tests", "--benchmark_min_time=1x"), environ)
+        if done.status != 0:
+            fixed = False
+            done = self._run(entry, (*program, "--benchmark_list_tests"), environ)
+        names = [printable(line.strip()) for line in done.stdout.decode("utf-8", "backslashreplace").splitlines()]
+        if done.status != 0 or not any(names):
+            raise MeasurementError(
+                f"{entry.each.place}: {program[0]} listed no benchmarks of Google Benchmark", hint=last_lines(done)
+            )
+        found: list[BenchmarkSpec] = []
+        for name, times in Counter(filter(None, names)).items():
+            why = "it is listed twice" if times > 1 else "it uses threads" if _THREADS.search(name) else None
+            if why is not None:
+                note(f"{entry.each.place}: {name} is left out: {why}")
+                continue
+            command = (*program, f"--benchmark_filter={exactly(name)}")
+            found.append(entry.spec(name, command, loop=_loop(name, fixed=fixed)))
+        return found
+
+    def _run(self, entry: Entry, command: Sequence[str], environ: Mapping[str, str]) -> process.Completed:
+        return process.run(command, env=environ, cwd=entry.each.cwd)
+
+
+def _loop(name: str, *, fixed: bool) -> Loop:
+    explicit = re.search(r"/iterations:(\d+)", name)
+    if explicit or not fixed:
+        number = int(explicit[1]) if explicit else 1  # 1.7 grows it by the clock
+        words = {number: (f"--benchmark_min_time={'1x' if fixed else 0}", _TWICE)}
+    else:
+        words = {number: (f"--benchmark_min_time={number}x", _TWICE) for number in (1, 10, 100, 1000)}
+    return Loop(words=words, native=words[min(words)], sections=_SECTIONS, clock=FAST_CLOCK)
+
+
+HARNESS = GoogleBenchmark()

@@ -1,0 +1,108 @@
+"""From the parts that Callgrind wrote where a framework starts and stops its clock to what its iterations cost."""
+
+from __future__ import annotations
+
+import re
+from collections import defaultdict
+from collections.abc import Iterable, Sequence
+from itertools import groupby
+from typing import TYPE_CHECKING
+
+import msgspec
+from msgspec.structs import replace
+
+from cachegrind_bench.errors import MeasurementError
+from cachegrind_bench.model.metrics import FunctionCost, Profile
+from cachegrind_bench.model.result import PER_ITERATIONS, ProcessCost
+from cachegrind_bench.valgrind.callgrind_file import parse_callgrind
+from cachegrind_bench.valgrind.options import Sections, Tool
+from cachegrind_bench.valgrind.processes import Accounts, OutPath, accounts_of, in_order, named, out_files
+from cachegrind_bench.valgrind.python_contexts import PartHead, part_head
+
+if TYPE_CHECKING:
+    from pathlib import Path
+
+    from cachegrind_bench.hermetic.launch import Outcome
+
+
+def section_accounts(out: Path, outcome: Outcome, command: Sequence[str], sections: Sections) -> Accounts:
+    """Read the parts in this directory that belong to sections. MeasurementError if there are none, or not in their order."""
+    profiles: defaultdict[str, list[Profile]] = defaultdict(list)
+    number, order = 0, ""
+    for _, group in groupby(sorted(out_files(Tool.CALLGRIND, out, outcome.images), key=_process), key=_process):
+        files = list(group)
+        heads = sorted((part_head(file.path) for file in files), key=lambda head: head.part)
+        found = timed(heads, sections)
+        number, order = number + found.sections, order + found.order
+        for head in found.parts:
+            for part in parse_callgrind(head.path):
+                profiles[files[0].executable(part.command_line, command)].append(in_order(named(part)))
+    if not number or not re.fullmatch(sections.order or ".*", order):
+        raise MeasurementError(
+            f"no iterations could be counted: the benchmark's clock was {'not seen' if not order else 'read in an unknown way'}",
+            hint="the program may be stripped, or linked with LTO, which leaves no function of the framework to be seen"
+            if not order
+            else "code that reads the clock itself, or a measurement of its own (not wall time), cannot be distinguished",
+        )
+    return replace(accounts_of(profiles, ()), sections=number)
+
+
+class Timed(msgspec.Struct, kw_only=True):
+    """The parts of `sections` sections, and what happened, by first letters."""
+
+    parts: list[PartHead] = msgspec.field(default_factory=list[PartHead])
+    sections: int = 0
+    order: str = ""
+
+
+def timed(heads: Iterable[PartHead], sections: Sections) -> Timed:
+    """Return the parts of one process that belong to sections, given in their order."""
+    places = {name: _triggers(getattr(sections, name)) for name in ("begin", "end", "finish", "reset", "settle")}
+    found, skip, finished = Timed(), sections.skip, False
+    current: list[PartHead] | None = None  # what belongs to the section that has begun
+    settled = True
+    for head in heads:
+        if current is not None:
+            current.append(head)
+        events = {name for name, triggers in places.items() if head.trigger in triggers}
+        found.order += "".join(sorted(name[0] for name in events))
+        if "reset" in events:
+            found.parts, found.sections, finished = [], 0, False
+        if "end" in events and current is not None:
+            if skip:
+                skip -= 1
+            else:
+                found.parts += current
+                found.sections += 1
+            current = None
+        if "begin" in events and not finished:
+            current, settled = [], False
+        elif "settle" in events and current is not None and not settled:
+            current, settled = [], True
+        if "finish" in events:
+            current, finished = None, True
+    return found
+
+
+def _triggers(places: Sequence[str]) -> set[str]:
+    return {f"--dump-{when}={name}" for when, _, name in (place.partition(":") for place in places)}
+
+
+def _process(file: OutPath) -> tuple[int, int]:
+    return file.pid, -1 if file.index is None else file.index
+
+
+def scaled(accounts: Accounts, iterations: int) -> Accounts:
+    """Return what `PER_ITERATIONS` cost, from what this number did; exact where it divides that."""
+
+    def each(profile: Profile) -> Profile:
+        rows = (
+            FunctionCost(row.file, row.name, tuple(count * PER_ITERATIONS // iterations for count in row.counts))
+            for row in profile.functions
+        )
+        return Profile(events=profile.events, functions=tuple(rows))
+
+    profile = each(accounts.profile)
+    total = profile.counts()
+    (first, *_others) = accounts.processes
+    return replace(accounts, profile=profile, processes=(ProcessCost(executable=first.executable, counts=total),))
