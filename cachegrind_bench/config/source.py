@@ -127,12 +127,8 @@ def read(path: Path) -> Source:
 
 def parsed(text: str, path: Path, name: str, prefix: tuple[str, ...] = ()) -> Source:
     """Return the source with this text; `name` is the file's in messages. FileFormatError if it is not TOML."""
-    if (deep := _DOTTED.search(text)) is not None:
-        raise FileFormatError(
-            f"a key has more than {_MOST_DOTS} parts", path=name, line=text.count("\n", 0, deep.start()) + 1
-        )
     try:
-        return Source(path=path, shown=name, data=tomllib.loads(text), prefix=prefix, lines=places(text))
+        return Source(path=path, shown=name, data=_tables(text, name), prefix=prefix, lines=places(text))
     except tomllib.TOMLDecodeError as error:
         raise syntax_error(str(error), name, text, prefix) from error
     except (RecursionError, ValueError) as error:  # brackets in thousands, a number of thousands of digits
@@ -146,11 +142,19 @@ def concerns_us(path: Path) -> bool:
     except UsageError:
         return False
     try:
-        data = tomllib.loads(text) if _DOTTED.search(text) is None else {}
-    except (RecursionError, ValueError):  # the latter for numbers of thousands of digits as well
+        data = _tables(text, shown(path))
+    except (FileFormatError, RecursionError, ValueError):  # the latter for numbers of thousands of digits as well
         return _MENTIONED.search(text) is not None
     tool = data.get("tool")
     return (isinstance(tool, dict) and "cg-bench" in tool) or _mistake(data, _TOOL) is not None
+
+
+def _tables(text: str, name: str) -> dict[str, Any]:
+    """Return the tables of TOML. FileFormatError if a key is so deep that this would take minutes."""
+    if (deep := _DOTTED.search(text)) is not None:
+        line = text.count("\n", 0, deep.start()) + 1
+        raise FileFormatError(f"a key has more than {_MOST_DOTS} parts", path=name, line=line)
+    return tomllib.loads(text)
 
 
 def _mistake(data: Mapping[str, Any], prefix: tuple[str, ...]) -> tuple[Steps, str] | None:

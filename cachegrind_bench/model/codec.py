@@ -50,6 +50,8 @@ _LARGEST = (1 << 63) - 1
 _Count = Annotated[int, msgspec.Meta(ge=0, le=_LARGEST)]
 _Integer = Annotated[int, msgspec.Meta(ge=-_LARGEST, le=_LARGEST)]
 _Rows = list[list[_Count]]
+_FEW = msgspec.Meta(max_length=10_000)  # each is a line of reports
+_Fields = Annotated[dict[str, str], _FEW]
 
 
 def encode(result: Result) -> bytes:
@@ -104,8 +106,8 @@ class _Tool(msgspec.Struct):
 
 class _Environment(msgspec.Struct):
     key: str
-    fields: dict[str, str]
-    info: dict[str, str | _Integer]
+    fields: _Fields
+    info: Annotated[dict[str, str | _Integer], _FEW]
 
 
 class _Profile(msgspec.Struct):
@@ -126,9 +128,9 @@ class _Python(msgspec.Struct):
 class _Benchmark(msgspec.Struct):
     id: str
     key: str
-    key_fields: dict[str, str]
+    key_fields: _Fields
     command: tuple[str, ...]
-    parameters: dict[str, str]
+    parameters: _Fields
     tags: tuple[str, ...]
     status: Status
     exit_status: _Integer | None
@@ -142,7 +144,7 @@ class _Benchmark(msgspec.Struct):
     processes_exact: bool
     objects: tuple[ObjectFile, ...]
     wall_ms: _Count
-    seal: dict[str, SealPart]
+    seal: Annotated[dict[str, SealPart], _FEW]
     profile: _Profile | None
     output: str | None = None
     python: _Python | None = None

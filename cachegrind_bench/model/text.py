@@ -13,7 +13,9 @@ from typing import TYPE_CHECKING
 if TYPE_CHECKING:
     from fractions import Fraction
 
-LONGEST_CELL = 1_000  # characters in a table: a hostile name may have a million, and each row would be as wide
+LONGEST_CELL = (
+    1_000  # characters in a table or a line: a hostile name may have a million, and each row would be as wide
+)
 _CONTROL = re.compile(
     "[\x00-\x1f\x7f-\x9f\xad\u034f\u061c\u115f\u1160\u17b4\u17b5\u180b-\u180f\u200b-\u200f\u2028-\u202e\u2060-\u206f"
     "\u3164\ud800-\udfff\ufe00-\ufe0f\ufeff\uffa0\ufff0-\ufffb\U000e0000-\U000e0fff]"
@@ -28,6 +30,11 @@ def plain(text: str) -> str:
 def _escaped(match: re.Match[str]) -> str:
     code = ord(match[0])
     return f"\\x{code:02x}" if code < 0x100 else f"\\u{code:04x}" if code < 0x10000 else f"\\U{code:08x}"
+
+
+def in_line(text: str) -> str:
+    """Return such text of a length that one can read."""
+    return shortened(plain(shortened(text, LONGEST_CELL)), LONGEST_CELL)
 
 
 def printable(text: str | bytes | os.PathLike[str]) -> str:

@@ -12,7 +12,7 @@ from types import MappingProxyType
 
 import msgspec
 
-from cachegrind_bench.model.text import LONGEST_CELL, is_number, plain, shortened, shortened_path
+from cachegrind_bench.model.text import LONGEST_CELL, in_line, is_number, plain, shortened, shortened_path
 
 Row = tuple[str, ...]
 
@@ -52,16 +52,16 @@ def render(report: Report, form: str = "table", *, width: int | None = None) -> 
 def _markdown(report: Report) -> str:
     from cachegrind_bench.render.markdown import escape, table
 
-    text = f"### {escape(plain(report.title))}\n"
+    text = f"### {escape(in_line(report.title))}\n"
     for section in report.sections:
         if section.rows:
             title = f"**{escape(section.title)}**\n\n" if section.title else ""
             text += f"\n{title}{table(section.columns, [tuple(map(plain, row)) for row in section.rows])}"
-    return text + "".join(f"\n> ⚠️ {escape(plain(warning))}\n" for warning in report.warnings)
+    return text + "".join(f"\n> ⚠️ {escape(in_line(warning))}\n" for warning in report.warnings)
 
 
 def _aligned(report: Report, width: int | None) -> Iterator[str]:
-    yield plain(report.title)
+    yield in_line(report.title)
     for section in report.sections:
         if section.rows:
             yield ""
@@ -73,7 +73,7 @@ def _aligned(report: Report, width: int | None) -> Iterator[str]:
             yield from (indent + line for line in aligned(rows, headed=bool(heading)))
     yield from [""] if report.warnings else []
     for warning in report.warnings:
-        yield from wrapped(f"warning: {plain(warning)}", width, _MARGIN)
+        yield from wrapped(f"warning: {in_line(warning)}", width, _MARGIN)
 
 
 def fitted(

@@ -21,6 +21,8 @@ from cachegrind_bench.errors import FileFormatError
 from cachegrind_bench.model.metrics import FunctionCost, LineCost, Profile
 
 CUT_HINT = "the run was killed or the disk is full: measure again"
+# More than the largest programs have: a row takes 400 bytes.
+MOST_FUNCTIONS, MOST_LINES = 3_000_000, 10_000_000
 DAMAGED_HINT = "the file is damaged or cut off: measure again"
 
 
@@ -79,6 +81,7 @@ class CostTable:
         self._path = path
         self._events = events
         self._keep_lines = lines
+        self._most = MOST_LINES if lines else MOST_FUNCTIONS
         self._costs: dict[tuple[str, str, int], tuple[int, ...]] = {}
 
     def read(self, tokens: Sequence[bytes], line: int) -> tuple[int, ...]:
@@ -101,6 +104,9 @@ class CostTable:
         seen = self._costs.get(key)
         padded = self._padded(counts)
         self._costs[key] = padded if seen is None else tuple(map(add, seen, padded))
+        if len(self._costs) > self._most:
+            rows = "source lines" if self._keep_lines else "functions"
+            raise FileFormatError(f"the file has more than {self._most} {rows}", path=self._path)
 
     def add_lines(self, file: str, function: str, lines: Mapping[int, bytes], *, skip: int) -> None:
         """Add whole lines, given by line number, without their first `skip` columns."""
@@ -115,13 +121,14 @@ class CostTable:
 
     def profile(self, expected: tuple[int, ...], *, line: int, label: str) -> Profile:
         """Make the profile, and demand that it adds up to what the file says under `label`."""
-        costs = [LineCost(*key, counts) for key, counts in sorted(self._costs.items())]
+        costs = sorted(self._costs.items())
         rows: dict[tuple[str, str], tuple[int, ...]] = {}
-        for cost in costs:
-            seen = rows.get((cost.file, cost.name))
-            rows[cost.file, cost.name] = cost.counts if seen is None else tuple(map(add, seen, cost.counts))
+        for (file, name, _line), counts in costs:
+            seen = rows.get((file, name))
+            rows[file, name] = counts if seen is None else tuple(map(add, seen, counts))
         functions = tuple(FunctionCost(*key, counts) for key, counts in rows.items())
-        profile = Profile(events=self._events, functions=functions, lines=tuple(costs) if self._keep_lines else ())
+        lines = tuple(LineCost(*key, counts) for key, counts in costs) if self._keep_lines else ()
+        profile = Profile(events=self._events, functions=functions, lines=lines)
         for event, counted, wanted in zip(self._events, profile.totals(), expected, strict=True):
             if counted != wanted:
                 message = f"the lines add up to {counted} {event}, but `{label}` says {wanted}"

@@ -12,6 +12,7 @@ import sys
 import time
 import traceback
 from collections import Counter
+from contextlib import suppress
 
 from hypothesis import HealthCheck, Phase, given, seed, settings
 
@@ -62,19 +63,20 @@ def main() -> int:
     end = time.monotonic() + chosen.minutes * 60
     seen: Counter[str] = Counter()
     fell: Counter[str] = Counter()
-    while seen.total() < chosen.cases and time.monotonic() < end and names:
-        for name in [*names]:
-            number += 1
-            found = fuzz(name, number, _ROUND, seen)
-            if found is not None:
-                data, how = found
-                fell[name] += 1
-                folder = CORPUS / name
-                folder.mkdir(parents=True, exist_ok=True)
-                (folder / hashlib.sha256(data).hexdigest()[:12]).write_bytes(data)
-                print(f"{name}: fell (kept in {folder}):\n{how}", flush=True)
-                if fell[name] >= 5:
-                    names.remove(name)
+    with suppress(KeyboardInterrupt):
+        while seen.total() < chosen.cases and time.monotonic() < end and names:
+            for name in [*names]:
+                number += 1
+                found = fuzz(name, number, _ROUND, seen)
+                if found is not None:
+                    data, how = found
+                    fell[name] += 1
+                    folder = CORPUS / name
+                    folder.mkdir(parents=True, exist_ok=True)
+                    (folder / hashlib.sha256(data).hexdigest()[:12]).write_bytes(data)
+                    print(f"{name}: fell (kept in {folder}):\n{how}", flush=True)
+                    if fell[name] >= 5:
+                        names.remove(name)
     for name in FORMATS:
         accepted, refused = seen[f"{name} accepted"], seen[f"{name} refused"]
         print(

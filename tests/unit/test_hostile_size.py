@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import io
+import json
 import zlib
 from typing import TYPE_CHECKING
 
@@ -10,11 +12,16 @@ import pytest
 from cachegrind_bench.config.load import load
 from cachegrind_bench.config.source import concerns_us
 from cachegrind_bench.errors import CgBenchError, FileFormatError, MeasurementError, StoreError
+from cachegrind_bench.model.codec import decode, encode
 from cachegrind_bench.model.metrics import FunctionCost, Profile
+from cachegrind_bench.model.text import LONGEST_CELL, in_line
 from cachegrind_bench.render.markdown import table
-from cachegrind_bench.render.table import aligned
+from cachegrind_bench.render.table import Report, aligned, render
 from cachegrind_bench.store.sql.store import _unpack  # pyright: ignore[reportPrivateUsage]
+from cachegrind_bench.valgrind import out_format
+from cachegrind_bench.valgrind.out_file import read_cachegrind
 from cachegrind_bench.valgrind.processes import in_order
+from tests.unit.samples import result
 
 if TYPE_CHECKING:
     from pathlib import Path
@@ -54,6 +61,12 @@ def test_a_configuration_beyond_its_bounds_is_refused_and_the_bound_is_named(
     assert said in caught.value.message
 
 
+def test_a_pyproject_with_tables_for_us_and_a_deep_key_is_refused_not_passed_over(tmp_path: Path) -> None:
+    path = tmp_path / "pyproject.toml"
+    path.write_text("[tool.cg-bench]\n[x]\n" + "a." * 101 + "b = 1", encoding="utf-8")
+    assert concerns_us(path)
+
+
 def test_a_version_with_many_dots_in_a_text_is_not_a_deep_key(tmp_path: Path) -> None:
     path = tmp_path / "pyproject.toml"
     path.write_text(f'[tool.cg-bench]\nstore = "file:{"1." * 90}1"\n', encoding="utf-8")
@@ -70,6 +83,37 @@ def test_a_name_of_a_million_characters_does_not_make_each_row_as_wide() -> None
     rows = [("x" * 1_000_000, "1"), *[("a", "2")] * 6]
     assert sum(map(len, aligned(rows))) < 10_000
     assert len(table(("name", "count"), rows)) < 10_000
+
+
+@pytest.mark.parametrize("name", ["env.fields", "env.info", "benchmarks[0].key_fields", "benchmarks[0].parameters"])
+def test_a_result_with_more_fields_than_a_report_can_show_is_refused(name: str) -> None:
+    document = json.loads(encode(result()))
+    place = document["env"] if name.startswith("env") else document["benchmarks"][0]
+    place[name.rpartition(".")[2]] = {str(number): "" for number in range(10_001)}
+    with pytest.raises(FileFormatError) as caught:
+        decode(json.dumps(document).encode(), "r.json")
+    assert caught.value.message == f"r.json: {name}: expected an object of length <= 10000"
+
+
+def test_the_lines_of_a_report_are_no_longer_than_one_can_read() -> None:
+    long = "x" * 1_000_000
+    text = render(Report(title=long, sections=(), warnings=(long,)))
+    assert len(text) < 2_100
+    assert len(render(Report(title=long, sections=(), warnings=(long,)), "markdown")) < 2_100
+    assert len(in_line("\0" * 1_000_000)) == LONGEST_CELL
+
+
+@pytest.mark.parametrize(("lines", "said"), [(False, "more than 2 functions"), (True, "more than 2 source lines")])
+def test_an_out_file_of_more_rows_than_any_program_has_is_refused(
+    monkeypatch: pytest.MonkeyPatch, lines: bool, said: str
+) -> None:
+    monkeypatch.setattr(out_format, "MOST_LINES" if lines else "MOST_FUNCTIONS", 2)
+    names = b"fn=c\n3 1\n" if not lines else b"3 1\n"
+    data = b"cmd: a\nevents: Ir\nfl=a\nfn=a\n1 1\nfn=b\n2 1\n%bsummary: 3\n" % names
+    with pytest.raises(FileFormatError, match=said):
+        read_cachegrind(io.BytesIO(data), "a.out", lines=lines)
+    fewer = data.replace(names, b"").replace(b": 3", b": 2")
+    assert read_cachegrind(io.BytesIO(fewer), "a.out", lines=lines).summary == (2,)
 
 
 def test_an_out_file_without_one_of_the_nine_events_is_an_error_that_names_it() -> None:

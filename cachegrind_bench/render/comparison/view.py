@@ -11,7 +11,18 @@ from msgspec.structs import replace
 
 from cachegrind_bench.compare.verdict import BLAMING, Comparison, Difference, Metric, State
 from cachegrind_bench.model.metrics import ZERO
-from cachegrind_bench.model.text import below, change, common_start, counted, grouped, percent, plain, share, signed
+from cachegrind_bench.model.text import (
+    below,
+    change,
+    common_start,
+    counted,
+    grouped,
+    in_line,
+    percent,
+    plain,
+    share,
+    signed,
+)
 from cachegrind_bench.render.comparison import words
 from cachegrind_bench.render.table import without_empty
 
@@ -94,10 +105,10 @@ def view(
     table = [_row(item, comparison, details.get(item.id)) for item in shown]
     columns, *cells = without_empty([_columns(comparison), *(row.cells for row in table)], (_MARGIN,))
     return View(
-        headline=plain(words.headline(comparison, details)),
+        headline=in_line(words.headline(comparison, details)),
         verdict=comparison.verdict,
-        origin=(*((label, plain(_origin(name, result))) for label, name, result in sides), *_differing(comparison)),
-        notices=tuple(map(plain, notices(comparison, details))),
+        origin=(*((label, in_line(_origin(name, result))) for label, name, result in sides), *_differing(comparison)),
+        notices=tuple(map(in_line, notices(comparison, details))),
         columns=("", "benchmark", *columns),
         deciding=f"Δ {comparison.gates.metric.value}",
         start=common_start([plain(item.id) for item in comparison.differences]),
@@ -147,7 +158,7 @@ def _differing(comparison: Comparison) -> tuple[tuple[str, str], ...]:
         else f"{name} {before.get(name, 'unknown')} → {after.get(name, 'unknown')}"
         for name in names
     ]
-    return (("differs", plain(", ".join(texts))),) if texts else ()
+    return (("differs", in_line(", ".join(texts))),) if texts else ()
 
 
 def notices(comparison: Comparison, details: Mapping[str, Details]) -> list[str]:
@@ -196,7 +207,7 @@ def _row(item: Difference, comparison: Comparison, details: Details | None) -> R
         id=plain(item.id),
         state=item.state,
         cells=tuple(map(plain, cells)),
-        remarks=tuple(map(plain, [*words.python_remarks(blamed), *words.remarks(item, comparison.gates)])),
+        remarks=tuple(map(in_line, [*words.python_remarks(blamed), *words.remarks(item, comparison.gates)])),
         place=None if chief is None else words.annotated(chief.function),
     )
 
@@ -232,7 +243,7 @@ def _explanation(item: Difference, comparison: Comparison, details: Details, roo
         title=plain(item.id),
         state=item.state,
         tables=tuple(tuple(tuple(map(plain, row)) for row in table) for table in tables if table),
-        remarks=tuple(map(plain, _explanation_remarks(details))),
+        remarks=tuple(map(in_line, _explanation_remarks(details))),
     )
 
 
