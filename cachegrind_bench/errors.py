@@ -5,7 +5,10 @@ A message says what happened, to which file, and what to try. What it quotes of 
 
 
 class CgBenchError(Exception):
-    """Base of all expected failures; `hint` is the advice printed under the message."""
+    """Base of all expected failures; `hint` is the advice printed under the message.
+
+    `repeated` are those lines of it that the terminal shows already.
+    """
 
     exit_code = 70
 
@@ -14,6 +17,7 @@ class CgBenchError(Exception):
         super().__init__(message)
         self.message = message
         self.hint = hint
+        self.repeated: frozenset[str] = frozenset()
 
 
 class UsageError(CgBenchError):

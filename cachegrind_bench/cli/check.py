@@ -19,6 +19,7 @@ from cachegrind_bench.cli.options import (
     measure_request,
     measuring_options,
     size_limit_option,
+    typed,
 )
 from cachegrind_bench.errors import MeasurementError, NotComparableError, NoValgrindError, UsageError
 from cachegrind_bench.model.text import some
@@ -94,7 +95,9 @@ def command(**options: Any) -> int:
     try:
         output.write_file(options["output"], encode(result))
         write = partial(output.write_beside, options["output"])
-        if options["quiet"]:  # in the middle of a bisection, the verdict should not go unseen
+        if (
+            options["quiet"] and not typed("form") and shown.form == "table"
+        ):  # in the middle of a bisection, the verdict should not go unseen
             shown.write_files(made)
             write(made.headline())
         else:

@@ -20,6 +20,7 @@ from cachegrind_bench.cli.options import (
     struct_of,
     typed,
 )
+from cachegrind_bench.errors import UsageError
 from cachegrind_bench.usecases.comparison import GateOptions, Report, ReportOptions
 
 if TYPE_CHECKING:
@@ -99,9 +100,21 @@ detail_options = options_group(
         help="Format of the report; 'github' is workflow annotations, 'code-quality' GitLab's JSON.",
     ),
     color_option,
-    click.option("--markdown", type=Path, metavar="FILE", help="Also write the report as Markdown."),
-    click.option("--json", type=Path, metavar="FILE", help="Also write the report as JSON."),
-    click.option("--code-quality", type=Path, metavar="FILE", help="Also write GitLab's code quality report."),
+    click.option(
+        "--markdown",
+        type=Path,
+        metavar="FILE",
+        help="Also write the report as Markdown; '-' is stdout, instead of the table.",
+    ),
+    click.option(
+        "--json", type=Path, metavar="FILE", help="Also write the report as JSON; '-' is stdout, instead of the table."
+    ),
+    click.option(
+        "--code-quality",
+        type=Path,
+        metavar="FILE",
+        help="Also write GitLab's code quality report; '-' is stdout, instead of the table.",
+    ),
     heading=REPORT,
 )
 
@@ -116,7 +129,16 @@ def gates_of(options: Mapping[str, Any], benchmarks: Sequence[BenchmarkSpec] = (
 
 
 def report_options(options: Mapping[str, Any]) -> ReportOptions:
-    """Return how `detail_options`, and --rows where a command has it, want a comparison to be shown."""
+    """Return how `detail_options`, and --rows where a command has it, want a comparison to be shown.
+
+    A file that is `-` is the report on stdout, in its format. UsageError if several reports would be there.
+    """
+    files = ("markdown", "json", "code_quality")
+    printed = [name for name in files if str(options[name]) == "-"]
+    forms = {options["form"], *(name.replace("_", "-") for name in printed)} - {"table"}
+    if len(forms) > 1:
+        raise UsageError("only one report can go to stdout", hint="name files for the others")
+    options = {**options, "form": next(iter(forms), "table"), **dict.fromkeys(printed)}
     places = {spec.id: spec.place for spec in configured_benchmarks()}
     return struct_of(ReportOptions, options, places=places, root=project_root())
 

@@ -240,7 +240,8 @@ def _run(words: list[str]) -> int:
         _report(*error.format_message().splitlines())
         return USAGE
     except CgBenchError as error:
-        _report(f"cg-bench: error: {error.message}", *(f"  {line}" for line in (error.hint or "").splitlines()))
+        advice = [line for line in (error.hint or "").splitlines() if line not in error.repeated]
+        _report(f"cg-bench: error: {error.message}", *(f"  {line}" for line in advice))
         return error.exit_code
     except (KeyboardInterrupt, click.Abort):
         _report("cg-bench: interrupted")

@@ -202,7 +202,12 @@ measuring_options = options_group(
     options_group(
         id_option,
         click.option("-o", "--output", metavar="FILE", help="Write the result file here; '-' is stdout."),
-        click.option("-q", "--quiet", is_flag=True, help="Print neither the report nor the program's output."),
+        click.option(
+            "-q",
+            "--quiet",
+            is_flag=True,
+            help="Print no progress, no output of the program, and no report unless --format asks for one.",
+        ),
         heading=REPORT,
     ),
 )

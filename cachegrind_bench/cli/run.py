@@ -192,6 +192,7 @@ class _Targets(msgspec.Struct, frozen=True, kw_only=True):
     saved: Baselines
     history: SaveRequest | None
     notices: Notices
+    is_asked_for: bool  # the report, by its format
 
     def deliver(self, result: Result, report: Callable[[], str], run: SuiteRun | None = None) -> None:
         """Save, write and report a result, that of a suite as far as its `run` came."""
@@ -216,7 +217,7 @@ class _Targets(msgspec.Struct, frozen=True, kw_only=True):
                     output.write_error(f"cg-bench: {self.output} has {len(result.benchmarks)} of {wanted} benchmarks\n")
 
     def _report(self, report: Callable[[], str], run: SuiteRun | None) -> None:
-        if not self.notices.quiet:
+        if not self.notices.quiet or self.is_asked_for:
             output.write_beside(self.output, report())
         elif run is not None and run.failed:
             failed, count = run.failed, len(run.result.benchmarks)
@@ -243,6 +244,7 @@ def _targets(
         saved=saved,
         history=_history(request, options),
         notices=_notices(options),
+        is_asked_for=typed("form"),
     )
 
 

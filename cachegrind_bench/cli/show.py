@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import shlex
 from collections.abc import Mapping, Sequence
 from typing import TYPE_CHECKING, Any
 
@@ -46,7 +47,7 @@ options = options_group(
     click.option(
         "--flame",
         metavar="FILE",
-        help="Write a flame graph of the Python functions instead, one HTML file (- is stdout).",
+        help="Write a flame graph of the Python functions instead, one HTML file; '-' is stdout.",
     ),
     click.option(
         "--export",
@@ -128,7 +129,10 @@ def _profiles(source: ResultFile, name: str, chosen: Sequence[Benchmark]) -> dic
     found = {identity: profile for identity, profile in read if profile is not None}
     if not found:
         which = f"benchmark {chosen[0].id!r} of {name} has" if len(chosen) == 1 else f"the benchmarks of {name} have"
-        raise UsageError(f"{which} no profile of Python functions", hint="measure with 'cg-bench run --python-profile'")
+        command = shlex.join(chosen[0].command) if len(chosen) == 1 else "COMMAND"
+        advice = "for Python functions, measure with 'cg-bench run --python-profile'"
+        advice += f"\nfor a native program: valgrind --tool=callgrind {command}, then open its callgrind.out file in KCachegrind"
+        raise UsageError(f"{which} no profile of Python functions", hint=advice)
     return found
 
 

@@ -25,6 +25,7 @@ _DEEPEST_SCRIPT = 4  # as the kernel: a script's interpreter may be a script its
 _SHIM = re.compile(
     rb"^\s*exec\s+[\"']?([^\s\"']*(?:pyenv|rbenv|nodenv|goenv|jenv|plenv|phpenv|asdf))[\"']?\s+exec\b", re.MULTILINE
 )
+_OF_SHELLS = re.compile(r"[|&;<>$`*?]")  # signs that a shell would not hand on
 _PYTHON = re.compile(r"(python|pypy)[\d.]*")
 # Options of Python that are followed by a value of their own; after -c and -m the program's arguments begin.
 _PYTHON_VALUE_OPTIONS = "WX"
@@ -98,10 +99,10 @@ def _locate(name: str, path: str, cwd: Path) -> str:
     if os.sep in name:
         full = os.path.join(cwd, name)
         if not os.path.exists(full):
-            raise UsageError(
-                f"command not found: {name}",
-                hint="there is no such file; a relative path starts at the working directory",
+            hint = (
+                _unquoted(name, path, cwd) or "there is no such file; a relative path starts at the working directory"
             )
+            raise UsageError(f"command not found: {name}", hint=hint)
         if os.path.isdir(full):
             raise UsageError(f"cannot execute {name}: it is a directory")
         if not os.access(full, os.X_OK):
@@ -115,8 +116,18 @@ def _locate(name: str, path: str, cwd: Path) -> str:
     found = process.which(name, path)
     if found is None:
         hint = f"to run the file here: ./{name}" if os.path.isfile(cwd / name) else f"PATH is {path}"
-        raise UsageError(f"command not found: {name}", hint=hint)
+        raise UsageError(f"command not found: {name}", hint=_unquoted(name, path, cwd) or hint)
     return os.path.join(cwd, found)
+
+
+def _unquoted(name: str, path: str, cwd: Path) -> str | None:
+    """Return what helps if this is a whole command line that was given as one word."""
+    program, _, rest = name.strip().partition(" ")
+    if not rest or not (os.path.exists(cwd / program) if os.sep in program else process.which(program, path)):
+        return None
+    if _OF_SHELLS.search(rest):
+        return f"it is one word, with spaces in it; for a shell to read it: sh -c {shlex.quote(name)}"
+    return f"it is one word, with spaces in it; without the quotes, it is a program and its arguments: {name.strip()}"
 
 
 def _head(path: str) -> bytes:

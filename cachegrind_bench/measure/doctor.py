@@ -22,7 +22,7 @@ from cachegrind_bench.measure.seal import PARTS
 from cachegrind_bench.measure.session import SCRATCH_BASE, default_cpu
 from cachegrind_bench.valgrind.options import Geometry, Tool
 from cachegrind_bench.valgrind.runner import Target, ValgrindRunner
-from cachegrind_bench.valgrind.tool import INSTALL, Valgrind, find
+from cachegrind_bench.valgrind.tool import INSTALL, Valgrind, find, package_manager
 
 
 class Level(StrEnum):
@@ -65,16 +65,12 @@ class Diagnosis(msgspec.Struct, frozen=True, kw_only=True):
 def install_lines(packages: Sequence[str], path: str, *, root: bool) -> tuple[str, ...]:
     """Return the lines that install those of our packages whose name contains one of these words.
 
-    One line for the package manager found on `path`, or one for each where none is.
+    None if `path` has no package manager that we know, or it has them in no package.
     """
-    managers = [name for name in INSTALL if process.which(name, path)] or list(INSTALL)
-    found: list[str] = []
-    for manager in managers:
-        program, action, *names = INSTALL[manager].split()
-        wanted = [name for name in names if any(word in name for word in packages)]
-        if wanted:
-            found.append(" ".join((*([] if root else ["sudo"]), program, action, *wanted)))
-    return tuple(found)
+    manager = package_manager(path)
+    program, action, *names = INSTALL[manager].split() if manager else ("", "")
+    wanted = [name for name in names if any(word in name for word in packages)]
+    return (" ".join((*([] if root else ["sudo"]), program, action, *wanted)),) if wanted else ()
 
 
 _DEBUG = Path("/usr/lib/debug")
@@ -117,7 +113,8 @@ def _find(valgrind: str | None, environ: Mapping[str, str], path: str) -> tuple[
         fixes = (
             install if error.message.startswith("Valgrind was not found") else tuple((error.hint or "").splitlines())
         )
-        return None, [Check(name="Valgrind", level=Level.BAD, found=error.message, fixes=fixes or install)]
+        fixes = fixes or tuple((error.hint or "").splitlines())
+        return None, [Check(name="Valgrind", level=Level.BAD, found=error.message, fixes=fixes)]
     named = process.which(valgrind or "valgrind", path)
     wraps = named is not None and os.path.realpath(named) != found.launcher
     wrapper = f" (the real one behind the wrapper {named})" if wraps else ""

@@ -60,7 +60,7 @@ def seal_parts(
 
 
 def with_copies(seal: Mapping[str, SealPart], *, tunable: bool) -> dict[str, SealPart]:
-    """Return the seal of a program whose C library can be told how to copy, or, if not `tunable`, has its own way."""
+    """Return the seal of a program whose C library takes orders on how to copy, or, if not `tunable`, has its own way."""
     own = SealPart(
         state=SealState.KEPT, why="the program's C library is not a glibc from 2.32 on, and copies in its own way"
     )

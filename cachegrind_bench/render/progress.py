@@ -11,9 +11,10 @@ from collections.abc import Mapping
 from contextlib import ExitStack, suppress
 from typing import TYPE_CHECKING, Self, TextIO
 
+from cachegrind_bench.errors import CgBenchError
 from cachegrind_bench.model.result import Benchmark, Status
 from cachegrind_bench.model.text import duration, grouped, plain, rough_duration, shortened
-from cachegrind_bench.valgrind.failures import LAST_LINES
+from cachegrind_bench.valgrind.failures import quotation
 
 if TYPE_CHECKING:
     from rich.progress import Progress, TaskID
@@ -56,6 +57,7 @@ class Display(ExitStack):
         self._stream = stream
         self._live = _live(stream)
         self._line = b""  # what the program has written of a line, or its last part
+        self._has_output = False
 
     def __enter__(self) -> Self:
         if self._live is not None:
@@ -63,7 +65,13 @@ class Display(ExitStack):
             self._live.start()
             self.callback(self._live.stop)
             self.callback(self._end_line)
+        self.push(self._note_repetition)
         return self
+
+    def _note_repetition(self, _kind: object, error: BaseException | None, _trace: object) -> None:
+        """Note what an error need not repeat: the program's last lines, which are just above it."""
+        if self._has_output and isinstance(error, CgBenchError):
+            error.repeated = quotation((error.hint or "").splitlines())
 
     def phase(self, text: str) -> None:
         """Say what goes on from now."""
@@ -75,6 +83,7 @@ class Display(ExitStack):
 
     def write(self, chunk: bytes) -> None:
         """Copy what the program wrote, byte by byte; to a terminal whole lines: half of one would be drawn over."""
+        self._has_output = self._stream is not None
         if self._live is None:
             self._print(chunk)
             self._line = chunk.rpartition(b"\n")[2]  # is there one? All of it would be copied with each chunk
@@ -185,8 +194,8 @@ class SuiteDisplay(ExitStack):
 
     def _failure(self, error: list[str], said: bytes) -> None:
         """Write what happened, what the program said (the error may quote the end of it), and advice not yet given."""
-        quoted = [line for line in error if line.startswith(_QUOTED)] if said else []
-        what, *advice = [line for line in error if line not in (*quoted, *((LAST_LINES,) if said else ()))] or [""]
+        quoted = quotation(error) if said else frozenset[str]()
+        what, *advice = [line for line in error if line not in quoted] or [""]
         self._write(f"  {plain(what)}\n")
         for line in said.decode("utf-8", "backslashreplace").splitlines():
             self._write(f"{_QUOTED}{plain(line)}\n")

@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING, Self
 import msgspec
 from msgspec.structs import replace
 
-from cachegrind_bench.errors import MeasurementError, NotComparableError, UsageError
+from cachegrind_bench.errors import MeasurementError, NotComparableError
 from cachegrind_bench.usecases.result_files import check_outputs
 
 if TYPE_CHECKING:
@@ -104,9 +104,6 @@ class ReportOptions(msgspec.Struct, frozen=True, kw_only=True):
 
     def check_files(self, inputs: Collection[str] = ()) -> None:
         """Find out before the work whether the files can be written; UsageError if not, or if one is among the `inputs`."""
-        for kind, path in self._files().items():
-            if str(path) == "-":
-                raise UsageError(f"--{kind} takes a file", hint=f"--format {kind} writes to stdout")
         check_outputs({f"--{kind}": path for kind, path in self._files().items()}, inputs)
 
     def write_files(self, made: Report) -> None:

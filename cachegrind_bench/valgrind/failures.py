@@ -4,10 +4,11 @@ from __future__ import annotations
 
 import re
 import signal
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 
 from cachegrind_bench.errors import CommandFailedError, CommandTimeoutError, MeasurementError
 from cachegrind_bench.hermetic.launch import Outcome
+from cachegrind_bench.model.text import joined
 from cachegrind_bench.valgrind.out_format import decode
 
 _UNHANDLED = re.compile(r"unhandled instruction bytes: ((?:0x[0-9A-Fa-f]+ ?)+)")
@@ -15,13 +16,11 @@ _UNHANDLED = re.compile(r"unhandled instruction bytes: ((?:0x[0-9A-Fa-f]+ ?)+)")
 _REFUSED = re.compile(r"Can't execute setuid/setgid/setcap executable: (.+)")
 _LOG_PREFIX = re.compile(r"^(?:==|--)\d+(?:==|--) ?", re.MULTILINE)
 _EVEX = "0x62"  # the first byte of every AVX-512 instruction (and of nothing else in 64-bit code)
-LAST_LINES = "its last lines were:"  # above what the program wrote
+_LAST_LINES = "its last lines were:"  # above what the program wrote
+_QUOTED = "  | "  # before each line of it
 _SHOWN_LINES = 8
-_SHOWN_NAMES = 20
 # What every shell and terminal sets, and hardly any program needs.
 _OF_SHELLS = frozenset(("COLUMNS", "LINES", "LS_COLORS", "OLDPWD", "PS1", "PS2", "PWD", "SHELL", "SHLVL", "TERM"))
-# What CI services set by the dozen.
-_OF_SERVICES = ("ACTIONS_", "AGENT_", "CG_BENCH_", "CI_", "GITHUB_", "GITLAB_", "RUNNER_")
 
 
 def check_outcome(
@@ -112,16 +111,18 @@ def _last_words(tail: bytes) -> str:
     lines = [line for line in decode(tail).splitlines() if line.strip()]
     if not lines:
         return "it wrote nothing before it ended"
-    return f"{LAST_LINES}\n" + "\n".join(f"  | {line}" for line in lines[-_SHOWN_LINES:])
+    return "\n".join((_LAST_LINES, *(f"{_QUOTED}{line}" for line in lines[-_SHOWN_LINES:])))
+
+
+def quotation(lines: Iterable[str]) -> frozenset[str]:
+    """Return those lines of an error that repeat what the program wrote."""
+    return frozenset(line for line in lines if line == _LAST_LINES or line.startswith(_QUOTED))
 
 
 def _held_back(names: Sequence[str], said: str) -> str | None:
-    """Name the variables that the program did not get; only those it spoke of, if it did."""
-    others = [name for name in names if name not in _OF_SHELLS and not name.startswith(_OF_SERVICES)]
-    names = spoken_of(names, said) or others
-    if not names:
+    """Name the variables that the program did not get, if it spoke of them."""
+    spoken = spoken_of(names, said)
+    if not spoken:
         return None
-    shown = " ".join(names[:_SHOWN_NAMES])
-    if len(names) > _SHOWN_NAMES:
-        shown += f" and {len(names) - _SHOWN_NAMES} more"
-    return f"if it needs one of these variables, which the seal holds back, add --env NAME, or 'env' in the configuration: {shown}"
+    options = " ".join(f"--env {name}" for name in spoken)
+    return f"if it needs {joined(spoken)}, which the seal holds back, add {options}, or 'env' in the configuration"

@@ -56,7 +56,7 @@ def find(explicit: str | None, environ: Mapping[str, str]) -> Valgrind:
     wrapper = os.path.realpath(found)
     real = _real_launcher(Path(wrapper))
     launcher, libexec = str(real), str(_libraries(real, Path(wrapper), environ.get("VALGRIND_LIB")))
-    version, guest_chase_off = _version(launcher, libexec), _accepts(launcher, libexec, "--vex-guest-chase=no")
+    version, guest_chase_off = _version(launcher, libexec, path), _accepts(launcher, libexec, "--vex-guest-chase=no")
     return Valgrind(launcher=launcher, libexec=libexec, version=version, guest_chase_off=guest_chase_off)
 
 
@@ -65,9 +65,15 @@ def _platform() -> str:
     return _PLATFORMS.get(machine, f"{machine}-linux")
 
 
+def package_manager(path: str) -> str | None:
+    """Return the package manager of this system, if it is one that we know; the first one on `path`."""
+    return next((program for program in INSTALL if process.which(program, path)), None)
+
+
 def _install_hint(path: str) -> str:
-    lines = [line for program, line in INSTALL.items() if process.which(program, path)] or list(INSTALL.values())
-    return "install it: " + "   or   ".join(lines) + "   (or give its path with --valgrind PATH)"
+    manager = package_manager(path)
+    how = f"install it: {INSTALL[manager]}" if manager else "install it, with the debug symbols of the C library"
+    return f"{how}   (or give its path with --valgrind PATH)"
 
 
 def _head(path: Path) -> bytes:
@@ -126,14 +132,14 @@ def _library_candidates(launcher: Path, wrapper: Path, named: str | None) -> Ite
         yield Path(os.fsdecode(match[1]))
 
 
-def _version(launcher: str, libexec: str) -> str:
+def _version(launcher: str, libexec: str, path: str) -> str:
     # The tool is named, since the default one (Memcheck) is a package of its own in places.
     done = process.run([launcher, "--tool=cachegrind", "--version"], env={"VALGRIND_LIB": libexec}, timeout=20)
     match = re.match(rb"valgrind-(\d+(?:\.\d+)*)", done.stdout)
     if match is None:
         text = (done.stderr or done.stdout).decode("utf-8", "backslashreplace").strip()
         raise NoValgrindError(
-            f"{launcher} does not work: {text[:300] or f'status {done.status}'}", hint=INSTALL["apt-get"]
+            f"{launcher} does not work: {text[:300] or f'status {done.status}'}", hint=_install_hint(path)
         )
     version = match[1].decode()
     if tuple(int(part) for part in version.split(".")[:2]) < OLDEST:

@@ -200,8 +200,21 @@ def test_a_saved_baseline_is_found_by_its_name(cg_bench: CommandLine, base: str,
     assert (told.code, "saved baselines: main" in told.err) == (BAD_INPUT, True)
 
 
-def test_stdout_is_not_a_name_of_a_file_and_two_reports_need_two_files(cg_bench: CommandLine, base: str) -> None:
-    for words in (["--json", "-"], ["--markdown", "-"], ["--json", "x", "--markdown", "x"]):
+@pytest.mark.parametrize("form", ["json", "markdown", "code-quality"])
+def test_a_report_in_the_file_called_dash_is_on_stdout_in_place_of_the_table(
+    cg_bench: CommandLine, base: str, form: str
+) -> None:
+    told = cg_bench("diff", base, base, f"--{form}", "-")
+    assert (told.code, told.out) == (FINE, cg_bench("diff", base, base, "--format", form).out)
+    assert os.listdir() == ["main.json"]
+
+
+def test_stdout_has_one_report_and_two_reports_need_two_files(cg_bench: CommandLine, base: str) -> None:
+    for words in (
+        ["--json", "-", "--markdown", "-"],
+        ["--json", "-", "--format", "github"],
+        ["--json", "x", "--markdown", "x"],
+    ):
         assert cg_bench("diff", base, base, *words).code == BAD_INPUT
     assert sorted(os.listdir()) == ["main.json"]
 

@@ -243,16 +243,50 @@ def test_a_failing_command_saves_nothing_and_harms_nothing(replay: ReplayRunner,
     replay.failures = [
         None,
         CommandFailedError(
-            "the command failed with exit status 3", hint="its last lines\n  | \x1b[31mx", exit_status=3
+            "the command failed with exit status 3", hint="its last lines were:\n  | x\n\x1b[31mtry this", exit_status=3
         ),
     ]
     told = cg_bench("run", "-o", "r.json", "--", "/bin/true")
     assert (told.code, told.out) == (4, "")
-    assert told.err.endswith(
-        "cg-bench: error: the command failed with exit status 3\n  its last lines\n    | \\x1b[31mx\n"
-    )
+    assert told.err.endswith("cg-bench: error: the command failed with exit status 3\n  \\x1b[31mtry this\n")
     assert Path("r.json").read_text() == "{earlier}"
     assert os.listdir() == ["r.json"]
+
+
+@pytest.mark.parametrize("quiet", [False, True])
+def test_the_last_words_of_a_command_are_shown_once(replay: ReplayRunner, cg_bench: CommandLine, quiet: bool) -> None:
+    error = CommandFailedError("failed", hint="its last lines were:\n  | said by the program\nadvice", exit_status=3)
+    replay.failures = [None, error]
+    told = cg_bench("run", *["-q"] * quiet, "--", "/bin/true")
+    assert told.err.count("said by the program") == 1
+    assert told.err.endswith("  advice\n")
+
+
+@pytest.mark.usefixtures("replay")
+def test_quiet_keeps_a_format_that_was_asked_for(cg_bench: CommandLine) -> None:
+    told = cg_bench("run", "-q", "--format", "json", "--", "/bin/true")
+    assert (told.code, told.err) == (0, "")
+    assert json.loads(told.out)["schema"] == "cg-bench.summary/1"
+    assert cg_bench("run", "-q", "--", "/bin/true").out == ""
+
+
+@pytest.mark.parametrize(
+    ("word", "advice"),
+    [
+        ("./prog fast data.txt", "without the quotes, it is a program and its arguments: ./prog fast data.txt"),
+        ("sh -x", "without the quotes, it is a program and its arguments: sh -x"),
+        ("./prog | wc", "for a shell to read it: sh -c './prog | wc'"),
+    ],
+)
+def test_a_command_line_that_is_one_word_is_recognised(cg_bench: CommandLine, word: str, advice: str) -> None:
+    Path("prog").touch()
+    told = cg_bench("run", word)
+    assert told.code == 2
+    assert told.err == f"cg-bench: error: command not found: {word}\n  it is one word, with spaces in it; {advice}\n"
+
+
+def test_a_missing_program_whose_name_has_spaces_is_only_missing(cg_bench: CommandLine) -> None:
+    assert "it is one word" not in cg_bench("run", "./no such program").err
 
 
 def test_options_reach_the_execution(

@@ -64,6 +64,12 @@ def test_both_can_be_written_at_once(cg_bench: CommandLine) -> None:
     assert Path("a.html").exists()
 
 
+NO_PROFILE = """\
+  for Python functions, measure with 'cg-bench run --python-profile'
+  for a native program: valgrind --tool=callgrind ./sieve 100, then open its callgrind.out file in KCachegrind
+"""
+
+
 @pytest.mark.parametrize(
     ("arguments", "message"),
     [
@@ -71,7 +77,7 @@ def test_both_can_be_written_at_once(cg_bench: CommandLine) -> None:
         (["--export", "callgrind"], "Callgrind's format holds one benchmark, and 2 are meant\n  choose with"),
         (
             ["--benchmark", "plain", "--flame", "x.html"],
-            "benchmark 'plain' of r.json has no profile of Python functions\n  measure with 'cg-bench run --python-profile'",
+            f"benchmark 'plain' of r.json has no profile of Python functions\n{NO_PROFILE}",
         ),
         (["--benchmark", "plain", "--export", "speedscope"], "benchmark 'plain' of r.json has no profile"),
         (["--benchmark", "c", "--flame", "x.html"], "r.json has no benchmark 'c'\n  it has: a, b, plain"),
