@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 import re
 import subprocess
 import sys
@@ -139,6 +140,19 @@ def test_the_readme_begins_with_a_picture() -> None:
 
 def test_the_readme_has_the_two_commands_that_do_everything() -> None:
     assert {"make demo", "make test"} <= set(re.findall(r"`(make [a-z-]+)`", README.read_text(encoding="utf-8")))
+
+
+def test_the_devcontainer_runs_scripts_that_exist_and_the_recipe_has_its_rights() -> None:
+    text = re.sub(
+        r"^\s*//.*", "", (ROOT / ".devcontainer" / "devcontainer.json").read_text("utf-8"), flags=re.MULTILINE
+    )
+    container = json.loads(text)
+    scripts = re.findall(r"scripts/[\w.]+", container["onCreateCommand"])
+    assert scripts
+    assert all((ROOT / script).exists() for script in scripts)
+    recipe = (ROOT / "docs" / "containers.md").read_text("utf-8").replace("\\\n", "")
+    rights = [*container["securityOpt"], *container["capAdd"], " ".join(container["runArgs"])]
+    assert all(right in recipe for right in rights)
 
 
 # Phrases of a private language that came back again and again, and what to write instead.
