@@ -54,7 +54,11 @@ def result_schema() -> str:
     """Return the JSON Schema of a result file, from the structs that read it."""
     numbers = {"type": "array", "items": {"type": "array", "items": {"type": "integer", "minimum": 0}}}
     (root,), found = msgspec.json.schema_components([codec._Document])  # noqa: SLF001 - private, as nobody else builds one
-    for name, rows in (("_Profile", ("functions", "lines")), ("_Python", ("functions", "paths"))):
+    for name, rows in (
+        ("_Profile", ("functions", "lines")),
+        ("_Python", ("functions", "paths")),
+        ("_Calls", ("functions", "calls")),
+    ):
         properties = found[name]["properties"]  # which msgspec leaves open, since their rows are parsed later
         properties |= dict.fromkeys(rows, numbers)
     document = found.pop(root["$ref"].rpartition("/")[2])

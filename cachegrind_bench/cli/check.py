@@ -85,8 +85,7 @@ def command(**options: Any) -> int:
     except NoValgrindError as error:  # no commit could be measured here
         raise UsageError(error.message, hint=error.hint) from error
     # The one benchmark, whatever it is called in the base.
-    profile, python = base.profile(known.id), base.python(known.id)
-    renamed = replace(known, id=result.benchmarks[0].id, profile=profile, python=python)
+    renamed = replace(base.with_evidence(known), id=result.benchmarks[0].id)
     before = Side(name=options["base"], file=InMemory(replace(base.result, benchmarks=(renamed,))))
     made = compared(before, Side(name="this run", file=InMemory(result)), gates, shown)
     code = made.exit_code()

@@ -70,6 +70,12 @@ _save_options = options_group(
 )
 _detail_options = options_group(
     click.option("--lines", is_flag=True, help="Record source lines too, for 'diff --lines' (a larger file)."),
+    click.option(
+        "--call-tree",
+        is_flag=True,
+        help="Record which function called which, for 'diff' to say what is called more often (under Cachegrind, in one "
+        "more execution).",
+    ),
     click.option("--regions", is_flag=True, help="Measure the regions that the program marks, each as a benchmark."),
     click.option(
         "--toggle",

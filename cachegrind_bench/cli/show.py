@@ -7,7 +7,6 @@ from collections.abc import Mapping, Sequence
 from typing import TYPE_CHECKING, Any
 
 import click
-from msgspec.structs import replace
 
 from cachegrind_bench.cli import output
 from cachegrind_bench.cli.help import Command, options_group
@@ -107,7 +106,7 @@ def _report(source: ResultFile, benchmarks: Sequence[Benchmark], options: Mappin
     from cachegrind_bench.render.report import shown
 
     def report_of(benchmark: Benchmark) -> Report:
-        whole = replace(benchmark, profile=source.profile(benchmark.id), python=source.python(benchmark.id))
+        whole = source.with_evidence(benchmark)
         return shown(source.result, whole, top=options["top"], sort=options["sort"])
 
     return output.report_text(source.result, benchmarks, options["form"], report_of)

@@ -10,7 +10,7 @@ import re
 from collections import defaultdict
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from fractions import Fraction
-from typing import TypeVar
+from typing import TYPE_CHECKING, TypeVar
 
 import msgspec
 from msgspec.structs import replace
@@ -23,6 +23,10 @@ from cachegrind_bench.compare.verdict import Comparison
 from cachegrind_bench.model.metrics import EVENTS, ZERO, Counts, Profile
 from cachegrind_bench.model.python_profile import PythonProfile
 from cachegrind_bench.model.symbols import MANGLED, UNKNOWN, folded
+
+if TYPE_CHECKING:
+    from cachegrind_bench.compare.call_split import CallCause, CallSplit, Sides
+    from cachegrind_bench.model.call_graph import CallGraph
 
 Key = TypeVar("Key")
 _Row = tuple[str, str, tuple[int, ...]]  # file, name and the nine counts
@@ -71,7 +75,8 @@ class Details(msgspec.Struct, frozen=True, kw_only=True):
     The rows are functions, or (`by_file`) files. `lines` are those that moved most, with their function's name; None where
     they were not asked for, or a profile was recorded without them (`lines_missing`). `blamed_share` is the part that the
     blamed function explains of what decides, 0 where nothing moved, above 1 where others went the other way. `python` is
-    None unless both sides have such a profile.
+    None unless both sides have such a profile, and `calls` unless both have recorded them; `python_calls` are those of
+    Python's functions.
     """
 
     total: Counts
@@ -85,6 +90,15 @@ class Details(msgspec.Struct, frozen=True, kw_only=True):
     lines_missing: bool
     by_file: bool
     python: PythonBlame | None = None
+    calls: CallSplit | None = None
+    python_calls: CallSplit | None = None
+
+    @property
+    def cause(self) -> CallCause | None:
+        """What explains most, by calls: of Python's functions where one of them is to blame, else of the program's."""
+        if self.python is not None and self.python.chief is not None:
+            return None if self.python_calls is None else self.python_calls.cause
+        return None if self.calls is None else self.calls.cause
 
     @property
     def rest_delta(self) -> Counts:
@@ -101,8 +115,9 @@ def details(
     by_file: bool = False,
     lines: bool = False,
     python: tuple[PythonProfile, PythonProfile] | None = None,
+    calls: tuple[CallGraph, CallGraph] | None = None,
 ) -> Details:
-    """Explain the difference of two profiles by at most this many rows, and of two profiles of Python functions."""
+    """Explain the difference of two profiles by at most this many rows, of two profiles of Python functions, and of calls."""
     weigh = comparison.weigh
     found = explain(base, candidate)
     functions = ranked(found.functions, weigh)
@@ -124,7 +139,36 @@ def details(
         lines_missing=missing,
         by_file=by_file,
         python=blames,
+        calls=None if calls is None else _native_calls(*calls, moved, rows=rows),
+        python_calls=None if python is None or blames is None else _python_calls(*python, blames, moved, rows=rows),
     )
+
+
+def _native_calls(base: CallGraph, candidate: CallGraph, moved: int, *, rows: int) -> CallSplit:
+    from cachegrind_bench.compare.call_pairs import native_sides
+
+    return _split(native_sides(base, candidate), moved, rows=rows)
+
+
+def _split(sides: Sides, moved: int, *, rows: int, culprit: int | None = None) -> CallSplit:
+    from cachegrind_bench.compare.call_split import split
+
+    found = split(sides, rows=rows, culprit=culprit)
+    # No cause where instructions went the other way than what decides.
+    return replace(found, cause=None) if found.total * moved < 0 else found
+
+
+def _python_calls(
+    base: PythonProfile, candidate: PythonProfile, found: PythonBlame, moved: int, *, rows: int
+) -> CallSplit | None:
+    if found.chief is None:
+        return None
+    from cachegrind_bench.compare.call_pairs import python_sides
+
+    sides = python_sides(base, candidate)
+    function = found.chief.function
+    known = (number for number, label in sides[2].items() if label[1:] == (function.file, function.name, function.line))
+    return _split(sides, moved, rows=rows, culprit=next(known))
 
 
 def _lines(

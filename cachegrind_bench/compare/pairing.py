@@ -187,7 +187,11 @@ def changed_objects(base: Sequence[ObjectFile], candidate: Sequence[ObjectFile])
     """Match files of two builds across directories and versions; return those that changed, came or went, by path."""
     ours, theirs = (sorted(set(side), key=lambda item: (item.path, item.build_id)) for side in (base, candidate))
     pairs: list[tuple[ObjectFile | None, ObjectFile | None]] = []
-    keys: list[Callable[[ObjectFile], object]] = [attrgetter("path"), attrgetter("build_id"), _stem]  # the surest first
+    keys: list[Callable[[ObjectFile], object]] = [
+        attrgetter("path"),
+        attrgetter("build_id"),
+        lambda item: stem(item.path),
+    ]  # the surest first
     keys.append(lambda item: None if is_library(item.path) else "")
     for key in keys:
         pairs += _take(ours, theirs, key)
@@ -201,8 +205,9 @@ def is_library(path: str) -> bool:
     return _LIBRARY.fullmatch(path.rpartition("/")[2]) is not None
 
 
-def _stem(item: ObjectFile) -> str:
-    name = item.path.rpartition("/")[2]
+def stem(path: str) -> str:
+    """Return the name of an executable, or that of a library without its version."""
+    name = path.rpartition("/")[2]
     match = _LIBRARY.fullmatch(name)
     return name if match is None else f"{match['stem']}.so"
 

@@ -30,7 +30,7 @@ import msgspec
 from cachegrind_bench.compare.pairing import pair_functions
 from cachegrind_bench.model.python_profile import TOP, PythonCost, PythonFunction, PythonProfile
 
-_Ratio = tuple[int, int]  # numerator and denominator
+Ratio = tuple[int, int]  # numerator and denominator
 
 # What was between and is gone is searched no further where more paths than these would be looked at, for time's sake.
 _DEEPER = 32
@@ -209,7 +209,7 @@ class _Frame:
 
     function: int
     place: _Place
-    ratio: _Ratio
+    ratio: Ratio
     calls: dict[int, int]
 
     def misses(self, function: int) -> bool:
@@ -248,10 +248,10 @@ def _weighed(base: _Tree, candidate: _Tree) -> tuple[dict[int, int], dict[int, i
     """
     own, called = defaultdict[int, int](int), defaultdict[int, int](int)
 
-    def held(index: int, function: int, place: _Place, ir: int, ratio: _Ratio) -> _Frame:
+    def held(index: int, function: int, place: _Place, ir: int, ratio: Ratio) -> _Frame:
         """Blame a function for its own code, and give it credit for what it was predicted to call."""
-        calls = sum(_scaled(callee.inclusive, ratio) for callee in place.children.values())
-        own[function] += ir - (_scaled(place.inclusive, ratio) - calls)
+        calls = sum(scaled(callee.inclusive, ratio) for callee in place.children.values())
+        own[function] += ir - (scaled(place.inclusive, ratio) - calls)
         called[function] -= calls
         return _Frame(function, place, ratio, candidate.calls(index, base.functions))
 
@@ -268,12 +268,12 @@ def _weighed(base: _Tree, candidate: _Tree) -> tuple[dict[int, int], dict[int, i
             continue
         if place.calls and path.calls:  # else it was entered before counting began
             ratio = path.calls, place.calls
-        called[caller.function] += _scaled(place.inclusive, ratio)
+        called[caller.function] += scaled(place.inclusive, ratio)
         frames.append(held(index, function, place, path.ir, ratio))
     return own, called
 
 
-def _predicted(base: _Tree, candidate: _Tree, caller: _Frame, index: int) -> tuple[_Place | None, _Ratio]:
+def _predicted(base: _Tree, candidate: _Tree, caller: _Frame, index: int) -> tuple[_Place | None, Ratio]:
     """Return what predicts a path, and how often if its calls do not say; no place if it counts as its caller's code."""
     function = candidate.numbers[index]
     if function not in base.functions:
@@ -289,7 +289,7 @@ def _predicted(base: _Tree, candidate: _Tree, caller: _Frame, index: int) -> tup
     return base.anywhere(function, outermost=index in candidate.outermost), (0, 1)
 
 
-def _scaled(number: int, ratio: _Ratio) -> int:
+def scaled(number: int, ratio: Ratio) -> int:
     """Return the whole number nearest to number * ratio; the ratio is not negative."""
     numerator, denominator = ratio
     return (2 * number * numerator + denominator) // (2 * denominator)

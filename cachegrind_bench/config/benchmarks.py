@@ -57,6 +57,7 @@ class BenchmarkSpec(msgspec.Struct, frozen=True, kw_only=True):
     limits: tuple[str, ...] = ()
     region: str | None = None
     toggles: tuple[str, ...] = ()
+    call_tree: bool = False
     python_profile: bool = False
     place: str
     entry: Entry | None = None
@@ -171,6 +172,7 @@ def _spec(at: Source, given: Mapping[str, Any], chosen: Mapping[str, str]) -> Be
         timeout_ms=milliseconds(given["timeout"]) if "timeout" in given else None,
         limits=given.get("limit", ()),
         toggles=given.get("toggle", ()),
+        call_tree=given.get("call-tree", False),
         python_profile=given.get("python-profile", False),
         place=at.place(),
         **lists,

@@ -247,6 +247,9 @@ class Benchmark(Table):
     toggle: Annotated[Texts | UnsetType, Key(
         "Count only what happens inside these functions (`*` and `?` are wildcards).", '["parse_rows"]',
         "the whole program", function, ("toggles", "function", "functions", "toggle-collect"))] = UNSET
+    call_tree: Annotated[bool | UnsetType, Key(
+        "Also record which function called which (under Cachegrind, in one more execution).", "true", "false",
+        also=("calls", "call-graph"))] = UNSET
     python_profile: Annotated[bool | UnsetType, Key(
         "Also report what each Python function cost, from further executions (CPython 3.12+).", "true", "false",
         also=("profile",))] = UNSET

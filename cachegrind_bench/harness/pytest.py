@@ -72,6 +72,7 @@ class Pytest(Harness):
             }
             words = [f"--cg-bench-{name}={value}" for name, value in options.items()]
             words += [f"--cg-bench-env={item}" for item in batch.env]
+            words += ["--cg-bench-call-tree"] * batch.call_tree
             ended = process.run(command(batch.entry, batch.environ, *words), env=batch.environ, cwd=batch.cwd)
             if not target.exists():
                 raise MeasurementError("pytest measured nothing", hint=last_lines(ended))

@@ -39,6 +39,7 @@ class Settings(msgspec.Struct, frozen=True, kw_only=True):
     clock: Clock | None = None
     keep_place: bool = False
     lines: bool = False
+    call_tree: bool = False
     collect: Collect = WHOLE
     python_profile: bool = False
     python_optional: bool = False
@@ -85,5 +86,6 @@ def target_of(plan: Plan) -> Target:
         ignore_status=plan.ignore_exit_status,
         held_back=tuple(environment.held_back(plan.environ, plan.request)),
         lines=plan.lines,
+        calls=plan.call_tree,
         collect=plan.collect,
     )

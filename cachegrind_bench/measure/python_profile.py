@@ -94,7 +94,7 @@ def followed(plan: Plan, runner: Executor, env: Environment, progress: Progress,
         target = target_of(part)
         # The variable is for Pythons that this one starts; the option for programs that clear theirs.
         variables = {**target.variables, "PYTHONPERFSUPPORT": "1"}
-        target = replace(target, argv=argv, variables=variables, lines=False, collect=collect)
+        target = replace(target, argv=argv, variables=variables, lines=False, calls=False, collect=collect)
         out = runner.scratch.out
         with surrounded(plan), PerfMaps(out) as maps:
             outcome, _log = runner.execute(target, Tool.CALLGRIND)

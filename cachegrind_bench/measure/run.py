@@ -25,11 +25,17 @@ from cachegrind_bench.model.text import printable
 from cachegrind_bench.valgrind.options import Scope, Tool
 from cachegrind_bench.valgrind.runner import Measurement, Runner, Target
 
+_AGREES = 2  # instructions by which Callgrind's counts may differ from Cachegrind's where the execution was the same
+
 
 def measure(executions: Executions) -> Benchmark:
     """Measure as planned. MeasurementError if the command fails, times out or cannot be measured."""
     executions.warm_up()
-    return executions.benchmark(executions.whole())
+    measurements = executions.whole()
+    benchmark = executions.benchmark(measurements)
+    if not executions.plan.call_tree or benchmark.calls is not None:
+        return benchmark
+    return executions.with_calls(benchmark, lower_median(measurements, executions.plan.model))
 
 
 class Executions:
@@ -96,6 +102,22 @@ class Executions:
             else:
                 found.append(measurement)
         return found
+
+    def with_calls(self, benchmark: Benchmark, counted: Measurement) -> Benchmark:
+        """Return the benchmark with its calls, recorded in an execution of its own in the layout of the one that counted."""
+        at = next(run.layout for run in benchmark.runs if run.counts == benchmark.counts)
+        self._progress("recording calls under Callgrind")
+        with self._surrounded():
+            recorded = self.runner.measure(replace(self.target, layout=at, lines=False), Tool.CALLGRIND).accounts
+        warnings = [f"when calls were recorded, {doubt}" for doubt in recorded.doubts]
+        before, after = (accounts.profile.counts().Ir for accounts in (counted.accounts, recorded))
+        if abs(after - before) > _AGREES:
+            warnings.append(
+                f"its calls were recorded in an execution of {after:,} instructions, not {before:,}: "
+                "where these differ, so do the calls; 'cg-bench verify' finds the cause"
+            )
+        texts = (printable(warning) for warning in warnings)
+        return replace(benchmark, calls=recorded.calls, warnings=(*benchmark.warnings, *texts))
 
     @contextlib.contextmanager
     def execution(self, number: int) -> Generator[Target]:
@@ -184,6 +206,7 @@ def _benchmark_of(plan: Plan, env: Environment, identity: Identity, measurements
         wall_ms=sum(item.outcome.wall_ms for item in measurements),
         seal=seal,
         profile=accounts.profile,
+        calls=accounts.calls,
     )
 
 

@@ -4,20 +4,22 @@ Knows the format and the values of `result`; must not know files, folders or sto
 
 Format history: `cg-bench.run/1` is the first. Within a schema number, readers ignore keys they do not know. A
 profile may have `lines`, rows of file, name, line and counts, which add up to its `functions`; a benchmark may have
-`output`, the last part of what its program wrote, and `python`, what its Python functions cost:
+`output`, the last part of what its program wrote, `python`, what its Python functions cost, and `calls`, which of its
+functions called which:
 
     "profile": {"events": [NAME, ...], "functions": [[FILE, NAME, COUNT, ...], ...], "lines": [[FILE, NAME, LINE, COUNT, ...], ...]}
     "python": {"total": IR, "cut": false, "functions": [[FILE, NAME, LINE], ...], "paths": [[CALLER, FUNCTION, CALLS, IR], ...]}
+    "calls": {"functions": [[OBJECT, FILE, NAME, IR], ...], "calls": [[FUNCTION, FUNCTION, CALLS, IR], ...]}
 
-FILE and NAME are places among the document's `strings`, FUNCTION one among the functions. CALLER is that of an earlier
-path counted from 1, and 0 where no Python function called.
+OBJECT, FILE and NAME are places among the document's `strings`, FUNCTION one among the functions; of two, the first is the
+caller. CALLER is that of an earlier path counted from 1, and 0 where no Python function called.
 """
 
 from __future__ import annotations
 
 import re
 from collections.abc import Callable
-from typing import Annotated, Any, NoReturn
+from typing import TYPE_CHECKING, Annotated, Any, NoReturn
 
 import msgspec
 from msgspec.structs import asdict, replace
@@ -39,10 +41,13 @@ from cachegrind_bench.model.result import (
     Status,
 )
 
+if TYPE_CHECKING:
+    from cachegrind_bench.model.call_graph import CallGraph
+
 WRITTEN = "'cg-bench run -o FILE' writes result files"
 FAMILY = "cg-bench.run/"
 SCHEMA = FAMILY + "1"
-_OPTIONAL = ("output", "python", "iterations")  # of a benchmark
+_OPTIONAL = ("output", "python", "iterations", "calls")  # of a benchmark
 _NEWER = re.compile(re.escape(FAMILY) + r"[1-9][0-9]{0,8}")
 
 # Far above any count a simulated program can reach (a century of Cachegrind), far below what makes arithmetic slow.
@@ -77,6 +82,7 @@ def _benchmark(benchmark: Benchmark, strings: dict[str, int]) -> dict[str, objec
     document |= {name: dict(document[name]) for name in ("key_fields", "parameters", "seal")}
     document["profile"] = benchmark.profile and _profile(benchmark.profile, place)
     document["python"] = benchmark.python and _python(benchmark.python, place)
+    document["calls"] = benchmark.calls and _calls(benchmark.calls, place)
     return {name: value for name, value in document.items() if value is not None or name not in _OPTIONAL}
 
 
@@ -93,6 +99,16 @@ def _python(profile: PythonProfile, place: Callable[[str], int]) -> dict[str, ob
         "cut": profile.cut,
         "functions": [[place(item.file), place(item.name), item.line] for item in profile.functions],
         "paths": [[path.parent - TOP, path.function, path.calls, path.ir] for path in profile.paths],
+    }
+
+
+def _calls(graph: CallGraph, place: Callable[[str], int]) -> dict[str, object]:
+    known = {code for pair in graph.calls for code in pair} | graph.own.keys()
+    places = {code: index for index, code in enumerate(sorted(known))}
+    rows = ((places[caller], places[callee], *found) for (caller, callee), found in graph.calls.items())
+    return {
+        "functions": [[*map(place, code), graph.own.get(code, 0)] for code in places],
+        "calls": sorted(rows),
     }
 
 
@@ -125,6 +141,11 @@ class _Python(msgspec.Struct):
     paths: msgspec.Raw
 
 
+class _Calls(msgspec.Struct):
+    functions: msgspec.Raw
+    calls: msgspec.Raw
+
+
 class _Benchmark(msgspec.Struct):
     id: str
     key: str
@@ -149,6 +170,7 @@ class _Benchmark(msgspec.Struct):
     output: str | None = None
     python: _Python | None = None
     iterations: Annotated[int, msgspec.Meta(ge=1, le=_LARGEST)] | None = None
+    calls: _Calls | None = None
 
 
 class _Document(msgspec.Struct):
@@ -172,7 +194,7 @@ class ResultFile:
         document = parse(data, _Document, name)
         self.name = name
         self._strings = document.strings
-        unread: dict[str, Any] = {"profile": None, "python": None}
+        unread: dict[str, Any] = {"profile": None, "python": None, "calls": None}
         self._stored: dict[str, tuple[str, _Benchmark]] = {}
         for index, benchmark in enumerate(document.benchmarks):
             path = f"benchmarks[{index}]"
@@ -190,10 +212,12 @@ class ResultFile:
 
     def whole(self) -> Result:
         """Return the result with all its profiles. FileFormatError if one is not what it should be."""
-        benchmarks = (
-            replace(item, profile=self.profile(item.id), python=self.python(item.id)) for item in self.result.benchmarks
-        )
-        return replace(self.result, benchmarks=tuple(benchmarks))
+        return replace(self.result, benchmarks=tuple(map(self.with_evidence, self.result.benchmarks)))
+
+    def with_evidence(self, benchmark: Benchmark) -> Benchmark:
+        """Return the benchmark of this id with all its profiles. FileFormatError if one is not what it should be."""
+        name = benchmark.id
+        return replace(benchmark, profile=self.profile(name), python=self.python(name), calls=self.calls(name))
 
     def profile(self, identity: str) -> Profile | None:
         """Parse the profile of the benchmark of this id. FileFormatError if it is wrong."""
@@ -257,7 +281,7 @@ class ResultFile:
                 self._refuse(f"{path}.functions[{index}]", f"a second row of {function.name!r} in {function.file!r}")
             functions[function] = None
         paths: dict[tuple[int, int], PythonPath] = {}
-        rows = self._rows(stored.paths, f"{path}.paths", 4, strings=False)
+        rows = self._rows(stored.paths, f"{path}.paths", 4, strings=0)
         for index, (caller, place, calls, ir) in enumerate(rows):
             if caller > len(paths):
                 self._refuse(f"{path}.paths[{index}]", f"its caller is path {caller} of {len(paths)} before it")
@@ -273,18 +297,44 @@ class ResultFile:
             self._refuse(path, "its paths cost more than its total")
         return profile
 
-    def _rows(self, raw: msgspec.Raw, path: str, width: int, *, strings: bool = True) -> _Rows:
-        """Return rows of the right width, whose first two numbers point to `strings`."""
+    def calls(self, identity: str) -> CallGraph | None:
+        """Parse which functions of the benchmark of this id called which. FileFormatError if that is wrong."""
+        path, benchmark = self._stored.get(identity, ("", None))
+        if benchmark is None or benchmark.calls is None:
+            return None
+        from cachegrind_bench.model.call_graph import CallGraph, Calls, Code
+
+        stored, path, text = benchmark.calls, f"{path}.calls", self._strings
+        rows = self._rows(stored.functions, f"{path}.functions", 4, strings=3)
+        codes = [Code(text[row[0]], text[row[1]], text[row[2]]) for row in rows]
+        own = dict(zip(codes, (row[3] for row in rows), strict=True))
+        if len(own) < len(codes):
+            twice = next(index for index, code in enumerate(codes) if code in codes[:index])
+            self._refuse(
+                f"{path}.functions[{twice}]", f"a second row of {codes[twice].name!r} in {codes[twice].file!r}"
+            )
+        pairs = self._rows(stored.calls, f"{path}.calls", 4, strings=0)
+        calls = dict[tuple[Code, Code], Calls]()
+        for index, (caller, callee, number, ir) in enumerate(pairs):
+            if max(caller, callee) >= len(codes):
+                self._refuse(f"{path}.calls[{index}]", f"it points to function {max(caller, callee)} of {len(codes)}")
+            if (codes[caller], codes[callee]) in calls:
+                self._refuse(f"{path}.calls[{index}]", "a second row of these calls")
+            calls[codes[caller], codes[callee]] = Calls(number, ir)
+        return CallGraph(own, calls)
+
+    def _rows(self, raw: msgspec.Raw, path: str, width: int, *, strings: int = 2) -> _Rows:
+        """Return rows of the right width, whose first numbers point to `strings`."""
         rows = parse(raw, _Rows, self.name, path=path)
-        many = len(self._strings) if strings else _LARGEST + 1
-        if {*map(len, rows)} <= {width} and all(row[0] < many and row[1] < many for row in rows):
+        many = len(self._strings)
+        if {*map(len, rows)} <= {width} and all(max(row[:strings], default=0) < many for row in rows):
             return rows
         index, row = next(
-            (index, row) for index, row in enumerate(rows) if len(row) != width or max(row[:2], default=0) >= many
+            (index, row) for index, row in enumerate(rows) if len(row) != width or max(row[:strings], default=0) >= many
         )
         if len(row) != width:
             self._refuse(f"{path}[{index}]", f"it has {len(row)} numbers instead of {width}")
-        self._refuse(f"{path}[{index}]", f"it points to string {max(row[:2])} of {many}")
+        self._refuse(f"{path}[{index}]", f"it points to string {max(row[:strings])} of {many}")
 
     def _refuse(self, path: str, message: str) -> NoReturn:
         refuse(self.name, path, message)

@@ -16,6 +16,7 @@ import msgspec
 from cachegrind_bench.model.metrics import Counts, Profile
 
 if TYPE_CHECKING:
+    from cachegrind_bench.model.call_graph import CallGraph
     from cachegrind_bench.model.python_profile import PythonProfile
 
 
@@ -105,8 +106,8 @@ class Benchmark(msgspec.Struct, frozen=True, kw_only=True):
     """One named thing and what its run gave. `counts`, `score` and `profile` are None unless `status` is ok.
 
     `output` is the last part of what the program wrote, where that was to be kept; `python` what its Python functions cost,
-    in an execution of its own. Where a framework's iterations are counted, `counts` are those of `PER_ITERATIONS`, and
-    `iterations` were executed.
+    in an execution of its own; `calls` which functions called which, where that was asked for. Where a framework's iterations
+    are counted, `counts` are those of `PER_ITERATIONS`, and `iterations` were executed.
     """
 
     id: str
@@ -132,6 +133,7 @@ class Benchmark(msgspec.Struct, frozen=True, kw_only=True):
     output: str | None = None
     python: PythonProfile | None = None
     iterations: int | None = None
+    calls: CallGraph | None = None
 
     def by_layout(self) -> dict[int, list[Counts]]:
         """Return the counts of the runs in each memory layout."""

@@ -10,6 +10,7 @@ import re
 from functools import cache
 
 UNKNOWN = "???"  # what Valgrind writes for a file or function it has no name for
+STUB = "@plt"  # how the name of a stub ends through which a library is called
 MANGLED = ("_Z", "_R", "__Z")  # how names of C++ and Rust begin
 
 _LONGEST = 4096  # names of real programs are shorter; longer ones are distinguished as they are

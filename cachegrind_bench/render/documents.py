@@ -21,6 +21,7 @@ if TYPE_CHECKING:
     from fractions import Fraction
     from pathlib import Path
 
+    from cachegrind_bench.compare.call_split import CallCause, CallDelta, Caller, CallSplit, Label
     from cachegrind_bench.compare.change import Shift
     from cachegrind_bench.compare.explain import Details, FunctionDelta
     from cachegrind_bench.compare.python_blame import PythonDelta
@@ -234,7 +235,9 @@ def _difference(item: Difference, found: Comparison, details: Details | None) ->
         "blamed": None
         if blamed is None or details is None
         else {"function": demangled(blamed.name), "file": blamed.file, "share_ppm": _ppm(details.blamed_share)},
+        "cause": (details and item.state in BLAMING and _cause(details)) or None,
         "python": details and _python(details),
+        "calls": details and details.calls and _calls(details.calls),
         "explanation": details and _explanation(details, found),
     }
 
@@ -272,6 +275,54 @@ def _explanation(details: Details, found: Comparison) -> dict[str, object]:
             {"function": demangled(row.name), "from": row.base_file, "to": row.candidate_file} for row in details.moved
         ],
     }
+
+
+def _cause(details: Details) -> dict[str, object] | None:
+    """Return what the sentence says: whose calls are more or fewer, or cost more or less; costs are in Ir."""
+    from cachegrind_bench.render.comparison import words
+
+    found = details.cause
+    if found is None:
+        return None
+    return {
+        **_fields(found, "kind", "ir", "members"),
+        "text": words.cause(details),
+        "function": _label(found.function),
+        "blamed": _label(found.culprit),
+        **_both(found),
+        "caller": found.caller and _caller(found.caller),
+    }
+
+
+def _calls(found: CallSplit) -> dict[str, object]:
+    """Return what became of calls; the blames of functions, rest and top add up to the total, in Ir."""
+    return {
+        "functions": [
+            {
+                **_label(row.label),
+                **_fields(row, "members", "base_own", "candidate_own", "by_calls", "by_cost", "own", "blame"),
+                **_both(row),
+                "callers": [*map(_caller, row.callers)],
+            }
+            for row in found.rows
+        ],
+        **_fields(found, "rest", "top", "total"),
+    }
+
+
+def _caller(caller: Caller) -> dict[str, object]:
+    return {**_label(caller.label), **_both(caller)}
+
+
+def _both(found: CallCause | CallDelta | Caller) -> dict[str, object]:
+    sides = {"base": found.base, "candidate": found.candidate}
+    return {name: {"calls": calls.number, "ir": calls.ir} for name, calls in sides.items()}
+
+
+def _label(label: Label) -> dict[str, object]:
+    from cachegrind_bench.render.demangling import demangled
+
+    return {"function": demangled(label.name), "file": label.file, "line": label.line, "object": label.object}
 
 
 def _python(details: Details) -> dict[str, object] | None:

@@ -60,7 +60,7 @@ def canonical_line(document: object) -> bytes:
 
 def run_record(result: Result) -> Record:
     """Return the record of a result: what its programs wrote, and its profiles, stay behind."""
-    slim = (replace(item, profile=None, output=None, python=None) for item in result.benchmarks)
+    slim = (replace(item, profile=None, output=None, python=None, calls=None) for item in result.benchmarks)
     return named_record(result, encode(replace(result, benchmarks=tuple(slim))))
 
 

@@ -25,7 +25,7 @@ _LONGEST = 200
 
 
 def merged(results: Sequence[tuple[str, Result]]) -> Result:
-    """Return all benchmarks in one result, in their order; those equal but for `wall_ms` and `python` are one. At least one is given.
+    """Return all benchmarks in one result, in their order; those equal but for `wall_ms`, `python` and `calls` are one. At least one is given.
 
     NotComparableError, naming two of them, if results do not belong together or contradict each other.
     """
@@ -37,8 +37,9 @@ def merged(results: Sequence[tuple[str, Result]]) -> Result:
         for benchmark in result.benchmarks:
             earlier_name, earlier = known.setdefault(benchmark.id, (name, benchmark))
             _check_same(earlier_name, earlier, name, benchmark)
-            if earlier.python is None:  # it may have been asked for in one of them only
-                known[benchmark.id] = earlier_name, replace(earlier, python=benchmark.python)
+            # These may have been asked for in one of them only.
+            python, calls = earlier.python or benchmark.python, earlier.calls or benchmark.calls
+            known[benchmark.id] = earlier_name, replace(earlier, python=python, calls=calls)
     commits = [result.commit for _, result in results]
     infos = [result.env.info for _, result in results]
     agreed = {name: value for name, value in infos[0].items() if all(info.get(name) == value for info in infos)}
@@ -106,10 +107,10 @@ def _check_same(name: str, benchmark: Benchmark, other_name: str, other: Benchma
 def _compared(benchmark: Benchmark) -> dict[str, object]:
     """Return what must be equal, the key last: it is a hash of fields that say more.
 
-    What Python functions cost is counted in another execution.
+    What Python functions cost, and calls, may be counted in another execution.
     """
     values = msgspec.structs.asdict(benchmark)
-    del values["wall_ms"], values["python"]
+    del values["wall_ms"], values["python"], values["calls"]
     values["key"] = values.pop("key")
     return values
 

@@ -20,6 +20,7 @@ if TYPE_CHECKING:
     from cachegrind_bench.compare.explain import Details
     from cachegrind_bench.compare.verdict import Comparison, Gates
     from cachegrind_bench.config.benchmarks import BenchmarkSpec
+    from cachegrind_bench.model.call_graph import CallGraph
     from cachegrind_bench.model.codec import ResultFile
     from cachegrind_bench.model.metrics import Profile
     from cachegrind_bench.model.python_profile import PythonProfile
@@ -134,6 +135,10 @@ class InMemory(msgspec.Struct, frozen=True):
     def python(self, identity: str) -> PythonProfile | None:
         """Return what the Python functions of the benchmark of this id cost."""
         return next((item.python for item in self.result.benchmarks if item.id == identity), None)
+
+    def calls(self, identity: str) -> CallGraph | None:
+        """Return which functions of the benchmark of this id called which."""
+        return next((item.calls for item in self.result.benchmarks if item.id == identity), None)
 
 
 class Side(msgspec.Struct, frozen=True, kw_only=True):
@@ -275,6 +280,7 @@ def _explanations(
         profiles = before.profile(name), after.profile(name)
         if profiles[0] is not None and profiles[1] is not None:
             one, other = before.python(name), after.python(name)
+            calls = before.calls(name), after.calls(name)
             found[name] = details(
                 profiles[0],
                 profiles[1],
@@ -283,6 +289,7 @@ def _explanations(
                 by_file=options.by == "file",
                 lines=options.lines,
                 python=None if one is None or other is None else (one, other),
+                calls=None if calls[0] is None or calls[1] is None else (calls[0], calls[1]),
             )
     return found
 

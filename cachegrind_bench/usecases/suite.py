@@ -187,8 +187,8 @@ def _own(request: SuiteRequest, spec: BenchmarkSpec) -> dict[str, Any]:
     names = {"repeat": "repeat", "warmup": "warmup", "layouts": "layouts", "timeout": "timeout_ms"}  # of options
     own = {field: getattr(spec, field) for option, field in names.items() if option not in request.typed}
     found = {field: value for field, value in own.items() if value is not None}
-    profile = {"python_profile": spec.python_profile or request.each.python_profile}
-    return found | profile | {"python_optional": not spec.python_profile}
+    wanted = {name: getattr(spec, name) or getattr(request.each, name) for name in ("python_profile", "call_tree")}
+    return found | wanted | {"python_optional": not spec.python_profile}
 
 
 def _plan(request: SuiteRequest, spec: BenchmarkSpec) -> Plan:

@@ -1,13 +1,14 @@
-"""Reader of Callgrind's out files: one or more parts, each with the self cost of its functions.
+"""Reader of Callgrind's out files: one or more parts, each with the self cost of its functions, and with their calls if asked.
 
 Knows the grammar of the file (Valgrind manual, "Callgrind format specification"); must not know what the parts of a run
-mean together. Costs of calls are inclusive and belong to the callee's own lines, so they are skipped here.
+mean together. Costs of calls are inclusive and belong to the callee's own lines, so the profile is without them.
 
     version: 1, creator:, pid:, cmd:, part:, thread:, desc:, positions:, events:, summary:        the header of a part
     ob=(3) libc.so    fl=(1) file    fn=(2) name     "(2)" alone repeats a name; cob, cfi, cfl, cfn name the callee
     fi=(4) file, fe=(1)                              the code below was inlined from there: other file, same function
     +3 100 20         * 5                            position (one or two columns), counts; missing ones are zero
-    calls=1 +5        then a line of inclusive cost
+    calls=1 +5        then a line of inclusive cost; without cob= or cfi= the callee is in the object of the caller, and in
+                      the file of its code here
     jump=, jcnd=      then a line with a position only
     totals: 120 20    the end of a part
 """
@@ -17,6 +18,7 @@ from __future__ import annotations
 from collections.abc import Iterable
 from io import BytesIO
 from pathlib import Path
+from typing import TYPE_CHECKING
 
 from cachegrind_bench.errors import FileFormatError
 from cachegrind_bench.valgrind.out_format import (
@@ -32,6 +34,10 @@ from cachegrind_bench.valgrind.out_format import (
     shown,
     unescaped,
 )
+
+if TYPE_CHECKING:
+    from cachegrind_bench.model.call_graph import CallGraph
+    from cachegrind_bench.valgrind.call_records import CallRecords
 
 _HEADER = frozenset(
     [b"version", b"creator", b"pid", b"cmd", b"part", b"thread", b"desc", b"positions", b"events", b"summary"]
@@ -57,24 +63,33 @@ class CallgrindPart(OutFile, frozen=True, kw_only=True):
     # The header's `summary:` line, in the order of `events`. It also has the basic block each thread ended in, which no
     # cost line has: a few events more than `summary`, and then what Cachegrind counts.
     header_summary: tuple[int, ...]
+    # None unless calls were asked for. Names are as in the file: code without a name has its address for one.
+    calls: CallGraph | None = None
 
 
-def parse_callgrind(path: Path, *, lines: bool = False) -> tuple[CallgrindPart, ...]:
-    """Read all parts of one out file, in their order; with `lines` keep the counts of each source line too."""
+def parse_callgrind(path: Path, *, lines: bool = False, calls: bool = False) -> tuple[CallgrindPart, ...]:
+    """Read all parts of one out file, in their order; with `lines` and `calls` keep the counts of these too."""
     with reading(path) as stream:
-        return _Reader(shown(path), lines=lines).read(stream)
+        return _Reader(shown(path), lines=lines, calls=calls).read(stream)
 
 
-def parse_callgrind_bytes(data: bytes, name: str, *, lines: bool = False) -> tuple[CallgrindPart, ...]:
+def parse_callgrind_bytes(
+    data: bytes, name: str, *, lines: bool = False, calls: bool = False
+) -> tuple[CallgrindPart, ...]:
     """Read the content of an out file; messages have `name` for its path."""
-    return _Reader(name, lines=lines).read(BytesIO(data))
+    return _Reader(name, lines=lines, calls=calls).read(BytesIO(data))
 
 
 class _Reader:
     """State while reading. What is per file comes first, what is per part is set anew by `_begin_part`."""
 
-    def __init__(self, path: str, *, lines: bool) -> None:
+    def __init__(self, path: str, *, lines: bool, calls: bool) -> None:
         self._path = path
+        self._calls: CallRecords | None = None
+        if calls:
+            from cachegrind_bench.valgrind.call_records import CallRecords
+
+            self._calls = CallRecords(path)
         self._line = 0
         self._parts: list[CallgrindPart] = []
         # With --combine-dumps=yes, later parts repeat neither the command nor the names.
@@ -94,6 +109,12 @@ class _Reader:
         self._file: str | None = None  # in effect
         self._function: str | None = None
         self._costs: dict[int, bytes] = {}  # by line number, of the function and file in effect
+        self._call_line = b""  # whose cost comes in the next line
+        self._ir = 0  # the place of Ir among the events
+        # What a whole line such as "cfn=(12)" stands for: a third of the lines, and most of them were read before.
+        self._callees: dict[bytes, int] = {}
+        if self._calls is not None:
+            self._calls.begin_part()
 
     def read(self, lines: Iterable[bytes]) -> tuple[CallgrindPart, ...]:
         """Read the file."""
@@ -103,10 +124,11 @@ class _Reader:
         for self._line, line in enumerate(lines, 1):
             # The hot path first: digits, and the + - * of a relative position.
             if 42 <= line[0] <= 57:
-                # After calls= the next line is the inclusive cost of the call. This is the place to collect it, with
-                # the address in its first column (relative to the cost line before), should calls be wanted.
-                if skip:
+                if skip:  # after calls= it is the inclusive cost of these
                     skip = False
+                    if self._calls is not None and self._call_line:
+                        self._calls.call(self._line, self._call_line, line)
+                        self._call_line = b""
                     if self._source is not None:
                         self._book()
                         self._source.read(line.split())
@@ -125,13 +147,22 @@ class _Reader:
 
     def _other_line(self, line: bytes) -> bool:
         """Read a line that is not of counts; return whether the next one is not self cost."""
+        if line in self._callees:
+            if self._calls is not None:
+                self._calls.callee = self._callees[line]
+            return False
+        if line.startswith(b"calls="):
+            self._call_line = line
+            return True
         text = line.removesuffix(b"\n")
         if not text.strip() or text.startswith(b"#"):
             return False
         key, equals, value = text.partition(b"=")
         if equals and key in _KINDS:
             self._name(key, value)
-        elif equals and key in {b"calls", b"jump", b"jcnd"}:
+            if key == b"cfn" and value.startswith(b"(") and value[1:-1].isdigit():
+                self._callees[line] = 0 if self._calls is None else self._calls.callee
+        elif equals and key in {b"jump", b"jcnd"}:
             return True
         else:
             key, colon, value = text.partition(b":")
@@ -159,6 +190,8 @@ class _Reader:
         elif key in {b"fi", b"fe"}:
             self._book()
             self._file = name
+        if self._calls is not None:
+            self._calls.name(key, value, name, self._own_file if key == b"fn" else self._file)
 
     def _book(self) -> None:
         """Add the collected lines to the row of the function and file in effect."""
@@ -168,11 +201,15 @@ class _Reader:
             first = next(iter(self._costs))
             raise self._error("counts without `fl=` and `fn=` lines before them", line=first)
         if self._source is None:
-            self._table.add_lines(self._file, self._function, self._costs, skip=self._positions)
+            counts = self._table.add_lines(self._file, self._function, self._costs, skip=self._positions)
+            if self._calls is not None:
+                self._calls.book(counts[self._ir])
         else:
             for number, tokens in ((number, line.split()) for number, line in self._costs.items()):
                 counts = self._table.read(tokens[self._positions :], number)
                 self._table.add(self._file, self._function, counts, self._source.read(tokens))
+                if self._calls is not None:
+                    self._calls.book(counts[self._ir])
         self._costs.clear()
 
     def _header_line(self, key: bytes, value: bytes) -> None:
@@ -195,11 +232,15 @@ class _Reader:
             self._command_line = decode(unescaped(value.removeprefix(b"  ")))
         elif key == b"events":
             self._events = event_names(value, path=self._path, line=self._line)
+            self._ir = self._events.index("Ir") if "Ir" in self._events else 0
             self._table = CostTable(self._path, self._events, lines=self._source is not None)
         elif key == b"positions":
             self._positions = len(value.split())
             if self._source is not None:
                 self._source.columns = value.split()
+
+        if self._calls is not None:
+            self._calls.column = self._positions + self._ir
 
     def _end_part(self, value: bytes) -> None:
         if not self._events or self._complete:
@@ -215,6 +256,7 @@ class _Reader:
                 part=int(self._header.get(b"part", b"1")),
                 trigger=self._trigger,
                 header_summary=self._table.read(self._header.get(b"summary", b"").split(), self._line),
+                calls=None if self._calls is None else self._calls.graph(),
             )
         )
         self._complete = True

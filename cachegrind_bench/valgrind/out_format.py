@@ -98,8 +98,8 @@ class CostTable:
         except ValueError:  # Python refuses thousands of digits
             raise FileFormatError("a count is too long to be one", path=self._path, line=line) from None
 
-    def add(self, file: str, function: str, counts: tuple[int, ...], line: int = 0) -> None:
-        """Add counts to a row, which may occur many times in a file."""
+    def add(self, file: str, function: str, counts: tuple[int, ...], line: int = 0) -> tuple[int, ...]:
+        """Add counts to a row, which may occur many times in a file; also return them."""
         key = (file, function, line if self._keep_lines else 0)
         seen = self._costs.get(key)
         padded = self._padded(counts)
@@ -107,17 +107,17 @@ class CostTable:
         if len(self._costs) > self._most:
             rows = "source lines" if self._keep_lines else "functions"
             raise FileFormatError(f"the file has more than {self._most} {rows}", path=self._path)
+        return padded
 
-    def add_lines(self, file: str, function: str, lines: Mapping[int, bytes], *, skip: int) -> None:
-        """Add whole lines, given by line number, without their first `skip` columns."""
+    def add_lines(self, file: str, function: str, lines: Mapping[int, bytes], *, skip: int) -> tuple[int, ...]:
+        """Add whole lines, given by line number, without their first `skip` columns; also return their sum."""
         columns = list(zip_longest(*map(bytes.split, lines.values()), fillvalue=b"0"))[skip:]
         # In bulk when all is digits, since int() takes more than that.
         if len(columns) <= len(self._events) and all(b"".join(column).isdigit() for column in columns):
             with suppress(ValueError):  # Python refuses thousands of digits
-                self.add(file, function, tuple([sum(map(int, column)) for column in columns]))
-                return
-        for number, line in lines.items():
-            self.add(file, function, self.read(line.split()[skip:], number))
+                return self.add(file, function, tuple([sum(map(int, column)) for column in columns]))
+        rows = [self.read(line.split()[skip:], number) for number, line in lines.items()]
+        return self.add(file, function, tuple(map(sum, zip(*rows, strict=True))))
 
     def profile(self, expected: tuple[int, ...], *, line: int, label: str) -> Profile:
         """Make the profile, and demand that it adds up to what the file says under `label`."""

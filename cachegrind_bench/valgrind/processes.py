@@ -19,20 +19,24 @@ import msgspec
 from cachegrind_bench.errors import MeasurementError
 from cachegrind_bench.model.metrics import EVENTS, ZERO, Counts, FunctionCost, LineCost, Profile, merge_profiles
 from cachegrind_bench.model.result import ProcessCost
+from cachegrind_bench.model.symbols import UNKNOWN
 from cachegrind_bench.model.text import printable
 from cachegrind_bench.valgrind.options import EXECS, FORKS, OUTER_FORK, THREADS, Tool
 from cachegrind_bench.valgrind.out_file import parse_cachegrind
 from cachegrind_bench.valgrind.out_format import DAMAGED_HINT
 
 if TYPE_CHECKING:
+    from collections.abc import Iterable
     from pathlib import Path
 
     from cachegrind_bench.hermetic.launch import Outcome
     from cachegrind_bench.hermetic.orders import Image
+    from cachegrind_bench.model.call_graph import CallGraph
     from cachegrind_bench.valgrind.callgrind_file import CallgrindPart
 
 _ADDRESS = re.compile(r"0x[0-9a-f]+")  # what Callgrind calls a function without a name
 LAST = "Program termination"
+_LAST_BLOCK = (UNKNOWN, "(last block of a thread)")
 _NAME = re.compile(r"(?:image(?P<image>\d+)\.\d+\.)?out\.(?P<pid>\d+)(?:\.(?P<part>\d+))?")
 
 
@@ -48,6 +52,7 @@ class Accounts(msgspec.Struct, frozen=True, kw_only=True):
     doubts: tuple[str, ...]
     split_needed: bool
     sections: int = 0
+    calls: CallGraph | None = None
 
 
 @dataclass(slots=True)
@@ -59,14 +64,17 @@ class _Piece:
     executable: str
     trigger: str
     profile: Profile
+    calls: CallGraph | None = None
 
 
-def account(tool: Tool, out: Path, outcome: Outcome, command: Sequence[str], *, lines: bool = False) -> Accounts:
-    """Read all out files in this directory and add them up, with their source lines if asked.
+def account(
+    tool: Tool, out: Path, outcome: Outcome, command: Sequence[str], *, lines: bool = False, calls: bool = False
+) -> Accounts:
+    """Read all out files in this directory and add them up, with their source lines and calls if asked (calls of Callgrind).
 
     MeasurementError where there is no out file.
     """
-    pieces = _read(tool, out, outcome.images, command, lines=lines)
+    pieces = _read(tool, out, outcome.images, command, lines=lines, calls=calls)
     if not pieces:
         raise MeasurementError(
             "Valgrind wrote no out file",
@@ -77,13 +85,19 @@ def account(tool: Tool, out: Path, outcome: Outcome, command: Sequence[str], *, 
     by_executable: dict[str, list[Profile]] = defaultdict(list)
     for piece in pieces:
         by_executable[piece.executable].append(piece.profile)
-    return accounts_of(by_executable, doubts, split_needed=tool is Tool.CACHEGRIND and bool(doubts))
+    split_needed = tool is Tool.CACHEGRIND and bool(doubts)
+    graphs = [piece.calls for piece in pieces if piece.calls is not None]
+    return accounts_of(by_executable, doubts, split_needed=split_needed, calls=graphs)
 
 
 def accounts_of(
-    by_executable: Mapping[str, Sequence[Profile]], doubts: Sequence[str], *, split_needed: bool = False
+    by_executable: Mapping[str, Sequence[Profile]],
+    doubts: Sequence[str],
+    *,
+    split_needed: bool = False,
+    calls: Sequence[CallGraph] = (),
 ) -> Accounts:
-    """Add up the profiles of each executable."""
+    """Add up the profiles of each executable, and the calls of all."""
     merged = {executable: merge_profiles(profiles) for executable, profiles in by_executable.items()}
     processes = [ProcessCost(executable=executable, counts=profile.counts()) for executable, profile in merged.items()]
     return Accounts(
@@ -91,26 +105,37 @@ def accounts_of(
         processes=tuple(sorted(processes, key=lambda process: (-process.counts.Ir, process.executable))),
         doubts=tuple(doubts),
         split_needed=split_needed,
+        calls=_all_calls(calls) if calls else None,
     )
 
 
+def _all_calls(graphs: Iterable[CallGraph]) -> CallGraph:
+    from cachegrind_bench.model.call_graph import merge_graphs, named_graph
+
+    return named_graph(merge_graphs(graphs))
+
+
 def _read(
-    tool: Tool, out: Path, images: Sequence[Image] | None, command: Sequence[str], *, lines: bool
+    tool: Tool, out: Path, images: Sequence[Image] | None, command: Sequence[str], *, lines: bool, calls: bool
 ) -> list[_Piece]:
     pieces: list[_Piece] = []
+    read: list[tuple[str, Profile, str, CallGraph | None]]
     for found in out_files(tool, out, images):
         if tool is Tool.CACHEGRIND:
             argv = [os.fsencode(argument) for argument in (found.image.argv if found.image else command)]
             file = parse_cachegrind(found.path, command=argv, lines=lines)
-            read = [("", in_order(file.profile), file.command_line)]
+            read = [("", in_order(file.profile), file.command_line, None)]
         else:
             from cachegrind_bench.valgrind.callgrind_file import parse_callgrind  # one of both parsers is enough
 
-            parts = parse_callgrind(found.path, lines=lines)
-            read = [(part.trigger, in_cachegrinds_terms(part, lines=lines), part.command_line) for part in parts]
-        for trigger, profile, command_line in read:
+            parts = parse_callgrind(found.path, lines=lines, calls=calls)
+            read = [
+                (part.trigger, in_cachegrinds_terms(part, lines=lines), part.command_line, _whole_calls(part))
+                for part in parts
+            ]
+        for trigger, profile, command_line, graph in read:
             executable = found.executable(command_line, command)
-            pieces.append(_Piece(found.index, found.pid, executable, trigger, profile))
+            pieces.append(_Piece(found.index, found.pid, executable, trigger, profile, graph))
     return pieces
 
 
@@ -145,12 +170,26 @@ def in_cachegrinds_terms(part: CallgrindPart, *, lines: bool = False) -> Profile
     Its `totals:` lack the last block of each thread, the one that ends in the exit; its header's `summary:` has it.
     """
     booked_nowhere = Profile(events=part.events, functions=())
-    rest = tuple(map(int.__sub__, part.header_summary or part.summary, part.summary))
-    if min(rest) >= 0 and any(rest):
-        row = ("???", "(last block of a thread)")
-        of_line = (LineCost(*row, 0, rest),) if lines else ()
-        booked_nowhere = Profile(events=part.events, functions=(FunctionCost(*row, rest),), lines=of_line)
+    rest = _booked_nowhere(part)
+    if rest:
+        of_line = (LineCost(*_LAST_BLOCK, 0, rest),) if lines else ()
+        booked_nowhere = Profile(events=part.events, functions=(FunctionCost(*_LAST_BLOCK, rest),), lines=of_line)
     return in_order(merge_profiles([named(part), booked_nowhere]))
+
+
+def _booked_nowhere(part: CallgrindPart) -> tuple[int, ...]:
+    rest = tuple(map(int.__sub__, part.header_summary or part.summary, part.summary))
+    return rest if min(rest) >= 0 and any(rest) else ()
+
+
+def _whole_calls(part: CallgrindPart) -> CallGraph | None:
+    """Return the calls of the part, with what Callgrind booked nowhere as in its profile."""
+    rest = _booked_nowhere(part)
+    if part.calls is None or not rest:
+        return part.calls
+    from cachegrind_bench.model.call_graph import CallGraph, Code, merge_graphs
+
+    return merge_graphs([part.calls, CallGraph({Code(UNKNOWN, *_LAST_BLOCK): rest[part.events.index("Ir")]}, {})])
 
 
 def named(part: CallgrindPart) -> Profile:

@@ -18,6 +18,7 @@ from urllib.parse import unquote_to_bytes
 import msgspec
 
 from cachegrind_bench.errors import MeasurementError
+from cachegrind_bench.model.call_graph import NO_CALLS, CallGraph, graph_without, merge_graphs
 from cachegrind_bench.model.metrics import EVENTS, Profile, merge_profiles, without
 from cachegrind_bench.model.python_profile import TOP, PythonFunction, PythonProfile, PythonRow, profile_of
 from cachegrind_bench.valgrind.callgrind_file import CallgrindPart, parse_callgrind
@@ -43,6 +44,10 @@ def _profile(parts: Sequence[CallgrindPart]) -> Profile:
     return merge_profiles([_NOTHING, *(in_order(named(part)) for part in parts)])
 
 
+def _graph(parts: Sequence[CallgrindPart]) -> CallGraph:
+    return merge_graphs(part.calls for part in parts if part.calls is not None)
+
+
 def _cost_of_marks(parts: Sequence[CallgrindPart], toggler: str) -> int:
     """Return the instructions that were executed in the code of the marks themselves."""
     rows = ((row, part.events.index("Ir")) for part in parts for row in part.profile.functions)
@@ -55,48 +60,58 @@ def _is_toggler(name: str, toggler: str) -> bool:
     return name == toggler
 
 
-def region_accounts(out: Path, outcome: Outcome, command: Sequence[str]) -> dict[str, Accounts]:
+def region_accounts(out: Path, outcome: Outcome, command: Sequence[str], *, calls: bool = False) -> dict[str, Accounts]:
     """Read all parts in this directory, and return what each region cost in all processes that entered it, by its name.
+
+    With `calls`, also which functions called which.
 
     MeasurementError where the counts of a region are not those of whole entries.
     """
     profiles: defaultdict[str, defaultdict[str, list[Profile]]] = defaultdict(lambda: defaultdict(list))
-    calibration = _Calibration(_TOGGLER, _NOTHING, 1)
+    graphs: defaultdict[str, list[CallGraph]] = defaultdict(list)
+    calibration = _Calibration(_TOGGLER, _NOTHING, 1, NO_CALLS)
     files = sorted(out_files(Tool.CALLGRIND, out, outcome.images), key=_process)
     killed: list[str] = []
     for _image, group in groupby(files, key=_process):
         paths = list(group)
-        parts = sorted((part for found in paths for part in parse_callgrind(found.path)), key=attrgetter("part"))
+        parts = sorted(
+            (part for found in paths for part in parse_callgrind(found.path, calls=calls)), key=attrgetter("part")
+        )
         executable = paths[-1].executable(parts[-1].command_line, command)
         marked, toggler = by_mark(parts)
         # A process that was forked inside of a region has no calibration of its own: its parent's holds for it.
         if EMPTY in marked:
-            calibration = _Calibration(toggler, _profile(marked[EMPTY]), _cost_of_marks(marked[EMPTY], toggler))
+            empty = marked[EMPTY]
+            calibration = _Calibration(toggler, _profile(empty), _cost_of_marks(empty, toggler), _graph(empty))
         for name, region in regions_of(marked).items():
-            profiles[name][executable].append(calibration.without_marks(region, name))
+            profile, graph = calibration.without_marks(region, name)
+            profiles[name][executable].append(profile)
+            graphs[name] += [graph] if calls else []
         replaced = paths[-1].image is not None and paths[-1].image.replaced
         entered = any(part.trigger.startswith(_MARK + _REGION) for part in parts)
         if entered and not replaced and parts[-1].trigger != LAST:
             killed.append(f"a process of {executable} was killed, and its counts since its last mark are lost")
     doubts = [*_doubts(outcome), *killed]
-    return {name: accounts_of(by_program, doubts) for name, by_program in sorted(profiles.items())}
+    return {name: accounts_of(by_program, doubts, calls=graphs[name]) for name, by_program in sorted(profiles.items())}
 
 
 class _Calibration(msgspec.Struct, frozen=True):
-    """What an empty region costs: in all, and in the code of the marks (its name, and its instructions)."""
+    """What an empty region costs: in all, and in the code of the marks (its name, and its instructions); and its calls."""
 
     toggler: str
     empty: Profile
     once: int
+    calls: CallGraph
 
-    def without_marks(self, region: Sequence[CallgrindPart], name: str) -> Profile:
+    def without_marks(self, region: Sequence[CallgrindPart], name: str) -> tuple[Profile, CallGraph]:
         entries, rest = divmod(_cost_of_marks(region, self.toggler), self.once) if self.once else (0, 1)
         if rest:
             raise MeasurementError(
                 f"region {name!r} has counts that its marks do not explain",
                 hint="it was entered or left in a way that Valgrind could not follow, as by longjmp or a killed thread",
             )
-        return without(_profile(region), self.empty, entries)
+        profile = without(_profile(region), self.empty, entries)
+        return profile, graph_without(_graph(region), self.calls, entries, profile.counts().Ir)
 
 
 def _doubts(outcome: Outcome) -> list[str]:

@@ -54,6 +54,7 @@ class Target(msgspec.Struct, frozen=True, kw_only=True):
     ignore_status: bool = False
     held_back: tuple[str, ...] = ()
     lines: bool = False  # keep the counts of source lines, too; it concerns reading only
+    calls: bool = False  # keep which functions called which, too, where Callgrind counts; it concerns reading only
     record_files: bool = False  # note what a measured execution reads
     collect: Collect = WHOLE
     forks_alike: bool = False  # see Orders
@@ -112,12 +113,12 @@ class ValgrindRunner:
         outcome, log = self.execute(target, tool)
         with reading_out_files():
             if target.collect.loop is None:
-                accounts = account(tool, self.scratch.out, outcome, target.argv, lines=target.lines)
+                accounts = account(tool, self.scratch.out, outcome, target.argv, lines=target.lines, calls=target.calls)
             else:
                 from cachegrind_bench.valgrind.section_parts import section_accounts
 
                 sections = target.collect.loop.sections
-                accounts = section_accounts(self.scratch.out, outcome, target.argv, sections)
+                accounts = section_accounts(self.scratch.out, outcome, target.argv, sections, calls=target.calls)
         return _measurement(tool, outcome, log, accounts)
 
     def measure_regions(self, target: Target) -> dict[str, Measurement]:
@@ -126,7 +127,7 @@ class ValgrindRunner:
 
         outcome, log = self.execute(target, Tool.CALLGRIND)
         with reading_out_files():
-            regions = region_accounts(self.scratch.out, outcome, target.argv)
+            regions = region_accounts(self.scratch.out, outcome, target.argv, calls=target.calls)
         return {name: _measurement(Tool.CALLGRIND, outcome, log, accounts) for name, accounts in regions.items()}
 
     def execute(self, target: Target, tool: Tool) -> tuple[Outcome, str]:

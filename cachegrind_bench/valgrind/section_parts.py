@@ -23,11 +23,18 @@ if TYPE_CHECKING:
     from pathlib import Path
 
     from cachegrind_bench.hermetic.launch import Outcome
+    from cachegrind_bench.model.call_graph import CallGraph
 
 
-def section_accounts(out: Path, outcome: Outcome, command: Sequence[str], sections: Sections) -> Accounts:
-    """Read the parts in this directory that belong to sections. MeasurementError if there are none, or not in their order."""
+def section_accounts(
+    out: Path, outcome: Outcome, command: Sequence[str], sections: Sections, *, calls: bool = False
+) -> Accounts:
+    """Read the parts in this directory that belong to sections, with `calls` those of functions, too.
+
+    MeasurementError if there are none, or not in their order.
+    """
     profiles: defaultdict[str, list[Profile]] = defaultdict(list)
+    graphs: list[CallGraph] = []
     number, order = 0, ""
     for _, group in groupby(sorted(out_files(Tool.CALLGRIND, out, outcome.images), key=_process), key=_process):
         files = list(group)
@@ -35,7 +42,8 @@ def section_accounts(out: Path, outcome: Outcome, command: Sequence[str], sectio
         found = timed(heads, sections)
         number, order = number + found.sections, order + found.order
         for head in found.parts:
-            for part in parse_callgrind(head.path):
+            for part in parse_callgrind(head.path, calls=calls):
+                graphs += [] if part.calls is None else [part.calls]
                 profiles[files[0].executable(part.command_line, command)].append(in_order(named(part)))
     if not number or not re.fullmatch(sections.order or ".*", order):
         raise MeasurementError(
@@ -44,7 +52,7 @@ def section_accounts(out: Path, outcome: Outcome, command: Sequence[str], sectio
             if not order
             else "code that reads the clock itself, or a measurement of its own (not wall time), cannot be distinguished",
         )
-    return replace(accounts_of(profiles, ()), sections=number)
+    return replace(accounts_of(profiles, (), calls=graphs), sections=number)
 
 
 class Timed(msgspec.Struct, kw_only=True):
@@ -105,4 +113,6 @@ def scaled(accounts: Accounts, iterations: int) -> Accounts:
     profile = each(accounts.profile)
     total = profile.counts()
     (first, *_others) = accounts.processes
-    return replace(accounts, profile=profile, processes=(ProcessCost(executable=first.executable, counts=total),))
+    processes = (ProcessCost(executable=first.executable, counts=total),)
+    calls = accounts.calls and accounts.calls.scaled(PER_ITERATIONS, iterations)
+    return replace(accounts, profile=profile, processes=processes, calls=calls)

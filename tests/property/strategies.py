@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from hypothesis import strategies as st
 
+from cachegrind_bench.model.call_graph import CallGraph, Calls, Code
 from cachegrind_bench.model.metrics import EVENTS, ZERO, CostModel, Counts, FunctionCost, LineCost, Profile
 from cachegrind_bench.model.result import (
     Benchmark,
@@ -64,6 +65,14 @@ line_rows = st.dictionaries(st.tuples(texts, texts, st.integers(0, 3)), nine, mi
 profiles_with_lines = line_rows.map(profile_with_lines)
 
 
+codes = st.builds(Code, texts, texts, texts)
+graphs = st.builds(
+    CallGraph,
+    st.dictionaries(codes, numbers, max_size=3),
+    st.dictionaries(st.tuples(codes, codes), st.builds(Calls, numbers, numbers), max_size=3),
+).map(lambda graph: CallGraph({code: 0 for pair in graph.calls for code in pair} | dict(graph.own), graph.calls))
+
+
 @st.composite
 def benchmarks(draw: st.DrawFn, identity: str) -> Benchmark:
     status = draw(st.sampled_from(Status))
@@ -101,6 +110,7 @@ def benchmarks(draw: st.DrawFn, identity: str) -> Benchmark:
             )
         ),
         profile=draw(st.just(found) | st.none()) if ok else None,
+        calls=draw(st.none() | graphs),
     )
 
 

@@ -162,7 +162,7 @@ def test_any_bytes_are_an_error_and_never_a_crash(data: bytes) -> None:
             with contextlib.suppress(FileFormatError):
                 read_cachegrind(BytesIO(prefix + data), "a.out", lines=lines)
             with contextlib.suppress(FileFormatError):
-                parse_callgrind_bytes(prefix + data, "a.out", lines=lines)
+                parse_callgrind_bytes(prefix + data, "a.out", lines=lines, calls=lines)
 
 
 def written_callgrind(found: Blocks, events: Sequence[str]) -> bytes:
@@ -187,8 +187,10 @@ def test_what_callgrind_writes_is_read_again(file: tuple[list[str], Blocks]) -> 
     events, found = file
     (part,) = parse_callgrind_bytes(written_callgrind(found, events), "a.out")
     assert part.profile == expected(found, events)
-    (part,) = parse_callgrind_bytes(written_callgrind(found, events), "a.out", lines=True)
+    (part,) = parse_callgrind_bytes(written_callgrind(found, events), "a.out", lines=True, calls=True)
     assert part.profile == with_lines(found, events)
+    assert part.calls is not None
+    assert sum(calls.number for calls in part.calls.calls.values()) == len(found)
     assert part.summary == part.profile.totals()
 
 

@@ -51,7 +51,7 @@ def _record(line: bytes, name: str, number: int) -> Record:
         record = Record(name=f"renames/{uid_of(data)}.json", data=data)
     elif schema.startswith(FAMILY):
         result = decode(data, f"{name}:{number}")
-        slim = all((item.profile, item.output, item.python) == (None, None, None) for item in result.benchmarks)
+        slim = all((item.profile, item.output, item.python, item.calls) == (None,) * 4 for item in result.benchmarks)
         record = named_record(result, data) if slim else run_record(result)
     else:
         raise FileFormatError(f"its schema is {schema[:80]!r}, not a record's", path=name, line=number, hint=_HINT)

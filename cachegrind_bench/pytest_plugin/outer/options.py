@@ -51,6 +51,11 @@ def add_options(parser: pytest.Parser) -> None:
         help="Also profile Python functions, so that comparisons name them (CPython 3.12+, three times as long).",
     )
     add(
+        "--cg-bench-call-tree",
+        action="store_true",
+        help="Record which C function called which, so that comparisons say what is called more often (a larger file).",
+    )
+    add(
         "--cg-bench-timeout",
         metavar="SECONDS",
         help="End a benchmark that takes longer (under Valgrind; the native run before it, too): 90, 1.5min. [none]",
@@ -93,6 +98,7 @@ class Settings:
     timeout_ms: int | None
     require_sealed: bool
     python_profile: bool
+    call_tree: bool
 
 
 def settings(config: pytest.Config) -> Settings:
@@ -150,6 +156,7 @@ def settings(config: pytest.Config) -> Settings:
         timeout_ms=None if timeout is None else milliseconds(str(timeout)),
         require_sealed=sealed in _TRUE,
         python_profile=chosen("python_profile"),
+        call_tree=chosen("call_tree"),
     )
 
 

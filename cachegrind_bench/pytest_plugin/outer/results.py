@@ -20,7 +20,7 @@ from cachegrind_bench.errors import MeasurementError
 from cachegrind_bench.hermetic.place import NOWHERE, Translation
 from cachegrind_bench.measure.seal import require_sealed, seal_parts, with_copies
 from cachegrind_bench.measure.session import Identity, ValgrindSetup, benchmark_key_fields, identify
-from cachegrind_bench.model.metrics import CostModel, Counts, Profile, merge_profiles, without
+from cachegrind_bench.model.metrics import Counts, Profile, merge_profiles, without
 from cachegrind_bench.model.result import (
     PYTEST,
     Benchmark,
@@ -36,7 +36,7 @@ from cachegrind_bench.pytest_plugin.fixture import uses_fixture
 from cachegrind_bench.pytest_plugin.inner import dumps
 from cachegrind_bench.pytest_plugin.outer.options import WARM_UP, Settings
 from cachegrind_bench.pytest_plugin.outer.report_relay import failure_text
-from cachegrind_bench.valgrind.callgrind_file import parse_callgrind_bytes
+from cachegrind_bench.valgrind.callgrind_file import CallgrindPart, parse_callgrind_bytes
 from cachegrind_bench.valgrind.options import Tool
 from cachegrind_bench.valgrind.processes import in_order, named
 from cachegrind_bench.valgrind.runner import reading_out_files
@@ -44,6 +44,7 @@ from cachegrind_bench.vcs.commits import commit_of
 
 if TYPE_CHECKING:
     from cachegrind_bench.hermetic.launch import Outcome
+    from cachegrind_bench.model.call_graph import CallGraph
     from cachegrind_bench.pytest_plugin.outer.workers import Place
 
 # Part of the key: counts of calls are not those of whole processes, and another way to count gets another number.
@@ -54,6 +55,8 @@ MEASURED = "pytest/4"
 class Cost:
     """What a benchmark cost in one memory layout: each of its last calls, and the profile of the one in the middle.
 
+    `functions` is who called whom in that one, where this was asked for.
+
     `settled`: whether these agreed, `starts_processes` whether Callgrind wrote a part in the middle of a call, as it
     does before a fork.
     """
@@ -62,6 +65,7 @@ class Cost:
     settled: bool
     profile: Profile
     starts_processes: bool
+    functions: CallGraph | None = None
 
     @property
     def runs(self) -> tuple[Counts, ...]:
@@ -77,7 +81,7 @@ def read_costs(
     found: dict[str, Costs | MeasurementError],
     reports: Mapping[str, Mapping[str, Any]],
     out: Path,
-    model: CostModel,
+    settings: Settings,
     paths: Translation = NOWHERE,
 ) -> None:
     """Add what each measured benchmark cost that is not in `found` yet, by the ids of their nodes, or why that cannot be read.
@@ -89,22 +93,34 @@ def read_costs(
             try:
                 with reading_out_files():
                     layouts = zip(parts_of(out, report["meter"]), report["meter"]["layouts"], strict=True)
-                    found[nodeid] = tuple(_cost_of(one, model, paths, settled=tried[2]) for one, tried in layouts)
+                    found[nodeid] = tuple(_cost_of(one, settings, paths, settled=tried[2]) for one, tried in layouts)
             except MeasurementError as error:
                 found.setdefault(nodeid, error)  # another thread may have read it meanwhile
 
 
-def _cost_of(pairs: _Pairs, model: CostModel, paths: Translation, *, settled: bool) -> Cost:
+def _cost_of(pairs: _Pairs, settings: Settings, paths: Translation, *, settled: bool) -> Cost:
     """Return what calls cost beyond empty ones. MeasurementError if they cannot be read."""
-    calls = [without(_profile(body, paths), _profile(empty, paths)) for empty, body in pairs]
+    model = settings.model
+    parts = [[_parts(files, paths, calls=settings.call_tree) for files in pair] for pair in pairs]
+    calls = [without(_profile(body), _profile(empty)) for empty, body in parts]
     counts = [call.counts() for call in calls]
     order = sorted(range(len(calls)), key=lambda place: (model.score(counts[place]), counts[place].Ir, place))
+    middle = order[(len(calls) - 1) // 2]
     return Cost(
         calls=tuple(counts),
         settled=settled,
-        profile=calls[order[(len(calls) - 1) // 2]],
+        profile=calls[middle],
         starts_processes=any(len(body) > 1 for _, body in pairs),
+        functions=_functions_of(parts[middle], counts[middle].Ir) if settings.call_tree else None,
     )
+
+
+def _functions_of(pair: Sequence[Sequence[CallgrindPart]], total: int) -> CallGraph:
+    """Return which functions called which in a call that cost this many instructions beyond an empty one."""
+    from cachegrind_bench.model.call_graph import graph_without, merge_graphs, named_graph
+
+    empty, whole = (merge_graphs(part.calls for part in parts if part.calls is not None) for parts in pair)
+    return named_graph(graph_without(whole, empty, 1, total))
 
 
 def parts_of(out: Path, meter: Mapping[str, Any]) -> list[_Pairs]:
@@ -120,10 +136,13 @@ def parts_of(out: Path, meter: Mapping[str, Any]) -> list[_Pairs]:
     return found
 
 
-def _profile(files: Sequence[Path], paths: Translation) -> Profile:
-    texts = [(paths.real_bytes(file.read_bytes()), str(file)) for file in files]
-    parts = [part for text in texts for part in parse_callgrind_bytes(*text)]
+def _profile(parts: Sequence[CallgrindPart]) -> Profile:
     return merge_profiles([in_order(named(part)) for part in parts])
+
+
+def _parts(files: Sequence[Path], paths: Translation, *, calls: bool) -> list[CallgrindPart]:
+    texts = [(paths.real_bytes(file.read_bytes()), str(file)) for file in files]
+    return [part for text in texts for part in parse_callgrind_bytes(*text, calls=calls)]
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -232,6 +251,7 @@ def _benchmark(ended: Ended, settings: Settings, env: Environment, identity: Ide
         wall_ms=ended.report["wall_ms"],
         seal=seal,
         profile=cost.profile,
+        calls=cost.functions,
         **common,
     )
 

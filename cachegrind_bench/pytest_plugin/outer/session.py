@@ -32,7 +32,6 @@ from cachegrind_bench.pytest_plugin.outer.workers import CALLS, Place, Worker, W
 if TYPE_CHECKING:
     import pytest
 
-    from cachegrind_bench.model.metrics import CostModel
     from cachegrind_bench.model.result import Result
     from cachegrind_bench.pytest_plugin.inner.type_versions import LookUps
     from cachegrind_bench.pytest_plugin.outer.options import Settings
@@ -77,9 +76,7 @@ def run(session: pytest.Session, settings: Settings, valgrind_setup: ValgrindSet
     place = _rehearse(session, settings, valgrind_setup)
     bench = Bench(session=session, settings=settings, valgrind_setup=valgrind_setup, place=place)
 
-    with serving(
-        bench, items, BATCHES, read=lambda lane, out, _: lane.read_costs(out, settings.model), echo=echo
-    ) as lanes:
+    with serving(bench, items, BATCHES, read=lambda lane, out, _: lane.read_costs(out, settings), echo=echo) as lanes:
         _watch(session, lanes, settings, said)
     ended = {one.item.nodeid: one for lane in lanes for one in lane.ended()}
     ordered = [ended[item.nodeid] for item in items if item.nodeid in ended]
@@ -148,7 +145,7 @@ def _watch(session: pytest.Session, lanes: Sequence[Lane], settings: Settings, s
         for lane, over in zip(lanes, done, strict=True):
             lane.look(said, hidden, over=over)
             if not over and lane.out is not None:
-                lane.read_early(lane.out, settings.model)
+                lane.read_early(lane.out, settings)
         if session.shouldfail or session.shouldstop:
             for lane in lanes:
                 Path(lane.exchange.stop).touch()
@@ -266,14 +263,14 @@ class Lane(Worker):
         found = ((item.nodeid, self._report(*place)) for place, item in self._items.items())
         return {nodeid: report for nodeid, report in found if report is not None}
 
-    def read_early(self, out: Path, model: CostModel) -> None:
+    def read_early(self, out: Path, settings: Settings) -> None:
         """Read the cost of the reported benchmarks, while others are still being measured."""
-        read_costs(self._costs, self._reports, out, model, self._paths)
+        read_costs(self._costs, self._reports, out, settings, self._paths)
 
-    def read_costs(self, out: Path, model: CostModel) -> None:
+    def read_costs(self, out: Path, settings: Settings) -> None:
         """Read what all benchmarks cost, when their process has ended; what could not be read early is tried again."""
         self._costs = {name: one for name, one in list(self._costs.items()) if not isinstance(one, MeasurementError)}
-        read_costs(self._costs, self.all_reports(), out, model)
+        read_costs(self._costs, self.all_reports(), out, settings)
 
     def ended(self) -> list[Ended]:
         """Return what became of the benchmarks that were begun."""

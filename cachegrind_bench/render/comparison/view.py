@@ -55,7 +55,8 @@ class Row(msgspec.Struct, frozen=True, kw_only=True):
 class Explanation(msgspec.Struct, frozen=True, kw_only=True):
     """Why one benchmark moved: tables with a heading in their first row, and remarks under them.
 
-    What is less than half a percent of the change has no row of its own. Python's functions come first, then those of the program, then source lines; the last row of functions is their sum.
+    What is less than half a percent of the change has no row of its own. Python's functions come first, then those of the
+    program, their calls, then source lines; the last row of functions is their sum.
     """
 
     title: str
@@ -128,6 +129,10 @@ def _names(details: Mapping[str, Details]) -> Iterator[str]:
         yield from (name for name, _line in item.lines or ())
         if item.blamed is not None:
             yield item.blamed.name
+        if item.cause is not None:
+            yield from (label.name for label in (item.cause.function, item.cause.culprit))
+        for row in item.calls.rows if item.calls is not None else ():
+            yield from (label.name for label in (row.label, *(caller.label for caller in row.callers)))
 
 
 def _columns(comparison: Comparison) -> tuple[str, ...]:
@@ -203,11 +208,12 @@ def _row(item: Difference, comparison: Comparison, details: Details | None) -> R
             words.culprit(blamed),
         ]
     chief = words.chief(blamed)
+    said = [*words.python_remarks(blamed), *words.cause_remarks(blamed), *words.remarks(item, comparison.gates)]
     return Row(
         id=plain(item.id),
         state=item.state,
         cells=tuple(map(plain, cells)),
-        remarks=tuple(map(in_line, [*words.python_remarks(blamed), *words.remarks(item, comparison.gates)])),
+        remarks=tuple(map(in_line, said)),
         place=None if chief is None else words.annotated(chief.function),
     )
 
@@ -237,6 +243,7 @@ def _explanation(item: Difference, comparison: Comparison, details: Details, roo
     tables = [
         words.python_table(details.python) if details.python else [],
         functions,
+        words.calls_table(details.calls) if details.calls is not None and details.calls.rows else [],
         [(*columns, "function", "source line"), *lines] if lines else [],
     ]
     return Explanation(

@@ -30,9 +30,11 @@ from cachegrind_bench.model.result import Status
 from cachegrind_bench.model.text import change, counted, exact_percent, factor, grouped, percent, share, signed
 
 if TYPE_CHECKING:
+    from cachegrind_bench.compare.call_split import Caller, CallSplit, Label
     from cachegrind_bench.compare.explain import Details
     from cachegrind_bench.compare.pairing import ObjectChange
     from cachegrind_bench.compare.python_blame import PythonBlame, PythonDelta
+    from cachegrind_bench.model.call_graph import Calls
 
 _MOST = Fraction(1, 2)
 _MUCH = Fraction(1, 5)  # from here on, how many times the work it is says more
@@ -271,7 +273,13 @@ def _about(worst: Difference, comparison: Comparison, details: Mapping[str, Deta
     if found is not None and worst.state in BLAMING:
         name, where, part = found
         at = f" ({where})" if where else ""
-        text += f", most of it in {name}{at}" if part > _MOST else f", largest share: {name}{at}, {percent(part)}"
+        known = details[worst.id]
+        said = cause(known)
+        if said is not None:
+            part = abs(_explained(known))
+            text += f": {said}" if part > _MOST else f"; largest share, {percent(part)}: {said}"
+        else:
+            text += f", most of it in {name}{at}" if part > _MOST else f", largest share: {name}{at}, {percent(part)}"
     return "; ".join([text, *_object_remarks(worst)])
 
 
@@ -305,11 +313,110 @@ def _culprit(details: Details | None) -> tuple[str, str, Fraction] | None:
     if row is not None and details.python is not None:
         total = details.python.total
         return row.function.name, row.function.place, abs(Fraction(row.blame, total)) if total else Fraction(0)
+    found = details.cause
+    if found is not None and details.calls is not None:
+        from cachegrind_bench.compare.call_split import Kind
+
+        name = _function(found.culprit)
+        if found.caller is not None and found.kind is Kind.OWN:
+            name += f" (from {_function(found.caller.label)})"
+        return name, "", Fraction(found.ir, details.calls.total)
     if details.blamed is None:
         return None
     from cachegrind_bench.render.demangling import demangled
 
     return demangled(details.blamed.name), "", details.blamed_share
+
+
+def cause(details: Details) -> str | None:
+    """Say what happened, from calls: what is called more often and by whom, or costs more in each call; None if unknown."""
+    found = details.cause
+    if found is None:
+        return None
+    from cachegrind_bench.compare.call_split import Kind
+
+    name = f"{_function(found.function)}{f' ({at})' if (at := _short(found.function)) else ''}"
+    caller = found.caller and _function(found.caller.label)
+    if found.caller is not None and found.caller.label.line:
+        caller = f"{caller} ({found.caller.label.place})"
+    before, after = found.base.number, found.candidate.number
+    if found.kind is Kind.CALLED:
+        text = f"{name} is called {grouped(after)} instead of {counted(before, 'time')}"
+        if found.caller is None:
+            return text
+        here = found.caller.candidate.number - found.caller.base.number
+        some = "" if here == after - before else f"{grouped(abs(here))} {'more' if here > 0 else 'fewer'} "
+        return f"{text}, {some}from {'itself' if found.caller.label == found.function else caller}"
+    costs = f"{_each(found.candidate)} instead of {_each(found.base)} instructions"
+    itself = "" if found.kind is Kind.OWN else ", with what it calls"
+    by = f", called from {caller}" if caller else ""
+    if before == after == 1:
+        return f"{name} itself costs {costs}{by}" if not itself else f"{name}{itself}, costs {costs}"
+    return f"each call of {name}{itself}{',' if itself else ''} costs {costs}{by}"
+
+
+def _each(calls: Calls) -> str:
+    """Return what one of these calls costs, in the mean."""
+    return grouped(round(Fraction(calls.ir, calls.number))) if calls.number else "0"
+
+
+def _function(label: Label) -> str:
+    from cachegrind_bench.render.demangling import demangled
+
+    return demangled(label.name)
+
+
+def _short(label: Label) -> str:
+    """Return where a function is, without the folders of an absolute path; of the system's, only the library."""
+    from cachegrind_bench.compare.call_split import is_system
+
+    path = label.object if is_system(label) else label.place
+    return os.path.basename(path) if path.startswith("/") else path
+
+
+def cause_remarks(details: Details | None) -> list[str]:
+    """Say what happened, and how much of the difference that is."""
+    said = None if details is None else cause(details)
+    if details is None or details.cause is None or said is None:
+        return []
+    found = details.cause
+    part = f", {percent(_explained(details))} of the difference"
+    many = f"; it is one of {grouped(found.members)} functions that call each other" if found.members > 1 else ""
+    return [f"{said}: {signed(found.ir)} instructions{part}{many}"]
+
+
+def _explained(details: Details) -> Fraction:
+    """Return which part of the difference of instructions the cause explains."""
+    split = details.calls if details.python_calls is None else details.python_calls
+    return Fraction(details.cause.ir, split.total) if details.cause and split and split.total else Fraction(0)
+
+
+def calls_table(found: CallSplit) -> list[tuple[str, ...]]:
+    """Return the heading and the rows of a table; the blames of all rows add up to that of the last one."""
+    rows: list[tuple[str, ...]] = [
+        ("blame", "Δ cost", "by calls", "by cost of each", "calls", "each", "function", "called from")
+    ]
+    for row in found.rows:
+        before, after = row.base, row.candidate
+        each = [_each(side) if side.number else "–" for side in (before, after)]
+        delta = after.ir - before.ir
+        numbers = (
+            *map(signed, (row.blame, delta, row.by_calls, row.by_cost)),
+            _arrow(grouped(before.number), grouped(after.number)),
+        )
+        more = f" and {counted(row.members - 1, 'other')} in a circle" if row.members > 1 else ""
+        rows.append((*numbers, _arrow(*each), _function(row.label) + more, ", ".join(map(_from, row.callers))))
+    if found.rest or found.top:
+        rows.append((signed(found.rest + found.top), *[""] * 5, "everything else", ""))
+    return [*rows, (signed(found.total), *[""] * 5, "total", "")]
+
+
+def _arrow(before: str, after: str) -> str:
+    return after if before == after else f"{before} → {after}"
+
+
+def _from(caller: Caller) -> str:
+    return f"{_function(caller.label)} {_arrow(grouped(caller.base.number), grouped(caller.candidate.number))}"
 
 
 def python_remarks(details: Details | None) -> list[str]:

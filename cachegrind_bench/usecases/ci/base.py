@@ -110,7 +110,12 @@ def with_profiles(base: Side, api: Client, artifact: str) -> Side:
         source, whole = ResultFile(files[RESULT], found.name), base.file.whole()
         measured = {(item.id, item.key, item.counts) for item in source.result.benchmarks}
         benchmarks = [
-            replace(item, profile=item.profile or source.profile(item.id), python=item.python or source.python(item.id))
+            replace(
+                item,
+                profile=item.profile or source.profile(item.id),
+                python=item.python or source.python(item.id),
+                calls=item.calls or source.calls(item.id),
+            )
             if (item.id, item.key, item.counts) in measured  # else it is another measurement
             else item
             for item in whole.benchmarks

@@ -1,0 +1,399 @@
+"""Called more often, or costing more in each call: how calls explain the difference of two executions, in exact numbers.
+
+    ratio(x)     = calls of x in the candidate / its calls in the base
+    expected(e)  = what the calls e = (x, y) cost in the base * their number in the candidate / their number in the base
+    blame(x)     = self(x) + expected(what x calls) - expected(calls of x)
+    own(x)       = self(x) - self_base(x) * ratio(x)                           the part that is for its own code,
+    part(x, y)   = expected(x, y) - cost_base(x, y) * ratio(x)                 and for calling y more or less often
+
+Each call is in the sum of blames once as what its caller expects and once as what its callee was to cost, so that sum is
+the difference of the totals, whatever the graphs are. Functions that call each other in a circle are one x: what calls
+within it cost contains one another. A new function costs what it costs, which is its caller's doing. What was running
+when counting began has no caller. Must not know how any of this is shown.
+"""
+
+from __future__ import annotations
+
+import re
+from collections import defaultdict
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass, field
+from enum import StrEnum
+from typing import NamedTuple
+
+import msgspec
+
+from cachegrind_bench.compare.python_blame import Ratio, scaled
+from cachegrind_bench.model.call_graph import Calls
+from cachegrind_bench.model.symbols import UNKNOWN
+
+Pair = tuple[int, int]  # caller and callee
+_NONE = Calls(0, 0)
+_MOST_CALLERS = 5
+
+
+class Label(NamedTuple):
+    """What a function is called: `object` is the executable or library it is in, empty if unknown, `line` 0 if unknown."""
+
+    object: str
+    file: str
+    name: str
+    line: int = 0
+
+    @property
+    def place(self) -> str:
+        """Where it is, as `src/rows.py:42`; empty if unknown."""
+        if self.file in {"", UNKNOWN}:
+            return ""
+        return f"{self.file}:{self.line}" if self.line else self.file
+
+
+@dataclass
+class Side:
+    """The graph of one side, its functions as the numbers that they have in the pairing."""
+
+    own: dict[int, int] = field(default_factory=lambda: defaultdict[int, int](int))
+    calls: dict[Pair, Calls] = field(default_factory=dict[Pair, Calls])
+
+    def add(self, pair: Pair, calls: Calls) -> None:
+        """Add calls."""
+        self.calls[pair] = calls.plus(self.calls[pair]) if pair in self.calls else calls
+
+
+Sides = tuple[Side, Side, dict[int, Label]]  # and what the numbers are called, rather in the candidate
+
+
+class Caller(msgspec.Struct, frozen=True, kw_only=True):
+    """How often a function is called from another one, on both sides."""
+
+    label: Label
+    base: Calls
+    candidate: Calls
+
+
+class CallDelta(msgspec.Struct, frozen=True, kw_only=True):
+    """A function, or several that call each other (`members`, at least 1): calls from outside of it and their cost in Ir.
+
+    `base` and `candidate` are all these calls with all they cost, what was running from the start on being one call; the
+    difference of the costs is `by_calls` and `by_cost`. `blame` is explained above, `own` the part of its own code.
+    """
+
+    label: Label
+    members: int
+    base: Calls
+    candidate: Calls
+    base_own: int
+    candidate_own: int
+    by_calls: int
+    own: int
+    blame: int
+    callers: tuple[Caller, ...]
+
+    @property
+    def by_cost(self) -> int:
+        """What the calls cost more because each of them does."""
+        return self.candidate.ir - self.base.ir - self.by_calls
+
+
+class Kind(StrEnum):
+    """What happened."""
+
+    CALLED = "called"  # it is called more or less often
+    OWN = "own"  # each call costs more or less, in the function itself
+    INCLUSIVE = "inclusive"  # each call costs more or less, with what it calls
+
+
+class CallCause(msgspec.Struct, frozen=True, kw_only=True):
+    """The one sentence: what happened to the `function`, and the `ir` that this explains. `culprit` is whose code did it.
+
+    `base` and `candidate` are all its calls, with its own cost or (INCLUSIVE) all. `caller` is who calls it more often, or
+    (OWN) who called the function of a system library. `members` is how many functions call each other with it, at least 1.
+    """
+
+    kind: Kind
+    culprit: Label
+    function: Label
+    base: Calls
+    candidate: Calls
+    caller: Caller | None
+    members: int
+    ir: int
+
+
+class CallSplit(msgspec.Struct, frozen=True, kw_only=True):
+    """The functions that matter, first the one that matters most. Their blames, `rest` and `top` add up to `total`.
+
+    `top` is what was running from the start on, and is new.
+    """
+
+    rows: tuple[CallDelta, ...]
+    rest: int
+    top: int
+    total: int
+    cause: CallCause | None
+
+
+def split(sides: Sides, *, rows: int, culprit: int | None = None) -> CallSplit:
+    """Compare two graphs, by at most this many rows. The cause is that of the `culprit` if one is known already."""
+    base, candidate, labels = sides
+    found = _Comparison(base, candidate, labels)
+    ranked = sorted(found.units, key=lambda unit: (-found.weight(unit), labels[unit.main]))
+    shown = [found.row(unit) for unit in ranked if found.is_different(unit)][:rows]
+    total = sum(candidate.own.values()) - sum(base.own.values())
+    top = sum(unit.deficits[1] for unit in found.units if unit.is_new)
+    return CallSplit(
+        rows=tuple(shown),
+        rest=total - top - sum(row.blame for row in shown),
+        top=top,
+        total=total,
+        cause=found.cause(total, top, culprit),
+    )
+
+
+@dataclass(eq=False)
+class _Unit:
+    """Functions that call each other, mostly a single one; pairs are base and candidate."""
+
+    members: list[int]
+    main: int = -1
+    is_new: bool = True
+    own: list[int] = field(default_factory=lambda: [0, 0])
+    entries: list[int] = field(default_factory=lambda: [0, 0])
+    inclusive: list[int] = field(default_factory=lambda: [0, 0])
+    # What it cost beyond what the calls of it did: it was running when counting began.
+    deficits: list[int] = field(default_factory=lambda: [0, 0])
+    into: list[Pair] = field(default_factory=list[Pair])
+    out_of: list[Pair] = field(default_factory=list[Pair])
+
+    @property
+    def ratio(self) -> Ratio:
+        return (self.entries[1], self.entries[0]) if self.entries[0] else (1, 1)
+
+
+class _Part(NamedTuple):
+    """A part of a blame: calls of the `function` by the `caller`, or its own cost in calls from anywhere (None)."""
+
+    ir: int
+    kind: Kind
+    function: int
+    caller: int | None
+
+
+class _Comparison:
+    def __init__(self, base: Side, candidate: Side, labels: Mapping[int, Label]) -> None:
+        self._sides, self._labels = (base, candidate), labels
+        self._pairs = sorted(base.calls.keys() | candidate.calls.keys())
+        self._callers = defaultdict[int, list[int]](list)
+        for caller, callee in self._pairs:
+            self._callers[callee].append(caller)
+        self._of = {member: unit for unit in self._made() for member in unit.members}
+        self.units = list(dict.fromkeys(self._of.values()))
+        known = base.own.keys() | {number for pair in base.calls for number in pair}
+        self._known = known
+        for pair in self._pairs:
+            from_unit, into_unit = (self._of[number] for number in pair)
+            if from_unit is not into_unit:
+                from_unit.out_of.append(pair)
+                into_unit.into.append(pair)
+        for unit in self.units:
+            self._fill(unit)
+        self._expected = {pair: self._expect(pair) for unit in self.units for pair in unit.into}
+
+    def _made(self) -> Iterator[_Unit]:
+        numbers = {number for side in self._sides for number in side.own} | {n for pair in self._pairs for n in pair}
+        callees = defaultdict[int, list[int]](list)
+        for caller, callee in self._pairs:
+            callees[caller].append(callee)
+        return (_Unit(members) for members in circles(sorted(numbers), callees))
+
+    def _calls(self, side: int, pair: Pair) -> Calls:
+        return self._sides[side].calls.get(pair, _NONE)
+
+    def _fill(self, unit: _Unit) -> None:
+        unit.is_new = not any(member in self._known for member in unit.members)
+        for side in (0, 1):
+            unit.own[side] = sum(self._sides[side].own.get(member, 0) for member in unit.members)
+            calls = [self._calls(side, pair) for pair in unit.into]
+            unit.inclusive[side] = unit.own[side] + sum(self._calls(side, pair).ir for pair in unit.out_of)
+            unit.deficits[side] = unit.inclusive[side] - sum(found.ir for found in calls)
+            number = sum(found.number for found in calls)
+            unit.entries[side] = number or int(unit.inclusive[side] != 0)
+        ways: dict[int, int] = defaultdict(int)
+        for pair in unit.into:
+            ways[pair[1]] += max(self._calls(side, pair).ir for side in (0, 1))
+        unit.main = max(unit.members, key=lambda member: (ways[member], self._own(member), -member))
+
+    def _own(self, member: int) -> int:
+        return max(side.own.get(member, 0) for side in self._sides)
+
+    def _expect(self, pair: Pair) -> int:
+        """Return what these calls of the candidate would have cost in the base."""
+        now, then = (self._calls(side, pair) for side in (1, 0))
+        if not now.number and not then.number:  # it began before counting did
+            return then.ir if pair in self._sides[0].calls else now.ir
+        if not then.number:  # it was not called from there: what a call from anywhere cost
+            from_outside = [self._calls(0, other) for other in self._of[pair[1]].into if other[1] == pair[1]]
+            then = Calls(sum(found.number for found in from_outside), sum(found.ir for found in from_outside))
+        return scaled(then.ir, (now.number, then.number)) if then.number else now.ir
+
+    def _blame(self, unit: _Unit) -> int:
+        expected = sum(self._expected[pair] for pair in unit.out_of) - sum(self._expected[pair] for pair in unit.into)
+        return unit.own[1] + expected - unit.deficits[int(unit.is_new)]
+
+    def weight(self, unit: _Unit) -> int:
+        """Return how much of the difference it has to do with, as whose code did it or as what is called more often."""
+        parts = (abs(self._part(self._of[pair[0]], pair)) for pair in unit.into)
+        return max(abs(self._blame(unit)), *parts, 0)
+
+    def is_different(self, unit: _Unit) -> bool:
+        """Return whether it has anything to do with the difference, and is not only among the callers of what has."""
+        moved = self._blame(unit) or unit.inclusive[0] != unit.inclusive[1] or unit.entries[0] != unit.entries[1]
+        return bool(moved and self.weight(unit))
+
+    def _part(self, unit: _Unit, pair: Pair) -> int:
+        return self._expected[pair] - scaled(self._calls(0, pair).ir, unit.ratio)
+
+    def row(self, unit: _Unit) -> CallDelta:
+        """Return the row of a unit."""
+        base, candidate = (Calls(unit.entries[side], unit.inclusive[side]) for side in (0, 1))
+        by_calls = candidate.ir - base.ir  # of one that is new, or gone, all of it
+        if base.number and candidate.number:
+            by_calls = scaled(base.ir, (candidate.number, base.number)) - base.ir
+        callers = sorted(
+            (self._caller(pair) for pair in unit.into),
+            key=lambda caller: (-abs(caller.candidate.number - caller.base.number), caller.label),
+        )
+        return CallDelta(
+            label=self._labels[unit.main],
+            members=len(unit.members),
+            base=base,
+            candidate=candidate,
+            base_own=unit.own[0],
+            candidate_own=unit.own[1],
+            by_calls=by_calls,
+            own=unit.own[1] - scaled(unit.own[0], unit.ratio),
+            blame=self._blame(unit),
+            callers=tuple(callers[:_MOST_CALLERS]),
+        )
+
+    def _caller(self, pair: Pair) -> Caller:
+        base, candidate = (self._calls(side, pair) for side in (0, 1))
+        return Caller(label=self._labels[pair[0]], base=base, candidate=candidate)
+
+    def cause(self, total: int, top: int, culprit: int | None) -> CallCause | None:
+        """Return what explains most of the difference, or of what this culprit did to it; None if nothing does."""
+        sign = (total > 0) - (total < 0)
+        if culprit is None:
+            unit = max(self.units, key=lambda unit: (self._blame(unit) * sign, -unit.main), default=None)
+            if unit is None or self._blame(unit) * sign <= max(top * sign, 0):
+                return None
+        else:
+            unit = self._of[culprit]
+        parts = [part for part in self._parts(unit) if culprit in {None, part.function, part.caller}]
+        blame = self._blame(unit)
+        best = max(parts, key=lambda part: (part.ir * sign, -part.function), default=None)
+        # Parts may undo each other, as where a function was inlined: then it is the whole of it that says something.
+        if best is None or not 0 < 2 * best.ir * sign <= 3 * blame * sign:
+            best = _Part(blame, Kind.INCLUSIVE, unit.main, None)
+        return self._cause_of(unit, best) if best.ir * sign > 0 else None
+
+    def _parts(self, unit: _Unit) -> Iterator[_Part]:
+        for pair in unit.out_of:
+            yield _Part(self._part(unit, pair), Kind.CALLED, pair[1], pair[0])
+        for member in unit.members:
+            base, candidate = (self._all_calls(side, member) for side in (0, 1))
+            usual = scaled(self._sides[0].own.get(member, 0), unit.ratio)
+            often = scaled(base.ir, (candidate.number, base.number)) if base.number else candidate.ir
+            if often != usual:  # within a recursion
+                yield _Part(often - usual, Kind.CALLED, member, self._chief_caller(member))
+            yield _Part(candidate.ir - often, Kind.OWN, member, None)
+
+    def _all_calls(self, side: int, member: int) -> Calls:
+        """Return all calls of a function, those within a recursion too, with its own cost."""
+        number = sum(self._calls(side, (caller, member)).number for caller in self._callers[member])
+        own = self._sides[side].own.get(member, 0)
+        return Calls(number or int(own != 0), own)
+
+    def _chief_caller(self, member: int) -> int:
+        def more(caller: int) -> int:
+            base, candidate = (self._calls(side, (caller, member)).number for side in (0, 1))
+            return abs(candidate - base)
+
+        return max(self._callers[member], key=lambda caller: (more(caller), -caller), default=member)
+
+    def _cause_of(self, unit: _Unit, part: _Part) -> CallCause:
+        base, candidate = (self._all_calls(side, part.function) for side in (0, 1))
+        if part.kind is Kind.INCLUSIVE:
+            base, candidate = (Calls(unit.entries[side], unit.inclusive[side]) for side in (0, 1))
+        user = self._user(part.function) if part.kind is Kind.OWN else part.caller
+        return CallCause(
+            kind=part.kind,
+            culprit=self._labels[part.function if part.caller is None else part.caller],
+            function=self._labels[part.function],
+            base=base,
+            candidate=candidate,
+            caller=None if user is None else self._caller((user, part.function)),
+            members=len(self._of[part.function].members),
+            ir=part.ir,
+        )
+
+    def _user(self, function: int) -> int | None:
+        """Return who called this function of a system library: the nearest one that is not of such, where that is clear."""
+        seen, at = {function}, function
+        while is_system(self._labels[at]):
+            moved = {caller: self._moved(caller, at) for caller in self._callers[at]}
+            most = max(moved, key=lambda caller: (moved[caller], -caller), default=at)
+            if most in seen or 2 * moved[most] <= sum(moved.values()):
+                return None
+            seen.add(most)
+            at = most
+        return None if at == function else at
+
+    def _moved(self, caller: int, callee: int) -> int:
+        base, candidate = (self._calls(side, (caller, callee)).ir for side in (0, 1))
+        return abs(candidate - base)
+
+
+def is_system(label: Label) -> bool:
+    """Return whether a function is of libc or the like, which says little without its caller."""
+    if label.object:
+        return _SYSTEM.match(label.object.rpartition("/")[2]) is not None
+    return _LEAF.match(label.name) is not None
+
+
+_SYSTEM = re.compile(r"(?:lib(?:c|m|pthread|stdc\+\+|gcc_s|dl|rt|musl-\w+)[-.]|ld-)")
+_LEAF = re.compile(
+    r"_*(?:mem(?:set|cpy|move|cmp|chr)|str(?:len|cmp|ncmp|cpy|chr)|(?:int_)?(?:malloc|free|calloc|realloc))(?=$|[_@])"
+)
+
+
+def circles(numbers: Sequence[int], callees: Mapping[int, Sequence[int]]) -> Iterator[list[int]]:
+    """Yield the numbers, those from which one comes back to each other together (R. Tarjan, 1972), however deep they are."""
+    index, low = dict[int, int](), dict[int, int]()
+    stack, waiting = list[int](), set[int]()
+    for start in numbers:
+        work = [] if start in index else [(start, iter(callees.get(start, ())))]
+        if work:
+            index[start] = low[start] = len(index)
+            stack.append(start)
+            waiting.add(start)
+        while work:
+            at, further = work[-1]
+            callee = next((item for item in further if item not in index or item in waiting), None)
+            if callee is not None and callee not in index:
+                index[callee] = low[callee] = len(index)
+                stack.append(callee)
+                waiting.add(callee)
+                work.append((callee, iter(callees.get(callee, ()))))
+            elif callee is not None:
+                low[at] = min(low[at], index[callee])
+            else:
+                work.pop()
+                if work:
+                    low[work[-1][0]] = min(low[work[-1][0]], low[at])
+                if low[at] == index[at]:
+                    found = [stack.pop()]
+                    while found[-1] != at:
+                        found.append(stack.pop())
+                    waiting.difference_update(found)
+                    yield sorted(found)

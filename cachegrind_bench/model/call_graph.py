@@ -1,0 +1,127 @@
+"""Which function called which, how often, and what that cost, in instructions (Ir). Values and their sums only.
+
+How they are read is in `valgrind.callgrind_file`, how they are written in `codec`.
+"""
+
+from __future__ import annotations
+
+import re
+from collections import Counter, defaultdict
+from collections.abc import Iterable, Mapping
+from typing import NamedTuple
+
+import msgspec
+
+from cachegrind_bench.model.symbols import STUB, UNKNOWN
+
+_ADDRESS = re.compile(r"0x[0-9a-f]+(?P<stub> \[PLT\])?")  # what Callgrind calls a function without a name
+_RESOLVER = "_dl_runtime_resolve"
+
+
+class Code(NamedTuple):
+    """A function of a program: the executable or library it is in, its source file, and its name; `???` if unknown.
+
+    All code of one object and file that has no name is one function.
+    """
+
+    object: str
+    file: str
+    name: str
+
+
+class Calls(NamedTuple):
+    """How often one function called another, and what that cost in Ir, with all that was called from there."""
+
+    number: int
+    ir: int
+
+    def plus(self, other: Calls) -> Calls:
+        """Return both together."""
+        return Calls(self.number + other.number, self.ir + other.ir)
+
+
+class CallGraph(msgspec.Struct, frozen=True):
+    """The self cost of each function in Ir, and the calls from one to another.
+
+    The cost of calls within a recursion contains that of the calls inside of them, so only that of the calls into it is
+    to be added up. A call that had begun before counting, or ended after it, may lack a part of its cost.
+    """
+
+    own: Mapping[Code, int]
+    calls: Mapping[tuple[Code, Code], Calls]
+
+    @property
+    def total(self) -> int:
+        """All instructions that were executed."""
+        return sum(self.own.values())
+
+    def scaled(self, times: int, by: int) -> CallGraph:
+        """Return all numbers times `times` / `by`, rounded down."""
+        own = {code: ir * times // by for code, ir in self.own.items()}
+        calls = {pair: Calls(number * times // by, ir * times // by) for pair, (number, ir) in self.calls.items()}
+        return CallGraph(own, calls)
+
+
+def graph_of(own: Iterable[tuple[Code, int]], calls: Iterable[tuple[tuple[Code, Code], Calls]]) -> CallGraph:
+    """Return the graph of these self costs and calls, each of which may occur many times."""
+    costs = defaultdict[Code, int](int)
+    for code, ir in own:
+        costs[code] += ir
+    sums = dict[tuple[Code, Code], Calls]()
+    for pair, found in calls:
+        sums[pair] = found.plus(sums[pair]) if pair in sums else found
+    return CallGraph(dict(costs), sums)
+
+
+def merge_graphs(graphs: Iterable[CallGraph]) -> CallGraph:
+    """Add several graphs up."""
+    parts = [*graphs]
+    own = (item for part in parts for item in part.own.items())
+    return graph_of(own, (item for part in parts for item in part.calls.items()))
+
+
+_NONE = Calls(0, 0)
+NO_CALLS = CallGraph({}, {})
+
+
+def graph_without(graph: CallGraph, empty: CallGraph, times: int, total: int) -> CallGraph:
+    """Return `graph` less `times` times `empty`, where that leaves a `total` in Ir; nothing becomes negative.
+
+    What its functions cannot give is taken from the one that has most.
+    """
+    own = {code: max(0, ir - times * empty.own.get(code, 0)) for code, ir in graph.own.items()}
+    for code in sorted(own, key=lambda code: (-own[code], code)):
+        excess = sum(own.values()) - total
+        if excess <= 0:
+            break
+        own[code] -= min(own[code], excess)
+    left = {
+        pair: Calls(max(0, number - times * less.number), max(0, ir - times * less.ir))
+        for pair, (number, ir) in graph.calls.items()
+        for less in [empty.calls.get(pair, _NONE)]
+    }
+    calls = {pair: found for pair, found in left.items() if any(found)}
+    called = {code for pair in calls for code in pair}
+    return CallGraph({code: ir for code, ir in own.items() if ir or code in called}, calls)
+
+
+def named_graph(graph: CallGraph) -> CallGraph:
+    """Return the graph with code without a name as one function for each object and file.
+
+    The stub through which an object calls a library gets the name of the function that it mostly leads to, and a suffix.
+    """
+    targets = defaultdict[Code, Counter[str]](Counter)
+    for (caller, callee), found in graph.calls.items():
+        if caller.name.endswith(" [PLT]") and not callee.name.startswith(_RESOLVER):
+            targets[caller][callee.name] += found.number
+
+    def named(code: Code) -> Code:
+        match = _ADDRESS.fullmatch(code.name)
+        if match is None:
+            return code
+        name, _times = max(targets[code].items(), key=lambda item: (item[1], item[0]), default=(UNKNOWN, 0))
+        return code._replace(name=name + STUB if match["stub"] else UNKNOWN)
+
+    names = {code: named(code) for code in graph.own.keys() | {code for pair in graph.calls for code in pair}}
+    own = [(names[code], ir) for code, ir in graph.own.items()]
+    return graph_of(own, (((names[caller], names[callee]), found) for (caller, callee), found in graph.calls.items()))

@@ -1,0 +1,120 @@
+"""The calls in a Callgrind out file, as its reader comes by them: who called whom, how often, and the inclusive Ir.
+
+They are kept as lines and made numbers in the end: a file of CPython has as many as lines of self cost.
+"""
+
+from __future__ import annotations
+
+from collections import defaultdict
+
+from cachegrind_bench.errors import FileFormatError
+from cachegrind_bench.model.call_graph import CallGraph, Calls, Code, graph_of
+from cachegrind_bench.model.symbols import UNKNOWN
+from cachegrind_bench.valgrind.out_format import DAMAGED_HINT, MOST_FUNCTIONS, decode, numbered
+
+NOBODY = -1
+_MANY = 100_000  # lines that are kept at a time
+_LONGEST = 19  # digits of what Valgrind counts in 64 bits
+
+
+class CallRecords:
+    """State while reading. The numbers of functions hold for the whole file, the rest for one part."""
+
+    def __init__(self, path: str) -> None:
+        self._path = path
+        self._codes: list[Code] = []
+        self._places: dict[bytes, int] = {}  # of a function among the codes, by its number in the file
+        self.begin_part()
+
+    def begin_part(self) -> None:
+        """Forget the calls of the part before."""
+        self._object = UNKNOWN
+        self._called_object: str | None = None
+        self._called_file: str | None = None
+        self._own: defaultdict[int, int] = defaultdict(int)
+        # Of each call: both functions, the two lines, and the number of the second one.
+        self._callers: list[int] = []
+        self._callees: list[int] = []
+        self._texts: list[bytes] = []
+        self._costs: list[bytes] = []
+        self._numbers: list[int] = []
+        self._sums: dict[tuple[int, int], list[int]] = {}  # of the calls whose lines were read: their number and cost
+        self.column = 0  # of the lines of cost that is Ir
+        self._caller = NOBODY
+        self.callee = NOBODY
+
+    def name(self, key: bytes, value: bytes, name: str, file: str | None) -> None:
+        """Take in a line such as `cfn=(2)` with its value and the name that it stands for; `file` is the one in effect."""
+        if key == b"fn":
+            self._caller = self._place(value, name, self._object, file)
+        elif key == b"cfn":
+            self.callee = self._place(value, name, self._called_object or self._object, self._called_file or file)
+        elif key == b"ob":
+            self._object = name
+        elif key == b"cob":
+            self._called_object = name
+        elif key in {b"cfi", b"cfl"}:
+            self._called_file = name
+
+    def _place(self, value: bytes, name: str, of_object: str, file: str | None) -> int:
+        """Return the place of the function. If it has a number, that is its own, whatever other functions have this name."""
+        found = self._places.get(value)
+        if found is None:
+            found = len(self._codes)
+            self._codes.append(Code(of_object, file or UNKNOWN, name))
+            text = numbered(value)
+            if text is not None:
+                self._places[b"(%b)" % text[0]] = found
+        return found
+
+    def book(self, ir: int) -> None:
+        """Add self cost to the function in effect."""
+        self._own[self._caller] += ir
+
+    def call(self, number: int, text: bytes, cost: bytes) -> None:
+        """Keep the two lines of a call; `number` is that of the second one."""
+        self._callers.append(self._caller)
+        self._callees.append(self.callee)
+        self._texts.append(text)
+        self._costs.append(cost)
+        self._numbers.append(number)
+        self.callee = NOBODY
+        self._called_object = self._called_file = None
+        if len(self._numbers) == _MANY:
+            self._add_up()
+
+    def graph(self) -> CallGraph:
+        """Return the calls of this part."""
+        self._add_up()
+        code = self._codes
+        return graph_of(
+            ((code[place], ir) for place, ir in self._own.items()),
+            (((code[caller], code[callee]), Calls(*found)) for (caller, callee), found in self._sums.items()),
+        )
+
+    def _add_up(self) -> None:
+        if NOBODY in self._callers or NOBODY in self._callees:
+            at = (self._callers if NOBODY in self._callers else self._callees).index(NOBODY)
+            raise self._error("a call without `fn=` and `cfn=` lines before it", at)
+        # A missing number is 0: Callgrind leaves zeros at the end of a line out.
+        times = self._counts([text[len(b"calls=") :].partition(b" ")[0].rstrip() for text in self._texts])
+        at = self.column
+        costs = self._counts([(cost.split(None, at + 1)[at : at + 1] or [b"0"])[0] for cost in self._costs])
+        for caller, callee, number, ir in zip(self._callers, self._callees, times, costs, strict=True):
+            found = self._sums.setdefault((caller, callee), [0, 0])
+            found[0] += number
+            found[1] += ir
+        if len(self._sums) > MOST_FUNCTIONS:
+            raise self._error(f"the file has calls of more than {MOST_FUNCTIONS} pairs of functions", -1)
+        for kept in (self._callers, self._callees, self._texts, self._costs, self._numbers):
+            kept.clear()
+
+    def _counts(self, texts: list[bytes]) -> list[int]:
+        if texts and not (b"".join(texts).isdigit() and max(map(len, texts)) <= _LONGEST):
+            for at, text in enumerate(texts):
+                if not text.isdigit() or len(text) > _LONGEST:
+                    raise self._error(f"{decode(text[:80])!r} is not a number of calls, or what they cost", at)
+        return [*map(int, texts)]
+
+    def _error(self, message: str, at: int) -> FileFormatError:
+        return FileFormatError(message, path=self._path, line=self._numbers[at], hint=DAMAGED_HINT)

@@ -1,0 +1,137 @@
+"""`--call-tree`: a planted change is explained by calls, with the right function, cause and caller, and parts that add up."""
+
+from __future__ import annotations
+
+import json
+import subprocess
+from typing import TYPE_CHECKING, Any
+
+import pytest
+
+from tests.conftest import ROOT
+
+if TYPE_CHECKING:
+    from pathlib import Path
+
+    from tests.conftest import CompileC, CompileRust
+    from tests.valgrind.conftest import CgBench, Finished
+
+CALLS = ROOT / "tests" / "data" / "native" / "calls.c"
+
+CXX = """
+#include <cstdio>
+#include <memory>
+#include <vector>
+struct Shape { virtual ~Shape() = default; virtual long area(long size) const = 0; };
+struct Square : Shape { __attribute__((noinline)) long area(long size) const override {
+    long sum = 0; for (long i = 0; i < size; i++) sum += i ^ size; return sum; } };
+namespace plan {
+template <typename T> __attribute__((noinline)) long total(const std::vector<std::unique_ptr<T>> &shapes, int times) {
+    long sum = 0;
+    for (int i = 0; i < times; i++) for (const auto &shape : shapes) sum += shape->area(40);
+    return sum;
+}
+}
+int main() {
+    std::vector<std::unique_ptr<Shape>> shapes;
+    for (int i = 0; i < 10; i++) shapes.push_back(std::make_unique<Square>());
+    std::printf("%ld\\n", plan::total(shapes, TIMES));
+}
+"""
+
+RUST = """
+#[inline(never)]
+fn mix(seed: u64) -> u64 { (0..20).fold(seed, |sum, step| std::hint::black_box(sum.rotate_left(7) ^ step)) }
+#[inline(never)]
+fn digest(words: &[u64]) -> u64 { words.iter().map(|word| mix(*word)).sum() }
+fn main() {
+    let words: Vec<u64> = (0..option_env!("WORDS").map_or(200, |text| text.parse().unwrap())).collect();
+    println!("{}", digest(&words));
+}
+"""
+
+
+def measured(cg_bench: CgBench, program: Path, *options: str) -> Path:
+    """Measure with calls, under the id `calls`, and return the result file."""
+    target = cg_bench.folder / f"{len(list(cg_bench.folder.iterdir()))}.json"
+    found = cg_bench("run", "-q", "--call-tree", "--id", "calls", "-o", str(target), *options, "--", str(program))
+    assert found.code == 0, found.stderr
+    return target
+
+
+def compared(cg_bench: CgBench, base: Path, candidate: Path) -> tuple[Finished, dict[str, Any]]:
+    """Compare, check that all adds up to the difference of the counts, and return the only benchmark."""
+    document = cg_bench.folder / "document.json"
+    found = cg_bench("diff", str(base), str(candidate), "--json", str(document))
+    (benchmark,) = json.loads(document.read_bytes())["benchmarks"]
+    calls = benchmark["calls"]
+    assert calls["total"] == benchmark["explanation"]["total"]["delta"]["Ir"]
+    assert sum(row["blame"] for row in calls["functions"]) + calls["rest"] + calls["top"] == calls["total"]
+    for row in calls["functions"]:
+        assert row["by_calls"] + row["by_cost"] == row["candidate"]["ir"] - row["base"]["ir"]
+    return found, benchmark
+
+
+PLANTS = {
+    "-DWORDS=3000": "contains (main.c) is called 3,000 instead of 503 times, from count",
+    "-DROUNDS=4": "each call of contains (main.c) costs",
+    "-DROW=9000": "instructions, called from fill",
+    "-DDEPTH=18": "fib (main.c) is called 8,361 instead of 465 times, from itself",
+}
+
+
+def test_planted_changes_are_explained(cg_bench: CgBench, compile_c: CompileC) -> None:
+    base = measured(cg_bench, compile_c(CALLS, "-O1", "-g", "-fno-builtin"))
+    for plant, said in PLANTS.items():
+        candidate = measured(cg_bench, compile_c(CALLS, "-O1", "-g", "-fno-builtin", plant))
+        found, benchmark = compared(cg_bench, base, candidate)
+        cause = benchmark["cause"]
+        assert said in cause["text"]
+        assert cause["text"] in found.stdout.splitlines()[-1]
+        assert said in cg_bench("diff", str(base), str(candidate), "--format", "github").stdout
+        back = compared(cg_bench, candidate, base)[1]["cause"]
+        assert (back["kind"], back["function"]["function"]) == (cause["kind"], cause["function"]["function"])
+
+
+def test_calls_are_of_the_execution_that_was_counted(cg_bench: CgBench, compile_c: CompileC) -> None:
+    target = measured(cg_bench, compile_c(CALLS, "-O1", "-g", "-fno-builtin"))
+    (benchmark,) = json.loads(target.read_bytes())["benchmarks"]
+    assert (benchmark["tool"], benchmark["warnings"]) == ("cachegrind", [])
+    assert sum(row[3] for row in benchmark["calls"]["functions"]) == benchmark["counts"]["Ir"]
+
+
+def test_calls_of_a_program_that_starts_processes_come_with_its_counts(cg_bench: CgBench, tmp_path: Path) -> None:
+    script = tmp_path / "twice"
+    script.write_text("#!/bin/sh\nfor word in a b c; do /bin/echo $word; done\n", encoding="utf-8")
+    script.chmod(0o755)
+    target = measured(cg_bench, script)
+    (benchmark,) = json.loads(target.read_bytes())["benchmarks"]
+    assert (benchmark["tool"], benchmark["warnings"]) == ("callgrind", [])
+    assert sum(row[3] for row in benchmark["calls"]["functions"]) == benchmark["counts"]["Ir"]
+
+
+@pytest.mark.slow
+def test_methods_and_templates_of_cxx_are_named_as_in_the_source(cg_bench: CgBench, tmp_path: Path) -> None:
+    source = tmp_path / "shapes.cc"
+    source.write_text(CXX, encoding="utf-8")
+    found: list[Path] = []
+    for times in (50, 90):
+        program = tmp_path / f"shapes{times}"
+        subprocess.run(["g++", "-std=c++17", "-O1", "-g", f"-DTIMES={times}", "-o", program, source], check=True)
+        found.append(measured(cg_bench, program))
+    base, candidate = found
+    cause = compared(cg_bench, base, candidate)[1]["cause"]
+    assert cause["function"]["function"].startswith("Square::area(long) const")
+    assert (cause["base"]["calls"], cause["candidate"]["calls"]) == (500, 900)
+    assert cause["caller"]["function"].startswith("long plan::total<Shape>(")
+
+
+def test_functions_of_rust_are_named_as_in_the_source(cg_bench: CgBench, compile_rust: CompileRust) -> None:
+    base, candidate = (
+        measured(cg_bench, compile_rust(RUST.replace('option_env!("WORDS")', f'Some("{words}")')))
+        for words in (200, 900)
+    )
+    cause = compared(cg_bench, base, candidate)[1]["cause"]
+    assert cause["function"]["function"].endswith("::mix")
+    assert (cause["base"]["calls"], cause["candidate"]["calls"]) == (200, 900)
+    assert cause["caller"]["function"].endswith("::digest")
