@@ -31,7 +31,7 @@ _DRAIN_S = 0.5
 # How long a child may take to tidy up after the end of its input.
 _FAREWELL_S = 2.0
 # Holds our pipe open in the background: when that closes, as it does when we are killed, its process group has to end.
-_GUARDED = 'exec 3<&0; { read -r _ <&3; kill -9 "-$$"; } >/dev/null 2>&1 & exec /bin/sh -c "$@" 3<&- </dev/null'
+_GUARD = 'exec 3<&0 <"$0"; { read -r _ <&3; kill -9 "-$$"; } </dev/null >/dev/null 2>&1 & exec "$@" 3<&-'
 _ABSENT = (errno.ENOENT, errno.ENOTDIR, errno.ELOOP, errno.ENAMETOOLONG)
 _REFUSED = (errno.EACCES, errno.EPERM, errno.ENOEXEC, errno.EISDIR, errno.ELIBBAD, errno.ETXTBSY)
 
@@ -145,22 +145,25 @@ def run(
     stdin_path: str | os.PathLike[str] | None = None,
     timeout: float | None = None,
     echo: Callable[[bytes], None] | None = None,
+    waiting: Callable[[float], None] | None = None,
     keep_output_limit: int = 1 << 20,
+    guarded: bool = False,
     shell: bool = False,
 ) -> Completed:
     """Run a program to its end and keep the tail of its output; its input is `stdin`, or a file, or nothing.
 
-    `echo` gets stdout and stderr as they come. What is left of the process group is killed when the program ends, after
-    `timeout` seconds, and when we are interrupted. With `shell`, argv[0] is a command line for `/bin/sh`, which has no
-    input and does not outlive us, even if we are killed.
+    `echo` gets stdout and stderr as they come, `waiting` the seconds since the start, over and over. What is left of the
+    process group is killed when the program ends, after `timeout` seconds, and when we are interrupted; if it is `guarded`,
+    even if we are killed. With `shell`, argv[0] is a command line for `/bin/sh`, which is guarded and has no input.
     """
     started = time.monotonic()
-    command = ["/bin/sh", "-c", _GUARDED, "sh", *argv] if shell else argv
+    command = ["/bin/sh", "-c", *argv] if shell else argv
+    guarded = guarded or shell
     with ExitStack() as stack:
         with held():
             source = _open_input(stdin, stdin_path)
             try:
-                child = stack.enter_context(start(command, env=env, cwd=cwd, stdin_pipe=shell, stdin=source))
+                child = stack.enter_context(_started(command, source, guarded=guarded, env=env, cwd=cwd))
             finally:
                 if source >= 0:
                     os.close(source)
@@ -174,7 +177,11 @@ def run(
             if echo is not None:
                 echo(chunk)
 
-        in_time = _pump(child, take, math.inf if timeout is None else started + timeout)
+        def look() -> None:
+            if waiting is not None:
+                waiting(time.monotonic() - started)
+
+        in_time = _pump(child, take, look, math.inf if timeout is None else started + timeout)
         code = child.kill()
     ms = round((time.monotonic() - started) * 1000)
     status, ended_by = (code, None) if code >= 0 else (None, -code)
@@ -187,8 +194,26 @@ def which(name: str, path: str) -> str | None:
     return shutil.which(name, path=path)
 
 
-def _pump(child: Child, take: Callable[[int, bytes], None], deadline: float) -> bool:
-    """Hand over output until the program has ended and its pipes are silent; return whether it ended in time."""
+def _started(
+    command: Sequence[str | bytes | os.PathLike[str]],
+    source: int,
+    *,
+    guarded: bool,
+    env: Mapping[str, str] | None,
+    cwd: str | os.PathLike[str] | None,
+) -> Child:
+    """Start a program with this input."""
+    if not guarded:
+        return start(command, env=env, cwd=cwd, stdin_pipe=False, stdin=source)
+    path, given = ("/dev/null", ()) if source < 0 else (f"/proc/self/fd/{source}", (source,))
+    return start(["/bin/sh", "-c", _GUARD, path, *command], env=env, cwd=cwd, pass_fds=given)
+
+
+def _pump(child: Child, take: Callable[[int, bytes], None], look: Callable[[], None], deadline: float) -> bool:
+    """Hand over output until the program has ended and its pipes are silent; return whether it ended in time.
+
+    `look` is called over and over.
+    """
     with selectors.DefaultSelector() as selector:
         selector.register(child.stdout, selectors.EVENT_READ)
         selector.register(child.stderr, selectors.EVENT_READ)
@@ -197,6 +222,7 @@ def _pump(child: Child, take: Callable[[int, bytes], None], deadline: float) -> 
         while not (ended := child.has_ended()) and time.monotonic() < deadline:
             if cancel is not None:
                 cancel.check()
+            look()
             if selector.get_map():
                 _read(selector, take, _POLL_S)
             else:  # pipes close a moment before the process can be waited for: look again soon, then less often

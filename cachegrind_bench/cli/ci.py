@@ -20,6 +20,7 @@ from cachegrind_bench.cli.options import (
     configured_store,
     named_store,
     repository,
+    store_timeout_option,
     struct_of,
     working_directory,
 )
@@ -175,6 +176,7 @@ def collect_command(run: int, folder: Path, token: str | None) -> None:
     "--artifact", metavar="NAME", help="Where jobs like this one leave their results, for the base's functions."
 )
 @_store_option
+@store_timeout_option
 @_folder_option
 @_token_option
 def compare_command(folder: Path, token: str | None, store: str | None, **options: Any) -> None:
@@ -245,8 +247,9 @@ def gitlab_comment_command(
 @command.command("store", epilog='\b\nExamples:\n  cg-bench ci store --folder "$FOLDER"')
 @_folder_option
 @_store_option
+@store_timeout_option
 @_token_option
-def store_command(folder: Path, store: str | None, token: str | None) -> None:
+def store_command(folder: Path, store: str | None, token: str | None, **_: Any) -> None:
     """Add the result to the history, for the commit of the job."""
     started = _job(folder, token)
     report.store(started, named_store(_history(store)), _history_words(store), output.NOTICES)

@@ -20,6 +20,7 @@ from cachegrind_bench.cli.options import (
     since_option,
     size_limit_option,
     store_option,
+    store_timeout_option,
     struct_of,
     with_profile_option,
     working_directory,
@@ -304,7 +305,8 @@ Examples:
 )
 @click.option("--from", "source", metavar="URL", help="Where to take records from. [default: the configured store]")
 @click.option("--to", "target", metavar="URL", help="Where to add them. [default: the configured store]")
-def sync_command(*, source: str | None, target: str | None) -> None:
+@store_timeout_option
+def sync_command(*, source: str | None, target: str | None, **_: Any) -> None:
     """Copy the records that one store has and another lacks.
 
     This is one direction: run it the other way round as well to make both equal. Nothing is removed, and what was pruned

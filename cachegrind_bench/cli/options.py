@@ -17,6 +17,7 @@ from click.core import ParameterSource
 
 from cachegrind_bench.cli.help import Command, options_group
 from cachegrind_bench.errors import CgBenchError, UsageError
+from cachegrind_bench.waiting import Waiting
 
 if TYPE_CHECKING:
     from cachegrind_bench.config.benchmarks import BenchmarkSpec, Configuration
@@ -267,11 +268,19 @@ color_option = click.option(
     help="Colour states and changes; auto: on a terminal, unless NO_COLOR is set.",
 )
 size_limit_option = click.option("--max-size", type=size, default="1GB", help="Refuse result files larger than this.")
-store_option = click.option(
-    "--store",
-    default=DEFAULT_STORE,
-    metavar="URL",
-    help="History: file:DIR, git:BRANCH[@REMOTE], sqlite:///PATH or postgresql://...",
+store_timeout_option = click.option(
+    "--store-timeout",
+    type=seconds,
+    help="Give up on a store that is locked or does not answer for this long. [default: 1 to 5 min]",
+)
+store_option = options_group(
+    click.option(
+        "--store",
+        default=DEFAULT_STORE,
+        metavar="URL",
+        help="History: file:DIR, git:BRANCH[@REMOTE], sqlite:///PATH or postgresql://...",
+    ),
+    store_timeout_option,
 )
 with_profile_option = click.option(
     "--with-profile", is_flag=True, help="Keep profiles too, compressed next to the run (stores of files only)."
@@ -386,7 +395,16 @@ def repository() -> Repository:
     """Return the repository of the working directory, if it is in one. UsageError if that has been removed."""
     from cachegrind_bench.vcs.revisions import Repository
 
-    return Repository(cwd=working_directory(), environ=dict(os.environ))
+    return Repository(cwd=working_directory(), environ=dict(os.environ), waiting=_waiting())
+
+
+def _waiting() -> Waiting:
+    """Return how long to wait for stores and remotes, by option or configuration, which is said on stderr meanwhile."""
+    from cachegrind_bench.cli.output import NOTICES
+
+    found, name = _current(), "store_timeout"
+    value = click.get_current_context().params.get(name) or (found and found.defaults.get(name))
+    return Waiting(NOTICES.note, None if value is None else seconds(value) / 1000)
 
 
 def opened_store(options: Mapping[str, Any]) -> Store:
@@ -405,7 +423,7 @@ def named_store(url: str | None) -> Store:
     cwd = working_directory()
     if url is None:
         url, cwd = configured or (DEFAULT_STORE, cwd)
-    return open_store(url, cwd=cwd, environ=dict(os.environ))
+    return open_store(url, cwd=cwd, environ=dict(os.environ), waiting=_waiting())
 
 
 def measure_request(options: Mapping[str, Any], **others: Any) -> MeasureRequest:

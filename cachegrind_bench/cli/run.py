@@ -268,7 +268,7 @@ def _history(request: MeasureRequest, options: dict[str, Any]) -> SaveRequest | 
     from cachegrind_bench.usecases.saving import SaveRequest, check_store
 
     store = opened_store(options)
-    check_store(store, with_profile=with_profile)
+    check_store(store, request.cwd, with_profile=with_profile)
     again = ["cg-bench", "history", "add", *(["--store", store.url] if typed("store") else [])]
     again += ["--with-profile"] * with_profile
     return SaveRequest(store=store, with_profile=with_profile, measure=request, again=tuple(again))

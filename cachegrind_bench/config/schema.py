@@ -310,6 +310,9 @@ class Defaults(Table):
     store: Annotated[Text | UnsetType, Key(
         "Where the history is kept: `file:DIR`, `git:BRANCH[@REMOTE]`, `sqlite:///PATH` or `postgresql://…`.",
         '"git:cg-bench-data@origin"', "file:.cg-bench", _store, ("history", "database", "db", "storage"))] = UNSET
+    store_timeout: Annotated[Duration | UnsetType, Key(
+        "Give up on a store that is locked or does not answer for this long.", '"30s"', "1 to 5 minutes",
+        _parsed(milliseconds))] = UNSET
     benchmark: Annotated[tuple[Benchmark, ...] | UnsetType, Key(
         "The benchmarks: one `[[benchmark]]` table for each.", "", "none", also=("bench", "suite", "benches"))] = UNSET
 

@@ -17,6 +17,7 @@ from pathlib import Path
 from typing import BinaryIO
 
 from cachegrind_bench.errors import StoreError, UsageError
+from cachegrind_bench.waiting import Waiting
 
 WAIT_S = 60.0
 
@@ -169,9 +170,9 @@ def remove_leftovers(folder: Path) -> None:
 
 
 @contextmanager
-def locked(path: Path, wait: float = WAIT_S) -> Generator[None]:
+def locked(path: Path, wait: float = WAIT_S, waiting: Waiting | None = None) -> Generator[None]:
     """Hold the lock of this file, which the kernel takes from whoever dies. StoreError if it takes longer than `wait` s."""
-    until = time.monotonic() + wait
+    since, waiting = time.monotonic(), waiting or Waiting()
     with store_errors(path, "lock"):
         descriptor = os.open(path, os.O_RDWR | os.O_CREAT | os.O_CLOEXEC, 0o666)
     try:
@@ -181,10 +182,11 @@ def locked(path: Path, wait: float = WAIT_S) -> Generator[None]:
                     fcntl.flock(descriptor, fcntl.LOCK_EX | fcntl.LOCK_NB)
                     break
                 except BlockingIOError:
-                    if time.monotonic() > until:
-                        raise StoreError(
-                            f"another process has held {path} for {wait:.0f} s", hint="try again when it is done"
-                        ) from None
+                    past = time.monotonic() - since
+                    if past > wait:
+                        what = f"another process has held {path} for {wait:g} s"
+                        raise StoreError(what, hint="try again when it is done") from None
+                    waiting.look(str(path), past)
                     time.sleep(_POLL_S)
         yield
     finally:

@@ -31,6 +31,7 @@ from cachegrind_bench.store.record_tree import (
     differs,
     restless,
 )
+from cachegrind_bench.waiting import Waiting
 
 _DIGITS = re.compile(r"[0-9]{2,4}", re.ASCII)
 _TRIES = 100
@@ -115,9 +116,10 @@ class Folder(msgspec.Struct, frozen=True):
 class FileStore(TreeStore):
     """The store `file:DIR`. Safe with many writers, readers and one who folds or removes, each killed at any moment."""
 
-    def __init__(self, folder: Path, *, wait: float = durable.WAIT_S) -> None:
+    def __init__(self, folder: Path, *, wait: float = durable.WAIT_S, waiting: Waiting | None = None) -> None:
         self.folder = folder
-        self._wait = wait
+        self._waiting = waiting or Waiting()
+        self._wait = self._waiting.at_most(wait)
         self._files = Folder(folder)
         self._tree = RecordTree(files=self._files)
 
@@ -140,7 +142,7 @@ class FileStore(TreeStore):
     def remove(self, names: Collection[str]) -> int:
         if not self.exists():
             return 0
-        with durable.locked(self._lock(), self._wait):
+        with durable.locked(self._lock(), self._wait, self._waiting):
             self._tidy()
             done = self._tree.remove(names, lambda segment, places: self._fold(places, [segment]))
             for name in sorted(done.gone):
@@ -155,7 +157,7 @@ class FileStore(TreeStore):
         if not self.exists():
             return 0
         count = 0
-        with durable.locked(self._lock(), self._wait):
+        with durable.locked(self._lock(), self._wait, self._waiting):
             self._tidy()
             for places, old in self._tree.to_fold(before):
                 count += sum(place is None for place in places.values())

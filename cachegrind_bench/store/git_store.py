@@ -24,6 +24,7 @@ from cachegrind_bench.store.record import MOST_BYTES, Record, check_month, is_re
 from cachegrind_bench.store.record_tree import NOT_A_RECORD, RecordTree, Removal, Report, TreeStore, differs
 from cachegrind_bench.vcs.branches import Branch
 from cachegrind_bench.vcs.objects import Entry, Objects
+from cachegrind_bench.waiting import Waiting
 
 _FOLDERS = ("runs/", "renames/", f"{segments.FOLDER}/")
 # What people may put next to them.
@@ -88,7 +89,7 @@ class GitStore(TreeStore):
 
     With a remote (`origin` if there is one and none is named), the branch there counts, and each method asks it. Without
     one it is a branch of this repository. What is removed stays in the branch's past. `patience` is how long, in seconds,
-    a change is tried again.
+    a change is tried again; `waiting` may bound it, and each question to the remote, to less.
     """
 
     def __init__(
@@ -99,11 +100,13 @@ class GitStore(TreeStore):
         environ: Mapping[str, str],
         *,
         patience: float = git_sync.PATIENCE_S,
+        waiting: Waiting | None = None,
     ) -> None:
-        self._branch = Branch(repository, environ, branch)
-        self._objects = Objects(repository, environ)
+        waiting = waiting or Waiting()
+        self._branch = Branch(repository, environ, waiting, name=branch)
+        self._objects = Objects(repository, environ, waiting)
         self._remote = remote
-        self._patience = patience
+        self._patience = waiting.at_most(patience)
         self._known: dict[str, list[str]] = {}  # the names in segments, which never change
 
     @property

@@ -10,13 +10,15 @@ from cachegrind_bench.errors import UsageError
 from cachegrind_bench.store.baselines import STORE, Baselines
 from cachegrind_bench.store.protocol import Store
 from cachegrind_bench.store.urls import at_home, branch_of, wrong_url
+from cachegrind_bench.waiting import Waiting
 
 
-def open_store(url: str, *, cwd: Path, environ: Mapping[str, str]) -> Store:
+def open_store(url: str, *, cwd: Path, environ: Mapping[str, str], waiting: Waiting | None = None) -> Store:
     """Return the store at this URL; nothing is made, and a server not asked, before the store is used.
 
     `cwd` is where relative paths begin, and in whose repository a branch is. UsageError for anything else than `urls.FORMS`.
     """
+    waiting = waiting or Waiting()
     scheme, colon, rest = url.partition(":")
     if not colon or not rest or "\0" in url:
         raise wrong_url(url)
@@ -24,16 +26,16 @@ def open_store(url: str, *, cwd: Path, environ: Mapping[str, str]) -> Store:
         case "file":
             from cachegrind_bench.store.files import FileStore
 
-            return FileStore(_folder(rest, url, cwd, environ))
+            return FileStore(_folder(rest, url, cwd, environ), waiting=waiting)
         case "git":
             branch, remote = branch_of(rest, url)
             from cachegrind_bench.store.git_store import GitStore
 
-            return GitStore(cwd, branch, remote, environ)
+            return GitStore(cwd, branch, remote, environ, waiting=waiting)
         case "sqlite" | "postgresql":
-            return _database(url, rest, cwd, environ)
+            return _database(url, rest, cwd, environ, waiting)
         case "postgres":  # what many services hand out
-            return _database(f"postgresql:{rest}", rest, cwd, environ)
+            return _database(f"postgresql:{rest}", rest, cwd, environ, waiting)
         case _:
             raise wrong_url(url)
 
@@ -48,7 +50,7 @@ def _folder(rest: str, url: str, cwd: Path, environ: Mapping[str, str]) -> Path:
     return Baselines.find(cwd).store if rest == STORE else cwd / at_home(rest, environ)
 
 
-def _database(url: str, rest: str, cwd: Path, environ: Mapping[str, str]) -> Store:
+def _database(url: str, rest: str, cwd: Path, environ: Mapping[str, str], waiting: Waiting) -> Store:
     if url.startswith("sqlite:"):
         path = rest.removeprefix("///")
         if path in {rest, ""} or path == ":memory:" or "?" in path or "#" in path:
@@ -59,7 +61,7 @@ def _database(url: str, rest: str, cwd: Path, environ: Mapping[str, str]) -> Sto
     try:
         from cachegrind_bench.store.sql.store import SqlStore
 
-        return SqlStore(url)
+        return SqlStore(url, waiting=waiting)
     except ImportError as error:  # of SQLAlchemy, or of the driver of PostgreSQL
         raise UsageError(
             f"a history in a database needs a package that is not there: {error}",

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import shlex
 from collections.abc import Callable, Generator
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
 from pathlib import Path
 from typing import TYPE_CHECKING
 
@@ -47,7 +47,7 @@ class SaveRequest(msgspec.Struct, frozen=True, kw_only=True):
     again: tuple[str, ...]
 
 
-def check_store(store: Store, *, with_profile: bool) -> None:
+def check_store(store: Store, cwd: Path, *, with_profile: bool) -> None:
     """Find out whether the store can be used, and make its folder. UsageError or StoreError if it cannot.
 
     A folder that appeared between two runs would change the counts of programs that list their directory.
@@ -57,22 +57,32 @@ def check_store(store: Store, *, with_profile: bool) -> None:
     if isinstance(store, FileStore):
         make_store(store.folder)
         check_writable(store.folder / "runs.json")
-    elif store.url.startswith(_SQLITE):
-        check_writable(Path(store.url.removeprefix(_SQLITE)))
+    else:
+        if store.url.startswith(_SQLITE):
+            check_writable(Path(store.url.removeprefix(_SQLITE)))
+        with suppress(UsageError):  # the result may fit elsewhere
+            _make_refuge(cwd)
     store.names()
     if with_profile:
         profile_store(store)
 
 
 def save(request: SaveRequest, result: Result, notices: Notices) -> None:
-    """Store the result. StoreError if it cannot be after all; then, and if interrupted, it is left in a file."""
+    """Store the result. StoreError if it cannot be after all; then, and if interrupted, it is left in a file.
+
+    What may take long is begun with the result in that file: we may be killed.
+    """
+    from cachegrind_bench.store.files import FileStore
     from cachegrind_bench.store.record import run_record
 
     store = request.store
     _check_commit(request.measure, result, notices)
     record = run_record(result)
     what = "the result was not stored"
+    refuge: Path | None = None
     try:
+        if not isinstance(store, FileStore):
+            refuge = _leave(request, record.uid, result)
         with store:
             new = store.add([record])
             what = "the result was stored, but not its profile"
@@ -80,12 +90,15 @@ def save(request: SaveRequest, result: Result, notices: Notices) -> None:
                 profile_store(store).keep_profile(record, result)
     except BaseException as error:
         with uninterrupted():
-            advice = _leave(request, record.uid, result)
+            advice = _advice(request, refuge or _leave(request, record.uid, result))
         if isinstance(error, StoreError):
             hint = f"{error.hint}\n{advice}" if error.hint else advice
             raise StoreError(f"{what}: {error.message}", hint=hint) from error
         notices.write(f"cg-bench: {what}: {advice}\n")
         raise
+    if refuge is not None:
+        with suppress(OSError):
+            refuge.unlink()
     notices.note(f"{'stored' if new else 'it was there already'} in {store.url} as {record.uid}")
 
 
@@ -118,16 +131,27 @@ def _check_commit(request: MeasureRequest, result: Result, notices: Notices) -> 
         notices.warn(f"stored without a commit, so in no report: {plain(error.message)}")
 
 
-def _leave(request: SaveRequest, uid: str, result: Result) -> str:
-    """Leave the result in a file, since it took long to measure, and say what to do with it."""
+def _make_refuge(cwd: Path) -> Path:
+    """Make the folder where results wait that were not stored. UsageError if it cannot be."""
+    store = Baselines.find(cwd).store
+    make_store(store, store / "unstored")
+    return store / "unstored"
+
+
+def _leave(request: SaveRequest, uid: str, result: Result) -> Path | None:
+    """Leave the result in a file, since it took long to measure; None if that fails too."""
     from cachegrind_bench.model.codec import encode
 
-    refuge = Baselines.find(request.measure.cwd).store
-    path = refuge / "unstored" / f"{uid}.json"
     try:
-        make_store(refuge, path.parent)
+        path = _make_refuge(request.measure.cwd) / f"{uid}.json"
         write_atomic(path, encode(result))
     except CgBenchError:  # the disk may be what is full
+        return None
+    return path
+
+
+def _advice(request: SaveRequest, path: Path | None) -> str:
+    if path is None:
         return "with -o FILE it is kept in a file, which 'cg-bench history add FILE' stores later"
     return f"it is kept in {path}; try again with: {shlex.join([*request.again, str(path)])}"
 

@@ -48,7 +48,7 @@ class DoubtfulError(AgainError):
     """It may work at another try, but most often it does not."""
 
 
-class Branch(Git, frozen=True):
+class Branch(Git, frozen=True, kw_only=True):
     """A branch by its name, in the repository around a directory. MeasurementError where git fails."""
 
     name: str
@@ -97,8 +97,8 @@ class Branch(Git, frozen=True):
         # A new ref for each fetch: none has to be forced, and two at once do not meet.
         own = f"{OWN_REFS}/fetching/{time.time():.0f}-{secrets.token_hex(8)}"
         place = self._true_place(remote)
-        with _doubtful("fetch"):
-            done = self.fetch_from(place, f"{self.ref}:{own}", options=("--no-filter",))
+        with _doubtful():
+            done = self.fetch_from(place, f"{self.ref}:{own}", options=("--no-filter",), called=remote)
         if f"couldn't find remote ref {self.ref}".encode() in done.stderr and self.listed(remote) is None:
             return None
         self._check(done, "fetch")
@@ -122,15 +122,16 @@ class Branch(Git, frozen=True):
         plain = ("--porcelain", "--no-verify", "--no-follow-tags", "--no-signed", "--recurse-submodules=no")
         # A mirror would push everything.
         push = ("-c", f"remote.{remote}.mirror=false", "push", *plain, lease, "--end-of-options")
-        with _doubtful("push"):
-            done = self.run(*push, remote, f"{new}:{self.ref}", timeout=_PUSH_TIMEOUT_S)
+        with _doubtful():
+            done = self.run(*push, remote, f"{new}:{self.ref}", timeout=_PUSH_TIMEOUT_S, remote=remote)
         self._check(done, "push")
 
     def listed(self, remote: str) -> str | None:
         """Return the commit that the branch ends with at the remote, as the remote says it; None if it has no such branch."""
         place = self._true_place(remote)
-        with _doubtful("ls-remote"):
-            done = self.run("ls-remote", "--quiet", "--end-of-options", place, self.ref, timeout=_ASK_TIMEOUT_S)
+        with _doubtful():
+            ask = ("ls-remote", "--quiet", "--end-of-options", place, self.ref)
+            done = self.run(*ask, timeout=_ASK_TIMEOUT_S, remote=remote)
         self._check(done, "ls-remote")
         for line in done.stdout.decode("utf-8", "replace").splitlines():
             oid, _, ref = line.partition("\t")
@@ -213,12 +214,12 @@ def published(branch: Branch, remote: str, here: str) -> str | None:
 
 
 @contextmanager
-def _doubtful(command: str) -> Generator[None]:
+def _doubtful() -> Generator[None]:
     """Take a server that does not answer in time for one that may do so at another try."""
     try:
         yield
     except MeasurementError as error:
-        raise DoubtfulError(f"git {command}: {error.message}") from error
+        raise DoubtfulError(error.message) from error
 
 
 @dataclass(slots=True)

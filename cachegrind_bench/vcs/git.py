@@ -7,13 +7,16 @@ from __future__ import annotations
 
 import os
 import re
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
+from functools import partial
 from pathlib import Path
 
 import msgspec
 
 from cachegrind_bench import process
 from cachegrind_bench.errors import MeasurementError
+from cachegrind_bench.model.text import plain
+from cachegrind_bench.waiting import Waiting
 
 # Refs of our own: nobody's branches or remote-tracking refs are moved.
 OWN_REFS = "refs/cg-bench"
@@ -39,19 +42,27 @@ _OF_ANOTHER_REPOSITORY = _OF_ONE_COMMAND | {
 }
 _OUTPUT_LIMIT = 1 << 26  # a status with every file of a large repository; what is needed is at its start
 # No lock files, no prompt, no daemon left behind (fsmonitor), no hooks, which are made for what the user does, no refusal of
-# line ends, which are the user's business, and the real parents where history was replaced.
+# line ends, which are the user's business, the real parents where history was replaced, and no remote that is a command.
 _GIT = (
     *("git", "--no-optional-locks", "--no-replace-objects"),
     *("-c", "core.fsmonitor=false", "-c", "core.hooksPath=/dev/null", "-c", "core.safecrlf=false"),
+    *("-c", "protocol.ext.allow=never"),
 )
+# A list of protocols, which counts more than what -c says.
+_ALLOWED = "GIT_ALLOW_PROTOCOL"
+_NOT_FOUND = 127  # says the shell that guards git
 _SETTINGS = {"GIT_TERMINAL_PROMPT": "0", "LC_ALL": "C", "LANGUAGE": ""}
 
 
 class Git(msgspec.Struct, frozen=True):
-    """git in the repository around a directory, with these variables. MeasurementError without git, or where it takes long."""
+    """git in the repository around a directory, with these variables. MeasurementError without git, or where it takes long.
+
+    What asks a remote ends with us, even if we are killed; `waiting` may bound it to less than is usual.
+    """
 
     cwd: Path
     environ: Mapping[str, str]
+    waiting: Waiting = msgspec.field(default_factory=Waiting)
 
     def run(
         self,
@@ -61,12 +72,22 @@ class Git(msgspec.Struct, frozen=True):
         limit: int = _OUTPUT_LIMIT,
         index: Path | None = None,
         environ: Mapping[str, str] | None = None,
+        remote: str | None = None,
     ) -> process.Completed:
-        """Run a command, for callers to whom its exit status is an answer; on demand with an `index` of its own."""
+        """Run a command, for callers to whom its exit status is an answer; on demand with an `index` of its own.
+
+        `remote` is whom it asks, by a name or an address.
+        """
         given = self.environ if environ is None else environ
         # Where no repository is around the directory, a variable may name one.
         foreign = _OF_ONE_COMMAND if top_folder(self.cwd) is None else _OF_ANOTHER_REPOSITORY
         variables = {name: value for name, value in given.items() if name not in foreign}
+        if _ALLOWED in variables:
+            protocols = variables[_ALLOWED].split(":")
+            variables[_ALLOWED] = ":".join(name for name in protocols if name != "ext")
+        command = _command(arguments)
+        what = f"git {command}" if remote is None else _shown(remote)
+        timeout = timeout if remote is None else self.waiting.at_most(timeout)
         try:
             done = process.run(
                 [*_GIT, *arguments],
@@ -74,12 +95,16 @@ class Git(msgspec.Struct, frozen=True):
                 env={**variables, **_SETTINGS, **({} if index is None else {"GIT_INDEX_FILE": str(index)})},
                 stdin=stdin,
                 timeout=timeout,
+                waiting=partial(self.waiting.look, what),
                 keep_output_limit=limit,
+                guarded=True,
             )
         except process.ProgramNotFound as error:
             raise MeasurementError("git is not installed") from error
+        if done.status == _NOT_FOUND and process.which("git", variables.get("PATH", os.defpath)) is None:
+            raise MeasurementError("git is not installed")
         if done.timed_out:
-            raise MeasurementError(f"git {arguments[0]} took more than {timeout:.0f} s")
+            raise MeasurementError(f"git {command} took more than {timeout:g} s")
         return done
 
     def text(
@@ -133,10 +158,24 @@ class Git(msgspec.Struct, frozen=True):
         options: tuple[str, ...] = (),
         settings: tuple[str, ...] = (),
         stdin: bytes | None = None,
+        called: str | None = None,
     ) -> process.Completed:
-        """Fetch these branches or objects from a remote, by its name or address; `settings` are git's, as in -c NAME=VALUE."""
+        """Fetch these branches or objects from a remote, by its name or address; `settings` are git's, as in -c NAME=VALUE.
+
+        `called` is the name of an address.
+        """
         arguments = (*settings, *_FETCH, *options, "--end-of-options", remote, *wanted)
-        return self.run(*arguments, stdin=stdin, timeout=_FETCH_TIMEOUT_S)
+        return self.run(*arguments, stdin=stdin, timeout=_FETCH_TIMEOUT_S, remote=called or remote)
+
+
+def _command(arguments: Sequence[str]) -> str:
+    """Return the name of the command, before which there may be settings."""
+    return _command(arguments[2:]) if arguments[0] == "-c" else arguments[0]
+
+
+def _shown(remote: str) -> str:
+    """Return a remote without what may be a password."""
+    return plain(re.sub(r"//[^/]*@", "//", remote))
 
 
 def top_folder(cwd: Path) -> Path | None:

@@ -214,7 +214,8 @@ class Objects(Git, frozen=True):
         return self._bytes(*arguments, stdin=_lines(lines))
 
     def _bytes(self, *arguments: str, stdin: bytes) -> bytes:
-        done = self.run(*_DURABLE, *arguments, stdin=stdin, timeout=_TIMEOUT_S, limit=_MOST_OUTPUT)
+        timeout = self.waiting.at_most(_TIMEOUT_S)  # a partial clone may have to ask a remote
+        done = self.run(*_DURABLE, *arguments, stdin=stdin, timeout=timeout, limit=_MOST_OUTPUT)
         if done.status != 0:
             raise self.failed(done, arguments[0])
         if len(done.stdout) >= _MOST_OUTPUT:  # only its end was kept

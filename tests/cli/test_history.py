@@ -16,6 +16,7 @@ from msgspec.structs import replace
 
 from cachegrind_bench.cli import main
 from cachegrind_bench.model.codec import decode, encode
+from cachegrind_bench.store.durable import locked
 from cachegrind_bench.store.files import FileStore
 from cachegrind_bench.store.record import run_record
 from tests.unit.samples import HOSTILE, benchmark, failed_benchmark, result
@@ -142,6 +143,22 @@ def test_a_configured_store_that_is_invalid_is_reported_with_its_line(cg_bench: 
     told = cg_bench("history", "list")
     assert told.code == 2
     assert "cg-bench.toml:2: store 's3://bucket' is not a store URL\n" in told.err
+
+
+@pytest.mark.parametrize("how", ["option", "variable", "configuration"])
+def test_a_store_that_is_locked_is_given_up_after_the_time_asked_for(
+    cg_bench: CommandLine, monkeypatch: pytest.MonkeyPatch, how: str
+) -> None:
+    store(*RECORDS)
+    if how == "variable":
+        monkeypatch.setenv("CG_BENCH_STORE_TIMEOUT", "100ms")
+    elif how == "configuration":
+        Path("cg-bench.toml").write_text('store-timeout = "100ms"\n')
+    with locked(Path(".cg-bench/.cg-bench.folding.lock")):
+        told = cg_bench("history", "compact", *(["--store-timeout", "0.1"] if how == "option" else []))
+    assert (told.code, told.out) == (2, "")
+    assert "another process has held" in told.err
+    assert " for 0.1 s\n" in told.err
 
 
 @pytest.mark.parametrize("url", ["", "x", "file:", "s3://b", "git:", "sqlite:x", "postgresql:"])

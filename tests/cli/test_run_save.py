@@ -275,6 +275,31 @@ def test_an_interrupt_while_storing_leaves_the_result_in_a_file(
     assert f"the result was not stored: it is kept in {file.absolute()}" in told.err
 
 
+def test_before_a_store_that_may_take_long_is_asked_the_result_is_in_a_file(
+    replay: ReplayRunner, cg_bench: CommandLine, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    from cachegrind_bench.store.sql.store import SqlStore
+
+    listings: list[list[str]] = []
+    execute, add = replay._execute, SqlStore.add
+
+    def look(target: Any) -> Any:
+        listings.append(os.listdir(".cg-bench"))
+        return execute(target)
+
+    def added(store: SqlStore, records: Any) -> int:
+        (file,) = Path(".cg-bench/unstored").iterdir()
+        assert [run_record(decode(file.read_bytes(), "r"))] == records
+        return add(store, records)
+
+    monkeypatch.setattr(replay, "_execute", look)
+    monkeypatch.setattr(SqlStore, "add", added)
+    for _ in range(2):
+        assert cg_bench("run", "--save", "--store", "sqlite:///h.db", "--", "/bin/true").code == 0
+        assert os.listdir(".cg-bench/unstored") == []
+    assert all(found == listings[0] for found in listings)
+
+
 def test_a_profile_that_cannot_be_kept_is_told_apart_from_the_run(
     replay: ReplayRunner, cg_bench: CommandLine, monkeypatch: pytest.MonkeyPatch
 ) -> None:

@@ -11,6 +11,7 @@ from typing import TYPE_CHECKING
 
 import pytest
 
+from cachegrind_bench import waiting
 from cachegrind_bench.errors import StoreError
 from cachegrind_bench.model.codec import decode
 from cachegrind_bench.store.durable import locked
@@ -270,6 +271,15 @@ def test_only_one_folds_or_removes_at_a_time_while_others_add_and_read(store: Fi
         assert store.add([stored(99)]) == 1
         assert len(list(store.read())) == 11
     assert store.compact("2026-02") == 9
+
+
+def test_whoever_waits_for_a_fold_is_told(store: FileStore, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(waiting, "_FIRST_S", 0.1)
+    told: list[str] = []
+    path = store.folder / ".cg-bench.folding.lock"
+    with locked(path), pytest.raises(StoreError, match=r"another process has held .* for 0\.3 s"):
+        FileStore(store.folder, waiting=waiting.Waiting(told.append, longest=0.3)).compact("2026-02")
+    assert f"waiting for {path}, 0 s" in told
 
 
 def test_a_lock_dies_with_its_holder(tmp_path: Path) -> None:

@@ -337,7 +337,7 @@ def test_a_lock_that_a_killed_git_left_here_does_not_block_for_ever(tmp_path: Pa
 def test_a_lock_that_changes_is_not_removed(tmp_path: Path) -> None:
     place = Place(tmp_path, "local")
     lock = place.path / ".git" / "refs" / "heads" / f"{BRANCH}.lock"
-    watch = LockWatch(Branch(place.path, place.environ, BRANCH), 0.2)
+    watch = LockWatch(Branch(place.path, place.environ, name=BRANCH), 0.2)
     assert watch.look() is None
     for number in range(4):
         lock.write_text("x" * number)

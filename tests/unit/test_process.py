@@ -192,10 +192,11 @@ def test_output_that_comes_a_moment_after_the_end_is_not_lost() -> None:
     assert sh("(sleep 0.2; echo late) & echo early").stdout == b"early\nlate\n"
 
 
-def test_a_shell_command_does_not_outlive_us_even_if_we_are_killed(tmp_path: Path) -> None:
+@pytest.mark.parametrize("how", ["['%s'], shell=True", "['bash', '-c', '%s'], guarded=True, stdin=b'1'"])
+def test_what_is_guarded_does_not_outlive_us_even_if_we_are_killed(tmp_path: Path, how: str) -> None:
     code = (
         "import os, sys; from cachegrind_bench import process;"
-        "process.run(['sleep 60 & echo $! > inner; echo $$ > outer; wait'], shell=True, env=dict(os.environ))"
+        f"process.run({how % 'sleep 60 & echo $! > inner; echo $$ > outer; wait'}, env=dict(os.environ))"
     )
     with subprocess.Popen([sys.executable, "-c", code], cwd=tmp_path) as tool:
         files = [tmp_path / name for name in ("inner", "outer")]
@@ -205,6 +206,20 @@ def test_a_shell_command_does_not_outlive_us_even_if_we_are_killed(tmp_path: Pat
             time.sleep(0.01)
         tool.kill()
     assert all(wait_until_gone(int(path.read_text())) for path in files)
+
+
+def test_a_guarded_program_has_its_input_and_its_exit_code() -> None:
+    for data in (b"some\n", b""):
+        done = process.run(["sh", "-c", "cat; exit 3"], stdin=data, guarded=True, env=ENV)
+        assert (done.status, done.stdout) == (3, data)
+    assert process.run(["cat"], guarded=True, env=ENV).stdout == b""
+
+
+def test_whoever_waits_is_told_for_how_long() -> None:
+    seen: list[float] = []
+    process.run(["sleep", "0.3"], waiting=seen.append, env=ENV)
+    assert seen == sorted(seen)
+    assert seen[0] < 0.2 <= seen[-1]
 
 
 def test_a_shell_command_has_no_input_and_its_words_are_its_own() -> None:

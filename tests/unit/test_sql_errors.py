@@ -15,9 +15,11 @@ from typing import TYPE_CHECKING, Any, cast
 import psycopg
 import pytest
 
+from cachegrind_bench import waiting
 from cachegrind_bench.errors import StoreError, UsageError
 from cachegrind_bench.store.open import open_store
 from cachegrind_bench.store.protocol import Query
+from cachegrind_bench.store.sql import database
 from cachegrind_bench.store.sql.database import Database
 from cachegrind_bench.store.sql.store import SqlStore
 from tests.unit.samples import run_without_rights
@@ -224,6 +226,27 @@ def test_a_file_that_another_program_holds_for_long(tmp_path: Path) -> None:
         assert "database is locked (another program has locked it" in refused(url)
     with SqlStore(url) as store:
         assert store.names() == NAMES
+
+
+@pytest.mark.parametrize("act", [SqlStore.names, lambda store: store.add([stored(99)])])
+def test_whoever_waits_for_a_locked_file_is_told_and_goes_on_when_it_is_free(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, act: Callable[[SqlStore], object]
+) -> None:
+    monkeypatch.setattr(waiting, "_FIRST_S", 0.05)
+    monkeypatch.setattr(database, "_TRY_S", 0.05)
+    url = f"sqlite:///{tmp_path / 'history.db'}"
+    SqlStore(url).add(RECORDS)
+    with closing(sqlite3.connect(tmp_path / "history.db", isolation_level=None)) as connection:
+        connection.execute("BEGIN EXCLUSIVE")
+        lines: list[str] = []
+
+        def note(text: str) -> None:
+            lines.append(text)
+            connection.rollback()
+
+        with SqlStore(url, waiting=waiting.Waiting(note)) as store:
+            assert act(store)
+    assert lines == [f"waiting for the lock of {url}, 0 s"]
 
 
 def test_damaged_pages_are_found(tmp_path: Path) -> None:

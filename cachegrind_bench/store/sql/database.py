@@ -11,7 +11,8 @@ import random
 import re
 import time
 from collections.abc import Callable, Generator, Sequence
-from contextlib import contextmanager
+from contextlib import ExitStack, contextmanager
+from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, TypeVar
 
@@ -23,6 +24,7 @@ from sqlalchemy.pool import NullPool
 from cachegrind_bench.errors import StoreError, UsageError
 from cachegrind_bench.store.durable import accept_absence
 from cachegrind_bench.store.urls import without_password
+from cachegrind_bench.waiting import Waiting
 
 if TYPE_CHECKING:
     Step = Callable[[Connection], None]
@@ -81,6 +83,7 @@ _SECRET = re.compile(r"pass(?!file)|pwd|secret|token", re.IGNORECASE)
 # A server that is gone without a word is noticed: while we connect, while it answers, and while it takes what we send.
 _PATIENCE = {"connect_timeout": 15, "keepalives_idle": 30, "keepalives_interval": 10, "tcp_user_timeout": 60_000}
 _WRITING = "cg_bench_writing"
+_TRY_S = 1.0  # that SQLite waits for a lock by itself, without a word
 
 
 def _make_tables(connection: Connection) -> None:
@@ -108,12 +111,15 @@ STEPS: tuple[Step, ...] = (_make_tables, _drop_numbers)
 class Database:
     """A database at a URL; nothing is asked of it before the first transaction. `url` has no password.
 
-    `patience` is how long, in seconds, one waits for other writers; `steps` lead to the newest version of the tables.
-    Its methods raise StoreError, the constructor UsageError.
+    `patience` is how long, in seconds, one waits for other writers, unless `waiting` bounds it to less; `steps` lead to the
+    newest version of the tables. Its methods raise StoreError, the constructor UsageError.
     """
 
-    def __init__(self, url: str, *, patience: float, steps: Sequence[Step] = STEPS) -> None:
-        self._patience = patience
+    def __init__(
+        self, url: str, *, patience: float, waiting: Waiting | None = None, steps: Sequence[Step] = STEPS
+    ) -> None:
+        self._waiting = waiting or Waiting()
+        self._patience = patience = self._waiting.at_most(patience)
         self._steps = steps
         self._secrets: list[str] = []
         self._path: str | None = None
@@ -139,22 +145,35 @@ class Database:
         if self._is_missing():
             yield None
             return
-        with self._errors("read"), self._begin(writing=False) as connection:
-            yield connection if self._version(connection) else None
+        with self._errors("read"), ExitStack() as stack:
+
+            def begin() -> Connection | None:
+                with ExitStack() as own:
+                    connection = own.enter_context(self._begin(writing=False))
+                    version = self._version(connection)  # from then on, no writer is in the way
+                    stack.push(own.pop_all())
+                return connection if version else None
+
+            yield self._patiently(begin)
 
     def write(self, work: Callable[[Connection], T]) -> T:
         """Do this in one transaction on the newest tables: from the start again, where another writer was in the way."""
-        deadline = time.monotonic() + self._patience
         self._is_missing()  # SQLite would make a new file behind a link that leads nowhere
         with self._errors("write to"):
-            while True:
-                try:
-                    return self._once(work)
-                except DBAPIError as error:
-                    # Else another writer was in the way, so that the same may go well now.
-                    if not _code(error).startswith(_TRANSIENT) or time.monotonic() >= deadline:
-                        raise
-                time.sleep(random.uniform(0.01, 0.2))  # noqa: S311  # so that the same two do not meet again
+            return self._patiently(partial(self._once, work))
+
+    def _patiently(self, attempt: Callable[[], T]) -> T:
+        since = time.monotonic()
+        while True:
+            try:
+                return attempt()
+            except DBAPIError as error:
+                # Else another writer was in the way, so that the same may go well now.
+                past = time.monotonic() - since
+                if not _code(error).startswith(_TRANSIENT) or past >= self._patience:
+                    raise
+            self._waiting.look(f"the lock of {self.url}", past)
+            time.sleep(random.uniform(0.01, 0.2))  # noqa: S311  # so that the same two do not meet again
 
     def close(self) -> None:
         """Let go of connections."""
@@ -245,7 +264,7 @@ class Database:
 def _sqlite(path: str, patience: float) -> Engine:
     # No pool: a connection that waits would hold the file open.
     url = URL.create("sqlite", database=path)
-    engine = create_engine(url, connect_args={"timeout": patience}, poolclass=NullPool)
+    engine = create_engine(url, connect_args={"timeout": min(patience, _TRY_S)}, poolclass=NullPool)
 
     def set_up(connection: Any, _: object) -> None:
         connection.isolation_level = None  # this module alone begins transactions
@@ -256,6 +275,8 @@ def _sqlite(path: str, patience: float) -> Engine:
         # Writers take their turn at once: one that reads first and writes later cannot wait for another.
         writing = connection.get_execution_options().get(_WRITING)
         connection.exec_driver_sql("BEGIN IMMEDIATE" if writing else "BEGIN")
+        if writing:  # to end it, one waits for readers: to begin anew would lose the place
+            connection.exec_driver_sql(f"PRAGMA busy_timeout = {round(patience * 1000)}")
 
     event.listen(engine, "connect", set_up)
     event.listen(engine, "begin", begin)

@@ -23,6 +23,7 @@ from cachegrind_bench.store.checking import Inspection, checked, intact
 from cachegrind_bench.store.protocol import Problem, Query, Store
 from cachegrind_bench.store.record import Record
 from cachegrind_bench.store.sql.database import RECORDS, Database
+from cachegrind_bench.waiting import Waiting
 
 T = TypeVar("T")
 
@@ -40,8 +41,8 @@ class SqlStore(Store):
     `patience` is how long, in seconds, one waits for other writers before that is an error. UsageError for a bad URL.
     """
 
-    def __init__(self, url: str, *, patience: float = _PATIENCE) -> None:
-        self._database = Database(url, patience=patience)
+    def __init__(self, url: str, *, patience: float = _PATIENCE, waiting: Waiting | None = None) -> None:
+        self._database = Database(url, patience=patience, waiting=waiting or Waiting())
 
     @property
     def url(self) -> str:

@@ -1,0 +1,31 @@
+"""Waiting for others, such as a server or the holder of a lock: how long at most, and what is said meanwhile.
+
+Knows seconds; must not know what is waited for.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+
+_FIRST_S = 2.0
+
+
+class Waiting:
+    """Bounds each wait to `longest` seconds, unless that is None, and gives `note` a line after 2 s, after 4 s, 8 s and so on."""
+
+    def __init__(self, note: Callable[[str], None] | None = None, longest: float | None = None) -> None:
+        self._note, self._longest = note, longest
+        self._next = _FIRST_S
+
+    def at_most(self, usual: float) -> float:
+        """Return how long to wait, in seconds, for what is usually given this long."""
+        return usual if self._longest is None else min(self._longest, usual)
+
+    def look(self, what: str, seconds: float) -> None:
+        """Take note of how long this has been waited for; to be called over and over, from the beginning of each wait."""
+        if seconds < _FIRST_S:
+            self._next = _FIRST_S
+        elif seconds >= self._next and self._note is not None:
+            while self._next <= seconds:
+                self._next *= 2
+            self._note(f"waiting for {what}, {seconds:.0f} s")

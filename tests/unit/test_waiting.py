@@ -1,0 +1,26 @@
+"""Whoever waits is told so, not too often, and no longer than was asked for."""
+
+from __future__ import annotations
+
+from cachegrind_bench.waiting import Waiting
+
+
+def test_a_wait_is_noted_after_two_seconds_and_then_ever_more_seldom() -> None:
+    lines: list[str] = []
+    waiting = Waiting(lines.append)
+    for _ in range(2):  # one wait after the other
+        for tenth in range(200):
+            waiting.look("origin", tenth / 10)
+    assert lines == [f"waiting for origin, {seconds} s" for seconds in (2, 4, 8, 16)] * 2
+
+
+def test_after_a_pause_only_one_line_is_made_up_for() -> None:
+    lines: list[str] = []
+    waiting = Waiting(lines.append)
+    waiting.look("origin", 100)
+    waiting.look("origin", 101)
+    assert lines == ["waiting for origin, 100 s"]
+
+
+def test_a_bound_only_shortens() -> None:
+    assert [Waiting(longest=longest).at_most(60) for longest in (None, 5, 500)] == [60, 5, 60]
