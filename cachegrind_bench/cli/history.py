@@ -29,12 +29,13 @@ from cachegrind_bench.errors import UsageError
 from cachegrind_bench.model.codec import ResultFile
 from cachegrind_bench.model.text import counted
 from cachegrind_bench.render import listings
+from cachegrind_bench.store.checking import Inspection
 from cachegrind_bench.store.durable import check_writable, write_atomic
 from cachegrind_bench.usecases import history
 from cachegrind_bench.usecases.comparison_inputs import resolve_all
 from cachegrind_bench.usecases.result_files import check_outputs
 from cachegrind_bench.usecases.saving import profile_store
-from cachegrind_bench.usecases.stored_runs import find_run, kept_result, runs_of
+from cachegrind_bench.usecases.stored_runs import find_run, kept_result, runs_of, warn_of_damage
 
 _FORMATS = "csv", "jsonl", "bmf", "github-action-benchmark", "openmetrics", "otava-csv"
 _BATCH = 200
@@ -91,23 +92,35 @@ def add_command(files: tuple[str, ...], **options: Any) -> None:
 
 
 @command.command(
-    "list", epilog="\b\nExamples:\n  cg-bench history list --last 5\n  cg-bench history list --since 30d --format json"
+    "list",
+    epilog="""\b
+Exit code: 0, or 2 if some of the history cannot be read, which is left out with a warning.
+
+\b
+Examples:
+  cg-bench history list --last 5
+  cg-bench history list --since 30d --format json
+""",
 )
 @click.option("--last", type=click.IntRange(0), default=20, metavar="N", help="Number of runs to list; 0 for all.")
 @since_option
 @click.option("--benchmark", "pattern", metavar="PATTERN", help="Only runs with a benchmark of this id (* and ?).")
 @format_option
 @store_option
-def list_command(*, last: int, since: str | None, pattern: str | None, form: str, **options: Any) -> None:
+def list_command(*, last: int, since: str | None, pattern: str | None, form: str, **options: Any) -> int:
     """List the runs, the newest commit first: commit, dates, benchmarks, and the key of the environment."""
+    damage = Inspection()
     with opened_store(options) as store:
-        found = [*runs_of(store, since, pattern)][::-1]
+        found = [*runs_of(store, since, pattern, damage.report)][::-1]
         shown = found[:last] if last else found
         text = listings.runs(shown, len(found), store.url, form, width=output.terminal_width())
-        empty = not found and not store.names()
+        problems = damage.result()
+        empty = not found and not problems and not store.names()
     output.write(text)
+    warn_of_damage(problems, output.NOTICES)
     if empty:
         output.NOTICES.note("'cg-bench run --save' stores a run")
+    return UsageError.exit_code if problems else 0
 
 
 @command.command(

@@ -23,7 +23,7 @@ cg-bench-accepted.toml, with the reason.
 
 \b
 Exit code: with --fail-on new-regression 1 if there is one that is confirmed, 3 if nothing was measured; 2 for bad usage or
-input; else 0.
+input, and if some of the history cannot be read, which is left out with a warning; else 0.
 
 \b
 Examples:
@@ -90,6 +90,10 @@ def command(**options: Any) -> int:
         where = f"benchmark {entry.benchmark!r}, commit {entry.commit}"
         notices.warn(f"line {entry.line} of the accepted changes concerns nothing here: {where}")
     _write(view, options)
+    if options["fail_on"] == "new-regression" and found.has_new_regression:
+        return 1
+    if found.damaged:
+        return UsageError.exit_code
     if not view.headline.measured:
         which = "in which any benchmark succeeded" if found.set.series else "of these commits"
         where = (
@@ -97,7 +101,7 @@ def command(**options: Any) -> int:
         )
         notices.warn(f"{found.store} has no run {which}{where}")
         return _UNDECIDED if options["fail_on"] != "never" else 0
-    return int(options["fail_on"] == "new-regression" and found.has_new_regression)
+    return 0
 
 
 def _commit_url() -> str | None:

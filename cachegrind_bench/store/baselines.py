@@ -7,6 +7,7 @@ from __future__ import annotations
 
 import os
 import re
+from contextlib import suppress
 from pathlib import Path
 
 import msgspec
@@ -90,11 +91,17 @@ class Baselines(msgspec.Struct, frozen=True, kw_only=True):
 
 def make_store(store: Path, folder: Path | None = None) -> None:
     """Make the store, make git ignore it, and this folder in it. UsageError if that cannot be."""
-    folder = folder or store
     new = not os.path.lexists(store)
-    make_folder(folder)
+    make_folder(store)
     if new:  # only then, so that whoever wants baselines under version control can remove it
-        write_atomic(store / ".gitignore", b"*\n")
+        try:
+            write_atomic(store / ".gitignore", b"*\n")
+        except UsageError:
+            with suppress(OSError):  # else it would not be new the next time
+                store.rmdir()
+            raise
+    if folder is not None:
+        make_folder(folder)
 
 
 def _is_meant(store: Path) -> bool:

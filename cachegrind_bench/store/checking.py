@@ -86,8 +86,8 @@ class Inspection:
             self.report(place, f"it is the same as {first}")
 
     def result(self) -> list[Problem]:
-        """Return all problems, sorted by place."""
-        return sorted(self.problems, key=lambda problem: (problem.where, problem.what))
+        """Return all problems, each once, sorted by place."""
+        return sorted({*self.problems}, key=lambda problem: (problem.where, problem.what))
 
 
 def _wrong_uid(record: Record) -> str | None:

@@ -264,7 +264,8 @@ def make_folder(folder: Path) -> Path:
         what = error.strerror if link is None else f"the link {link} leads nowhere"
         raise UsageError(f"cannot make the folder {folder}: {what}") from error
     if not os.access(folder, os.W_OK | os.X_OK):
-        raise UsageError(f"cannot write into the folder {folder}: Permission denied", hint="choose another folder")
+        code = errno.EROFS if os.statvfs(folder).f_flag & os.ST_RDONLY else errno.EACCES
+        raise UsageError(f"cannot write into the folder {folder}: {os.strerror(code)}", hint="choose another folder")
     return folder
 
 

@@ -21,12 +21,12 @@ from cachegrind_bench.model.result import Result
 from cachegrind_bench.store import durable, profiles, reading, segments
 from cachegrind_bench.store.baselines import make_store
 from cachegrind_bench.store.checking import checked
+from cachegrind_bench.store.protocol import Report
 from cachegrind_bench.store.record import MOST_BYTES, Record, check_month, is_record_name, run_name, run_record
 from cachegrind_bench.store.record_tree import (
     NOT_A_RECORD,
     MovedError,
     RecordTree,
-    Report,
     TreeStore,
     differs,
     restless,

@@ -20,8 +20,9 @@ from cachegrind_bench.model.text import some
 from cachegrind_bench.store import git_sync, segments
 from cachegrind_bench.store.checking import checked
 from cachegrind_bench.store.git_sync import Changes, State, Sync, git_errors
+from cachegrind_bench.store.protocol import Report
 from cachegrind_bench.store.record import MOST_BYTES, Record, check_month, is_record_name
-from cachegrind_bench.store.record_tree import NOT_A_RECORD, RecordTree, Removal, Report, TreeStore, differs
+from cachegrind_bench.store.record_tree import NOT_A_RECORD, RecordTree, Removal, TreeStore, differs
 from cachegrind_bench.vcs.branches import Branch
 from cachegrind_bench.vcs.objects import Entry, Objects
 from cachegrind_bench.waiting import Waiting

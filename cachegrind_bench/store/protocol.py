@@ -12,6 +12,9 @@ if TYPE_CHECKING:
     from cachegrind_bench.store.record import Record
 
 
+Report = Callable[[str, str], None]  # takes where something is wrong, and what
+
+
 class Problem(msgspec.Struct, frozen=True, kw_only=True):
     """Something wrong with a store: where, and what, as a sentence part."""
 
@@ -65,8 +68,11 @@ class Store(Protocol):
         """Return what `names` does, and instead of raising what could not be read on the way."""
         return Survey(names=self.names(), problems=[])
 
-    def read(self, names: Iterable[str] | None = None) -> Iterator[Record]:
-        """Return these records, or all, in the order of their names. StoreError for a name that is not there."""
+    def read(self, names: Iterable[str] | None = None, report: Report | None = None) -> Iterator[Record]:
+        """Return these records, or all, in the order of their names. StoreError for a name that is not there.
+
+        With `report`, what is damaged is reported and left out; without it is a StoreError.
+        """
         ...
 
     def profile(self, name: str) -> bytes | None:  # noqa: ARG002
@@ -77,8 +83,11 @@ class Store(Protocol):
         """Forget these records; return how many there were. What cannot be read stays: StoreError if it holds one of them."""
         ...
 
-    def snapshots(self, query: Query) -> Iterator[Snapshot]:
-        """Return the runs that are asked for, by time of commit, time of run and uid; renames are applied."""
+    def snapshots(self, query: Query, report: Report | None = None) -> Iterator[Snapshot]:
+        """Return the runs that are asked for, by time of commit, time of run and uid; renames are applied.
+
+        With `report`, as `read` does.
+        """
         ...
 
     def check(self) -> list[Problem]:

@@ -6,7 +6,8 @@ Knows the keys of a record that matter to a history; must not know where records
 from __future__ import annotations
 
 import sys
-from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Collection, Generator, Iterable, Iterator, Mapping, Sequence
+from contextlib import contextmanager
 from datetime import datetime
 from typing import Annotated, TypeVar
 
@@ -18,12 +19,23 @@ from cachegrind_bench.model.codec import SCHEMA
 from cachegrind_bench.model.metrics import Counts
 from cachegrind_bench.model.parsing import Head, parse
 from cachegrind_bench.model.result import Commit, Point, Score, Snapshot, Status
-from cachegrind_bench.store.protocol import Query, Store
+from cachegrind_bench.store.protocol import Query, Report, Store
 from cachegrind_bench.store.record import RENAME_SCHEMA, Record, run_name
 
 HINT = "'cg-bench history fsck' lists all that is wrong; 'cg-bench history prune' removes what is named"
 
 _FAMILIES = ("cg-bench.run/", "cg-bench.rename/")
+
+
+@contextmanager
+def reported(report: Report | None, where: str) -> Generator[None]:
+    """Report the StoreError of a block, with this place, instead of raising it; without `report` it is raised."""
+    try:
+        yield
+    except StoreError as error:
+        if report is None:
+            raise
+        report(where, error.message)
 
 
 def snapshot(record: Record) -> Snapshot:
@@ -41,13 +53,17 @@ def rename(record: Record) -> Rename:
     return found
 
 
-def renames_of(records: Iterable[Record]) -> dict[str, str]:
+def renames_of(records: Iterable[Record], report: Report | None = None) -> dict[str, str]:
     """Return the present name by each name that was given up. Records other than renames are passed over.
 
     Renames hold in the order of their times: of a to b and b to c, both lead to c. There is never a circle, as a name that
     is given again is a present name: after a to b and b to a, the name is a.
     """
-    found = [(rename(record), record.uid) for record in records if run_name(record.name) is None]
+    found: list[tuple[Rename, str]] = []
+    for record in records:
+        if run_name(record.name) is None:
+            with reported(report, record.name):
+                found.append((rename(record), record.uid))
     present: dict[str, str] = {}
     for item, _ in sorted(found, key=lambda pair: (pair[0].created_at, pair[1])):
         for name in [name for name, now in present.items() if now == item.old]:
@@ -57,10 +73,11 @@ def renames_of(records: Iterable[Record]) -> dict[str, str]:
     return dict(sorted(present.items()))
 
 
-def renames_in(store: Store) -> dict[str, str]:
+def renames_in(store: Store, report: Report | None = None) -> dict[str, str]:
     """Return the present name by each name that was given up in this store."""
-    names = [name for name in store.names() if run_name(name) is None]
-    return renames_of(store.read(names)) if names else {}
+    known = store.names() if report is None else store.survey().names
+    names = [name for name in known if run_name(name) is None]
+    return renames_of(store.read(names, report), report) if names else {}
 
 
 def candidates(names: Iterable[str], query: Query) -> list[str]:
@@ -76,17 +93,24 @@ def candidates(names: Iterable[str], query: Query) -> list[str]:
 
 
 def snapshots(
-    names: Collection[str], read: Callable[[list[str]], Iterable[Record]], query: Query
+    names: Collection[str],
+    read: Callable[[list[str]], Iterable[Record]],
+    query: Query,
+    report: Report | None = None,
 ) -> Iterator[Snapshot]:
     """Return the runs that are asked for, by time of commit (of the run, where there is none), time of run and uid.
 
     `names` are all that there are, and `read` reads some of them. A benchmark whose new name another one of the same run
     has keeps its old name. All that is wanted is in memory when this returns, equal counts only once.
     """
-    renames = renames_of(read(sorted(name for name in names if run_name(name) is None)))
+    renames = renames_of(read(sorted(name for name in names if run_name(name) is None)), report)
     reader = _Reader()
-    runs = (reader.read(record) for record in read(candidates(names, query)))
-    found = [replace(run, points=_present(run.points, renames, query)) for run in runs if _asked(run, query)]
+    found: list[Snapshot] = []
+    for record in read(candidates(names, query)):
+        with reported(report, record.name):
+            run = reader.read(record)
+            if _asked(run, query):
+                found.append(replace(run, points=_present(run.points, renames, query)))
     return iter(sorted(found, key=_order))
 
 

@@ -10,7 +10,7 @@ from __future__ import annotations
 
 import time
 from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
-from contextlib import suppress
+from contextlib import nullcontext, suppress
 from functools import partial
 from heapq import merge
 from itertools import chain
@@ -24,10 +24,9 @@ from cachegrind_bench.model.result import Snapshot
 from cachegrind_bench.model.text import some
 from cachegrind_bench.store import reading, segments
 from cachegrind_bench.store.checking import Inspection, intact
-from cachegrind_bench.store.protocol import Problem, Query, Store, Survey
+from cachegrind_bench.store.protocol import Problem, Query, Report, Store, Survey
 from cachegrind_bench.store.record import Record, run_name
 
-Report = Callable[[str, str], None]
 T = TypeVar("T")
 
 NOT_A_RECORD = "it is not a record, and only records belong here"
@@ -120,19 +119,24 @@ class RecordTree(msgspec.Struct, frozen=True, kw_only=True):
                 self.known[segment] = segments.segment_names(stream, segment)
         return self.known[segment]
 
-    def places(self) -> dict[str, str | None]:
+    def places(self, report: Report | None = None) -> dict[str, str | None]:
         """Return for each record the segment it is in, None where it has a file of its own."""
         # In this order: what is folded in between is then in a segment.
-        singles = self.files.singles()
-        return {**self.folded(), **dict.fromkeys(singles)}
+        singles = self.files.singles(report)
+        return {**self.folded(report=report), **dict.fromkeys(singles)}
 
-    def folded(self, months: Collection[str] | None = None) -> dict[str, str]:
+    def folded(self, months: Collection[str] | None = None, report: Report | None = None) -> dict[str, str]:
         """Return the segment that each of the folded runs, or those of these months, is in."""
 
         def look() -> dict[str, str]:
-            wanted = [name for name in self.files.segments() if months is None or segments.month_of(name) in months]
-            self._fetch_segments(wanted)
-            return {name: segment for segment in wanted for name in self.names_in(segment)}
+            found, wanted = dict[str, str](), self.files.segments(report)
+            wanted = [name for name in wanted if months is None or segments.month_of(name) in months]
+            with suppress(StoreError) if report else nullcontext():  # reported below
+                self.files.fetch([name for name in wanted if name not in self.known])
+            for segment in wanted:
+                with reading.reported(report, segment):
+                    found |= dict.fromkeys(self.names_in(segment), segment)
+            return found
 
         return self._calmly(look)
 
@@ -151,20 +155,8 @@ class RecordTree(msgspec.Struct, frozen=True, kw_only=True):
 
     def survey(self) -> Survey:
         """Return the names of all records that are known, and which folders and segments cannot be read."""
-
-        def look() -> Survey:
-            found = Inspection()
-            names, wanted = {*self.files.singles(found.report)}, self.files.segments(found.report)
-            with suppress(StoreError):  # reported below
-                self._fetch_segments(wanted)
-            for segment in wanted:
-                try:
-                    names.update(self.names_in(segment))
-                except StoreError as error:
-                    found.report(segment, error.message)
-            return Survey(names=sorted(names), problems=found.result())
-
-        return self._calmly(look)
+        found = Inspection()
+        return Survey(names=sorted(self.places(found.report)), problems=found.result())
 
     def check(self) -> list[Problem]:
         """Read everything, and report what is wrong."""
@@ -176,7 +168,7 @@ class RecordTree(msgspec.Struct, frozen=True, kw_only=True):
         for name, data in self._each(singles):
             if isinstance(data, StoreError):
                 found.report(name, data.message)
-            else:
+            elif isinstance(data, bytes):  # else it is gone
                 found.see(Record(name=name, data=data))
         for segment in folded:
             try:
@@ -188,20 +180,25 @@ class RecordTree(msgspec.Struct, frozen=True, kw_only=True):
                 continue
         return found.result()
 
-    def read(self, names: Iterable[str] | None, *, if_there: bool = False) -> Iterator[Record]:
-        """Return these records, or all, in the order of names. StoreError for one that is not there, unless `if_there`."""
+    def read(
+        self, names: Iterable[str] | None, report: Report | None = None, *, if_there: bool = False
+    ) -> Iterator[Record]:
+        """Return these records, or all, in the order of names. StoreError for one that is not there, unless `if_there`.
+
+        With `report`, what is damaged is reported and left out.
+        """
         asked = None if names is None else {*names}
         if asked == set():
             return
         last = ""
         for _ in range(_TRIES):
-            places = self.places()
+            places = self.places(report)
             wanted = sorted(name for name in (places if asked is None else asked) if name > last)
             missing = next((name for name in wanted if name not in places), None)
-            if missing is not None and not if_there:
+            if missing is not None and not if_there and report is None:
                 raise StoreError(f"there is no record {missing[:200]} in {self.files.place}")
             try:
-                for record in self.stream({name: places[name] for name in wanted if name in places}):
+                for record in self.stream({name: places[name] for name in wanted if name in places}, report):
                     yield record
                     last = record.name
             except MovedError:
@@ -210,7 +207,7 @@ class RecordTree(msgspec.Struct, frozen=True, kw_only=True):
             return
         raise restless(self.files.place)
 
-    def stream(self, places: Mapping[str, str | None]) -> Iterator[Record]:
+    def stream(self, places: Mapping[str, str | None], report: Report | None = None) -> Iterator[Record]:
         """Return the records at these places, in the order of names; of segments, those of one month are open at once."""
         singles = sorted(name for name, place in places.items() if place is None)
         months: dict[str | None, dict[str, set[str]]] = {}
@@ -218,12 +215,10 @@ class RecordTree(msgspec.Struct, frozen=True, kw_only=True):
             if place is not None:
                 months.setdefault(segments.month_of(place), {}).setdefault(place, set()).add(name)
         folded = chain.from_iterable(
-            merge(*(self._in_segment(*home) for home in sorted(homes.items())), key=attrgetter("name"))
+            merge(*(self._in_segment(*home, report) for home in sorted(homes.items())), key=attrgetter("name"))
             for homes in months.values()
         )
-        contents = zip(singles, self.files.contents(singles), strict=True)
-        alone = (intact(Record(name=name, data=data), f"{self.files.place}: {name}") for name, data in contents)
-        return merge(alone, folded, key=attrgetter("name"))
+        return merge(self._alone(singles, report), folded, key=attrgetter("name"))
 
     def to_fold(self, before: str) -> list[tuple[dict[str, str | None], list[str]]]:
         """Return of each month before this one (as 2026-01) that is not one segment its records' places, and its segments."""
@@ -265,26 +260,35 @@ class RecordTree(msgspec.Struct, frozen=True, kw_only=True):
         gone -= stay
         return Removal(wanted=wanted, gone=frozenset(gone), singles=sorted(singles & gone), error=first)
 
-    def _fetch_segments(self, names: Iterable[str]) -> None:
-        self.files.fetch([name for name in names if name not in self.known])
-
-    def _each(self, names: Sequence[str]) -> Iterator[tuple[str, bytes | StoreError]]:
-        """Return the bytes of each of these records, or why it cannot be read; nothing of one that is gone."""
+    def _each(self, names: Sequence[str]) -> Iterator[tuple[str, bytes | StoreError | MovedError]]:
+        """Return the bytes of each of these records, or why it cannot be read."""
         done = 0
-        with suppress(StoreError, MovedError):  # one by one from there
+        try:
             for data in self.files.contents(names):
                 yield names[done], data
                 done += 1
-        for name in names[done:]:
-            try:
-                yield name, next(self.files.contents([name]))
-            except StoreError as error:
-                yield name, error
-            except MovedError:
-                continue
+        except (StoreError, MovedError) as error:  # of one of the rest
+            rest = names[done:]
+            middle = len(rest) // 2
+            if middle == 0:
+                yield rest[0], error
+                return
+            yield from self._each(rest[:middle])
+            yield from self._each(rest[middle:])
 
-    def _in_segment(self, segment: str, wanted: Collection[str] | None = None) -> Iterator[Record]:
-        with self.files.open(segment) as stream:
+    def _alone(self, names: Sequence[str], report: Report | None) -> Iterator[Record]:
+        """Return these records, which have files of their own. MovedError if one of them is gone."""
+        contents = self._each(names) if report else zip(names, self.files.contents(names), strict=True)
+        for name, data in contents:
+            with reading.reported(report, name):
+                if not isinstance(data, bytes):
+                    raise data
+                yield intact(Record(name=name, data=data), f"{self.files.place}: {name}")
+
+    def _in_segment(
+        self, segment: str, wanted: Collection[str] | None = None, report: Report | None = None
+    ) -> Iterator[Record]:
+        with reading.reported(report, segment), self.files.open(segment) as stream:
             yield from segments.read_segment(stream, segment, wanted)
 
     def _calmly(self, look: Callable[[], T]) -> T:
@@ -308,12 +312,12 @@ class TreeStore(Store):
     def survey(self) -> Survey:
         return self._now().survey()
 
-    def read(self, names: Iterable[str] | None = None) -> Iterator[Record]:
-        return self._now().read(names)
+    def read(self, names: Iterable[str] | None = None, report: Report | None = None) -> Iterator[Record]:
+        return self._now().read(names, report)
 
-    def snapshots(self, query: Query) -> Iterator[Snapshot]:
+    def snapshots(self, query: Query, report: Report | None = None) -> Iterator[Snapshot]:
         tree = self._now()
-        return reading.snapshots(tree.places(), partial(tree.read, if_there=True), query)
+        return reading.snapshots(tree.places(report), partial(tree.read, report=report, if_there=True), query, report)
 
     def check(self) -> list[Problem]:
         return self._now().check()

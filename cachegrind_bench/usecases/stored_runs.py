@@ -12,8 +12,8 @@ from cachegrind_bench.history.baseline import Choice
 from cachegrind_bench.model.codec import ResultFile, decode, encode
 from cachegrind_bench.model.result import Result, Snapshot
 from cachegrind_bench.model.text import matches, plain
-from cachegrind_bench.store.protocol import Query, Store, Survey
-from cachegrind_bench.store.reading import renames_in, snapshot
+from cachegrind_bench.store.protocol import Problem, Query, Report, Store, Survey
+from cachegrind_bench.store.reading import HINT, renames_in, snapshot
 from cachegrind_bench.store.record import name_of_run, run_name
 from cachegrind_bench.usecases import Notices
 
@@ -26,10 +26,23 @@ def name_of(run: Snapshot) -> str:
     return name_of_run(run.uid, run.created_at, None if run.commit is None else run.commit.sha, run.env_key)
 
 
-def runs_of(store: Store, since: str | None, pattern: str | None) -> Iterator[Snapshot]:
-    """Return the runs since a time that have a benchmark whose id fits the pattern, with those alone; None means all."""
+def warn_of_damage(problems: Sequence[Problem], notices: Notices) -> None:
+    """Name what could not be read of a store."""
+    for problem in problems[:_SHOWN]:
+        place = "" if problem.where in problem.what else f"{problem.where}: "
+        notices.warn(plain(f"{place}{problem.what}"))
+    if problems:
+        more = f"and {len(problems) - _SHOWN} more; " if len(problems) > _SHOWN else ""
+        notices.warn(f"{more}what cannot be read is left out: {HINT}")
+
+
+def runs_of(store: Store, since: str | None, pattern: str | None, report: Report | None = None) -> Iterator[Snapshot]:
+    """Return the runs since a time that have a benchmark whose id fits the pattern, with those alone; None means all.
+
+    With `report`, what is damaged is reported and left out.
+    """
     wanted: Callable[[str], bool] | None = None if pattern is None else lambda name: matches(name, pattern)
-    runs = store.snapshots(Query(since=since, wanted=wanted))
+    runs = store.snapshots(Query(since=since, wanted=wanted), report)
     return (run for run in runs if pattern is None or run.points)
 
 

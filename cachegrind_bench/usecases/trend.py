@@ -20,8 +20,10 @@ from cachegrind_bench.history.values import Finding, Kind, Provenance, State, Tr
 from cachegrind_bench.model.metrics import CostModel
 from cachegrind_bench.model.text import matches, plain
 from cachegrind_bench.model.thresholds import percentage
+from cachegrind_bench.store.checking import Inspection
 from cachegrind_bench.store.protocol import Query, Store
 from cachegrind_bench.store.reading import renames_in
+from cachegrind_bench.usecases.stored_runs import warn_of_damage
 from cachegrind_bench.vcs import commits
 from cachegrind_bench.vcs.git import top_folder
 
@@ -50,7 +52,8 @@ class HistoryQuery(msgspec.Struct, frozen=True, kw_only=True):
 class Found(msgspec.Struct, frozen=True, kw_only=True):
     """All series along a line of commits, what was found in them, and the accepted changes that concern none of it.
 
-    `compared`: there was a previous report; `notes` are the names and values of the settings that were used.
+    `compared`: there was a previous report; `damaged`: some of the history could not be read; `notes` are the names and
+    values of the settings that were used.
     """
 
     repository: Repository
@@ -62,6 +65,7 @@ class Found(msgspec.Struct, frozen=True, kw_only=True):
     idle: tuple[Accepted, ...]
     renames: Mapping[str, str]
     compared: bool
+    damaged: bool
     notes: tuple[tuple[str, str], ...]
 
     @property
@@ -86,7 +90,7 @@ class Found(msgspec.Struct, frozen=True, kw_only=True):
 
 
 def find_all(query: HistoryQuery, repository: Repository, store: Store, notices: Notices) -> Found:
-    """Read the history in the store and search it. UsageError, StoreError or MeasurementError (of git)."""
+    """Read the history in the store and search it, with warnings of what is damaged. UsageError, StoreError or MeasurementError (of git)."""
     model = None if query.model is None else CostModel.parse(query.model)
     accepted, earlier = _accepted(repository, query.accepted), _previous(query.previous, notices)
     limits = Options(
@@ -96,9 +100,12 @@ def find_all(query: HistoryQuery, repository: Repository, store: Store, notices:
     head, pattern = _head(repository, query.branch), query.pattern
     with store:
         wanted = Query(wanted=None if pattern is None else lambda name: matches(name, pattern))
-        snapshots = list(store.snapshots(wanted))
-        renames = renames_in(store)
-        url, runs = store.url, store.names()
+        found_damage = Inspection()
+        snapshots = list(store.snapshots(wanted, found_damage.report))
+        renames = renames_in(store, found_damage.report)
+        url, runs = store.url, store.survey().names
+        damage = found_damage.result()
+    warn_of_damage(damage, notices)
     if head is None and snapshots:
         notices.note("no git repository here: runs are ordered by their dates, on whatever branch they were")
     line = None if head is None else _line(repository, head, snapshots, notices)
@@ -124,6 +131,7 @@ def find_all(query: HistoryQuery, repository: Repository, store: Store, notices:
         findings=tuple(findings),
         renames=renames,
         compared=earlier is not None,
+        damaged=bool(damage),
         notes=(
             ("Smallest step", query.min_step),
             ("Creep budget", query.creep_budget),

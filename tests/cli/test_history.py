@@ -18,6 +18,7 @@ from cachegrind_bench.cli import main
 from cachegrind_bench.model.codec import decode, encode
 from cachegrind_bench.store.durable import locked
 from cachegrind_bench.store.files import FileStore
+from cachegrind_bench.store.reading import HINT
 from cachegrind_bench.store.record import run_record
 from tests.unit.samples import HOSTILE, benchmark, failed_benchmark, result
 from tests.unit.stored import FEBRUARY, NAMES, RECORDS, RENAME, measured, run, stored
@@ -213,6 +214,18 @@ def test_a_list_has_what_was_asked_for(cg_bench: CommandLine) -> None:
     assert count("--since", "1d") == 0
     assert count("--benchmark", "o*") == 1
     assert count("--last", "1") == 1
+
+
+def test_what_cannot_be_read_is_left_out_of_a_list_and_named(cg_bench: CommandLine) -> None:
+    found = store(*RECORDS)
+    for number in (1, 3):
+        (found.folder / NAMES[number]).write_bytes(b"\x1b[31m")
+    told = cg_bench("history", "list")
+    assert (told.code, told.out.partition("\n")[0]) == (2, f"{len(RECORDS) - 2} runs in {found.url}")
+    lines = told.err.splitlines()
+    assert [name in line for name, line in zip((NAMES[1], NAMES[3]), lines, strict=False)] == [True, True]
+    assert lines[2:] == [f"cg-bench: warning: what cannot be read is left out: {HINT}"]
+    assert "\x1b" not in told.err
 
 
 def test_scripts_get_everything_a_history_is_read_from(cg_bench: CommandLine) -> None:

@@ -79,6 +79,18 @@ def test_what_was_in_the_last_report_is_not_new_and_only_what_is_new_fails(
     assert cg_bench("trend", "--previous", "last.json", "--fail-on", "new-regression").code == 0
 
 
+def test_a_report_is_made_of_what_can_be_read_and_names_the_rest(repository: Repository, cg_bench: CommandLine) -> None:
+    del repository
+    store = FileStore(Path(".cg-bench"))
+    broken = store.names()[0]
+    (store.folder / broken).write_bytes(b"{}")
+    told = cg_bench("trend", "--json", "t.json")
+    assert told.code == 2
+    assert broken in told.err
+    assert json.loads(Path("t.json").read_bytes())["benchmarks"]
+    assert cg_bench("trend", "--fail-on", "new-regression").code in (1, 2)
+
+
 @pytest.mark.parametrize(("form", "start"), [("json", "{"), ("markdown", "### "), ("html", "<!doctype html>")])
 def test_one_report_can_go_to_stdout(repository: Repository, cg_bench: CommandLine, form: str, start: str) -> None:
     del repository

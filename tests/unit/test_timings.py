@@ -2,8 +2,11 @@
 
 from __future__ import annotations
 
+import errno
 import json
 import os
+import subprocess
+import sys
 from typing import TYPE_CHECKING
 
 import pytest
@@ -79,6 +82,37 @@ def test_a_new_store_is_ignored_by_git_and_an_old_one_is_left_as_it_is(tmp_path:
     make_store(store)
     make_store(store, store / "baselines")
     assert os.listdir(store) == ["baselines"]
+
+
+def test_a_store_that_was_first_used_on_a_full_disk_is_new_the_next_time(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    def full(_descriptor: int) -> None:
+        raise OSError(errno.ENOSPC, os.strerror(errno.ENOSPC))
+
+    store = tmp_path / ".cg-bench"
+    with monkeypatch.context() as patched:
+        patched.setattr(os, "fsync", full)
+        with pytest.raises(UsageError, match="No space left on device"):
+            make_store(store, store / "runs")
+    assert os.listdir(tmp_path) == []
+    make_store(store, store / "runs")
+    assert sorted(os.listdir(store)) == [".gitignore", "runs"]
+
+
+def test_a_store_that_may_only_be_read_says_so(tmp_path: Path) -> None:
+    make_store(tmp_path / "s")
+    code = (
+        "import sys\nfrom pathlib import Path\nfrom cachegrind_bench.store.files import FileStore\n"
+        "from cachegrind_bench.errors import StoreError\nfrom tests.unit.stored import RECORDS\n"
+        "try:\n    FileStore(Path(sys.argv[1])).add(RECORDS)\nexcept StoreError as error:\n    print(error.message)\n"
+    )
+    script = 'mount --bind "$1" "$1" && mount -o remount,ro,bind "$1" && exec "$2" -c "$3" "$1"'
+    apart = ("unshare", "--user", "--map-root-user", "--mount", "sh", "-c", script, "sh")
+    done = subprocess.run([*apart, tmp_path / "s", sys.executable, code], capture_output=True, text=True, check=False)
+    if "unshare" in done.stderr or "mount" in done.stderr:
+        pytest.skip(f"no private mounts here: {done.stderr.strip()}")
+    assert done.stdout == f"cannot write into the folder {tmp_path / 's'}: Read-only file system\n"
 
 
 def test_a_store_that_cannot_be_made_is_reported(tmp_path: Path) -> None:

@@ -9,15 +9,19 @@ from fractions import Fraction
 from typing import TYPE_CHECKING
 
 import pytest
+from hypothesis import example, given
+from hypothesis import strategies as st
 from msgspec.structs import replace
 
 from cachegrind_bench.errors import UsageError
+from cachegrind_bench.history.accepted import parse_accepted
 from cachegrind_bench.history.lifecycle import times_of
 from cachegrind_bench.history.trend import window
 from cachegrind_bench.history.values import Kind, State
 from cachegrind_bench.model.result import CommitNote, Release
+from cachegrind_bench.model.text import matches
 from cachegrind_bench.render import documents
-from cachegrind_bench.render.trend import text
+from cachegrind_bench.render.trend import text, words
 from tests.unit import trending
 from tests.unit.trending import arranged, finding, notes, series, sha
 
@@ -404,3 +408,16 @@ def test_a_text_without_findings_has_no_heading_for_them() -> None:
     said = printed(arranged([series("a", [1000] * 3)], [], 3))
     assert "Nothing got worse" in said
     assert "Findings" not in said
+
+
+@given(st.text(max_size=600).filter(str.strip))
+@example("long" * 100_000)
+@example('a"b\\c\x1b[31m\x7f\u202e[[x]]*')
+def test_the_entry_that_accepts_a_change_is_toml_and_means_the_benchmark(benchmark: str) -> None:
+    found = series(benchmark, [1000, 2000])
+    told = words.accepting(arranged([found], [finding(found, 1)], 2))
+    assert len(told) < 10_000
+    assert told.isprintable()
+    entry = told.partition("[[accepted]] with ")[2]
+    (accepted,) = parse_accepted("[[accepted]]\n" + re.sub('", (commit|reason) =', r'"\n\1 =', entry), path="x")
+    assert matches(benchmark, accepted.benchmark) or benchmark != benchmark.strip()

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from itertools import pairwise
 from typing import TYPE_CHECKING
 from urllib.parse import quote, urlsplit
@@ -41,6 +42,7 @@ STATES = {
     State.OUTDATED: "outdated",
 }
 _LONGEST_NAME = 80
+_LONGEST_PATTERN = 400
 _LONGEST_AUTHOR = 60
 _LONGEST_SUBJECT = 100
 _MOST_NAMES = 10
@@ -177,8 +179,15 @@ def accepting(report: Trend) -> str:
     found = next((item for item in report.findings if is_active(item) and item.kind in WORSE and item.suspects), None)
     if found is None:
         return ""
-    entry = f'benchmark = "{name(found.benchmark)}", commit = "{sha(found.suspects[-1])}", reason = "…"'
+    entry = f'benchmark = {_pattern(found.benchmark)}, commit = "{sha(found.suspects[-1])}", reason = "…"'
     return f"Was one intended? Accept it in cg-bench-accepted.toml: [[accepted]] with {entry}"
+
+
+def _pattern(benchmark: str) -> str:
+    """Return what matches this benchmark as a text of TOML, which has an escape for each character that nobody sees."""
+    text = benchmark if len(benchmark) <= _LONGEST_PATTERN else f"{benchmark[:_LONGEST_PATTERN]}*"
+    shown = (char if char.isprintable() else f"\\U{ord(char):08x}" for char in re.sub(r'(["\\])', r"\\\1", text))
+    return f'"{"".join(shown)}"'
 
 
 def described(note: CommitNote | None) -> list[str]:

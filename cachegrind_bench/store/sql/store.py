@@ -20,7 +20,7 @@ from cachegrind_bench.errors import StoreError
 from cachegrind_bench.model.result import Snapshot
 from cachegrind_bench.store import reading
 from cachegrind_bench.store.checking import Inspection, checked, intact
-from cachegrind_bench.store.protocol import Problem, Query, Store
+from cachegrind_bench.store.protocol import Problem, Query, Report, Store
 from cachegrind_bench.store.record import Record
 from cachegrind_bench.store.sql.database import RECORDS, Database
 from cachegrind_bench.waiting import Waiting
@@ -67,13 +67,13 @@ class SqlStore(Store):
         with self._database.reading() as connection:
             return _names(connection)
 
-    def read(self, names: Iterable[str] | None = None) -> Iterator[Record]:
+    def read(self, names: Iterable[str] | None = None, report: Report | None = None) -> Iterator[Record]:
         for some in _chunks(self.names() if names is None else sorted(set(names)), _FEW):
             # A transaction for a few at a time: whoever takes long over what is yielded holds nobody up.
             with self._database.reading() as connection:
-                found = list(_records(connection, some))
+                found = list(_records(connection, some, report))
             missing = {*some} - {record.name for record in found}
-            if missing and names is not None:
+            if missing and names is not None and report is None:
                 raise StoreError(f"{self.url} has no {min(missing)[:200]}")
             yield from found
 
@@ -83,9 +83,10 @@ class SqlStore(Store):
             count += self._database.write(partial(_remove, names=some))
         return count
 
-    def snapshots(self, query: Query) -> Iterator[Snapshot]:
+    def snapshots(self, query: Query, report: Report | None = None) -> Iterator[Snapshot]:
         with self._database.reading() as connection:
-            found = reading.snapshots(_names(connection), partial(_records, connection), query)
+            read = partial(_records, connection, report=report)
+            found = reading.snapshots(_names(connection), read, query, report)
         yield from found
 
     def check(self) -> list[Problem]:
@@ -157,10 +158,12 @@ def _rows(connection: Connection | None, names: Sequence[str]) -> list[tuple[str
     return sorted(((uid, name, data) for uid, name, data in rows), key=lambda row: row[1])
 
 
-def _records(connection: Connection | None, names: Sequence[str]) -> Iterator[Record]:
+def _records(connection: Connection | None, names: Sequence[str], report: Report | None = None) -> Iterator[Record]:
     """Return those of these records that are there, in this order, which is that of names. StoreError for a damaged one."""
     for some in _chunks(names, _FEW):
-        yield from (intact(_unpack(name, packed), name) for _, name, packed in _rows(connection, some))
+        for _, name, packed in _rows(connection, some):
+            with reading.reported(report, name):
+                yield intact(_unpack(name, packed), name)
 
 
 def _add(connection: Connection, rows: Sequence[dict[str, Any]]) -> int:

@@ -74,21 +74,25 @@ def trend(job: Job, words: Sequence[str], artifact: str | None, *, issues: bool)
     """
     previous = _last_report(job, artifact) if job.token and artifact else None
     files = {kind: job.data / name for kind, name in _TREND_FILES.items()}
+    for path in files.values():
+        path.unlink(missing_ok=True)
     arguments = ["trend", *(word for kind, path in files.items() for word in (f"--{kind}", str(path)))]
     arguments += [*words, "--title", job.event.repository]
     arguments += ["--previous", str(previous)] if previous is not None else []
     with job.runner.group("The report"):
         status, why = job.run(arguments)
-    if status != 0:
+    if status != 0 and not all(path.exists() for path in files.values()):
         raise UsageError(f"there is no report: {why}", hint="the log has all messages")
     job.runner.add_summary(files["markdown"].read_text("utf-8"))
     job.runner.set_outputs({"report-path": str(files["html"]), "result-path": str(files["json"])})
     if issues:
         content = files["json"].read_bytes()
         # A history that could not be read would look like one in which nothing is wrong.
-        complete = bool(json.loads(content)["benchmarks"])
+        complete = bool(json.loads(content)["benchmarks"]) and status == 0
         found = findings(content, path=str(files["json"]))
         job.runner.say(f"issues: {update(job.client(), found, page=job.event.run_url, complete=complete)}")
+    if status != 0:
+        raise UsageError("some of the history cannot be read, and is not in the report", hint="the log names it")
 
 
 def _pull_of_this_job(job: Job, api: Client) -> int | None:

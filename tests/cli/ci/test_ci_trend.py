@@ -11,6 +11,7 @@ import pytest
 
 from cachegrind_bench import process
 from cachegrind_bench.model.result import Commit
+from cachegrind_bench.store.files import FileStore
 from tests.cli.ci.job import REPO, STORE, TOKEN, Job, active, noted, one, orders, run, save
 from tests.github_stub import BOT, Token
 
@@ -63,6 +64,20 @@ def test_without_a_history_there_is_no_report_and_that_is_an_error(job: Job) -> 
     told = job.is_for("schedule", {}).step("trend", *STORE)
     assert told.code == 2
     assert any("there is no report" in each for each in noted(told, "error"))
+
+
+def test_of_a_damaged_history_there_is_a_report_an_error_and_no_issue_is_closed(job: Job, history: Repository) -> None:
+    words = ("trend", *STORE, "--token", TOKEN, "--issues")
+    assert job.step(*words).code == 0
+    (issue,) = job.stub.repository(REPO).issues.values()
+    store = FileStore(history.path / STORE[1].removeprefix("file:"))
+    for name in store.names()[4:]:  # no step is seen any more
+        (store.folder / name).write_bytes(b"{}")
+    told = job.step(*words)
+    assert told.code == 2
+    assert any("some of the history cannot be read" in each for each in noted(told, "error"))
+    assert Path(job.outputs["report-path"]).exists()
+    assert issue.state == "open"
 
 
 def test_a_last_report_that_cannot_be_read_is_a_warning_and_issues_without_permission_an_error(
