@@ -155,10 +155,14 @@ def without(reason: str) -> NoReturn:
 
 
 @pytest.fixture(autouse=True)
-def _clean_environment(request: pytest.FixtureRequest, monkeypatch: pytest.MonkeyPatch) -> None:
+def _clean_environment(
+    request: pytest.FixtureRequest, monkeypatch: pytest.MonkeyPatch, tmp_path_factory: pytest.TempPathFactory
+) -> None:
     for name in list(os.environ):
         if name.startswith(CI_PREFIXES) or name in CI_NAMES:
             monkeypatch.delenv(name)
+    # Where `run` remembers what it measured last; it makes the folder.
+    monkeypatch.setenv("XDG_CACHE_HOME", str(tmp_path_factory.getbasetemp() / "cache" / str(os.getpid())))
     marked = {mark.name for mark in request.node.iter_markers()}
     if REQUIRE_SEALED and "valgrind" in marked and "unsealed" not in marked:
         monkeypatch.setenv("CG_BENCH_REQUIRE_SEALED", "1")

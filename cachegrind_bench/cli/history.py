@@ -17,6 +17,7 @@ from cachegrind_bench.cli.options import (
     named_store,
     opened_store,
     pattern_option,
+    repository,
     since_option,
     size_limit_option,
     store_option,
@@ -35,7 +36,7 @@ from cachegrind_bench.usecases import history
 from cachegrind_bench.usecases.comparison_inputs import resolve_all
 from cachegrind_bench.usecases.result_files import check_outputs
 from cachegrind_bench.usecases.saving import profile_store
-from cachegrind_bench.usecases.stored_runs import find_run, kept_result, runs_of, warn_of_damage
+from cachegrind_bench.usecases.stored_runs import find_run, kept_result, runs_of, subjects_of, warn_of_damage
 
 _FORMATS = "csv", "jsonl", "bmf", "github-action-benchmark", "openmetrics", "otava-csv"
 _BATCH = 200
@@ -108,12 +109,13 @@ Examples:
 @format_option
 @store_option
 def list_command(*, last: int, since: str | None, pattern: str | None, form: str, **options: Any) -> int:
-    """List the runs, the newest commit first: commit, dates, benchmarks, and the key of the environment."""
+    """List the runs, the newest commit first: commit and its subject, dates, benchmarks, and the key of the environment."""
     damage = Inspection()
     with opened_store(options) as store:
         found = [*runs_of(store, since, pattern, damage.report)][::-1]
         shown = found[:last] if last else found
-        text = listings.runs(shown, len(found), store.url, form, width=output.terminal_width())
+        subjects = {} if form == "json" else subjects_of(shown, repository())
+        text = listings.runs(shown, len(found), store.url, form, width=output.terminal_width(), subjects=subjects)
         problems = damage.result()
         empty = not found and not problems and not store.names()
     output.write(text)

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import os
 import sys
-from collections.abc import Callable, Sequence
+from collections.abc import Iterable
 from contextlib import suppress
 from pathlib import Path
 from typing import TYPE_CHECKING, TextIO
@@ -13,7 +13,7 @@ from cachegrind_bench.errors import UsageError
 from cachegrind_bench.usecases import Notices
 
 if TYPE_CHECKING:
-    from cachegrind_bench.model.result import Benchmark, Result
+    from cachegrind_bench.model.result import Result
     from cachegrind_bench.render.table import Report
 
 
@@ -123,16 +123,13 @@ def write_beside(name: str | None, text: str) -> None:
     (write_error if name == "-" else write)(text)
 
 
-def report_text(
-    result: Result, benchmarks: Sequence[Benchmark], form: str, report_of: Callable[[Benchmark], Report]
-) -> str:
-    """Return the reports of these benchmarks of a result, made by `report_of`; JSON has a form of its own."""
+def report_text(result: Result, form: str, reports: Iterable[Report], color: str = "never") -> str:
+    """Return these reports of a result, for the terminal that there is, `color` being --color; JSON has a form of its own."""
     if form == "json":
-        from msgspec.structs import replace
-
         from cachegrind_bench.render import documents
 
-        return documents.summary(replace(result, benchmarks=tuple(benchmarks)))
+        return documents.summary(result)
     from cachegrind_bench.render import table
 
-    return "\n".join(table.render(report_of(benchmark), form) for benchmark in benchmarks)
+    width, colour = terminal_width(), wants_colour(color)
+    return "\n".join(table.render(report, form, width=width, colour=colour) for report in reports)

@@ -18,6 +18,7 @@ from cachegrind_bench.cli import output
 from cachegrind_bench.cli.help import Command, options_group
 from cachegrind_bench.cli.options import (
     REPORT,
+    color_option,
     format_option,
     measure_request,
     measuring_options,
@@ -37,6 +38,7 @@ from cachegrind_bench.usecases import Notices
 
 if TYPE_CHECKING:
     from cachegrind_bench.model.result import Result
+    from cachegrind_bench.render.report import Since
     from cachegrind_bench.store.baselines import Baselines
     from cachegrind_bench.usecases.measurement import MeasureRequest
     from cachegrind_bench.usecases.saving import SaveRequest
@@ -47,6 +49,9 @@ _EPILOG = """\b
 The command is executed warm-up + repeat x layouts times: by default twice, once natively to fill caches on disk
 (compiled Python files, for one) and once under Valgrind, which takes about a hundred times as long. A command that
 leaves state behind needs --prepare or --cleanup.
+
+Unless the result goes to a file (-o), the report says how the score changed since the last run of the same benchmark in the
+same folder. What that cost is kept in cg-bench/last-runs.json in the user's cache folder (XDG_CACHE_HOME, ~/.cache).
 
 Without a command, the suite of the configuration is measured (cg-bench.toml or pyproject.toml): on every CPU at once,
 since counts do not depend on load. 'cg-bench list' shows it, 'cg-bench init' writes one to start from.
@@ -93,6 +98,7 @@ _detail_options = options_group(
 )
 _report_options = options_group(
     format_option,
+    color_option,
     click.option(
         "--keep-out-files",
         type=Path,
@@ -146,16 +152,30 @@ def _run_command(options: dict[str, Any]) -> int:
     keep_failure = failure_saved(targets.history, plan, targets.notices) if targets.history else nullcontext()
     with keep_failure, Display(None if options["quiet"] else sys.stderr) as display:
         result = measured(request, plan, display.phase, display.write)
-    report_of = partial(report.measured, env=result.env)
-    targets.deliver(result, lambda: output.report_text(result, result.benchmarks, options["form"], report_of))
+    since = _since(result, plan.cwd, options)
+
+    def text() -> str:
+        if len(result.benchmarks) > 1 and not options["python_profile"]:  # regions
+            return output.report_text(result, options["form"], [report.suite(result, since=since)], options["color"])
+        reports = (report.measured(item, result.env, since.get(item.id)) for item in result.benchmarks)
+        return output.report_text(result, options["form"], reports, options["color"])
+
+    targets.deliver(result, text)
     return 0
+
+
+def _since(result: Result, project: Path, options: dict[str, Any]) -> dict[str, Since]:
+    """Return what changed since the last run, and remember this one: only for whoever reads it now, and keeps no result."""
+    from cachegrind_bench.usecases.last_run import remembered
+
+    plain = options["output"] is None and options["form"] == "table" and not options["quiet"]
+    return remembered(result, project, dict(os.environ)) if plain else {}
 
 
 def _run_suite(options: dict[str, Any]) -> int:
     """Measure the suite, write and report what came to its end, and return the exit code."""
     from cachegrind_bench.cli.options import configured_texts
     from cachegrind_bench.model.thresholds import limit
-    from cachegrind_bench.render import documents, table
     from cachegrind_bench.render import report as reports
     from cachegrind_bench.render.progress import SuiteDisplay
     from cachegrind_bench.store.baselines import Baselines, make_store
@@ -177,12 +197,17 @@ def _run_suite(options: dict[str, Any]) -> int:
     )
     limits = [*map(limit, configured_texts("limit")), *own_limits(selection.specs)]
 
+    since = _since(run.result, found.root, options)
+
     def report() -> str:
-        if options["form"] == "json":
-            return documents.summary(run.result)
-        remarks = exceeded(run.result, limits)
-        shown = reports.suite(run.result, unfinished=run.outcome.unfinished, reused=run.reused, remarks=remarks)
-        return table.render(shown, options["form"])
+        shown = reports.suite(
+            run.result,
+            unfinished=run.outcome.unfinished,
+            reused=run.reused,
+            remarks=exceeded(run.result, limits),
+            since=since,
+        )
+        return output.report_text(run.result, options["form"], [shown], options["color"])
 
     targets.deliver(run.result, report, run)
     if run.outcome.interrupted:

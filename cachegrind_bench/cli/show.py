@@ -7,6 +7,7 @@ from collections.abc import Mapping, Sequence
 from typing import TYPE_CHECKING, Any
 
 import click
+from msgspec.structs import replace
 
 from cachegrind_bench.cli import output
 from cachegrind_bench.cli.help import Command, options_group
@@ -14,6 +15,7 @@ from cachegrind_bench.cli.options import (
     format_option,
     pattern_option,
     size_limit_option,
+    typed,
     working_directory,
 )
 from cachegrind_bench.errors import UsageError
@@ -62,7 +64,10 @@ options = options_group(
 @options
 @click.argument("file")
 def command(*, file: str, max_size: int, **options: Any) -> None:
-    """Show a result FILE ('-' is stdin) or saved baseline: score, hits, events, hottest functions, seal and origin."""
+    """Show a result FILE ('-' is stdin) or saved baseline: score, hits, events, hottest functions, seal and origin.
+
+    Several benchmarks are one table; --benchmark, --top or --sort shows each of them in detail.
+    """
     files = checked_files(options)
     path = resolve(file, working_directory())
     check_outputs(files, [path])
@@ -103,13 +108,16 @@ def write_result(source: ResultFile, name: str, options: Mapping[str, Any]) -> N
 
 
 def _report(source: ResultFile, benchmarks: Sequence[Benchmark], options: Mapping[str, Any]) -> str:
-    from cachegrind_bench.render.report import shown
+    from cachegrind_bench.render.report import overview, shown
 
-    def report_of(benchmark: Benchmark) -> Report:
-        whole = source.with_evidence(benchmark)
-        return shown(source.result, whole, top=options["top"], sort=options["sort"])
+    wanted = replace(source.result, benchmarks=tuple(benchmarks))
+    if len(benchmarks) > 1 and not any(map(typed, ("pattern", "top", "sort"))):
+        return output.report_text(wanted, options["form"], [overview(wanted)])
 
-    return output.report_text(source.result, benchmarks, options["form"], report_of)
+    def details(benchmark: Benchmark) -> Report:
+        return shown(wanted, source.with_evidence(benchmark), top=options["top"], sort=options["sort"])
+
+    return output.report_text(wanted, options["form"], map(details, benchmarks))
 
 
 def chosen(result: Result, name: str, pattern: str | None) -> list[Benchmark]:

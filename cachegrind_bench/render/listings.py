@@ -7,6 +7,7 @@ from __future__ import annotations
 
 import shlex
 from collections.abc import Mapping, Sequence
+from types import MappingProxyType
 from typing import TYPE_CHECKING
 
 from cachegrind_bench.model.text import counted, grouped, plain, shortened, some
@@ -19,6 +20,7 @@ if TYPE_CHECKING:
     from cachegrind_bench.store.protocol import Problem
 
 _LONGEST_ID = 30
+_LONGEST_SUBJECT = 50
 _SHOWN_CHANGES = 20
 
 
@@ -74,27 +76,41 @@ def _commit(commit: Commit | None) -> str:
     return "" if commit is None else plain(commit.sha[:12]) + (" with uncommitted changes" if commit.dirty else "")
 
 
-def runs(found: Sequence[Snapshot], total: int, place: str, form: str, *, width: int | None = None) -> str:
-    """Return runs of `total` that there are at this place."""
+def runs(
+    found: Sequence[Snapshot],
+    total: int,
+    place: str,
+    form: str,
+    *,
+    width: int | None = None,
+    subjects: Mapping[str, str] = MappingProxyType({}),
+) -> str:
+    """Return runs of `total` that there are at this place, with the `subjects` of their commits as far as they are known."""
     if form == "json":
         return documents.runs(found, total, place)
+    columns: Row = ("run", "commit", "subject", "benchmarks", "committed", "branch", "measured", "environment")
+    columns, *rows = table.without_empty([columns, *(_run(run, subjects) for run in found)], (2,))
+    last = len(columns) - 1
     section = Section(
-        columns=("run", "commit", "branch", "committed", "measured", "benchmarks", "environment"),
-        rows=tuple(map(_run, found)),
-        shrinkable=(5, 2),
+        columns=columns,
+        rows=tuple(rows),
+        shrinkable=tuple(range(last - 4, 1, -1)),
+        droppable=((last,), (last - 1,), (last - 2,)),
+        last=(last - 3,),
     )
     return table.render(Report(title=_title(found, total, "run", place), sections=(section,)), form, width=width)
 
 
-def _run(run: Snapshot) -> Row:
+def _run(run: Snapshot, subjects: Mapping[str, str]) -> Row:
     commit = run.commit
-    origin = ("none", "", "")
+    sha, subject, committed, branch = "none", "", "", ""
     if commit is not None:
         dirty = " with changes" if commit.dirty else ""
-        origin = (f"{commit.sha[:12]}{dirty}", commit.branch or "", _minute(commit.committed_at))
+        sha, subject = f"{commit.sha[:12]}{dirty}", shortened(subjects.get(commit.sha, ""), _LONGEST_SUBJECT)
+        committed, branch = _minute(commit.committed_at), commit.branch or ""
     failed = sum(point.counts is None for point in run.points)
-    measured = (_ids([point.id for point in run.points], 2) or "none") + (f" ({failed} failed)" if failed else "")
-    return run.uid[:8], *origin, _minute(run.created_at), measured, run.env_key
+    measured = (_ids([point.id for point in run.points], 1) or "none") + (f" ({failed} failed)" if failed else "")
+    return run.uid[:8], sha, subject, measured, committed, branch, _minute(run.created_at), run.env_key
 
 
 def _minute(time: str) -> str:

@@ -3,24 +3,38 @@
 from __future__ import annotations
 
 import shlex
-from collections.abc import Collection, Iterable, Sequence
+from collections.abc import Collection, Iterable, Mapping, Sequence
+from types import MappingProxyType
+from typing import TYPE_CHECKING
 
 import msgspec
+from msgspec.structs import replace
 
 from cachegrind_bench.errors import UsageError
 from cachegrind_bench.model.metrics import EVENTS, CostModel, Counts, FunctionCost
 from cachegrind_bench.model.python_profile import NATIVE
 from cachegrind_bench.model.result import PER_ITERATIONS, Benchmark, Environment, Result, SealState, Status
-from cachegrind_bench.model.text import counted, duration, grouped, share, spread
+from cachegrind_bench.model.text import change, counted, duration, grouped, share, some, spread
 from cachegrind_bench.render.table import Report, Row, Section, without_empty
 
+if TYPE_CHECKING:
+    from fractions import Fraction
+
 _FIRST = 10  # Python functions in a short report
+_NAMED = 5  # benchmarks of a kind
 _CUT = (
     "some Python calls were nested too deeply to be followed to their outermost callers: costs with callees are too low "
     "there; calls, and what functions cost by themselves, are exact"
 )
 
 Span = tuple[int, int]
+
+
+class Since(msgspec.Struct, frozen=True):
+    """How a score changed, relative to the last run at this time."""
+
+    change: Fraction
+    at: str
 
 
 class Spans(msgspec.Struct, frozen=True, kw_only=True):
@@ -60,9 +74,15 @@ def _between(layouts: Sequence[Sequence[int]]) -> Span:
     return min(middles), max(middles)
 
 
-def measured(benchmark: Benchmark, env: Environment) -> Report:
-    """Return the short report that follows a run."""
-    return _report(benchmark, _python(benchmark, top=_FIRST), _conditions(benchmark, env))
+def measured(benchmark: Benchmark, env: Environment, since: Since | None = None) -> Report:
+    """Return the short report that follows a run; `since` is how it differs from the last one."""
+    rows = () if since is None else (("change", change(since.change), f"since the last run, of {_minute(since.at)}"),)
+    return _report(benchmark, _python(benchmark, top=_FIRST), _conditions([benchmark], env), news=rows)
+
+
+def _minute(time: str) -> str:
+    """Return 2026-01-31T12:00:00Z as 2026-01-31 12:00 UTC."""
+    return f"{time[:16].replace('T', ' ')} UTC"
 
 
 def shown(result: Result, benchmark: Benchmark, *, top: int, sort: str) -> Report:
@@ -76,15 +96,16 @@ def shown(result: Result, benchmark: Benchmark, *, top: int, sort: str) -> Repor
         _hottest(benchmark, top=top, sort=sort),
         Section(title="events", rows=events),
         Section(title="seal", rows=seal),
-        _conditions(benchmark, result.env),
+        _conditions([benchmark], result.env),
         _origin(result, benchmark),
     )
 
 
-def _report(benchmark: Benchmark, *sections: Section) -> Report:
+def _report(benchmark: Benchmark, *sections: Section, news: tuple[Row, ...] = ()) -> Report:
+    numbers = _numbers(benchmark)
     return Report(
         title=benchmark.id,
-        sections=(_numbers(benchmark), _processes(benchmark), *sections),
+        sections=(replace(numbers, rows=(*numbers.rows, *news)), _processes(benchmark), *sections),
         warnings=(*benchmark.warnings, *([_CUT] if benchmark.python is not None and benchmark.python.cut else [])),
     )
 
@@ -130,21 +151,32 @@ def _processes(benchmark: Benchmark) -> Section:
     return Section(title="processes", columns=("executable", "Ir", "share"), rows=tuple(rows))
 
 
-def _conditions(benchmark: Benchmark, env: Environment) -> Section:
-    parts = sorted(benchmark.seal.items())
-    kept = ", ".join(f"{name} kept" for name, part in parts if part.state is SealState.KEPT)
-    wanted = [part for _name, part in parts if part.state is not SealState.KEPT]
-    pinned = sum(part.state is SealState.PINNED for part in wanted)
-    state = "fully" if pinned == len(wanted) else f"{pinned} of {len(wanted)} parts"
-    tool = f"{benchmark.tool.capitalize()} {env.fields.get('valgrind', '?')}"
+def _conditions(benchmarks: Sequence[Benchmark], env: Environment) -> Section:
+    """Return how these were measured: what was sealed once if all have it in common, else with the ids of each kind."""
+    seals = dict[str, list[str]]()
+    for item in benchmarks:
+        seals.setdefault(_sealed(item), []).append(item.id)
+    parts = (part for item in benchmarks for part in sorted(item.seal.items()))
+    lacking = dict.fromkeys((name, part.why) for name, part in parts if part.state is SealState.UNAVAILABLE)
+    tools = " and ".join(dict.fromkeys(item.tool.capitalize() for item in benchmarks))
+    runs = sum(len(item.runs) for item in benchmarks)
+    took = duration(sum(item.wall_ms for item in benchmarks))
     rows: list[Row] = [
-        ("sealed", f"{state}{f' ({kept})' if kept else ''}"),
-        *(("", f"not pinned: {name}: {part.why}") for name, part in parts if part.state is SealState.UNAVAILABLE),
-        ("measured", f"{counted(len(benchmark.runs), 'run')} under {tool} in {duration(benchmark.wall_ms)}"),
+        ("sealed", text if len(seals) == 1 else f"{text}: {some(ids, _NAMED)}") for text, ids in seals.items()
     ]
-    if not benchmark.processes_exact:
+    rows += (("", f"not pinned: {name}: {why}") for name, why in lacking)
+    rows.append(("measured", f"{counted(runs, 'run')} under {tools} {env.fields.get('valgrind', '?')} in {took}"))
+    if not all(item.processes_exact for item in benchmarks):
         rows.append(("processes", "not all counted exactly, see the warnings"))
     return Section(rows=tuple(rows))
+
+
+def _sealed(benchmark: Benchmark) -> str:
+    kept = ", ".join(f"{name} kept" for name, part in sorted(benchmark.seal.items()) if part.state is SealState.KEPT)
+    wanted = [part for part in benchmark.seal.values() if part.state is not SealState.KEPT]
+    pinned = sum(part.state is SealState.PINNED for part in wanted)
+    state = "fully" if pinned == len(wanted) else f"{pinned} of {len(wanted)} parts"
+    return f"{state}{f' ({kept})' if kept else ''}"
 
 
 def _origin(result: Result, benchmark: Benchmark) -> Section:
@@ -217,9 +249,17 @@ def sort_name(text: str) -> str:
 
 
 def suite(
-    result: Result, *, unfinished: Collection[str] = (), reused: Collection[str] = (), remarks: Iterable[str] = ()
+    result: Result,
+    *,
+    unfinished: Collection[str] = (),
+    reused: Collection[str] = (),
+    remarks: Iterable[str] = (),
+    since: Mapping[str, Since] = MappingProxyType({}),
 ) -> Report:
-    """Return a row for each benchmark; `unfinished` ones were not measured to their end, `reused` ones not measured again."""
+    """Return a row for each benchmark, with its change `since` the last run; and once for all of them how they were measured.
+
+    `unfinished` ones were not measured to their end, `reused` ones not measured again.
+    """
     failed = [item for item in result.benchmarks if item.status is not Status.OK]
     title = [counted(len(result.benchmarks), "benchmark")]
     title += [
@@ -227,26 +267,50 @@ def suite(
         for items, what in ((failed, "failed"), (reused, "re-used"), (unfinished, "not measured"))
         if items
     ]
-    columns: Row = ("benchmark", "score", "Ir", "RAM hits", "noise", "over layouts", "measured in")
-    rows = [_suite_row(item, reused=item.id in reused) for item in result.benchmarks]
-    columns, *rows = without_empty([columns, *rows], (4, 5))
+    columns: Row = ("benchmark", "score", "since last run", "Ir", "RAM hits", "noise", "over layouts", "measured in")
+    rows = [_suite_row(item, since.get(item.id), reused=item.id in reused) for item in result.benchmarks]
+    columns, *rows = without_empty([columns, *rows], (2, 5, 6))
     # Why benchmarks have no score: below the table, whose columns are for numbers.
     failures = tuple((item.id, (item.error or "").partition("\n")[0]) for item in failed)
-    warnings = [f"{item.id}: {text}" for item in result.benchmarks for text in item.warnings]
+    warned = dict[str, list[str]]()
+    for item in result.benchmarks:
+        for text in item.warnings:
+            warned.setdefault(text, []).append(item.id)
+    warnings = [f"{some(ids, _NAMED)}: {text}" for text, ids in warned.items()]
+    optional = tuple((columns.index(name),) for name in ("RAM hits", "measured in", "Ir"))
+    table = Section(columns=columns, rows=tuple(rows), shrinkable=(0,), droppable=optional, ids=0)
     return Report(
         title=", ".join(title),
-        sections=(Section(columns=columns, rows=tuple(rows)), Section(title="not measured", rows=failures)),
+        sections=(
+            table,
+            Section(title="not measured", rows=failures),
+            *([_conditions(result.benchmarks, result.env)] if result.benchmarks else []),
+        ),
         warnings=(*warnings, *remarks, *(f"{name} was not measured" for name in unfinished)),
     )
 
 
-def _suite_row(item: Benchmark, *, reused: bool) -> Row:
+def overview(result: Result) -> Report:
+    """Return the benchmarks of a result in one table, and once for all of them how and from what they were measured."""
+    found = suite(result)
+    keys = dict.fromkeys(item.key for item in result.benchmarks)
+    rows: list[Row] = [
+        ("created", result.created_at),
+        *([("commit", result.commit.described)] if result.commit is not None else []),
+        ("keys" if len(keys) > 1 else "key", some([*keys], _NAMED)),
+        ("details", "with --benchmark PATTERN"),
+    ]
+    return replace(found, sections=(*found.sections, Section(rows=tuple(rows))))
+
+
+def _suite_row(item: Benchmark, since: Since | None, *, reused: bool) -> Row:
     found = spans(item)
     if item.counts is None or item.score is None or found is None:
         return item.id, item.status.value
     return (
         item.id,
         grouped(item.score.value),
+        "" if since is None else change(since.change),
         grouped(item.counts.Ir),
         grouped(item.counts.ram_hits),
         "" if len(item.runs) == found.layouts else spread(*found.noise),  # nothing was measured twice in one layout

@@ -6,25 +6,29 @@ a terminal: which columns go, which texts are cut, where prose is broken.
 
 from __future__ import annotations
 
+import re
 from collections.abc import Collection, Iterator, Mapping, Sequence
 from itertools import zip_longest
 from types import MappingProxyType
 
 import msgspec
 
-from cachegrind_bench.model.text import LONGEST_CELL, in_line, is_number, plain, shortened, shortened_path
+from cachegrind_bench.model.text import LONGEST_CELL, common_start, in_line, is_number, plain, shortened, shortened_path
 
 Row = tuple[str, ...]
 
 _MARGIN = "  "
 _SHORTEST, _READABLE = 12, 22
 RED, GREEN, YELLOW = "31", "32", "33"
+_CHANGE = re.compile(r"([+-])([0-9.,]+) %")
+_SMALL = 0.5
 
 
 class Section(msgspec.Struct, frozen=True, kw_only=True):
     """Rows under a heading; a section without rows is not shown. `columns` names them; empty for pairs of label and value.
 
-    Where a terminal is narrow, groups of `droppable` columns are left out and `shrinkable` ones give way, first the first one.
+    Where a terminal is narrow, groups of `droppable` columns are left out and `shrinkable` ones give way, first the first one;
+    the column `ids` loses what all of them begin with, which is then a line of its own.
     """
 
     title: str = ""
@@ -32,6 +36,8 @@ class Section(msgspec.Struct, frozen=True, kw_only=True):
     rows: tuple[Row, ...]
     shrinkable: tuple[int, ...] = ()
     droppable: tuple[tuple[int, ...], ...] = ()
+    last: tuple[int, ...] = ()
+    ids: int | None = None
 
 
 class Report(msgspec.Struct, frozen=True, kw_only=True):
@@ -42,11 +48,14 @@ class Report(msgspec.Struct, frozen=True, kw_only=True):
     warnings: tuple[str, ...] = ()
 
 
-def render(report: Report, form: str = "table", *, width: int | None = None) -> str:
-    """Return a report as table, for a terminal of this width (None: as wide as it gets), or as markdown."""
+def render(report: Report, form: str = "table", *, width: int | None = None, colour: bool = False) -> str:
+    """Return a report as table, for a terminal of this width (None: as wide as it gets), or as markdown.
+
+    With `colour`, changes of at least half a percent are red if they are for the worse, else green.
+    """
     if form == "markdown":
         return _markdown(report)
-    return "".join(f"{line.rstrip()}\n" for line in _aligned(report, width))
+    return "".join(f"{line.rstrip()}\n" for line in _aligned(report, width, colour=colour))
 
 
 def _markdown(report: Report) -> str:
@@ -60,7 +69,7 @@ def _markdown(report: Report) -> str:
     return text + "".join(f"\n> ⚠️ {escape(in_line(warning))}\n" for warning in report.warnings)
 
 
-def _aligned(report: Report, width: int | None) -> Iterator[str]:
+def _aligned(report: Report, width: int | None, *, colour: bool) -> Iterator[str]:
     yield in_line(report.title)
     for section in report.sections:
         if section.rows:
@@ -69,11 +78,29 @@ def _aligned(report: Report, width: int | None) -> Iterator[str]:
             indent = _MARGIN * 2 if section.title else _MARGIN
             heading = [section.columns] if section.columns else []
             rows = [*heading, *(tuple(map(plain, row)) for row in section.rows)]
-            rows = fitted(rows, width and width - len(indent), section.shrinkable, section.droppable)
-            yield from (indent + line for line in aligned(rows, headed=bool(heading)))
+            room, start = width and width - len(indent), ""
+            if section.ids is not None:
+                rows, start = _brief(rows, room, section.ids)
+            rows = fitted(rows, room, section.shrinkable, section.droppable, section.last)
+            cells = ((number, place, cell) for number, row in enumerate(rows) for place, cell in enumerate(row))
+            colours = {(number, place): tone for number, place, cell in cells if colour and (tone := _tone(cell))}
+            yield from (indent + line for line in aligned(rows, headed=bool(heading), colours=colours))
+            yield from [f"{indent}all ids begin with {start}"] if start else []
     yield from [""] if report.warnings else []
     for warning in report.warnings:
         yield from wrapped(f"warning: {in_line(warning)}", width, _MARGIN)
+
+
+def _tone(cell: str) -> str | None:
+    match = _CHANGE.fullmatch(cell)
+    return None if match is None or float(match[2].replace(",", "")) < _SMALL else RED if match[1] == "+" else GREEN
+
+
+def _brief(rows: Sequence[Row], width: int | None, ids: int) -> tuple[list[Row], str]:
+    """Return rows (the first is the heading) whose ids have lost what all begin with, and that, where they are too wide."""
+    whole = list(zip(*zip_longest(*rows, fillvalue=""), strict=True))
+    start = common_start([row[ids] for row in rows[1:]]) if is_wider(whole, width) else ""
+    return [(*row[:ids], row[ids].removeprefix(start), *row[ids + 1 :]) for row in rows], start
 
 
 def fitted(

@@ -4,10 +4,11 @@ from __future__ import annotations
 
 import re
 from collections.abc import Callable, Iterable, Iterator, Sequence
+from typing import TYPE_CHECKING
 
 from msgspec.structs import replace
 
-from cachegrind_bench.errors import StoreError, UsageError
+from cachegrind_bench.errors import MeasurementError, StoreError, UsageError
 from cachegrind_bench.history.baseline import Choice
 from cachegrind_bench.model.codec import ResultFile, decode, encode
 from cachegrind_bench.model.result import Result, Snapshot
@@ -16,6 +17,10 @@ from cachegrind_bench.store.protocol import Problem, Query, Report, Store, Surve
 from cachegrind_bench.store.reading import HINT, renames_in, snapshot
 from cachegrind_bench.store.record import name_of_run, run_name
 from cachegrind_bench.usecases import Notices
+from cachegrind_bench.vcs.git import COMMIT_ID
+
+if TYPE_CHECKING:
+    from cachegrind_bench.vcs.revisions import Repository
 
 _HEX = re.compile(r"[0-9a-f]{4,64}", re.ASCII)
 _SHOWN = 5
@@ -44,6 +49,18 @@ def runs_of(store: Store, since: str | None, pattern: str | None, report: Report
     wanted: Callable[[str], bool] | None = None if pattern is None else lambda name: matches(name, pattern)
     runs = store.snapshots(Query(since=since, wanted=wanted), report)
     return (run for run in runs if pattern is None or run.points)
+
+
+def subjects_of(runs: Iterable[Snapshot], repository: Repository) -> dict[str, str]:
+    """Return the subjects of the commits of these runs, as far as git knows them here."""
+    from cachegrind_bench.vcs.commits import notes
+
+    shas = {run.commit.sha for run in runs if run.commit is not None and COMMIT_ID.fullmatch(run.commit.sha)}
+    try:
+        found = notes(repository.cwd, repository.environ, shas) if shas else {}
+    except MeasurementError:  # no git, or no repository of its
+        return {}
+    return {sha: note.subject for sha, note in found.items()}
 
 
 def find_run(store: Store, text: str | None) -> str:

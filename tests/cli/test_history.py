@@ -16,10 +16,14 @@ from msgspec.structs import replace
 
 from cachegrind_bench.cli import main
 from cachegrind_bench.model.codec import decode, encode
+from cachegrind_bench.model.result import Commit
+from cachegrind_bench.render import listings
 from cachegrind_bench.store.durable import locked
 from cachegrind_bench.store.files import FileStore
 from cachegrind_bench.store.reading import HINT
 from cachegrind_bench.store.record import run_record
+from cachegrind_bench.usecases.stored_runs import runs_of
+from tests.unit.repositories import Repository, git_environment
 from tests.unit.samples import HOSTILE, benchmark, failed_benchmark, result
 from tests.unit.stored import FEBRUARY, NAMES, RECORDS, RENAME, measured, run, stored
 
@@ -60,7 +64,7 @@ def test_result_files_are_added_and_what_is_there_stays(cg_bench: CommandLine) -
 def test_a_run_with_a_failed_benchmark_is_added(cg_bench: CommandLine) -> None:
     written("r.json", measured(), failed_benchmark(id="bad"))
     assert cg_bench("history", "add", "r.json").code == 0
-    assert "sieve, bad (1 failed)" in cg_bench("history", "list").out
+    assert "sieve and 1 more (1 failed)" in cg_bench("history", "list").out
 
 
 @pytest.mark.parametrize("content", [b"", b"no result", b"{}", b'{"schema":"cg-bench.run/2"}', encode(run(1))[:-20]])
@@ -87,12 +91,12 @@ def test_profiles_stay_out_unless_they_are_asked_for(cg_bench: CommandLine) -> N
     assert cg_bench("history", "add", "r.json").code == 0
     name = run_record(whole).name
     assert [path.name for path in STORE.rglob("*.gz")] == []
-    assert "hottest functions" not in cg_bench("history", "show").out
+    assert "hottest functions" not in cg_bench("history", "show", "--top", "5").out
     assert cg_bench("history", "add", "r.json", "--with-profile").code == 0
     (kept,) = STORE.rglob("*.gz")
     assert decode(gzip.decompress(kept.read_bytes()), "r") == whole
     assert store().profile(name) == encode(whole)
-    assert "hottest functions" in cg_bench("history", "show").out
+    assert "hottest functions" in cg_bench("history", "show", "--top", "5").out
 
 
 def test_only_stores_of_files_keep_profiles(cg_bench: CommandLine) -> None:
@@ -184,9 +188,9 @@ def test_looking_at_a_history_that_is_not_there_makes_nothing(cg_bench: CommandL
 LIST = """\
 2 of 3 runs in file:{cwd}/.cg-bench
 
-  run       commit                     branch  committed         measured          benchmarks               environment
-  {third}  none                                                 2026-02-01 00:00  sieve, b and 1 more (1 failed)  ba9876543210
-  {second}  200000000000               main    2026-01-01 00:02  2026-01-01 00:02  sieve                   ba9876543210
+  run       commit        benchmarks                   committed         branch  measured          environment
+  {third}  none          sieve and 2 more (1 failed)                            2026-02-01 00:00  ba9876543210
+  {second}  200000000000  sieve                        2026-01-01 00:02  main    2026-01-01 00:02  ba9876543210
 """
 
 
@@ -200,6 +204,30 @@ def test_runs_are_listed_with_the_newest_commit_first(cg_bench: CommandLine) -> 
     wanted = LIST.format(cwd=Path.cwd(), third=third.uid[:8], second=stored(2).uid[:8])
     assert [line.split() for line in told.out.splitlines()] == [line.split() for line in wanted.splitlines()]
     assert cg_bench("history", "list", "--last", "0").out.startswith("3 runs in ")
+
+
+def test_a_list_has_the_subjects_of_commits_that_git_knows(
+    cg_bench: CommandLine, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    repository = Repository(tmp_path / "project", git_environment(tmp_path))
+    monkeypatch.chdir(repository.path)
+    sha = repository.commit("Use a list\x1b")
+    here = Commit(sha=sha, parent=None, branch="main", dirty=False, committed_at="2026-01-01T00:00:00Z")
+    store(stored(1, commit=here), stored(2))
+    lines = cg_bench("history", "list").out.splitlines()
+    assert [line.count("Use a list\\x1b") for line in lines[3:]] == [0, 1]
+    Path(".git").rename("elsewhere")
+    assert "subject" not in cg_bench("history", "list").out
+
+
+@pytest.mark.parametrize("width", [60, 80, 100])
+def test_a_list_of_runs_fits_a_terminal(width: int) -> None:
+    runs = list(runs_of(store(stored(1), stored(2)), None, None))
+    subjects = {item.commit.sha: "x" * 200 for item in runs if item.commit}
+    text = listings.runs(runs, 2, "file:h", "table", width=width, subjects=subjects)
+    assert max(map(len, text.splitlines())) <= width
+    assert ("2026-01-01 00:02" in text) == (width > 60)
+    assert "environment" not in text
 
 
 def test_a_list_has_what_was_asked_for(cg_bench: CommandLine) -> None:

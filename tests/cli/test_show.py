@@ -12,7 +12,7 @@ import pytest
 from cachegrind_bench.model.codec import encode
 from cachegrind_bench.model.text import matches
 from cachegrind_bench.render import table
-from cachegrind_bench.render.report import shown
+from cachegrind_bench.render.report import overview, shown
 from tests.unit.samples import benchmark, failed_benchmark, result, rich_benchmark
 
 if TYPE_CHECKING:
@@ -31,10 +31,15 @@ def report(value: Result, form: str, *, top: int = 10, sort: str = "score") -> s
 
 
 @pytest.mark.parametrize("form", ["table", "markdown"])
-def test_all_benchmarks_are_shown_in_the_wanted_form(cg_bench: CommandLine, form: str) -> None:
+def test_several_benchmarks_are_one_table_and_details_need_a_pattern_or_an_option_of_theirs(
+    cg_bench: CommandLine, form: str
+) -> None:
     value = saved(rich_benchmark(), failed_benchmark())
     told = cg_bench("show", "r.json", "--format", form)
-    assert (told.code, told.out, told.err) == (0, report(value, form), "")
+    assert (told.code, told.out, told.err) == (0, table.render(overview(value), form), "")
+    assert "architecture" not in told.out
+    for options in (["--benchmark", "*"], ["--top", "10"], ["--sort", "score"]):
+        assert cg_bench("show", "r.json", "--format", form, *options).out == report(value, form)
 
 
 def test_scripts_get_json(cg_bench: CommandLine) -> None:

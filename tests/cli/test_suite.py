@@ -78,11 +78,25 @@ def test_the_report_goes_to_stdout_and_a_line_for_each_benchmark_to_stderr(
         "  two[n=2]   15,731  12,207        68  5 ms\n"
         "  two[n=3]   15,731  12,207        68  5 ms\n"
         "  last       15,731  12,207        68  5 ms\n"
+        "\n"
+        "  sealed    fully (clock kept)\n"
+        "  measured  4 runs under Cachegrind 3.24.0 in 20 ms\n"
     )
     assert without_times(told.err) == "".join(
         f"cg-bench: [{number}/4] {name}  score 15,731  (TIME)\n" for number, name in enumerate(IDS, 1)
     )
     assert len(replay.targets) == 8
+
+
+@pytest.mark.usefixtures("replay")
+def test_what_changed_since_the_last_run_is_a_column(cg_bench: CommandLine) -> None:
+    def changes() -> list[str]:
+        rows = cg_bench("run", "-k", "two").out.splitlines()[2:5]
+        return [row.split("  ")[2].strip() for row in rows] if "since last run" in rows[0] else []
+
+    assert changes() == []
+    assert cg_bench("run", "-o", "r.json").code == 0  # whoever keeps a result compares it
+    assert len(changes()) == 3
 
 
 def test_two_dashes_without_a_command_mean_the_suite_too(replay: ReplayRunner, cg_bench: CommandLine) -> None:

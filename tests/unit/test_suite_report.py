@@ -5,15 +5,16 @@ from __future__ import annotations
 import io
 import re
 import threading
-from typing import TYPE_CHECKING
+from fractions import Fraction
+from typing import TYPE_CHECKING, Any
 
 import pytest
 from msgspec.structs import replace
 
-from cachegrind_bench.model.result import Run
+from cachegrind_bench.model.result import Run, SealPart, SealState
 from cachegrind_bench.render import table
 from cachegrind_bench.render.progress import SuiteDisplay
-from cachegrind_bench.render.report import suite
+from cachegrind_bench.render.report import Since, suite
 from tests.unit.samples import HOSTILE, VECTOR, benchmark, failed_benchmark, result, times
 
 if TYPE_CHECKING:
@@ -238,7 +239,7 @@ def test_what_has_failed_or_was_used_again_is_not_waited_for(end: str) -> None:
 # The report
 
 
-def as_table(*benchmarks: Benchmark, **options: list[str]) -> str:
+def as_table(*benchmarks: Benchmark, **options: Any) -> str:
     return table.render(suite(result(*benchmarks), **options))
 
 
@@ -254,6 +255,52 @@ def test_the_report_has_one_row_for_each_benchmark() -> None:
         "\n"
         "  not measured\n"
         "    odd  the command failed with exit status 3\n"
+        "\n"
+        "  sealed    fully (clock kept)\n"
+        "  measured  3 runs under Cachegrind 3.24.0 in 2.5 s\n"
+    )
+
+
+def test_how_benchmarks_were_sealed_and_what_they_warn_of_is_said_once_with_the_ids() -> None:
+    unsealed = {
+        "cpu": SealPart(state=SealState.PINNED),
+        "randomness": SealPart(state=SealState.UNAVAILABLE, why="no seccomp"),
+    }
+    text = as_table(
+        benchmark(id="a", warnings=("careful",)),
+        benchmark(id="b", warnings=("careful",), seal=unsealed),
+        benchmark(id="c", seal=unsealed),
+    )
+    assert (
+        "  sealed    fully (clock kept): a\n            1 of 2 parts: b, c\n".replace("            1", "  sealed    1")
+        in text
+    )
+    assert text.count("not pinned: randomness: no seccomp") == 1
+    assert "  warning: a, b: careful\n" in text
+
+
+def test_changes_since_the_last_run_are_a_column_coloured_from_half_a_percent_on() -> None:
+    since = {
+        "a": Since(Fraction(3, 100), "2026-01-31T12:00:00Z"),
+        "b": Since(Fraction(-1, 1000), "2026-01-31T12:00:00Z"),
+    }
+    made = suite(result(benchmark(id="a"), benchmark(id="b"), benchmark(id="new")), since=since)
+    lines = table.render(made, colour=True).splitlines()
+    assert lines[2].split("  ")[1:4] == ["benchmark", "score", "since last run"]
+    assert "\x1b[31m" in lines[3]
+    assert "-0.1 %" in lines[4]
+    assert "\x1b" not in "".join(lines[4:])
+
+
+@pytest.mark.parametrize("width", [60, 80, 100])
+def test_a_narrow_table_of_long_ids_loses_columns_before_names(width: int) -> None:
+    ids = [f"tests/benchmarks/test_roundtrip.py::test_parse_document[case-{n}]" for n in range(4)]
+    text = table.render(suite(result(*(benchmark(id=name) for name in ids))), width=width)
+    assert max(map(len, text.splitlines())) <= max(width, 75)
+    assert "  test_parse_document[case-0]  3,418" in text
+    assert "  all ids begin with tests/benchmarks/test_roundtrip.py::\n" in text
+    assert "tests/benchmarks/test_roundtrip.py::test_parse_document[case-0]  3,418" in table.render(
+        suite(result(*(benchmark(id=name) for name in ids)))
     )
 
 
@@ -262,6 +309,9 @@ def test_runs_under_different_layouts_are_no_noise() -> None:
     assert as_table(item).splitlines()[2:] == [
         "  benchmark  score     Ir  RAM hits  over layouts  measured in",
         "  sieve      3,418  1,353        53         100 %  1.2 s",
+        "",
+        "  sealed    fully (clock kept)",
+        "  measured  2 runs under Cachegrind 3.24.0 in 1.2 s",
     ]
 
 

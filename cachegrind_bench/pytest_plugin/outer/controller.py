@@ -178,7 +178,12 @@ class Controller:
                 from cachegrind_bench.pytest_plugin.outer.summary import compared
 
                 self._comparison, self._regressed = compared(
-                    chosen.compare, self._result, profiled=chosen.python_profile
+                    chosen.compare,
+                    self._result,
+                    self._config.rootpath,
+                    profiled=chosen.python_profile,
+                    width=self._width(),
+                    colour=self._config.get_terminal_writer().hasmarkup,
                 )
         except CgBenchError as error:
             raise _usage(error) from None
@@ -193,6 +198,9 @@ class Controller:
         if terminal is not None:
             terminal.ensure_newline()
             terminal.write_line(f"cg-bench: {text}")
+
+    def _width(self) -> int | None:
+        return self._config.get_terminal_writer().fullwidth if sys.stdout.isatty() else None
 
     def _write(self, result: Result) -> None:
         from cachegrind_bench.model.codec import encode
@@ -237,7 +245,7 @@ class Controller:
         terminalreporter.section("cg-bench")
         lines = [f"cg-bench: {notice}" for notice in self._notices]
         if self._result is not None:
-            lines += summary(self._result, self._settings.output, self._comparison)
+            lines += summary(self._result, self._settings.output, self._comparison, width=self._width())
         for line in lines:
             terminalreporter.write_line(line)
 

@@ -7,7 +7,7 @@ import os
 from typing import TYPE_CHECKING
 
 from cachegrind_bench.errors import UsageError
-from cachegrind_bench.model.result import Result, SealState
+from cachegrind_bench.model.result import Result
 
 if TYPE_CHECKING:
     from pathlib import Path
@@ -15,31 +15,18 @@ if TYPE_CHECKING:
     from cachegrind_bench.pytest_plugin.outer.options import Base
 
 
-def summary(result: Result, output: Path | None, comparison: str) -> list[str]:
-    """Return the lines; `output` is the file with the result."""
+def summary(result: Result, output: Path | None, comparison: str, *, width: int | None = None) -> list[str]:
+    """Return the lines, for a terminal of this width (None: as wide as it gets); `output` is the file with the result."""
     from cachegrind_bench.render import report, table
 
     text = io.StringIO()
     if result.benchmarks:
-        text.write(table.render(report.suite(result)))
-    text.write(f"{_sealed(result)}\n")
+        text.write(table.render(report.suite(result), width=width))
     if output is not None:
         text.write(f"result written to {output}\n")
     if comparison:
         text.write(f"\n{comparison}")
     return text.getvalue().splitlines()
-
-
-def _sealed(result: Result) -> str:
-    missing = {
-        name: part.why
-        for item in result.benchmarks
-        for name, part in item.seal.items()
-        if part.state is SealState.UNAVAILABLE
-    }
-    if not missing:
-        return "sealed in every part: the counts are the same in each run"
-    return f"not sealed: {', '.join(f'{name} ({why})' for name, why in missing.items())}; 'cg-bench doctor' explains"
 
 
 def check_base(base: Path, output: Path | None) -> None:
@@ -54,10 +41,12 @@ def check_base(base: Path, output: Path | None) -> None:
     read_result(str(base), hint="'pytest --cg-bench --cg-bench-output=FILE' writes such files")
 
 
-def compared(base: Base, candidate: Result, *, profiled: bool) -> tuple[str, bool]:
-    """Compare with an earlier result: return the text, and whether it is to fail.
+def compared(
+    base: Base, candidate: Result, root: Path, *, profiled: bool, width: int | None, colour: bool
+) -> tuple[str, bool]:
+    """Compare with an earlier result: return the text, for such a terminal, and whether it is to fail.
 
-    UsageError if it cannot be read.
+    Files below `root` are shown relative to it. UsageError if it cannot be read.
     """
     from cachegrind_bench.compare.verdict import Conclusion
     from cachegrind_bench.usecases import comparison
@@ -68,10 +57,10 @@ def compared(base: Base, candidate: Result, *, profiled: bool) -> tuple[str, boo
         comparison.Side(name=base.path.name, file=read_result(str(base.path))),
         comparison.Side(name="this run", file=comparison.InMemory(candidate)),
         base.gates,
-        comparison.ReportOptions(rows=50),
+        comparison.ReportOptions(rows=50, root=str(root)),
         wanted=lambda name: name in chosen,
     )
-    text, conclusion = made.text("table"), made.comparison.conclusion()
+    text, conclusion = made.text("table", width=width, colour=colour), made.comparison.conclusion()
     if conclusion is Conclusion.REGRESSION and not profiled:
         text += (
             "--cg-bench-python-profile in both runs names the Python function that caused it (CPython 3.12 and newer)\n"

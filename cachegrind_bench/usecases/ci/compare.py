@@ -20,6 +20,7 @@ from cachegrind_bench.usecases.ci.reproduce import again, failures
 from cachegrind_bench.usecases.comparison import Report, ReportOptions, Side, compared, same_program
 from cachegrind_bench.usecases.comparison_inputs import Sides, no_side, resolve
 from cachegrind_bench.usecases.result_files import read_result
+from cachegrind_bench.vcs.git import top_folder
 
 if TYPE_CHECKING:
     from cachegrind_bench.ci.event import Event
@@ -30,7 +31,6 @@ if TYPE_CHECKING:
 # Room for a comment's mark.
 _ROOM = 200
 _MOST_CHARACTERS = 60_000
-_SHOWN = ReportOptions(rows=50)
 
 
 class CompareRequest(msgspec.Struct, frozen=True, kw_only=True):
@@ -61,10 +61,11 @@ def compare(job: Job, request: CompareRequest, notices: Notices) -> None:
     def wanted(name: str) -> bool:
         return known is None or name in known
 
-    made = compared(base, candidate, request.gates, _SHOWN, wanted=wanted)
+    shown = ReportOptions(rows=50, root=str(top_folder(job.cwd) or job.cwd))
+    made = compared(base, candidate, request.gates, shown, wanted=wanted)
     if job.token and request.artifact and unexplained(made):
         base = with_profiles(base, job.client(), request.artifact)
-        made = compared(base, candidate, request.gates, _SHOWN, wanted=wanted)
+        made = compared(base, candidate, request.gates, shown, wanted=wanted)
     twice = same_program(made.comparison) if job.event.run is None and request.baseline == "ab" else ()
     made = made.with_remarks((*base.remarks, *twice, *candidate.remarks))
     if not base.missing:
