@@ -217,7 +217,7 @@ def test_a_list_has_the_subjects_of_commits_that_git_knows(
     lines = cg_bench("history", "list").out.splitlines()
     assert [line.count("Use a list\\x1b") for line in lines[3:]] == [0, 1]
     Path(".git").rename("elsewhere")
-    assert "subject" not in cg_bench("history", "list").out
+    assert "  subject  " not in cg_bench("history", "list").out
 
 
 @pytest.mark.parametrize("width", [60, 80, 100])
