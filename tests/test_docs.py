@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import re
+import shutil
 import subprocess
 import sys
 import tokenize
@@ -23,7 +24,7 @@ README = ROOT / "README.md"
 INDEX = ROOT / "docs" / "README.md"
 PAGES = sorted([*ROOT.glob("*.md"), *(ROOT / "docs").glob("*.md"), *(ROOT / "examples").glob("*.md")])
 SOURCES = sorted((ROOT / "cachegrind_bench").rglob("*.py"))
-LONGEST_README = 200
+LONGEST_README = 180
 
 # [text](target), outside code; no title in the project's links.
 LINK = re.compile(r"(?<!!)\[[^\]]*\]\(([^()\s]+)\)")
@@ -140,6 +141,21 @@ def test_the_readme_begins_with_a_picture() -> None:
 
 def test_the_readme_has_the_two_commands_that_do_everything() -> None:
     assert {"make demo", "make test"} <= set(re.findall(r"`(make [a-z-]+)`", README.read_text(encoding="utf-8")))
+
+
+@pytest.mark.parametrize("example", sorted(path.name for path in (ROOT / "examples" / "workflows").glob("*.*")))
+def test_the_readmes_sed_puts_a_clone_into_every_example(example: str, tmp_path: Path) -> None:
+    (command,) = re.findall(r"^sed \"s/OWNER.*?benchmarks\.yml$", README.read_text("utf-8"), re.MULTILINE | re.DOTALL)
+    clone, project = tmp_path / "cachegrind-bench", tmp_path / "project"
+    shutil.copytree(ROOT / "examples", clone / "examples")
+    (project / ".github" / "workflows").mkdir(parents=True)
+    identity = "git -c user.name=T -c user.email=t@example.org -c commit.gpgSign=false"
+    made = f"cd {clone} && git init -q && git add . && {identity} commit -qm 1 && cd {project} && "
+    subprocess.run(["bash", "-ec", made + command.replace("pull-request.yml", example)], check=True)
+    filled = (project / ".github" / "workflows" / "benchmarks.yml").read_text("utf-8")
+    assert re.search(r"\byou/cachegrind-bench@[0-9a-f]{40}\b", filled)
+    assert "OWNER_OF_YOUR_COPY" not in filled
+    assert "0" * 40 not in filled
 
 
 def test_the_devcontainer_runs_scripts_that_exist_and_the_recipe_has_its_rights() -> None:
