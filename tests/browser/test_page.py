@@ -7,6 +7,7 @@ from itertools import pairwise
 from typing import TYPE_CHECKING, Any
 
 import pytest
+from msgspec.structs import replace
 
 from cachegrind_bench.model.result import Release
 from cachegrind_bench.render.trend import html
@@ -81,7 +82,7 @@ def test_pointing_at_a_chart_shows_commit_author_subject_and_counts(opened: Open
 def test_the_hovered_point_lies_on_the_line(opened: Opened) -> None:
     opened.page.mouse.move(*opened.point("search/query", 0.5))
     circle = opened.chart("search/query").locator(".cursor circle").bounding_box()
-    plot = opened.chart("search/query").locator(".plot.value path").bounding_box()
+    plot = opened.chart("search/query").locator(".plot.value path:first-child").bounding_box()
     assert circle is not None
     assert plot is not None
     assert plot["y"] + plot["height"] - 6 <= circle["y"] + circle["height"] / 2 <= plot["y"] + plot["height"] + 6
@@ -159,7 +160,7 @@ def test_dragging_selects_a_range_that_can_be_zoomed_into_and_left_again(opened:
     opened.page.mouse.move(*opened.point("search/index", 30.5 / 60), steps=4)
     opened.page.mouse.up()
     opened.article("search/index").get_by_role("button", name="Zoom to these").click()
-    assert chart.locator(".plot.value").get_attribute("viewBox") == "20 0 11 172"
+    assert chart.locator(".plot.value").get_attribute("viewBox") == "19.5 0 11 172"
     first = chart.locator(".dates text").first.text_content()
     assert first == trending.notes(60)[20].committed_at[:10]
     opened.page.locator("#whole").click()
@@ -168,7 +169,7 @@ def test_dragging_selects_a_range_that_can_be_zoomed_into_and_left_again(opened:
 
 
 def test_the_script_draws_what_the_server_drew(opened: Opened) -> None:
-    ends = """() => [...document.querySelectorAll('.plot path')].map((path) => {
+    ends = """() => [...document.querySelectorAll('.plot path:first-child')].map((path) => {
         const box = path.getBBox(); return [box.x, box.y, box.width, box.height]; })"""
     before = opened.page.evaluate(ends)
     marks = "() => [...document.querySelectorAll('.chart .mark use')].map((use) => [parseFloat(use.getAttribute('x')), use.y.baseVal.value])"
@@ -180,6 +181,27 @@ def test_the_script_draws_what_the_server_drew(opened: Opened) -> None:
     assert len(after) == len(before) == 44
     for old, new in zip(before + placed, after + opened.page.evaluate(marks), strict=True):
         assert old == pytest.approx(new, abs=2)
+
+
+def test_no_dates_overlap_on_a_phone_and_days_that_repeat_are_commits(browser: Browser, tmp_path: Path) -> None:
+    line = [replace(note, committed_at=f"2026-01-05T{9 + at:02}:00:00Z") for at, note in enumerate(trending.notes(7))]
+    path = tmp_path / "young.html"
+    path.write_text(
+        html.page(trending.arranged([trending.series("a", [1000] * 7)], [], 7, line=line)), encoding="utf-8"
+    )
+    found = Opened(browser, path.as_uri(), viewport={"width": 400, "height": 800})
+    labels = found.page.locator(".dates text:visible")
+    for across in ("dates", "commits"):
+        found.page.locator("#across").select_option(across)
+        boxes = [(box["x"], box["x"] + box["width"]) for label in labels.all() if (box := label.bounding_box())]
+        assert len(boxes) >= 2
+        assert all(one[1] <= other[0] for one, other in pairwise(boxes)), boxes
+        assert boxes[-1][1] <= 400
+    texts = labels.all_text_contents()
+    assert texts[0] == "2026-01-05"
+    assert texts[1:] == [note.sha[:7] for note in line if note.sha[:7] in texts]
+    assert (found.page.locator(".plot.value .dots").first.get_attribute("d") or "").count("M") == 7
+    found.context.close()
 
 
 def test_failures_are_crossed_where_they_were_and_the_script_leaves_them_there(opened: Opened) -> None:
@@ -329,7 +351,7 @@ def test_the_page_is_readable_without_scripts(browser: Browser, address: str) ->
     assert page.locator("#theme").is_hidden()
     assert page.locator("article:visible").count() == 11
     assert "new regression" in page.locator("#findings").inner_text()
-    path = found.chart("parse/xml").locator(".plot.value path")
+    path = found.chart("parse/xml").locator(".plot.value path:first-child")
     box = path.bounding_box()
     assert box is not None
     assert box["width"] > 900

@@ -120,8 +120,8 @@ def test_a_repository_that_git_will_not_read_is_not_taken_for_none(
 def test_how_a_change_is_accepted_is_reported_where_one_stands(repository: Repository, cg_bench: CommandLine) -> None:
     sha = repository.git("rev-parse", "HEAD~3")
     told = cg_bench("trend", "--markdown", "t.md", "--html", "t.html").out
-    entry = f'benchmark = "a", commit = "{sha[:12]}", reason = "…"'
-    assert f"Was one intended? Accept it in cg-bench-accepted.toml: [[accepted]] with {entry}\n" in told
+    entry = f'    [[accepted]]\n    benchmark = "a"\n    commit = "{sha[:12]}"\n    reason = "…"\n'
+    assert f"Was one intended? Accept it in cg-bench-accepted.toml:\n{entry}" in told
     assert sha[:12] in Path("t.md").read_text()
     assert "Was one intended?" in Path("t.html").read_text()
     assert "Was one intended?" not in cg_bench("trend", "--branch", "HEAD~4").out

@@ -290,6 +290,7 @@ def test_hostile_names_stay_text_in_the_summary() -> None:
     line = [replace(note, subject="`x` | <script>\n- @all [y](z)", author="*A*\x1b[2J") for note in notes(2)]
     said = written(arranged([item], [finding(item, 1, Kind.REGRESSION, State.NEW)], 2, line=line))
     assert "<script>" not in said
+    said = re.sub(r"^```toml\n[^`]*?^```$", "", said, flags=re.MULTILINE)  # where nothing has a meaning
     assert "<img" not in said
     assert "@all" not in said
     assert "@root" not in said
@@ -415,9 +416,27 @@ def test_a_text_without_findings_has_no_heading_for_them() -> None:
 @example('a"b\\c\x1b[31m\x7f\u202e[[x]]*')
 def test_the_entry_that_accepts_a_change_is_toml_and_means_the_benchmark(benchmark: str) -> None:
     found = series(benchmark, [1000, 2000])
-    told = words.accepting(arranged([found], [finding(found, 1)], 2))
-    assert len(told) < 10_000
-    assert told.isprintable()
-    entry = told.partition("[[accepted]] with ")[2]
-    (accepted,) = parse_accepted("[[accepted]]\n" + re.sub('", (commit|reason) =', r'"\n\1 =', entry), path="x")
+    _question, *lines = words.accepting(arranged([found], [finding(found, 1)], 2))
+    assert len("".join(lines)) < 10_000
+    assert all(map(str.isprintable, lines))
+    (accepted,) = parse_accepted("\n".join(lines), path="x")
     assert matches(benchmark, accepted.benchmark) or benchmark != benchmark.strip()
+
+
+def test_a_young_history_has_its_first_and_latest_levels_in_place_of_empty_columns() -> None:
+    line = days("2026-02-01", "2026-02-01", "2026-02-01")
+    young = arranged([series("a", [1000, 1000, 2850])], [], 3, line=line)
+    assert words.columns(young) == ("", "benchmark", "first → latest", "change")
+    (cells,) = (words.cells(row, young=True) for row in young.rows)
+    assert cells[3] == words.against(words.since_first(young.rows[0]))
+    assert " → " in cells[2]
+    assert not words.is_young(
+        arranged([series("a", [1000] * 3)], [], 3, line=days("2026-01-01", "2026-01-20", "2026-02-20"))
+    )
+
+
+def test_a_few_accesses_more_are_no_percentage() -> None:
+    item = series("a", [1000, 2850])
+    moved = words.moves(arranged([item], [finding(item, 1)], 2))
+    assert "%" in (text := next(iter(moved.values()))).partition(", ")[0]
+    assert re.search(r"LL hits (0 %|[0-9]+ → [0-9]+)", text)

@@ -5,7 +5,7 @@ Knows the window of commits and the findings; must not know HTML.
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 
 import msgspec
 
@@ -28,6 +28,8 @@ _MOST_CROSSES = 120  # eight pixels each fill a chart
 # Percent of the width that a label takes, on a desk and on a phone.
 _ROOM, _PHONE_ROOM = 9, 30
 _LONGEST_LABEL = 14
+# The same in page.js: what a date takes, how much of a commit's id is in its place, how many readings have dots.
+_DATE_ROOM, _SHORT, _MOST_DOTS = 19, 7, 40
 _TURNED = 72  # from here on, in percent, labels lie left of their lines: so the longest one stays within a phone
 
 
@@ -51,13 +53,17 @@ class Mark(msgspec.Struct, frozen=True):
 
 
 class Panel(msgspec.Struct, frozen=True):
-    """A quantity over the commits: `name` picks the numbers of the script's data, ticks lie at pixels from the top."""
+    """A quantity over the commits: `name` picks the numbers of the script's data, ticks lie at pixels from the top.
+
+    `dots` are at the readings, where there are few enough to tell them apart.
+    """
 
     name: str
     title: str
     y: int
     height: int
     path: str
+    dots: str
     ticks: tuple[Label, ...]
 
 
@@ -104,8 +110,6 @@ def chart(row: Row, report: Trend, coarse: int = 1) -> Chart:
     shown = [found for found in row.findings if found.index in places]  # the most important first
     marks = _marks(shown[: max(_MOST_MARKS // coarse, 2)], row, report)
     tags, keys = releases(report, coarse), key_changes(row, report, coarse)
-    # Four days below the line, or as many as there are commits.
-    days = sorted({width * quarter // 4 for quarter in range(4)}) if width >= 8 else range(width)
     left_out = [
         counted(number, what)
         for number, what in (
@@ -125,12 +129,22 @@ def chart(row: Row, report: Trend, coarse: int = 1) -> Chart:
         keys=keys,
         crosses=_crosses(row, report, coarse),
         floor=_TOP + _MAIN,
-        dates=tuple(
-            Label(svg.percent(at + report.first, report.first, width), y + 19, words.day(report.commits[at]))
-            for at in days
-        ),
+        dates=tuple(_dates(report, y + 19)),
         left_out=f"Not drawn, for lack of space: {', '.join(left_out)}." if left_out else "",
     )
+
+
+def _dates(report: Trend, y: int) -> Iterator[Label]:
+    """Yield up to four days below the line, as far as a phone has room for them; of the second on one day, the commit."""
+    width, free, last = len(report.commits), 0.0, ""
+    for at in sorted({width * quarter // 4 for quarter in range(4)}):
+        x = 100 * (at + 0.5) / width
+        if free <= x <= 100 - _DATE_ROOM:
+            day = words.day(report.commits[at])
+            yield Label(
+                svg.percent(at, 0, width), y, day if day != last else words.sha(report.commits[at].sha)[:_SHORT]
+            )
+            free, last = x + _DATE_ROOM, day
 
 
 def amount(reading: Reading, name: str) -> int:
@@ -156,6 +170,9 @@ def _panel(row: Row, report: Trend, name: str, title: str, *, y: int, height: in
             longest=max(_LONGEST_MAIN // coarse, _SHORTEST_MAIN) if main else _LONGEST_SMALL // coarse,
             coarse=min(coarse, 4) if main else 1,
         ),
+        dots="".join(f"M{index - report.first} {scale.place(value)}h0" for index, value in values)
+        if main and len(values) <= _MOST_DOTS
+        else "",
         ticks=tuple(
             Label("0", y + scale.place(tick), words.compact(tick, step=step)) for tick in scale.ticks() if main
         ),

@@ -113,13 +113,17 @@ def _anchor(name: str) -> str:
 def _section(row: Row, anchor: str, view: Trend, coarse: int) -> dict[str, object]:
     """Return a benchmark as the templates need it: its line in the table, its chart and its figures."""
     places = [(reading.index, reading.value) for reading in row.readings]
+    young, first = words.is_young(view), words.since_first(row)
     return {
         "anchor": anchor,
         "row": row,
         "full": _cut(row.id) if words.name(row.id) != _cut(row.id) else "",
         "states": " ".join(_states(row)),
         "badges": _badges(row),
-        "cells": [_cell(item, row, view) for item in (row.day, row.week, row.month, row.release)],
+        "latest": words.levels(first) if young else words.compact(row.latest.value) if row.latest else "–",
+        "cells": [
+            _cell(item, row, view) for item in ([first] if young else (row.day, row.week, row.month, row.release))
+        ],
         "spark": svg.spark(places, view.first, view.first + len(view.commits) - 1, _SPARK_HEIGHT - 2),
         "chart": chart(row, view, coarse) if row.readings else None,
         "figures": _figures(row, view, max(_MOST_FIGURES // coarse, 1)),

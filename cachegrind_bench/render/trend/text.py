@@ -31,7 +31,8 @@ def _lines(view: Trend, width: int | None) -> Iterator[str]:
     yield f"{plain(view.provenance.title)}: {words.headline(view.headline)}"
     yield words.span(view)
     if view.rows:
-        rows = [words.columns(view), *map(words.cells, view.rows[:_MOST_ROWS])]
+        young = words.is_young(view)
+        rows = [words.columns(view), *(words.cells(row, young=young) for row in view.rows[:_MOST_ROWS])]
         rows = table.fitted(rows, width and width - 2, (_NAME,))  # 2: the indent
         yield ""
         yield from (f"  {line}" for line in table.aligned(rows, headed=True, right=_FIGURES))
@@ -45,8 +46,8 @@ def _lines(view: Trend, width: int | None) -> Iterator[str]:
             yield from _finding(item, view, moves)
         if len(items) > _MOST_FINDINGS:
             yield f"  and {len(items) - _MOST_FINDINGS} more"
-    accepting = words.accepting(view)
-    yield from [f"\n{accepting}"] if accepting else []
+    for place, line in enumerate(words.accepting(view)):
+        yield f"    {line}" if place else f"\n{line}"
     health = words.health(view.health)
     yield from ["\nHealth", *(f"  {line}" for line in health)] if health else []
 
@@ -90,7 +91,8 @@ def _markdown_lines(view: Trend) -> Iterator[str]:
     yield f"### {escape(plain(view.provenance.title))}: {escape(words.headline(view.headline))}\n"
     yield escape(words.span(view))
     if view.rows:
-        rows = list(map(words.cells, view.rows[:_MOST_MARKDOWN_ROWS]))
+        young = words.is_young(view)
+        rows = [words.cells(row, young=young) for row in view.rows[:_MOST_MARKDOWN_ROWS]]
         yield "\n" + markdown_table(words.columns(view), rows).rstrip("\n")
     more = len(view.rows) - _MOST_MARKDOWN_ROWS
     if more > 0:
@@ -102,8 +104,9 @@ def _markdown_lines(view: Trend) -> Iterator[str]:
             yield from _markdown_finding(item, view, moves)
         if len(items) > _MOST_FINDINGS:
             yield f"- and {len(items) - _MOST_FINDINGS} more"
-    accepting = words.accepting(view)
-    yield from [f"\n{escape(accepting)}"] if accepting else []
+    if accepting := words.accepting(view):
+        yield f"\n{escape(accepting[0])}\n\n```toml"
+        yield from [*accepting[1:], "```"]
     yield from (f"\n> ⚠️ {escape(line)}" for line in words.health(view.health))
     made = f"cg-bench {view.provenance.tool_version}, {view.provenance.created_at}, {view.provenance.store}"
     yield f"\n{escape(plain(made))}"

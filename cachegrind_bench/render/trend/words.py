@@ -46,6 +46,7 @@ _LONGEST_PATTERN = 400
 _LONGEST_AUTHOR = 60
 _LONGEST_SUBJECT = 100
 _MOST_NAMES = 10
+_FEW = 100
 _SMALLEST_SHOWN = 10_000  # a change of less than one part in this many is shown as about none
 
 
@@ -150,20 +151,45 @@ def span(report: Trend) -> str:
     return " · ".join(part for part in parts if part)
 
 
+def is_young(report: Trend) -> bool:
+    """Return whether no benchmark has a reading to compare with: of a day, a week, a month or a release ago."""
+    past = (item for row in report.rows for item in (row.day, row.week, row.month, row.release))
+    return all(item is None or item.base is None for item in past)
+
+
+def since_first(row: Row) -> Against | None:
+    """Return the latest reading next to the first one within these commits."""
+    if row.latest is None:
+        return None
+    first = next((reading for reading in row.readings if reading.index < row.latest.index), None)
+    return Against(base=first, latest=row.latest)
+
+
+def levels(item: Against | None) -> str:
+    """Return both levels of a comparison, or the one there is."""
+    if item is None:
+        return "–"
+    latest = compact(item.latest.value)
+    return latest if item.base is None else f"{compact(item.base.value)} → {latest}"
+
+
 def columns(report: Trend) -> tuple[str, ...]:
     """Return the headings of the table of benchmarks."""
+    if is_young(report):
+        return "", "benchmark", "first → latest", "change"
     since = f"since {plain(report.release)}" if report.release else "release"
     return "", "benchmark", "latest", "yesterday", "7 days", "30 days", since
 
 
-def cells(row: Row) -> tuple[str, ...]:
-    """Return one benchmark as a row of that table."""
+def cells(row: Row, *, young: bool) -> tuple[str, ...]:
+    """Return one benchmark as a row of that table, that of a young history if it is one."""
     standing = [SHAPES[item.kind] for item in row.findings if item.state in ACTIVE]
+    first, past = since_first(row), (row.day, row.week, row.month, row.release)
+    latest = compact(row.latest.value) if row.latest is not None else "–"
     return (
         standing[0] if standing else "✕" if row.failing else "○" if row.missing else "",
         name(row.id),
-        compact(row.latest.value) if row.latest is not None else "–",
-        *(against(item) for item in (row.day, row.week, row.month, row.release)),
+        *((levels(first), against(first)) if young else (latest, *map(against, past))),
     )
 
 
@@ -174,13 +200,18 @@ def chapters(report: Trend) -> list[tuple[str, list[Finding]]]:
     return [(title, items) for title, items in (("Findings", standing), ("Settled", settled)) if items]
 
 
-def accepting(report: Trend) -> str:
-    """Return how an intended change is accepted; nothing where there is no such change."""
+def accepting(report: Trend) -> list[str]:
+    """Return how an intended change is accepted, and the lines of TOML to copy; nothing where there is no such change."""
     found = next((item for item in report.findings if is_active(item) and item.kind in WORSE and item.suspects), None)
     if found is None:
-        return ""
-    entry = f'benchmark = {_pattern(found.benchmark)}, commit = "{sha(found.suspects[-1])}", reason = "…"'
-    return f"Was one intended? Accept it in cg-bench-accepted.toml: [[accepted]] with {entry}"
+        return []
+    return [
+        "Was one intended? Accept it in cg-bench-accepted.toml:",
+        "[[accepted]]",
+        f"benchmark = {_pattern(found.benchmark)}",
+        f'commit = "{sha(found.suspects[-1])}"',
+        'reason = "…"',
+    ]
 
 
 def _pattern(benchmark: str) -> str:
@@ -309,9 +340,16 @@ def _moved(found: Finding, row: Row) -> str:
     before, after = next(pairs, (None, None)) if found.is_step else (None, None)
     if before is None or after is None:
         return ""
-    changes = {
-        "Ir": relative(before.Ir, after.Ir),
-        "LL hits": relative(before.ll_hits, after.ll_hits),
-        "RAM hits": relative(before.ram_hits, after.ram_hits),
+    counts = {
+        "Ir": (before.Ir, after.Ir),
+        "LL hits": (before.ll_hits, after.ll_hits),
+        "RAM hits": (before.ram_hits, after.ram_hits),
     }
-    return ", ".join(f"{what} {short_change(share)}" for what, share in changes.items())
+    return ", ".join(f"{what} {_of_counts(*both)}" for what, both in counts.items())
+
+
+def _of_counts(before: int, after: int) -> str:
+    """Return how a count changed; a percentage of a few says nothing."""
+    if before == after or before >= _FEW:
+        return short_change(relative(before, after))
+    return f"{grouped(before)} → {grouped(after)}"

@@ -37,7 +37,7 @@
   const moment = (index) => new Date(minutes[index] * 60000).toISOString().slice(0, 16).replace("T", " ") + " UTC";
   function change(before, after) {
     if (before === after) return "0 %";
-    if (!before) return "from 0";
+    if (before < 100) return "";  // a percentage of a few says nothing
     const percent = 100 * (after - before) / before;
     const text = Math.abs(percent) < 0.001 ? percent.toExponential(1) : String(Number(percent.toPrecision(3)));
     return (percent > 0 ? "+" : "") + text + " %";
@@ -110,7 +110,8 @@
     for (const plot of svg.querySelectorAll(".plot")) {
       const values = numbers[plot.classList[1]], height = plot.height.baseVal.value, top = plot.y.baseVal.value;
       const scale = scaleOf(shown.map((place) => values[place]), height);
-      plot.setAttribute("viewBox", `${left()} 0 ${width()} ${height}`);
+      // A level begins at its reading, which is in the middle of a commit's column.
+      plot.setAttribute("viewBox", `${left() - (view.dates ? 0 : 0.5)} 0 ${width()} ${height}`);
       let path = "";
       for (const place of shown) {
         const x = edge(at[place]).toFixed(2), y = scale.place(values[place]).toFixed(1);
@@ -118,7 +119,11 @@
       }
       if (shown.length) path += `H${edge(at[shown[shown.length - 1]] + 1).toFixed(2)}`;
       plot.firstElementChild.setAttribute("d", path);
-      if (plot.classList[1] === "value") ruled(chart, scale, top, height);
+      if (plot.classList[1] !== "value") continue;
+      const dots = plot.querySelector(".dots") || plot.appendChild(drawn("path", { class: "dots" }));
+      dots.setAttribute("d", shown.length > 40 ? "" :
+        shown.map((place) => `M${edge(at[place]).toFixed(2)} ${scale.place(values[place]).toFixed(1)}h0`).join(""));
+      ruled(chart, scale, top, height);
     }
     for (const rule of svg.querySelectorAll(".rule")) {
       const index = Number(rule.dataset.at);
@@ -131,13 +136,20 @@
     crosses?.setAttribute("x", failed.map((index) => percent(middle(index))).join(" "));
     if (crosses) crosses.lastChild.data = "×".repeat(failed.length);
     const labels = svg.querySelectorAll(".dates text");
+    let free = 0, last = "";  // the same as _dates in chart.py
     labels.forEach((label, number) => {
       const index = Math.round(view.from + (view.to - view.from + 1) * number / labels.length);
       const place = left() + width() * number / labels.length;
       let shownIndex = Math.min(index, count - 1);
       if (view.dates) for (shownIndex = view.from; shownIndex < view.to && edge(shownIndex + 1) <= place; ) shownIndex += 1;
-      label.setAttribute("x", percent(view.dates ? place : middle(shownIndex)));
-      label.textContent = day(shownIndex);
+      const x = percent(view.dates ? place : middle(shownIndex)), date = day(shownIndex);
+      const roomy = parseFloat(x) >= free && parseFloat(x) <= 81;
+      label.toggleAttribute("hidden", !roomy);
+      if (!roomy) return;
+      label.setAttribute("x", x);
+      label.textContent = date === last ? data.shas[shownIndex].slice(0, 7) : date;
+      free = parseFloat(x) + 19;
+      last = date;
     });
     point(chart, chart.cursor);
     choose(chart, chart.chosen);
