@@ -12,7 +12,7 @@ import os
 import stat
 import time
 from collections.abc import Callable, Generator, Iterable
-from contextlib import contextmanager, suppress
+from contextlib import ExitStack, contextmanager, suppress
 from pathlib import Path
 from typing import BinaryIO
 
@@ -90,10 +90,13 @@ def publish(temporary: Path, path: Path, lock: Path) -> bool:
 
 def open_regular(path: Path) -> BinaryIO:
     """Open a regular file for reading, without waiting as a pipe of that name would. OSError, or StoreError for anything else."""
-    stream = os.fdopen(os.open(path, os.O_RDONLY | os.O_NONBLOCK | os.O_CLOEXEC), "rb")
-    if not stat.S_ISREG(os.fstat(stream.fileno()).st_mode):
-        stream.close()
-        raise StoreError(f"cannot read {path}: it is not a regular file")
+    with ExitStack() as stack:
+        stream = os.fdopen(os.open(path, os.O_RDONLY | os.O_NONBLOCK | os.O_CLOEXEC), "rb")
+        stack.callback(stream.close)
+        if not stat.S_ISREG(os.fstat(stream.fileno()).st_mode):
+            raise StoreError(f"cannot read {path}: it is not a regular file")
+        os.pread(stream.fileno(), 1, 0)  # an OSError for what is called regular, and waits, as some of /proc
+        stack.pop_all()
     return stream
 
 

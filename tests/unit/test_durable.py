@@ -12,8 +12,8 @@ from typing import TYPE_CHECKING
 
 import pytest
 
-from cachegrind_bench.errors import UsageError
-from cachegrind_bench.store.durable import check_writable, write_atomic
+from cachegrind_bench.errors import StoreError, UsageError
+from cachegrind_bench.store.durable import check_writable, read_file, write_atomic
 from tests.unit.samples import run_without_rights
 
 if TYPE_CHECKING:
@@ -176,3 +176,10 @@ def test_an_interrupt_leaves_nothing_behind(tmp_path: Path, monkeypatch: pytest.
     with pytest.raises(KeyboardInterrupt):
         write_atomic(tmp_path / "r.json", b"new")
     assert os.listdir(tmp_path) == []
+
+
+@pytest.mark.skipif(not os.access("/proc/kmsg", os.R_OK), reason="there is none, or only root may read it")
+def test_a_regular_file_that_would_wait_is_an_error(tmp_path: Path) -> None:
+    (tmp_path / "record").symlink_to("/proc/kmsg")
+    with pytest.raises(StoreError, match="cannot read"):
+        read_file(tmp_path / "record", 100)

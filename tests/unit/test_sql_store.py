@@ -7,13 +7,14 @@ from typing import TYPE_CHECKING
 
 import pytest
 from msgspec.structs import replace
-from sqlalchemy import create_engine, text
+from sqlalchemy import create_engine, text, update
 
 from cachegrind_bench.errors import StoreError
 from cachegrind_bench.model.result import Status
 from cachegrind_bench.store.files import FileStore
 from cachegrind_bench.store.protocol import Query
 from cachegrind_bench.store.record import Record, rename_record, run_record
+from cachegrind_bench.store.sql.database import RECORDS as RECORDS_TABLE
 from cachegrind_bench.store.sql.store import SqlStore
 from tests.unit.samples import HOSTILE, failed_benchmark, result, rich_benchmark
 from tests.unit.stored import FEBRUARY, NAMES, RECORDS, RENAME, all_names, measured, stored
@@ -215,3 +216,18 @@ def test_a_slow_reader_holds_no_writer_up_and_sees_a_history_of_one_moment(datab
         assert len(list(whole)) < 100
         # The same store can be read and written at once, as when it is copied into itself.
         assert sum(reader.add([record]) for record in reader.read()) == 0
+
+
+def test_of_many_records_all_are_kept_or_none(empty: SqlStore) -> None:
+    many = [stored(100 + number) for number in range(1100)]  # more than one statement takes
+    last = max(many, key=lambda record: record.uid)
+    other = stored(99)
+    empty.add([other])
+    statement = update(RECORDS_TABLE).where(RECORDS_TABLE.c.name == other.name).values(name=last.name)
+    empty._database.write(lambda connection: connection.execute(statement))
+    with pytest.raises(StoreError, match="another uid"):
+        empty.add(many)
+    assert empty.names() == [last.name]
+    empty.remove([last.name])
+    assert empty.add(many) == 1100
+    assert empty.add([*many, other]) == 1

@@ -49,15 +49,12 @@ class SqlStore(Store):
         return self._database.url
 
     def add(self, records: Sequence[Record]) -> int:
-        """Keep these, durably; return how many were new. Of a batch all are kept or none, and another try does no harm."""
-        count = 0
-        for some in _chunks([*checked(records).values()], _FEW):
-            rows = [
-                {"uid": record.uid, "name": record.name, "data": _pack(record)}
-                for record in sorted(some, key=lambda record: record.uid)
-            ]
-            count += self._database.write(partial(_add, rows=rows))
-        return count
+        """Keep these, durably; return how many were new. All are kept or none: one transaction, as each waits for the disk."""
+        rows = [
+            {"uid": record.uid, "name": record.name, "data": _pack(record)}
+            for record in sorted(checked(records).values(), key=lambda record: record.uid)
+        ]
+        return self._database.write(partial(_add, rows=rows)) if rows else 0
 
     def exists(self) -> bool:
         with self._database.reading() as connection:
@@ -171,6 +168,10 @@ def _add(connection: Connection, rows: Sequence[dict[str, Any]]) -> int:
 
     StoreError where another record has the name of one, or the same one another name.
     """
+    return sum(_add_some(connection, some) for some in _chunks(rows, _MANY))
+
+
+def _add_some(connection: Connection, rows: Sequence[dict[str, Any]]) -> int:
     there = _refuse_others(connection, rows)
     dialect = postgresql if connection.dialect.name == "postgresql" else sqlite
     statement = dialect.insert(RECORDS).on_conflict_do_nothing().execution_options(preserve_rowcount=True)
