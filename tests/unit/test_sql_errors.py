@@ -211,6 +211,25 @@ def test_a_database_of_another_program_is_left_as_it_is(tmp_path: Path) -> None:
     assert path.read_bytes() == before
 
 
+@pytest.mark.parametrize(
+    "statement",
+    [
+        (
+            "DROP TABLE cg_bench_schema; CREATE VIEW cg_bench_schema AS WITH RECURSIVE n(x) AS"
+            " (SELECT 1 UNION ALL SELECT x + 1 FROM n) SELECT x AS version FROM n"
+        ),
+        "DROP TABLE cg_bench_records; CREATE VIRTUAL TABLE cg_bench_records USING fts5(id, uid, name, data)",
+        "CREATE TRIGGER t BEFORE INSERT ON cg_bench_records BEGIN SELECT RAISE(IGNORE); END",
+    ],
+)
+def test_a_file_whose_tables_would_run_something_is_refused(tmp_path: Path, statement: str) -> None:
+    url = f"sqlite:///{tmp_path / 'history.db'}"
+    SqlStore(url).add(RECORDS)
+    with closing(sqlite3.connect(tmp_path / "history.db")) as connection:
+        connection.executescript(statement)
+    assert "was altered: its tables have triggers, or are views" in refused(url)
+
+
 def test_a_folder_that_is_not_there_is_reported_when_something_is_to_be_stored(tmp_path: Path) -> None:
     url = f"sqlite:///{tmp_path / 'none' / 'history.db'}"
     assert "make the folder first" in refused(url, (lambda store: store.add(RECORDS),))

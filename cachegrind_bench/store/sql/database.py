@@ -83,6 +83,11 @@ _SECRET = re.compile(r"pass(?!file)|pwd|secret|token", re.IGNORECASE)
 # A server that is gone without a word is noticed: while we connect, while it answers, and while it takes what we send.
 _PATIENCE = {"connect_timeout": 15, "keepalives_idle": 30, "keepalives_interval": 10, "tcp_user_timeout": 60_000}
 _WRITING = "cg_bench_writing"
+# What would run, for ever perhaps, when our tables are read or written.
+_FOREIGN = (
+    "SELECT 1 FROM sqlite_master WHERE lower(tbl_name) IN ('cg_bench_schema', 'cg_bench_records')"
+    " AND (type IN ('view', 'trigger') OR lower(sql) LIKE 'create virtual%')"
+)
 _TRY_S = 1.0  # that SQLite waits for a lock by itself, without a word
 
 
@@ -211,6 +216,10 @@ class Database:
                 what = f"{self.url} is a database of another program: it has the table {min(others)[:80]!r}"
                 raise StoreError(what, hint="name another file")
             return 0
+        if self._path is not None and connection.exec_driver_sql(_FOREIGN).first() is not None:
+            raise StoreError(
+                f"{self.url} was altered: its tables have triggers, or are views", hint="name another file"
+            )
         found: list[Any] = [*connection.scalars(select(VERSION.c.version))]
         if len(found) != 1 or not isinstance(found[0], int) or found[0] < 1:
             raise StoreError(f"{self.url} does not say which version it has: {VERSION.name} was altered")
