@@ -281,7 +281,7 @@ def show(
 ) -> subprocess.CompletedProcess[bytes]:
     """Run `cg-bench show` in a shell, and tell its own exit status on descriptor 9."""
     Path("r.json").write_bytes(encode(result(*(benchmark(id=f"b{number} é") for number in range(300)))))
-    line = f'{{ "$0" -m cachegrind_bench show {file}; echo "code $?" >&9; }} {redirection}'
+    line = f'{{ "$0" -m cachegrind_bench show --top 10 {file}; echo "code $?" >&9; }} {redirection}'
     return subprocess.run(
         ["bash", "-c", f"exec 9>codes; {line}", sys.executable],
         env={"PYTHONPATH": str(ROOT), "PATH": os.environ["PATH"], **(environ or {})},
