@@ -60,7 +60,7 @@ def test_a_push_is_stored_a_regression_fails_and_is_commented_and_another_change
     assert [line for line in second.annotations if line.startswith("::error title=regression%3A count::")]
     assert second.summary.startswith("### ❌ regression")
     (comment,) = project.comments()
-    assert comment.startswith("### ❌ regression\\: count score ")
+    assert comment.startswith("### ❌ regression: count ")
     assert f"git checkout {found['baseline-sha'][:12]}" in comment
     assert len(project.stored()) == 1
     assert re.findall("Failure - Main (.*) \\[", second.log)[0] == "Gate"  # the last step: all else was done
@@ -100,7 +100,7 @@ def test_a_fork_is_measured_without_rights_and_commented_by_a_workflow_that_runs
     said = project.after(project.run_id, "slow")
     assert (said.status, said.jobs) == (0, {"comment": "success"})
     (comment,) = project.comments()
-    assert comment.startswith("### ❌ regression\\: count score ")
+    assert comment.startswith("### ❌ regression: count ")
     assert "Measure" not in " ".join(step.name for step in said.steps)
 
     # Pushed to meanwhile: nothing is said of a commit that is no longer the last.
