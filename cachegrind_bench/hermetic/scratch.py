@@ -126,6 +126,7 @@ def _empty(path: Path) -> None:
     into `path`, until there are no folders.
     """
     moved = 0
+    _open_up(path)
     while entries := list(os.scandir(path)):
         for entry in entries:
             if not entry.is_dir(follow_symlinks=False):
@@ -143,7 +144,7 @@ def _empty(path: Path) -> None:
             os.rmdir(entry.path)
 
 
-def _open_up(path: str) -> None:
+def _open_up(path: str | Path) -> None:
     """Make a directory our own to read and write (Go leaves its module cache read-only)."""
     with contextlib.suppress(PermissionError):  # another's: it goes if it is empty
         os.chmod(path, 0o700)

@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import os
 import re
+import stat
 from collections.abc import Generator, Mapping, Sequence
 from contextlib import contextmanager, suppress
 from itertools import zip_longest
@@ -21,6 +22,7 @@ from cachegrind_bench.errors import FileFormatError
 from cachegrind_bench.model.metrics import FunctionCost, LineCost, Profile
 
 CUT_HINT = "the run was killed or the disk is full: measure again"
+MOST_BYTES = 2_000_000_000
 # More than the largest programs have: a row takes 400 bytes.
 MOST_FUNCTIONS, MOST_LINES = 3_000_000, 10_000_000
 DAMAGED_HINT = "the file is damaged or cut off: measure again"
@@ -54,9 +56,17 @@ def shown(path: Path) -> str:
 
 @contextmanager
 def reading(path: Path) -> Generator[BinaryIO]:
-    """Open an out file. FileFormatError if it cannot be opened, or read within the block."""
+    """Open an out file. FileFormatError if it cannot be opened, or read within the block.
+
+    The measured program may have put anything in its place: a pipe, to wait for for ever, or a file of terabytes.
+    """
     try:
-        with path.open("rb") as stream:
+        with open(os.open(path, os.O_RDONLY | os.O_NOFOLLOW | os.O_NONBLOCK | os.O_CLOEXEC), "rb") as stream:
+            status = os.fstat(stream.fileno())
+            if not stat.S_ISREG(status.st_mode):
+                raise FileFormatError("it is not a regular file: the program must have made it", path=shown(path))
+            if status.st_size > MOST_BYTES:
+                raise FileFormatError(f"it is longer than {MOST_BYTES:,} bytes", path=shown(path))
             yield stream
     except OSError as error:
         hint = "Valgrind's log says why it wrote no out file" if isinstance(error, FileNotFoundError) else None

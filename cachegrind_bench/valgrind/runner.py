@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 import shutil
 from collections import Counter
 from collections.abc import Callable, Generator, Mapping
@@ -20,6 +21,7 @@ from cachegrind_bench.hermetic.orders import GRACE_MS, SEED, Clock, Command, Ord
 from cachegrind_bench.hermetic.place import NOWHERE, Translation, pairs_of
 from cachegrind_bench.valgrind.failures import check_outcome, refused_programs
 from cachegrind_bench.valgrind.options import WHOLE, Collect, Geometry, Tool, arguments
+from cachegrind_bench.valgrind.out_format import reading
 from cachegrind_bench.valgrind.processes import Accounts, account
 
 if TYPE_CHECKING:
@@ -201,8 +203,8 @@ class ValgrindRunner:
         """Return the ends of Valgrind's logs (3.16 can write half a megabyte of warnings)."""
         texts: list[str] = []
         for path in sorted(self.scratch.out.glob("log.*")):
-            with suppress(OSError), path.open("rb") as file:
-                file.seek(max(0, path.stat().st_size - _LOG_BYTES))
+            with suppress(FileFormatError), reading(path) as file:
+                file.seek(max(0, os.fstat(file.fileno()).st_size - _LOG_BYTES))
                 texts.append(file.read().decode("utf-8", "backslashreplace"))
         return "\n".join(texts)
 
@@ -212,7 +214,7 @@ class ValgrindRunner:
             try:
                 shutil.copyfile(path, folder / path.name.replace("out.", f"{tool.value}.out.", 1))
             except OSError as error:
-                raise UsageError(f"cannot keep out files in {folder}: {error.strerror}") from error
+                raise UsageError(f"cannot keep out files in {folder}: {error.strerror or error}") from error
 
 
 def _measurement(tool: Tool, outcome: Outcome, log: str, accounts: Accounts) -> Measurement:
@@ -234,8 +236,12 @@ def reading_out_files() -> Generator[None]:
 
 
 def _restore(out: Path, places: Translation) -> None:
+    """Give the out files the real paths of what they name."""
+    if out.is_symlink():  # the program's doing: nothing there is ours to change
+        raise FileFormatError("it leads elsewhere", path=str(out))
     for path in out.iterdir() if places.pairs else ():
-        data = path.read_bytes()
+        with reading(path) as file:
+            data = file.read()
         real = places.real_bytes(data)
         if real != data:
             path.unlink()  # and not cut and written again: ext4 brings that to the disk at once

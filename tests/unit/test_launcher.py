@@ -11,7 +11,9 @@ from pathlib import Path
 import pytest
 
 from cachegrind_bench.hermetic import launch
+from cachegrind_bench.hermetic.orders import Command, Orders
 from cachegrind_bench.hermetic.process_memory import descendants_of
+from cachegrind_bench.hermetic.scratch import scratch
 
 # The first thread ends (SYS_exit) and leaves the process to another: what `pthread_exit` in `main` does.
 WITHOUT_FIRST_THREAD = """
@@ -75,3 +77,15 @@ def test_a_process_that_outlives_the_launcher_and_writes_for_ever_does_not_keep_
     os.close(report_in)
     assert report == b""
     assert heard.endswith(tail)
+
+
+def test_the_launcher_ends_at_once_not_by_pythons_end_in_which_its_alarm_would_kill_it(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(launch, "_CODE", f"import atexit;atexit.register(print,'the end of Python');{launch._CODE}")
+    heard = bytearray()
+    with scratch(tmp_path) as found:
+        found.renew()
+        outcome = launch.launch(Orders(command=Command(("/bin/true",), {}, "/")), found, echo=heard.extend)
+    assert outcome.exit_status == 0
+    assert not heard

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import gzip
+import os
 from io import BytesIO
 from operator import add
 from pathlib import Path
@@ -13,7 +14,7 @@ from msgspec.structs import replace
 
 from cachegrind_bench.errors import FileFormatError
 from cachegrind_bench.model.metrics import LineCost
-from cachegrind_bench.valgrind import out_file
+from cachegrind_bench.valgrind import out_file, out_format
 from cachegrind_bench.valgrind.out_file import parse_cachegrind, read_cachegrind
 
 if TYPE_CHECKING:
@@ -275,3 +276,21 @@ def test_the_command_matches_as_valgrind_writes_it(text: bytes, command: list[by
         assert parse(data, broken).command_line == (text + b" x\ny").decode()
     else:
         assert refusal(data, broken).line == 2
+
+
+@pytest.mark.parametrize(
+    ("kind", "said"), [("pipe", "not a regular file"), ("link", "cannot be read"), ("long", "longer than 20 bytes")]
+)
+def test_whatever_a_program_puts_in_place_of_an_out_file_is_refused_at_once(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, kind: str, said: str
+) -> None:
+    monkeypatch.setattr(out_format, "MOST_BYTES", 20)
+    path = tmp_path / "out.1"
+    if kind == "pipe":
+        os.mkfifo(path)
+    elif kind == "link":
+        path.symlink_to("/dev/zero")
+    else:
+        path.write_bytes(GOOD)
+    with pytest.raises(FileFormatError, match=said):
+        parse_cachegrind(path)

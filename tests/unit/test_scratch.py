@@ -228,6 +228,7 @@ with scratch(Path(sys.argv[1])) as found:
     found.renew()
     assert os.listdir(found.tmp) == []
     hide(found.tmp)
+    found.path.chmod(0o500)
 print(os.listdir(sys.argv[1]))
 """
 

@@ -38,6 +38,7 @@ from cachegrind_bench.pytest_plugin.outer.options import WARM_UP, Settings
 from cachegrind_bench.pytest_plugin.outer.report_relay import failure_text
 from cachegrind_bench.valgrind.callgrind_file import CallgrindPart, parse_callgrind_bytes
 from cachegrind_bench.valgrind.options import Tool
+from cachegrind_bench.valgrind.out_format import reading
 from cachegrind_bench.valgrind.processes import in_order, named
 from cachegrind_bench.valgrind.runner import reading_out_files
 from cachegrind_bench.vcs.commits import commit_of
@@ -141,8 +142,11 @@ def _profile(parts: Sequence[CallgrindPart]) -> Profile:
 
 
 def _parts(files: Sequence[Path], paths: Translation, *, calls: bool) -> list[CallgrindPart]:
-    texts = [(paths.real_bytes(file.read_bytes()), str(file)) for file in files]
-    return [part for text in texts for part in parse_callgrind_bytes(*text, calls=calls)]
+    parts: list[CallgrindPart] = []
+    for file in files:
+        with reading(file) as stream:
+            parts += parse_callgrind_bytes(paths.real_bytes(stream.read()), str(file), calls=calls)
+    return parts
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
