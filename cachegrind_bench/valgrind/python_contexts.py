@@ -147,7 +147,7 @@ class ContextFile:
             message = f"the lines add up to {self._sum} Ir, but `totals:` says {decode(stated[:80])}"
             raise self._error(message, hint=DAMAGED_HINT)
         self._total += self._sum
-        self._complete, self._place = True, None
+        self._complete, self._place, self._column = True, None, -1  # no costs until the next part says its events
 
     def _error(self, message: str, *, hint: str | None = None) -> FileFormatError:
         return FileFormatError(message, path=self._path, line=self._line, hint=hint)
