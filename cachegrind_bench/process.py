@@ -6,6 +6,7 @@ Knows nothing of Valgrind, git or benchmarks; never reads the environment, which
 from __future__ import annotations
 
 import errno
+import fcntl
 import math
 import os
 import selectors
@@ -205,8 +206,13 @@ def _started(
     """Start a program with this input."""
     if not guarded:
         return start(command, env=env, cwd=cwd, stdin_pipe=False, stdin=source)
-    path, given = ("/dev/null", ()) if source < 0 else (f"/proc/self/fd/{source}", (source,))
-    return start(["/bin/sh", "-c", _GUARD, path, *command], env=env, cwd=cwd, pass_fds=given)
+    if source < 0:
+        return start(["/bin/sh", "-c", _GUARD, "/dev/null", *command], env=env, cwd=cwd)
+    high = fcntl.fcntl(source, fcntl.F_DUPFD_CLOEXEC, 10)  # the guard needs 3 for itself
+    try:
+        return start(["/bin/sh", "-c", _GUARD, f"/proc/self/fd/{high}", *command], env=env, cwd=cwd, pass_fds=(high,))
+    finally:
+        os.close(high)
 
 
 def _pump(child: Child, take: Callable[[int, bytes], None], look: Callable[[], None], deadline: float) -> bool:

@@ -215,6 +215,14 @@ def test_a_guarded_program_has_its_input_and_its_exit_code() -> None:
     assert process.run(["cat"], guarded=True, env=ENV).stdout == b""
 
 
+def test_a_guarded_program_has_its_input_where_few_descriptors_are_open() -> None:
+    code = (
+        "from cachegrind_bench import process; print(process.run(['cat'], stdin=b'in', guarded=True, env=None).stdout)"
+    )
+    done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=False, timeout=60)
+    assert done.stdout == "b'in'\n"
+
+
 def test_whoever_waits_is_told_for_how_long() -> None:
     seen: list[float] = []
     process.run(["sleep", "0.3"], waiting=seen.append, env=ENV)
