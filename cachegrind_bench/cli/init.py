@@ -22,11 +22,13 @@ def command(*, dry_run: bool) -> None:
     """Write a commented configuration with one benchmark that works in this project.
 
     A Python project's pyproject.toml gets [tool.cg-bench] tables after what it has; Rust, C and other projects get a
-    cg-bench.toml. The benchmark's small program is written too. No existing file is replaced, and nothing is done where
+    cg-bench.toml. The benchmark's small program is written too, unless the project has benchmarks already, of Criterion, Google
+    Benchmark or go test: then these are what is measured. No existing file is replaced, and nothing is done where
     there is a configuration already.
     """
     from cachegrind_bench.config.source import find, shown
     from cachegrind_bench.config.starter import project, starter
+    from cachegrind_bench.harness.protocol import detected
     from cachegrind_bench.store.durable import check_writable, make_folder, write_atomic
 
     root = project(working_directory())
@@ -36,7 +38,7 @@ def command(*, dry_run: bool) -> None:
             f"there is a configuration already: {shown(known)}",
             hint="'cg-bench list' shows what 'cg-bench run' would measure",
         )
-    files = starter(root)
+    files = starter(root, detected(root))
     if dry_run:
         output.write("\n".join(f"==> {shown(file.path)}\n{file.added}" for file in files))
         return

@@ -61,6 +61,7 @@ Examples:
   cg-bench run -- python benchmark.py
   cg-bench run -o result.json -k 'json and not slow' -j 4
   cg-bench run --id startup --save-baseline main -- ./server --check-config
+  cg-bench run --harness google-benchmark -- build/bench
   cg-bench run --prepare 'rm -rf build' -- make -s
 """
 
@@ -80,6 +81,9 @@ _detail_options = options_group(
         is_flag=True,
         help="Record which function called which, for 'diff' to say what is called more often (under Cachegrind, in one "
         "more execution).",
+    ),
+    click.option(
+        "--harness", metavar="NAME", help="The command's benchmarks are those of this framework (criterion, go, ...)."
     ),
     click.option("--regions", is_flag=True, help="Measure the regions that the program marks, each as a benchmark."),
     click.option(
@@ -125,7 +129,11 @@ def command(**options: Any) -> int:
     --env names), fixed randomness, one CPU. Its output goes to stderr; stdout carries only the report.
     """
     output.check_result_file(options["output"])
-    if options["command"]:
+    if options["harness"] and not options["command"]:
+        raise UsageError(
+            "--harness needs a command", hint="as in: cg-bench run --harness google-benchmark -- build/bench"
+        )
+    if options["command"] and not options["harness"]:
         refuse_options_of_a_suite()
         return _run_command(options)
     refuse_typed(_OF_ONE_COMMAND, "belongs to one command", "in the configuration, write it into the benchmark's table")
@@ -180,12 +188,14 @@ def _run_suite(options: dict[str, Any]) -> int:
     from cachegrind_bench.render.progress import SuiteDisplay
     from cachegrind_bench.store.baselines import Baselines, make_store
     from cachegrind_bench.usecases.comparison import own_limits
-    from cachegrind_bench.usecases.selection import SelectRequest, configuration, selected, with_listed
+    from cachegrind_bench.usecases.selection import SelectRequest, configuration, of_harness, selected, with_listed
     from cachegrind_bench.usecases.suite import SuiteRequest, exceeded, measure_suite
 
     each = measure_request(options)
     request = struct_of(SuiteRequest, options, each=each, typed=frozenset(filter(typed, names_of(measuring_options))))
-    found = with_listed(configuration(each.cwd), each.environ, _notices(options))
+    name = options["harness"]
+    found = configuration(each.cwd) if name is None else of_harness(name, each.command, each.cwd)
+    found = with_listed(found, each.environ, _notices(options))
     saved = Baselines.find(found.root)
     selection = selected(found.benchmarks, struct_of(SelectRequest, options), saved.store)
     ids = {spec.id for spec in selection.specs}

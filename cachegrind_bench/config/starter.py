@@ -17,6 +17,7 @@ from typing import Any, cast
 import msgspec
 
 from cachegrind_bench.config.source import OWN_FILE, PYPROJECT, read
+from cachegrind_bench.config.suggestions import quoted
 from cachegrind_bench.vcs.git import folders_up
 
 _PYTHON = ("setup.py", "setup.cfg", "requirements.txt")
@@ -54,11 +55,17 @@ def project(cwd: Path) -> Path:
     return cwd
 
 
-def starter(root: Path) -> list[NewFile]:
+def starter(root: Path, harnesses: Mapping[str, str]) -> list[NewFile]:
     """Return the files to write for the project in this folder, the configuration last.
 
+    `harnesses` are keys with their values that stand for the benchmarks it has already: then only these are written.
     FileFormatError if a pyproject.toml is there and is not TOML.
     """
+    if harnesses:
+        tables = "\n".join(f"[[benchmark]]\n{name} = {quoted(value)}\n" for name, value in harnesses.items())
+        return [
+            _new(root / OWN_FILE, _text("configuration.toml.txt").partition("[[")[0].replace("<table>", "") + tables)
+        ]
     pyproject = read(root / PYPROJECT).data if os.path.isfile(root / PYPROJECT) else None
     if _is_python(root, pyproject):
         return _python(root, pyproject)

@@ -26,6 +26,7 @@ if TYPE_CHECKING:
 # In the symbol table, mangled in the old way (with a hash at its end) or in the new one.
 _INSTANT = re.compile(rb"\0(_(?:ZN|R)[\w.$]*3std4time[\w.$]*7Instant(3now|7elapsed)(?:17h[0-9a-f]{16}E)?)(?=\0)")
 _CRITERION = b"9criterion7bencher"
+_DEPENDENCY = re.compile(rb"^ *(criterion\b|\[.*dependencies\.criterion\])|codspeed-criterion-compat", re.MULTILINE)
 _LISTED = re.compile(r"(.+): bench(?:mark)?")
 # Bencher reads the clock when it begins, around each batch, and when it ends; once for the warm-up, once for the rest.
 _ORDER = "(b(be)+e){1,2}"
@@ -34,6 +35,16 @@ _READ = 3  # seconds, of which one passes at each reading, that a call of the be
 
 class Criterion(Harness):
     """Cargo builds the programs, and they list their benchmarks. An id begins with the name of its bench target."""
+
+    def detect(self, root: Path) -> str | None:
+        """Look for Criterion among the dependencies of a package or workspace."""
+        manifests = [root / "Cargo.toml", *sorted(root.glob("*/Cargo.toml")), *sorted(root.glob("*/*/Cargo.toml"))]
+        texts = (path.read_bytes() for path in manifests if path.is_file())
+        return "." if (root / "Cargo.toml").is_file() and any(map(_DEPENDENCY.search, texts)) else None
+
+    def value(self, command: Sequence[str]) -> tuple[str, ...]:
+        """Take `cargo bench` with options, or a folder."""
+        return (".", *command[2:]) if tuple(command[:2]) == ("cargo", "bench") else tuple(command)
 
     def build(self, entry: Entry) -> str:
         """Return the command that builds all."""

@@ -22,6 +22,7 @@ from cachegrind_bench.valgrind.options import Loop, Sections
 if TYPE_CHECKING:
     from cachegrind_bench.config.benchmarks import BenchmarkSpec, Entry
 
+_FUNCTION = re.compile(rb"^func Benchmark", re.MULTILINE)
 _LINE = re.compile(r"(Benchmark\S*)\s+\d+\s+[\d.]+ ns/op")
 # Twice, as a benchmark with b.Loop has no first iteration that warms it up.
 _LOOP = Loop(
@@ -41,6 +42,16 @@ _LOOP = Loop(
 
 class Go(Harness):
     """Each package becomes a program, whose benchmarks are known once each has run for one iteration."""
+
+    def detect(self, root: Path) -> str | None:
+        """Look for benchmarks in the tests of a module."""
+        tests = (path.read_bytes() for path in sorted(root.rglob("*_test.go"))) if (root / "go.mod").is_file() else ()
+        return "./..." if any(map(_FUNCTION.search, tests)) else None
+
+    def value(self, command: Sequence[str]) -> tuple[str, ...]:
+        """Take `go test` with packages and options, of which those that choose benchmarks say nothing here, or packages."""
+        words = command[2:] if tuple(command[:2]) == ("go", "test") else command
+        return tuple(word for word in words if not word.startswith("-")) or (".",)
 
     def listed(
         self, entry: Entry, environ: Mapping[str, str], note: Callable[[str], object]

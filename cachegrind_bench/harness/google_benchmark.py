@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 import re
 from collections import Counter
 from collections.abc import Callable, Mapping, Sequence
@@ -15,6 +16,8 @@ from cachegrind_bench.model.text import printable
 from cachegrind_bench.valgrind.options import Loop, Sections
 
 if TYPE_CHECKING:
+    from pathlib import Path
+
     from cachegrind_bench.config.benchmarks import BenchmarkSpec, Entry
 
 _STATE = "_ZN9benchmark5State"
@@ -31,6 +34,12 @@ _TWICE = "--benchmark_repetitions=2"  # the second is warm, and the one that cou
 
 class GoogleBenchmark(Harness):
     """The program lists its benchmarks; it is the user's to build it."""
+
+    def detect(self, root: Path) -> str | None:
+        """Look for a program that is built, with the library's options in it."""
+        programs = (path for folder in ("build", "builddir", ".") for path in sorted((root / folder).glob("*bench*")))
+        names = [str(path.relative_to(root)) for path in programs if os.access(path, os.X_OK) and _is_one(path)]
+        return names[0] if names else None
 
     def listed(
         self, entry: Entry, environ: Mapping[str, str], note: Callable[[str], object]
@@ -59,6 +68,10 @@ class GoogleBenchmark(Harness):
 
     def _run(self, entry: Entry, command: Sequence[str], environ: Mapping[str, str]) -> process.Completed:
         return process.run(command, env=environ, cwd=entry.each.cwd)
+
+
+def _is_one(path: Path) -> bool:
+    return path.is_file() and _START.encode() in path.read_bytes()
 
 
 def _loop(name: str, *, fixed: bool) -> Loop:

@@ -13,6 +13,8 @@ from importlib import import_module
 from typing import TYPE_CHECKING, ClassVar
 
 from cachegrind_bench import process
+from cachegrind_bench.config.benchmarks import BenchmarkSpec, Entry
+from cachegrind_bench.config.schema import HARNESSES
 from cachegrind_bench.errors import MeasurementError, UsageError
 from cachegrind_bench.measure.plan import Settings
 from cachegrind_bench.measure.run import native_failure
@@ -20,7 +22,8 @@ from cachegrind_bench.model.result import Benchmark
 from cachegrind_bench.model.text import printable
 
 if TYPE_CHECKING:
-    from cachegrind_bench.config.benchmarks import BenchmarkSpec, Entry
+    from pathlib import Path
+
     from cachegrind_bench.measure.session import ValgrindSetup
 
 
@@ -51,6 +54,15 @@ class Harness(ABC):
         del entry
         return None
 
+    def detect(self, root: Path) -> str | None:
+        """Return what the key is to say in a project in this folder, None if it has no benchmarks of this harness."""
+        del root
+        return None
+
+    def value(self, command: Sequence[str]) -> tuple[str, ...]:
+        """Return what the key would say, for the command by which a user starts the benchmarks."""
+        return tuple(command)
+
     @abstractmethod
     def listed(
         self, entry: Entry, environ: Mapping[str, str], note: Callable[[str], object]
@@ -66,10 +78,24 @@ class Harness(ABC):
         raise NotImplementedError
 
 
-def harness_of(entry: Entry) -> Harness:
-    """Return the adapter for this entry."""
-    found: Harness = import_module(f"{__package__}.{entry.harness.replace('-', '_')}").HARNESS
+def harness_of(name: str) -> Harness:
+    """Return the adapter for a harness."""
+    found: Harness = import_module(f"{__package__}.{name.replace('-', '_')}").HARNESS
     return found
+
+
+def detected(root: Path) -> dict[str, str]:
+    """Return the keys that stand for the benchmarks of a project, with their values."""
+    found = {name: harness_of(name).detect(root) for name in HARNESSES}
+    return {name: value for name, value in found.items() if value is not None}
+
+
+def entry_of(name: str, command: Sequence[str], cwd: Path) -> Entry:
+    """Return what stands for the benchmarks that this command runs. UsageError for what is not a harness."""
+    if name not in HARNESSES:
+        raise UsageError(f"--harness {name!r} is not known", hint=f"it is one of {', '.join(HARNESSES)}")
+    each = BenchmarkSpec(id="", command=(), cwd=cwd, parameters={}, place=f"--harness {name}")
+    return Entry(harness=name, keys={name: harness_of(name).value(command)}, each=each)
 
 
 def expanded(
@@ -85,7 +111,7 @@ def expanded(
     taken = {spec.id: spec.place for spec in known}
     found: list[BenchmarkSpec] = []
     for entry in entries:
-        harness, each = harness_of(entry), entry.each
+        harness, each = harness_of(entry.harness), entry.each
         build = each.setup or harness.build(entry)
         if build is not None:
             note(f"setup: {build}")

@@ -267,9 +267,12 @@ def suite(
         for items, what in ((failed, "failed"), (reused, "re-used"), (unfinished, "not measured"))
         if items
     ]
-    columns: Row = ("benchmark", "score", "since last run", "Ir", "RAM hits", "noise", "over layouts", "measured in")
+    columns: Row = (
+        *("benchmark", "score", "since last run", "Ir", "in each iteration"),
+        *("RAM hits", "noise", "over layouts", "measured in"),
+    )
     rows = [_suite_row(item, since.get(item.id), reused=item.id in reused) for item in result.benchmarks]
-    columns, *rows = without_empty([columns, *rows], (2, 5, 6))
+    columns, *rows = without_empty([columns, *rows], (2, 4, 6, 7))
     # Why benchmarks have no score: below the table, whose columns are for numbers.
     failures = tuple((item.id, (item.error or "").partition("\n")[0]) for item in failed)
     warned = dict[str, list[str]]()
@@ -312,6 +315,7 @@ def _suite_row(item: Benchmark, since: Since | None, *, reused: bool) -> Row:
         grouped(item.score.value),
         "" if since is None else change(since.change),
         grouped(item.counts.Ir),
+        "" if item.iterations is None else per_iteration(item.counts.Ir),
         grouped(item.counts.ram_hits),
         "" if len(item.runs) == found.layouts else spread(*found.noise),  # nothing was measured twice in one layout
         "" if found.layouts == 1 else spread(*found.score),

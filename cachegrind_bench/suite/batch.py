@@ -28,7 +28,7 @@ def run_batch(batch: Batch, valgrind_setup: ValgrindSetup, watcher: Watcher, bef
 
     if not interrupted and not (batch.fail_fast and any(item.status is not Status.OK for item in before.benchmarks)):
         try:
-            harness_of(batch.entry).measure(batch, valgrind_setup, finish)
+            harness_of(batch.entry.harness).measure(batch, valgrind_setup, finish)
         except KeyboardInterrupt:
             interrupted = True
         except CgBenchError as error:

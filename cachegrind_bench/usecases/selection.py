@@ -56,6 +56,13 @@ def configuration(cwd: Path) -> Configuration:
     return found
 
 
+def of_harness(name: str, command: Sequence[str], cwd: Path) -> Configuration:
+    """Return what a configuration would say of the benchmarks that this command runs. UsageError for what is not a harness."""
+    from cachegrind_bench.harness.protocol import entry_of
+
+    return Configuration(path=cwd, root=cwd, defaults={}, benchmarks=(), entries=(entry_of(name, command, cwd),))
+
+
 def with_listed(found: Configuration, environ: Mapping[str, str], notices: Notices) -> Configuration:
     """Return the configuration with the benchmarks that its entries stand for, which are built and listed for it.
 

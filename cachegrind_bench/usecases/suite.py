@@ -171,7 +171,7 @@ def _batches(request: SuiteRequest, specs: Sequence[BenchmarkSpec], count: int) 
     for key, entry in entries.items():
         from cachegrind_bench.harness.protocol import Batch, harness_of
 
-        if harness_of(entry).together:
+        if harness_of(entry.harness).together:
             chosen = [spec for spec in specs if id(spec.entry) == key]
             settings = {name: getattr(request.each, name) for name in Settings.__struct_fields__}
             variables = (*request.each.default_env, *entry.each.env, *request.each.env)

@@ -17,6 +17,8 @@ from typing import TYPE_CHECKING, Any
 
 import pytest
 
+from tests.conftest import TOOLS, without
+
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator, Mapping, Sequence
 
@@ -232,3 +234,25 @@ def folder(tmp_path: Path) -> Path:
     path.mkdir()
     (path / "pytest.ini").write_text("[pytest]\n")
     return path
+
+
+# --- Programs of other frameworks ----------------------------------------------------------------------------------------
+
+
+@pytest.fixture
+def google_benchmark(tmp_path: Path) -> Path:
+    """Return a small program with Google Benchmark."""
+    if not Path("/usr/include/benchmark/benchmark.h").exists():
+        without("no libbenchmark-dev (`scripts/setup.sh test-slow` installs it)")
+    program, source = tmp_path / "bench", ROOT / "tests" / "data" / "native" / "words_bench.cpp"
+    subprocess.run(["g++", "-O2", "-g", source, "-lbenchmark", "-lpthread", "-o", program], check=True)
+    return program
+
+
+@pytest.fixture
+def criterion() -> Path:
+    """Return a small program with Criterion."""
+    program = TOOLS / "criterion" / "words"
+    if not program.exists():
+        without("no benchmark with Criterion in .tools (`scripts/setup.sh test-slow` says why)")
+    return program

@@ -3,11 +3,17 @@
 from __future__ import annotations
 
 import json
+import os
+import shutil
 from typing import TYPE_CHECKING, Any
+
+import pytest
 
 from tests.conftest import ROOT
 
 if TYPE_CHECKING:
+    from pathlib import Path
+
     from tests.conftest import CompileC
     from tests.valgrind.conftest import CgBench, Finished
 
@@ -43,3 +49,101 @@ def test_a_slower_iteration_is_found_and_blamed_and_a_slower_preparation_is_not(
     assert told.code == 1
     assert "regression  plain/8" in told.stdout
     assert "work" in told.stdout.split("regression  plain/8")[1]
+
+
+def test_google_benchmark_is_counted_for_one_warm_iteration(cg_bench: CgBench, google_benchmark: Path) -> None:
+    found = [measured(cg_bench, f"google-benchmark = '{google_benchmark}'", name)[1] for name in ("1.json", "2.json")]
+    assert list(found[0]) == ["BM_words", "BM_fixed/iterations:20"]
+    assert found[0]["BM_words"]["counts"] == found[1]["BM_words"]["counts"]
+    one, twenty = (item["counts"]["Ir"] for item in found[0].values())
+    assert abs(one / twenty - 1) < 0.02
+
+
+@pytest.mark.slow
+def test_criterion_is_counted_for_one_warm_iteration(
+    cg_bench: CgBench, criterion: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    cargo = cg_bench.folder / "bin" / "cargo"  # one that has built it
+    cargo.parent.mkdir()
+    target = {"kind": ["bench"], "name": "words"}
+    built = {"executable": str(criterion), "manifest_path": str(cg_bench.cwd / "Cargo.toml"), "target": target}
+    cargo.write_text(f"#!/bin/sh\necho '{json.dumps(built)}'\n", encoding="utf-8")
+    cargo.chmod(0o755)
+    monkeypatch.setenv("PATH", f"{cargo.parent}:{os.environ['PATH']}")
+    found = [measured(cg_bench, "criterion = '.'", name)[1] for name in ("1.json", "2.json")]
+    assert list(found[0]) == ["words/count", "words/sort"]
+    assert [item["counts"] for item in found[0].values()] == [item["counts"] for item in found[1].values()]
+    assert {item["iterations"] for item in found[0].values()} == {100}
+    toggled = cg_bench.run(
+        criterion, "--bench", "--test", "^count$", options=["--toggle", "_ZN5words5count17h*", "--warmup", "0"]
+    )
+    assert abs(found[0]["words/count"]["counts"]["Ir"] / (1000 * toggled.counts["Ir"]) - 1) < 0.02
+
+
+GO = {
+    "go.mod": "module example.com/sums\n\ngo 1.21\n",
+    "sum_test.go": """package sums
+
+import (
+	"strconv"
+	"testing"
+)
+
+//go:noinline
+func sum(values []int) int {
+	total := 0
+	for _, value := range values {
+		total += value
+	}
+	return total
+}
+
+var setup = SETUP
+
+func BenchmarkSum(b *testing.B) {
+	for _, size := range []int{100, 1000} {
+		b.Run(strconv.Itoa(size), func(b *testing.B) {
+			values := make([]int, size)
+			sum(make([]int, setup))
+			b.ResetTimer()
+			for i := 0; i < b.N; i++ {
+				sum(values)
+			}
+		})
+	}
+}
+
+func BenchmarkPaused(b *testing.B) {
+	for i := 0; i < b.N; i++ {
+		b.StopTimer()
+		values := make([]int, 1000)
+		b.StartTimer()
+		sum(values)
+	}
+}
+""",
+}
+
+
+@pytest.fixture
+def go_on_path(monkeypatch: pytest.MonkeyPatch) -> None:
+    if shutil.which("go") is None:
+        monkeypatch.setenv("PATH", f"{os.environ['PATH']}:/usr/local/go/bin")
+    if shutil.which("go") is None:
+        pytest.skip("no go on PATH")
+
+
+@pytest.mark.slow
+@pytest.mark.usefixtures("go_on_path")
+def test_go_benchmarks_are_counted_for_one_warm_iteration(cg_bench: CgBench) -> None:
+    found = []
+    for setup in ("10", "100000"):
+        for name, text in GO.items():
+            (cg_bench.cwd / name).write_text(text.replace("SETUP", setup), encoding="utf-8")
+        found.append(measured(cg_bench, "go = './...'", f"{setup}.json")[1])
+    assert list(found[0]) == ["BenchmarkSum/100", "BenchmarkSum/1000", "BenchmarkPaused"]
+    ir = [[item["counts"]["Ir"] / 1000 for item in one.values()] for one in found]
+    nine_hundred = ir[0][1] - ir[0][0]
+    assert nine_hundred == round(nine_hundred / 900) * 900  # exactly so many more turns of the loop
+    assert abs(ir[0][2] / ir[0][1] - 1) < 0.4  # of the few iterations that pause, the first one makes the stack grow
+    assert ir[1] == pytest.approx(ir[0], rel=2e-3)

@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING
 
 import pytest
 
-from tests.conftest import ROOT, TOOLS, without
+from tests.conftest import ROOT
 from tests.valgrind.test_native_regions import built
 
 if TYPE_CHECKING:
@@ -121,14 +121,6 @@ def test_an_inlined_function_was_never_entered(cg_bench: CgBench, toggles: Path)
 # --- Google Benchmark ----------------------------------------------------------------------------------------------------
 
 
-@pytest.fixture
-def google_benchmark(tmp_path: Path) -> Path:
-    if not Path("/usr/include/benchmark/benchmark.h").exists():
-        without("no libbenchmark-dev (`scripts/setup.sh test-slow` installs it)")
-    source = DATA / "words_bench.cpp"
-    return built(tmp_path / "bench", "g++", "-O2", "-g", source, "-lbenchmark", "-lpthread")
-
-
 def test_google_benchmark_with_a_number_of_iterations_is_exact(cg_bench: CgBench, google_benchmark: Path) -> None:
     command = (google_benchmark, "--benchmark_filter=BM_fixed")
     twenty = toggled(cg_bench, *command, names=["_Z11parse_words*E"], options=["--repeat", "3"])
@@ -158,14 +150,6 @@ def test_google_benchmark_with_no_minimal_time_does_one_iteration(cg_bench: CgBe
 
 
 # --- Criterion -----------------------------------------------------------------------------------------------------------
-
-
-@pytest.fixture
-def criterion() -> Path:
-    program = TOOLS / "criterion" / "words"
-    if not program.exists():
-        without("no benchmark with Criterion in .tools (`scripts/setup.sh test-slow` says why)")
-    return program
 
 
 def test_criterion_in_test_mode_is_exact(cg_bench: CgBench, criterion: Path) -> None:
