@@ -120,7 +120,7 @@ def test_removing_what_is_not_there_reports_what_is(tmp_path: Path) -> None:
 
 def test_a_file_in_place_of_a_folder_is_reported(tmp_path: Path) -> None:
     (tmp_path / ".cg-bench").touch()
-    with pytest.raises(UsageError, match=r"cannot make the folder .*/\.cg-bench/baselines: "):
+    with pytest.raises(UsageError, match=r"cannot make the folder .*/\.cg-bench: "):
         Baselines.find(tmp_path).prepare("main")
     with pytest.raises(UsageError, match="cannot read"):
         Baselines.find(tmp_path).names()
@@ -145,14 +145,14 @@ def test_a_folder_that_forbids_writing_is_found_out_before() -> None:
     with tempfile.TemporaryDirectory() as folder:  # pytest's own is closed to others
         Path(folder).chmod(0o555)
         said = run_without_rights(FORBIDDEN, folder).splitlines()
-        assert said[0] == f"cannot make the folder {folder}/.cg-bench/baselines: Permission denied"
+        assert said[0] == f"cannot make the folder {folder}/.cg-bench: Permission denied"
         Path(folder).chmod(0o755)
         Baselines.find(Path(folder)).save("main", b"kept")
         for path in (Path(folder), Path(folder, ".cg-bench", "baselines")):
             path.chmod(0o555)
         said = run_without_rights(FORBIDDEN, folder).splitlines()
         assert said == [
-            f"cannot write into the folder {folder}/.cg-bench/baselines: Permission denied",
+            f"cannot write into the folder {folder}/.cg-bench: Permission denied",
             "cannot remove the baseline 'main': Permission denied",
         ]
 

@@ -278,6 +278,7 @@ OTHERS: dict[str, Any] = {
     "ignore_exit_status": True,
     "require_sealed": True,
     "clock": (1, 2),
+    "call_tree": True,
     "lines": True,
     "layouts": 3,
     "collect": Collect.inside(region="parse"),
