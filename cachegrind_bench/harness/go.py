@@ -26,6 +26,7 @@ _FUNCTION = re.compile(rb"^func Benchmark", re.MULTILINE)
 _LINE = re.compile(r"(Benchmark\S*)\s+\d+\s+[\d.]+ ns/op")
 # Twice, as a benchmark with b.Loop has no first iteration that warms it up.
 _LOOP = Loop(
+    reported=r"^Benchmark\S*\s+(\d+)\s",
     words={number: (f"-test.benchtime={number}x", "-test.count=2") for number in (1, 10, 100, 1000)},
     native=("-test.benchtime=1x",),
     sections=Sections(

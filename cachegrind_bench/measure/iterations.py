@@ -5,6 +5,8 @@ A result has the counts of `PER_ITERATIONS`, so that results compare whatever nu
 
 from __future__ import annotations
 
+import re
+
 from msgspec.structs import replace
 
 from cachegrind_bench.measure.run import Executions, seal_of
@@ -27,10 +29,10 @@ def measure_iterations(executions: Executions) -> Benchmark:
     executions.target = replace(executions.target, argv=(*argv, *loop.native))
     executions.warm_up()
     executions.target = replace(executions.target, argv=argv)
-    iterations = None
+    iterations, number, executed = None, min(loop.words), 1
     found: list[Measurement] = []
     while len(found) < len(plan.schedule):
-        number = iterations or min(loop.words)
+        number = iterations or number
         with executions.execution(len(found)) as target:
             measurement = runner.measure(replace(target, argv=(*argv, *loop.words[number])), Tool.CALLGRIND)
         seal_of(plan, measurement.outcome, executions.env)
@@ -38,11 +40,12 @@ def measure_iterations(executions: Executions) -> Benchmark:
             iterations = _suitable(loop, measurement)
             if iterations != number:
                 continue
-        accounts = scaled(measurement.accounts, number)
+        executed = _executed(loop, measurement) or number
+        accounts = scaled(measurement.accounts, executed)
         found.append(replace(measurement, accounts=accounts))
     benchmark = executions.benchmark(found)
-    words = loop.words[iterations or 1]
-    return replace(benchmark, iterations=iterations, command=(*benchmark.command, *words))
+    words = loop.words[number]
+    return replace(benchmark, iterations=executed, command=(*benchmark.command, *words))
 
 
 def _suitable(loop: Loop, measurement: Measurement) -> int:
@@ -51,3 +54,10 @@ def _suitable(loop: Loop, measurement: Measurement) -> int:
     accounts = measurement.accounts
     cost = accounts.profile.counts().Ir + 2 * (accounts.sections - 1) * _PART_IR
     return max((number for number in loop.words if number * cost <= _MOST_IR * smallest), default=smallest)
+
+
+def _executed(loop: Loop, measurement: Measurement) -> int | None:
+    """Return how many iterations the program says it executed the last time; an old one may not know the option that was used."""
+    said = measurement.outcome.tail.decode("utf-8", "backslashreplace")
+    numbers = re.findall(loop.reported, said, re.MULTILINE) if loop.reported else []
+    return int(numbers[-1]) if numbers and int(numbers[-1]) > 0 else None

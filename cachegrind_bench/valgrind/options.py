@@ -121,12 +121,14 @@ class Loop(msgspec.Struct, frozen=True, kw_only=True):
     """How a framework is made to loop a number of times: the words that follow its command, by the number of iterations.
 
     `native` are those of an execution that is not measured. `clock` is what it sees of the time, if that decides.
+    `reported` is a regular expression for a line of its output that says how many it executed.
     """
 
     words: Mapping[int, tuple[str, ...]]
     native: tuple[str, ...]
     sections: Sections
     clock: Clock | None = None
+    reported: str = ""
 
 
 class Collect(msgspec.Struct, frozen=True, kw_only=True):

@@ -51,6 +51,15 @@ def test_a_slower_iteration_is_found_and_blamed_and_a_slower_preparation_is_not(
     assert "work" in told.stdout.split("regression  plain/8")[1]
 
 
+def test_a_program_that_does_not_do_what_it_is_asked_for_is_believed_in_what_it_did(
+    cg_bench: CgBench, compile_c: CompileC
+) -> None:
+    entries = [f"google-benchmark = '{compile_c(STATE, '-O1', '-g', flag)}'" for flag in ("-DDEAF", "-DHEARS")]
+    deaf, hears = (measured(cg_bench, entry, "one.json", "-k", "plain")[1]["plain/8"] for entry in entries)
+    assert (deaf["iterations"], hears["iterations"]) == (1, 1000)
+    assert deaf["counts"]["Ir"] == pytest.approx(hears["counts"]["Ir"], rel=0.01)
+
+
 def test_google_benchmark_is_counted_for_one_warm_iteration(cg_bench: CgBench, google_benchmark: Path) -> None:
     found = [measured(cg_bench, f"google-benchmark = '{google_benchmark}'", name)[1] for name in ("1.json", "2.json")]
     assert list(found[0]) == ["BM_words", "BM_fixed/iterations:20"]

@@ -1,5 +1,5 @@
 /* What a program with Google Benchmark does, as far as its adapter knows it: options, and the functions of `State` by their
-   names in the symbol table. WORK and SETUP are how much one iteration and its preparation cost; PAUSE has each prepared. */
+   names in the symbol table. WORK and SETUP are how much one iteration and its preparation cost; with DEAF it does one, whatever it is asked for, and says so. */
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -62,9 +62,13 @@ int main(int count, char **words) {
         if (strncmp(words[i], "--benchmark_min_time=", 21) == 0) iterations = strtol(words[i] + 21, NULL, 10);
         if (strncmp(words[i], "--benchmark_repetitions=", 24) == 0) repetitions = strtol(words[i] + 24, NULL, 10);
     }
+#ifdef DEAF
+    iterations = 1;
+#endif
     for (; repetitions > 0; repetitions--) {
         if (strcmp(filter, "^plain/8$") == 0) plain(iterations);
         if (strcmp(filter, "^paused$") == 0) paused(iterations);
+        printf("plain/8      1.00 ns         1.00 ns %12ld\n", iterations);
     }
     return 0;
 }
