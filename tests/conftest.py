@@ -171,6 +171,11 @@ def _clean_environment(
 # --- GitHub --------------------------------------------------------------------------------------------------------------
 
 
+def _reach_directly(monkeypatch: pytest.MonkeyPatch) -> None:
+    for name in ("HTTP_PROXY", "http_proxy", "ALL_PROXY", "all_proxy"):
+        monkeypatch.delenv(name, raising=False)
+
+
 @pytest.fixture(scope="session")
 def github_server() -> Iterator[Stub]:
     from tests import github_stub
@@ -182,8 +187,7 @@ def github_server() -> Iterator[Stub]:
 @pytest.fixture
 def github(github_server: Stub, monkeypatch: pytest.MonkeyPatch) -> Iterator[Stub]:
     """Return the stand-in of GitHub's API, with nothing in it; at the end there was no request that GitHub frowns at."""
-    for name in ("HTTP_PROXY", "http_proxy", "ALL_PROXY", "all_proxy"):
-        monkeypatch.delenv(name, raising=False)
+    _reach_directly(monkeypatch)
     github_server.clear()
     yield github_server
     assert github_server.violations == []
@@ -200,8 +204,7 @@ def gitlab_server() -> Iterator[GitLab]:
 @pytest.fixture
 def gitlab(gitlab_server: GitLab, monkeypatch: pytest.MonkeyPatch) -> Iterator[GitLab]:
     """Return the stand-in of GitLab's API, with an empty merge request; at the end nothing was asked amiss."""
-    for name in ("HTTP_PROXY", "http_proxy", "ALL_PROXY", "all_proxy"):
-        monkeypatch.delenv(name, raising=False)
+    _reach_directly(monkeypatch)
     gitlab_server.clear()
     yield gitlab_server
     assert gitlab_server.violations == []

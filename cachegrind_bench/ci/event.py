@@ -154,7 +154,7 @@ class _PushPayload(_Payload, kw_only=True):
 
 def read_event(environ: Mapping[str, str]) -> Event:
     """Return the event of the job we are in. UsageError if we are in none, or its payload is not GitHub's."""
-    name, repository = _needed(environ, "GITHUB_EVENT_NAME"), _needed(environ, "GITHUB_REPOSITORY")
+    name, repository = needed(environ, "GITHUB_EVENT_NAME"), needed(environ, "GITHUB_REPOSITORY")
     if not _REPOSITORY.fullmatch(repository):
         raise UsageError(f"GITHUB_REPOSITORY is {repository!r}, not OWNER/NAME", hint=_HINT)
     payload = _payload(environ, name)
@@ -178,15 +178,16 @@ def read_event(environ: Mapping[str, str]) -> Event:
     )
 
 
-def _needed(environ: Mapping[str, str], name: str) -> str:
+def needed(environ: Mapping[str, str], name: str, job: str = "a job of GitHub Actions", hint: str = _HINT) -> str:
+    """Return a variable that every such job has. UsageError where it is not set or empty."""
     value = environ.get(name)
     if not value:
-        raise UsageError(f"{name} is not set: this is not a job of GitHub Actions", hint=_HINT)
+        raise UsageError(f"{name} is not set: this is not {job}", hint=hint)
     return value
 
 
 def _payload(environ: Mapping[str, str], event: str) -> _Payload:
-    path = _needed(environ, "GITHUB_EVENT_PATH")
+    path = needed(environ, "GITHUB_EVENT_PATH")
     kinds: dict[str, type[_Payload]] = {"workflow_run": _RunPayload, "merge_group": _GroupPayload, "push": _PushPayload}
     kind = _PullPayload if event.startswith("pull_request") else kinds.get(event, _Payload)
     try:

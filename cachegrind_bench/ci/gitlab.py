@@ -15,6 +15,7 @@ from urllib.parse import urlsplit
 
 import msgspec
 
+from cachegrind_bench.ci.event import needed
 from cachegrind_bench.ci.github import AGENT, LONGEST_WAIT_S, ApiError, Comment, Patience, Thread, as_it_is
 from cachegrind_bench.errors import FileFormatError, UsageError
 from cachegrind_bench.model.parsing import parse
@@ -72,7 +73,7 @@ class _State(msgspec.Struct):
 
 
 def read_merge_request(environ: Mapping[str, str]) -> MergeRequest:
-    """Return the merge request of the job we are in. UsageError if there is none."""
+    """Return the merge request of the job we are in. UsageError if the job is not for one."""
     api_url, server = _needed(environ, "CI_API_V4_URL"), _needed(environ, "CI_SERVER_URL")
     parts = urlsplit(api_url)
     if parts.scheme not in ("https", "http") or parts[:2] != urlsplit(server)[:2]:
@@ -90,10 +91,7 @@ def read_merge_request(environ: Mapping[str, str]) -> MergeRequest:
 
 
 def _needed(environ: Mapping[str, str], name: str) -> str:
-    value = environ.get(name)
-    if not value:
-        raise UsageError(f"{name} is not set: this is not a job of a merge request pipeline of GitLab", hint=_HINT)
-    return value
+    return needed(environ, name, "a job of a merge request pipeline of GitLab", _HINT)
 
 
 def _number(environ: Mapping[str, str], name: str) -> int:

@@ -135,7 +135,7 @@ class Group(Command, click.Group):
     def resolve_command(
         self, ctx: click.Context, args: list[str]
     ) -> tuple[str | None, click.Command | None, list[str]]:
-        """Find the command that is called. UsageError with what may have been meant if there is none of this name."""
+        """Find the command that is called. UsageError with what may have been meant if it does not exist."""
         if not ctx.resilient_parsing and not args[0].startswith("-") and self.get_command(ctx, args[0]) is None:
             from cachegrind_bench.cli.suggestions import no_such_command
 

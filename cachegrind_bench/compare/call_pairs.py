@@ -9,7 +9,7 @@ from collections import Counter, defaultdict
 
 from cachegrind_bench.compare.call_split import Label, Side, Sides
 from cachegrind_bench.compare.pairing import is_library, pair_functions, pair_sources, stem
-from cachegrind_bench.model.call_graph import CallGraph, Calls, Code, graph_of
+from cachegrind_bench.model.call_graph import CallGraph, Calls, Code, add_calls, graph_of
 from cachegrind_bench.model.python_profile import NATIVE, TOP, PythonProfile
 from cachegrind_bench.model.symbols import STUB, UNKNOWN, folded
 
@@ -27,7 +27,7 @@ def native_sides(base: CallGraph, candidate: CallGraph) -> Sides:
         for code, ir in graph.own.items():
             side.own[number[code]] += ir
         for (caller, callee), calls in graph.calls.items():
-            side.add((number[caller], number[callee]), calls)
+            add_calls(side.calls, (number[caller], number[callee]), calls)
     return *sides, labels
 
 
@@ -89,5 +89,5 @@ def python_sides(base: PythonProfile, candidate: PythonProfile) -> Sides:
         for path, inclusive in zip(profile.paths, profile.inclusive, strict=True):
             side.own[number[path.function]] += path.ir
             caller = TOP if path.parent == TOP else number[profile.paths[path.parent].function]
-            side.add((caller, number[path.function]), Calls(path.calls, inclusive))
+            add_calls(side.calls, (caller, number[path.function]), Calls(path.calls, inclusive))
     return *sides, labels

@@ -55,10 +55,6 @@ class Side:
     own: dict[int, int] = field(default_factory=lambda: defaultdict[int, int](int))
     calls: dict[Pair, Calls] = field(default_factory=dict[Pair, Calls])
 
-    def add(self, pair: Pair, calls: Calls) -> None:
-        """Add calls."""
-        self.calls[pair] = calls.plus(self.calls[pair]) if pair in self.calls else calls
-
 
 Sides = tuple[Side, Side, dict[int, Label]]  # and what the numbers are called, rather in the candidate
 

@@ -13,9 +13,8 @@ from collections.abc import Callable, Mapping, Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from cachegrind_bench import process
 from cachegrind_bench.errors import MeasurementError
-from cachegrind_bench.harness.protocol import Harness, exactly, last_lines
+from cachegrind_bench.harness.protocol import Harness, exactly, output_of
 from cachegrind_bench.hermetic.launch import SECONDS_CLOCK
 from cachegrind_bench.model.text import printable
 from cachegrind_bench.valgrind.options import Loop, Sections
@@ -66,13 +65,10 @@ class Criterion(Harness):
                     f"{entry.each.place}: the bench target {target} of {folder.name} is left out: it is not one of Criterion"
                 )
                 continue
-            done = process.run((executable, "--bench", "--list"), env=environ, cwd=folder)
-            if done.status != 0:
-                raise MeasurementError(
-                    f"{entry.each.place}: {executable} did not list its benchmarks", hint=last_lines(done)
-                )
+            problem = f"{executable} did not list its benchmarks"
+            text = output_of(entry, (executable, "--bench", "--list"), environ, problem, cwd=folder)
             group = f"{folder.name}/{target}" if targets[target] > 1 else target
-            for line in done.stdout.decode("utf-8", "backslashreplace").splitlines():
+            for line in text.splitlines():
                 if match := _LISTED.fullmatch(line):
                     command = (executable, "--bench", exactly(match[1]))
                     variables = (*entry.each.env, f"CARGO_MANIFEST_DIR={folder}")
@@ -98,10 +94,9 @@ def _cargo(entry: Entry, *options: str) -> tuple[str, ...]:
 
 def _programs(entry: Entry, environ: Mapping[str, str]) -> list[dict[str, Any]]:
     """Return what Cargo says of its bench targets, in the order of their packages and names."""
-    done = process.run(_cargo(entry, "--message-format=json"), env=environ, cwd=entry.each.cwd)
-    if done.status != 0:
-        raise MeasurementError(f"{entry.each.place}: Cargo could not build the benchmarks", hint=last_lines(done))
-    messages = (json.loads(line) for line in done.stdout.splitlines() if line.startswith(b"{"))
+    command = _cargo(entry, "--message-format=json")
+    text = output_of(entry, command, environ, "Cargo could not build the benchmarks")
+    messages = (json.loads(line) for line in text.splitlines() if line.startswith("{"))
     programs = (item for item in messages if item.get("executable") and "bench" in item["target"]["kind"])
     return sorted(programs, key=lambda item: (item["manifest_path"], item["target"]["name"]))
 

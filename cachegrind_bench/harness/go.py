@@ -12,9 +12,8 @@ from collections.abc import Callable, Iterator, Mapping, Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from cachegrind_bench import process
 from cachegrind_bench.errors import MeasurementError
-from cachegrind_bench.harness.protocol import Harness, exactly, last_lines
+from cachegrind_bench.harness.protocol import Harness, exactly, output_of
 from cachegrind_bench.hermetic.launch import PINNED_CLOCK
 from cachegrind_bench.model.text import printable
 from cachegrind_bench.valgrind.options import Loop, Sections
@@ -64,12 +63,11 @@ class Go(Harness):
             program = _built(entry, package["ImportPath"], environ)
             folder = Path(package["Dir"])
             command = (str(program), "-test.run=^$", "-test.cpu=1")
-            done = process.run((*command, "-test.bench=.", "-test.benchtime=1x"), env=environ, cwd=folder)
-            if done.status != 0:
-                raise MeasurementError(f"{entry.each.place}: {package['ImportPath']} failed", hint=last_lines(done))
+            every = (*command, "-test.bench=.", "-test.benchtime=1x")
+            text = output_of(entry, every, environ, f"{package['ImportPath']} failed", cwd=folder)
             module = package.get("Module", {}).get("Path", "")
             inside = package["ImportPath"].removeprefix(module).strip("/")
-            for name in dict.fromkeys(_LINE.findall(done.stdout.decode("utf-8", "backslashreplace"))):
+            for name in dict.fromkeys(_LINE.findall(text)):
                 pattern = "/".join(map(exactly, name.split("/")))
                 identity = printable(f"{inside}/{name}" if inside else name)
                 found.append(entry.spec(identity, (*command, f"-test.bench={pattern}"), cwd=folder, loop=_LOOP))
@@ -78,18 +76,13 @@ class Go(Harness):
         return found
 
 
-def _go(entry: Entry, environ: Mapping[str, str], *words: str) -> process.Completed:
-    done = process.run(("go", *words), env=environ, cwd=entry.each.cwd)
-    if done.status != 0:
-        raise MeasurementError(f"{entry.each.place}: 'go {words[0]}' failed", hint=last_lines(done))
-    return done
+def _go(entry: Entry, environ: Mapping[str, str], *words: str) -> str:
+    return output_of(entry, ("go", *words), environ, f"'go {words[0]}' failed")
 
 
 def _packages(entry: Entry, environ: Mapping[str, str]) -> Iterator[dict[str, Any]]:
     """Yield what Go says of the packages that have tests."""
-    text = _go(
-        entry, environ, "list", "-json=ImportPath,Dir,Module,TestGoFiles,XTestGoFiles", *entry.keys["go"]
-    ).stdout.decode()
+    text = _go(entry, environ, "list", "-json=ImportPath,Dir,Module,TestGoFiles,XTestGoFiles", *entry.keys["go"])
     decoder, place = json.JSONDecoder(), 0
     while place < len(text.rstrip()):
         package, place = decoder.raw_decode(text, place)

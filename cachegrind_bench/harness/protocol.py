@@ -128,6 +128,16 @@ def expanded(
     return found
 
 
+def output_of(
+    entry: Entry, command: Sequence[str], environ: Mapping[str, str], problem: str, *, cwd: Path | None = None
+) -> str:
+    """Return what a command writes, in the entry's folder or another. MeasurementError with this problem if it fails."""
+    done = process.run(command, env=environ, cwd=cwd or entry.each.cwd)
+    if done.status != 0:
+        raise MeasurementError(f"{entry.each.place}: {problem}", hint=last_lines(done))
+    return done.stdout.decode("utf-8", "backslashreplace")
+
+
 def last_lines(done: process.Completed, number: int = 40) -> str:
     """Return the last lines of what a program wrote, to be shown."""
     text = (done.stdout + done.stderr).decode("utf-8", "backslashreplace")

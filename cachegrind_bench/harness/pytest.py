@@ -88,7 +88,7 @@ def command(entry: Entry, environ: Mapping[str, str], *options: str) -> list[str
 
 
 def python_of(entry: Entry, environ: Mapping[str, str]) -> str:
-    """Return the Python that has pytest and the project. MeasurementError if there is none of this name."""
+    """Return the Python that has pytest and the project. MeasurementError if no such Python is found."""
     named: str | None = entry.keys.get("python")
     if named is None:
         environment = environ.get("VIRTUAL_ENV")

@@ -61,12 +61,12 @@ def fingerprint(executable: str, *, library_path: Sequence[str] = ()) -> Fingerp
     return _identify(executable, tuple(library_path), depth=0)
 
 
-def knows_tunable(found: Fingerprint, name: str) -> bool:
-    """Return whether the glibc of this program can be set in this way: its loader, or a static program, has the name."""
+def knows_tunables(found: Fingerprint, names: Sequence[str]) -> bool:
+    """Return whether the glibc of this program can be set in these ways: its loader, or a static program, has the names."""
     path = found.path if found.loader is None else found.loader.path
     try:
         with open(path, "rb") as file, mmap.mmap(file.fileno(), 0, access=mmap.ACCESS_READ) as content:
-            return content.find(name.encode()) >= 0
+            return all(content.find(name.encode()) >= 0 for name in names)
     except (OSError, ValueError):  # not readable, or empty
         return False
 

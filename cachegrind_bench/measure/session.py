@@ -46,13 +46,14 @@ class Identity(msgspec.Struct, frozen=True, kw_only=True):
 def identify(executable: str, variables: Mapping[str, str]) -> Identity:
     """Read the build-ids of an executable and all it loads, as its environment leads the loader."""
     # Imported here: pyelftools is slow to import, and this can run during the measurement.
-    from cachegrind_bench.hermetic.fingerprint import fingerprint, interpreter_identity, key_fields, knows_tunable
+    from cachegrind_bench.hermetic.fingerprint import fingerprint, interpreter_identity, key_fields, knows_tunables
 
     library_path = [folder for folder in variables.get("LD_LIBRARY_PATH", "").split(":") if folder]
     found = fingerprint(executable, library_path=library_path)
     interpreter = interpreter_identity(found, path=variables.get("PATH", ""), library_path=library_path)
-    tunable = all(knows_tunable(found, name) for name in COPIES)
-    return Identity(objects=found.objects, key_fields=key_fields(found, interpreter), tunable=tunable)
+    return Identity(
+        objects=found.objects, key_fields=key_fields(found, interpreter), tunable=knows_tunables(found, COPIES)
+    )
 
 
 def benchmark_key_fields(

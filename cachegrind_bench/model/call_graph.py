@@ -8,7 +8,7 @@ from __future__ import annotations
 import re
 from collections import Counter, defaultdict
 from collections.abc import Iterable, Mapping
-from typing import NamedTuple
+from typing import NamedTuple, TypeVar
 
 import msgspec
 
@@ -16,6 +16,7 @@ from cachegrind_bench.model.symbols import STUB, UNKNOWN
 
 _ADDRESS = re.compile(r"0x[0-9a-f]+(?P<stub> \[PLT\])?")  # what Callgrind calls a function without a name
 _RESOLVER = "_dl_runtime_resolve"
+Pair = TypeVar("Pair")
 
 
 class Code(NamedTuple):
@@ -62,6 +63,11 @@ class CallGraph(msgspec.Struct, frozen=True):
         return CallGraph(own, calls)
 
 
+def add_calls(sums: dict[Pair, Calls], pair: Pair, calls: Calls) -> None:
+    """Add calls to those of a pair of functions, by whatever functions are known."""
+    sums[pair] = calls.plus(sums[pair]) if pair in sums else calls
+
+
 def graph_of(own: Iterable[tuple[Code, int]], calls: Iterable[tuple[tuple[Code, Code], Calls]]) -> CallGraph:
     """Return the graph of these self costs and calls, each of which may occur many times."""
     costs = defaultdict[Code, int](int)
@@ -69,7 +75,7 @@ def graph_of(own: Iterable[tuple[Code, int]], calls: Iterable[tuple[tuple[Code, 
         costs[code] += ir
     sums = dict[tuple[Code, Code], Calls]()
     for pair, found in calls:
-        sums[pair] = found.plus(sums[pair]) if pair in sums else found
+        add_calls(sums, pair, found)
     return CallGraph(dict(costs), sums)
 
 

@@ -90,7 +90,7 @@ class Worktree(msgspec.Struct, frozen=True, kw_only=True):
             )
 
     def _configure(self, sha: str, tree: Path, place: Path) -> None:
-        """Give a commit without a configuration, or without what is chosen, that of the checkout. MeasurementError if there is none."""
+        """Give a commit without a configuration, or without what is chosen, that of the checkout. MeasurementError if that has no configuration either."""
         own, mine = find(place), find(self.repository.cwd)
         if own is not None and (mine is None or self._is_chosen_in(own)):
             return

@@ -31,7 +31,7 @@ def section_accounts(
 ) -> Accounts:
     """Read the parts in this directory that belong to sections, with `calls` those of functions, too.
 
-    MeasurementError if there are none, or not in their order.
+    MeasurementError if no part belongs to a section, or they are not in their order.
     """
     profiles: defaultdict[str, list[Profile]] = defaultdict(list)
     graphs: list[CallGraph] = []

@@ -178,7 +178,7 @@ def test_an_interrupt_leaves_nothing_behind(tmp_path: Path, monkeypatch: pytest.
     assert os.listdir(tmp_path) == []
 
 
-@pytest.mark.skipif(not os.access("/proc/kmsg", os.R_OK), reason="there is none, or only root may read it")
+@pytest.mark.skipif(not os.access("/proc/kmsg", os.R_OK), reason="not there, or only root may read it")
 def test_a_regular_file_that_would_wait_is_an_error(tmp_path: Path) -> None:
     (tmp_path / "record").symlink_to("/proc/kmsg")
     kernel = os.open("/proc/kmsg", os.O_RDONLY | os.O_NONBLOCK)

@@ -20,7 +20,7 @@ from cachegrind_bench.hermetic.fingerprint import (
     fingerprint,
     interpreter_identity,
     key_fields,
-    knows_tunable,
+    knows_tunables,
     parse_shebang,
 )
 from cachegrind_bench.model.result import ObjectFile
@@ -96,8 +96,9 @@ def test_a_static_program_has_neither_loader_nor_libraries(tmp_path: Path, flag:
 )
 def test_only_a_glibc_knows_its_tunables(tmp_path: Path, source: str, flags: tuple[str, ...], known: bool) -> None:
     found = fingerprint(str(gcc(tmp_path / "program", source, *flags)))
-    assert all(knows_tunable(found, name) is known for name in COPIES)
-    assert not knows_tunable(fingerprint(str(tmp_path / "absent")), COPIES[0])
+    assert all(knows_tunables(found, [name]) is known for name in COPIES)
+    assert knows_tunables(found, COPIES) is known
+    assert not knows_tunables(fingerprint(str(tmp_path / "absent")), COPIES)
 
 
 @needs_gcc

@@ -1,4 +1,4 @@
-"""Whoever waits is told so, not too often, and no longer than was asked for."""
+"""A wait is reported, not too often, and takes no longer than was asked for."""
 
 from __future__ import annotations
 
