@@ -173,7 +173,7 @@ class Seen:
             "environment": [],
             "randomness": "00",
             "random_devices": ("00", "00"),
-            "cpu": [1],
+            "cpu": [1] if images is None else [0],  # as the supervisor numbers it
             "scheduling": True,
             "limits": (1, 2),
             "output": True,

@@ -207,5 +207,6 @@ def test_the_commit_is_found_where_a_shell_builds_the_program(repository: Reposi
 
 def test_a_mistake_stops_the_bisection_at_once(repository: Repository) -> None:
     said = repository.bisect(*CHECK, "--treshold", "1%", "--", "./words", code=128)
-    assert said.count("cg-bench check [OPTIONS]") == 1
+    assert said.count("cg-bench: error: 'check' has no option --treshold") == 1
+    assert "did you mean --threshold" in said
     assert "first bad commit" not in said
