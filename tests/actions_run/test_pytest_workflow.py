@@ -103,7 +103,7 @@ def test_a_suite_for_pytest_benchmark_gates_pull_requests_and_names_the_function
     assert (found["verdict"], found["regressions"], found["comparable"]) == ("regression", "1", "true")
     assert any("title=regression" in line and ",file=words.py,line=2::" in line for line in slow.annotations)
     comment = project.comments(2)[0].replace("\\", "")
-    assert "most of it in clean" in comment
+    assert "each call of clean (words.py:2) costs " in comment
     assert "words.py:2" in comment
     assert "pytest --cg-bench --cg-bench-output=../base.json" in comment
 
