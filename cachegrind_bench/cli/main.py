@@ -47,6 +47,7 @@ SECTIONS = {
         "history": "Store, list, export and sync results.",
         "trend": "Report which commits changed the cost.",
         "bisect": "Narrow a finding of 'trend' down to one commit.",
+        "backfill": "Measure the commits of a past, as few as needed.",
     },
     "Set up": {
         "init": "Write a configuration to start from.",
@@ -58,7 +59,7 @@ SECTIONS = {
 COMMANDS = {name: summary for commands in SECTIONS.values() for name, summary in commands.items()}
 
 # Those whose options the configuration may set. Others must not fail over a mistake in it.
-_CONFIGURABLE = frozenset({"run", "ab", "check", "verify", "diff", "history", "trend", "bisect", "ci"})
+_CONFIGURABLE = frozenset({"run", "ab", "check", "verify", "diff", "history", "trend", "bisect", "backfill", "ci"})
 
 COMPLETE = "_CG_BENCH_COMPLETE"  # set by the script that a shell was given for completing commands
 

@@ -210,14 +210,16 @@ def _as_typed(value: object) -> object:
     return list(cast("tuple[str, ...]", value)) if isinstance(value, tuple) else value
 
 
+_NO_PATTERNS = frozenset({"carry"})
+
+
 def _check_patterns(source: Source, found: Mapping[str, Any], benchmarks: Sequence[BenchmarkSpec]) -> None:
     """Refuse thresholds and limits for benchmarks that do not exist, in a file that has some."""
     ids = [spec.id for spec in benchmarks]
     known = {f"{spec.id.partition('[')[0]}*": spec.parameters for spec in benchmarks}
     words = {name.rstrip("*"): name for name, parameters in known.items() if parameters} | {name: name for name in ids}
-    texts = {
-        (name, place): text for name in found if DEFAULTS[name].type == Texts for place, text in enumerate(found[name])
-    }
+    lists = [name for name in found if DEFAULTS[name].type == Texts and name not in _NO_PATTERNS]
+    texts = {(name, place): text for name in lists for place, text in enumerate(found[name])}
     if len(texts) > _MOST_PATTERNS:
         source.fail(f"more than {_MOST_PATTERNS} patterns of thresholds and limits", next(iter(texts))[0])
     for (name, place), text in texts.items() if ids else ():

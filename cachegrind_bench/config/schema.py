@@ -313,6 +313,9 @@ class Defaults(Table):
     store_timeout: Annotated[Duration | UnsetType, Key(
         "Give up on a store that is locked or does not answer for this long.", '"30s"', "1 to 5 minutes",
         _parsed(milliseconds))] = UNSET
+    carry: Annotated[Texts | UnsetType, Key(
+        "Files and folders of the checkout that `cg-bench backfill` lays over each commit, relative to the working directory.",
+        '["benchmarks"]', "none")] = UNSET
     benchmark: Annotated[tuple[Benchmark, ...] | UnsetType, Key(
         "The benchmarks: one `[[benchmark]]` table for each.", "", "none", also=("bench", "suite", "benches"))] = UNSET
 

@@ -7,17 +7,21 @@ from __future__ import annotations
 
 import shlex
 from collections.abc import Mapping, Sequence
+from fractions import Fraction
 from types import MappingProxyType
 from typing import TYPE_CHECKING
 
-from cachegrind_bench.model.text import counted, grouped, plain, shortened, some
+from cachegrind_bench.history.adaptive import difference
+from cachegrind_bench.model.text import change, counted, grouped, plain, shortened, some
 from cachegrind_bench.render import documents, table
 from cachegrind_bench.render.table import Report, Row, Section
 
 if TYPE_CHECKING:
     from cachegrind_bench.config.benchmarks import BenchmarkSpec
+    from cachegrind_bench.history.adaptive import Interval
     from cachegrind_bench.model.result import Commit, Result, Snapshot
     from cachegrind_bench.store.protocol import Problem
+    from cachegrind_bench.usecases.backfill import Backfilled
 
 _LONGEST_ID = 30
 _LONGEST_SUBJECT = 50
@@ -74,6 +78,54 @@ def updated(name: str, before: Result | None, after: Result) -> str:
 
 def _commit(commit: Commit | None) -> str:
     return "" if commit is None else plain(commit.sha[:12]) + (" with uncommitted changes" if commit.dirty else "")
+
+
+def backfilled(done: Backfilled, *, width: int | None = None) -> str:
+    """Return the steps between commits that were measured, and how many commits were not."""
+    rows: list[Row] = []
+    for item in done.steps:
+        before, after = done.costs[item.before], done.costs[item.after]
+        first, last = done.shas[item.before + 1], done.shas[item.after]
+        what = plain(done.subjects.get(last, "")) if first == last else _between(item, done)
+        for name in sorted(before.keys() | after.keys()):
+            share = difference(
+                {name: before[name]} if name in before else {}, {name: after[name]} if name in after else {}
+            )
+            if share > done.min_step:
+                rows.append((last[:12], name, *_moved(before.get(name), after.get(name)), what))
+    left = len(done.shas) - len(done.costs) - len(done.failed) - done.equal
+    parts = (
+        (done.known_before, "known before"),
+        (len(done.failed), "failed"),
+        (done.equal, "between commits that cost the same"),
+        (left, "left, call again to go on"),
+    )
+    others = "".join(f", {count} {what}" for count, what in parts if count)
+    title = f"{counted(len(done.shas), 'commit')}: {done.measured} measured now{others}"
+    failed = tuple(
+        f"{sha[:12]} could not be measured: {plain(why)}" for sha, why in list(done.failed.items())[:_SHOWN_CHANGES]
+    )
+    columns = "commit", "benchmark", "before", "after", "Δ score", "subject"
+    section = Section(columns=columns, rows=tuple(rows), shrinkable=(5, 1))
+    sections = (section,) if rows else ()
+    return table.render(Report(title=title, sections=sections, warnings=failed), "table", width=width)
+
+
+def _between(item: Interval, done: Backfilled) -> str:
+    """Return why a step was not narrowed down to one commit."""
+    count = item.after - item.before
+    others = f"{len(item.untried)} not tried" if item.untried else "the others could not be measured"
+    return f"one of {count} commits after {done.shas[item.before][:12]}: {others}"
+
+
+def _moved(before: int | None, after: int | None) -> tuple[str, str, str]:
+    if before is None or after is None:
+        return (
+            "-" if before is None else grouped(before),
+            "-" if after is None else grouped(after),
+            "new" if before is None else "gone",
+        )
+    return grouped(before), grouped(after), change(Fraction(after - before, max(before, 1)))
 
 
 def runs(

@@ -7,6 +7,7 @@ from __future__ import annotations
 
 import codecs
 import os
+import shutil
 import sys
 import tempfile
 from collections.abc import Callable, Collection, Generator, Sequence
@@ -50,7 +51,8 @@ class Worktree(msgspec.Struct, frozen=True, kw_only=True):
     """A place to measure commits of a repository, one after the other.
 
     All are checked out at the same path: a path of another length would be another cost. `within` is the folder below the
-    top of the work tree in which commands are executed, and `select` what is chosen of a suite.
+    top of the work tree in which commands are executed, and `select` what is chosen of a suite. With `carry`, the checkout's
+    configuration is laid over each commit, and these of its files and folders.
     """
 
     repository: Repository
@@ -58,6 +60,7 @@ class Worktree(msgspec.Struct, frozen=True, kw_only=True):
     within: str
     notices: Notices
     select: SelectRequest
+    carry: tuple[str, ...] | None = None
 
     def measure(self, sha: str, words: Sequence[str], target: Path) -> None:
         """Let `cg-bench run` with these words measure this commit, and write the result file `target`.
@@ -73,6 +76,8 @@ class Worktree(msgspec.Struct, frozen=True, kw_only=True):
                 )
             if "--" not in words:
                 self._configure(sha, tree, place)
+            for path in self.carry or ():
+                self._lay_over(path, place)
             environ = without_repository(repository.environ)
             decoder = codecs.getincrementaldecoder("utf-8")("backslashreplace")
             done = process.run(
@@ -92,7 +97,7 @@ class Worktree(msgspec.Struct, frozen=True, kw_only=True):
     def _configure(self, sha: str, tree: Path, place: Path) -> None:
         """Give a commit without a configuration, or without what is chosen, that of the checkout. MeasurementError if that has no configuration either."""
         own, mine = find(place), find(self.repository.cwd)
-        if own is not None and (mine is None or self._is_chosen_in(own)):
+        if own is not None and (mine is None or (self.carry is None and self._is_chosen_in(own))):
             return
         if mine is None:
             raise MeasurementError(
@@ -103,8 +108,25 @@ class Worktree(msgspec.Struct, frozen=True, kw_only=True):
         folder = tree / os.path.relpath(mine.parent.resolve(), Path(top).resolve())
         make_folder(folder)
         write_atomic(folder / OWN_FILE, as_own_file(mine).encode())
-        lacks = "no configuration" if own is None else "none of these benchmarks in its configuration"
-        self.notices.note(f"{sha[:12]} has {lacks}: that of your checkout is used")
+        if self.carry is None:
+            lacks = "no configuration" if own is None else "none of these benchmarks in its configuration"
+            self.notices.note(f"{sha[:12]} has {lacks}: that of your checkout is used")
+
+    def _lay_over(self, path: str, place: Path) -> None:
+        """Put the checkout's files of this path in the place of the commit's; what git ignores stays behind. UsageError if there are none."""
+        here = self.repository.cwd
+        listed = self.repository.text("ls-files", "-z", "--cached", "--others", "--exclude-standard", "--", path)
+        files = [name for name in listed.split("\0") if name and os.path.lexists(here / name)]
+        if not files:
+            raise UsageError(
+                f"there is nothing to carry at {path!r}", hint="give files and folders below the working directory"
+            )
+        target = place / path
+        if target.is_dir() and not target.is_symlink():
+            shutil.rmtree(target)
+        for name in files:
+            make_folder((place / name).parent)
+            shutil.copy2(here / name, place / name, follow_symlinks=False)
 
     def _is_chosen_in(self, configuration: Path) -> bool:
         """Return whether it has benchmarks that are chosen, or may have some, as its harnesses know; what is wrong is reported later."""
@@ -116,12 +138,16 @@ class Worktree(msgspec.Struct, frozen=True, kw_only=True):
 
 
 @contextmanager
-def opened_worktree(repository: Repository, notices: Notices, select: SelectRequest) -> Generator[Worktree]:
+def opened_worktree(
+    repository: Repository, notices: Notices, select: SelectRequest, carry: tuple[str, ...] | None = None
+) -> Generator[Worktree]:
     """Return a place to measure commits, which is removed afterwards."""
     top = Path(repository.text("rev-parse", "--show-toplevel").rstrip("\n"))
     within = os.path.relpath(repository.cwd.resolve(), top.resolve())
     with tempfile.TemporaryDirectory(prefix=PREFIX, ignore_cleanup_errors=True) as folder:
-        yield Worktree(repository=repository, folder=Path(folder), within=within, notices=notices, select=select)
+        yield Worktree(
+            repository=repository, folder=Path(folder), within=within, notices=notices, select=select, carry=carry
+        )
 
 
 class AbRequest(msgspec.Struct, frozen=True, kw_only=True):

@@ -117,16 +117,16 @@ def notes(cwd: Path, environ: Mapping[str, str], shas: Collection[str]) -> dict[
 
 def releases(cwd: Path, environ: Mapping[str, str], commits: Sequence[CommitNote]) -> tuple[Release, ...]:
     """Return the tags of these commits that look like a version, in the commits' order, then by name."""
-    fields = "--format=%(objectname)%00%(*objectname)%00%(refname)"
-    text = Git(cwd, environ).text("for-each-ref", fields, "refs/tags")
     place = {note.sha: number for number, note in enumerate(commits)}
-    found: list[Release] = []
-    for row in text.splitlines():
-        tag, commit, name = row.split("\0")
-        release = Release(name=name.removeprefix("refs/tags/"), sha=commit or tag)
-        if release.sha in place and _RELEASE.fullmatch(release.name):
-            found.append(release)
+    found = [item for item in tags(Git(cwd, environ)) if item.sha in place and _RELEASE.fullmatch(item.name)]
     return tuple(sorted(found, key=lambda item: (place[item.sha], item.name)))
+
+
+def tags(git: Git) -> list[Release]:
+    """Return all tags, with the commits that annotated ones lead to."""
+    text = git.text("for-each-ref", "--format=%(objectname)%00%(*objectname)%00%(refname)", "refs/tags")
+    rows = (row.split("\0") for row in text.splitlines())
+    return [Release(name=name.removeprefix("refs/tags/"), sha=commit or tag) for tag, commit, name in rows]
 
 
 def _notes(text: str) -> list[CommitNote]:

@@ -1,0 +1,107 @@
+"""`cg-bench backfill` measures a past: few commits, all steps, by today's benchmarks, and it goes on where it ended."""
+
+from __future__ import annotations
+
+import os
+import re
+import subprocess
+from typing import TYPE_CHECKING
+
+import pytest
+
+if TYPE_CHECKING:
+    from tests.valgrind.conftest import CgBench, Finished
+
+# The work of the program at each commit: three steps. One commit does not compile.
+WORK = [2000] * 13 + [2400] * 20 + [2200] + [4000] * 30
+BROKEN = 40
+CONFIGURATION = """
+carry = ["bench"]
+[[benchmark]]
+id = "sum"
+setup = "gcc -O1 -g -o sum bench/main.c sum.c"
+command = "./sum"
+"""
+# Younger than all commits but the last.
+MAIN = "int sum(void); int main(void) { return sum() == 0; }\n"
+ENVIRON = {
+    **dict.fromkeys(("GIT_CONFIG_GLOBAL", "GIT_CONFIG_SYSTEM"), os.devnull),
+    **{f"GIT_{role}_{what}": "x@y" for role in ("AUTHOR", "COMMITTER") for what in ("NAME", "EMAIL")},
+}
+
+
+@pytest.fixture
+def backfill(cg_bench: CgBench, request: pytest.FixtureRequest) -> CgBench:
+    """Return a cg-bench in a repository of as many commits as the test's parameter says."""
+    folder = cg_bench.cwd
+
+    def git(*words: str) -> None:
+        subprocess.run(["git", *words], cwd=folder, env={**os.environ, **ENVIRON}, check=True)
+
+    git("init", "-q", "-b", "main")
+    for number, work in enumerate(WORK[-request.param :]):
+        source = f"/* {number} */ int sum(void) {{ volatile int s = 1; for (int i = 0; i < {work}; i++) s += i; return s; }}\n"
+        broken = number == BROKEN - len(WORK) + request.param
+        (folder / "sum.c").write_text("broken" if broken else source)
+        git("add", "sum.c")
+        git("commit", "-q", "-m", f"Commit {number}")
+    (folder / "bench").mkdir()
+    (folder / "bench" / "main.c").write_text(MAIN)
+    (folder / "cg-bench.toml").write_text(CONFIGURATION)
+    return cg_bench
+
+
+def steps(finished: Finished) -> list[str]:
+    """Return the subjects of the commits that are reported as steps."""
+    assert finished.code == 0, finished.stderr
+    return re.findall(r" (Commit \d+)$", finished.stdout, re.MULTILINE)
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("backfill", [64], indirect=True)
+def test_three_steps_of_64_commits_are_found_by_few_measurements_and_an_end_loses_nothing(backfill: CgBench) -> None:
+    begun = backfill("backfill", "main", "--budget", "5", env=ENVIRON)
+    assert begun.stdout.startswith("64 commits: 5 measured now, ")
+    assert "call again to go on" in begun.stdout
+    done = backfill("backfill", "main", env=ENVIRON)
+    match = re.match(r"64 commits: (\d+) measured now, 5 known before, ", done.stdout)
+    assert match, done.stdout + done.stderr
+    assert int(match[1]) + 5 <= 30
+    assert steps(done) == ["Commit 13", "Commit 33", "Commit 34"]
+    again = backfill("backfill", "main", env=ENVIRON)
+    assert again.stdout.startswith(f"64 commits: 0 measured now, {int(match[1]) + 5} known before")
+    assert steps(again) == steps(done)
+    trend = backfill("trend", env=ENVIRON)
+    assert "Commit 34" in trend.stdout
+
+
+@pytest.mark.parametrize("backfill", [3], indirect=True)
+def test_todays_benchmarks_measure_commits_that_are_older(backfill: CgBench) -> None:
+    own = backfill("backfill", "main", "--own-suite", env=ENVIRON)
+    assert own.code == 4
+    assert "none of these commits could be measured" in own.stderr
+    assert "bench/main.c" in own.stderr, "which no commit has"
+    done = backfill("backfill", "main", env=ENVIRON)
+    assert done.stdout.startswith("3 commits: 2 measured now, 1 between commits that cost the same"), done.stderr
+    everything = backfill("backfill", "HEAD~2..main", "--every-commit", env=ENVIRON)
+    assert everything.stdout.startswith("3 commits: 1 measured now, 2 known before")
+
+
+@pytest.mark.parametrize("backfill", [1], indirect=True)
+@pytest.mark.parametrize(
+    ("words", "said"),
+    [
+        (("nowhere",), "git has no commits 'nowhere'"),
+        (("main..main", "--tags", "v*"), "there are no commits in 'main..main' with a tag like 'v*'"),
+        (("main", "--carry", "absent"), "there is nothing to carry at 'absent'"),
+        (("main", "--carry", "bench", "--own-suite"), "--carry and --own-suite exclude each other"),
+        (("main", "--budget", "soon"), "'soon' is not a time"),
+    ],
+)
+def test_what_cannot_be_is_said_before_anything_is_measured(
+    backfill: CgBench, words: tuple[str, ...], said: str
+) -> None:
+    finished = backfill("backfill", *words, env=ENVIRON)
+    assert finished.code == 2
+    assert said in finished.stderr
+    assert not (backfill.cwd / ".cg-bench").exists()
