@@ -30,6 +30,24 @@ class Interval(msgspec.Struct, frozen=True, kw_only=True):
     untried: tuple[int, ...]
 
 
+class Backfilled(msgspec.Struct, frozen=True, kw_only=True):
+    """What is known now of these commits, oldest first: how many were there before, and why others could not be measured.
+
+    `steps` are the intervals whose ends differ; where these have untried commits, the budget was spent. `subjects` are those
+    of the commits that end a step.
+    """
+
+    shas: tuple[str, ...]
+    measured: int
+    known_before: int
+    failed: Mapping[str, str]
+    steps: tuple[Interval, ...]
+    equal: int  # commits between such as cost the same, which were not measured
+    costs: Mapping[int, Costs]
+    subjects: Mapping[str, str]
+    min_step: Fraction
+
+
 def intervals(known: Known) -> list[Interval]:
     """Return what is between the commits that could be measured, oldest first."""
     good = sorted((place, costs) for place, costs in known.items() if costs is not None)

@@ -18,10 +18,9 @@ from cachegrind_bench.render.table import Report, Row, Section
 
 if TYPE_CHECKING:
     from cachegrind_bench.config.benchmarks import BenchmarkSpec
-    from cachegrind_bench.history.adaptive import Interval
+    from cachegrind_bench.history.adaptive import Backfilled, Interval
     from cachegrind_bench.model.result import Commit, Result, Snapshot
     from cachegrind_bench.store.protocol import Problem
-    from cachegrind_bench.usecases.backfill import Backfilled
 
 _LONGEST_ID = 30
 _LONGEST_SUBJECT = 50

@@ -11,7 +11,7 @@ import msgspec
 from msgspec.structs import replace
 
 from cachegrind_bench.errors import MeasurementError, UsageError
-from cachegrind_bench.history.adaptive import Costs, Interval, intervals, next_place
+from cachegrind_bench.history.adaptive import Backfilled, Costs, intervals, next_place
 from cachegrind_bench.model.metrics import CostModel
 from cachegrind_bench.model.text import matches
 from cachegrind_bench.store.protocol import Query, Store
@@ -51,24 +51,6 @@ class BackfillRequest(msgspec.Struct, frozen=True, kw_only=True):
     model: CostModel
 
 
-class Backfilled(msgspec.Struct, frozen=True, kw_only=True):
-    """What is known now of these commits, oldest first: how many were there before, and why others could not be measured.
-
-    `steps` are the intervals whose ends differ; where these have untried commits, the budget was spent. `subjects` are those
-    of the commits that end a step.
-    """
-
-    shas: tuple[str, ...]
-    measured: int
-    known_before: int
-    failed: Mapping[str, str]
-    steps: tuple[Interval, ...]
-    equal: int  # commits between such as cost the same, which were not measured
-    costs: Mapping[int, Costs]
-    subjects: Mapping[str, str]
-    min_step: Fraction
-
-
 def backfill(request: BackfillRequest, repository: Repository, store: Store, notices: Notices) -> Backfilled:
     """Measure what is needed, and store each commit as soon as it is measured: to be called again after any end.
 
@@ -101,7 +83,7 @@ def backfill(request: BackfillRequest, repository: Repository, store: Store, not
                 notices.note(
                     "what was stored before was measured by another Valgrind or under other conditions: it is measured anew"
                 )
-                known, before = {place: costs for place, costs in known.items() if costs is None}, 0
+                known, before = dict.fromkeys((places[item] for item in failed), None), 0
             key = result.env.key
             known[number] = _costs(result.benchmarks, request)
     if not any(costs is not None for costs in known.values()):

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from fractions import Fraction
 from itertools import pairwise
 
@@ -13,7 +14,7 @@ from cachegrind_bench.history.adaptive import Costs, difference, intervals, next
 STEP = Fraction(2, 1000)
 
 
-def measured(history: list[int | None], required: set[int] | None = None) -> dict[int, Costs | None]:
+def measured(history: Sequence[int | None], required: set[int] | None = None) -> dict[int, Costs | None]:
     """Return what is known in the end, in the order of measuring."""
     known: dict[int, Costs | None] = {}
     ends = {0, len(history) - 1} | (required or set())
@@ -49,7 +50,7 @@ def test_the_largest_difference_comes_first() -> None:
 
 
 def test_a_commit_that_cannot_be_measured_is_passed_by_its_neighbours() -> None:
-    history: list[int | None] = [1000] * 20 + [2000] * 20
+    history: list[int | None] = [*[1000] * 20, *[2000] * 20]
     history[19] = history[20] = None
     known = measured(history)
     (step,) = (item for item in intervals(known) if item.difference > STEP)
