@@ -103,8 +103,8 @@ def test_no_page_types_an_option_that_does_not_exist(page: Path) -> None:
     unknown: list[str] = []
     for line in typed(page.read_text(encoding="utf-8")).splitlines():
         match = re.match(rf".*?\bcg-bench +(?:{'|'.join(COMMANDS)})\b(.*)", line)
-        # What follows `--` belongs to the measured command.
-        ours = re.split(r"(?:^|\s)--(?:\s|$)", match[1])[0] if match else ""
+        # What follows `--` belongs to the measured command, and what follows `|` to another one.
+        ours = re.split(r"(?:^|\s)(?:--|\|)(?:\s|$)", match[1])[0] if match else ""
         bare = re.sub(r"'[^']*'", "", ours.split("#")[0])
         unknown += [option for option in OPTION.findall(bare) if option not in known]
     assert unknown == []

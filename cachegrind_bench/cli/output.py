@@ -126,9 +126,9 @@ def write_beside(name: str | None, text: str) -> None:
 def report_text(result: Result, form: str, reports: Iterable[Report], color: str = "never") -> str:
     """Return these reports of a result, for the terminal that there is, `color` being --color; JSON has a form of its own."""
     if form == "json":
-        from cachegrind_bench.render import documents
+        from cachegrind_bench.render.documents.summaries import summary
 
-        return documents.summary(result)
+        return summary(result)
     from cachegrind_bench.render import table
 
     width, colour = terminal_width(), wants_colour(color)

@@ -110,12 +110,17 @@ def _commit_url() -> str | None:
     return f"{server}/{project}/commit/{{sha}}" if server and project and server.startswith("https://") else None
 
 
+def _json(view: Trend) -> str:
+    from cachegrind_bench.render.documents.trends import trend  # its structs cost what few reports need
+
+    return trend(view)
+
+
 def _write(view: Trend, options: dict[str, Any]) -> None:
     """Write the reports that are asked for; where one goes to stdout, the text does not."""
-    from cachegrind_bench.render import documents
     from cachegrind_bench.render.trend import html, text
 
-    makers = {"json": documents.trend, "markdown": text.markdown, "html": html.page}
+    makers = {"json": _json, "markdown": text.markdown, "html": html.page}
     for kind in _FORMS:
         if options[kind] is not None:
             output.write_file(options[kind], makers[kind](view).encode())

@@ -9,11 +9,13 @@ from collections import Counter
 from collections.abc import Callable, Iterable, Mapping
 from enum import StrEnum
 from fractions import Fraction
+from typing import Annotated
 
 import msgspec
 from msgspec.structs import replace
 
 from cachegrind_bench.compare.change import NOISE_FACTOR, Change, Shift, but_for_misses, change
+from cachegrind_bench.model.described import doc
 from cachegrind_bench.model.metrics import DEFAULT_MODEL, IR_MODEL, CostModel, Counts, Profile
 from cachegrind_bench.model.result import Benchmark, Result, Status
 from cachegrind_bench.model.text import matches
@@ -97,11 +99,11 @@ class Broken(msgspec.Struct, frozen=True, kw_only=True):
 
 
 class FieldDifference(msgspec.Struct, frozen=True, kw_only=True):
-    """A field of the comparability key with both values; None where a side has no such field."""
+    """A field of the comparability key with both values."""
 
-    name: str
-    base: str | None
-    candidate: str | None
+    name: Annotated[str, doc("name of the field")]
+    base: Annotated[str | None, doc("its value in the base; null if it has no such field")]
+    candidate: Annotated[str | None, doc("its value in the candidate; null if it has no such field")]
 
 
 class Difference(msgspec.Struct, frozen=True, kw_only=True):

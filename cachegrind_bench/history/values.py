@@ -5,9 +5,11 @@ from __future__ import annotations
 from collections.abc import Collection, Mapping, Sequence
 from enum import StrEnum
 from fractions import Fraction
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Annotated, Any
 
 import msgspec
+
+from cachegrind_bench.model.described import doc
 
 if TYPE_CHECKING:
     from cachegrind_bench.history.accepted import Accepted
@@ -68,29 +70,27 @@ class State(StrEnum):
 
 
 class Finding(msgspec.Struct, frozen=True, kw_only=True):
-    """A change of one benchmark's cost that a person should know of.
+    """A change of one benchmark's cost that a person should know of."""
 
-    `id` is 12 hex digits that stay the same from report to report. The change came with one of `suspects`, oldest first:
-    one commit if its parent was measured, else all since the last that was. `before` and `after` are levels of the
-    series' value; for creep, the best level and the one now. `confirmed` is False where only one reading speaks for it: for
-    the new level, or, if `lone_base`, for the old one. `index` is the place of the first reading of the new level on the line
-    of commits, `recovered_sha` is where the level was back, `reason` why the change was accepted.
-    """
-
-    id: str
-    kind: Kind
-    state: State
-    benchmark: str
-    key: str
-    before: int
-    after: int
-    suspects: tuple[str, ...]
-    last_good_sha: str | None
-    index: int
-    confirmed: bool
-    recovered_sha: str | None = None
-    reason: str | None = None
-    lone_base: bool = False
+    id: Annotated[str, doc("12 hex digits that stay the same from report to report")]
+    kind: Annotated[Kind, doc("what it is about")]
+    state: Annotated[State, doc("where it is in its life")]
+    benchmark: Annotated[str, doc("name of the benchmark")]
+    key: Annotated[str, doc("comparability key of its readings")]
+    before: Annotated[int, doc("level before, score or Ir; for creep the best one")]
+    after: Annotated[int, doc("level after, score or Ir; for creep the one now")]
+    suspects: Annotated[
+        tuple[str, ...],
+        doc(
+            "commits that it may have come with, oldest first: one if its parent was measured, else all since the last that was"
+        ),
+    ]
+    last_good_sha: Annotated[str | None, doc("the last commit that was measured before it")]
+    index: Annotated[int, doc("place of the first reading of the new level on the line of commits, from 0")]
+    confirmed: Annotated[bool, doc("whether two readings speak for both levels")]
+    recovered_sha: Annotated[str | None, doc("commit where the level was back")] = None
+    reason: Annotated[str | None, doc("why the change was accepted")] = None
+    lone_base: Annotated[bool, doc("whether the old level has one reading only")] = False
 
     @property
     def is_step(self) -> bool:
@@ -225,25 +225,20 @@ class Row(msgspec.Struct, frozen=True, kw_only=True):
 
 
 class Headline(msgspec.Struct, frozen=True, kw_only=True):
-    """How many findings of each sort there are; none is counted twice, but `new_creep` is a part of `creeping`.
+    """How many findings of each sort there are; none is counted twice, but `new_creep` is a part of `creeping`."""
 
-    `new` and `open` are regressions that are confirmed, `possible` those with one reading so far. `recovered`,
-    `acknowledged` and `improved` count all kinds that can be; `suspicious` are new improvements of more than half.
-    `measured` is False where there is no reading to judge; where `compared`, new means: not in the previous report.
-    """
-
-    new: int
-    possible: int
-    open: int
-    recovered: int
-    acknowledged: int
-    creeping: int
-    new_creep: int
-    improved: int
-    suspicious: int
-    unstable: int
-    measured: bool
-    compared: bool
+    new: Annotated[int, doc("confirmed regressions that are new")]
+    possible: Annotated[int, doc("regressions with one reading so far")]
+    open: Annotated[int, doc("confirmed regressions of earlier reports")]
+    recovered: Annotated[int, doc("findings whose level is back")]
+    acknowledged: Annotated[int, doc("findings that were accepted")]
+    creeping: Annotated[int, doc("benchmarks that creep up")]
+    new_creep: Annotated[int, doc("those of them that are new")]
+    improved: Annotated[int, doc("new improvements")]
+    suspicious: Annotated[int, doc("new improvements of more than half")]
+    unstable: Annotated[int, doc("benchmarks that go up and down")]
+    measured: Annotated[bool, doc("whether there is a reading to judge")]
+    compared: Annotated[bool, doc("whether there was a previous report: new is what it lacks")]
 
 
 class LeftOut(msgspec.Struct, frozen=True, kw_only=True):

@@ -4,23 +4,25 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from enum import StrEnum
+from typing import Annotated
 
 import msgspec
 
 from cachegrind_bench.measure.axes import Axis
+from cachegrind_bench.model.described import Events, doc
 from cachegrind_bench.model.metrics import EVENTS, CostModel, Profile
 
 MOST_MOVED = 5
 
 
 class Moved(msgspec.Struct, frozen=True, kw_only=True):
-    """A function whose self cost moved: its range, over all executions, of the first event that moved."""
+    """A function whose self cost moved."""
 
-    file: str
-    name: str
-    event: str
-    low: int
-    high: int
+    file: Annotated[str, doc("its source file, or program")]
+    name: Annotated[str, doc("its name in the symbol table")]
+    event: Annotated[str, doc("the first event that moved")]
+    low: Annotated[Events, doc("its lowest count over all executions")]
+    high: Annotated[Events, doc("its highest count over all executions")]
 
 
 class Difference(msgspec.Struct, frozen=True, kw_only=True):

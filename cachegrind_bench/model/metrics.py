@@ -7,11 +7,12 @@ from __future__ import annotations
 
 import re
 from collections.abc import Iterable, Mapping, Sequence
-from typing import TypeVar
+from typing import Annotated, TypeVar
 
 import msgspec
 
 from cachegrind_bench.errors import UsageError
+from cachegrind_bench.model.described import Events, Instructions, doc
 
 _MODEL = re.compile(r"(?:(\d{1,6})?l1)\+(\d{1,6})ll\+(\d{1,6})ram")
 _Key = TypeVar("_Key", tuple[str, str], tuple[str, str, int])
@@ -23,15 +24,15 @@ class Counts(msgspec.Struct, frozen=True, kw_only=True):
     I = instruction, D = data; r = read, w = write; 1 = first level, L = last level; m = miss.
     """
 
-    Ir: int
-    I1mr: int
-    ILmr: int
-    Dr: int
-    D1mr: int
-    DLmr: int
-    Dw: int
-    D1mw: int
-    DLmw: int
+    Ir: Annotated[Instructions, doc("instructions executed")]
+    I1mr: Annotated[Events, doc("instruction reads that missed the first-level cache")]
+    ILmr: Annotated[Events, doc("instruction reads that missed the last-level cache")]
+    Dr: Annotated[Events, doc("data reads")]
+    D1mr: Annotated[Events, doc("data reads that missed the first-level cache")]
+    DLmr: Annotated[Events, doc("data reads that missed the last-level cache")]
+    Dw: Annotated[Events, doc("data writes")]
+    D1mw: Annotated[Events, doc("data writes that missed the first-level cache")]
+    DLmw: Annotated[Events, doc("data writes that missed the last-level cache")]
 
     def __add__(self, other: Counts) -> Counts:
         return Counts.of([a + b for a, b in zip(self.as_tuple(), other.as_tuple(), strict=True)])

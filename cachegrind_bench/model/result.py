@@ -9,10 +9,11 @@ import hashlib
 import json
 from collections.abc import Mapping
 from enum import StrEnum
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Annotated
 
 import msgspec
 
+from cachegrind_bench.model.described import Points, doc
 from cachegrind_bench.model.metrics import Counts, Profile
 
 if TYPE_CHECKING:
@@ -51,13 +52,13 @@ class SealPart(msgspec.Struct, frozen=True, kw_only=True):
 
 
 class Commit(msgspec.Struct, frozen=True, kw_only=True):
-    """The commit that was measured; `committed_at` is UTC, as 2026-01-31T12:00:00Z."""
+    """The commit that was measured."""
 
-    sha: str
-    parent: str | None
-    branch: str | None
-    dirty: bool
-    committed_at: str
+    sha: Annotated[str, doc("id of the commit")]
+    parent: Annotated[str | None, doc("id of its first parent")]
+    branch: Annotated[str | None, doc("branch that was checked out")]
+    dirty: Annotated[bool, doc("whether tracked files differed from it")]
+    committed_at: Annotated[str, doc("when it was committed, UTC, as 2026-01-31T12:00:00Z")]
 
     @property
     def described(self) -> str:
@@ -77,8 +78,8 @@ class Environment(msgspec.Struct, frozen=True, kw_only=True):
 class Score(msgspec.Struct, frozen=True, kw_only=True):
     """A score under the cost model of that name."""
 
-    model: str
-    value: int
+    model: Annotated[str, doc("weights of the score")]
+    value: Annotated[Points, doc("the score; less is better")]
 
 
 class Run(msgspec.Struct, frozen=True, kw_only=True):
@@ -154,13 +155,13 @@ class Result(msgspec.Struct, frozen=True, kw_only=True):
 
 
 class Point(msgspec.Struct, frozen=True, kw_only=True, gc=False):
-    """One benchmark in one run; `counts` and `score` are None unless its status is ok. `key` is that of comparability."""
+    """One benchmark in one run."""
 
-    id: str
-    key: str
-    status: Status
-    counts: Counts | None
-    score: Score | None
+    id: Annotated[str, doc("name of the benchmark")]
+    key: Annotated[str, doc("comparability key")]
+    status: Annotated[Status, doc("how it ended")]
+    counts: Annotated[Counts | None, doc("the nine event counts; null unless it is ok")]
+    score: Annotated[Score | None, doc("the score; null unless it is ok")]
 
 
 class Snapshot(msgspec.Struct, frozen=True, kw_only=True):

@@ -6,7 +6,6 @@ from cachegrind_bench.measure.axes import CLOCK
 from cachegrind_bench.measure.doctor import Diagnosis, Level
 from cachegrind_bench.measure.findings import Difference, Finding, Verdict, Verification
 from cachegrind_bench.model.text import counted, grouped, joined, plain
-from cachegrind_bench.render import documents
 from cachegrind_bench.render.demangling import demangled
 from cachegrind_bench.render.markdown import escape, table
 from cachegrind_bench.render.table import aligned
@@ -27,7 +26,9 @@ _VERDICTS = {
 def machine(found: Diagnosis, form: str) -> str:
     """Return one line for each check of the doctor, and below it what mends it."""
     if form == "json":
-        return documents.diagnosis(found, _usability(found))
+        from cachegrind_bench.render.documents.checks import diagnosis
+
+        return diagnosis(found, _usability(found))
     width = max((len(check.name) for check in found.checks), default=0)
     lines: list[str] = []
     for title, checks in found.sections:
@@ -56,7 +57,9 @@ def _usability(found: Diagnosis) -> str:
 def verification(found: Verification, form: str) -> str:
     """Return one line for each axis, and below it the functions that moved."""
     if form == "json":
-        return documents.verification(found, conclusion(found))
+        from cachegrind_bench.render.documents.checks import verification
+
+        return verification(found, conclusion(found))
     return _markdown(found) if form == "markdown" else _table(found)
 
 

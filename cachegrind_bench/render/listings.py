@@ -13,7 +13,7 @@ from typing import TYPE_CHECKING
 
 from cachegrind_bench.history.adaptive import difference
 from cachegrind_bench.model.text import change, counted, grouped, plain, shortened, some
-from cachegrind_bench.render import documents, table
+from cachegrind_bench.render import table
 from cachegrind_bench.render.table import Report, Row, Section
 
 if TYPE_CHECKING:
@@ -30,7 +30,9 @@ _SHOWN_CHANGES = 20
 def benchmarks(specs: Sequence[BenchmarkSpec], total: int, origin: str, form: str, *, width: int | None = None) -> str:
     """Return the chosen benchmarks of `total` that this configuration has."""
     if form == "json":
-        return documents.benchmarks(specs, origin)
+        from cachegrind_bench.render.documents import lists
+
+        return lists.benchmarks(specs, origin)
     rows: list[Row] = [("id", "command", "tags", "parameters")]
     rows += (
         (spec.id, shlex.join(spec.command), ", ".join(spec.tags), ", ".join(map("=".join, spec.parameters.items())))
@@ -44,7 +46,9 @@ def benchmarks(specs: Sequence[BenchmarkSpec], total: int, origin: str, form: st
 def baselines(held: Mapping[str, Result | str], place: str, form: str) -> str:
     """Return the baselines at this place: what each holds, or why it cannot be read."""
     if form == "json":
-        return documents.baselines(held)
+        from cachegrind_bench.render.documents import lists
+
+        return lists.baselines(held)
     section = Section(
         columns=("name", "benchmarks", "commit", "branch", "measured"),
         rows=tuple(_baseline(name, found) for name, found in held.items()),
@@ -138,7 +142,9 @@ def runs(
 ) -> str:
     """Return runs of `total` that there are at this place, with the `subjects` of their commits as far as they are known."""
     if form == "json":
-        return documents.runs(found, total, place)
+        from cachegrind_bench.render.documents import lists
+
+        return lists.runs(found, total, place)
     columns: Row = ("run", "commit", "subject", "benchmarks", "committed", "branch", "measured", "environment")
     columns, *rows = table.without_empty([columns, *(_run(run, subjects) for run in found)], (2,))
     last = len(columns) - 1
@@ -172,7 +178,9 @@ def _minute(time: str) -> str:
 def problems(found: Sequence[Problem], total: int, place: str, form: str) -> str:
     """Return what is wrong with the store at this place, which has `total` records."""
     if form == "json":
-        return documents.problems(found, total, place)
+        from cachegrind_bench.render.documents import lists
+
+        return lists.problems(found, total, place)
     verdict = counted(len(found), "problem") if found else "nothing wrong"
     rows = tuple((problem.where, problem.what) for problem in found)
     section = Section(columns=("where", "what is wrong"), rows=rows)

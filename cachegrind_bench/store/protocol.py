@@ -3,9 +3,11 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Collection, Iterable, Iterator, Sequence
-from typing import TYPE_CHECKING, Protocol, Self
+from typing import TYPE_CHECKING, Annotated, Protocol, Self
 
 import msgspec
+
+from cachegrind_bench.model.described import doc
 
 if TYPE_CHECKING:
     from cachegrind_bench.model.result import Snapshot
@@ -16,10 +18,10 @@ Report = Callable[[str, str], None]  # takes where something is wrong, and what
 
 
 class Problem(msgspec.Struct, frozen=True, kw_only=True):
-    """Something wrong with a store: where, and what, as a sentence part."""
+    """Something wrong with a store."""
 
-    where: str
-    what: str
+    where: Annotated[str, doc("place in the store")]
+    what: Annotated[str, doc("what is wrong, as a part of a sentence")]
 
 
 class Survey(msgspec.Struct, frozen=True, kw_only=True):

@@ -169,9 +169,9 @@ class Report(msgspec.Struct, frozen=True, kw_only=True):
         A table is cut to this `width`, and has `colour`; Markdown has at most `most` characters; `brief` annotations say nothing twice.
         """
         if form == "json":
-            from cachegrind_bench.render import documents
+            from cachegrind_bench.render.documents.comparisons import comparison
 
-            return documents.comparison(self.comparison, self.details)
+            return comparison(self.comparison, self.details)
         if form == "table":
             from cachegrind_bench.render.comparison import table
 

@@ -189,7 +189,7 @@ def _accepted(repository: Repository, name: str | None) -> tuple[Accepted, ...]:
 
 def _previous(name: str | None, notices: Notices) -> tuple[Finding, ...] | None:
     """Return the findings of an earlier report; None if there is none, as on the first night."""
-    from cachegrind_bench.render.documents import findings
+    from cachegrind_bench.render.documents.trends import findings
 
     if name is None:
         return None

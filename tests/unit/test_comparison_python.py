@@ -10,9 +10,9 @@ import pytest
 from cachegrind_bench.compare.explain import details
 from cachegrind_bench.compare.verdict import compare
 from cachegrind_bench.model.result import ObjectFile
-from cachegrind_bench.render import documents
 from cachegrind_bench.render.comparison import github, markdown, table
 from cachegrind_bench.render.comparison.view import View, view
+from cachegrind_bench.render.documents.comparisons import comparison
 from tests.unit.comparing import compared, counts, gates, measured
 from tests.unit.pythons import python_profile
 from tests.unit.samples import HOSTILE, profile_of, result
@@ -81,7 +81,7 @@ def test_the_python_function_is_named_first_with_its_line(layout: ModuleType, su
 
 def test_a_comparison_of_python_functions_as_json(golden: Golden) -> None:
     found = slower()
-    text = documents.comparison(found, explained(found))
+    text = comparison(found, explained(found))
     golden("comparison-python.json", text)
     python = json.loads(text)["benchmarks"][0]["python"]
     assert (python["blamed"]["function"], python["blamed"]["line"]) == ("parse_row", 42)

@@ -14,9 +14,9 @@ from cachegrind_bench.compare.verdict import FailOn, Metric, State, compare
 from cachegrind_bench.model.metrics import EVENTS, FunctionCost, LineCost, Profile
 from cachegrind_bench.model.result import ObjectFile
 from cachegrind_bench.model.thresholds import Limit
-from cachegrind_bench.render import documents
 from cachegrind_bench.render.comparison import code_quality, github, markdown, table
 from cachegrind_bench.render.comparison.view import View, view
+from cachegrind_bench.render.documents.comparisons import comparison
 from tests.unit.comparing import compared, counts, gates, measured
 from tests.unit.samples import HOSTILE, failed_benchmark, result
 
@@ -117,7 +117,7 @@ def test_a_comparison_of_52_benchmarks_reads_well(layout: ModuleType, suffix: st
 
 def test_a_comparison_as_json(golden: Golden) -> None:
     found = suite_comparison()
-    text = documents.comparison(found, explained(found))
+    text = comparison(found, explained(found))
     golden("comparison-52.json", text)
     read = json.loads(text)
     assert not any(isinstance(value, float) for value in _values(read))
@@ -169,7 +169,7 @@ def test_a_forced_comparison_says_so_in_every_format() -> None:
         text = text_of(layout, seen(found))
         assert "force" in text, layout
         assert "libc" in text, layout
-    read = json.loads(documents.comparison(found, {}))
+    read = json.loads(comparison(found, {}))
     assert read["forced"] is True
     assert "force" in read["headline"]
     assert read["benchmarks"][0]["fields"] == [{"name": "libc", "base": "abc", "candidate": "def"}]

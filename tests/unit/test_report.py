@@ -11,7 +11,8 @@ from msgspec.structs import replace
 from cachegrind_bench.errors import UsageError
 from cachegrind_bench.model.metrics import EVENTS
 from cachegrind_bench.model.result import Commit, Environment, Run
-from cachegrind_bench.render import documents, table
+from cachegrind_bench.render import table
+from cachegrind_bench.render.documents.summaries import summary
 from cachegrind_bench.render.report import measured, shown, sort_name
 from cachegrind_bench.render.table import Report, Section
 from tests.unit.samples import HOSTILE, VECTOR, benchmark, failed_benchmark, result, rich_benchmark
@@ -55,7 +56,7 @@ def test_the_long_report(name: str, suffix: str, golden: Golden) -> None:
 
 
 def test_the_summary_for_scripts(golden: Golden) -> None:
-    text = documents.summary(result(benchmark(), rich_benchmark(), failed_benchmark(id="failed")))
+    text = summary(result(benchmark(), rich_benchmark(), failed_benchmark(id="failed")))
     golden("summary.json", text)
     assert json.loads(text)["benchmarks"][0]["hits"] == {"L1": 1778, "LL": 10, "RAM": 53}
 
@@ -108,7 +109,7 @@ def test_noise_is_reported_within_layouts() -> None:
 
 
 def test_the_summary_reports_the_spread_over_layouts_and_calls_runs_identical_within_them() -> None:
-    found = json.loads(documents.summary(result(in_layouts((0, 0), (0, 0), (3, 342)))))["benchmarks"][0]
+    found = json.loads(summary(result(in_layouts((0, 0), (0, 0), (3, 342)))))["benchmarks"][0]
     assert found["layouts"] == {
         "count": 2,
         "score": {"min": 3418, "max": 3760},

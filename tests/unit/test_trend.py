@@ -20,7 +20,7 @@ from cachegrind_bench.history.trend import window
 from cachegrind_bench.history.values import Kind, State
 from cachegrind_bench.model.result import CommitNote, Release
 from cachegrind_bench.model.text import matches
-from cachegrind_bench.render import documents
+from cachegrind_bench.render.documents import trends
 from cachegrind_bench.render.trend import text, words
 from tests.unit import trending
 from tests.unit.trending import arranged, finding, notes, series, sha
@@ -180,12 +180,12 @@ def test_a_window_hides_older_readings_but_compares_with_them() -> None:
 
 def test_the_json_report_gives_its_findings_back() -> None:
     report = trending.small()
-    assert documents.findings(documents.trend(report).encode(), path="t.json") == report.findings
+    assert trends.findings(trends.trend(report).encode(), path="t.json") == report.findings
 
 
 def test_the_json_report_has_whole_numbers_only_and_sorted_keys() -> None:
-    data = documents.trend(trending.small())
-    assert data == documents.trend(trending.small())
+    data = trends.trend(trending.small())
+    assert data == trends.trend(trending.small())
 
     def refuse(text: str) -> None:
         raise AssertionError(text)
@@ -214,7 +214,7 @@ def test_the_json_report_has_whole_numbers_only_and_sorted_keys() -> None:
 )
 def test_what_is_not_a_trend_report_is_refused_by_name(data: bytes) -> None:
     with pytest.raises(UsageError, match=r"previous\.json"):
-        documents.findings(data, path="previous.json")
+        trends.findings(data, path="previous.json")
 
 
 def test_of_two_machines_that_take_turns_one_is_shown() -> None:

@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING
 from cachegrind_bench.ci.artifact import MOST_SENT, RESULT, unpack
 from cachegrind_bench.ci.posts import marker, post, update
 from cachegrind_bench.errors import CgBenchError, UsageError
-from cachegrind_bench.render.documents import findings
+from cachegrind_bench.render.documents.trends import findings
 from cachegrind_bench.store.durable import write_atomic
 from cachegrind_bench.usecases.ci.job import REPORT, Job
 from cachegrind_bench.usecases.stored_runs import Runs

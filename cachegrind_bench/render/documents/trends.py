@@ -1,0 +1,163 @@
+"""The trend report as JSON, which the next report reads, too."""
+
+from __future__ import annotations
+
+from typing import Annotated, Any, Literal
+
+import msgspec
+
+from cachegrind_bench.errors import FileFormatError, UsageError
+from cachegrind_bench.history.values import Against, Finding, Headline, Reading, Row, Trend
+from cachegrind_bench.model.described import Ppm, PpmMore, doc
+from cachegrind_bench.model.metrics import Counts
+from cachegrind_bench.model.parsing import Head, parse
+from cachegrind_bench.render.documents.document import Document, fields, optional, ppm
+
+_SCHEMA = "cg-bench.trend/1"
+_HINT = "give the file that `cg-bench trend --json FILE` wrote"
+_Value = Annotated[int, doc("what is judged: the score, or Ir")]
+
+
+class ReportTool(msgspec.Struct, frozen=True, kw_only=True):
+    """What made the report."""
+
+    version: Annotated[str, doc("version of cg-bench")]
+
+
+class Window(msgspec.Struct, frozen=True, kw_only=True):
+    """The commits of the report."""
+
+    commits: Annotated[int, doc("how many there are")]
+    measured: Annotated[int, doc("how many of them were measured")]
+    first: Annotated[str | None, doc("id of the oldest")]
+    last: Annotated[str | None, doc("id of the newest")]
+
+
+class Latest(msgspec.Struct, frozen=True, kw_only=True):
+    """The latest reading of a benchmark."""
+
+    sha: Annotated[str, doc("id of the commit")]
+    key: Annotated[str, doc("comparability key")]
+    value: _Value
+    counts: Annotated[Counts, doc("the nine event counts")]
+    run: Annotated[str, doc("name of the run in the store")]
+
+
+class Earlier(msgspec.Struct, frozen=True, kw_only=True):
+    """An earlier reading, and what has changed since."""
+
+    sha: Annotated[str, doc("id of the commit")]
+    value: _Value
+    comparable: Annotated[bool, doc("whether both were measured alike")]
+    change_ppm: Annotated[PpmMore | None, doc("change since, relative to the earlier value; null unless comparable")]
+
+
+class BenchmarkTrend(msgspec.Struct, frozen=True, kw_only=True):
+    """One benchmark."""
+
+    id: Annotated[str, doc("name of the benchmark")]
+    model: Annotated[str, doc("weights of the score")]
+    failing: Annotated[bool, doc("whether it failed at the newest commit at which it was run")]
+    missing: Annotated[bool, doc("whether the newest measured commit has no reading")]
+    impact_ppm: Annotated[Ppm, doc("largest relative increase that is active, or 0")]
+    latest: Annotated[Latest | None, doc("the latest reading")]
+    yesterday: Annotated[Earlier | None, doc("reading of a day before")]
+    days_7: Annotated[Earlier | None, doc("reading of 7 days before")]
+    days_30: Annotated[Earlier | None, doc("reading of 30 days before")]
+    release: Annotated[Earlier | None, doc("reading of the last release")]
+
+
+class Differing(msgspec.Struct, frozen=True, kw_only=True):
+    """Repeated runs of one commit that do not agree."""
+
+    benchmark: Annotated[str, doc("name of the benchmark")]
+    sha: Annotated[str, doc("id of the commit")]
+
+
+class ReportHealth(msgspec.Struct, frozen=True, kw_only=True):
+    """What weakens the report."""
+
+    failing: Annotated[tuple[str, ...], doc("benchmarks that fail now")]
+    failed_before: Annotated[tuple[str, ...], doc("benchmarks that failed at earlier commits")]
+    missing: Annotated[tuple[str, ...], doc("benchmarks that the newest measured commit lacks")]
+    retired: Annotated[tuple[str, ...], doc("benchmarks that have not been run for long")]
+    unstable: Annotated[tuple[str, ...], doc("benchmarks whose readings go up and down")]
+    dirty: Annotated[int, doc("runs left out, as tracked files differed from the commit")]
+    elsewhere: Annotated[int, doc("runs left out, as their commit is not on this branch")]
+    without_commit: Annotated[int, doc("runs left out, as they have no commit")]
+    differing: Annotated[tuple[Differing, ...], doc("repeated runs that do not agree")]
+
+
+class TrendReport(Document, frozen=True, kw_only=True):
+    """`trend --json`: how costs have developed."""
+
+    schema: Literal["cg-bench.trend/1"] = "cg-bench.trend/1"
+    title: Annotated[str, doc("heading of the report")]
+    created_at: Annotated[str, doc("when it was made, UTC")]
+    store: Annotated[str, doc("URL of the store")]
+    branch: Annotated[str | None, doc("the branch that it follows")]
+    tool: Annotated[ReportTool, doc("what made it")]
+    release: Annotated[str | None, doc("tag that benchmarks are compared with")]
+    window: Annotated[Window, doc("the commits of the report")]
+    headline: Annotated[Headline, doc("number of findings of each sort")]
+    benchmarks: Annotated[tuple[BenchmarkTrend, ...], doc("all benchmarks, the largest impact first")]
+    findings: Annotated[tuple[Finding, ...], doc("all findings, sorted by state")]
+    health: Annotated[ReportHealth, doc("what weakens the report")]
+
+
+def trend(view: Trend) -> str:
+    """Return the trend report, also for the next report, which reads its findings."""
+    made, commits = view.provenance, view.commits
+    health: dict[str, Any] = fields(view.health, *ReportHealth.__struct_fields__)
+    health["differing"] = tuple(Differing(benchmark=name, sha=sha) for name, sha in view.health.differing)
+    return TrendReport(
+        **fields(made, "title", "created_at", "store", "branch"),
+        tool=ReportTool(version=made.tool_version),
+        **fields(view, "release", "headline", "findings"),
+        window=Window(
+            commits=len(commits),
+            measured=view.measured,
+            first=commits[0].sha if commits else None,
+            last=commits[-1].sha if commits else None,
+        ),
+        benchmarks=tuple(map(_row, view.rows)),
+        health=ReportHealth(**health),
+    ).text()
+
+
+def _row(row: Row) -> BenchmarkTrend:
+    def latest(reading: Reading) -> Latest:
+        return Latest(**fields(reading, "sha", "key", "value", "counts"), run=reading.uid)
+
+    return BenchmarkTrend(
+        **fields(row, "id", "model", "failing", "missing"),
+        impact_ppm=ppm(row.impact),
+        latest=optional(row.latest, latest),
+        yesterday=_earlier(row.day),
+        days_7=_earlier(row.week),
+        days_30=_earlier(row.month),
+        release=_earlier(row.release),
+    )
+
+
+def _earlier(item: Against | None) -> Earlier | None:
+    if item is None or item.base is None:
+        return None
+    return Earlier(
+        **fields(item.base, "sha", "value"), comparable=item.comparable, change_ppm=optional(item.change, ppm)
+    )
+
+
+class _Findings(msgspec.Struct):
+    findings: tuple[Finding, ...]
+
+
+def findings(data: bytes, *, path: str) -> tuple[Finding, ...]:
+    """Return the findings of a trend report that was written before. UsageError if it is not one; `path` is only named in it."""
+    try:
+        schema = parse(data, Head, path).schema
+        if schema != _SCHEMA:
+            raise UsageError(f"{path}: not a trend report, its schema is {schema[:100]!r}", hint=_HINT)
+        return parse(data, _Findings, path).findings
+    except FileFormatError as error:
+        raise UsageError(f"{path}: not a trend report: {error.what}", hint=_HINT) from error
