@@ -5,6 +5,7 @@ Only this module knows rich; it is imported where a terminal is there to draw on
 
 from __future__ import annotations
 
+import re
 import threading
 import time
 from collections.abc import Mapping
@@ -23,6 +24,7 @@ if TYPE_CHECKING:
 _LONGEST_ID, _SHORTEST_ID = 60, 12
 _BESIDE_ID = 38  # columns for spinner, time and phase, which a terminal without room would cut instead
 _QUOTED = "  | "  # a line of what a program wrote
+_BINARY = re.compile(rb"[\x00-\x06\x0e-\x1a\x1c-\x1f]")  # control characters that no text has, as `file` sees it
 
 
 def _live(stream: TextIO | None) -> Progress | None:
@@ -49,7 +51,8 @@ def _live(stream: TextIO | None) -> Progress | None:
 class Display(ExitStack):
     """One line for each phase, and the program's output as it comes; nothing where there is no stream.
 
-    On a terminal it is one line with the phase and the time since the start, below the output.
+    On a terminal it is one line with the phase and the time since the start, below the output, of which binary parts are
+    left out.
     """
 
     def __init__(self, stream: TextIO | None) -> None:
@@ -58,6 +61,7 @@ class Display(ExitStack):
         self._live = _live(stream)
         self._line = b""  # what the program has written of a line, or its last part
         self._has_output = False
+        self._left_out = False
 
     def __enter__(self) -> Self:
         if self._live is not None:
@@ -70,12 +74,13 @@ class Display(ExitStack):
 
     def _note_repetition(self, _kind: object, error: BaseException | None, _trace: object) -> None:
         """Note what an error need not repeat: the program's last lines, which are just above it."""
-        if self._has_output and isinstance(error, CgBenchError):
+        if self._has_output and not self._left_out and isinstance(error, CgBenchError):
             error.repeated = quotation((error.hint or "").splitlines())
 
     def phase(self, text: str) -> None:
         """Say what goes on from now."""
         self._end_line()
+        self._left_out = False
         if self._live is not None:
             self._live.update(self._live.task_ids[0], description=text)
         else:
@@ -87,6 +92,12 @@ class Display(ExitStack):
         if self._live is None:
             self._print(chunk)
             self._line = chunk.rpartition(b"\n")[2]  # is there one? All of it would be copied with each chunk
+            return
+        if _BINARY.search(chunk):
+            if not self._left_out:
+                self._end_line()
+                self._print(b"(the program writes binary data, which is not shown)\n")
+            self._left_out = True
             return
         complete, newline, self._line = (self._line + chunk).rpartition(b"\n")
         if newline:
@@ -194,6 +205,7 @@ class SuiteDisplay(ExitStack):
 
     def _failure(self, error: list[str], said: bytes) -> None:
         """Write what happened, what the program said (the error may quote the end of it), and advice not yet given."""
+        said = b"" if _BINARY.search(said) else said  # the error quotes its last lines, without control characters
         quoted = quotation(error) if said else frozenset[str]()
         what, *advice = [line for line in error if line not in quoted] or [""]
         self._write(f"  {plain(what)}\n")

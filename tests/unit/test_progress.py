@@ -3,12 +3,11 @@
 from __future__ import annotations
 
 import io
-from typing import TYPE_CHECKING
 
+import pytest
+
+from cachegrind_bench.errors import MeasurementError
 from cachegrind_bench.render.progress import Display
-
-if TYPE_CHECKING:
-    import pytest
 
 
 class Stream(io.TextIOWrapper):
@@ -49,6 +48,23 @@ def test_a_terminal_gets_whole_lines_above_the_phase() -> None:
     assert "second\n" in stream.text()
     assert "last\n" in stream.text()
     assert stream.text().index("second\n") < stream.text().index("last\n")
+
+
+def test_binary_output_is_left_out_on_a_terminal_and_then_an_error_quotes_the_last_lines() -> None:
+    stream, error = Stream(terminal=True), MeasurementError("failed", hint="its last lines were:\n  | \\x00")
+
+    def fail() -> None:
+        with Display(stream) as display:
+            display.phase("measuring")
+            display.write(b"PNG\x00\x01\xff\n")
+            display.write(b"\x00\n")
+            raise error
+
+    with pytest.raises(MeasurementError):
+        fail()
+    assert "PNG" not in stream.text()
+    assert stream.text().count("binary") == 1
+    assert not error.repeated
 
 
 def test_nothing_is_shown_where_nothing_is_wanted_or_nobody_listens(capfdbinary: pytest.CaptureFixture[bytes]) -> None:
