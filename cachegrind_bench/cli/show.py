@@ -14,6 +14,7 @@ from cachegrind_bench.cli.help import Command, options_group
 from cachegrind_bench.cli.options import (
     format_option,
     pattern_option,
+    project_root,
     size_limit_option,
     typed,
     working_directory,
@@ -115,8 +116,10 @@ def _report(source: ResultFile, benchmarks: Sequence[Benchmark], options: Mappin
         return output.report_text(wanted, options["form"], [overview(wanted)])
 
     def details(benchmark: Benchmark) -> Report:
-        return shown(wanted, source.with_evidence(benchmark), top=options["top"], sort=options["sort"])
+        evidence = source.with_evidence(benchmark)
+        return shown(wanted, evidence, top=options["top"], sort=options["sort"], root=root)
 
+    root = project_root()
     return output.report_text(wanted, options["form"], map(details, benchmarks))
 
 

@@ -160,8 +160,9 @@ def factor(ratio: Fraction) -> str:
 
 
 def exact_percent(share: Fraction) -> str:
-    """Return a share that somebody wrote down, with all its digits, as 1.585 %."""
-    return f"{float(100 * share):.9g} %"
+    """Return a share with all its digits where somebody wrote it down, as 1.585 %; one that was computed as `percent` does."""
+    is_written = (share * 10**8).denominator == 1
+    return f"{float(100 * share):.9g} %" if is_written else percent(share)
 
 
 def is_number(cell: str) -> bool:

@@ -14,7 +14,7 @@ from cachegrind_bench.errors import UsageError
 from cachegrind_bench.model.metrics import EVENTS, CostModel, Counts, FunctionCost
 from cachegrind_bench.model.python_profile import NATIVE
 from cachegrind_bench.model.result import PER_ITERATIONS, Benchmark, Environment, Result, SealState, Status
-from cachegrind_bench.model.text import change, counted, duration, grouped, share, some, spread
+from cachegrind_bench.model.text import below, change, counted, duration, grouped, share, some, spread
 from cachegrind_bench.render.table import Report, Row, Section, without_empty
 
 if TYPE_CHECKING:
@@ -85,15 +85,15 @@ def _minute(time: str) -> str:
     return f"{time[:16].replace('T', ' ')} UTC"
 
 
-def shown(result: Result, benchmark: Benchmark, *, top: int, sort: str) -> Report:
-    """Return the long report: totals, every event, the hottest functions, the seal."""
+def shown(result: Result, benchmark: Benchmark, *, top: int, sort: str, root: str = "") -> Report:
+    """Return the long report: totals, every event, the hottest functions, the seal; files below `root` relative to it."""
     counts = benchmark.counts.as_dict() if benchmark.counts is not None else {}
     events = tuple((name, grouped(value)) for name, value in counts.items())
     seal = tuple((name, part.state.value, part.why or "") for name, part in sorted(benchmark.seal.items()))
     return _report(
         benchmark,
-        _python(benchmark, top=top),
-        _hottest(benchmark, top=top, sort=sort),
+        _python(benchmark, top=top, root=root),
+        _hottest(benchmark, top=top, sort=sort, root=root),
         Section(title="events", rows=events),
         Section(title="seal", rows=seal),
         _conditions([benchmark], result.env),
@@ -191,7 +191,7 @@ def _origin(result: Result, benchmark: Benchmark) -> Section:
     return Section(title="origin", rows=tuple(rows))
 
 
-def _hottest(benchmark: Benchmark, *, top: int, sort: str) -> Section:
+def _hottest(benchmark: Benchmark, *, top: int, sort: str, root: str) -> Section:
     from cachegrind_bench.render.demangling import demangle, demangled
 
     profile, score = benchmark.profile, benchmark.score
@@ -208,15 +208,20 @@ def _hottest(benchmark: Benchmark, *, top: int, sort: str) -> Section:
     )
     total = sum(value for value, _row in weighed)
     demangle(row.name for _value, row in weighed[:top])
-    rows = [(grouped(value), share(value, total), demangled(row.name), row.file) for value, row in weighed[:top]]
+    rows = [
+        (grouped(value), share(value, total), demangled(row.name), below(row.file, root))
+        for value, row in weighed[:top]
+    ]
     rest = weighed[top:]
     if rest:
         value = sum(value for value, _row in rest)
         rows.append((grouped(value), share(value, total), counted(len(rest), "other function"), ""))
-    return Section(title="hottest functions", columns=(name, "share", "function", "file"), rows=tuple(rows))
+    return Section(
+        title="hottest functions", columns=(name, "share", "function", "file"), rows=tuple(rows), shrinkable=(3, 2)
+    )
 
 
-def _python(benchmark: Benchmark, *, top: int) -> Section:
+def _python(benchmark: Benchmark, *, top: int, root: str = "") -> Section:
     """List the Python functions that cost most by themselves; the rows add up to what the execution cost."""
     profile = benchmark.python
     if profile is None or top <= 0:
@@ -227,7 +232,7 @@ def _python(benchmark: Benchmark, *, top: int) -> Section:
 
     costs = profile.costs()
     rows = [
-        row(item.ir, grouped(item.inclusive), grouped(item.calls), item.function.name, item.function.place)
+        row(item.ir, grouped(item.inclusive), grouped(item.calls), item.function.name, below(item.function.place, root))
         for item in costs[:top]
     ]
     rest = costs[top:]
@@ -237,7 +242,7 @@ def _python(benchmark: Benchmark, *, top: int) -> Section:
     rows.append(row(profile.native, "", "", NATIVE, ""))
     title = f"hottest Python functions, of {grouped(profile.total)} Ir in an execution of its own with -X perf"
     columns = ("Ir", "share", "with callees", "calls", "function", "file")
-    return Section(title=title, columns=columns, rows=tuple(rows))
+    return Section(title=title, columns=columns, rows=tuple(rows), shrinkable=(5, 4))
 
 
 def sort_name(text: str) -> str:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import re
+from fractions import Fraction
 from typing import TYPE_CHECKING, Any
 
 import pytest
@@ -13,6 +14,7 @@ from cachegrind_bench.compare.explain import details
 from cachegrind_bench.compare.verdict import FailOn, Metric, State, compare
 from cachegrind_bench.model.metrics import EVENTS, FunctionCost, LineCost, Profile
 from cachegrind_bench.model.result import ObjectFile
+from cachegrind_bench.model.text import exact_percent
 from cachegrind_bench.model.thresholds import Limit
 from cachegrind_bench.render.comparison import code_quality, github, markdown, table
 from cachegrind_bench.render.comparison.view import View, view
@@ -21,6 +23,7 @@ from tests.unit.comparing import compared, counts, gates, measured
 from tests.unit.samples import HOSTILE, failed_benchmark, result
 
 if TYPE_CHECKING:
+    from pathlib import Path
     from types import ModuleType
 
     from cachegrind_bench.compare.explain import Details
@@ -94,10 +97,10 @@ def explained(found: Comparison, **wanted: Any) -> dict[str, Details]:
     }
 
 
-def seen(found: Comparison, *, shown: int = 50, **wanted: Any) -> View:
+def seen(found: Comparison, *, shown: int = 50, root: str = "", **wanted: Any) -> View:
     why = explained(found, **wanted)
     moved = [item.id for item in found.differences if item.id in why and item.state is not State.UNCHANGED]
-    return view(found, why, rows=shown, names=("main.json", "pr.json"), explained=moved)
+    return view(found, why, rows=shown, names=("main.json", "pr.json"), explained=moved, root=root)
 
 
 def text_of(layout: ModuleType, shown: View) -> str:
@@ -389,6 +392,50 @@ def test_gitlabs_code_quality_report_has_what_needs_attention_and_nothing_else(g
     assert len({item["fingerprint"] for item in read}) == len(read)
 
 
+def by_function(file: str, name: str = "work", root: str = "") -> View:
+    sides = [
+        measured(
+            "a",
+            counts(number),
+            profile=Profile(events=EVENTS, functions=(FunctionCost(file, name, counts(number).as_tuple()),)),
+        )
+        for number in (1_000_000, 1_100_000)
+    ]
+    return seen(compared(*sides), root=root)
+
+
+@pytest.mark.parametrize(
+    ("file", "path"),
+    [
+        ("{root}/src/a.c", "src/a.c"),
+        ("src/main.rs", "src/main.rs"),
+        ("/rustc/5980/library/core/src/hint.rs", None),
+        ("./elf/./elf/dl-lookup.c", None),
+        ("../src/main.rs", None),
+        ("???", None),
+    ],
+)
+def test_a_native_function_to_blame_leads_to_its_file_if_that_is_of_the_project(
+    tmp_path: Path, file: str, path: str | None
+) -> None:
+    (tmp_path / "src").mkdir()
+    (tmp_path / "src" / "main.rs").touch()
+    found = by_function(file.format(root=tmp_path), root=str(tmp_path))
+    assert found.rows[0].place == (None if path is None else (path, 0))
+
+
+def test_code_without_symbols_is_called_so_with_what_helps() -> None:
+    found = by_function("???", "???")
+    assert found.headline.endswith("most of it in code without symbols (compile with -g, and do not strip)")
+    assert found.rows[0].cells[-1] == "code without symbols"
+    assert found.explanations[0].remarks == ("??? is code without symbols: compile with -g, and do not strip",)
+
+
+def test_a_threshold_is_written_as_somebody_wrote_it_or_else_with_three_digits() -> None:
+    thresholds = (Fraction(1585, 100_000), Fraction(1, 10**8), Fraction(3, 70), Fraction(0))
+    assert [*map(exact_percent, thresholds)] == ["1.585 %", "1e-06 %", "4.29 %", "0 %"]
+
+
 def test_a_finding_keeps_its_fingerprint_while_its_numbers_change_and_loses_it_with_its_state() -> None:
     pairs = [(counts(1_100_000), 0), (counts(1_200_000), 0), (counts(100_000), 1)]
     found = [code_quality_of(seen(compared(measured("a"), measured("a", value))))[0] for value, _ in pairs]
@@ -407,5 +454,6 @@ def test_a_finding_keeps_its_fingerprint_while_its_numbers_change_and_loses_it_w
 def test_a_finding_without_a_line_of_its_own_is_where_the_benchmark_is_configured(
     place: str, path: str, line: int
 ) -> None:
-    (item,) = code_quality_of(seen(compared(measured("a"), measured("a", counts(1_100_000)))), a=place)
+    worse = measured("a", counts(1_100_000), profile=None)
+    (item,) = code_quality_of(seen(compared(measured("a"), worse)), a=place)
     assert item["location"] == {"path": path, "lines": {"begin": line}}

@@ -29,6 +29,7 @@ if TYPE_CHECKING:
     from cachegrind_bench.measure.session import ValgrindSetup
 
 _MARKERS = ("benchmark", "codspeed_benchmark")
+_LOG_COLUMNS = 100
 _NOTICE = pytest.StashKey[str]()
 
 
@@ -199,8 +200,8 @@ class Controller:
             terminal.ensure_newline()
             terminal.write_line(f"cg-bench: {text}")
 
-    def _width(self) -> int | None:
-        return self._config.get_terminal_writer().fullwidth if sys.stdout.isatty() else None
+    def _width(self) -> int:
+        return self._config.get_terminal_writer().fullwidth if sys.stdout.isatty() else _LOG_COLUMNS
 
     def _write(self, result: Result) -> None:
         from cachegrind_bench.model.codec import encode

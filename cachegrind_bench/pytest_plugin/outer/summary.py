@@ -15,8 +15,8 @@ if TYPE_CHECKING:
     from cachegrind_bench.pytest_plugin.outer.options import Base
 
 
-def summary(result: Result, output: Path | None, comparison: str, *, width: int | None = None) -> list[str]:
-    """Return the lines, for a terminal of this width (None: as wide as it gets); `output` is the file with the result."""
+def summary(result: Result, output: Path | None, comparison: str, *, width: int) -> list[str]:
+    """Return the lines, for a terminal of this width; `output` is the file with the result."""
     from cachegrind_bench.render import report, table
 
     text = io.StringIO()
@@ -42,7 +42,7 @@ def check_base(base: Path, output: Path | None) -> None:
 
 
 def compared(
-    base: Base, candidate: Result, root: Path, *, profiled: bool, width: int | None, colour: bool
+    base: Base, candidate: Result, root: Path, *, profiled: bool, width: int, colour: bool
 ) -> tuple[str, bool]:
     """Compare with an earlier result: return the text, for such a terminal, and whether it is to fail.
 

@@ -11,6 +11,7 @@ from msgspec.structs import replace
 
 from cachegrind_bench.compare.verdict import BLAMING, Comparison, Difference, Metric, State
 from cachegrind_bench.model.metrics import ZERO
+from cachegrind_bench.model.symbols import UNKNOWN
 from cachegrind_bench.model.text import (
     below,
     change,
@@ -103,7 +104,7 @@ def view(
         from cachegrind_bench.render.demangling import demangle
 
         demangle(_names(details))
-    table = [_row(item, comparison, details.get(item.id)) for item in shown]
+    table = [_row(item, comparison, details.get(item.id), root) for item in shown]
     columns, *cells = without_empty([_columns(comparison), *(row.cells for row in table)], (_MARGIN,))
     return View(
         headline=in_line(words.headline(comparison, details)),
@@ -188,7 +189,7 @@ def notices(comparison: Comparison, details: Mapping[str, Details]) -> list[str]
     return found
 
 
-def _row(item: Difference, comparison: Comparison, details: Details | None) -> Row:
+def _row(item: Difference, comparison: Comparison, details: Details | None, root: str) -> Row:
     moved, weigh = item.change, comparison.weigh
     blamed = details if item.state in BLAMING else None
     if moved is None:
@@ -207,14 +208,13 @@ def _row(item: Difference, comparison: Comparison, details: Details | None) -> R
             signed(moved.delta.ram_hits),
             words.culprit(blamed),
         ]
-    chief = words.chief(blamed)
     said = [*words.python_remarks(blamed), *words.cause_remarks(blamed), *words.remarks(item, comparison.gates)]
     return Row(
         id=plain(item.id),
         state=item.state,
         cells=tuple(map(plain, cells)),
         remarks=tuple(map(in_line, said)),
-        place=None if chief is None else words.annotated(chief.function),
+        place=words.place(item, blamed, root),
     )
 
 
@@ -262,6 +262,8 @@ def _explanation_remarks(details: Details) -> Iterator[str]:
             "some Python calls were nested too deeply to be followed to their outermost callers, whose blame for calling "
             "more often may be missing"
         )
+    if details.blamed is not None and details.blamed.name == UNKNOWN:
+        yield f"{UNKNOWN} is code without symbols: {words.SYMBOLS}"
     for row in details.moved:
         yield f"moved at the same cost: {demangled(row.name)} from {row.base_file} to {row.candidate_file}"
     if details.lines_missing:

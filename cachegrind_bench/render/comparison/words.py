@@ -6,7 +6,6 @@ Knows the numbers; must not know the formats. What it returns is not yet harmles
 from __future__ import annotations
 
 import os
-import posixpath
 import re
 import shlex
 from collections.abc import Mapping
@@ -25,12 +24,13 @@ from cachegrind_bench.compare.verdict import (
     State,
     deciding,
 )
-from cachegrind_bench.model.python_profile import NATIVE, PythonFunction
+from cachegrind_bench.model.python_profile import NATIVE
 from cachegrind_bench.model.result import Status
-from cachegrind_bench.model.text import change, counted, exact_percent, factor, grouped, percent, share, signed
+from cachegrind_bench.model.symbols import UNKNOWN
+from cachegrind_bench.model.text import below, change, counted, exact_percent, factor, grouped, percent, share, signed
 
 if TYPE_CHECKING:
-    from cachegrind_bench.compare.call_split import Caller, CallSplit, Label
+    from cachegrind_bench.compare.call_split import CallCause, Caller, CallSplit, Label
     from cachegrind_bench.compare.explain import Details
     from cachegrind_bench.compare.pairing import ObjectChange
     from cachegrind_bench.compare.python_blame import PythonBlame, PythonDelta
@@ -39,6 +39,7 @@ if TYPE_CHECKING:
 _MOST = Fraction(1, 2)
 _MUCH = Fraction(1, 5)  # from here on, how many times the work it is says more
 _ADVICE = "\n"  # what follows is advice for the person who measures
+_NAMELESS, SYMBOLS = "code without symbols", "compile with -g, and do not strip"
 _BUILD_ID = re.compile(r"\b([0-9a-f]{8})[0-9a-f]{24,56}\b")
 
 # Of each state: its mark in text, its sign in Markdown, and the level of its annotations on GitHub, if it has any.
@@ -288,12 +289,30 @@ def chief(details: Details | None) -> PythonDelta | None:
     return None if details is None or details.python is None else details.python.chief
 
 
-def annotated(function: PythonFunction) -> tuple[str, int] | None:
-    """Return file and line (0 if unknown) where they are of the project, as GitHub wants them; None for any other file."""
-    path = posixpath.normpath(function.file)
-    installed = "site-packages" in path.split("/")
-    inside = path.endswith(".py") and not path.startswith(("/", "../")) and not installed and path.isprintable()
-    return (path, function.line) if inside else None
+def place(item: Difference, details: Details | None, root: str) -> tuple[str, int] | None:
+    """Return file and line (0 if unknown) of the function to blame, as GitHub wants them; None where it is not of the project.
+
+    The project is what is below `root`.
+    """
+    row = chief(details)
+    if row is not None:
+        path, line = below(row.function.file, root), row.function.line
+        inside = path.endswith(".py") and "site-packages" not in path.split("/")
+    elif details is None or details.blamed is None or interpreted(item) is not None:
+        return None
+    else:
+        file, line = (details.blamed.file, 0) if details.cause is None else _own(details.cause)[1::2]
+        path = below(file, root)
+        # Rust's compiler writes relative paths, and so do those who build a distribution's libraries.
+        inside = file.startswith("/") or os.path.isfile(os.path.join(root, path))
+    return (path, line) if inside and path.isprintable() and not path.startswith(("/", "../")) else None
+
+
+def _own(found: CallCause) -> Label:
+    """Return the function whose code did it, or the caller of one of the system's."""
+    from cachegrind_bench.compare.call_split import is_system
+
+    return found.caller.label if found.caller is not None and is_system(found.culprit) else found.culprit
 
 
 def culprit(details: Details | None) -> str:
@@ -306,7 +325,7 @@ def culprit(details: Details | None) -> str:
 
 
 def _culprit(details: Details | None) -> tuple[str, str, Fraction] | None:
-    """Return the name of the function that explains most, its place where it is Python's, and its share."""
+    """Return the name of the function that explains most, its place where it is Python's or what would name it, and its share."""
     if details is None:
         return None
     row = chief(details)
@@ -323,9 +342,14 @@ def _culprit(details: Details | None) -> tuple[str, str, Fraction] | None:
         return name, "", Fraction(found.ir, details.calls.total)
     if details.blamed is None:
         return None
+    name = _named(details.blamed.name)
+    return name, SYMBOLS if name == _NAMELESS else "", details.blamed_share
+
+
+def _named(name: str) -> str:
     from cachegrind_bench.render.demangling import demangled
 
-    return demangled(details.blamed.name), "", details.blamed_share
+    return _NAMELESS if name == UNKNOWN else demangled(name)
 
 
 def cause(details: Details) -> str | None:
@@ -361,9 +385,7 @@ def _each(calls: Calls) -> str:
 
 
 def _function(label: Label) -> str:
-    from cachegrind_bench.render.demangling import demangled
-
-    return demangled(label.name)
+    return _named(label.name)
 
 
 def _short(label: Label) -> str:
