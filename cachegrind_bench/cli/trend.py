@@ -9,7 +9,15 @@ import click
 
 from cachegrind_bench.cli import output
 from cachegrind_bench.cli.help import Command, options_group
-from cachegrind_bench.cli.options import REPORT, date, history_options, opened_store, repository, struct_of
+from cachegrind_bench.cli.options import (
+    REPORT,
+    color_option,
+    date,
+    history_options,
+    opened_store,
+    repository,
+    struct_of,
+)
 from cachegrind_bench.errors import UsageError
 from cachegrind_bench.history.values import Trend
 from cachegrind_bench.usecases.result_files import check_outputs
@@ -47,6 +55,7 @@ _report_options = options_group(
     click.option(
         "--commit-url", metavar="URL", help="Address of a commit, with {sha} in it. [default: GitHub's, in its CI]"
     ),
+    color_option,
     click.option("-q", "--quiet", is_flag=True, help="Do not print the report."),
     click.option(
         "--fail-on", type=click.Choice(["new-regression", "never"]), default="never", help="When to exit with code 1."
@@ -125,4 +134,5 @@ def _write(view: Trend, options: dict[str, Any]) -> None:
         if options[kind] is not None:
             output.write_file(options[kind], makers[kind](view).encode())
     if not options["quiet"] and "-" not in (options[kind] for kind in _FORMS):
-        output.write(text.render(view, width=output.terminal_width()))
+        colour = output.wants_colour(options["color"])
+        output.write(text.render(view, width=output.terminal_width(), colour=colour))

@@ -82,13 +82,19 @@ def _aligned(report: Report, width: int | None, *, colour: bool) -> Iterator[str
             if section.ids is not None:
                 rows, start = _brief(rows, room, section.ids)
             rows = fitted(rows, room, section.shrinkable, section.droppable, section.last)
-            cells = ((number, place, cell) for number, row in enumerate(rows) for place, cell in enumerate(row))
-            colours = {(number, place): tone for number, place, cell in cells if colour and (tone := _tone(cell))}
-            yield from (indent + line for line in aligned(rows, headed=bool(heading), colours=colours))
+            yield from (
+                indent + line for line in aligned(rows, headed=bool(heading), colours=tones(rows) if colour else {})
+            )
             yield from [f"{indent}all ids begin with {start}"] if start else []
     yield from [""] if report.warnings else []
     for warning in report.warnings:
         yield from wrapped(f"warning: {in_line(warning)}", width, _MARGIN)
+
+
+def tones(rows: Sequence[Row]) -> dict[tuple[int, int], str]:
+    """Return the colours of changes, by row and column: red if they are of half a percent at least for the worse, green for the better."""
+    cells = ((number, place, cell) for number, row in enumerate(rows) for place, cell in enumerate(row))
+    return {(number, place): tone for number, place, cell in cells if (tone := _tone(cell))}
 
 
 def _tone(cell: str) -> str | None:

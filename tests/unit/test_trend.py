@@ -435,6 +435,12 @@ def test_a_young_history_has_its_first_and_latest_levels_in_place_of_empty_colum
     )
 
 
+def test_changes_of_half_a_percent_are_coloured_where_the_terminal_has_colours() -> None:
+    plain, coloured = (text.render(trending.small(), colour=colour) for colour in (False, True))
+    assert "\x1b[31m" in coloured
+    assert re.sub(r"\x1b\[\d+m", "", coloured) == plain
+
+
 def test_a_few_accesses_more_are_no_percentage() -> None:
     item = series("a", [1000, 2850])
     moved = words.moves(arranged([item], [finding(item, 1)], 2))

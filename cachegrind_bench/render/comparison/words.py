@@ -301,7 +301,8 @@ def place(item: Difference, details: Details | None, root: str) -> tuple[str, in
     elif details is None or details.blamed is None or interpreted(item) is not None:
         return None
     else:
-        file, line = (details.blamed.file, 0) if details.cause is None else _own(details.cause)[1::2]
+        own = None if details.cause is None else _own(details.cause)
+        file, line = (details.blamed.file, 0) if own is None else (own.file, own.line)
         path = below(file, root)
         # Rust's compiler writes relative paths, and so do those who build a distribution's libraries.
         inside = file.startswith("/") or os.path.isfile(os.path.join(root, path))

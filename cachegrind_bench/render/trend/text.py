@@ -22,12 +22,12 @@ _FIGURES = range(2, 7)
 _NAME = 1  # the column of names gives way where the terminal is narrow
 
 
-def render(view: Trend, *, width: int | None = None) -> str:
-    """Return the text, with a table of at most `width` columns."""
-    return "".join(f"{line.rstrip()}\n" for line in _lines(view, width))
+def render(view: Trend, *, width: int | None = None, colour: bool = False) -> str:
+    """Return the text, with a table of at most `width` columns, and with colours if the terminal has them."""
+    return "".join(f"{line.rstrip()}\n" for line in _lines(view, width, colour=colour))
 
 
-def _lines(view: Trend, width: int | None) -> Iterator[str]:
+def _lines(view: Trend, width: int | None, *, colour: bool) -> Iterator[str]:
     yield f"{plain(view.provenance.title)}: {words.headline(view.headline)}"
     yield words.span(view)
     if view.rows:
@@ -35,7 +35,8 @@ def _lines(view: Trend, width: int | None) -> Iterator[str]:
         rows = [words.columns(view), *(words.cells(row, young=young) for row in view.rows[:_MOST_ROWS])]
         rows = table.fitted(rows, width and width - 2, (_NAME,))  # 2: the indent
         yield ""
-        yield from (f"  {line}" for line in table.aligned(rows, headed=True, right=_FIGURES))
+        colours = table.tones(rows) if colour else {}
+        yield from (f"  {line}" for line in table.aligned(rows, headed=True, right=_FIGURES, colours=colours))
     more = len(view.rows) - _MOST_ROWS
     if more > 0:
         yield f"  and {counted(more, 'more benchmark')} with less impact"
