@@ -220,6 +220,7 @@ def comment_command(when: str, folder: Path, token: str | None, artifact: str) -
 @gate_options
 @_comment_option
 @click.option("--store", metavar="URL", help="History, as for 'cg-bench diff'.")
+@store_timeout_option
 @click.option("--token", metavar="TOKEN", help="GitLab's token, for its API; better in the variable CG_BENCH_TOKEN.")
 @click.argument("base")
 @click.argument("candidate")
@@ -249,21 +250,24 @@ def gitlab_comment_command(
 @_store_option
 @store_timeout_option
 @_token_option
-def store_command(folder: Path, store: str | None, token: str | None, **_: Any) -> None:
+def store_command(folder: Path, store: str | None, token: str | None, **options: Any) -> None:
     """Add the result to the history, for the commit of the job."""
     started = _job(folder, token)
-    report.store(started, named_store(_history(store)), _history_words(store), output.NOTICES)
+    report.store(started, named_store(_history(store)), _history_words(store, **options), output.NOTICES)
 
 
 @command.command("trend", epilog='\b\nExamples:\n  cg-bench ci trend --folder "$FOLDER" --issues')
 @click.option("--issues", is_flag=True, help="Keep an issue for each finding: opened, updated and closed.")
 @click.option("--artifact", metavar="NAME", help="Name of the artifact with the previous report.")
 @_store_option
+@store_timeout_option
 @_folder_option
 @_token_option
-def trend_command(folder: Path, store: str | None, token: str | None, artifact: str | None, *, issues: bool) -> None:
+def trend_command(
+    folder: Path, store: str | None, token: str | None, artifact: str | None, *, issues: bool, **options: Any
+) -> None:
     """Make the trend report of the history: a page, the job's summary, and issues if asked for."""
-    report.trend(_job(folder, token), _history_words(store), artifact, issues=issues)
+    report.trend(_job(folder, token), _history_words(store, **options), artifact, issues=issues)
 
 
 @command.command("gate", epilog='\b\nExamples:\n  cg-bench ci gate --folder "$FOLDER" --hold verdict')
@@ -298,7 +302,8 @@ def _history(store: str | None) -> str | None:
     return store or (None if configured_store() else _STORE)
 
 
-def _history_words(store: str | None) -> list[str]:
-    """Return the options that name this store to our own commands."""
+def _history_words(store: str | None, store_timeout: int | None) -> list[str]:
+    """Return the options that name this store to our own commands, and how many milliseconds to wait for it."""
     url = _history(store)
-    return [] if url is None else ["--store", url]
+    waiting = [] if store_timeout is None else ["--store-timeout", f"{store_timeout}ms"]
+    return ([] if url is None else ["--store", url]) + waiting

@@ -92,10 +92,10 @@ class Architecture(NamedTuple):
 # fmt: off
 ARCHITECTURES = {
     "x86_64": Architecture(0xC000003E, {
-        "read": 0, "open": 2, "stat": 4, "lstat": 6, "poll": 7, "access": 21, "select": 23, "shmget": 29,
+        "read": 0, "open": 2, "stat": 4, "lstat": 6, "poll": 7, "ioctl": 16, "access": 21, "select": 23, "shmget": 29,
         "nanosleep": 35, "alarm": 37, "setitimer": 38, "socket": 41, "connect": 42, "accept": 43, "recvfrom": 45,
         "recvmsg": 47, "bind": 49, "clone": 56, "fork": 57, "vfork": 58, "execve": 59, "wait4": 61, "kill": 62,
-        "semget": 64, "msgget": 68, "truncate": 76, "chdir": 80, "rename": 82, "mkdir": 83, "rmdir": 84, "creat": 85,
+        "semget": 64, "msgget": 68, "fcntl": 72, "truncate": 76, "chdir": 80, "rename": 82, "mkdir": 83, "rmdir": 84, "creat": 85,
         "link": 86, "unlink": 87, "symlink": 88, "readlink": 89, "chmod": 90, "chown": 92, "lchown": 94,
         "gettimeofday": 96, "getrlimit": 97, "getrusage": 98, "sysinfo": 99, "times": 100, "ptrace": 101,
         "rt_sigqueueinfo": 129, "utime": 132, "mknod": 133, "statfs": 137, "pivot_root": 155, "chroot": 161,
@@ -114,7 +114,7 @@ ARCHITECTURES = {
     }),
     "aarch64": Architecture(0xC00000B7, {
         "setxattr": 5, "lsetxattr": 6, "getxattr": 8, "lgetxattr": 9, "listxattr": 11, "llistxattr": 12,
-        "removexattr": 14, "lremovexattr": 15, "epoll_pwait": 22, "inotify_add_watch": 27, "mknodat": 33,
+        "removexattr": 14, "lremovexattr": 15, "epoll_pwait": 22, "fcntl": 25, "inotify_add_watch": 27, "ioctl": 29, "mknodat": 33,
         "mkdirat": 34, "unlinkat": 35, "symlinkat": 36, "linkat": 37, "renameat": 38, "mount": 40, "pivot_root": 41,
         "statfs": 43, "truncate": 45, "faccessat": 48, "chdir": 49, "chroot": 51, "fchmodat": 53, "fchownat": 54,
         "openat": 56, "getdents64": 61, "read": 63, "pselect6": 72, "ppoll": 73, "readlinkat": 78, "newfstatat": 79,

@@ -22,7 +22,7 @@ from cachegrind_bench.hermetic.scheduling import become_program
 from cachegrind_bench.hermetic.syscall_filter import install_filter, install_refusals, refusals, traps
 
 _STACK_BYTES, _OPEN_FILES = 8 << 20, 1024
-_MOST_ENTRIES, _MOST_BESIDE = 64, 1000
+_MOST_ENTRIES, _MOST_BESIDE, _MOST_THREADS = 64, 1000, 100
 
 
 def become(orders: Orders, link: socket.socket, *, pinned: bool) -> None:
@@ -106,8 +106,11 @@ def _install(orders: Orders, seal: dict[str, str]) -> int | None:
     launcher = os.getppid()
     guard = parent_of(launcher)
     cg_bench = parent_of(guard)
-    protected = {launcher, guard, cg_bench, -launcher, -guard, -os.getpgid(cg_bench), -1} - {0}  # -1: all there are
-    refused = refusals(table, protected)
+    groups = {-launcher, -guard, -os.getpgid(cg_bench), -1} - {0}  # -1: all there are
+    threads = [
+        int(name) for name in os.listdir(f"/proc/{cg_bench}/task")[:_MOST_THREADS]
+    ]  # each can be stopped by its own number
+    refused = refusals(table, [launcher, guard, cg_bench, *sorted(groups), *sorted(threads)])
     followed = traps(table, clock=orders.clock is not None, files=orders.record_files)
     try:
         return install_filter(table, [*refused, *followed])

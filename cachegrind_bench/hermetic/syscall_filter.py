@@ -9,7 +9,7 @@ import ctypes
 import errno
 import os
 import struct
-from collections.abc import Iterable, Sequence
+from collections.abc import Sequence
 from typing import NamedTuple
 
 from cachegrind_bench.hermetic import kernel
@@ -34,19 +34,24 @@ _LOW = 0xFFFFFFFF
 _AIMED = {"ptrace": 1} | dict.fromkeys(
     ("kill", "tkill", "tgkill", "rt_sigqueueinfo", "rt_tgsigqueueinfo", "process_vm_writev", "prlimit64"), 0
 )
+# linux/include/uapi/asm-generic/fcntl.h, ioctls.h, sockios.h: who is sent a signal when a file is ready
+_F_SETOWN, _F_SETOWN_EX, _FIOSETOWN, _SIOCSPGRP = 8, 15, 0x8901, 0x8902
+
+
+class Condition(NamedTuple):
+    """Whether the low half of an argument, as far as the mask goes, is among these values; or is not, unless `among`."""
+
+    argument: int
+    values: tuple[int, ...]
+    mask: int = _LOW
+    among: bool = True
 
 
 class Trap(NamedTuple):
-    """A system call to be notified of; if a mask is given, only where (argument number `argument`) & mask == `value`.
-
-    If `present` is given, only where the low half of that argument is not 0. With an `error`, the call is refused instead.
-    """
+    """A system call to be notified of, or only where it meets all conditions. With an `error`, the call is refused instead."""
 
     number: int
-    argument: int = 0
-    mask: int = 0
-    value: int = 0
-    present: int | None = None
+    conditions: tuple[Condition, ...] = ()
     error: int = 0
 
 
@@ -94,18 +99,21 @@ def _program(audit: int, traps: Sequence[Trap]) -> bytes:
     allow = (give, 0, 0, _RET_ALLOW)
     steps = [(load, 0, 0, 4), (jump_equal, 1, 0, audit), allow, (load, 0, 0, 0)]
     for trap in traps:
-        answer = (give, 0, 0, _RET_ERRNO | trap.error if trap.error else _RET_USER_NOTIF)
-        tests: list[tuple[int, int, int, int]] = []
-        if trap.present is not None:
-            tests = [(load, 0, 0, 16 + 8 * trap.present), (jump_equal, 1, 0, 0)]
-        if trap.mask:
-            test = (jump_equal, 0, len(tests) + 1, trap.value)
-            tests = [(load, 0, 0, 16 + 8 * trap.argument), (mask_and, 0, 0, trap.mask), test, *tests]
-        if tests:
-            # What fails a test may pass that of the next trap, for which the number is loaded again.
-            steps += [(jump_equal, 0, len(tests) + 2, trap.number), *tests, answer, (load, 0, 0, 0)]
-        else:
-            steps += [(jump_equal, 0, 1, trap.number), answer]
+        passed = [(give, 0, 0, _RET_ERRNO | trap.error if trap.error else _RET_USER_NOTIF)]
+        if trap.conditions:  # what fails here may be what the next trap is for, for which the number is loaded again
+            passed.append((load, 0, 0, 0))
+        for condition in reversed(trap.conditions):
+            # A jump skips 255 steps at most.
+            last, failed = len(condition.values) - 1, len(passed) - 1
+            compared = [
+                (jump_equal, last - place + (0 if condition.among else failed), 0, value)
+                for place, value in enumerate(condition.values)
+            ]
+            if condition.among:
+                compared[-1] = (jump_equal, 0, failed, condition.values[-1])
+            masked = [] if condition.mask == _LOW else [(mask_and, 0, 0, condition.mask)]
+            passed = [(load, 0, 0, 16 + 8 * condition.argument), *masked, *compared, *passed]
+        steps += [(jump_equal, 0, len(passed), trap.number), *passed]
     steps.append(allow)
     return b"".join(struct.pack("=HBBI", *step) for step in steps)
 
@@ -118,28 +126,39 @@ def traps(table: Architecture, *, clock: bool, files: bool = False) -> list[Trap
     answered = ("getrandom", "sysinfo", "getdents64", "getrlimit", "prlimit64", *AFFINITY)
     wanted += [Trap(table.calls[name]) for name in answered]
     if "open" in table.calls:
-        wanted.append(Trap(table.calls["open"], 1, PLAIN_READING_MASK, os.O_RDONLY))
-    wanted.append(Trap(table.calls["openat"], 2, PLAIN_READING_MASK, os.O_RDONLY))
+        wanted.append(Trap(table.calls["open"], (Condition(1, (os.O_RDONLY,), PLAIN_READING_MASK),)))
+    wanted.append(Trap(table.calls["openat"], (Condition(2, (os.O_RDONLY,), PLAIN_READING_MASK),)))
     if clock:
         wanted += [Trap(table.calls[name]) for name in CLOCKS if name in table.calls]
         wanted += [Trap(table.calls[name]) for name in TIMERS if name in table.calls]
         waiting = {name: place for name, place in TIMEOUTS.items() if name in table.calls}
-        number, place = table.calls["futex"], waiting.pop("futex")
-        wanted += [Trap(number, 1, FUTEX_COMMAND, command, place) for command in (FUTEX_WAIT, FUTEX_WAIT_BITSET)]
-        wanted += [Trap(table.calls[name], present=place) for name, place in waiting.items()]
+        given = {name: Condition(place, (0,), among=False) for name, place in waiting.items()}
+        command = Condition(1, (FUTEX_WAIT, FUTEX_WAIT_BITSET), FUTEX_COMMAND)
+        wanted += [Trap(table.calls["futex"], (command, given.pop("futex")))]
+        wanted += [Trap(table.calls[name], (condition,)) for name, condition in given.items()]
     return wanted
 
 
-def refusals(table: Architecture, processes: Iterable[int]) -> list[Trap]:
-    """Return the calls that could stop these processes, which are to end the program; negative numbers are process groups, which only `kill` knows.
+def refusals(table: Architecture, processes: Sequence[int]) -> list[Trap]:
+    """Return the calls that could stop these processes, which are to end the program; negative numbers are process groups, which only `kill` and `fcntl` know.
 
-    Whether one lives may be asked (signal 0). A process that a descriptor names cannot be compared: programs then do as on
-    kernels before 5.1.
+    Whether one lives may be asked (signal 0). A process that a descriptor names, or memory, cannot be compared: programs then
+    do as on kernels without these calls.
     """
+    calls = table.calls
+    groups = tuple(pid & _LOW for pid in processes)
+    pids = tuple(pid for pid in processes if pid > 0)
+    unknown = [Trap(calls[name], error=errno.ENOSYS) for name in ("pidfd_send_signal", "pidfd_getfd")]
     aimed = [
-        Trap(table.calls[name], argument, _LOW, pid & _LOW, present=1 if name == "kill" else None, error=errno.EPERM)
+        Trap(calls[name], (Condition(argument, pids),), errno.EPERM)
         for name, argument in _AIMED.items()
-        for pid in processes
-        if pid > 0 or name == "kill"
+        if name != "kill"
     ]
-    return [Trap(table.calls["pidfd_send_signal"], error=errno.ENOSYS), *aimed]
+    return [
+        *unknown,
+        *aimed,
+        Trap(calls["kill"], (Condition(0, groups), Condition(1, (0,), among=False)), errno.EPERM),
+        Trap(calls["fcntl"], (Condition(1, (_F_SETOWN,)), Condition(2, groups)), errno.EPERM),
+        Trap(calls["fcntl"], (Condition(1, (_F_SETOWN_EX,)),), errno.EINVAL),
+        Trap(calls["ioctl"], (Condition(1, (_FIOSETOWN, _SIOCSPGRP)),), errno.ENOTTY),
+    ]

@@ -11,7 +11,7 @@ import pytest
 from cachegrind_bench.hermetic import kernel, syscall_filter
 from cachegrind_bench.hermetic.file_trace import CALLS
 from cachegrind_bench.hermetic.kernel import ARCHITECTURES, CLONE_THREAD, Architecture
-from cachegrind_bench.hermetic.syscall_filter import Trap, refusals, traps
+from cachegrind_bench.hermetic.syscall_filter import Condition, Trap, refusals, traps
 
 ALLOW, NOTIFY = 0x7FFF0000, 0x7FC00000
 
@@ -45,7 +45,7 @@ def table(request: pytest.FixtureRequest) -> Architecture:
 
 
 def test_only_the_trapped_calls_are_reported(table: Architecture) -> None:
-    code = syscall_filter._program(table.audit, [Trap(7), Trap(9, 2, 0xFF, 0x11), Trap(11)])
+    code = syscall_filter._program(table.audit, [Trap(7), Trap(9, (Condition(2, (0x11,), 0xFF),)), Trap(11)])
     told = {
         (number, argument)
         for number in range(20)
@@ -58,6 +58,19 @@ def test_only_the_trapped_calls_are_reported(table: Architecture) -> None:
         (9, 0xAB11),
         *((11, any_) for any_ in (0, 0x11, 0xAB11, 0x12)),
     }
+
+
+def test_a_trap_with_conditions_needs_all_of_them(table: Architecture) -> None:
+    conditions = (Condition(0, (3, 5, 7)), Condition(1, (0, 1), among=False))
+    code = syscall_filter._program(table.audit, [Trap(9, conditions), Trap(9, (Condition(0, (8,)),), errno.EPERM)])
+    told = {
+        (first, second): verdict(code, table.audit, 9, first | 1 << 32, second)
+        for first in range(10)
+        for second in range(3)
+    }
+    notified = {(first, 2): NOTIFY for first in (3, 5, 7)}
+    refused = {(8, second): 0x00050000 | errno.EPERM for second in range(3)}
+    assert {arguments: value for arguments, value in told.items() if value != ALLOW} == notified | refused
 
 
 def test_calls_of_another_architecture_pass(table: Architecture) -> None:
@@ -143,7 +156,13 @@ def test_what_could_stop_the_launcher_is_refused(table: Architecture) -> None:
         assert verdict(code, table.audit, table.calls[name], 700, 19) == refused
     assert verdict(code, table.audit, table.calls["kill"], -701 & 0xFFFFFFFF, 19) == refused
     assert verdict(code, table.audit, table.calls["ptrace"], 16, 700) == refused
-    assert verdict(code, table.audit, table.calls["pidfd_send_signal"], 5, 19) == 0x00050000 | errno.ENOSYS
+    assert verdict(code, table.audit, table.calls["fcntl"], 5, 8, 700) == refused
+    assert verdict(code, table.audit, table.calls["fcntl"], 5, 8, -701 & 0xFFFFFFFF) == refused
+    assert verdict(code, table.audit, table.calls["fcntl"], 5, 15, 0xFFFF) == 0x00050000 | errno.EINVAL
+    for command in (0x8901, 0x8902):  # FIOSETOWN, SIOCSPGRP
+        assert verdict(code, table.audit, table.calls["ioctl"], 5, command, 0xFFFF) == 0x00050000 | errno.ENOTTY
+    for name in ("pidfd_send_signal", "pidfd_getfd"):
+        assert verdict(code, table.audit, table.calls[name], 5, 19) == 0x00050000 | errno.ENOSYS
 
 
 def test_other_processes_may_be_signalled_and_whether_the_launcher_lives_may_be_asked(table: Architecture) -> None:
@@ -152,4 +171,6 @@ def test_other_processes_may_be_signalled_and_whether_the_launcher_lives_may_be_
         assert verdict(code, table.audit, table.calls[name], 701, 19) == ALLOW
     assert verdict(code, table.audit, table.calls["ptrace"], 16, 701) == ALLOW
     assert verdict(code, table.audit, table.calls["kill"], 700, 0) == ALLOW
+    assert verdict(code, table.audit, table.calls["fcntl"], 5, 8, 701) == ALLOW
+    assert verdict(code, table.audit, table.calls["fcntl"], 5, 4, 700) == ALLOW  # F_SETFL
     assert verdict(code, table.audit, table.calls["prlimit64"], 0, 7) == NOTIFY

@@ -236,12 +236,31 @@ def test_a_stopped_guard_does_not_keep_a_run_from_its_end(cg_bench: CgBench, mar
     assert processes(marker) == []
 
 
-# Everything that a program can do to the launcher with one call, harmless where it is not refused but for the first ones.
-ATTACKS = r"""
+PARENT_OF = r"""
 #define _GNU_SOURCE
-#include <errno.h>
-#include <signal.h>
 #include <stdio.h>
+#include <unistd.h>
+static pid_t parent_of(pid_t pid) {
+    char path[40];
+    int parent = 0;
+    snprintf(path, sizeof path, "/proc/%d/stat", (int)pid);
+    FILE *file = fopen(path, "r");
+    fscanf(file, "%*d %*s %*c %d", &parent);
+    return parent;
+}
+"""
+
+# Everything that a program can do to the launcher with one call, harmless where it is not refused but for the first ones.
+ATTACKS = (
+    PARENT_OF
+    + r"""
+#include <dirent.h>
+#include <errno.h>
+#include <fcntl.h>
+#include <signal.h>
+#include <stdlib.h>
+#include <asm/sockios.h>
+#include <sys/ioctl.h>
 #include <sys/ptrace.h>
 #include <sys/resource.h>
 #include <sys/syscall.h>
@@ -262,10 +281,28 @@ int main(void) {
     REFUSED(ptrace(PTRACE_ATTACH, launcher, 0, 0));
     REFUSED(prlimit(launcher, RLIMIT_CPU, &limit, NULL));
     REFUSED(process_vm_writev(launcher, &here, 1, &there, 1, 0));
+    int ends[2], number = launcher;
+    struct f_owner_ex owner = {F_OWNER_PID, launcher};
+    if (pipe(ends)) return 1;
+    REFUSED(fcntl(ends[0], F_SETOWN, launcher));
+    REFUSED(fcntl(ends[0], F_SETOWN, -launcher));
+    if (fcntl(ends[0], F_SETOWN_EX, &owner) != -1 || ioctl(ends[0], FIOSETOWN, &number) != -1) return 1;
+    if (fcntl(ends[0], F_SETOWN, getpid())) return 1;
+    int there_is = syscall(SYS_pidfd_open, launcher, 0);
+    if (there_is >= 0 && syscall(SYS_pidfd_getfd, there_is, 0, 0) != -1) return puts("pidfd_getfd"), 1;
+    char path[40];
+    snprintf(path, sizeof path, "/proc/%d/task", parent_of(parent_of(launcher)));
+    DIR *threads = opendir(path);  // of cg-bench
+    for (struct dirent *entry; (entry = readdir(threads));)
+        if ((number = atoi(entry->d_name))) {
+            REFUSED(kill(number, SIGURG));
+            REFUSED(syscall(SYS_tkill, number, SIGURG));
+        }
     signal(SIGUSR1, SIG_IGN);
     return kill(launcher, 0) || kill(getpid(), SIGUSR1) || kill(0, SIGUSR1);
 }
 """
+)
 
 
 @pytest.mark.parametrize(
@@ -281,18 +318,11 @@ def test_a_program_cannot_stop_or_end_the_launcher(cg_bench: CgBench, compile_c:
 
 
 # Stops or kills the launcher, with `b` its guard as well, without the filter that refuses it. There is a daemon by then.
-UNFILTERED = r"""
+UNFILTERED = (
+    PARENT_OF
+    + r"""
 #include <signal.h>
-#include <stdio.h>
 #include <unistd.h>
-static pid_t parent_of(pid_t pid) {
-    char path[40];
-    int parent = 0;
-    snprintf(path, sizeof path, "/proc/%d/stat", (int)pid);
-    FILE *file = fopen(path, "r");
-    fscanf(file, "%*d %*s %*c %d", &parent);
-    return parent;
-}
 int main(int argc, char **argv) {
     pid_t launcher = getppid(), guard = parent_of(launcher);
     if (fork() == 0) {
@@ -306,6 +336,7 @@ int main(int argc, char **argv) {
     for (;;) pause();
 }
 """
+)
 PRCTL, SECCOMP_MODE_FILTER = 157, 2
 NO_FILTER = [*refusing(SECCOMP), *refusing(PRCTL, SECCOMP_MODE_FILTER)]
 

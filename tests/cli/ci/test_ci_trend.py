@@ -66,6 +66,21 @@ def test_without_a_history_there_is_no_report_and_that_is_an_error(job: Job) -> 
     assert any("there is no report" in each for each in noted(told, "error"))
 
 
+@pytest.mark.parametrize("name", ["trend", "store"])
+def test_how_long_to_wait_for_the_store_is_passed_on(job: Job, name: str) -> None:
+    called: list[list[str]] = []
+
+    def run_nothing(command: list[str], **_: object) -> SimpleNamespace:
+        called.append(command)
+        return SimpleNamespace(status=2, stderr=b"")
+
+    job.has(run(one()))
+    job.monkeypatch.setattr(process, "run", run_nothing)
+    told = job.is_for("schedule", {}).step(name, *STORE, "--store-timeout", "1.5 s")
+    assert told.code == 2
+    assert "--store-timeout 1500ms" in " ".join(called[-1])
+
+
 def test_of_a_damaged_history_there_is_a_report_an_error_and_no_issue_is_closed(job: Job, history: Repository) -> None:
     words = ("trend", *STORE, "--token", TOKEN, "--issues")
     assert job.step(*words).code == 0
