@@ -35,6 +35,7 @@ _LONGEST_WAIT_MS = 3_600_000  # poll takes 31 bits
 _LATE_S = 15.0
 # How long to go on killing what another user's rights, or a file system that hangs, may keep alive.
 _LONGEST_KILL_S = 30.0
+_LONGEST_DEATH_S = 0.1
 
 
 def main() -> None:
@@ -48,7 +49,7 @@ def main() -> None:
     kernel.signal_at_parents_end(signal.SIGCONT)  # the program may have stopped us, and nobody else would end it then
     launcher = os.fork()
     if launcher:
-        _guard(launcher, orders, lock)
+        _guard(launcher, orders, lock, report_fd)
     kernel.signal_at_parents_end(signal.SIGCONT)
     os.setsid()  # cg-bench may have to kill the guard's group
     launch = _Launch(orders, lock)
@@ -63,12 +64,12 @@ def main() -> None:
     os._exit(0)  # not by Python's end, which resets signals: the next alarm would kill us
 
 
-def _guard(launcher: int, orders: Orders, lock: int) -> NoReturn:
+def _guard(launcher: int, orders: Orders, lock: int, report_fd: int) -> NoReturn:
     """Wait for the launcher. End the tree, and the launcher with it, if it was stopped or killed, is late, or cg-bench is gone.
 
     A program whose system calls are not filtered can do that to it, and so can whoever runs out of memory.
     """
-    wakeup = _wakeups()
+    wakeup, cg_bench = _wakeups(), os.getppid()
     late = math.inf if orders.timeout_ms is None else time.monotonic() + orders.timeout_ms / 1000 + _LATE_S
     why, gone = "", False
     while not (why or gone):
@@ -85,10 +86,18 @@ def _guard(launcher: int, orders: Orders, lock: int) -> NoReturn:
             if wakeup in ready:
                 os.read(wakeup, 4096)
     _kill_descendants({})
+    if why:
+        with suppress(BrokenPipeError):
+            write_all(2, f"the launcher {why}, so the guard has ended the program and all that it started\n".encode())
+        for descriptor in (1, 2, report_fd):  # cg-bench waits for their end
+            os.close(descriptor)
+        os.read(0, 1)
+        end = time.monotonic() + _LONGEST_DEATH_S  # of cg-bench, if it was killed: its descriptors go first
+        while os.getppid() == cg_bench and time.monotonic() < end:
+            time.sleep(0.001)
+        gone = os.getppid() != cg_bench
     if gone:
         _remove_scratch(orders, lock)
-    elif why:
-        write_all(2, f"the launcher {why}, so the guard has ended the program and all that it started\n".encode())
     os._exit(0)
 
 

@@ -226,6 +226,20 @@ def test_without_its_guard_the_launcher_ends_everything(
                 os.kill(pid, signal.SIGKILL)
 
 
+def test_a_cg_bench_that_is_killed_when_the_launcher_is_already_gone_leaves_nothing_behind(
+    cg_bench: CgBench, running: Callable[[str], tuple[Popen[bytes], Path]], marker: str
+) -> None:
+    run, temporary = running("1")
+    _guard, launcher, program = family_of(run)
+    os.kill(run.pid, signal.SIGSTOP)
+    os.kill(launcher, signal.SIGKILL)
+    wait_for(lambda: not Path(f"/proc/{program}").exists(), "the guard did not end the program")
+    time.sleep(0.3)  # for the guard to say so
+    run.kill()
+    assert run.wait(PATIENCE_S) == -signal.SIGKILL
+    assert_nothing_left(cg_bench, marker, temporary)
+
+
 def test_a_stopped_guard_does_not_keep_a_run_from_its_end(cg_bench: CgBench, marker: str) -> None:
     run = cg_bench.start("run", "-q", "--timeout", "2", "--", "sh", "-c", "sleep 60; true", marker)
     wait_for(lambda: family_of(run), "the program did not get going")
