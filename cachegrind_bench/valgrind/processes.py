@@ -37,6 +37,7 @@ if TYPE_CHECKING:
 _ADDRESS = re.compile(r"0x[0-9a-f]+")  # what Callgrind calls a function without a name
 LAST = "Program termination"
 _LAST_BLOCK = (UNKNOWN, "(last block of a thread)")
+_AT_ONCE = 50  # profiles that are kept before they are added up
 _NAME = re.compile(r"(?:image(?P<image>\d+)\.\d+\.)?out\.(?P<pid>\d+)(?:\.(?P<part>\d+))?")
 
 
@@ -61,10 +62,7 @@ class _Piece:
 
     image: int | None
     pid: int
-    executable: str
     trigger: str
-    profile: Profile
-    calls: CallGraph | None = None
 
 
 def account(
@@ -74,7 +72,20 @@ def account(
 
     MeasurementError where there is no out file.
     """
-    pieces = _read(tool, out, outcome.images, command, lines=lines, calls=calls)
+    pieces: list[_Piece] = []
+    by_executable: dict[str, list[Profile]] = defaultdict(list)
+    graphs: list[CallGraph] = []
+    for piece, executable, profile, graph in _read(tool, out, outcome.images, command, lines=lines, calls=calls):
+        pieces.append(piece)
+        own = by_executable[executable]
+        own.append(profile)
+        # There may be thousands of processes, whose profiles would not fit into memory all at once.
+        if len(own) == _AT_ONCE:
+            own[:] = [merge_profiles(own)]
+        if graph is not None:
+            graphs.append(graph)
+            if len(graphs) == _AT_ONCE:
+                graphs[:] = [_merged_calls(graphs)]
     if not pieces:
         raise MeasurementError(
             "Valgrind wrote no out file",
@@ -82,11 +93,7 @@ def account(
             "noticing, or the disk is full",
         )
     doubts = _doubts(tool, pieces, outcome)
-    by_executable: dict[str, list[Profile]] = defaultdict(list)
-    for piece in pieces:
-        by_executable[piece.executable].append(piece.profile)
     split_needed = tool is Tool.CACHEGRIND and bool(doubts)
-    graphs = [piece.calls for piece in pieces if piece.calls is not None]
     return accounts_of(by_executable, doubts, split_needed=split_needed, calls=graphs)
 
 
@@ -110,15 +117,21 @@ def accounts_of(
 
 
 def _all_calls(graphs: Iterable[CallGraph]) -> CallGraph:
-    from cachegrind_bench.model.call_graph import merge_graphs, named_graph
+    from cachegrind_bench.model.call_graph import named_graph
 
-    return named_graph(merge_graphs(graphs))
+    return named_graph(_merged_calls(graphs))
+
+
+def _merged_calls(graphs: Iterable[CallGraph]) -> CallGraph:
+    from cachegrind_bench.model.call_graph import merge_graphs
+
+    return merge_graphs(graphs)
 
 
 def _read(
     tool: Tool, out: Path, images: Sequence[Image] | None, command: Sequence[str], *, lines: bool, calls: bool
-) -> list[_Piece]:
-    pieces: list[_Piece] = []
+) -> Iterator[tuple[_Piece, str, Profile, CallGraph | None]]:
+    """Read the out files one after the other: each part of one, its executable, its profile and its calls."""
     read: list[tuple[str, Profile, str, CallGraph | None]]
     for found in out_files(tool, out, images):
         if tool is Tool.CACHEGRIND:
@@ -134,9 +147,7 @@ def _read(
                 for part in parts
             ]
         for trigger, profile, command_line, graph in read:
-            executable = found.executable(command_line, command)
-            pieces.append(_Piece(found.index, found.pid, executable, trigger, profile, graph))
-    return pieces
+            yield _Piece(found.index, found.pid, trigger), found.executable(command_line, command), profile, graph
 
 
 class OutPath(msgspec.Struct, frozen=True, kw_only=True):
@@ -154,13 +165,14 @@ class OutPath(msgspec.Struct, frozen=True, kw_only=True):
 
 def out_files(tool: Tool, out: Path, images: Sequence[Image] | None) -> Iterator[OutPath]:
     """Find the out files in this directory, in the order of their names."""
+    last_of = {image.pid: index for index, image in enumerate(images or ())}
     for path in sorted(out.iterdir()):
         match = _NAME.fullmatch(path.name)
         # Callgrind makes its last file at the start; it stays empty if the process does not come to its end.
         if match is None or (tool is Tool.CALLGRIND and not path.stat().st_size):
             continue
         pid = int(match["pid"])
-        index = int(match["image"]) if match["image"] else _last_image(images, pid)
+        index = int(match["image"]) if match["image"] else last_of.get(pid)
         yield OutPath(path=path, pid=pid, index=index, image=images[index] if images and index is not None else None)
 
 
@@ -206,11 +218,6 @@ def _name(name: str) -> str:
     return "???" if _ADDRESS.fullmatch(name) else name
 
 
-def _last_image(images: Sequence[Image] | None, pid: int) -> int | None:
-    found = [index for index, image in enumerate(images or ()) if image.pid == pid]
-    return found[-1] if found else None
-
-
 def _first_word(command_line: str, command: Sequence[str]) -> str:
     """Return the program of an unquoted command line: ours if it begins so, else the text up to a space."""
     ours = printable(command[0])
@@ -242,12 +249,15 @@ def _doubts(tool: Tool, pieces: Sequence[_Piece], outcome: Outcome) -> list[str]
         if len({piece.pid for piece in pieces}) > 1:
             doubts.append("processes were started, and without seccomp it is not known whether all were counted apart")
         return doubts
+    by_image: dict[int | None, list[_Piece]] = defaultdict(list)
+    for piece in pieces:
+        by_image[piece.image].append(piece)
     for index, image in enumerate(outcome.images):
-        doubts += _image_doubts(tool, image, [piece for piece in pieces if piece.image == index])
+        doubts += _image_doubts(tool, image, by_image[index])
     unmet = sum(image.forks - image.forked for image in outcome.images)
     if unmet > 0 and not doubts:
         doubts.append(f"{unmet} child process(es) were killed or left no trace, and their counts are lost")
-    strangers = {piece.pid for piece in pieces if piece.image is None}
+    strangers = {piece.pid for piece in by_image[None]}
     if strangers and tool is Tool.CACHEGRIND:
         doubts.append(f"{len(strangers)} forked process(es) began with a copy of another's counts")
     return doubts

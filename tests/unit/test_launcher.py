@@ -47,7 +47,7 @@ child = os.fork()
 if not child:
     print(os.getpid(), flush=True)
     time.sleep(60)
-launcher._guard(child, Orders(Command((), {}, "/"), timeout_ms=100), -1)
+launcher._guard(child, Orders(Command((), {}, "/"), timeout_ms=100), -1, os.dup(1))
 """
 
 
@@ -59,6 +59,9 @@ def test_the_guard_ends_a_launcher_that_is_late() -> None:
         assert guard.stderr is not None
         launcher = guard.stdout.readline().decode().strip()
         assert b"the launcher did not end the program in time" in guard.stderr.read()
+        assert guard.stdin is not None
+        guard.stdin.close()
+        assert guard.wait(20) == 0
         assert not Path(f"/proc/{launcher}").exists()
 
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import tracemalloc
 from typing import TYPE_CHECKING
 
 import pytest
@@ -202,6 +203,23 @@ def test_the_same_program_in_several_processes_is_added_up(tmp_path: Path) -> No
     found = accounts(CALLGRIND, tmp_path, [image(7, "/bin/p", forks=2), *children])
     assert found.doubts == ()
     assert shares(found) == {"/bin/p": 5 * 1353}
+
+
+def test_thousands_of_processes_are_not_in_memory_all_at_once(tmp_path: Path) -> None:
+    numbers = " ".join(map(str, VECTOR.as_tuple()))
+    rows = "".join(f"fn=f{number}\n1 {numbers}\n" for number in range(50))
+    whole = " ".join(map(str, times(VECTOR, 50).as_tuple()))
+    text = f"desc: x\ncmd: /bin/p\nevents: {' '.join(EVENTS)}\nfl=p.c\n{rows}summary: {whole}\n"
+    most: list[int] = []
+    for count in (60, 180):
+        for pid in range(count):
+            (tmp_path / f"out.{pid}").write_text(text)
+        tracemalloc.start()
+        found = accounts(CACHEGRIND, tmp_path, [image(pid, "/bin/p") for pid in range(count)])
+        most.append(tracemalloc.get_traced_memory()[1])
+        tracemalloc.stop()
+        assert found.profile.counts() == times(VECTOR, 50 * count)
+    assert most[1] < 1.5 * most[0]
 
 
 def test_programs_stand_by_cost_then_by_name(tmp_path: Path) -> None:
