@@ -11,11 +11,10 @@ from cachegrind_bench.cli import output
 from cachegrind_bench.cli.help import options_group
 from cachegrind_bench.cli.options import (
     BENCHMARKS,
-    MEASURED,
     TrailingCommand,
     date,
     filter_options,
-    jobs_option,
+    measure_request,
     names_of,
     opened_store,
     refuse_options_of_a_suite,
@@ -50,7 +49,7 @@ Examples:
   cg-bench trend
 """
 # The options among these that are typed go to the measuring side.
-_run_options = options_group(filter_options, options_group(jobs_option, heading=MEASURED), repetition_options)
+_run_options = options_group(filter_options, repetition_options)
 
 
 @click.command("backfill", cls=TrailingCommand, epilog=_EPILOG)
@@ -64,7 +63,18 @@ _run_options = options_group(filter_options, options_group(jobs_option, heading=
         "--budget", metavar="N|TIME", help="Measure at most N commits, or begin none after a time such as 8h."
     ),
     click.option("--min-step", default="0.2%", metavar="PERCENT", help="Ignore steps smaller than this."),
+    click.option("--retry", is_flag=True, help="Measure commits again that could not be measured before."),
     heading="Which commits",
+)
+@options_group(
+    click.option(
+        "-j",
+        "--jobs",
+        type=click.IntRange(1),
+        metavar="N",
+        help="Commits to measure at the same time, on one CPU each. [default: one per CPU]",
+    ),
+    heading="Where",
 )
 @options_group(
     click.option(
@@ -87,7 +97,8 @@ def command(revisions: str, **options: Any) -> int:
     from cachegrind_bench.model.metrics import CostModel
     from cachegrind_bench.model.thresholds import percentage
     from cachegrind_bench.render import listings
-    from cachegrind_bench.usecases.backfill import BackfillRequest, backfill
+    from cachegrind_bench.usecases.backfill import BackfillRequest, backfill, past_of
+    from cachegrind_bench.usecases.executors import local
     from cachegrind_bench.usecases.selection import SelectRequest
 
     if trailing_words():
@@ -106,10 +117,14 @@ def command(revisions: str, **options: Any) -> int:
         seconds=seconds,
         model=CostModel.parse(options["model"]),
         carry=None if options["own_suite"] else tuple(options["carry"]),
-        words=(*typed_words(names_of(_run_options)), *trailing_words()),
+        words=(*typed_words({*names_of(_run_options)} - {"jobs"}), *trailing_words()),
+        command=tuple(trailing_words()[1:]),
         select=struct_of(SelectRequest, options),
     )
-    done = backfill(request, repository(), opened_store(options), output.NOTICES)
+    here, store = repository(), opened_store(options)
+    past = past_of(request, here)
+    with local(measure_request({**options, "command": ()}), here.cwd, options["jobs"]) as force:
+        done = backfill(past, store, force, output.NOTICES)
     output.write(listings.backfilled(done, width=output.terminal_width()))
     return 0
 

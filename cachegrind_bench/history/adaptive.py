@@ -6,8 +6,11 @@ and down again there is missed.
 
 from __future__ import annotations
 
+from bisect import bisect_left, bisect_right, insort
+from collections import deque
 from collections.abc import Collection, Mapping
 from fractions import Fraction
+from heapq import heappop, heappush
 from itertools import pairwise
 from typing import TypeAlias
 
@@ -41,6 +44,7 @@ class Backfilled(msgspec.Struct, frozen=True, kw_only=True):
     measured: int
     known_before: int
     failed: Mapping[str, str]
+    failed_before: int
     steps: tuple[Interval, ...]
     equal: int  # commits between such as cost the same, which were not measured
     costs: Mapping[int, Costs]
@@ -73,37 +77,118 @@ def _difference(one: int | None, other: int | None) -> Fraction:
     return Fraction(1) if one is None or other is None else Fraction(abs(other - one), max(min(one, other), 1))
 
 
-def next_place(count: int, required: Collection[int], known: Known, step: Fraction) -> int | None:
-    """Return which of `count` commits to measure next; None if nothing is left to find out.
+class Search:
+    """What is known of `count` commits by their places, oldest first, and which of them to measure next.
 
-    First the `required` ones, the newest and the oldest before all: then what is wrong shows at once. Then the middle of what differs most, by more than `step`, of equals the longest. Where the first
-    or the last commits cannot be measured, those nearest to them that can are looked for.
+    First the `required` ones, the newest and the oldest before all: then what is wrong shows at once. Then those intervals are
+    split whose ends differ by more than `step`, the largest difference first; of several measured at once, no interval has
+    two before each has one. Between two commits that cannot be measured, others are not tried. Any number may be under way.
     """
-    missing = [place for place in required if place not in known]
-    if missing:
-        return max(missing, key=lambda place: (place == count - 1, place == 0, place))
-    found = [item for item in intervals(known) if item.untried and item.difference > step]
-    if found:
-        widest = max(found, key=lambda item: (item.difference, item.after - item.before, -item.before))
-        return _middle(widest.before, widest.after, widest.untried)
-    good = [place for place, costs in known.items() if costs is not None]
-    if not good:
+
+    def __init__(self, count: int, required: Collection[int], step: Fraction, known: Known) -> None:
+        self._count, self._step = count, step
+        self._required = deque(sorted(set(required), key=lambda place: (place != count - 1, place != 0, -place)))
+        self.known: dict[int, Costs | None] = {}
+        self._good: list[int] = []
+        self._failed: list[int] = []
+        self._running: list[int] = []
+        self._queue: list[tuple[int, Fraction, int, int, int]] = []  # as `_key` makes them, some outdated
+        self._differences: dict[tuple[int, int], Fraction] = {}
+        for place, costs in known.items():
+            self.finish(place, costs)
+
+    def next(self) -> int | None:
+        """Return a place to measure now, which counts as under way; None if nothing can be begun before another has ended."""
+        place = self._next_required()
+        if place is None:
+            place = self._next_between()
+        if place is None:
+            place = self._next_at_an_end() if self._good else self._next_of_none()
+        if place is not None:
+            insort(self._running, place)
+            self._push(place)
+        return place
+
+    def finish(self, place: int, costs: Costs | None) -> None:
+        """Take what a commit cost, None if it could not be measured."""
+        if _has(self._running, place):
+            self._running.remove(place)
+        self.known[place] = costs
+        insort(self._failed if costs is None else self._good, place)
+        self._push(place)
+        if costs is not None:
+            self._push(place - 1)
+
+    def left(self) -> int:
+        """Return about how many commits are still to be measured."""
+        open_ends = {item[3]: item for item in self._queue if item == self._key(item[3])}
+        halvings = sum((after - before - 1).bit_length() for *_, before, after in open_ends.values())
+        return len(self._required) + len(self._running) + halvings
+
+    def _next_required(self) -> int | None:
+        while self._required:
+            place = self._required.popleft()
+            if place not in self.known and not _has(self._running, place):
+                return place
         return None
-    for failed, edge in (
-        (_last_failed(known, range(min(good))), min(good)),
-        (_last_failed(known, range(count - 1, max(good), -1)), max(good)),
-    ):
-        between = range(min(failed, edge) + 1, max(failed, edge)) if failed is not None else ()
-        untried = [place for place in between if place not in known]
-        if untried:
-            return _middle(failed or 0, edge, untried)
-    return None
+
+    def _next_between(self) -> int | None:
+        while self._queue:
+            item = heappop(self._queue)
+            if item == self._key(item[3]) and (place := self._split(*item[3:])) is not None:
+                return place
+        return None
+
+    def _next_at_an_end(self) -> int | None:
+        """Where the first or the last commits cannot be measured, look for those nearest to them that can."""
+        first, last = self._good[0], self._good[-1]
+        place = self._split(-1, first, open_end=False)
+        return self._split(last, self._count, open_end=False) if place is None else place
+
+    def _next_of_none(self) -> int | None:
+        """Where none could be measured so far, go back from the newest in steps that double."""
+        if self._running:
+            return None
+        places = (self._count - (1 << power) for power in range(self._count.bit_length()))
+        return next((place for place in places if place >= 0 and place not in self.known), None)
+
+    def _split(self, before: int, after: int, *, open_end: bool = True) -> int | None:
+        """Return the middle of the longest stretch in which nothing was tried; None if none is worth it."""
+        failed = set(self._failed[bisect_right(self._failed, before) : bisect_left(self._failed, after)])
+        running = self._running[bisect_right(self._running, before) : bisect_left(self._running, after)]
+        dead = failed if open_end else failed | {-1, self._count}
+        marks = [before, *sorted([*failed, *running]), after]
+        free = [(one - other, other) for other, one in pairwise(marks) if other + 1 < one and not {other, one} <= dead]
+        if not free or not (open_end or failed):
+            return None
+        length, start = min(free, key=lambda item: (-item[0], item[1]))
+        return start + length // 2
+
+    def _push(self, place: int) -> None:
+        """Queue the interval around this place again, as it is now."""
+        at = bisect_right(self._good, place)
+        if 0 < at < len(self._good) and (item := self._key(self._good[at - 1])) is not None:
+            heappush(self._queue, item)
+
+    def _key(self, before: int) -> tuple[int, Fraction, int, int, int] | None:
+        """Return the interval after this good place, the most urgent the smallest; None if it is not to be split."""
+        at = bisect_right(self._good, before)
+        if at == len(self._good) or self._good[at - 1] != before:
+            return None
+        after = self._good[at]
+        if after == before + 1 or (size := self._difference(before, after)) <= self._step:
+            return None
+        running = bisect_left(self._running, after) - bisect_right(self._running, before)
+        return running, -size, before - after, before, after
+
+    def _difference(self, before: int, after: int) -> Fraction:
+        found = self._differences.get((before, after))
+        if found is None:
+            found = difference(self.known[before] or {}, self.known[after] or {})
+            self._differences[before, after] = found
+        return found
 
 
-def _last_failed(known: Known, places: range) -> int | None:
-    """Return the last of these that was tried, on the way from an end to what could be measured."""
-    return next((place for place in reversed(places) if place in known), None)
-
-
-def _middle(before: int, after: int, untried: Collection[int]) -> int:
-    return min(untried, key=lambda place: (abs(2 * place - before - after), place))
+def _has(places: list[int], place: int) -> bool:
+    at = bisect_left(places, place)
+    return at < len(places) and places[at] == place

@@ -96,10 +96,11 @@ def backfilled(done: Backfilled, *, width: int | None = None) -> str:
             )
             if share > done.min_step:
                 rows.append((last[:12], name, *_moved(before.get(name), after.get(name)), what))
-    left = len(done.shas) - len(done.costs) - len(done.failed) - done.equal
+    left = len(done.shas) - len(done.costs) - len(done.failed) - done.failed_before - done.equal
     parts = (
         (done.known_before, "known before"),
         (len(done.failed), "failed"),
+        (done.failed_before, "failed before, which --retry tries again"),
         (done.equal, "between commits that cost the same"),
         (left, "left, call again to go on"),
     )

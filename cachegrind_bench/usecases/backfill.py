@@ -1,32 +1,40 @@
-"""Measuring the commits of a past into a history: first the ends, then where they differ, until each step is one commit."""
+"""Measuring the commits of a past into a history: first the ends, then where they differ, until each step is one commit.
+
+Knows what is measured and stored; must not know on which machines, or whether at the same time.
+"""
 
 from __future__ import annotations
 
 import time
-from collections.abc import Mapping, Sequence
-from pathlib import Path
+from collections.abc import Sequence
+from concurrent.futures import FIRST_COMPLETED, Future, wait
 from typing import TYPE_CHECKING
 
 import msgspec
 from msgspec.structs import replace
 
-from cachegrind_bench.errors import MeasurementError, UsageError
-from cachegrind_bench.history.adaptive import Backfilled, Costs, intervals, next_place
+from cachegrind_bench.errors import FileFormatError, MeasurementError, UsageError
+from cachegrind_bench.history.adaptive import Backfilled, Costs, Search, intervals
+from cachegrind_bench.measure.command import default_id
+from cachegrind_bench.model.codec import decode
 from cachegrind_bench.model.metrics import CostModel
-from cachegrind_bench.model.text import matches
+from cachegrind_bench.model.text import counted, matches, plain, rough_duration
 from cachegrind_bench.store.protocol import Query, Store
 from cachegrind_bench.store.record import run_record
-from cachegrind_bench.usecases.result_files import read_result
-from cachegrind_bench.usecases.selection import SelectRequest
-from cachegrind_bench.usecases.worktrees import Worktree, opened_worktree
+from cachegrind_bench.usecases.commit_task import Answer, Order
+from cachegrind_bench.usecases.selection import SelectRequest, chooses, configuration
+from cachegrind_bench.usecases.worktrees import Overlay, overlay_of, within_of
 from cachegrind_bench.vcs.commits import notes, tags
 
 if TYPE_CHECKING:
     from fractions import Fraction
 
-    from cachegrind_bench.model.result import Benchmark, Point, Result
+    from cachegrind_bench.model.result import Benchmark, Point, Result, Snapshot
     from cachegrind_bench.usecases import Notices
+    from cachegrind_bench.usecases.executors import Workforce
     from cachegrind_bench.vcs.revisions import Repository
+
+_LOOK_UP_S = 0.5  # a signal that comes just before this thread falls asleep does not wake it
 
 
 class BackfillRequest(msgspec.Struct, frozen=True, kw_only=True):
@@ -34,7 +42,7 @@ class BackfillRequest(msgspec.Struct, frozen=True, kw_only=True):
 
     `tags` is a pattern: those commits alone; `every` N-th is measured in any case, all of them if it is 1. A step is what
     differs by more than `min_step`. At most `commits` are measured, and none begins after `seconds`; None: no bound.
-    `carry` is laid over each commit, None if each has its own suite.
+    `carry` is laid over each commit, None if each has its own suite. `command` has the words of one, if it is not a suite.
     """
 
     revisions: str
@@ -46,59 +54,167 @@ class BackfillRequest(msgspec.Struct, frozen=True, kw_only=True):
     commits: int | None
     seconds: float | None
     words: tuple[str, ...]
+    command: tuple[str, ...]
     select: SelectRequest
     carry: tuple[str, ...] | None
+    retry: bool
     model: CostModel
 
 
-def backfill(request: BackfillRequest, repository: Repository, store: Store, notices: Notices) -> Backfilled:
+class Past(msgspec.Struct, frozen=True, kw_only=True):
+    """The commits that a request asks for, oldest first, and the places of those to be measured in any case.
+
+    `overlay` is laid over each, and `within` the folder in which it is measured. `wanted` are the ids of the benchmarks that a
+    commit is measured by, as far as they are known before; None if they are not.
+    """
+
+    request: BackfillRequest
+    repository: Repository
+    shas: tuple[str, ...]
+    required: frozenset[int]
+    overlay: Overlay
+    within: str
+    wanted: frozenset[str] | None
+
+
+def past_of(request: BackfillRequest, repository: Repository) -> Past:
+    """Return which commits are asked for. UsageError if there are none, or nothing to measure them by."""
+    shas, required = _commits(request, repository)
+    wanted: frozenset[str] | None = None
+    if request.command:
+        wanted = frozenset((default_id(request.command, repository.cwd),))
+    elif request.carry is not None:
+        found = configuration(repository.cwd)
+        ids = frozenset(spec.id for spec in filter(chooses(request.select), found.benchmarks))
+        if not ids and not found.entries:
+            raise UsageError("no benchmark was selected", hint="'cg-bench list' shows what there is")
+        wanted = ids or None
+    return Past(
+        request=request,
+        repository=repository,
+        shas=shas,
+        required=required,
+        overlay=overlay_of(repository, request.carry),
+        within=within_of(repository),
+        wanted=wanted,
+    )
+
+
+def backfill(past: Past, store: Store, force: Workforce, notices: Notices) -> Backfilled:
     """Measure what is needed, and store each commit as soon as it is measured: to be called again after any end.
 
-    UsageError if there are no such commits, StoreError, and MeasurementError if not one of them can be measured.
+    StoreError, and MeasurementError if not one of the commits can be measured.
     """
-    shas, required = _commits(request, repository)
-    places = {sha: place for place, sha in enumerate(shas)}
-    stored, key = _stored(request, store, shas)
-    before = len(stored)
-    if before:
-        notices.note(f"{before} of {len(shas)} commits are in {store.url} already")
-    known: dict[int, Costs | None] = {places[sha]: costs for sha, costs in stored.items()}
-    failed: dict[str, str] = {}
-    measured, begun = 0, time.monotonic()
-    with opened_worktree(repository, notices, request.select, request.carry) as place, store:
-        while (number := next_place(len(shas), required, known, request.min_step)) is not None:
-            if measured + len(failed) == request.commits or _is_over(request.seconds, begun):
-                break
-            sha = shas[number]
-            notices.note(_progress(sha, number, len(shas), known, request.min_step))
-            try:
-                result = _measured(place, request.words, sha)
-            except MeasurementError as error:
-                notices.note(f"{sha[:12]} could not be measured: {error.message}")
-                known[number], failed[sha] = None, error.message
-                continue
-            store.add([run_record(result)])
-            measured += 1
-            if key not in (None, result.env.key):
-                notices.note(
-                    "what was stored before was measured by another Valgrind or under other conditions: it is measured anew"
-                )
-                known, before = dict.fromkeys((places[item] for item in failed), None), 0
-            key = result.env.key
-            known[number] = _costs(result.benchmarks, request)
-    if not any(costs is not None for costs in known.values()):
-        raise MeasurementError("none of these commits could be measured", hint=next(iter(failed.values()), None))
-    found = intervals(known)
+    with store:
+        stored = _stored(past, store, force.machine.environment.key)
+        if stored:
+            notices.note(f"{len(stored)} of {len(past.shas)} commits are in {store.url} already")
+        search = Search(len(past.shas), past.required, past.request.min_step, stored)
+        work = _Work(past, store, force, search, notices)
+        work.run()
+    if not any(costs is not None for costs in search.known.values()):
+        raise MeasurementError("none of these commits could be measured", hint=next(iter(work.failed.values()), None))
+    return _summary(past, search, work, before=sum(costs is not None for costs in stored.values()))
+
+
+class _Work:
+    """Hands out commits, and keeps what comes back."""
+
+    def __init__(self, past: Past, store: Store, force: Workforce, search: Search, notices: Notices) -> None:
+        self._past, self._store, self._force, self._search, self._notices = past, store, force, search, notices
+        self._request = past.request
+        self._running: dict[Future[Answer], int] = {}
+        self._begun, self._started, self._ended = time.monotonic(), 0, 0
+        self.measured = 0
+        self.failed: dict[str, str] = {}
+
+    def run(self) -> None:
+        """Work until nothing is left to find out, or the budget is spent; what is under way then is waited for."""
+        while True:
+            while len(self._running) < self._force.width and not self._is_spent():
+                place = self._search.next()
+                if place is None:
+                    break
+                self._running[self._force.submit(self._order(place))] = place
+                self._started += 1
+            if not self._running:
+                return
+            ended, _ = wait(self._running, timeout=_LOOK_UP_S, return_when=FIRST_COMPLETED)
+            self._force.check()
+            for future in ended:
+                self._finish(self._running.pop(future), self._force.answer(future))
+
+    def _is_spent(self) -> bool:
+        limit = self._request.seconds
+        return self._started == self._request.commits or (limit is not None and time.monotonic() - self._begun >= limit)
+
+    def _order(self, place: int) -> Order:
+        past, several = self._past, self._force.width > 1
+        return Order(
+            repository=self._force.repository,
+            environ=self._force.environ,
+            sha=past.shas[place],
+            within=past.within,
+            words=("-q", *(("-j", "1") if several and not self._request.command else ()), *self._request.words),
+            select=self._request.select,
+            overlay=past.overlay,
+            sharing=several,
+        )
+
+    def _finish(self, place: int, answer: Answer) -> None:
+        """Check and store what came of a commit."""
+        sha, costs = self._past.shas[place], dict[str, int]()
+        self._ended += 1
+        try:
+            failure = answer.failure
+            if answer.result is not None:
+                result = self._checked(sha, answer.result)
+                self._store.add([run_record(result)])
+                costs = _costs(result.benchmarks, self._request.model)
+                failure = next((item.error for item in result.benchmarks if item.error), "it has no benchmarks")
+        except (MeasurementError, FileFormatError) as error:
+            failure = error.message
+        self._search.finish(place, costs or None)
+        where = f" on {plain(answer.machine)}" if self._force.remote else ""
+        if costs:
+            self.measured += 1
+            self._notices.note(f"measured {sha[:12]}{where}: {self._progress()}")
+        else:
+            self.failed[sha] = failure or "it was not measured"
+            first = self.failed[sha].partition("\n")[0]
+            self._notices.note(plain(f"{sha[:12]} could not be measured{where}: {first}"))
+
+    def _checked(self, sha: str, data: bytes) -> Result:
+        """Return the result of a commit, as it was but for what is laid over it. MeasurementError if it is of something else."""
+        result = decode(data, f"the result of {sha[:12]}")
+        if result.commit is None or result.commit.sha != sha:
+            raise MeasurementError("its result is of another commit")
+        if result.env.key != self._force.machine.environment.key:
+            raise MeasurementError("its result is of another environment")
+        return replace(result, commit=replace(result.commit, dirty=False, branch=None))
+
+    def _progress(self) -> str:
+        running, left = len(self._running), self._search.left()
+        if self._request.commits is not None:
+            left = min(left, self._request.commits - self._ended)
+        milliseconds = round(1000 * (time.monotonic() - self._begun) / self._ended * left)
+        rest = f", about {left} left, {rough_duration(milliseconds)}" if left else ""
+        return f"{counted(len(self._search.known), 'commit')} known, {running} under way{rest}"
+
+
+def _summary(past: Past, search: Search, work: _Work, *, before: int) -> Backfilled:
+    request, repository, found = past.request, past.repository, intervals(search.known)
     steps = tuple(item for item in found if item.difference > request.min_step)
-    subjects = notes(repository.cwd, repository.environ, {shas[item.after] for item in steps})
+    subjects = notes(repository.cwd, repository.environ, {past.shas[item.after] for item in steps})
     return Backfilled(
-        shas=shas,
-        measured=measured,
+        shas=past.shas,
+        measured=work.measured,
         known_before=before,
-        failed=failed,
+        failed=work.failed,
+        failed_before=sum(costs is None for costs in search.known.values()) - len(work.failed),
         steps=steps,
         equal=sum(len(item.untried) for item in found if item not in steps),
-        costs={number: costs for number, costs in known.items() if costs is not None},
+        costs={number: costs for number, costs in search.known.items() if costs is not None},
         subjects={sha: note.subject for sha, note in subjects.items()},
         min_step=request.min_step,
     )
@@ -127,47 +243,36 @@ def _commits(request: BackfillRequest, repository: Repository) -> tuple[tuple[st
     return shas, frozenset(required | {place for place, sha in enumerate(shas) if sha in tagged})
 
 
-def _stored(request: BackfillRequest, store: Store, shas: Sequence[str]) -> tuple[dict[str, Costs], str | None]:
-    """Return what these commits cost by the store, as the last run's machine measured it, and the key of that."""
-    with store:
-        found = [
-            item
-            for item in (store.snapshots(Query(shas=frozenset(shas))) if store.exists() else ())
-            if item.commit is not None and not item.commit.dirty
-        ]
-    if not found:
-        return {}, None
-    key = max(found, key=lambda item: (item.created_at, item.uid)).env_key
-    costs = {
-        item.commit.sha: _costs(item.points, request)
-        for item in found
-        if item.env_key == key and item.commit is not None
-    }
-    return {sha: cost for sha, cost in costs.items() if cost}, key
+def _stored(past: Past, store: Store, key: str) -> dict[int, Costs | None]:
+    """Return what these commits cost by the store, under this environment's key; None for those that failed.
+
+    Of a commit's runs the last counts in which a benchmark did not fail. Points under another key than the newest are left
+    out, as of another C library.
+    """
+    places = {sha: place for place, sha in enumerate(past.shas)}
+    found: list[Snapshot] = []
+    if store.exists():
+        runs = store.snapshots(Query(shas=frozenset(past.shas)))
+        found = [run for run in runs if run.env_key == key and run.commit is not None and not run.commit.dirty]
+    found.sort(key=lambda run: (run.created_at, run.uid))
+    newest = {point.id: point.key for run in found for point in run.points if point.counts is not None}
+    points: dict[int, dict[str, Point]] = {}
+    for run in found:
+        of_commit = points.setdefault(places[run.commit.sha], {}) if run.commit is not None else {}
+        for point in run.points:
+            if point.counts is None:
+                of_commit.setdefault(point.id, point)
+            elif point.key == newest[point.id]:
+                of_commit[point.id] = point
+    wanted = past.wanted
+    known: dict[int, Costs | None] = {}
+    for place, by_id in points.items():
+        chosen = by_id if wanted is None else {name: point for name, point in by_id.items() if name in wanted}
+        costs = _costs(list(chosen.values()), past.request.model)
+        if chosen and chosen.keys() >= (wanted or set()) and (costs or not past.request.retry):
+            known[place] = costs or None
+    return known if any(known.values()) else {}  # where all failed, what they are measured by was probably wrong
 
 
-def _costs(points: Sequence[Point | Benchmark], request: BackfillRequest) -> dict[str, int]:
-    return {point.id: request.model.score(point.counts) for point in points if point.counts is not None}
-
-
-def _measured(place: Worktree, words: Sequence[str], sha: str) -> Result:
-    """Return the result of a commit, which is as it was but for what is laid over it. MeasurementError if it has no counts."""
-    target: Path = place.folder / "result.json"
-    target.unlink(missing_ok=True)
-    place.measure(sha, ("-q", *words), target)
-    result = read_result(str(target)).result
-    if all(item.counts is None for item in result.benchmarks):
-        why = next((item.error for item in result.benchmarks if item.error), "it has no benchmarks")
-        raise MeasurementError(why.partition("\n")[0])
-    return result if result.commit is None else replace(result, commit=replace(result.commit, dirty=False))
-
-
-def _progress(sha: str, number: int, count: int, known: Mapping[int, Costs | None], step: Fraction) -> str:
-    found = [item for item in intervals(known) if item.untried and item.difference > step]
-    left = sum((len(item.untried)).bit_length() for item in found)
-    more = f", about {left} more to narrow down what differs" if left else ""
-    return f"measuring {sha[:12]}, commit {number + 1} of {count}; {len(known)} are known{more}"
-
-
-def _is_over(seconds: float | None, begun: float) -> bool:
-    return seconds is not None and time.monotonic() - begun >= seconds
+def _costs(points: Sequence[Point | Benchmark], model: CostModel) -> dict[str, int]:
+    return {point.id: model.score(point.counts) for point in points if point.counts is not None}

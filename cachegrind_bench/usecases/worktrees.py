@@ -8,6 +8,7 @@ from __future__ import annotations
 import codecs
 import os
 import shutil
+import stat
 import sys
 import tempfile
 from collections.abc import Callable, Collection, Generator, Sequence
@@ -47,12 +48,24 @@ _NOT_FOR_RUN = frozenset(
 )
 
 
+class Overlay(msgspec.Struct, frozen=True, kw_only=True):
+    """What a checkout lays over each commit: its configuration, with its folder, and files, by their paths below the top.
+
+    `always`: also over commits that have a configuration. Of the commit's `folders` nothing stays; `files` have mode and
+    content, links where they lead.
+    """
+
+    configuration: tuple[str, bytes] | None
+    always: bool = False
+    folders: tuple[str, ...] = ()
+    files: tuple[tuple[str, int, bytes], ...] = ()
+
+
 class Worktree(msgspec.Struct, frozen=True, kw_only=True):
     """A place to measure commits of a repository, one after the other.
 
     All are checked out at the same path: a path of another length would be another cost. `within` is the folder below the
-    top of the work tree in which commands are executed, and `select` what is chosen of a suite. With `carry`, the checkout's
-    configuration is laid over each commit, and these of its files and folders.
+    top of the work tree in which commands are executed, and `select` what is chosen of a suite.
     """
 
     repository: Repository
@@ -60,7 +73,7 @@ class Worktree(msgspec.Struct, frozen=True, kw_only=True):
     within: str
     notices: Notices
     select: SelectRequest
-    carry: tuple[str, ...] | None = None
+    overlay: Overlay
 
     def measure(self, sha: str, words: Sequence[str], target: Path) -> None:
         """Let `cg-bench run` with these words measure this commit, and write the result file `target`.
@@ -76,8 +89,7 @@ class Worktree(msgspec.Struct, frozen=True, kw_only=True):
                 )
             if "--" not in words:
                 self._configure(sha, tree, place)
-            for path in self.carry or ():
-                self._lay_over(path, place)
+            self._lay_files(tree)
             environ = without_repository(repository.environ)
             decoder = codecs.getincrementaldecoder("utf-8")("backslashreplace")
             done = process.run(
@@ -96,37 +108,33 @@ class Worktree(msgspec.Struct, frozen=True, kw_only=True):
 
     def _configure(self, sha: str, tree: Path, place: Path) -> None:
         """Give a commit without a configuration, or without what is chosen, that of the checkout. MeasurementError if that has no configuration either."""
-        own, mine = find(place), find(self.repository.cwd)
-        if own is not None and (mine is None or (self.carry is None and self._is_chosen_in(own))):
+        own, mine = find(place), self.overlay.configuration
+        if own is not None and (mine is None or not (self.overlay.always or not self._is_chosen_in(own))):
             return
         if mine is None:
             raise MeasurementError(
                 f"neither {sha[:12]} nor your checkout has a configuration of a suite",
                 hint="'cg-bench init' writes one; or give the command to measure after --",
             )
-        top = self.repository.text("rev-parse", "--show-toplevel").rstrip("\n")
-        folder = tree / os.path.relpath(mine.parent.resolve(), Path(top).resolve())
+        folder = tree / mine[0]
         make_folder(folder)
-        write_atomic(folder / OWN_FILE, as_own_file(mine).encode())
-        if self.carry is None:
+        write_atomic(folder / OWN_FILE, mine[1])
+        if not self.overlay.always:
             lacks = "no configuration" if own is None else "none of these benchmarks in its configuration"
             self.notices.note(f"{sha[:12]} has {lacks}: that of your checkout is used")
 
-    def _lay_over(self, path: str, place: Path) -> None:
-        """Put the checkout's files of this path in the place of the commit's; what git ignores stays behind. UsageError if there are none."""
-        here = self.repository.cwd
-        listed = self.repository.text("ls-files", "-z", "--cached", "--others", "--exclude-standard", "--", path)
-        files = [name for name in listed.split("\0") if name and os.path.lexists(here / name)]
-        if not files:
-            raise UsageError(
-                f"there is nothing to carry at {path!r}", hint="give files and folders below the working directory"
-            )
-        target = place / path
-        if target.is_dir() and not target.is_symlink():
-            shutil.rmtree(target)
-        for name in files:
-            make_folder((place / name).parent)
-            shutil.copy2(here / name, place / name, follow_symlinks=False)
+    def _lay_files(self, tree: Path) -> None:
+        for folder in self.overlay.folders:
+            _make_way(tree, folder)
+        for name, mode, data in self.overlay.files:
+            target = tree / name
+            _make_way(tree, name)
+            make_folder(target.parent)
+            if stat.S_ISLNK(mode):
+                target.symlink_to(os.fsdecode(data))
+            else:
+                target.write_bytes(data)
+                target.chmod(stat.S_IMODE(mode))
 
     def _is_chosen_in(self, configuration: Path) -> bool:
         """Return whether it has benchmarks that are chosen, or may have some, as its harnesses know; what is wrong is reported later."""
@@ -137,16 +145,65 @@ class Worktree(msgspec.Struct, frozen=True, kw_only=True):
         return bool(found.entries) or any(chooses(self.select)(spec) for spec in found.benchmarks)
 
 
+def overlay_of(repository: Repository, carry: tuple[str, ...] | None) -> Overlay:
+    """Return what this checkout lays over commits: None for its configuration alone, and only where a commit has none.
+
+    Else its configuration and these of its files and folders; what git ignores stays behind. UsageError if there are none.
+    """
+    mine, top = find(repository.cwd), top_of(repository)
+    configuration = None if mine is None else (os.path.relpath(mine.parent.resolve(), top), as_own_file(mine).encode())
+    files: list[tuple[str, int, bytes]] = []
+    folders = [os.path.normpath(os.path.join(within_of(repository), path)) for path in carry or ()]
+    for path, folder in zip(carry or (), folders, strict=True):
+        listing = "ls-files", "-z", "--full-name", "--cached", "--others", "--exclude-standard", "--", path
+        names = [name for name in repository.text(*listing).split("\0") if name and os.path.lexists(top / name)]
+        if not names or folder == ".":
+            what = "everything would be carried" if names else "there is nothing to carry"
+            raise UsageError(f"{what} at {path!r}", hint="give files and folders below the working directory")
+        files += [
+            (name, *_content(top / name)) for name in names if (top / name).is_symlink() or (top / name).is_file()
+        ]
+    return Overlay(configuration=configuration, always=carry is not None, folders=tuple(folders), files=tuple(files))
+
+
+def _make_way(tree: Path, name: str) -> None:
+    """Remove what a commit has at this path, and links on the way to it, which may lead anywhere."""
+    for path in (*reversed(Path(name).parents[:-1]), Path(name)):
+        if (tree / path).is_symlink() or (tree / path).is_file():
+            (tree / path).unlink()
+    if (tree / name).is_dir():
+        shutil.rmtree(tree / name)
+
+
+def _content(path: Path) -> tuple[int, bytes]:
+    try:
+        mode = path.lstat().st_mode
+        return mode, os.fsencode(os.readlink(path)) if stat.S_ISLNK(mode) else path.read_bytes()
+    except OSError as error:
+        raise UsageError(f"cannot read {path}: {error.strerror}") from error
+
+
+def top_of(repository: Repository) -> Path:
+    """Return the top of the work tree."""
+    return Path(repository.text("rev-parse", "--show-toplevel").rstrip("\n")).resolve()
+
+
+def within_of(repository: Repository) -> str:
+    """Return the working directory below the top of the work tree."""
+    return os.path.relpath(repository.cwd.resolve(), top_of(repository))
+
+
 @contextmanager
-def opened_worktree(
-    repository: Repository, notices: Notices, select: SelectRequest, carry: tuple[str, ...] | None = None
-) -> Generator[Worktree]:
+def opened_worktree(repository: Repository, notices: Notices, select: SelectRequest) -> Generator[Worktree]:
     """Return a place to measure commits, which is removed afterwards."""
-    top = Path(repository.text("rev-parse", "--show-toplevel").rstrip("\n"))
-    within = os.path.relpath(repository.cwd.resolve(), top.resolve())
     with tempfile.TemporaryDirectory(prefix=PREFIX, ignore_cleanup_errors=True) as folder:
         yield Worktree(
-            repository=repository, folder=Path(folder), within=within, notices=notices, select=select, carry=carry
+            repository=repository,
+            folder=Path(folder),
+            within=within_of(repository),
+            notices=notices,
+            select=select,
+            overlay=overlay_of(repository, None),
         )
 
 

@@ -19,6 +19,7 @@ from cachegrind_bench.vcs.objects import NOBODY
 PREFIX = "cg-bench."
 
 _TIMEOUT_S = 600.0
+_NUMBERED = re.compile(rf"{re.escape(PREFIX)}[0-9]+")
 _LOCKED = re.compile(r"worktree ([^\n]+)\n(?:[^\n]+\n)*locked cg-bench ([0-9a-f-]+ [0-9]+) ([0-9]+) ([0-9]+)\n")
 
 
@@ -30,9 +31,13 @@ def worktree(repository: Path, sha: str, path: Path, environ: Mapping[str, str])
     for name, place, pid, started in _LOCKED.findall(listed):
         # Those of processes that were killed; what another machine or container has made is its own.
         here = _process(os.getpid()).startswith(f"{place} ")
-        if here and _process(int(pid)) != f"{place} {pid} {started}":
+        folder = Path(name).parent
+        numbered = (
+            _NUMBERED.fullmatch(folder.name) is not None
+        )  # whoever holds its lock tidies up, and may be at work there
+        if here and _process(int(pid)) != f"{place} {pid} {started}" and (not numbered or folder == path.parent):
             _remove(repository, Path(name), environ)
-            if (folder := Path(name).parent).name.startswith(PREFIX):
+            if folder.name.startswith(PREFIX) and not numbered:
                 shutil.rmtree(folder, ignore_errors=True)
     try:
         git.text("worktree", "add", "--detach", "--force", str(path), sha, timeout=_TIMEOUT_S)
@@ -54,7 +59,7 @@ def changes_as_commit(repository: Path, environ: Mapping[str, str]) -> str | Non
     with tempfile.TemporaryDirectory(prefix=PREFIX, ignore_cleanup_errors=True) as folder:
         index = Path(folder) / "index"
         try:
-            shutil.copyfile(known, index)
+            shutil.copy2(known, index)  # with its time, by which git knows what may have changed since
         except FileNotFoundError:
             git.text("read-tree", "HEAD", index=index)
         except OSError as error:

@@ -9,20 +9,27 @@ from itertools import pairwise
 from hypothesis import given
 from hypothesis import strategies as st
 
-from cachegrind_bench.history.adaptive import Costs, difference, intervals, next_place
+from cachegrind_bench.history.adaptive import Costs, Search, difference, intervals
 
 STEP = Fraction(2, 1000)
 
 
-def measured(history: Sequence[int | None], required: set[int] | None = None) -> dict[int, Costs | None]:
-    """Return what is known in the end, in the order of measuring."""
-    known: dict[int, Costs | None] = {}
-    ends = {0, len(history) - 1} | (required or set())
-    while (place := next_place(len(history), ends, known, STEP)) is not None:
-        assert place not in known
-        cost = history[place]
-        known[place] = None if cost is None else {"a": cost}
-    return known
+def measured(
+    history: Sequence[int | None], required: set[int] | None = None, at_once: int = 1
+) -> dict[int, Costs | None]:
+    """Return what is known in the end, in the order of measuring; of several under way the first begun ends first."""
+    search = Search(len(history), {0, len(history) - 1} | (required or set()), STEP, {})
+    running: list[int] = []
+    while True:
+        while len(running) < at_once and (place := search.next()) is not None:
+            assert place not in search.known
+            assert place not in running
+            running.append(place)
+        if not running:
+            return search.known
+        done = running.pop(0)
+        cost = history[done]
+        search.finish(done, None if cost is None else {"a": cost})
 
 
 def found(known: dict[int, Costs | None]) -> list[int]:
@@ -67,8 +74,29 @@ def test_the_oldest_commit_that_can_be_measured_is_looked_for() -> None:
     assert known[37] is None
 
 
-def test_where_nothing_can_be_measured_the_search_ends() -> None:
-    assert measured([None] * 50) == {0: None, 49: None}
+def test_where_nothing_can_be_measured_a_few_are_tried() -> None:
+    assert list(measured([None] * 50)) == [49, 0, 48, 46, 42, 34, 18]
+
+
+def test_a_newest_commit_that_is_broken_does_not_end_the_search() -> None:
+    history = [*[None] * 30, *[1000] * 10, *[2000] * 10, None]
+    assert found(measured(history)) == [40]
+
+
+def test_between_commits_that_cannot_be_measured_others_are_not_tried() -> None:
+    history = [*[1000] * 400, *[None] * 300, *[2000] * 300]
+    known = measured(history)
+    (step,) = (item for item in intervals(known) if item.difference > STEP)
+    assert (step.before, step.after) == (399, 700)
+    assert len(known) < 30
+
+
+def test_several_at_once_find_the_same_steps() -> None:
+    places = [13, 14, 200, 311, 470, 500]
+    history = [1_000_000 + 40_000 * sum(place >= step for step in places) for place in range(512)]
+    for at_once in (2, 7, 100):
+        assert found(measured(history, at_once=at_once)) == places
+    assert len(measured(history, at_once=2)) <= 90
 
 
 def test_a_benchmark_that_one_side_lacks_is_a_step() -> None:
@@ -81,14 +109,18 @@ def test_a_benchmark_that_one_side_lacks_is_a_step() -> None:
 @given(
     st.lists(st.one_of(st.none(), st.sampled_from([1000, 1001, 1100, 1300])), min_size=1, max_size=40),
     st.sets(st.integers(0, 39)),
+    st.integers(1, 5),
 )
-def test_every_difference_is_narrowed_down_as_far_as_it_can_be(history: list[int | None], extra: set[int]) -> None:
-    known = measured(history, {place for place in extra if place < len(history)})
+def test_every_difference_is_narrowed_down_as_far_as_it_can_be(
+    history: list[int | None], extra: set[int], at_once: int
+) -> None:
+    known = measured(history, {place for place in extra if place < len(history)}, at_once)
     good = sorted(place for place, costs in known.items() if costs is not None)
     for before, after in pairwise(good):
         one, other = history[before], history[after]
         assert one is not None
         assert other is not None
         if abs(one - other) > 2:
-            assert all(history[place] is None for place in range(before + 1, after)), "what is between was tried"
-            assert all(place in known for place in range(before + 1, after))
+            tried = [place for place in range(before, after + 1) if place in known]
+            for left, right in pairwise(tried):
+                assert right == left + 1 or (known[left] is None and known[right] is None)

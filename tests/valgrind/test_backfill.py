@@ -2,10 +2,11 @@
 
 from __future__ import annotations
 
+import json
 import os
 import re
 import subprocess
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 import pytest
 
@@ -84,7 +85,45 @@ def test_todays_benchmarks_measure_commits_that_are_older(backfill: CgBench) -> 
     done = backfill("backfill", "main", env=ENVIRON)
     assert done.stdout.startswith("3 commits: 2 measured now, 1 between commits that cost the same"), done.stderr
     everything = backfill("backfill", "HEAD~2..main", "--every-commit", env=ENVIRON)
+    assert everything.stdout.startswith("3 commits: 0 measured now, 2 known before, 1 failed before, which --retry")
+    everything = backfill("backfill", "HEAD~2..main", "--every-commit", "--retry", env=ENVIRON)
     assert everything.stdout.startswith("3 commits: 1 measured now, 2 known before")
+
+
+def counts(backfill: CgBench, store: str) -> dict[str, Any]:
+    """Return the counts of all commits in a store."""
+    exported = backfill("history", "export", "--store", store, "--format", "jsonl", env=ENVIRON)
+    assert exported.code == 0, exported.stderr
+    runs = [json.loads(line) for line in exported.stdout.splitlines()]
+    return {run["commit"]["sha"]: run["benchmarks"][0]["counts"] for run in runs}
+
+
+@pytest.mark.parametrize("backfill", [4], indirect=True)
+def test_commits_measured_at_the_same_time_have_the_counts_of_one_after_the_other(backfill: CgBench) -> None:
+    # Its own path is in the program, and counted.
+    main = "int sum(void); int main(void) { int n = 0; for (const char *c = __FILE__; *c; c++) n += *c == 47; return sum() == n; }"
+    (backfill.cwd / "bench" / "main.c").write_text(main)
+    (backfill.cwd / "cg-bench.toml").write_text(CONFIGURATION.replace("bench/main.c", "$PWD/bench/main.c"))
+    for jobs in "1", "2":
+        done = backfill("backfill", "main", "--every-commit", "-j", jobs, "--store", f"file:{jobs}", env=ENVIRON)
+        assert done.stdout.startswith("4 commits: 4 measured now"), done.stderr
+    assert counts(backfill, "file:1") == counts(backfill, "file:2")
+
+
+@pytest.mark.parametrize("backfill", [2], indirect=True)
+def test_what_is_carried_replaces_links_and_never_follows_them(backfill: CgBench) -> None:
+    outside = backfill.folder / "outside"
+    outside.mkdir()
+    (outside / "main.c").write_text("mine")
+    (backfill.cwd / "bench").rename(backfill.cwd / "kept")
+    (backfill.cwd / "bench").symlink_to(outside)
+    for words in (("add", "bench"), ("commit", "-q", "-m", "A link")):
+        subprocess.run(["git", *words], cwd=backfill.cwd, env={**os.environ, **ENVIRON}, check=True)
+    (backfill.cwd / "bench").unlink()
+    (backfill.cwd / "kept").rename(backfill.cwd / "bench")
+    done = backfill("backfill", "main", "--every-commit", "-j", "1", env=ENVIRON)
+    assert done.stdout.startswith("3 commits: 3 measured now"), done.stderr
+    assert (outside / "main.c").read_text() == "mine"
 
 
 @pytest.mark.parametrize("backfill", [1], indirect=True)
@@ -94,6 +133,8 @@ def test_todays_benchmarks_measure_commits_that_are_older(backfill: CgBench) -> 
         (("nowhere",), "git has no commits 'nowhere'"),
         (("main..main", "--tags", "v*"), "there are no commits in 'main..main' with a tag like 'v*'"),
         (("main", "--carry", "absent"), "there is nothing to carry at 'absent'"),
+        (("main", "--carry", "."), "everything would be carried at '.'"),
+        (("main", "-k", "absent"), "no benchmark was selected"),
         (("main", "--carry", "bench", "--own-suite"), "--carry and --own-suite exclude each other"),
         (("main", "--budget", "soon"), "'soon' is not a time"),
     ],

@@ -1,0 +1,120 @@
+"""Measuring one commit on whichever machine this is: what is ordered, and what is answered.
+
+Runs in a thread here, or on a worker that knows nothing but the order. Must not know which commits there are.
+"""
+
+from __future__ import annotations
+
+import os
+import socket
+import time
+from collections.abc import Mapping
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+import msgspec
+
+from cachegrind_bench.errors import MeasurementError
+from cachegrind_bench.hermetic.scratch import scratch
+from cachegrind_bench.measure.probe import probe
+from cachegrind_bench.measure.session import SCRATCH_BASE, default_cpu, identify
+from cachegrind_bench.model.result import comparability_key
+from cachegrind_bench.usecases import Notices
+from cachegrind_bench.usecases.measurement import MeasureRequest, valgrind_setup_of
+from cachegrind_bench.usecases.selection import SelectRequest
+from cachegrind_bench.usecases.worktrees import Overlay, Worktree
+from cachegrind_bench.vcs.revisions import Repository
+
+if TYPE_CHECKING:
+    from cachegrind_bench.model.result import Environment
+
+# Places for worktrees, far from those of programs that are measured.
+_FIRST_PLACE = 50
+_KEPT = 4000  # characters of what a commit that failed has said
+_LINES = 12
+# Parts of the seal that counts depend on, and the place, without which commits cannot be measured side by side.
+_PARTS = "environment", "randomness", "cpu", "copies"
+PLACE = "place"
+
+
+class Order(msgspec.Struct, frozen=True, kw_only=True):
+    """A commit to measure by `cg-bench run` with these words, in the folder `within` of it.
+
+    `environ` has the variables of the command that asks; on a worker its settings, which are added to the worker's own.
+    `sharing`: others are measured on this machine at the same time, each on a CPU of its own.
+    """
+
+    repository: Path
+    environ: Mapping[str, str]
+    sha: str
+    within: str
+    words: tuple[str, ...]
+    select: SelectRequest
+    overlay: Overlay
+    sharing: bool
+
+
+class Answer(msgspec.Struct, frozen=True, kw_only=True):
+    """The bytes of a result file, or why there is none, from which machine, and how long that took."""
+
+    machine: str
+    result: bytes | None
+    failure: str | None
+    seconds: float
+
+
+class Machine(msgspec.Struct, frozen=True, kw_only=True):
+    """What a machine would measure under: results of machines of one `key` may be compared.
+
+    `fields` are those the key is made of, `unsealed` the parts of the seal that it does not have, with the reasons.
+    """
+
+    name: str
+    key: str
+    fields: Mapping[str, str]
+    environment: Environment
+    unsealed: Mapping[str, str]
+
+
+def measure(order: Order) -> Answer:
+    """Measure a commit here. A commit that cannot be measured is an answer, too."""
+    began, said = time.monotonic(), list[str]()
+    allowed = os.sched_getaffinity(0)
+    result = failure = None
+    with scratch(SCRATCH_BASE, first=_FIRST_PLACE) as slot:
+        if order.sharing:  # of this thread alone, and of what it starts
+            os.sched_setaffinity(0, {default_cpu(slot.slot)})
+        place = Worktree(
+            repository=Repository(cwd=order.repository, environ=order.environ),
+            folder=slot.path,
+            within=order.within,
+            notices=Notices(write=said.append),
+            select=order.select,
+            overlay=order.overlay,
+        )
+        target = slot.path / "result.json"
+        try:
+            place.measure(order.sha, order.words, target)
+            result = target.read_bytes()
+        except MeasurementError as error:
+            failure = "\n".join((error.message, *"".join(said)[-_KEPT:].splitlines()[-_LINES:]))
+        finally:
+            os.sched_setaffinity(0, allowed)
+    return Answer(machine=socket.gethostname(), result=result, failure=failure, seconds=time.monotonic() - began)
+
+
+def describe(request: MeasureRequest) -> Machine:
+    """Return what this machine would measure under. MeasurementError without Valgrind."""
+    found = valgrind_setup_of(request).environment
+    with scratch(SCRATCH_BASE, first=_FIRST_PLACE) as slot:
+        unsealed = probe(slot, request.environ, default_cpu(slot.slot))
+    libc = identify("/bin/sh", request.environ).key_fields.get("libc", "")
+    parts = {f"seal.{part}": "unavailable" if part in unsealed else "pinned" for part in _PARTS}
+    fields = {**found.fields, "libc": libc, **parts}
+    return Machine(
+        name=socket.gethostname(),
+        key=comparability_key(fields),
+        fields=fields,
+        environment=found,
+        unsealed=unsealed,
+    )
