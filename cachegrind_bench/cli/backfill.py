@@ -3,7 +3,9 @@
 from __future__ import annotations
 
 import re
-from typing import Any
+from collections.abc import Generator
+from contextlib import contextmanager
+from typing import TYPE_CHECKING, Any
 
 import click
 
@@ -27,6 +29,11 @@ from cachegrind_bench.cli.options import (
     typed_words,
 )
 from cachegrind_bench.errors import UsageError
+
+if TYPE_CHECKING:
+    from cachegrind_bench.store.protocol import Store
+    from cachegrind_bench.usecases.executors import Workforce
+    from cachegrind_bench.vcs.revisions import Repository
 
 _EPILOG = """\b
 Each commit is checked out into a temporary git worktree, at the same path; your own work tree is left alone. Your checkout's
@@ -74,6 +81,11 @@ _run_options = options_group(filter_options, repetition_options)
         metavar="N",
         help="Commits to measure at the same time, on one CPU each. [default: one per CPU]",
     ),
+    click.option(
+        "--workers",
+        metavar="URL",
+        help="Measure on the workers of this Dask scheduler, as in tcp://scheduler:8786.",
+    ),
     heading="Where",
 )
 @options_group(
@@ -98,7 +110,6 @@ def command(revisions: str, **options: Any) -> int:
     from cachegrind_bench.model.thresholds import percentage
     from cachegrind_bench.render import listings
     from cachegrind_bench.usecases.backfill import BackfillRequest, backfill, past_of
-    from cachegrind_bench.usecases.executors import local
     from cachegrind_bench.usecases.selection import SelectRequest
 
     if trailing_words():
@@ -123,10 +134,34 @@ def command(revisions: str, **options: Any) -> int:
     )
     here, store = repository(), opened_store(options)
     past = past_of(request, here)
-    with local(measure_request({**options, "command": ()}), here.cwd, options["jobs"]) as force:
+    with _workforce(options, here, store) as force:
         done = backfill(past, store, force, output.NOTICES)
     output.write(listings.backfilled(done, width=output.terminal_width()))
     return 0
+
+
+@contextmanager
+def _workforce(options: dict[str, Any], here: Repository, store: Store) -> Generator[Workforce]:
+    """Return who measures: threads, or with --workers those of Dask."""
+    request = measure_request({**options, "command": ()})
+    if options["workers"] is None:
+        from cachegrind_bench.usecases.executors import local
+
+        with local(request, here.cwd, options["jobs"]) as force:
+            yield force
+        return
+    try:
+        from cachegrind_bench.usecases import dask_workers
+    except ImportError as error:
+        raise UsageError(
+            "--workers needs Dask, which is not installed", hint="in a checkout of cg-bench: pip install '.[fleet]'"
+        ) from error
+    from cachegrind_bench.usecases.backfill import newest_key
+
+    with dask_workers.connected(options["workers"]) as client:
+        key = newest_key(store)
+        with dask_workers.workforce(client, request, here, key, output.NOTICES) as force:
+            yield force
 
 
 def _budget(text: str | None) -> tuple[int | None, float | None]:

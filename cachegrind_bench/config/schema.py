@@ -306,13 +306,15 @@ class Defaults(Table):
     layouts: Annotated[_Layouts | UnsetType, _LAYOUTS] = UNSET
     jobs: Annotated[Annotated[int, Meta(ge=1, le=4096)] | UnsetType, Key(
         "Benchmarks measured at a time; the results do not depend on it.", "4", "all CPUs",
-        also=("threads", "workers", "parallel"))] = UNSET
+        also=("threads", "parallel"))] = UNSET
     store: Annotated[Text | UnsetType, Key(
         "Where the history is kept: `file:DIR`, `git:BRANCH[@REMOTE]`, `sqlite:///PATH` or `postgresql://…`.",
         '"git:cg-bench-data@origin"', "file:.cg-bench", _store, ("history", "database", "db", "storage"))] = UNSET
     store_timeout: Annotated[Duration | UnsetType, Key(
         "Give up on a store that is locked or does not answer for this long.", '"30s"', "1 to 5 minutes",
         _parsed(milliseconds))] = UNSET
+    workers: Annotated[Text | UnsetType, Key(
+        "The Dask scheduler on whose workers `cg-bench backfill` measures.", '"tcp://scheduler:8786"', "none: this machine")] = UNSET
     carry: Annotated[Texts | UnsetType, Key(
         "Files and folders of the checkout that `cg-bench backfill` lays over each commit, relative to the working directory.",
         '["benchmarks"]', "none")] = UNSET

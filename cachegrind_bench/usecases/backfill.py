@@ -274,5 +274,12 @@ def _stored(past: Past, store: Store, key: str) -> dict[int, Costs | None]:
     return known if any(known.values()) else {}  # where all failed, what they are measured by was probably wrong
 
 
+def newest_key(store: Store) -> str | None:
+    """Return the environment's key of the run that was stored last; None if there is none."""
+    with store:
+        runs = list(store.snapshots(Query())) if store.exists() else []
+    return max(runs, key=lambda run: (run.created_at, run.uid)).env_key if runs else None
+
+
 def _costs(points: Sequence[Point | Benchmark], model: CostModel) -> dict[str, int]:
     return {point.id: model.score(point.counts) for point in points if point.counts is not None}

@@ -14,6 +14,7 @@ from typing import TYPE_CHECKING, Any
 
 import msgspec
 
+from cachegrind_bench.errors import CgBenchError
 from cachegrind_bench.interruption import Cancel
 from cachegrind_bench.usecases.commit_task import PLACE, Answer, Machine, Order, describe, measure
 
@@ -43,7 +44,16 @@ class Workforce(msgspec.Struct, frozen=True, kw_only=True):
 
     def answer(self, future: Future[Answer]) -> Answer:
         """Return what came of an order; where nothing did, as of a worker that dies over and over, that is why."""
-        return future.result()
+        try:
+            return future.result()
+        except CgBenchError:
+            raise
+        except Exception as error:
+            self.check()
+            if not self.remote:
+                raise
+            failure = f"its worker failed: {type(error).__name__}: {error}"
+            return Answer(machine="", result=None, failure=failure, seconds=0)
 
 
 @contextmanager

@@ -39,7 +39,7 @@ if TYPE_CHECKING:
 
 _SIDES = "base.json", "candidate.json"
 # These are for a measurement of the user's own, whose result is stored, named or cut into shards.
-_NOT_FOR_RUN = frozenset(
+NOT_FOR_RUN = frozenset(
     f"CG_BENCH_{name}"
     for name in (
         *("SAVE", "STORE", "WITH_PROFILE", "SAVE_BASELINE"),
@@ -96,7 +96,7 @@ class Worktree(msgspec.Struct, frozen=True, kw_only=True):
                 # -P: the commit that is measured may hold this package.
                 [sys.executable, "-P", "-m", "cachegrind_bench", "run", "-o", str(target), *words],
                 cwd=place,
-                env={name: value for name, value in environ.items() if name not in _NOT_FOR_RUN},
+                env={name: value for name, value in environ.items() if name not in NOT_FOR_RUN},
                 echo=lambda chunk: self.notices.write(decoder.decode(chunk)),
             )
         if done.status not in (0, MeasurementError.exit_code) or not target.exists():

@@ -76,7 +76,7 @@ def test_what_is_not_committed_is_compared_with_a_commit_and_nothing_here_is_tou
 def test_two_commits_and_one_command_compare_without_any_noise(repository: Repository) -> None:
     repository.commit("nothing changed")
     code, out, err = ab(
-        repository, "HEAD~1", "HEAD", "--format", "json", "--threshold", "0.0001%", "--", "/bin/ls", "-l"
+        repository, "HEAD~1", "HEAD", "--format", "json", "--threshold", "0.0001%", "--", "/bin/ls", "-A"
     )
     assert code == 0, err
     assert list(states(out).values()) == [("unchanged", 0)]

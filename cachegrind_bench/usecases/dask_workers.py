@@ -1,0 +1,195 @@
+"""Commits measured by the workers of a Dask scheduler: each has a clone of the repository, made when it joins.
+
+The only module that knows Dask: whoever reaches a scheduler without TLS executes code on its workers.
+"""
+
+from __future__ import annotations
+
+import fcntl
+import hashlib
+import os
+import socket
+import tempfile
+from collections import Counter
+from collections.abc import Generator, Mapping
+from contextlib import contextmanager
+from pathlib import Path
+from typing import TYPE_CHECKING, Any, TypeAlias
+
+import distributed
+from distributed import WorkerPlugin
+from msgspec.structs import replace
+
+from cachegrind_bench.errors import CgBenchError, MeasurementError, NotComparableError
+from cachegrind_bench.usecases.commit_task import Answer, Machine, Order, describe, measure
+from cachegrind_bench.usecases.executors import Workforce
+from cachegrind_bench.usecases.measurement import MeasureRequest
+from cachegrind_bench.usecases.worktrees import NOT_FOR_RUN
+from cachegrind_bench.vcs.git import Git
+
+if TYPE_CHECKING:
+    from cachegrind_bench.usecases import Notices
+
+# A client of Dask's, whose types say little.
+Client: TypeAlias = Any
+_connect: Client = distributed.Client
+_CONNECT_S = 15
+_GIT_S = 3600.0
+_SETTINGS = "CG_BENCH_"
+
+
+@contextmanager
+def connected(url: str) -> Generator[Client]:
+    """Reach the scheduler at this address. MeasurementError if that cannot be."""
+    try:
+        client = _connect(url, timeout=_CONNECT_S, set_as_default=False)
+    except (OSError, ValueError, TypeError) as error:
+        hint = "write it as in tcp://scheduler:8786, and start it with: dask scheduler"
+        raise MeasurementError(f"the Dask scheduler {url} cannot be reached: {error}", hint=hint) from error
+    try:
+        yield client
+    finally:
+        client.close(timeout=_CONNECT_S)
+
+
+def machines(client: Client, request: MeasureRequest) -> dict[str, Machine | str]:
+    """Return what each worker would measure under, or why it cannot measure, by its address."""
+    asked = replace(request, environ=_settings(request))
+    try:
+        found: dict[str, Any] = client.run(_described, asked, on_error="return")
+    except OSError as error:
+        raise MeasurementError(f"the workers do not answer: {error}") from error
+    return {name: value if isinstance(value, Machine | str) else str(value) for name, value in sorted(found.items())}
+
+
+def _described(request: MeasureRequest) -> Machine | str:
+    try:
+        return describe(replace(request, environ=_own(request.environ), cwd=Path("/")))
+    except CgBenchError as error:
+        return error.message
+
+
+@contextmanager
+def workforce(
+    client: Client, request: MeasureRequest, repository: Git, key: str | None, notices: Notices
+) -> Generator[Workforce]:
+    """Measure on those workers whose results may be compared: with the history of this `key`, or else with most others.
+
+    The others are named. NotComparableError if there are none.
+    """
+    found = machines(client, request)
+    usable = {name: item for name, item in found.items() if isinstance(item, Machine)}
+    if not usable:
+        why = next((str(item) for item in found.values()), "the scheduler has no workers")
+        raise NotComparableError("no worker can measure", hint=why)
+    votes = Counter(item.key for item in usable.values())
+    chosen = max(
+        votes,
+        key=lambda name: (
+            any(item.key == name and item.environment.key == key for item in usable.values()),
+            votes[name],
+            name,
+        ),
+    )
+    first = next(item for item in usable.values() if item.key == chosen)
+    for name, item in found.items():
+        if not isinstance(item, Machine) or item.key != chosen:
+            notices.warn(f"{name} is not used: {item if isinstance(item, str) else difference(first, item)}")
+    own = [name for name in usable if usable[name].key == chosen]
+    digest, bundle = _bundle(repository)
+    plugin = _Repository(digest, bundle)
+    client.register_plugin(plugin)
+    threads = {name: int(item["nthreads"]) for name, item in client.scheduler_info(n_workers=-1)["workers"].items()}
+    executor = client.get_executor(pure=False, **({"workers": own} if len(own) < len(found) else {}))
+    try:
+        yield Workforce(
+            executor=executor,
+            task=_measured,
+            width=sum(threads.get(name, 1) for name in own),
+            machine=first,
+            repository=Path(digest),
+            environ=_settings(request),
+            remote=True,
+            check=lambda: _check(client),
+        )
+    finally:
+        executor.shutdown(wait=False)
+        if client.status == "running":
+            client.unregister_worker_plugin(plugin.name)
+
+
+def difference(one: Machine, other: Machine) -> str:
+    """Return in which fields two machines differ."""
+    names = [
+        name
+        for name in sorted(one.fields.keys() | other.fields.keys())
+        if one.fields.get(name) != other.fields.get(name)
+    ]
+    return ", ".join(
+        f"{name} is {other.fields.get(name, 'unknown')}, not {one.fields.get(name, 'unknown')}" for name in names
+    )
+
+
+def _check(client: Client) -> None:
+    if client.status != "running":
+        raise MeasurementError("the Dask scheduler went away", hint="what was measured is stored: call again to go on")
+
+
+def _settings(request: MeasureRequest) -> dict[str, str]:
+    """Return what goes with an order of the variables here; a store's address may hold a password."""
+    return {
+        name: value for name, value in request.environ.items() if name.startswith(_SETTINGS) and name not in NOT_FOR_RUN
+    }
+
+
+def _own(settings: Mapping[str, str]) -> dict[str, str]:
+    """Return the variables of this worker, and the settings of the command that asks."""
+    return {**os.environ, **settings}  # noqa: TID251 - a worker's own, which nobody could hand down
+
+
+def _measured(order: Order) -> Answer:
+    """Measure a commit on a worker, from its own clone."""
+    return measure(replace(order, repository=_clone(order.repository.name), environ=_own(order.environ)))
+
+
+def _clone(digest: str) -> Path:
+    """Return where a worker keeps its clone. Each host has its own, also where home folders are shared."""
+    return Path.home() / ".cache" / "cg-bench" / f"{digest}.{socket.gethostname()}.git"
+
+
+def _bundle(repository: Git) -> tuple[str, bytes]:
+    """Return the repository with its branches and tags as one file, and a name for it."""
+    with tempfile.TemporaryDirectory() as folder:
+        path = Path(folder) / "bundle"
+        repository.text(
+            "bundle", "create", "--quiet", str(path), "HEAD", "--branches", "--tags", "--remotes", timeout=_GIT_S
+        )
+        data = path.read_bytes()
+    return hashlib.sha256(data).hexdigest()[:16], data
+
+
+class _Repository(WorkerPlugin):
+    """Gives each worker, now and later, a clone."""
+
+    def __init__(self, digest: str, bundle: bytes) -> None:
+        self.name = f"cg-bench-{digest}-{os.urandom(4).hex()}"  # several commands may need one repository
+        self._digest, self._bundle = digest, bundle
+
+    def setup(self, worker: object) -> None:  # noqa: ARG002
+        """Make it, unless it is there."""
+        target = _clone(self._digest)
+        target.parent.mkdir(parents=True, exist_ok=True)
+        with Path(f"{target}.lock").open("ab") as lock:
+            fcntl.flock(lock, fcntl.LOCK_EX)
+            if target.exists():
+                return
+            with tempfile.TemporaryDirectory(dir=target.parent) as folder:
+                source, made = Path(folder) / "bundle", Path(folder) / "made"
+                source.write_bytes(self._bundle)
+                Git(Path(folder), _own({})).text("init", "--quiet", "--bare", str(made))
+                git = Git(made, _own({}))
+                git.text("config", "gc.auto", "0")  # what only branches of remotes hold has to stay
+                git.text(
+                    "fetch", "--quiet", str(source), "+refs/tags/*:refs/tags/*", "+refs/*:refs/all/*", timeout=_GIT_S
+                )
+                made.rename(target)
