@@ -92,8 +92,8 @@ class Executions:
             if self.plan.collect.scope is Scope.TOGGLE and not any(measurement.accounts.profile.totals()):
                 raise MeasurementError(
                     f"no function {' or '.join(self.plan.collect.toggles)} was entered",
-                    hint="names are those of the symbol table (see nm; C++ and Rust names are mangled there: '*parse*' "
-                    "finds them), and a function that the compiler inlined has none",
+                    hint="write it as in the source, with its namespace or module, or as nm shows it (it must be so for those "
+                    "of libraries); a function that the compiler inlined is not there",
                 )
             if measurement.accounts.split_needed:
                 # It starts processes after all; Cachegrind's files would count the past of each child again.

@@ -6,9 +6,9 @@ from cachegrind_bench.measure.axes import CLOCK
 from cachegrind_bench.measure.doctor import Diagnosis, Level
 from cachegrind_bench.measure.findings import Difference, Finding, Verdict, Verification
 from cachegrind_bench.model.text import counted, grouped, joined, plain
-from cachegrind_bench.render.demangling import demangled
 from cachegrind_bench.render.markdown import escape, table
 from cachegrind_bench.render.table import aligned
+from cachegrind_bench.valgrind.demangling import demangled
 
 _LEVELS = {Level.OK: "✓", Level.WARNING: "!", Level.BAD: "✗"}
 # A mark and words for each verdict.

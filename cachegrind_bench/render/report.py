@@ -192,7 +192,7 @@ def _origin(result: Result, benchmark: Benchmark) -> Section:
 
 
 def _hottest(benchmark: Benchmark, *, top: int, sort: str, root: str) -> Section:
-    from cachegrind_bench.render.demangling import demangle, demangled
+    from cachegrind_bench.valgrind.demangling import demangle, demangled
 
     profile, score = benchmark.profile, benchmark.score
     if profile is None or score is None or top <= 0:

@@ -135,13 +135,18 @@ class ValgrindRunner:
     def execute(self, target: Target, tool: Tool) -> tuple[Outcome, str]:
         """Execute once under Valgrind, and leave its out files in the scratch directory; also return Valgrind's log."""
         self.scratch.renew(self.valgrind.libexec)
+        collect = target.collect
+        if collect.toggles:
+            from cachegrind_bench.valgrind.toggles import symbols  # few count functions only
+
+            collect = replace(collect, toggles=symbols(target.executable, collect.toggles))
         options = arguments(
             tool,
             self.geometry,
             self.scratch.out,
             guest_chase_off=self.valgrind.guest_chase_off,
             pages=layout(target.layout).pages,
-            collect=target.collect,
+            collect=collect,
         )
         argv = (self.valgrind.launcher, *options, *target.argv)
         outcome = self._launch(target, argv, tool=tool, echo=self.echo)

@@ -13,8 +13,8 @@ from markdown_it import MarkdownIt
 
 from cachegrind_bench.hermetic.environment import pad
 from cachegrind_bench.model.text import plain
-from cachegrind_bench.render.demangling import demangled
 from cachegrind_bench.render.markdown import escape
+from cachegrind_bench.valgrind.demangling import demangled
 
 words = st.text(st.characters(exclude_characters="\0", exclude_categories=["Cs"]), max_size=60)
 long_words = st.builds(lambda word, times: word * times, words, st.integers(1, 400))

@@ -8,8 +8,8 @@ from typing import TYPE_CHECKING
 import pytest
 
 from cachegrind_bench.model.text import plain
-from cachegrind_bench.render import demangling
-from cachegrind_bench.render.demangling import demangled
+from cachegrind_bench.valgrind import demangling
+from cachegrind_bench.valgrind.demangling import demangled
 
 if TYPE_CHECKING:
     from pathlib import Path

@@ -5,7 +5,7 @@ from __future__ import annotations
 import pytest
 
 from cachegrind_bench.model.symbols import folded
-from cachegrind_bench.render.demangling import demangled
+from cachegrind_bench.valgrind.demangling import demangled
 
 
 @pytest.mark.parametrize(

@@ -101,7 +101,7 @@ def view(
     by_id = {item.id: item for item in comparison.differences}
     sides = (("base", names[0], comparison.base), ("candidate", names[1], comparison.candidate))
     if details:
-        from cachegrind_bench.render.demangling import demangle
+        from cachegrind_bench.valgrind.demangling import demangle
 
         demangle(_names(details))
     table = [_row(item, comparison, details.get(item.id), root) for item in shown]
@@ -220,7 +220,7 @@ def _row(item: Difference, comparison: Comparison, details: Details | None, root
 
 def _explanation(item: Difference, comparison: Comparison, details: Details, root: str) -> Explanation:
     """Return the tables of one benchmark: its functions, and their source lines if these were asked for."""
-    from cachegrind_bench.render.demangling import demangled
+    from cachegrind_bench.valgrind.demangling import demangled
 
     weigh, by_ir = comparison.weigh, comparison.gates.metric is Metric.IR
     total = weigh(details.total)
@@ -255,7 +255,7 @@ def _explanation(item: Difference, comparison: Comparison, details: Details, roo
 
 
 def _explanation_remarks(details: Details) -> Iterator[str]:
-    from cachegrind_bench.render.demangling import demangled
+    from cachegrind_bench.valgrind.demangling import demangled
 
     if details.python is not None and details.python.cut:
         yield (

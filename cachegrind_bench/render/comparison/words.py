@@ -348,7 +348,7 @@ def _culprit(details: Details | None) -> tuple[str, str, Fraction] | None:
 
 
 def _named(name: str) -> str:
-    from cachegrind_bench.render.demangling import demangled
+    from cachegrind_bench.valgrind.demangling import demangled
 
     return _NAMELESS if name == UNKNOWN else demangled(name)
 

@@ -21,8 +21,8 @@ from cachegrind_bench.model.described import (
 )
 from cachegrind_bench.model.metrics import Counts
 from cachegrind_bench.render.comparison import words
-from cachegrind_bench.render.demangling import demangled
 from cachegrind_bench.render.documents.document import Document, fields, optional, ppm
+from cachegrind_bench.valgrind.demangling import demangled
 
 if TYPE_CHECKING:
     from cachegrind_bench.compare.call_split import CallCause, CallDelta, Caller, CallSplit, Label

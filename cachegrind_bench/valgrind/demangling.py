@@ -23,7 +23,7 @@ _DEADLINE_S, _MOST_SECONDS = 2.0, 10
 _TRIES = 3
 _LONGEST = 20_000
 _MOST_OUTPUT, _MOST_MEMORY = 1 << 26, 1 << 30
-_CODE = f"import sys; sys.path[:] = {sys.path!r}; from cachegrind_bench.render.demangling import serve; serve()"
+_CODE = f"import sys; sys.path[:] = {sys.path!r}; from cachegrind_bench.valgrind.demangling import serve; serve()"
 _RUST_LEGACY = re.compile(r"_ZN.*17h[0-9a-f]{16}E")
 _RUST_HASH = re.compile(r"::h[0-9a-f]{16}(?=$|[. ])")
 _VERSION = re.compile(r"@@?[A-Za-z_][\w.]*$")
