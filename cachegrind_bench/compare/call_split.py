@@ -14,7 +14,6 @@ when counting began has no caller. Must not know how any of this is shown.
 
 from __future__ import annotations
 
-import re
 from collections import defaultdict
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
@@ -22,9 +21,10 @@ from enum import StrEnum
 from typing import NamedTuple
 
 import msgspec
+from msgspec.structs import replace
 
 from cachegrind_bench.compare.python_blame import Ratio, scaled
-from cachegrind_bench.model.call_graph import Calls
+from cachegrind_bench.model.call_graph import Calls, Code
 from cachegrind_bench.model.symbols import UNKNOWN
 
 Pair = tuple[int, int]  # caller and callee
@@ -39,6 +39,11 @@ class Label(NamedTuple):
     file: str
     name: str
     line: int = 0
+
+    @property
+    def code(self) -> Code:
+        """The function of a program that it is."""
+        return Code(self.object, self.file, self.name)
 
     @property
     def place(self) -> str:
@@ -144,6 +149,14 @@ def split(sides: Sides, *, rows: int, culprit: int | None = None) -> CallSplit:
         total=total,
         cause=found.cause(total, top, culprit),
     )
+
+
+def user_of(sides: Sides, name: str) -> Label | None:
+    """Return who called the function of the system of this name; None if there is none, or it is not clear."""
+    numbers = (number for number, label in sides[2].items() if label.name == name and label.code.is_system)
+    function = next(numbers, None)
+    user = None if function is None else _Comparison(*sides).user(function)
+    return None if user is None else sides[2][user]
 
 
 @dataclass(eq=False)
@@ -255,8 +268,16 @@ class _Comparison:
         by_calls = candidate.ir - base.ir  # of one that is new, or gone, all of it
         if base.number and candidate.number:
             by_calls = scaled(base.ir, (candidate.number, base.number)) - base.ir
+        sums = dict[int, Caller]()
+        for pair in unit.into:
+            caller, seen = self._caller(pair), sums.get(pair[0])
+            if seen is not None:
+                caller = replace(
+                    seen, base=seen.base.plus(caller.base), candidate=seen.candidate.plus(caller.candidate)
+                )
+            sums[pair[0]] = caller
         callers = sorted(
-            (self._caller(pair) for pair in unit.into),
+            sums.values(),
             key=lambda caller: (-abs(caller.candidate.number - caller.base.number), caller.label),
         )
         return CallDelta(
@@ -321,7 +342,7 @@ class _Comparison:
         base, candidate = (self._all_calls(side, part.function) for side in (0, 1))
         if part.kind is Kind.INCLUSIVE:
             base, candidate = (Calls(unit.entries[side], unit.inclusive[side]) for side in (0, 1))
-        user = self._user(part.function) if part.kind is Kind.OWN else part.caller
+        user = self.user(part.function) if part.kind is Kind.OWN else part.caller
         return CallCause(
             kind=part.kind,
             culprit=self._labels[part.function if part.caller is None else part.caller],
@@ -333,10 +354,10 @@ class _Comparison:
             ir=part.ir,
         )
 
-    def _user(self, function: int) -> int | None:
+    def user(self, function: int) -> int | None:
         """Return who called this function of a system library: the nearest one that is not of such, where that is clear."""
         seen, at = {function}, function
-        while is_system(self._labels[at]):
+        while self._labels[at].code.is_system:
             moved = {caller: self._moved(caller, at) for caller in self._callers[at]}
             most = max(moved, key=lambda caller: (moved[caller], -caller), default=at)
             if most in seen or 2 * moved[most] <= sum(moved.values()):
@@ -348,19 +369,6 @@ class _Comparison:
     def _moved(self, caller: int, callee: int) -> int:
         base, candidate = (self._calls(side, (caller, callee)).ir for side in (0, 1))
         return abs(candidate - base)
-
-
-def is_system(label: Label) -> bool:
-    """Return whether a function is of libc or the like, which says little without its caller."""
-    if label.object:
-        return _SYSTEM.match(label.object.rpartition("/")[2]) is not None
-    return _LEAF.match(label.name) is not None
-
-
-_SYSTEM = re.compile(r"(?:lib(?:c|m|pthread|stdc\+\+|gcc_s|dl|rt|musl-\w+)[-.]|ld-)")
-_LEAF = re.compile(
-    r"_*(?:mem(?:set|cpy|move|cmp|chr)|str(?:len|cmp|ncmp|cpy|chr)|(?:int_)?(?:malloc|free|calloc|realloc))(?=$|[_@])"
-)
 
 
 def circles(numbers: Sequence[int], callees: Mapping[int, Sequence[int]]) -> Iterator[list[int]]:

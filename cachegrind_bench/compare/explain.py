@@ -25,7 +25,7 @@ from cachegrind_bench.model.python_profile import PythonProfile
 from cachegrind_bench.model.symbols import MANGLED, UNKNOWN, folded
 
 if TYPE_CHECKING:
-    from cachegrind_bench.compare.call_split import CallCause, CallSplit, Sides
+    from cachegrind_bench.compare.call_split import CallCause, CallSplit, Label, Sides
     from cachegrind_bench.model.call_graph import CallGraph
 
 Key = TypeVar("Key")
@@ -76,7 +76,7 @@ class Details(msgspec.Struct, frozen=True, kw_only=True):
     they were not asked for, or a profile was recorded without them (`lines_missing`). `blamed_share` is the part that the
     blamed function explains of what decides, 0 where nothing moved, above 1 where others went the other way. `python` is
     None unless both sides have such a profile, and `calls` unless both have recorded them; `python_calls` are those of
-    Python's functions.
+    Python's functions, and `user` is who called the blamed function of a system library.
     """
 
     total: Counts
@@ -92,6 +92,7 @@ class Details(msgspec.Struct, frozen=True, kw_only=True):
     python: PythonBlame | None = None
     calls: CallSplit | None = None
     python_calls: CallSplit | None = None
+    user: Label | None = None
 
     @property
     def cause(self) -> CallCause | None:
@@ -139,7 +140,10 @@ def details(
         lines_missing=missing,
         by_file=by_file,
         python=blames,
-        calls=None if calls is None else _native_calls(*calls, moved, rows=rows),
+        calls=None
+        if calls is None or not all(graph.own for graph in calls)
+        else _native_calls(*calls, moved, rows=rows),
+        user=None if calls is None or most is None else _user(*calls, most.name),
         python_calls=None if python is None or blames is None else _python_calls(*python, blames, moved, rows=rows),
     )
 
@@ -148,6 +152,14 @@ def _native_calls(base: CallGraph, candidate: CallGraph, moved: int, *, rows: in
     from cachegrind_bench.compare.call_pairs import native_sides
 
     return _split(native_sides(base, candidate), moved, rows=rows)
+
+
+def _user(base: CallGraph, candidate: CallGraph, name: str) -> Label | None:
+    from cachegrind_bench.compare.call_pairs import native_sides
+    from cachegrind_bench.compare.call_split import user_of
+
+    known = {code.name for graph in (base, candidate) for pair in graph.calls for code in pair if code.is_system}
+    return user_of(native_sides(base, candidate), name) if name in known else None
 
 
 def _split(sides: Sides, moved: int, *, rows: int, culprit: int | None = None) -> CallSplit:

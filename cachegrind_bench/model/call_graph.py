@@ -8,12 +8,19 @@ from __future__ import annotations
 import re
 from collections import Counter, defaultdict
 from collections.abc import Iterable, Mapping
+from functools import cache
 from typing import NamedTuple, TypeVar
 
 import msgspec
 
 from cachegrind_bench.model.symbols import STUB, UNKNOWN
 
+# Functions of libc and the like, which say little without their caller: by their library, or where that is linked in.
+_SYSTEM = re.compile(r"(?:lib(?:c|m|pthread|stdc\+\+|gcc_s|dl|rt|musl-\w+)[-.]|ld-)")
+_LEAF = re.compile(
+    r"_*(?:mem(?:set|cpy|move|cmp|chr)|str(?:len|n?cmp|cpy|chr)|(?:int_)?(?:malloc|free|calloc|realloc))(?=$|[_@])"
+)
+_STUB = " [PLT]"
 _ADDRESS = re.compile(r"0x[0-9a-f]+(?P<stub> \[PLT\])?")  # what Callgrind calls a function without a name
 _RESOLVER = "_dl_runtime_resolve"
 Pair = TypeVar("Pair")
@@ -28,6 +35,16 @@ class Code(NamedTuple):
     object: str
     file: str
     name: str
+
+    @property
+    def is_system(self) -> bool:
+        """Whether it is a function of libc or the like, which says little without its caller."""
+        return _is_system(self.object) or _LEAF.match(self.name) is not None
+
+
+@cache
+def _is_system(path: str) -> bool:
+    return _SYSTEM.match(path.rpartition("/")[2]) is not None
 
 
 class Calls(NamedTuple):
@@ -45,7 +62,8 @@ class CallGraph(msgspec.Struct, frozen=True):
     """The self cost of each function in Ir, and the calls from one to another.
 
     The cost of calls within a recursion contains that of the calls inside of them, so only that of the calls into it is
-    to be added up. A call that had begun before counting, or ended after it, may lack a part of its cost.
+    to be added up. A call that had begun before counting, or ended after it, may lack a part of its cost. A graph without
+    any cost has only calls of functions of the system, to name these with their callers.
     """
 
     own: Mapping[Code, int]
@@ -111,6 +129,16 @@ def graph_without(graph: CallGraph, empty: CallGraph, times: int, total: int) ->
     return CallGraph({code: ir for code, ir in own.items() if ir or code in called}, calls)
 
 
+def every(_object: str, _name: str) -> bool:
+    """Choose all calls."""
+    return True
+
+
+def of_system(of_object: str, name: str) -> bool:
+    """Choose calls of functions of the system, and of stubs, which may lead to one."""
+    return _is_system(of_object) or name.endswith(_STUB) or _LEAF.match(name) is not None
+
+
 def named_graph(graph: CallGraph) -> CallGraph:
     """Return the graph with code without a name as one function for each object and file.
 
@@ -118,7 +146,7 @@ def named_graph(graph: CallGraph) -> CallGraph:
     """
     targets = defaultdict[Code, Counter[str]](Counter)
     for (caller, callee), found in graph.calls.items():
-        if caller.name.endswith(" [PLT]") and not callee.name.startswith(_RESOLVER):
+        if caller.name.endswith(_STUB) and not callee.name.startswith(_RESOLVER):
             targets[caller][callee.name] += found.number
 
     def named(code: Code) -> Code:
@@ -130,4 +158,5 @@ def named_graph(graph: CallGraph) -> CallGraph:
 
     names = {code: named(code) for code in graph.own.keys() | {code for pair in graph.calls for code in pair}}
     own = [(names[code], ir) for code, ir in graph.own.items()]
-    return graph_of(own, (((names[caller], names[callee]), found) for (caller, callee), found in graph.calls.items()))
+    calls = (((names[caller], names[callee]), found) for (caller, callee), found in graph.calls.items())
+    return graph_of(own, (item for item in calls if own or item[0][1].name != UNKNOWN))

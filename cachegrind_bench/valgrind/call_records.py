@@ -6,13 +6,14 @@ They are kept as lines and made numbers in the end: a file of CPython has as man
 from __future__ import annotations
 
 from collections import defaultdict
+from collections.abc import Callable
 
 from cachegrind_bench.errors import FileFormatError
-from cachegrind_bench.model.call_graph import CallGraph, Calls, Code, graph_of
+from cachegrind_bench.model.call_graph import CallGraph, Calls, Code, every, graph_of
 from cachegrind_bench.model.symbols import UNKNOWN
-from cachegrind_bench.valgrind.out_format import DAMAGED_HINT, MOST_FUNCTIONS, decode, numbered
+from cachegrind_bench.valgrind.out_format import DAMAGED_HINT, MOST_FUNCTIONS, NOBODY, UNWANTED, decode, numbered
 
-NOBODY = -1
+Named = tuple[bytes, str, str, str | None]  # a function: the value of its line, its name, object and file
 _MANY = 100_000  # lines that are kept at a time
 _LONGEST = 19  # digits of what Valgrind counts in 64 bits
 
@@ -20,17 +21,16 @@ _LONGEST = 19  # digits of what Valgrind counts in 64 bits
 class CallRecords:
     """State while reading. The numbers of functions hold for the whole file, the rest for one part."""
 
-    def __init__(self, path: str) -> None:
+    def __init__(self, path: str, wanted: Callable[[str, str], bool]) -> None:
+        """Keep calls of the functions that are `wanted`."""
         self._path = path
+        self._wanted = wanted
         self._codes: list[Code] = []
         self._places: dict[bytes, int] = {}  # of a function among the codes, by its number in the file
         self.begin_part()
 
     def begin_part(self) -> None:
         """Forget the calls of the part before."""
-        self._object = UNKNOWN
-        self._called_object: str | None = None
-        self._called_file: str | None = None
         self._own: defaultdict[int, int] = defaultdict(int)
         # Of each call: both functions, the two lines, and the number of the second one.
         self._callers: list[int] = []
@@ -40,24 +40,27 @@ class CallRecords:
         self._numbers: list[int] = []
         self._sums: dict[tuple[int, int], list[int]] = {}  # of the calls whose lines were read: their number and cost
         self.column = 0  # of the lines of cost that is Ir
+        self._function: Named | None = None
         self._caller = NOBODY
-        self.callee = NOBODY
 
-    def name(self, key: bytes, value: bytes, name: str, file: str | None) -> None:
-        """Take in a line such as `cfn=(2)` with its value and the name that it stands for; `file` is the one in effect."""
-        if key == b"fn":
-            self._caller = self._place(value, name, self._object, file)
-        elif key == b"cfn":
-            self.callee = self._place(value, name, self._called_object or self._object, self._called_file or file)
-        elif key == b"ob":
-            self._object = name
-        elif key == b"cob":
-            self._called_object = name
-        elif key in {b"cfi", b"cfl"}:
-            self._called_file = name
+    def enter(self, value: bytes, name: str, of_object: str, file: str | None) -> None:
+        """Take in that what follows is of another function."""
+        self._function, self._caller = (value, name, of_object, file), NOBODY
 
-    def _place(self, value: bytes, name: str, of_object: str, file: str | None) -> int:
+    @property
+    def caller(self) -> int:
+        """The place of the function in effect, which most functions need not have."""
+        if self._caller == NOBODY and self._function is not None:
+            self._caller = self._place(self._function)
+        return self._caller
+
+    def callee(self, value: bytes, name: str, of_object: str, file: str | None) -> int:
+        """Return the place of a function that is called, UNWANTED if its calls are not to be kept."""
+        return self._place((value, name, of_object, file)) if self._wanted(of_object, name) else UNWANTED
+
+    def _place(self, function: Named) -> int:
         """Return the place of the function. If it has a number, that is its own, whatever other functions have this name."""
+        value, name, of_object, file = function
         found = self._places.get(value)
         if found is None:
             found = len(self._codes)
@@ -69,17 +72,16 @@ class CallRecords:
 
     def book(self, ir: int) -> None:
         """Add self cost to the function in effect."""
-        self._own[self._caller] += ir
+        if self._wanted is every:
+            self._own[self.caller] += ir
 
-    def call(self, number: int, text: bytes, cost: bytes) -> None:
+    def call(self, callee: int, number: int, text: bytes, cost: bytes) -> None:
         """Keep the two lines of a call; `number` is that of the second one."""
-        self._callers.append(self._caller)
-        self._callees.append(self.callee)
+        self._callers.append(self.caller if self._caller == NOBODY else self._caller)
+        self._callees.append(callee)
         self._texts.append(text)
         self._costs.append(cost)
         self._numbers.append(number)
-        self.callee = NOBODY
-        self._called_object = self._called_file = None
         if len(self._numbers) == _MANY:
             self._add_up()
 

@@ -15,15 +15,18 @@ mean together. Costs of calls are inclusive and belong to the callee's own lines
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+from collections.abc import Callable, Iterable
 from io import BytesIO
 from pathlib import Path
 from typing import TYPE_CHECKING
 
 from cachegrind_bench.errors import FileFormatError
+from cachegrind_bench.model.symbols import UNKNOWN
 from cachegrind_bench.valgrind.out_format import (
     CUT_HINT,
     DAMAGED_HINT,
+    NOBODY,
+    UNWANTED,
     CostTable,
     OutFile,
     SourceLines,
@@ -38,6 +41,8 @@ from cachegrind_bench.valgrind.out_format import (
 if TYPE_CHECKING:
     from cachegrind_bench.model.call_graph import CallGraph
     from cachegrind_bench.valgrind.call_records import CallRecords
+
+Wanted = Callable[[str, str], bool] | None  # of object and name of what is called
 
 _HEADER = frozenset(
     [b"version", b"creator", b"pid", b"cmd", b"part", b"thread", b"desc", b"positions", b"events", b"summary"]
@@ -67,14 +72,17 @@ class CallgrindPart(OutFile, frozen=True, kw_only=True):
     calls: CallGraph | None = None
 
 
-def parse_callgrind(path: Path, *, lines: bool = False, calls: bool = False) -> tuple[CallgrindPart, ...]:
-    """Read all parts of one out file, in their order; with `lines` and `calls` keep the counts of these too."""
+def parse_callgrind(path: Path, *, lines: bool = False, calls: Wanted = None) -> tuple[CallgrindPart, ...]:
+    """Read all parts of one out file, in their order; with `lines` keep the counts of these too.
+
+    `calls` says whether to keep the calls of a function.
+    """
     with reading(path) as stream:
         return _Reader(shown(path), lines=lines, calls=calls).read(stream)
 
 
 def parse_callgrind_bytes(
-    data: bytes, name: str, *, lines: bool = False, calls: bool = False
+    data: bytes, name: str, *, lines: bool = False, calls: Wanted = None
 ) -> tuple[CallgrindPart, ...]:
     """Read the content of an out file; messages have `name` for its path."""
     return _Reader(name, lines=lines, calls=calls).read(BytesIO(data))
@@ -83,13 +91,15 @@ def parse_callgrind_bytes(
 class _Reader:
     """State while reading. What is per file comes first, what is per part is set anew by `_begin_part`."""
 
-    def __init__(self, path: str, *, lines: bool, calls: bool) -> None:
+    def __init__(self, path: str, *, lines: bool, calls: Wanted) -> None:
         self._path = path
         self._calls: CallRecords | None = None
-        if calls:
+        if calls is not None:
             from cachegrind_bench.valgrind.call_records import CallRecords
 
-            self._calls = CallRecords(path)
+            self._calls = CallRecords(path, calls)
+        # What a whole line such as "cfn=(12)" stands for in this part: a third of the lines, and most of them were read before.
+        self._callees: dict[bytes, int] = {}
         self._line = 0
         self._parts: list[CallgrindPart] = []
         # With --combine-dumps=yes, later parts repeat neither the command nor the names.
@@ -111,8 +121,11 @@ class _Reader:
         self._costs: dict[int, bytes] = {}  # by line number, of the function and file in effect
         self._call_line = b""  # whose cost comes in the next line
         self._ir = 0  # the place of Ir among the events
-        # What a whole line such as "cfn=(12)" stands for: a third of the lines, and most of them were read before.
-        self._callees: dict[bytes, int] = {}
+        self._object = UNKNOWN
+        self._called_object: str | None = None
+        self._called_file: str | None = None
+        self._callee = NOBODY
+        self._callees.clear()
         if self._calls is not None:
             self._calls.begin_part()
 
@@ -120,15 +133,15 @@ class _Reader:
         """Read the file."""
         skip = False
         line = b""
-        costs = self._costs
+        costs, callees = self._costs, self._callees
         for self._line, line in enumerate(lines, 1):
             # The hot path first: digits, and the + - * of a relative position.
             if 42 <= line[0] <= 57:
                 if skip:  # after calls= it is the inclusive cost of these
                     skip = False
-                    if self._calls is not None and self._call_line:
-                        self._calls.call(self._line, self._call_line, line)
-                        self._call_line = b""
+                    if self._callee != UNWANTED and self._calls is not None:
+                        self._calls.call(self._callee, self._line, self._call_line, line)
+                    self._callee, self._called_object, self._called_file = NOBODY, None, None
                     if self._source is not None:
                         self._book()
                         self._source.read(line.split())
@@ -137,8 +150,15 @@ class _Reader:
                 continue
             if skip:
                 raise self._error("the line with the cost of a call is missing", hint=DAMAGED_HINT)
-            skip = self._other_line(line)
-            costs = self._costs
+            # Then the two lines before the cost of a call.
+            callee = callees.get(line)
+            if callee is not None:
+                self._callee = callee
+            elif line.startswith(b"calls="):
+                self._call_line, skip = line, True
+            else:
+                skip = self._other_line(line)
+                costs = self._costs
         if self._line == 0:
             raise FileFormatError("the file is empty", path=self._path, hint=CUT_HINT)
         if not self._complete or self._costs or not line.endswith(b"\n"):
@@ -147,13 +167,6 @@ class _Reader:
 
     def _other_line(self, line: bytes) -> bool:
         """Read a line that is not of counts; return whether the next one is not self cost."""
-        if line in self._callees:
-            if self._calls is not None:
-                self._calls.callee = self._callees[line]
-            return False
-        if line.startswith(b"calls="):
-            self._call_line = line
-            return True
         text = line.removesuffix(b"\n")
         if not text.strip() or text.startswith(b"#"):
             return False
@@ -161,8 +174,9 @@ class _Reader:
         if equals and key in _KINDS:
             self._name(key, value)
             if key == b"cfn" and value.startswith(b"(") and value[1:-1].isdigit():
-                self._callees[line] = 0 if self._calls is None else self._calls.callee
+                self._callees[line] = self._callee
         elif equals and key in {b"jump", b"jcnd"}:
+            self._callee = UNWANTED
             return True
         else:
             key, colon, value = text.partition(b":")
@@ -191,7 +205,20 @@ class _Reader:
             self._book()
             self._file = name
         if self._calls is not None:
-            self._calls.name(key, value, name, self._own_file if key == b"fn" else self._file)
+            self._name_of_calls(self._calls, key, value, name)
+
+    def _name_of_calls(self, calls: CallRecords, key: bytes, value: bytes, name: str) -> None:
+        if key == b"fn":
+            calls.enter(value, name, self._object, self._own_file)
+        elif key == b"cfn":
+            places = self._called_object or self._object, self._called_file or self._file
+            self._callee = calls.callee(value, name, *places)
+        elif key == b"ob":
+            self._object = name
+        elif key == b"cob":
+            self._called_object = name
+        elif key in {b"cfi", b"cfl"}:
+            self._called_file = name
 
     def _book(self) -> None:
         """Add the collected lines to the row of the function and file in effect."""

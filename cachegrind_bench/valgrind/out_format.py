@@ -25,6 +25,7 @@ CUT_HINT = "the run was killed or the disk is full: measure again"
 MOST_BYTES = 2_000_000_000
 # More than the largest programs have: a row takes 400 bytes.
 MOST_FUNCTIONS, MOST_LINES = 3_000_000, 10_000_000
+NOBODY, UNWANTED = -1, -2  # instead of the place of a function that is called
 DAMAGED_HINT = "the file is damaged or cut off: measure again"
 
 

@@ -68,7 +68,9 @@ class _Piece:
 def account(
     tool: Tool, out: Path, outcome: Outcome, command: Sequence[str], *, lines: bool = False, calls: bool = False
 ) -> Accounts:
-    """Read all out files in this directory and add them up, with their source lines and calls if asked (calls of Callgrind).
+    """Read all out files in this directory and add them up, with their source lines if asked.
+
+    Callgrind's have calls, those of functions of the system or, with `calls`, all.
 
     MeasurementError where there is no out file.
     """
@@ -139,9 +141,10 @@ def _read(
             file = parse_cachegrind(found.path, command=argv, lines=lines)
             read = [("", in_order(file.profile), file.command_line, None)]
         else:
+            from cachegrind_bench.model.call_graph import every, of_system
             from cachegrind_bench.valgrind.callgrind_file import parse_callgrind  # one of both parsers is enough
 
-            parts = parse_callgrind(found.path, lines=lines, calls=calls)
+            parts = parse_callgrind(found.path, lines=lines, calls=every if calls else of_system)
             read = [
                 (part.trigger, in_cachegrinds_terms(part, lines=lines), part.command_line, _whole_calls(part))
                 for part in parts
@@ -197,7 +200,7 @@ def _booked_nowhere(part: CallgrindPart) -> tuple[int, ...]:
 def _whole_calls(part: CallgrindPart) -> CallGraph | None:
     """Return the calls of the part, with what Callgrind booked nowhere as in its profile."""
     rest = _booked_nowhere(part)
-    if part.calls is None or not rest:
+    if part.calls is None or not part.calls.own or not rest:
         return part.calls
     from cachegrind_bench.model.call_graph import CallGraph, Code, merge_graphs
 

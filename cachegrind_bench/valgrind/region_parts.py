@@ -18,7 +18,7 @@ from urllib.parse import unquote_to_bytes
 import msgspec
 
 from cachegrind_bench.errors import MeasurementError
-from cachegrind_bench.model.call_graph import NO_CALLS, CallGraph, graph_without, merge_graphs
+from cachegrind_bench.model.call_graph import NO_CALLS, CallGraph, every, graph_without, merge_graphs, of_system
 from cachegrind_bench.model.metrics import EVENTS, Profile, merge_profiles, without
 from cachegrind_bench.model.python_profile import TOP, PythonFunction, PythonProfile, PythonRow, profile_of
 from cachegrind_bench.valgrind.callgrind_file import CallgrindPart, parse_callgrind
@@ -63,7 +63,7 @@ def _is_toggler(name: str, toggler: str) -> bool:
 def region_accounts(out: Path, outcome: Outcome, command: Sequence[str], *, calls: bool = False) -> dict[str, Accounts]:
     """Read all parts in this directory, and return what each region cost in all processes that entered it, by its name.
 
-    With `calls`, also which functions called which.
+    With `calls`, all calls are kept, else those of functions of the system.
 
     MeasurementError where the counts of a region are not those of whole entries.
     """
@@ -71,11 +71,11 @@ def region_accounts(out: Path, outcome: Outcome, command: Sequence[str], *, call
     graphs: defaultdict[str, list[CallGraph]] = defaultdict(list)
     calibration = _Calibration(_TOGGLER, _NOTHING, 1, NO_CALLS)
     files = sorted(out_files(Tool.CALLGRIND, out, outcome.images), key=_process)
-    killed: list[str] = []
+    wanted, killed = every if calls else of_system, list[str]()
     for _image, group in groupby(files, key=_process):
         paths = list(group)
         parts = sorted(
-            (part for found in paths for part in parse_callgrind(found.path, calls=calls)), key=attrgetter("part")
+            (part for found in paths for part in parse_callgrind(found.path, calls=wanted)), key=attrgetter("part")
         )
         executable = paths[-1].executable(parts[-1].command_line, command)
         marked, toggler = by_mark(parts)
@@ -86,7 +86,7 @@ def region_accounts(out: Path, outcome: Outcome, command: Sequence[str], *, call
         for name, region in regions_of(marked).items():
             profile, graph = calibration.without_marks(region, name)
             profiles[name][executable].append(profile)
-            graphs[name] += [graph] if calls else []
+            graphs[name].append(graph)
         replaced = paths[-1].image is not None and paths[-1].image.replaced
         entered = any(part.trigger.startswith(_MARK + _REGION) for part in parts)
         if entered and not replaced and parts[-1].trigger != LAST:

@@ -12,6 +12,7 @@ import msgspec
 from msgspec.structs import replace
 
 from cachegrind_bench.errors import MeasurementError
+from cachegrind_bench.model.call_graph import every, of_system
 from cachegrind_bench.model.metrics import FunctionCost, Profile
 from cachegrind_bench.model.result import PER_ITERATIONS, ProcessCost
 from cachegrind_bench.valgrind.callgrind_file import parse_callgrind
@@ -29,7 +30,7 @@ if TYPE_CHECKING:
 def section_accounts(
     out: Path, outcome: Outcome, command: Sequence[str], sections: Sections, *, calls: bool = False
 ) -> Accounts:
-    """Read the parts in this directory that belong to sections, with `calls` those of functions, too.
+    """Read the parts in this directory that belong to sections, with `calls` all calls, else those of functions of the system.
 
     MeasurementError if no part belongs to a section, or they are not in their order.
     """
@@ -42,7 +43,7 @@ def section_accounts(
         found = timed(heads, sections)
         number, order = number + found.sections, order + found.order
         for head in found.parts:
-            for part in parse_callgrind(head.path, calls=calls):
+            for part in parse_callgrind(head.path, calls=every if calls else of_system):
                 graphs += [] if part.calls is None else [part.calls]
                 profiles[files[0].executable(part.command_line, command)].append(in_order(named(part)))
     if not number or not re.fullmatch(sections.order or ".*", order):

@@ -27,6 +27,7 @@ from cachegrind_bench.config.load import load
 from cachegrind_bench.errors import CgBenchError, FileFormatError, MeasurementError
 from cachegrind_bench.history.accepted import parse_accepted
 from cachegrind_bench.history.formats import csvformat, github_action_benchmark, jsonl
+from cachegrind_bench.model.call_graph import every
 from cachegrind_bench.model.codec import ResultFile, decode, encode
 from cachegrind_bench.model.python_profile import PythonFunction
 from cachegrind_bench.model.text import plain
@@ -99,7 +100,7 @@ def callgrind(data: bytes) -> None:
     plain, with_lines = (parse_callgrind_bytes(data, "a.out", lines=lines) for lines in (False, True))
     assert [part.profile for part in plain] == [replace(part.profile, lines=()) for part in with_lines]
     with suppress(FileFormatError):  # what is wrong with calls alone goes unseen where nobody asks for them
-        with_calls = parse_callgrind_bytes(data, "a.out", calls=True)
+        with_calls = parse_callgrind_bytes(data, "a.out", calls=every)
         assert [part.profile for part in plain] == [part.profile for part in with_calls]
     for text in data.split(b"\n"):
         if text.startswith((b"pid:", b"thread:", b"part:")):

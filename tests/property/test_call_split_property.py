@@ -50,7 +50,10 @@ def test_calls_of_python_functions_add_up_too(base: PythonProfile, candidate: Py
 def test_names_change_nothing_of_what_was_counted(graph: CallGraph) -> None:
     named = named_graph(graph)
     assert named.total == graph.total
-    assert sum(calls.number for calls in named.calls.values()) == sum(calls.number for calls in graph.calls.values())
+    if graph.own:  # else calls of code without a name are left out: nobody could name them with their caller
+        assert sum(calls.number for calls in named.calls.values()) == sum(
+            found.number for found in graph.calls.values()
+        )
     sides = native_sides(graph, graph)
     assert split(sides, rows=9).rows == ()
 

@@ -12,6 +12,7 @@ from hypothesis import strategies as st
 from msgspec.structs import replace
 
 from cachegrind_bench.errors import FileFormatError
+from cachegrind_bench.model.call_graph import every, of_system
 from cachegrind_bench.model.metrics import FunctionCost, LineCost, Profile
 from cachegrind_bench.valgrind.callgrind_file import parse_callgrind_bytes
 from cachegrind_bench.valgrind.out_file import read_cachegrind
@@ -162,7 +163,7 @@ def test_any_bytes_are_an_error_and_never_a_crash(data: bytes) -> None:
             with contextlib.suppress(FileFormatError):
                 read_cachegrind(BytesIO(prefix + data), "a.out", lines=lines)
             with contextlib.suppress(FileFormatError):
-                parse_callgrind_bytes(prefix + data, "a.out", lines=lines, calls=lines)
+                parse_callgrind_bytes(prefix + data, "a.out", lines=lines, calls=every if lines else of_system)
 
 
 def written_callgrind(found: Blocks, events: Sequence[str]) -> bytes:
@@ -187,7 +188,7 @@ def test_what_callgrind_writes_is_read_again(file: tuple[list[str], Blocks]) -> 
     events, found = file
     (part,) = parse_callgrind_bytes(written_callgrind(found, events), "a.out")
     assert part.profile == expected(found, events)
-    (part,) = parse_callgrind_bytes(written_callgrind(found, events), "a.out", lines=True, calls=True)
+    (part,) = parse_callgrind_bytes(written_callgrind(found, events), "a.out", lines=True, calls=every)
     assert part.profile == with_lines(found, events)
     assert part.calls is not None
     assert sum(calls.number for calls in part.calls.calls.values()) == len(found)

@@ -8,7 +8,7 @@ from pathlib import Path
 import pytest
 
 from cachegrind_bench.errors import FileFormatError
-from cachegrind_bench.model.call_graph import CallGraph, Calls, Code, merge_graphs, named_graph
+from cachegrind_bench.model.call_graph import CallGraph, Calls, Code, every, merge_graphs, named_graph, of_system
 from cachegrind_bench.valgrind.callgrind_file import parse_callgrind, parse_callgrind_bytes
 
 DATA = Path(__file__).resolve().parent.parent / "data"
@@ -18,13 +18,13 @@ MAIN, WORK = Code("/bin/a", "a.c", "main"), Code("/bin/a", "a.c", "work")
 
 
 def calls_of(body: bytes) -> CallGraph:
-    (part,) = parse_callgrind_bytes(HEADER + body, "a.out", calls=True)
+    (part,) = parse_callgrind_bytes(HEADER + body, "a.out", calls=every)
     assert part.calls is not None
     return part.calls
 
 
 def test_calls_are_read_with_the_object_and_file_of_both_functions() -> None:
-    first, second = parse_callgrind(DATA / "outfiles" / "odd.callgrind", calls=True)
+    first, second = parse_callgrind(DATA / "outfiles" / "odd.callgrind", calls=every)
     assert first.calls is not None
     assert second.calls is not None
     below_main = Code("/bin/program", "main.c", "(below main)")
@@ -38,12 +38,22 @@ def test_calls_are_read_with_the_object_and_file_of_both_functions() -> None:
 
 @pytest.mark.parametrize("path", RECORDED, ids=lambda path: f"{path.parent.name}/{path.name}")
 def test_self_costs_add_up_to_those_of_the_profile(path: Path) -> None:
-    for part, plain in zip(parse_callgrind(path, calls=True), parse_callgrind(path), strict=True):
+    for part, plain in zip(parse_callgrind(path, calls=every), parse_callgrind(path), strict=True):
         assert part.calls is not None
         assert part.calls.total == part.summary[part.events.index("Ir")]
         assert part.profile == plain.profile
         for (_caller, callee), (number, ir) in part.calls.calls.items():
             assert callee in part.calls.own or not number or not ir
+
+
+def test_of_the_system_alone_calls_are_kept_without_costs_of_functions() -> None:
+    body = (
+        b"ob=/bin/a\nfl=(1) a.c\nfn=(1) main\n1 0 4\ncfn=(2) work\ncalls=2 9\n1 1 20\ncob=/lib/libc.so.6\ncfi=???\ncfn=(3) memset\n"
+        b"calls=3 9\n3 1 30\nfn=(2)\n9 2 50\ncfn=(3)\ncalls=1 9\n3 1 7\ncfn=(2)\ncalls=9\n1 1\n\ntotals: 2 54\n"
+    )
+    (part,) = parse_callgrind_bytes(HEADER + body, "a.out", calls=of_system)
+    memset = Code("/lib/libc.so.6", "???", "memset")
+    assert part.calls == CallGraph({}, {(MAIN, memset): Calls(3, 30), (WORK, memset): Calls(1, 7)})
 
 
 def test_calls_of_one_function_from_many_lines_are_one() -> None:

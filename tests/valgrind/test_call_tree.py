@@ -100,6 +100,24 @@ def test_calls_are_of_the_execution_that_was_counted(cg_bench: CgBench, compile_
     assert sum(row[3] for row in benchmark["calls"]["functions"]) == benchmark["counts"]["Ir"]
 
 
+def test_a_function_of_libc_is_named_with_its_caller_wherever_callgrind_counts(
+    cg_bench: CgBench, compile_c: CompileC
+) -> None:
+    programs = (
+        compile_c(CALLS, "-O1", "-g", "-fno-builtin"),
+        compile_c(CALLS, "-O1", "-g", "-fno-builtin", "-DROW=9000"),
+    )
+    said: list[str] = []
+    for options in (["--toggle", "fill"], []):
+        files = [cg_bench.folder / f"{len(options)}{number}.json" for number in range(2)]
+        for program, target in zip(programs, files, strict=True):
+            assert cg_bench("run", "-q", "--id", "x", *options, "-o", str(target), "--", str(program)).code == 0
+        found = cg_bench("diff", *map(str, files), "--threshold", "0.1%")
+        said.append(found.stdout.splitlines()[-1].rpartition("most of it in ")[2])
+    assert [text.partition(" ")[2] for text in said] == ["(from fill)", "(libc)"]
+    assert "memset" in said[0]
+
+
 def test_calls_of_a_program_that_starts_processes_come_with_its_counts(cg_bench: CgBench, tmp_path: Path) -> None:
     script = tmp_path / "twice"
     script.write_text("#!/bin/sh\nfor word in a b c; do /bin/echo $word; done\n", encoding="utf-8")

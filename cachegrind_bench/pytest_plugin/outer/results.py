@@ -36,7 +36,7 @@ from cachegrind_bench.pytest_plugin.fixture import uses_fixture
 from cachegrind_bench.pytest_plugin.inner import dumps
 from cachegrind_bench.pytest_plugin.outer.options import WARM_UP, Settings
 from cachegrind_bench.pytest_plugin.outer.report_relay import failure_text
-from cachegrind_bench.valgrind.callgrind_file import CallgrindPart, parse_callgrind_bytes
+from cachegrind_bench.valgrind.callgrind_file import CallgrindPart, Wanted, parse_callgrind_bytes
 from cachegrind_bench.valgrind.options import Tool
 from cachegrind_bench.valgrind.out_format import reading
 from cachegrind_bench.valgrind.processes import in_order, named
@@ -56,7 +56,7 @@ MEASURED = "pytest/4"
 class Cost:
     """What a benchmark cost in one memory layout: each of its last calls, and the profile of the one in the middle.
 
-    `functions` is who called whom in that one, where this was asked for.
+    `functions` is who called whom in that one: all, or only functions of the system.
 
     `settled`: whether these agreed, `starts_processes` whether Callgrind wrote a part in the middle of a call, as it
     does before a fork.
@@ -66,7 +66,7 @@ class Cost:
     settled: bool
     profile: Profile
     starts_processes: bool
-    functions: CallGraph | None = None
+    functions: CallGraph
 
     @property
     def runs(self) -> tuple[Counts, ...]:
@@ -102,7 +102,10 @@ def read_costs(
 def _cost_of(pairs: _Pairs, settings: Settings, paths: Translation, *, settled: bool) -> Cost:
     """Return what calls cost beyond empty ones. MeasurementError if they cannot be read."""
     model = settings.model
-    parts = [[_parts(files, paths, calls=settings.call_tree) for files in pair] for pair in pairs]
+    from cachegrind_bench.model.call_graph import every, of_system
+
+    wanted = every if settings.call_tree else of_system
+    parts = [[_parts(files, paths, wanted) for files in pair] for pair in pairs]
     calls = [without(_profile(body), _profile(empty)) for empty, body in parts]
     counts = [call.counts() for call in calls]
     order = sorted(range(len(calls)), key=lambda place: (model.score(counts[place]), counts[place].Ir, place))
@@ -112,7 +115,7 @@ def _cost_of(pairs: _Pairs, settings: Settings, paths: Translation, *, settled: 
         settled=settled,
         profile=calls[middle],
         starts_processes=any(len(body) > 1 for _, body in pairs),
-        functions=_functions_of(parts[middle], counts[middle].Ir) if settings.call_tree else None,
+        functions=_functions_of(parts[middle], counts[middle].Ir),
     )
 
 
@@ -141,11 +144,11 @@ def _profile(parts: Sequence[CallgrindPart]) -> Profile:
     return merge_profiles([in_order(named(part)) for part in parts])
 
 
-def _parts(files: Sequence[Path], paths: Translation, *, calls: bool) -> list[CallgrindPart]:
+def _parts(files: Sequence[Path], paths: Translation, wanted: Wanted) -> list[CallgrindPart]:
     parts: list[CallgrindPart] = []
     for file in files:
         with reading(file) as stream:
-            parts += parse_callgrind_bytes(paths.real_bytes(stream.read()), str(file), calls=calls)
+            parts += parse_callgrind_bytes(paths.real_bytes(stream.read()), str(file), calls=wanted)
     return parts
 
 

@@ -31,11 +31,13 @@ from cachegrind_bench.model.text import below, change, counted, exact_percent, f
 
 if TYPE_CHECKING:
     from cachegrind_bench.compare.call_split import CallCause, Caller, CallSplit, Label
-    from cachegrind_bench.compare.explain import Details
+    from cachegrind_bench.compare.explain import Details, FunctionDelta
     from cachegrind_bench.compare.pairing import ObjectChange
     from cachegrind_bench.compare.python_blame import PythonBlame, PythonDelta
     from cachegrind_bench.model.call_graph import Calls
 
+# Where the sources of glibc and musl have what programs call most, as debug information says; or it says nothing.
+_OF_LIBC = re.compile(r"^(?:\?\?\?)?$|(?:^|/)(?:malloc|string|sysdeps)/")
 _MOST = Fraction(1, 2)
 _MUCH = Fraction(1, 5)  # from here on, how many times the work it is says more
 _ADVICE = "\n"  # what follows is advice for the person who measures
@@ -344,7 +346,17 @@ def _culprit(details: Details | None) -> tuple[str, str, Fraction] | None:
     if details.blamed is None:
         return None
     name = _named(details.blamed.name)
-    return name, SYMBOLS if name == _NAMELESS else "", details.blamed_share
+    return name + _user(details.blamed, details.user), SYMBOLS if name == _NAMELESS else "", details.blamed_share
+
+
+def _user(blamed: FunctionDelta, user: Label | None) -> str:
+    """Say who called a function of the system, or that it is of libc, where a row of its own says little."""
+    from cachegrind_bench.model.call_graph import Code
+
+    if user is not None:
+        return f" (from {_function(user)})"
+    of_libc = Code("", blamed.file, blamed.name).is_system and _OF_LIBC.search(blamed.file)
+    return " (libc)" if of_libc else ""
 
 
 def _named(name: str) -> str:
@@ -386,14 +398,14 @@ def _each(calls: Calls) -> str:
 
 
 def _function(label: Label) -> str:
+    if label.name == UNKNOWN and label.object not in {"", UNKNOWN}:
+        return f"{_NAMELESS} in {os.path.basename(label.object)}"
     return _named(label.name)
 
 
 def _short(label: Label) -> str:
     """Return where a function is, without the folders of an absolute path; of the system's, only the library."""
-    from cachegrind_bench.compare.call_split import is_system
-
-    path = label.object if is_system(label) else label.place
+    path = label.object if label.code.is_system else label.place
     return os.path.basename(path) if path.startswith("/") else path
 
 
