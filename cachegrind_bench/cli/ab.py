@@ -8,7 +8,14 @@ from typing import Any
 import click
 
 from cachegrind_bench.cli import output
-from cachegrind_bench.cli.comparison_options import deliver, detail_options, gate_options, gates_of, report_options
+from cachegrind_bench.cli.comparison_options import (
+    deliver,
+    detail_options,
+    evidence_option,
+    gate_options,
+    gates_of,
+    report_options,
+)
 from cachegrind_bench.cli.help import options_group
 from cachegrind_bench.cli.options import (
     MEASURED,
@@ -68,6 +75,7 @@ _keep_option = options_group(
 @gate_options
 @_run_options
 @detail_options
+@evidence_option
 @_keep_option
 @size_limit_option
 @click.argument("base")
@@ -77,6 +85,7 @@ def command(base: str, candidate: str | None, **options: Any) -> int:
 
     Use it when there is no history to compare with, or when that was measured in another environment.
     """
+    from cachegrind_bench.usecases.evidence import Evidence
     from cachegrind_bench.usecases.selection import SelectRequest
     from cachegrind_bench.usecases.worktrees import AbRequest, measured_sides
 
@@ -85,11 +94,14 @@ def command(base: str, candidate: str | None, **options: Any) -> int:
     gates = gates_of(options, configured_benchmarks())
     shown = report_options(options)
     shown.check_files()
-    words = *typed_words([*names_of(_run_options), "lines"]), *trailing_words()
-    select = struct_of(SelectRequest, options)
-    request = struct_of(AbRequest, options, base=base, candidate=candidate, words=words, select=select)
+    choosing = names_of(filter_options)
+    words = *typed_words({*names_of(_run_options), "lines"}.difference(choosing)), *trailing_words()
+    asked = {"evidence": Evidence(options["evidence"]), "gates": gates, "select": struct_of(SelectRequest, options)}
+    request = struct_of(
+        AbRequest, options, base=base, candidate=candidate, words=words, choosing=(*typed_words(choosing),), **asked
+    )
     before, after = measured_sides(request, repository(), output.NOTICES)
     made = compared(before, after, gates, shown)
-    made = made.with_remarks(same_program(made.comparison))
+    made = made.with_remarks((*made.comparison.remarks, *same_program(made.comparison)))
     deliver(made, shown)
     return made.exit_code()

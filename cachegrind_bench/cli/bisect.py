@@ -8,6 +8,7 @@ from typing import Any
 import click
 
 from cachegrind_bench.cli import output
+from cachegrind_bench.cli.comparison_options import evidence_option
 from cachegrind_bench.cli.help import options_group
 from cachegrind_bench.cli.options import (
     MEASURED,
@@ -51,6 +52,7 @@ _UNDECIDED = 3
 @click.command("bisect", cls=TrailingCommand, epilog=_EPILOG)
 @history_options
 @_run_options
+@evidence_option
 @click.argument("finding")
 def command(finding: str, **options: Any) -> int:
     """Narrow a FINDING of 'cg-bench trend', named by the beginning of its id, down to the commit that caused it.
@@ -65,7 +67,7 @@ def command(finding: str, **options: Any) -> int:
     if item.kind is Kind.UNSTABLE:
         raise UsageError(f"{item.benchmark} is unstable", hint="run 'cg-bench verify' to find the cause")
     if len(item.suspects) > 1 and item.last_good_sha is not None:
-        return _narrow(item, item.last_good_sha, found)
+        return _narrow(item, item.last_good_sha, found, options["evidence"])
     return _report(item, item.suspects, found)
 
 
@@ -79,18 +81,26 @@ def _named(text: str, found: Found) -> Finding:
     raise UsageError(what, hint=f"there are: {known}" if known else where)
 
 
-def _narrow(item: Finding, good: str, found: Found) -> int:
+def _narrow(item: Finding, good: str, found: Found, evidence: str) -> int:
+    from cachegrind_bench.compare.verdict import State
+    from cachegrind_bench.usecases.comparison import GateOptions, ReportOptions, compared
+    from cachegrind_bench.usecases.evidence import Evidence
     from cachegrind_bench.usecases.worktrees import bisected
 
     words = [*typed_words(set(names_of(_run_options)) - {"model"}), *trailing_words()]
-    done = bisected(item, good, found, words, output.NOTICES)
+    done = bisected(item, good, found, words, output.NOTICES, evidence=Evidence(evidence))
     if done.left is None:
         output.write(
             f"{item.benchmark} does not show the change here: {done.before:,} at {good[:12]}, "
             f"{done.after:,} at {item.suspects[-1][:12]}\n"
         )
         return _UNDECIDED
-    return _report(item, done.left.suspects, found, done.left.skipped)
+    code = _report(item, done.left.suspects, found, done.left.skipped)
+    if done.sides is not None:
+        made = compared(*done.sides, GateOptions().gates(), ReportOptions())
+        if made.comparison.verdict is not State.UNCHANGED:
+            output.write(made.headline())
+    return code
 
 
 def _report(item: Finding, suspects: Sequence[str], found: Found, skipped: Sequence[str] = ()) -> int:

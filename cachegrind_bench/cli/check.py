@@ -11,15 +11,25 @@ import click
 from msgspec.structs import replace
 
 from cachegrind_bench.cli import output
-from cachegrind_bench.cli.comparison_options import deliver, detail_options, gate_options, gates_of, report_options
+from cachegrind_bench.cli.comparison_options import (
+    deliver,
+    detail_options,
+    evidence_option,
+    gate_options,
+    gates_of,
+    report_options,
+)
 from cachegrind_bench.cli.help import Command, options_group
 from cachegrind_bench.cli.options import (
     COMPARED,
     command_argument,
     measure_request,
     measuring_options,
+    names_of,
+    repository,
     size_limit_option,
     typed,
+    typed_words,
 )
 from cachegrind_bench.errors import MeasurementError, NotComparableError, NoValgrindError, UsageError
 from cachegrind_bench.model.text import some
@@ -58,6 +68,7 @@ Examples:
 @gate_options
 @measuring_options
 @detail_options
+@evidence_option
 @size_limit_option
 @command_argument
 def command(**options: Any) -> int:
@@ -68,6 +79,7 @@ def command(**options: Any) -> int:
     """
     from cachegrind_bench.model.codec import encode
     from cachegrind_bench.render.progress import Display
+    from cachegrind_bench.usecases.evidence import Evidence
     from cachegrind_bench.usecases.measurement import measured, prepared_plan
 
     gates = gates_of(options)
@@ -79,14 +91,24 @@ def command(**options: Any) -> int:
     known, name = _benchmark_of(base.result, options["base"], request)
     request = replace(request, id=name)
     plan = prepared_plan(request, _existing_plan)
+    # The one benchmark, whatever it is called in the base.
+    renamed = replace(base.result, benchmarks=(replace(base.with_evidence(known), id=plan.benchmark_id),))
+    # Who asks only for the exit code, as in a bisection, reads no explanation.
+    evidence = Evidence.NEVER if options["quiet"] and not typed("evidence") else Evidence(options["evidence"])
     try:
         with Display(None if options["quiet"] else sys.stderr) as display:
-            result = measured(request, plan, display.phase, display.write)
+            result = measured(
+                request,
+                plan,
+                display.phase,
+                display.write,
+                explained=lambda result: bool(evidence.wants(renamed, result, gates)),
+            )
     except NoValgrindError as error:  # no commit could be measured here
         raise UsageError(error.message, hint=error.hint) from error
-    # The one benchmark, whatever it is called in the base.
-    renamed = replace(base.with_evidence(known), id=result.benchmarks[0].id)
-    before = Side(name=options["base"], file=InMemory(replace(base.result, benchmarks=(renamed,))))
+    before = Side(name=options["base"], file=InMemory(renamed))
+    if evidence.wants(renamed, result, gates):
+        before = _explained(before, result.benchmarks[0].id, request)
     made = compared(before, Side(name="this run", file=InMemory(result)), gates, shown)
     code = made.exit_code()
     if code == NotComparableError.exit_code and (gates.force or base.result.env.key == result.env.key):
@@ -104,6 +126,17 @@ def command(**options: Any) -> int:
     except BrokenPipeError:
         output.forget(sys.stdout)  # that nobody reads on must not make a bad commit a good one
     return code
+
+
+def _explained(base: Side, name: str, request: MeasureRequest) -> Side:
+    """Return the base with its calls, which are recorded at its commit unless it has them."""
+    from cachegrind_bench.usecases.evidence import is_explained
+    from cachegrind_bench.usecases.worktrees import explained_base
+
+    if all(map(is_explained, base.file.whole().benchmarks)):
+        return base
+    words = typed_words({*names_of(measuring_options)} - {"output", "quiet", "benchmark_id"})
+    return explained_base(base, ["--id", name, *words, "--", *request.command], repository(), output.NOTICES)
 
 
 def _benchmark_of(base: Result, base_name: str, request: MeasureRequest) -> tuple[Benchmark, str]:

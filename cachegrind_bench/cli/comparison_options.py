@@ -119,6 +119,17 @@ detail_options = options_group(
 )
 
 
+evidence_option = options_group(
+    click.option(
+        "--evidence",
+        type=click.Choice(["regressions", "always", "never"]),
+        default="regressions",
+        help="Record calls and Python functions of these benchmarks on both sides, in further executions, to explain them.",
+    ),
+    heading=REPORT,
+)
+
+
 def gates_of(options: Mapping[str, Any], benchmarks: Sequence[BenchmarkSpec] = ()) -> Gates:
     """Return what `gate_options` ask for; UsageError on anything that is not a threshold or limit.
 

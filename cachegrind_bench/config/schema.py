@@ -25,6 +25,7 @@ from cachegrind_bench.valgrind.options import Cache
 Text = Annotated[str, Meta(min_length=1)]
 Texts = Text | tuple[Text, ...]
 Metric = Literal["score", "Ir"]
+Evidence = Literal["regressions", "always", "never"]
 Duration = Text | Annotated[float, Meta(gt=0)]
 Command = Text | Annotated[tuple[str, ...], Meta(min_length=1)]
 Variables = tuple[Text, ...] | dict[str, str]
@@ -35,6 +36,7 @@ _WORDS: Mapping[object, str] = {
     Text: "a text",
     Texts: "a text or a list of texts",
     Metric: "a text",
+    Evidence: "a text",
     bool: "true or false",
     Duration: "seconds, or a text with a unit",
     Command: "a list of texts, or a text",
@@ -299,6 +301,9 @@ class Defaults(Table):
         "`PATTERN:NAME=COUNT` for some.", '["startup:Ir=150_000_000"]', "none", _limit, ("limits", "maximum"),
         meant_limit)] = UNSET
     metric: Annotated[Metric | UnsetType, Key("The number that decides whether a benchmark regressed, `score` or `Ir`.", '"score"', "score")] = UNSET
+    evidence: Annotated[Evidence | UnsetType, Key(
+        "Of which benchmarks `check`, `ab` and `bisect` record calls and Python functions on both sides, to explain them: "
+        "`regressions`, `always` or `never`.", '"never"', "regressions", also=("explain",))] = UNSET
     env: Annotated[Variables | UnsetType, _ENV] = UNSET
     timeout: Annotated[Duration | UnsetType, _TIMEOUT] = UNSET
     repeat: Annotated[_Repeat | UnsetType, _REPEAT] = UNSET

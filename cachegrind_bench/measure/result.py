@@ -6,6 +6,8 @@ from collections import defaultdict
 from collections.abc import Callable
 from concurrent.futures import ThreadPoolExecutor
 
+from msgspec.structs import replace
+
 from cachegrind_bench.errors import MeasurementError
 from cachegrind_bench.measure.plan import Plan, Progress
 from cachegrind_bench.measure.run import Executions, measure
@@ -16,11 +18,17 @@ from cachegrind_bench.valgrind.runner import Measurement, Runner
 
 
 def measured(
-    plan: Plan, session: Session, progress: Progress, *, runner: Runner | None = None
+    plan: Plan,
+    session: Session,
+    progress: Progress,
+    *,
+    runner: Runner | None = None,
+    explained: Callable[[Benchmark], bool] = lambda _benchmark: False,
 ) -> tuple[Benchmark, ...]:
     """Measure one command, or each of its regions. MeasurementError if it cannot be measured.
 
-    `runner` is that of the session unless given. What the program consists of is read during the measured execution:
+    `runner` is that of the session unless given. Of a whole program that is to be `explained` when its counts are known, calls
+    are recorded too, and a Python profile where it can have one. What the program consists of is read during the measured execution:
     counts do not depend on what else is running.
     """
     if plan.python_profile:
@@ -43,11 +51,21 @@ def measured(
                 benchmarks = (measure_iterations(executions),)
             case _:
                 benchmarks = (measure(executions),)
+                if explained(benchmarks[0]):
+                    benchmarks = (executions.with_calls(benchmarks[0]),)
+                    plan = _profiled(plan)
     if plan.python_profile:
         from cachegrind_bench.measure.python_profile import with_profiles
 
         return with_profiles(plan, benchmarks, session.runner, session.environment, progress)
     return benchmarks
+
+
+def _profiled(plan: Plan) -> Plan:
+    """Return the plan with a Python profile where the program can have one."""
+    from cachegrind_bench.measure.python_profile import profilable
+
+    return profilable(replace(plan, python_profile=True, python_optional=True))
 
 
 _NEVER_ENTERED = "the program entered no region"

@@ -25,17 +25,15 @@ from cachegrind_bench.model.text import printable
 from cachegrind_bench.valgrind.options import Scope, Tool
 from cachegrind_bench.valgrind.runner import Measurement, Runner, Target
 
+RECORDED = "when calls were recorded, "  # how warnings about that execution begin
 _AGREES = 2  # instructions by which Callgrind's counts may differ from Cachegrind's where the execution was the same
 
 
 def measure(executions: Executions) -> Benchmark:
     """Measure as planned. MeasurementError if the command fails, times out or cannot be measured."""
     executions.warm_up()
-    measurements = executions.whole()
-    benchmark = executions.benchmark(measurements)
-    if not executions.plan.call_tree or benchmark.calls is not None:
-        return benchmark
-    return executions.with_calls(benchmark, lower_median(measurements, executions.plan.model))
+    benchmark = executions.benchmark(executions.whole())
+    return executions.with_calls(benchmark) if executions.plan.call_tree else benchmark
 
 
 class Executions:
@@ -103,19 +101,20 @@ class Executions:
                 found.append(measurement)
         return found
 
-    def with_calls(self, benchmark: Benchmark, counted: Measurement) -> Benchmark:
-        """Return the benchmark with its calls, recorded in an execution of its own in the layout of the one that counted."""
+    def with_calls(self, benchmark: Benchmark) -> Benchmark:
+        """Return the benchmark with all its calls: unless it has them, of an execution in the layout of the one that counted."""
+        if benchmark.counts is None or (benchmark.calls is not None and benchmark.calls.own):
+            return benchmark
         at = next(run.layout for run in benchmark.runs if run.counts == benchmark.counts)
         self._progress("recording calls under Callgrind")
         with self._surrounded():
-            recorded = self.runner.measure(replace(self.target, layout=at, lines=False), Tool.CALLGRIND).accounts
-        warnings = [f"when calls were recorded, {doubt}" for doubt in recorded.doubts]
-        before, after = (accounts.profile.counts().Ir for accounts in (counted.accounts, recorded))
+            recorded = self.runner.measure(
+                replace(self.target, layout=at, lines=False, calls=True), Tool.CALLGRIND
+            ).accounts
+        warnings = [f"{RECORDED}{doubt}" for doubt in recorded.doubts]
+        before, after = benchmark.counts.Ir, recorded.profile.counts().Ir
         if abs(after - before) > _AGREES:
-            warnings.append(
-                f"its calls were recorded in an execution of {after:,} instructions, not {before:,}: "
-                "where these differ, so do the calls; 'cg-bench verify' finds the cause"
-            )
+            warnings.append(other_instructions(before, after))
         texts = (printable(warning) for warning in warnings)
         return replace(benchmark, calls=recorded.calls, warnings=(*benchmark.warnings, *texts))
 
@@ -140,6 +139,14 @@ class Executions:
         assert self._identity is not None  # noqa: S101 - there was an execution
         plan = self.plan if id is None else replace(self.plan, id=id)
         return _benchmark_of(plan, self.env, self._identity, measurements)
+
+
+def other_instructions(before: int, after: int) -> str:
+    """Say that calls were recorded in another execution than the one that counted, by the instructions of both."""
+    return (
+        f"{RECORDED}the program executed {after:,} instructions, not {before:,}: where these differ, so do the calls; "
+        "'cg-bench verify' finds the cause"
+    )
 
 
 def seal_of(plan: Plan, outcome: Outcome, env: Environment) -> dict[str, SealPart]:

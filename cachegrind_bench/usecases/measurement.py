@@ -71,8 +71,18 @@ def prepared_plan(request: MeasureRequest, make_plan: Callable[[MeasureRequest],
         return make_plan(request)
 
 
-def measured(request: MeasureRequest, plan: Plan, progress: Progress, echo: Callable[[bytes], None]) -> Result:
-    """Measure by this plan, and describe machine and commit. MeasurementError if it cannot be measured."""
+def measured(
+    request: MeasureRequest,
+    plan: Plan,
+    progress: Progress,
+    echo: Callable[[bytes], None],
+    *,
+    explained: Callable[[Result], bool] = lambda _result: False,
+) -> Result:
+    """Measure by this plan, and describe machine and commit. MeasurementError if it cannot be measured.
+
+    What is to be `explained`, as its counts show, gets calls and a Python profile from further executions.
+    """
     from cachegrind_bench.measure.result import measured as measure
     from cachegrind_bench.vcs.commits import commit_of
 
@@ -80,7 +90,11 @@ def measured(request: MeasureRequest, plan: Plan, progress: Progress, echo: Call
     # Read while the program is measured: counts do not care, and what is committed meanwhile is not what was measured.
     with ThreadPoolExecutor(1) as executor, ready.session(echo=echo, keep=request.keep_out_files) as session:
         commit = executor.submit(commit_of, request.cwd, request.environ)
-        return result_of(request, ready.environment, measure(plan, session, progress), commit.result())
+
+        def result(*benchmarks: Benchmark) -> Result:
+            return result_of(request, ready.environment, benchmarks, commit.result())
+
+        return result(*measure(plan, session, progress, explained=lambda item: explained(result(item))))
 
 
 def valgrind_setup_of(request: MeasureRequest) -> ValgrindSetup:

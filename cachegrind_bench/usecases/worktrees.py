@@ -12,7 +12,7 @@ import stat
 import sys
 import tempfile
 from collections.abc import Callable, Collection, Generator, Sequence
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
 from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING
@@ -23,21 +23,26 @@ from cachegrind_bench import process
 from cachegrind_bench.config.load import load
 from cachegrind_bench.config.source import OWN_FILE, as_own_file, find
 from cachegrind_bench.errors import CgBenchError, MeasurementError, UsageError
+from cachegrind_bench.model.codec import encode
 from cachegrind_bench.model.metrics import CostModel
+from cachegrind_bench.model.text import some
 from cachegrind_bench.store.durable import check_writable, make_folder, write_atomic
 from cachegrind_bench.usecases.comparison import Side
-from cachegrind_bench.usecases.result_files import read_result
+from cachegrind_bench.usecases.evidence import WORDS, Evidence, with_evidence
+from cachegrind_bench.usecases.result_files import DEFAULT_LIMIT, read_result
 from cachegrind_bench.usecases.selection import SelectRequest, chooses
 from cachegrind_bench.vcs.git import without_repository
 from cachegrind_bench.vcs.worktree import PREFIX, changes_as_commit, worktree
 
 if TYPE_CHECKING:
+    from cachegrind_bench.compare.verdict import Gates
     from cachegrind_bench.history.values import Finding
     from cachegrind_bench.usecases import Notices
     from cachegrind_bench.usecases.trend import Found
     from cachegrind_bench.vcs.revisions import Repository
 
 _SIDES = "base.json", "candidate.json"
+_SHOWN = 5
 # These are for a measurement of the user's own, whose result is stored, named or cut into shards.
 NOT_FOR_RUN = frozenset(
     f"CG_BENCH_{name}"
@@ -105,6 +110,14 @@ class Worktree(msgspec.Struct, frozen=True, kw_only=True):
                 f"{sha[:12]} could not be measured: cg-bench run ended with {end}",
                 hint="its output is above; benchmarks and configuration are those of that commit",
             )
+
+    def side(self, name: str, sha: str, words: Sequence[str], *, limit: int = DEFAULT_LIMIT) -> Side:
+        """Measure this commit, which the user calls so, in the same way, and return it as a side of a comparison."""
+        target = self.folder / "result.json"
+        target.unlink(missing_ok=True)
+        self.notices.note(f"measuring {name}, commit {sha[:12]}")
+        self.measure(sha, words, target)
+        return Side(name=name, file=read_result(str(target), limit=limit))
 
     def _configure(self, sha: str, tree: Path, place: Path) -> None:
         """Give a commit without a configuration, or without what is chosen, that of the checkout. MeasurementError if that has no configuration either."""
@@ -210,37 +223,74 @@ def opened_worktree(repository: Repository, notices: Notices, select: SelectRequ
 class AbRequest(msgspec.Struct, frozen=True, kw_only=True):
     """Two revisions to measure by `cg-bench run` with these words; without a candidate it is the tracked files as they are.
 
-    `select` is what the words choose of a suite. Both result files are kept in the folder `keep`.
+    `select` is what is chosen of a suite, by the words `choosing`. Both result files are kept in the folder `keep`. What
+    needs `evidence` under these gates is measured once more.
     """
 
     base: str
     candidate: str | None
     words: tuple[str, ...]
+    choosing: tuple[str, ...]
     select: SelectRequest
     keep: Path | None
     max_size: int
+    gates: Gates
+    evidence: Evidence
 
 
-def measured_sides(request: AbRequest, repository: Repository, notices: Notices) -> list[Side]:
+def measured_sides(request: AbRequest, repository: Repository, notices: Notices) -> tuple[Side, Side]:
     """Measure both commits, one after the other. UsageError if git does not know one, MeasurementError if one fails."""
     base, candidate = _commit(repository, request.base), request.candidate
     changes = changes_as_commit(repository.cwd, repository.environ) if candidate is None else None
     shas = base, changes or _commit(repository, "HEAD" if candidate is None else candidate)
     names = request.base, request.candidate or "your work tree"
-    sides: list[Side] = []
     if request.keep is not None:
         make_folder(request.keep)
         for file in _SIDES:
             check_writable(request.keep / file)
     with opened_worktree(repository, notices, request.select) as place:
-        for name, sha, file in zip(names, shas, _SIDES, strict=True):
-            target = place.folder / file
-            notices.note(f"measuring {name}, commit {sha[:12]}")
-            place.measure(sha, request.words, target)
-            if request.keep is not None:
-                write_atomic(request.keep / file, target.read_bytes())
-            sides.append(Side(name=name, file=read_result(str(target), limit=request.max_size)))
+
+        def measure(*words: str) -> tuple[Side, Side]:
+            before, after = (
+                place.side(name, sha, (*words, *request.words), limit=request.max_size)
+                for name, sha in zip(names, shas, strict=True)
+            )
+            return before, after
+
+        sides = measure(*request.choosing)
+        _keep(request, sides)
+        ids = request.evidence.wants(sides[0].file.result, sides[1].file.result, request.gates)
+        if ids:
+            notices.note(f"again, with calls: {some(ids, _SHOWN)}")
+            chosen = [] if "--" in request.words else [word for name in ids for word in ("--benchmark", name)]
+            try:
+                before, after = map(with_evidence, sides, measure(*WORDS, *chosen))
+            except MeasurementError as error:
+                notices.warn(f"{some(ids, _SHOWN)}: calls could not be recorded: {error.message}")
+            else:
+                sides = before, after
+                _keep(request, sides)
     return sides
+
+
+def _keep(request: AbRequest, sides: tuple[Side, Side]) -> None:
+    for file, side in zip(_SIDES, sides, strict=True):
+        if request.keep is not None:
+            write_atomic(request.keep / file, encode(side.file.whole()))
+
+
+def explained_base(base: Side, words: Sequence[str], repository: Repository, notices: Notices) -> Side:
+    """Return the base with evidence, by `cg-bench run` with these words at its commit; as it is, with a warning, where that fails."""
+    commit = base.file.result.commit
+    try:
+        if commit is None:
+            raise MeasurementError("its commit is not known")
+        sha = _commit(repository, commit.sha)
+        with opened_worktree(repository, notices, SelectRequest()) as place:
+            return with_evidence(base, place.side("the base", sha, (*WORDS, *words)))
+    except CgBenchError as error:
+        notices.warn(f"calls of {base.name} could not be recorded: {error.message}")
+        return base
 
 
 def _commit(repository: Repository, revision: str) -> str:
@@ -258,17 +308,23 @@ class Narrowed(msgspec.Struct, frozen=True, kw_only=True):
 
 
 class Bisected(msgspec.Struct, frozen=True, kw_only=True):
-    """The costs before and at the last of the suspects, and what is left of them; None if the change does not show here."""
+    """The costs before and at the last of the suspects, and what is left of them; None if the change does not show here.
+
+    `sides` are the commit that is left and the one before it, with evidence; None if there is none.
+    """
 
     before: int
     after: int
     left: Narrowed | None
+    sides: tuple[Side, Side] | None = None
 
 
-def bisected(item: Finding, good: str, found: Found, words: Sequence[str], notices: Notices) -> Bisected:
+def bisected(
+    item: Finding, good: str, found: Found, words: Sequence[str], notices: Notices, *, evidence: Evidence
+) -> Bisected:
     """Measure the suspects of a finding by `cg-bench run` with these words, until as few as possible are left.
 
-    Without a command among the words its benchmark is one of the suite, by its name then or now.
+    The last one is measured once more with evidence, unless none is wanted. Without a command among the words its benchmark is one of the suite, by its name then or now.
     """
     series = next(series for series in found.set.series if series.id == item.benchmark)
     names = {item.benchmark, *(old for old, now in found.renames.items() if now == item.benchmark)}
@@ -290,7 +346,15 @@ def bisected(item: Finding, good: str, found: Found, words: Sequence[str], notic
         if abs(after - before) * 2 < abs(item.after - item.before):
             return Bisected(before=before, after=after, left=None)
         left = narrow(item.suspects, cost_or_none, before=before, after=after)
-    return Bisected(before=before, after=after, left=left)
+        sides: tuple[Side, Side] | None = None
+        if evidence is not Evidence.NEVER and len(left.suspects) == 1:
+            (sha,) = left.suspects
+            parent = (good, *item.suspects)[item.suspects.index(sha)]
+            notices.note("again, with calls")
+            with suppress(MeasurementError):  # the commit was found all the same
+                one, other = (place.side("it", each, (*WORDS, *words)) for each in (parent, sha))
+                sides = one, other
+    return Bisected(before=before, after=after, left=left, sides=sides)
 
 
 def _cost(place: Worktree, words: Sequence[str], names: Collection[str], model: CostModel, sha: str) -> int:

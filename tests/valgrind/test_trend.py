@@ -130,6 +130,7 @@ def test_a_finding_between_measured_commits_is_narrowed_down(history: tuple[Repo
     assert code == 0, told
     assert f"it is\n  {shas[26][:12]}" in told
     assert "commit 26" in told
+    assert "regression: steps" in told  # and why, by calls
     assert repository.git("status", "--porcelain", "--untracked-files=no") == ""
     # The benchmark has another name since, and is in no configuration by that.
     url = f"file:{store}"
