@@ -98,7 +98,9 @@ _detail_options = options_group(
         is_flag=True,
         help="Also report what each Python function cost, from further executions (CPython 3.12+).",
     ),
-    click.option("--python-optional", is_flag=True, hidden=True),  # no profile of what is not Python; for `ab`
+    click.option(
+        "--python-optional", is_flag=True, hidden=True, help="No Python profile of what is not Python; for 'ab'."
+    ),
     heading="What is counted",
 )
 _report_options = options_group(

@@ -124,6 +124,11 @@ class Difference(msgspec.Struct, frozen=True, kw_only=True):
     fields: tuple[FieldDifference, ...] = ()
     forced: bool = False
 
+    @property
+    def moved(self) -> bool:
+        """Whether both sides have counts, and these differ."""
+        return self.change is not None and self.change.base != self.change.candidate
+
 
 # For `FailOn.ANY_CHANGE`.
 _CHANGES = frozenset(State) - {State.UNCHANGED, State.SHIFT, State.NOISY, State.FAILED, State.NOT_COMPARABLE}

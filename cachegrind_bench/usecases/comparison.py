@@ -270,7 +270,7 @@ def _explanations(
     comparison: Comparison, before: ResultFile | InMemory, after: ResultFile | InMemory, options: ReportOptions
 ) -> dict[str, Details]:
     shown = comparison.differences[: options.rows or None]
-    moved = [item.id for item in shown if item.change is not None and item.change.base != item.change.candidate]
+    moved = [item.id for item in shown if item.moved]
     if not moved:
         return {}
     from cachegrind_bench.compare.explain import details

@@ -30,14 +30,12 @@ class Evidence(StrEnum):
     NEVER = "never"
 
     def wants(self, base: Result, candidate: Result, gates: Gates) -> tuple[str, ...]:
-        """Return the ids of the benchmarks that need evidence."""
+        """Return the ids of the benchmarks that need evidence: where nothing moved, there is nothing to explain."""
         if self is Evidence.NEVER:
             return ()
         always = self is Evidence.ALWAYS
-        found = compare(base, candidate, gates).differences
-        return tuple(
-            item.id for item in found if item.change is not None and (always or item.state is State.REGRESSION)
-        )
+        found = (item for item in compare(base, candidate, gates).differences if item.moved)
+        return tuple(item.id for item in found if always or item.state is State.REGRESSION)
 
 
 def is_explained(benchmark: Benchmark) -> bool:
