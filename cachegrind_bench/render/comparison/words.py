@@ -303,7 +303,7 @@ def place(item: Difference, details: Details | None, root: str) -> tuple[str, in
     elif details is None or details.blamed is None or interpreted(item) is not None:
         return None
     else:
-        own = None if details.cause is None else _own(details.cause)
+        own = details.user if details.cause is None else _own(details.cause)
         file, line = (details.blamed.file, 0) if own is None else (own.file, own.line)
         path = below(file, root)
         # Rust's compiler writes relative paths, and so do those who build a distribution's libraries.
@@ -313,9 +313,7 @@ def place(item: Difference, details: Details | None, root: str) -> tuple[str, in
 
 def _own(found: CallCause) -> Label:
     """Return the function whose code did it, or the caller of one of the system's."""
-    from cachegrind_bench.compare.call_split import is_system
-
-    return found.caller.label if found.caller is not None and is_system(found.culprit) else found.culprit
+    return found.caller.label if found.caller is not None and found.culprit.code.is_system else found.culprit
 
 
 def culprit(details: Details | None) -> str:
