@@ -47,6 +47,9 @@ def read(path: Path) -> list[dict[str, Any]]:
         if item["profile"] is not None:
             rows = item["profile"]["functions"]
             item["profile"]["functions"] = sorted([strings[row[0]], strings[row[1]], *row[2:]] for row in rows)
+        if "calls" in item:
+            names = [[strings[index] for index in row[:3]] for row in item["calls"]["functions"]]
+            item["calls"] = sorted([names[row[0]], names[row[1]], *row[2:]] for row in item["calls"]["calls"])
     return list(document["benchmarks"])
 
 
