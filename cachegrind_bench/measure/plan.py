@@ -6,6 +6,7 @@ from collections.abc import Callable, Mapping
 from pathlib import Path
 
 import msgspec
+from msgspec.structs import replace
 
 from cachegrind_bench.hermetic import environment
 from cachegrind_bench.hermetic.orders import Clock
@@ -73,6 +74,8 @@ class Plan(Settings, frozen=True, kw_only=True):
 
 def target_of(plan: Plan) -> Target:
     """Return the execution that this plan asks for."""
+    # Callgrind counts calls even where it counts nothing else, and their instructions there only.
+    partly = plan.call_tree and plan.collect.scope in {Scope.REGIONS, Scope.TOGGLE}
     return Target(
         argv=plan.command.argv,
         executable=plan.command.executable,
@@ -87,5 +90,5 @@ def target_of(plan: Plan) -> Target:
         held_back=tuple(environment.held_back(plan.environ, plan.request)),
         lines=plan.lines,
         calls=plan.call_tree,
-        collect=plan.collect,
+        collect=replace(plan.collect, by_instruction=True) if partly else plan.collect,
     )

@@ -6,7 +6,7 @@ They are kept as lines and made numbers in the end: a file of CPython has as man
 from __future__ import annotations
 
 from collections import defaultdict
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
 
 from cachegrind_bench.errors import FileFormatError
 from cachegrind_bench.model.call_graph import CallGraph, Calls, Code, every, graph_of
@@ -38,7 +38,10 @@ class CallRecords:
         self._texts: list[bytes] = []
         self._costs: list[bytes] = []
         self._numbers: list[int] = []
-        self._sums: dict[tuple[int, int], list[int]] = {}  # of the calls whose lines were read: their number and cost
+        self._addresses: list[int] = []
+        # Of the calls whose lines were read, by caller, callee and address: their number and cost.
+        self._sums: dict[tuple[int, int, int], list[int]] = {}
+        self._executed: defaultdict[tuple[int, int], int] = defaultdict(int)  # instructions, by function and address
         self.column = 0  # of the lines of cost that is Ir
         self._function: Named | None = None
         self._caller = NOBODY
@@ -75,13 +78,18 @@ class CallRecords:
         if self._wanted is every:
             self._own[self.caller] += ir
 
-    def call(self, callee: int, number: int, text: bytes, cost: bytes) -> None:
-        """Keep the two lines of a call; `number` is that of the second one."""
+    def execute(self, address: int, times: int) -> None:
+        """Add how often the function in effect executed the instruction at this address."""
+        self._executed[self.caller, address] += times
+
+    def call(self, callee: int, number: int, text: bytes, cost: bytes, address: int) -> None:
+        """Keep the two lines of a call; `number` is that of the second one, `address` that of the instruction, 0 if unknown."""
         self._callers.append(self.caller if self._caller == NOBODY else self._caller)
         self._callees.append(callee)
         self._texts.append(text)
         self._costs.append(cost)
         self._numbers.append(number)
+        self._addresses.append(address)
         if len(self._numbers) == _MANY:
             self._add_up()
 
@@ -91,8 +99,23 @@ class CallRecords:
         code = self._codes
         return graph_of(
             ((code[place], ir) for place, ir in self._own.items()),
-            (((code[caller], code[callee]), Calls(*found)) for (caller, callee), found in self._sums.items()),
+            (((code[caller], code[callee]), found) for caller, callee, found in self._counted()),
         )
+
+    def _counted(self) -> Iterator[tuple[int, int, Calls]]:
+        """Yield the calls, as many as were made while costs were counted.
+
+        Callgrind counts calls outside of regions and toggled functions as well (`push_call_stack` in its callstack.c), but no
+        cost of them: the instruction that calls was counted as often as it called. Where it called several functions, in
+        and outside, each gets its part. A call into a toggled function has costs, and its instruction none.
+        """
+        numbers = defaultdict[tuple[int, int], int](int)
+        for (caller, _callee, address), found in self._sums.items():
+            numbers[caller, address] += found[0]
+        for (caller, callee, address), (number, ir) in self._sums.items():
+            whole, executed = numbers[caller, address], self._executed.get((caller, address), 0)
+            partly = address and whole > executed and (executed or not ir)
+            yield caller, callee, Calls(number * executed // whole if partly else number, ir)
 
     def _add_up(self) -> None:
         if NOBODY in self._callers or NOBODY in self._callees:
@@ -102,13 +125,14 @@ class CallRecords:
         times = self._counts([text[len(b"calls=") :].partition(b" ")[0].rstrip() for text in self._texts])
         at = self.column
         costs = self._counts([(cost.split(None, at + 1)[at : at + 1] or [b"0"])[0] for cost in self._costs])
-        for caller, callee, number, ir in zip(self._callers, self._callees, times, costs, strict=True):
-            found = self._sums.setdefault((caller, callee), [0, 0])
+        pairs = zip(self._callers, self._callees, self._addresses, strict=True)
+        for pair, number, ir in zip(pairs, times, costs, strict=True):
+            found = self._sums.setdefault(pair, [0, 0])
             found[0] += number
             found[1] += ir
         if len(self._sums) > MOST_FUNCTIONS:
             raise self._error(f"the file has calls of more than {MOST_FUNCTIONS} pairs of functions", -1)
-        for kept in (self._callers, self._callees, self._texts, self._costs, self._numbers):
+        for kept in (self._callers, self._callees, self._texts, self._costs, self._numbers, self._addresses):
             kept.clear()
 
     def _counts(self, texts: list[bytes]) -> list[int]:

@@ -29,7 +29,7 @@ from cachegrind_bench.valgrind.out_format import (
     UNWANTED,
     CostTable,
     OutFile,
-    SourceLines,
+    Positions,
     decode,
     event_names,
     expand,
@@ -105,7 +105,9 @@ class _Reader:
         # With --combine-dumps=yes, later parts repeat neither the command nor the names.
         self._command_line = ""
         self._names: dict[tuple[str, bytes], str] = {}
-        self._source = SourceLines() if lines else None
+        self._source = Positions() if lines else None
+        # Of instructions, by which calls are counted where Callgrind did not count all of the time.
+        self._addresses: Positions | None = None
         self._complete = False
         self._begin_part()
 
@@ -139,12 +141,11 @@ class _Reader:
             if 42 <= line[0] <= 57:
                 if skip:  # after calls= it is the inclusive cost of these
                     skip = False
+                    tracked = self._source is not None or self._addresses is not None
+                    address = self._called_at(line.split()) if tracked else 0
                     if self._callee != UNWANTED and self._calls is not None:
-                        self._calls.call(self._callee, self._line, self._call_line, line)
+                        self._calls.call(self._callee, self._line, self._call_line, line, address)
                     self._callee, self._called_object, self._called_file = NOBODY, None, None
-                    if self._source is not None:
-                        self._book()
-                        self._source.read(line.split())
                 else:
                     costs[self._line] = line
                 continue
@@ -164,6 +165,13 @@ class _Reader:
         if not self._complete or self._costs or not line.endswith(b"\n"):
             raise self._error("the file does not end with a `totals:` line", hint=CUT_HINT)
         return tuple(self._parts)
+
+    def _called_at(self, cost: list[bytes]) -> int:
+        """Take in the position of a call, which others may be relative to; return the address of its instruction, 0 if unknown."""
+        self._book()
+        if self._source is not None:
+            self._source.read(cost)
+        return 0 if self._addresses is None else self._addresses.read(cost)
 
     def _other_line(self, line: bytes) -> bool:
         """Read a line that is not of counts; return whether the next one is not self cost."""
@@ -237,6 +245,10 @@ class _Reader:
                 self._table.add(self._file, self._function, counts, self._source.read(tokens))
                 if self._calls is not None:
                     self._calls.book(counts[self._ir])
+        if self._addresses is not None and self._calls is not None:
+            for tokens in map(bytes.split, self._costs.values()):
+                (ir,) = tokens[self._positions + self._ir :][:1] or (b"0",)
+                self._calls.execute(self._addresses.read(tokens), int(ir))
         self._costs.clear()
 
     def _header_line(self, key: bytes, value: bytes) -> None:
@@ -262,12 +274,17 @@ class _Reader:
             self._ir = self._events.index("Ir") if "Ir" in self._events else 0
             self._table = CostTable(self._path, self._events, lines=self._source is not None)
         elif key == b"positions":
-            self._positions = len(value.split())
-            if self._source is not None:
-                self._source.columns = value.split()
-
+            self._set_positions(value.split())
         if self._calls is not None:
             self._calls.column = self._positions + self._ir
+
+    def _set_positions(self, columns: list[bytes]) -> None:
+        self._positions = len(columns)
+        if self._calls is not None and b"instr" in columns:
+            self._addresses = Positions(b"instr")
+        for positions in (self._source, self._addresses):
+            if positions is not None:
+                positions.columns = columns
 
     def _end_part(self, value: bytes) -> None:
         if not self._events or self._complete:

@@ -135,7 +135,7 @@ class Collect(msgspec.Struct, frozen=True, kw_only=True):
     """What to count: `toggles` are names of functions, with * and ?, for Scope.TOGGLE; `region` is the only one wanted.
 
     `loop` is for Scope.ITERATIONS. `python_depth` asks for the paths of Python calls (see `python_contexts`), with up to that many callers; `stubs` are the
-    names of stubs of libraries that are not to count among the callers.
+    names of stubs of libraries that are not to count among the callers. `by_instruction` keeps the counts of instructions apart.
     """
 
     scope: Scope = Scope.PROCESS
@@ -144,6 +144,7 @@ class Collect(msgspec.Struct, frozen=True, kw_only=True):
     loop: Loop | None = None
     python_depth: int | None = None
     stubs: tuple[str, ...] = ()
+    by_instruction: bool = False
 
     @classmethod
     def inside(cls, *, region: str | None = None, toggles: Sequence[str] = (), loop: Loop | None = None) -> Collect:
@@ -210,6 +211,7 @@ def arguments(
         *common,
         *(_LIKE_CACHEGRIND if collect.python_depth is None else python_paths(collect.python_depth, collect.stubs)),
         *(f"--dump-before={name}" for name in (OUTER_FORK, *FORKS, *THREADS, *EXECS)),
+        *(("--dump-instr=yes",) if collect.by_instruction else ()),
         *_scope(collect),
         *(f"--toggle-collect={name}" for name in collect.toggles),
         *(() if collect.loop is None else collect.loop.sections.dumps),

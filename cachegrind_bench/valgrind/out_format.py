@@ -25,6 +25,7 @@ CUT_HINT = "the run was killed or the disk is full: measure again"
 MOST_BYTES = 2_000_000_000
 # More than the largest programs have: a row takes 400 bytes.
 MOST_FUNCTIONS, MOST_LINES = 3_000_000, 10_000_000
+_ADDRESS = re.compile(rb"0x[0-9a-f]{1,16}")
 NOBODY, UNWANTED = -1, -2  # instead of the place of a function that is called
 DAMAGED_HINT = "the file is damaged or cut off: measure again"
 
@@ -175,26 +176,27 @@ def unescaped(text: bytes) -> bytes:
     return re.sub(rb"\\([n\\])", lambda match: b"\n" if match[1] == b"n" else b"\\", text)
 
 
-class SourceLines:
-    """The source line of one line of costs after the other, as each may be relative to the one before.
+class Positions:
+    """The source line (or address, by `column`) of one line of costs after the other, each perhaps relative to the one before.
 
     That is the line before in the file, whatever names and calls are between; the inclusive cost of a call and the
     second line of a jump count, too. A line that cannot be known is 0, and so are those relative to it.
     """
 
-    def __init__(self) -> None:
+    def __init__(self, column: bytes = b"line") -> None:
+        self._column = column
         self.columns: Sequence[bytes] = [b"line"]  # of the positions: "line", "instr line" or "instr"
         self._last: int | None = None
 
     def read(self, tokens: Sequence[bytes]) -> int:
-        """Return the source line of the next line of costs."""
-        place = self.columns.index(b"line") if b"line" in self.columns else len(tokens)
+        """Return the position of the next line of costs."""
+        place = self.columns.index(self._column) if self._column in self.columns else len(tokens)
         self._last = self._absolute(tokens[place]) if place < len(tokens) else None
         return self._last or 0
 
     def _absolute(self, token: bytes) -> int | None:
         if token[:1] not in {b"+", b"-", b"*"}:
-            return line_number(token)
+            return int(token, 16) if _ADDRESS.fullmatch(token) else line_number(token)
         distance = 0 if token == b"*" else line_number(token[1:])
         if self._last is None or distance is None:
             return None

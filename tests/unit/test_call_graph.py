@@ -117,3 +117,22 @@ def test_code_without_a_name_is_one_function_and_a_stub_has_the_name_of_where_it
         },
     )
     assert merge_graphs([named_graph(graph)] * 2).total == 2 * graph.total
+
+
+@pytest.mark.parametrize(
+    ("executed", "calls", "numbers"),
+    [
+        ("0x400 2 0 9", "5 0x500 9", 5),  # nothing was called outside
+        ("0x400 2 0 2", "5 0x500 9", 2),
+        ("0x3f0 2 0 2", "5 0x500 9", 5),  # into a toggled function: the instruction that calls has no cost
+    ],
+)
+def test_calls_that_callgrind_counted_while_it_counted_no_costs_are_left_out(
+    executed: str, calls: str, numbers: int
+) -> None:
+    header = HEADER.replace(b"positions: line", b"positions: instr line")
+    body = f"fl=(1) a.c\nfn=(1) main\n{executed}\ncob=(2) b\ncfn=(2) work\ncalls={calls}\n0x400 2 0 70\n+16 * 0 1\n\ntotals: 0 "
+    total = int(executed.rsplit(maxsplit=1)[-1]) + 1
+    (part,) = parse_callgrind_bytes(header + f"{body}{total}\n".encode(), "a.out", calls=every)
+    assert part.calls is not None
+    assert [found for _pair, found in part.calls.calls.items()] == [Calls(numbers, 70)]

@@ -100,6 +100,20 @@ def test_calls_are_of_the_execution_that_was_counted(cg_bench: CgBench, compile_
     assert sum(row[3] for row in benchmark["calls"]["functions"]) == benchmark["counts"]["Ir"]
 
 
+def test_calls_outside_of_what_is_counted_do_not_count(cg_bench: CgBench, tmp_path: Path) -> None:
+    source, include = CALLS.with_name("partly.c"), ROOT / "cachegrind_bench" / "include"
+    numbers = {"--regions": 3, "--toggle=count": 6}  # how often `count` is called within
+    sides: dict[str, list[Path]] = {option: [] for option in numbers}
+    for words in (503, 3000):
+        program = tmp_path / f"partly{words}"
+        subprocess.run(["gcc", "-O1", "-g", f"-I{include}", f"-DWORDS={words}", "-o", program, source], check=True)
+        for option, files in sides.items():
+            files.append(measured(cg_bench, program, option))
+    for option, times in numbers.items():
+        cause = compared(cg_bench, *sides[option])[1]["cause"]
+        assert (cause["base"]["calls"], cause["candidate"]["calls"]) == (503 * times, 3000 * times)
+
+
 def test_a_function_of_libc_is_named_with_its_caller_wherever_callgrind_counts(
     cg_bench: CgBench, compile_c: CompileC
 ) -> None:
