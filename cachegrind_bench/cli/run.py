@@ -198,7 +198,7 @@ def _run_suite(options: dict[str, Any]) -> int:
     request = struct_of(SuiteRequest, options, each=each, typed=frozenset(filter(typed, names_of(measuring_options))))
     name = options["harness"]
     found = configuration(each.cwd) if name is None else of_harness(name, each.command, each.cwd)
-    found = with_listed(found, each.environ, _notices(options))
+    found = with_listed(found, each.environ, _notices(options), each.env)
     saved = Baselines.find(found.root)
     selection = selected(found.benchmarks, struct_of(SelectRequest, options), saved.store)
     ids = {spec.id for spec in selection.specs}

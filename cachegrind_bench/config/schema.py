@@ -215,7 +215,7 @@ class Benchmark(Table):
         '"tests/benchmarks"', also=("py.test",), harness="pytest")] = UNSET
     python: Annotated[Text | UnsetType, Key(
         "The Python that has pytest and the project, found on PATH or relative to `cwd`.", '".venv/bin/python"',
-        "that of `VIRTUAL_ENV`, else that of cg-bench if it has pytest, else `python3`",
+        "that of `VIRTUAL_ENV`, else `.venv/bin/python`, else that of cg-bench if it has pytest, else `python3`",
         also=("interpreter",), harness="pytest")] = UNSET
     criterion: Annotated[Command | UnsetType, Key(
         "Instead of `command`: the folder of a Cargo package or workspace with benchmarks of [Criterion](harnesses.md), and "

@@ -72,8 +72,13 @@ class Harness(ABC):
         MeasurementError if it cannot be listed.
         """
 
-    def measure(self, batch: Batch, ready: ValgrindSetup, done: Callable[[Benchmark, bytes], object]) -> None:
-        """Measure all, and hand each to `done` when it has ended, with what it said; a failure is one with a status of its own."""
+    def measure(
+        self, batch: Batch, ready: ValgrindSetup, done: Callable[[Benchmark, bytes], object]
+    ) -> Sequence[Benchmark]:
+        """Measure all and return them; one that failed has a status that says so, one that was skipped is not among them.
+
+        Each may be handed to `done` as soon as its score, or how it failed, is known, with what its program wrote.
+        """
         del batch, ready, done
         raise NotImplementedError
 

@@ -1,8 +1,10 @@
-"""Benchmarks in pytest: listed by its own collection, and measured by the plugin, in the Python of the project."""
+"""Benchmarks in pytest: collected by the pytest of the project's Python, measured by processes of that Python.
+
+Nothing has to be installed there but pytest: the plugin is imported from here, and needs nothing that pytest does not.
+"""
 
 from __future__ import annotations
 
-import json
 import os
 import sys
 import tempfile
@@ -11,17 +13,48 @@ from importlib.util import find_spec
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
+import msgspec
+from msgspec.structs import replace
+
 from cachegrind_bench import process
-from cachegrind_bench.errors import MeasurementError
+from cachegrind_bench.errors import MeasurementError, UsageError
 from cachegrind_bench.harness.protocol import Batch, Harness, last_lines
-from cachegrind_bench.model.codec import decode
-from cachegrind_bench.model.result import PYTEST, Benchmark
+from cachegrind_bench.harness.pytest_session.request import Collected, Item, Settings
+from cachegrind_bench.harness.pytest_session.results import Costs, Ended, middle, traceback_of
+from cachegrind_bench.harness.pytest_session.session import Relay, run
+from cachegrind_bench.hermetic.environment import Request
+from cachegrind_bench.model.result import PYTEST, Benchmark, Score, Status
+from cachegrind_bench.startup.exchange import CHECKOUT, take_order
+from cachegrind_bench.vcs.git import top_folder
 
 if TYPE_CHECKING:
     from cachegrind_bench.config.benchmarks import BenchmarkSpec, Entry
     from cachegrind_bench.measure.session import ValgrindSetup
 
 _NO_TESTS = 5  # pytest's exit code
+_ROOT = str(Path(__file__).resolve().parents[2])
+_SETUP_HINT = (
+    'let a set-up command install each commit, as in setup = "pip install --target lib ." with env = ["PYTHONPATH=lib"]'
+)
+# As the script `pytest` does, whose folder is not in the import path of what it measures: no folder is added. Only our package
+# is found where we are: what else is installed there must not be.
+_START = f"""
+import sys
+sys.path.insert(0, {_ROOT!r})
+import cachegrind_bench
+del sys.path[0]
+cachegrind_bench.__doc__ = "PYTEST_DONT_REWRITE"  # pytest would warn that it comes too late to do so
+from importlib.metadata import entry_points
+try:
+    import pytest
+except ModuleNotFoundError as error:
+    if error.name != "pytest":
+        raise
+    sys.exit(f"{{sys.executable}} has no pytest: activate the environment that has it, or name its Python by python = ...")
+installed = any(point.name == "cg_bench" for point in entry_points(group="pytest11"))
+sys.argv[1:1] = ["-p", "cg_bench" if installed else "cachegrind_bench.pytest_plugin"]
+sys.exit(pytest.main())
+"""
 
 
 class Pytest(Harness):
@@ -29,78 +62,171 @@ class Pytest(Harness):
 
     together = True
 
+    def __init__(self) -> None:
+        self._collected: dict[int, tuple[Entry, Collected]] = {}  # by entries
+
+    def value(self, command: Sequence[str]) -> tuple[str, ...]:
+        """Return what follows `pytest`, however it is started; all words where it is not among them."""
+        names = [os.path.basename(word) for word in command]
+        return tuple(command[names.index("pytest") + 1 :]) if "pytest" in names else tuple(command)
+
     def listed(
         self, entry: Entry, environ: Mapping[str, str], note: Callable[[str], object]
     ) -> Sequence[BenchmarkSpec]:
         """Let pytest collect, and return the benchmarks."""
         del note
-        with tempfile.TemporaryDirectory(prefix="cg-bench-") as folder:
-            target = Path(folder, "benchmarks.json")
-            done = process.run(
-                command(entry, environ, "--collect-only", "-q", f"--cg-bench-list={target}"),
-                env=environ,
-                cwd=entry.each.cwd,
-            )
-            if done.status not in (0, _NO_TESTS) or not target.exists():
-                raise MeasurementError(
-                    f"{entry.each.place}: pytest could not collect the benchmarks", hint=last_lines(done)
-                )
-            found: list[dict[str, Any]] = json.loads(target.read_bytes())
+        found = collected(entry, environ)
+        self._collected[id(entry)] = entry, found
         return [
             entry.spec(
-                item["id"],
-                (*PYTEST, item["id"]),
-                parameters=item["parameters"],
-                tags=tuple(dict.fromkeys((*entry.each.tags, *item["tags"]))),
+                item.nodeid,
+                (*PYTEST, item.id),
+                parameters=item.parameters,
+                tags=tuple(dict.fromkeys((*entry.each.tags, *item.tags))),
             )
-            for item in found
+            for item in found.items
         ]
 
-    def measure(self, batch: Batch, ready: ValgrindSetup, done: Callable[[Benchmark, bytes], object]) -> None:
-        """Let the plugin measure these, and read its result."""
+    def measure(
+        self, batch: Batch, ready: ValgrindSetup, done: Callable[[Benchmark, bytes], object]
+    ) -> Sequence[Benchmark]:
+        """Measure these, in processes of the Python that collected them."""
+        _, found = self._collected[id(batch.entry)]
         specs = {spec.name: spec for spec in batch.specs}
-        with tempfile.TemporaryDirectory(prefix="cg-bench-") as folder:
-            target, chosen = Path(folder, "result.json"), Path(folder, "chosen.json")
-            chosen.write_text(json.dumps(list(specs)), encoding="utf-8")
-            options = {
-                "output": target,
-                "select": chosen,
-                "jobs": batch.jobs,
-                "model": batch.model.name,
-                "layouts": batch.layouts,
-                "valgrind": ready.valgrind.launcher,
-            }
-            words = [f"--cg-bench-{name}={value}" for name, value in options.items()]
-            words += [f"--cg-bench-env={item}" for item in batch.env]
-            words += ["--cg-bench-call-tree"] * batch.call_tree
-            ended = process.run(command(batch.entry, batch.environ, *words), env=batch.environ, cwd=batch.cwd)
-            if not target.exists():
-                raise MeasurementError("pytest measured nothing", hint=last_lines(ended))
-            result = decode(target.read_bytes(), str(target))
-        for item in result.benchmarks:
-            if item.id in specs:
-                done(item, b"")
+        found = replace(found, items=tuple(item for item in found.items if item.nodeid in specs))
+        settings = Settings(
+            environ=batch.environ,
+            request=Request.parse((*found.python.variables, *batch.env)),
+            jobs=batch.jobs,
+            model=batch.model,
+            layouts=batch.layouts,
+            timeout_ms=batch.timeout_ms,
+            require_sealed=batch.require_sealed,
+            call_tree=batch.call_tree,
+        )
+        benchmarks, bench = run(found, settings, ready, _Followed(batch, specs, done))
+        if batch.python_profile:
+            from cachegrind_bench.harness.pytest_session.profiling import check, with_python_profiles
+
+            try:
+                check(found.python, "python-profile")
+            except UsageError as error:
+                if not batch.python_optional:
+                    raise
+                why = f"its Python functions were not profiled: {error.message}"
+                benchmarks = [replace(item, warnings=(*item.warnings, why)) for item in benchmarks]
+            else:
+                benchmarks = with_python_profiles(bench, benchmarks, lambda _text: None)
+        ids = {item.id: specs[item.nodeid] for item in found.items}
+        return [replace(item, id=ids[item.id].id, tags=ids[item.id].tags) for item in benchmarks]
 
 
-def command(entry: Entry, environ: Mapping[str, str], *options: str) -> list[str]:
-    """Return the words that start the pytest of this entry with the plugin."""
-    return [python_of(entry, environ), "-P", "-m", "pytest", "--cg-bench", *options, *entry.keys["pytest"]]
+class _Followed(Relay):
+    """Hands on what is known of each benchmark when it has ended; what was sealed is known when its process has."""
+
+    def __init__(
+        self, batch: Batch, specs: Mapping[str, BenchmarkSpec], done: Callable[[Benchmark, bytes], object]
+    ) -> None:
+        self._batch, self._specs, self._done = batch, specs, done
+        self._failed = False
+
+    def report(self, item: Item, found: dict[str, Any], costs: Costs) -> None:
+        """Hand on a failure with its traceback, or a score."""
+        ended = Ended(item=item, report=found, costs=costs, outcome=None, failure=None)
+        trouble, model = ended.trouble, self._batch.model
+        if trouble is None and not costs:  # skipped, or it is known later what went wrong
+            return
+        spec = self._specs[item.nodeid]
+        value = None if trouble else model.score(middle(costs, model).profile.counts())
+        benchmark = Benchmark(
+            id=spec.id,
+            key="",
+            key_fields={},
+            command=spec.command,
+            parameters=spec.parameters,
+            tags=spec.tags,
+            status=Status.FAILED if trouble else Status.OK,
+            error=trouble,
+            score=None if value is None else Score(model=model.name, value=value),
+            wall_ms=found.get("wall_ms", 0),
+        )
+        self._failed = self._failed or trouble is not None
+        self._done(benchmark, traceback_of(found).encode("utf-8", "backslashreplace"))
+
+    def stopped(self) -> bool:
+        """Return whether one has failed, and that is to be the end."""
+        return self._failed and self._batch.fail_fast
+
+
+def collected(entry: Entry, environ: Mapping[str, str]) -> Collected:
+    """Return what the pytest of this entry collects. MeasurementError if it cannot.
+
+    In a worktree, what would be imported from the checkout, as of an editable install, is imported from the worktree.
+    """
+    cwd, own = entry.each.cwd, [item for item in entry.each.env if "=" in item]
+    environ = {**environ, **dict(item.split("=", 1) for item in own)}
+    found = _collected(entry, environ)
+    if found.copies:
+        raise MeasurementError(
+            f"{entry.each.place}: {', '.join(found.copies)} is installed as a copy of your checkout, which would be measured in "
+            "place of each commit",
+            hint=f"install it with 'pip install -e', or {_SETUP_HINT}",
+        )
+    top = top_folder(cwd)
+    if not found.elsewhere or top is None:
+        return found
+    path = os.pathsep.join([*(os.path.normpath(top / name) for name in found.elsewhere), environ.get("PYTHONPATH", "")])
+    found = _collected(
+        entry,
+        {**environ, "PYTHONPATH": path.rstrip(os.pathsep)},
+        f"in the worktree of this commit: where it lacks a file that git does not track, {_SETUP_HINT}",
+    )
+    if found.elsewhere:
+        raise MeasurementError(
+            f"{entry.each.place}: pytest imports from {', '.join(found.elsewhere)} of your checkout, not of this commit",
+            hint=_SETUP_HINT,
+        )
+    python = replace(found.python, variables=(*found.python.variables, f"PYTHONPATH={path.rstrip(os.pathsep)}"))
+    return replace(found, python=python)
+
+
+def _collected(entry: Entry, environ: Mapping[str, str], advice: str = "") -> Collected:
+    with tempfile.TemporaryDirectory(prefix="cg-bench-") as folder:
+        target = os.path.join(folder, "collected")
+        words = ["--collect-only", "-q", f"--cg-bench-list={target}", *entry.keys["pytest"]]
+        done = process.run([python_of(entry, environ), "-P", "-c", _START, *words], env=environ, cwd=entry.each.cwd)
+        if done.status not in (0, _NO_TESTS) or not os.path.exists(target):
+            end = f"signal {done.signal}" if done.status is None else f"exit status {done.status}"
+            raise MeasurementError(
+                f"{entry.each.place}: pytest could not collect the benchmarks, and ended with {end}",
+                hint=f"{last_lines(done)}\n{advice}".rstrip(),
+            )
+        return msgspec.convert(take_order(target), Collected)
 
 
 def python_of(entry: Entry, environ: Mapping[str, str]) -> str:
-    """Return the Python that has pytest and the project. MeasurementError if no such Python is found."""
-    named: str | None = entry.keys.get("python")
+    """Return the Python that has pytest and the project. MeasurementError if no such Python is found.
+
+    What is not in a worktree, as git does not track it, is looked for in the checkout.
+    """
+    cwd, named = entry.each.cwd, entry.keys.get("python")
+    folders, top = [cwd], top_folder(cwd)
+    if top is not None and CHECKOUT in environ:
+        folders.append(Path(environ[CHECKOUT]) / os.path.relpath(cwd, top))
+    environment = environ.get("VIRTUAL_ENV")
     if named is None:
-        environment = environ.get("VIRTUAL_ENV")
-        if environment and os.access(f"{environment}/bin/python", os.X_OK):
-            return f"{environment}/bin/python"
-        if find_spec("pytest") is not None:
-            return sys.executable
-        named = "python3"
-    path = environ.get("PATH", os.defpath)
-    found = os.path.join(entry.each.cwd, named) if os.sep in named else process.which(named, path)
-    if found is None or not os.access(found, os.X_OK):
-        raise MeasurementError(f"{entry.each.place}: there is no Python {named}", hint="python = names the one to use")
+        tried = [f"{environment}/bin/python"] if environment else [f"{folder}/.venv/bin/python" for folder in folders]
+    else:
+        tried = [os.path.join(folder, named) for folder in folders] if os.sep in named else []
+    found = next((path for path in tried if os.access(path, os.X_OK)), None)
+    if found is None and named is None and find_spec("pytest") is not None:
+        return sys.executable
+    if found is None and os.sep not in (named or ""):
+        found = process.which(named or "python3", environ.get("PATH", os.defpath))
+    if found is None:
+        raise MeasurementError(
+            f"{entry.each.place}: there is no Python {named or 'python3'}", hint="python = names one"
+        )
     return found
 
 

@@ -17,7 +17,7 @@ BASE = "/mnt"
 NAME = "cg-bench"
 ROOT = f"{BASE}/{NAME}"
 BESIDE = f"{ROOT}/checkout"  # has links to what lies next to the project
-PROJECT, VENV, RUN = f"{BESIDE}/project", f"{ROOT}/venv", f"{ROOT}/run"
+PROJECT, VENV, RUN, PLUGIN = f"{BESIDE}/project", f"{ROOT}/venv", f"{ROOT}/run", f"{ROOT}/cachegrind_bench"
 
 Pair = tuple[str, str]  # the real path of a folder, and where the program sees it
 
@@ -25,16 +25,24 @@ Pair = tuple[str, str]  # the real path of a folder, and where the program sees 
 _BEFORE, _AFTER = r"(^(?:-[A-Za-z])?|[=:,;\s\"'(])", r"(?=/|$|[:,;\s\"')])"
 
 
-def pairs_of(cwd: str, executable: str, home: str | None, scratch: str | None = None) -> tuple[Pair, ...]:
-    """Return the folders to be seen at constant paths by this program, the innermost first."""
-    found = {} if scratch is None else {scratch: RUN}
+def pairs_of(
+    cwd: str, executable: str, home: str | None, scratch: str | None = None, *, plugin: str | None = None
+) -> tuple[Pair, ...]:
+    """Return the folders to be seen at constant paths by this program, the innermost first; `plugin` is our package, where it is imported."""
+    found = {folder: seen for folder, seen in ((scratch, RUN), (plugin, PLUGIN)) if folder is not None}
     project = project_of(cwd, home)
     if project is not None:
         found[project] = PROJECT
-    venv = os.path.dirname(os.path.dirname(executable))
-    if os.path.isfile(f"{venv}/pyvenv.cfg") and not (project is not None and is_below(venv, project)):
+    venv = venv_of(executable)
+    if venv is not None and not (project is not None and is_below(venv, project)):
         found.setdefault(venv, VENV)
     return tuple(sorted(found.items(), key=lambda pair: (-len(pair[0]), pair)))
+
+
+def venv_of(executable: str) -> str | None:
+    """Return the virtual environment that this is the Python of, None if it is of none."""
+    folder = os.path.dirname(os.path.dirname(executable))
+    return folder if os.path.isfile(f"{folder}/pyvenv.cfg") else None
 
 
 def project_of(cwd: str, home: str | None) -> str | None:
@@ -109,7 +117,7 @@ class Restored:
 
 
 _LONGEST = 16 << 20
-_PLACED = (PROJECT.encode() + b"/", VENV.encode() + b"/")
+_PLACED = tuple(folder.encode() + b"/" for folder in (PROJECT, VENV, PLUGIN))
 _TEXTS = (b".pth", b"/pyvenv.cfg", b"/direct_url.json")
 _ENDS = b"/\"'\n\r\\ "  # what may follow a folder's path in a text
 # Types of marshal's strings, with and without FLAG_REF: a length of one byte, or of four.

@@ -1,6 +1,7 @@
 """The pytest plugin: `pytest --cg-bench` measures benchmarks under Valgrind; without it they run once, as plain tests.
 
 Every pytest of an environment imports this, so it has hooks only, and imports what it needs when it is asked for.
+It is there before pytest could rewrite it, where it is loaded by its name: PYTEST_DONT_REWRITE.
 """
 
 from __future__ import annotations
@@ -37,11 +38,11 @@ def pytest_load_initial_conftests(early_config: pytest.Config) -> None:
 @pytest.hookimpl(tryfirst=True)
 def pytest_cmdline_main(config: pytest.Config) -> None:
     """Keep the benchmarks in this process, before pytest-xdist takes them."""
-    if config.getoption("cg_bench"):
+    if _takes_over(config):
         if pytest.version_tuple[:2] < _OLDEST:
             needed = ".".join(map(str, _OLDEST))
             raise pytest.UsageError(f"--cg-bench needs pytest {needed} or newer, and this is {pytest.__version__}")
-        from cachegrind_bench.pytest_plugin.outer.controller import keep_here
+        from cachegrind_bench.pytest_plugin.outer.collection import keep_here
 
         keep_here(config)
 
@@ -55,15 +56,26 @@ def pytest_configure(config: pytest.Config) -> None:
     for line in _MARKERS:
         config.addinivalue_line("markers", line)
     manager = config.pluginmanager
-    measuring = bool(config.getoption("cg_bench"))
+    measuring = _takes_over(config)
     check_files(config, measuring=measuring)
     if manager.hasplugin(fixture.NAME) or (not measuring and any(map(_has_fixture, manager.get_plugins()))):
         return
     fixture.provide(config)
-    if measuring:
+    target: str | None = config.getoption("cg_bench_list")
+    if target is not None:
+        from cachegrind_bench.pytest_plugin.outer.collection import Lister, prepare
+
+        prepare(config)
+        manager.register(Lister(target), "cg-bench")
+    elif measuring:
         from cachegrind_bench.pytest_plugin.outer.controller import take_over
 
         take_over(config)
+
+
+def _takes_over(config: pytest.Config) -> bool:
+    """Return whether benchmarks are to be measured, here or by the cg-bench that lists them."""
+    return bool(config.getoption("cg_bench")) or config.getoption("cg_bench_list") is not None
 
 
 def _has_fixture(plugin: object) -> bool:

@@ -172,8 +172,8 @@ class SuiteDisplay(ExitStack):
     def finished(self, benchmark: Benchmark, said: bytes) -> None:
         """Write the line of a benchmark that has ended, and what a failed one said last."""
         with self._lock:
-            now = time.monotonic()
-            elapsed = round(1000 * (now - self._started.get(benchmark.id, now)))
+            started = self._started.get(benchmark.id)
+            elapsed = benchmark.wall_ms if started is None else round(1000 * (time.monotonic() - started))
             if benchmark.status is Status.OK:
                 self.wall_ms[benchmark.id] = elapsed
             remarks = "".join(f"; {text}" for text in self._remarks.get(benchmark.id, ()))
@@ -187,21 +187,29 @@ class SuiteDisplay(ExitStack):
             self.reused_ids.add(benchmark.id)
             self._ended(benchmark, f"re-used, of {created_at}")
 
+    def skipped(self, job_id: str) -> None:
+        """Write the line of a benchmark that its own code skips."""
+        with self._lock:
+            self._end(job_id, "skipped")
+
     def remark(self, job_id: str, text: str) -> None:
         """Add to the line of a benchmark that will end."""
         with self._lock:
             self._remarks.setdefault(job_id, []).append(text)
 
     def _ended(self, benchmark: Benchmark, how: str) -> None:
-        self._done += 1
-        self._running.discard(benchmark.id)
-        if self._live is not None and benchmark.id in self._tasks:
-            self._live.remove_task(self._tasks.pop(benchmark.id))
-        self._show("")
         score = benchmark.score
         result = benchmark.status.value.upper() if score is None else f"score {grouped(score.value)}"
+        self._end(benchmark.id, f"{result}  ({how})")
+
+    def _end(self, job_id: str, result: str) -> None:
+        self._done += 1
+        self._running.discard(job_id)
+        if self._live is not None and job_id in self._tasks:
+            self._live.remove_task(self._tasks.pop(job_id))
+        self._show("")
         place = f"[{self._done:>{len(str(self._total))}}/{self._total}]"
-        self._line(f"{place} {shortened(plain(benchmark.id), _LONGEST_ID)}  {result}  ({how})")
+        self._line(f"{place} {shortened(plain(job_id), _LONGEST_ID)}  {result}")
 
     def _failure(self, error: list[str], said: bytes) -> None:
         """Write what happened, what the program said (the error may quote the end of it), and advice not yet given."""

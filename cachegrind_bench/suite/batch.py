@@ -4,8 +4,6 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-from msgspec.structs import replace
-
 from cachegrind_bench.errors import CgBenchError
 from cachegrind_bench.harness.protocol import Batch, harness_of
 from cachegrind_bench.model.result import Benchmark, Status
@@ -18,25 +16,30 @@ if TYPE_CHECKING:
 
 def run_batch(batch: Batch, valgrind_setup: ValgrindSetup, watcher: Watcher, before: Outcome) -> Outcome:
     """Measure the benchmarks of a batch, and return them with those that had ended before."""
-    interrupted = before.interrupted
-    done: dict[str, Benchmark] = {}
-    specs = {spec.id: spec for spec in batch.specs}
+    found: dict[str, Benchmark] = {}
+    shown: set[str] = set()
+    interrupted, whole = before.interrupted, False
 
-    def finish(benchmark: Benchmark, said: bytes) -> None:
-        done[benchmark.id] = replace(benchmark, tags=specs[benchmark.id].tags)
+    def show(benchmark: Benchmark, said: bytes) -> None:
+        shown.add(benchmark.id)
         watcher.finished(benchmark, said)
 
     if not interrupted and not (batch.fail_fast and any(item.status is not Status.OK for item in before.benchmarks)):
         try:
-            harness_of(batch.entry.harness).measure(batch, valgrind_setup, finish)
+            found = {item.id: item for item in harness_of(batch.entry.harness).measure(batch, valgrind_setup, show)}
+            whole = not (batch.fail_fast and any(item.status is not Status.OK for item in found.values()))
         except KeyboardInterrupt:
             interrupted = True
         except CgBenchError as error:
-            for spec in batch.specs:
-                if spec.id not in done:
-                    finish(failed(spec, valgrind_setup, error), b"")
+            found = {spec.id: failed(spec, valgrind_setup, error) for spec in batch.specs}
+    for benchmark in found.values():
+        if benchmark.id not in shown:
+            watcher.finished(benchmark, b"")
+    missing = [spec.id for spec in batch.specs if spec.id not in found]
+    for name in missing if whole else ():
+        watcher.skipped(name)
     return Outcome(
-        benchmarks=(*before.benchmarks, *(done[name] for name in specs if name in done)),
-        unfinished=(*before.unfinished, *(name for name in specs if name not in done)),
+        benchmarks=(*before.benchmarks, *(found[spec.id] for spec in batch.specs if spec.id in found)),
+        unfinished=(*before.unfinished, *(() if whole else missing)),
         interrupted=interrupted,
     )

@@ -5,6 +5,7 @@ from __future__ import annotations
 import re
 from collections.abc import Callable, Mapping, Sequence
 from pathlib import Path
+from typing import Any
 
 import msgspec
 from msgspec.structs import replace
@@ -63,15 +64,19 @@ def of_harness(name: str, command: Sequence[str], cwd: Path) -> Configuration:
     return Configuration(path=cwd, root=cwd, defaults={}, benchmarks=(), entries=(entry_of(name, command, cwd),))
 
 
-def with_listed(found: Configuration, environ: Mapping[str, str], notices: Notices) -> Configuration:
+def with_listed(
+    found: Configuration, environ: Mapping[str, str], notices: Notices, env: Sequence[str] = ()
+) -> Configuration:
     """Return the configuration with the benchmarks that its entries stand for, which are built and listed for it.
 
-    MeasurementError if that fails, UsageError for an id that is taken.
+    `env` has variables of the command line, as `NAME` or `NAME=VALUE`. MeasurementError if that fails, UsageError for an id that is taken.
     """
     if not found.entries:
         return found
     from cachegrind_bench.harness.protocol import expanded
 
+    configured: Any = found.defaults.get("env", ())
+    environ = {**environ, **dict(item.split("=", 1) for item in (*configured, *env) if "=" in item)}
     listed = expanded(found.entries, environ, found.benchmarks, lambda text: notices.note(plain(text)))
     return replace(found, benchmarks=(*found.benchmarks, *listed), entries=())
 

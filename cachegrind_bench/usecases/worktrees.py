@@ -26,12 +26,13 @@ from cachegrind_bench.errors import CgBenchError, MeasurementError, UsageError
 from cachegrind_bench.model.codec import encode
 from cachegrind_bench.model.metrics import CostModel
 from cachegrind_bench.model.text import some
+from cachegrind_bench.startup.exchange import CHECKOUT
 from cachegrind_bench.store.durable import check_writable, make_folder, write_atomic
 from cachegrind_bench.usecases.comparison import Side
 from cachegrind_bench.usecases.evidence import WORDS, Evidence, with_evidence
 from cachegrind_bench.usecases.result_files import DEFAULT_LIMIT, read_result
 from cachegrind_bench.usecases.selection import SelectRequest, chooses
-from cachegrind_bench.vcs.git import without_repository
+from cachegrind_bench.vcs.git import top_folder, without_repository
 from cachegrind_bench.vcs.worktree import PREFIX, changes_as_commit, worktree
 
 if TYPE_CHECKING:
@@ -95,7 +96,8 @@ class Worktree(msgspec.Struct, frozen=True, kw_only=True):
             if "--" not in words:
                 self._configure(sha, tree, place)
             self._lay_files(tree)
-            environ = without_repository(repository.environ)
+            checkout = top_folder(repository.cwd.resolve())  # a worker's clone has no work tree
+            environ = without_repository(repository.environ) | ({} if checkout is None else {CHECKOUT: str(checkout)})
             decoder = codecs.getincrementaldecoder("utf-8")("backslashreplace")
             done = process.run(
                 # -P: the commit that is measured may hold this package.

@@ -44,6 +44,7 @@ class Target(msgspec.Struct, frozen=True, kw_only=True):
     cpu: int | None = None
     layout: int = 0  # see hermetic.environment
     padding: bool = True
+    plugin: str | None = None  # the folder of our package, where it is imported
     keep_place: str = ""  # why the program is to see its files where they are; else see hermetic.place
     timeout_ms: int | None = None
     grace_ms: int = GRACE_MS  # see orders
@@ -163,7 +164,9 @@ class ValgrindRunner:
     ) -> Outcome:
         home = target.variables.get("HOME")
         scratch = str(self.scratch.path)
-        pairs = () if target.keep_place else pairs_of(target.cwd, target.executable, home, scratch)
+        pairs = (
+            () if target.keep_place else pairs_of(target.cwd, target.executable, home, scratch, plugin=target.plugin)
+        )
         orders = Orders(
             command=self._command(target, argv, NOWHERE),
             placed=self._command(target, argv, Translation(pairs)) if pairs else None,

@@ -10,7 +10,7 @@ import pytest
 
 _SCRIPT = """
 import os, signal, sys
-from cachegrind_bench.pytest_plugin.inner.exchange import FIRST
+from cachegrind_bench.startup.exchange import FIRST
 from cachegrind_bench.pytest_plugin.inner.forking import NoMoreError, fork_for_each
 def work(index):
     place = index - FIRST

@@ -10,10 +10,10 @@ from typing import TYPE_CHECKING
 
 import pytest
 
+from cachegrind_bench.harness.pytest_session import limits
+from cachegrind_bench.harness.pytest_session.limits import TimeLimit
 from cachegrind_bench.hermetic.process_memory import descendants_of
-from cachegrind_bench.pytest_plugin.inner.exchange import Exchange, put_current, put_report
-from cachegrind_bench.pytest_plugin.outer import limits
-from cachegrind_bench.pytest_plugin.outer.limits import TimeLimit
+from cachegrind_bench.startup.exchange import Exchange, put_current, put_report
 
 if TYPE_CHECKING:
     from collections.abc import Callable

@@ -13,7 +13,7 @@ from cachegrind_bench.errors import UsageError
 from cachegrind_bench.pytest_plugin.outer.options import settings
 
 if TYPE_CHECKING:
-    from cachegrind_bench.pytest_plugin.outer.options import Settings
+    from cachegrind_bench.pytest_plugin.outer.options import Asked
 
 _TOML = """
 model = "ir"
@@ -31,13 +31,13 @@ def project(pytester: pytest.Pytester) -> pytest.Pytester:
     return pytester
 
 
-def _settings(project: pytest.Pytester, *options: str) -> Settings:
+def _settings(project: pytest.Pytester, *options: str) -> Asked:
     return settings(project.parseconfig(*options))
 
 
 def test_the_environment_beats_the_configuration(project: pytest.Pytester, monkeypatch: pytest.MonkeyPatch) -> None:
     configured = _settings(project, "--cg-bench-compare=base.json")
-    assert (configured.model.name, configured.valgrind) == ("ir", None)
+    assert (configured.settings.model.name, configured.valgrind) == ("ir", None)
     for name, value in {
         "MODEL": "l1+5ll+35ram",
         "VALGRIND": "/said",
@@ -49,10 +49,10 @@ def test_the_environment_beats_the_configuration(project: pytest.Pytester, monke
     }.items():
         monkeypatch.setenv(f"CG_BENCH_{name}", value)
     said = _settings(project, "--cg-bench-compare=base.json")
-    assert (said.model.name, said.valgrind) == ("l1+5ll+35ram", "/said")
+    assert (said.settings.model.name, said.valgrind) == ("l1+5ll+35ram", "/said")
     assert str(said.geometry) == "I1=16384,4,64 D1=8192,2,64 LL=1048576,16,64"
-    assert said.request.values == {"CONFIGURED": "1", "NAME": "1"}
-    assert said.request.passed == ("OTHER",)
+    assert said.settings.request.values == {"CONFIGURED": "1", "NAME": "1"}
+    assert said.settings.request.passed == ("OTHER",)
     assert said.compare is not None
     assert configured.compare is not None
     assert said.compare.gates != configured.compare.gates
@@ -72,17 +72,17 @@ def test_an_option_beats_the_environment(project: pytest.Pytester, monkeypatch: 
     monkeypatch.setenv("CG_BENCH_VALGRIND", "/said")
     monkeypatch.setenv("CG_BENCH_ENV", "SAID=1")
     given = _settings(project, "--cg-bench-model=ir", "--cg-bench-valgrind=/given", "--cg-bench-env=GIVEN=1")
-    assert (given.model.name, given.valgrind) == ("ir", "/given")
-    assert given.request.values == {"CONFIGURED": "1", "GIVEN": "1"}
+    assert (given.settings.model.name, given.valgrind) == ("ir", "/given")
+    assert given.settings.request.values == {"CONFIGURED": "1", "GIVEN": "1"}
 
 
 @pytest.mark.parametrize("word", ["1", "true", "Yes", "ON"])
 def test_a_seal_is_required_in_any_of_the_usual_words(
     word: str, project: pytest.Pytester, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    assert not _settings(project).require_sealed
+    assert not _settings(project).settings.require_sealed
     monkeypatch.setenv("CG_BENCH_REQUIRE_SEALED", word)
-    assert _settings(project).require_sealed
+    assert _settings(project).settings.require_sealed
 
 
 def test_a_word_that_is_not_a_truth_value_is_refused(project: pytest.Pytester, monkeypatch: pytest.MonkeyPatch) -> None:
@@ -95,7 +95,7 @@ def test_what_pytest_reads_of_the_environment_is_passed_on(
     project: pytest.Pytester, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setenv("PYTEST_PLUGINS", "")
-    assert _settings(project).request.passed == ("PYTEST_PLUGINS",)
+    assert _settings(project).settings.request.passed == ("PYTEST_PLUGINS",)
 
 
 def test_python_is_as_optimised_as_here(project: pytest.Pytester) -> None:
@@ -103,7 +103,7 @@ def test_python_is_as_optimised_as_here(project: pytest.Pytester) -> None:
         "import pytest\n"
         "from cachegrind_bench.pytest_plugin.outer.options import settings\n"
         "class Shown:\n"
-        "    def pytest_configure(self, config): print(settings(config).request.values)\n"
+        "    def pytest_configure(self, config): print(settings(config).settings.request.values)\n"
         "pytest.main(['--collect-only', '-p', 'no:cacheprovider'], plugins=[Shown()])\n"
     )
     done = subprocess.run(

@@ -9,8 +9,8 @@ from typing import TYPE_CHECKING, Any
 
 import pytest
 
-from cachegrind_bench.pytest_plugin.inner.exchange import FORMAT, put_order
 from cachegrind_bench.pytest_plugin.outer.serialize_options import BLOCKED, file_orders, left_behind, root_orders
+from cachegrind_bench.startup.exchange import FORMAT, put_order
 from tests.suites import suite_python
 
 if TYPE_CHECKING:
@@ -82,7 +82,7 @@ def test_no_benchmark_sees_how_tests_are_shown_or_chosen(project: pytest.Pyteste
     assert {name for name, value in other["options"].items() if value != plain["options"][name]} == set()
     assert len(other["shown"]) == len(plain["shown"])
     assert marshal.dumps({**other, "shown": b""}, FORMAT) == marshal.dumps({**plain, "shown": b""}, FORMAT)
-    assert root_orders(config, 10, (2,))["blocked"] == list(BLOCKED)
+    assert root_orders(config)["blocked"] == list(BLOCKED)
     assert "cacheprovider" not in BLOCKED
 
 
@@ -103,7 +103,7 @@ def test_equal_values_are_written_alike_whether_or_not_they_are_one_object(tmp_p
 
 _SHOWN = """
 import marshal, pytest, sys
-from cachegrind_bench.pytest_plugin.inner.exchange import FORMAT
+from cachegrind_bench.startup.exchange import FORMAT
 from cachegrind_bench.pytest_plugin.outer.serialize_options import file_orders
 class Shown:
     def pytest_collection_finish(self, session):

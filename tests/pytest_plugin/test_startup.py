@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING
 
 import pytest
 
-from cachegrind_bench.pytest_plugin.outer.workers import CODE, OPTIONS
+from cachegrind_bench.harness.pytest_session.workers import CODE, OPTIONS
 from tests.conftest import ROOT
 from tests.suites import VERSIONS, suite_python
 

@@ -9,18 +9,24 @@ from typing import TYPE_CHECKING, Any, cast
 import pytest
 
 from cachegrind_bench.errors import MeasurementError
+from cachegrind_bench.harness.pytest_session import session
+from cachegrind_bench.harness.pytest_session.limits import TimeLimit
+from cachegrind_bench.harness.pytest_session.request import Collected, Item, Python, Settings
+from cachegrind_bench.harness.pytest_session.results import parts_of
+from cachegrind_bench.harness.pytest_session.session import Lane, Relay
+from cachegrind_bench.harness.pytest_session.workers import Worker, Workers
+from cachegrind_bench.hermetic.environment import Request
 from cachegrind_bench.hermetic.scratch import scratch
 from cachegrind_bench.measure.session import default_cpu
-from cachegrind_bench.pytest_plugin.inner import dumps
-from cachegrind_bench.pytest_plugin.inner.exchange import FIRST, Exchange, put_report, take_report
-from cachegrind_bench.pytest_plugin.outer import session
-from cachegrind_bench.pytest_plugin.outer.limits import TimeLimit
-from cachegrind_bench.pytest_plugin.outer.results import parts_of
-from cachegrind_bench.pytest_plugin.outer.session import Lane
-from cachegrind_bench.pytest_plugin.outer.workers import Worker, Workers
+from cachegrind_bench.model.metrics import DEFAULT_MODEL
+from cachegrind_bench.startup import dumps
+from cachegrind_bench.startup.exchange import FIRST, Exchange, put_report, take_report
 
 if TYPE_CHECKING:
+    from collections.abc import Sequence
     from pathlib import Path
+
+    from cachegrind_bench.harness.pytest_session.results import Costs
 
 
 @pytest.fixture
@@ -68,15 +74,24 @@ def test_two_runs_of_one_lane_each_measure_on_different_cpus(monkeypatch: pytest
     assert cpus == {0, 1}
 
 
-def test_a_report_that_comes_while_its_lane_ends_is_not_lost(
-    pytester: pytest.Pytester, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    item = pytester.getitem("def test_late(): pass", "test_late")
-    item.session.shouldstop = False
-    lane = Lane(item.session, [item], Exchange(str(pytester.path / "000")), TimeLimit(None))
+def lane_of(folder: Path, names: Sequence[str], limit: TimeLimit, relay: Relay) -> Lane:
+    python = Python(executable="", implementation="", version="", trampolines="0", pytest="", variables=())
+    items = tuple(Item(nodeid=f"a::{name}", file="a", parameters={}, tags=(), whole=False) for name in names)
+    collected = Collected(items=items, root={}, files={"a": {}}, cwd=str(folder), asserts="rewrite", python=python)
+    lane = Lane(collected, items, Exchange(str(folder / "000")), limit, relay)
     lane.order(10, (2,))
-    report = {"reports": [], "died": "came late"}
+    return lane
+
+
+def test_a_report_that_comes_while_its_lane_ends_is_not_lost(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     told: list[Any] = []
+
+    class Told(Relay):
+        def report(self, item: Item, found: dict[str, Any], costs: Costs) -> None:
+            told.append((item.nodeid, found, costs))
+
+    lane = lane_of(tmp_path, ["late"], TimeLimit(None), Told())
+    report = {"reports": [], "died": "came late"}
 
     def take_late(path: str) -> Any:
         found = take_report(path)
@@ -85,21 +100,19 @@ def test_a_report_that_comes_while_its_lane_ends_is_not_lost(
         return found
 
     monkeypatch.setattr(session, "take_report", take_late)
-    monkeypatch.setattr(session, "report", lambda _item, found, _held_back: told.append(found))
-    lane.look(bytearray(), over=True)
-    assert told == [report]
+    settings = Settings(environ={}, request=Request(values={}), jobs=1, model=DEFAULT_MODEL)
+    lane.look(bytearray(), settings, over=True)
+    assert told == [("a::late", report, ())]
 
 
-def test_a_profile_that_is_missing_says_why(pytester: pytest.Pytester) -> None:
-    items = pytester.getitems("def test_failed(): pass\ndef test_killed(): pass\ndef test_late(): pass")
+def test_a_profile_that_is_missing_says_why(tmp_path: Path) -> None:
     limit = TimeLimit(1000)
-    lane = Lane(items[0].session, items, Exchange(str(pytester.path / "000")), limit)
-    lane.order(10, (2,))
+    lane = lane_of(tmp_path, ["failed", "killed", "late"], limit, Relay())
     put_report(lane.exchange.report(FIRST, FIRST), {"reports": []})
     for index in (FIRST + 1, FIRST + 2):
         put_report(lane.exchange.report(FIRST, index), {"reports": [], "status": 9, "log": ""})
     limit._ended[lane.exchange.path, FIRST, FIRST + 2] = 1.0
-    failed, killed, late = [lane.why_nothing(item) for item in items]
+    failed, killed, late = [lane.why_nothing(item) for item in lane.items]
     assert failed == "its test failed in the run that measures it"
     assert killed == "the process of this benchmark was killed by SIGKILL"
     assert late.startswith("this benchmark took longer than 1 s under Valgrind and was stopped: raise")

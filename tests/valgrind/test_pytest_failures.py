@@ -183,7 +183,7 @@ def test_a_time_limit_that_is_not_a_time_is_bad_usage(project: Project) -> None:
 def test_what_nobody_foresaw_is_shown_and_not_green(project: Project) -> None:
     project.write(
         """
-from cachegrind_bench.pytest_plugin.outer.session import Lane
+from cachegrind_bench.harness.pytest_session.session import Lane
 def read_costs(*_):
     raise KeyError("nobody foresaw this")
 Lane.read_costs = read_costs

@@ -14,8 +14,8 @@ from collections.abc import Callable
 from contextlib import suppress
 from typing import Any, Self
 
-from cachegrind_bench.pytest_plugin.inner.dumps import last_log
-from cachegrind_bench.pytest_plugin.inner.exchange import FIRST, Exchange, put_current, take_order
+from cachegrind_bench.startup.dumps import last_log
+from cachegrind_bench.startup.exchange import FIRST, Exchange, put_current, take_order
 from cachegrind_bench.startup.os_functions import Real
 
 # The first rounds of the loop leave the heap in another state than later ones, and so do those that bury a process; CPython

@@ -17,10 +17,9 @@ from collections.abc import Callable, Generator, Mapping, Sequence
 from typing import Any, TypeAlias
 
 from cachegrind_bench.pytest_plugin.fixture import Work, plainly
-from cachegrind_bench.pytest_plugin.inner import dumps
 from cachegrind_bench.pytest_plugin.inner.forking import Copy
 from cachegrind_bench.pytest_plugin.inner.fresh_heap import move_heaps, take_chunks, take_free_memory
-from cachegrind_bench.pytest_plugin.inner.type_versions import LookUps, observe_look_ups, spread_look_ups
+from cachegrind_bench.pytest_plugin.inner.type_versions import observe_look_ups, spread_look_ups
 from cachegrind_bench.region.requests import (
     DUMP_STATS_AT,
     RUNNING_ON_VALGRIND,
@@ -30,6 +29,8 @@ from cachegrind_bench.region.requests import (
     Request,
     Requests,
 )
+from cachegrind_bench.startup import dumps
+from cachegrind_bench.startup.exchange import LookUps
 from cachegrind_bench.startup.import_finder import give_back
 from cachegrind_bench.startup.os_functions import Real
 

@@ -21,10 +21,10 @@ from _pytest.config import (
 )
 
 import cachegrind_bench
-from cachegrind_bench.pytest_plugin.inner.exchange import Exchange, put_current, put_report
 from cachegrind_bench.pytest_plugin.inner.forking import at_work, flush, fork_for_each, how_it_ended, order
 from cachegrind_bench.pytest_plugin.inner.harness import Meter
 from cachegrind_bench.region.requests import Requests
+from cachegrind_bench.startup.exchange import Exchange, put_current, put_report
 from cachegrind_bench.startup.import_finder import replace
 from cachegrind_bench.startup.os_functions import Real
 

@@ -15,8 +15,9 @@ import struct
 import sys
 from collections.abc import Callable, Iterator
 from contextlib import suppress
-from typing import Any, Final, TypeAlias
+from typing import Any, Final
 
+from cachegrind_bench.startup.exchange import LookUps
 from cachegrind_bench.startup.os_functions import Real
 
 # Objects/typeobject.c, CPython 3.11 to 3.14 (MCACHE_SIZE_EXP, struct type_cache_entry: version, padding, name, value).
@@ -41,11 +42,6 @@ _modified.argtypes, _modified.restype = [ctypes.py_object], None
 _name: Any = vars(type)["__qualname__"].__get__
 _look_up: Any = ctypes.pythonapi._PyType_Lookup  # noqa: SLF001
 _look_up.argtypes, _look_up.restype = [ctypes.py_object, ctypes.py_object], ctypes.c_void_p
-
-
-# By the names of types, the names that are looked up in them. Not by their places: these depend on what was imported, and
-# where tests are compiled that is more.
-LookUps: TypeAlias = "dict[str, list[str]]"
 
 
 def observe_look_ups(call: Callable[[], object]) -> LookUps:

@@ -2,50 +2,46 @@
 
 from __future__ import annotations
 
-import json
 import os
 import platform
 import signal
 import sys
 import threading
-from collections.abc import Callable, Generator
+from collections.abc import Callable, Generator, Sequence
 from contextlib import contextmanager, suppress
-from pathlib import Path
+from datetime import UTC, datetime
 from types import FrameType
 from typing import TYPE_CHECKING, Any
 
 import pytest
+from msgspec import convert
+from msgspec.structs import replace
 
+from cachegrind_bench._version import __version__
 from cachegrind_bench.errors import CgBenchError
+from cachegrind_bench.harness.pytest_session.request import Collected, Item, Python
+from cachegrind_bench.harness.pytest_session.session import Relay, run
+from cachegrind_bench.hermetic.environment import held_back
 from cachegrind_bench.interruption import interrupt, is_postponed
 from cachegrind_bench.model.result import Result, Status
-from cachegrind_bench.pytest_plugin.fixture import uses_fixture
-from cachegrind_bench.pytest_plugin.outer.options import Settings, settings
-from cachegrind_bench.pytest_plugin.outer.report_relay import show
+from cachegrind_bench.pytest_plugin.outer.collection import NOTICE, collected, keep_benchmarks, prepare, this_python
+from cachegrind_bench.pytest_plugin.outer.options import Asked, settings
+from cachegrind_bench.pytest_plugin.outer.report_relay import report, show, show_bytes
+from cachegrind_bench.vcs.commits import commit_of
 
 if TYPE_CHECKING:
     from _pytest.terminal import TerminalReporter
 
+    from cachegrind_bench.harness.pytest_session.results import Costs
     from cachegrind_bench.measure.session import ValgrindSetup
 
-_MARKERS = ("benchmark", "codspeed_benchmark")
 _LOG_COLUMNS = 100
-_NOTICE = pytest.StashKey[str]()
-
-
-def keep_here(config: pytest.Config) -> None:
-    """Do not let pytest-xdist distribute the tests, whatever its options say."""
-    option = config.option
-    if getattr(option, "numprocesses", None) or getattr(option, "tx", None) or getattr(option, "dist", "no") != "no":
-        option.numprocesses, option.tx, option.dist = None, [], "no"
-        config.stash[_NOTICE] = "-n does not distribute benchmarks: --cg-bench-jobs N measures N at a time"
 
 
 def take_over(config: pytest.Config) -> None:
     """Let this pytest measure. pytest.UsageError where that is not possible."""
     from cachegrind_bench.hermetic.environment import fingerprint_values
     from cachegrind_bench.measure.session import valgrind_setup
-    from cachegrind_bench.pytest_plugin.outer.serialize_options import remember_blocked
     from cachegrind_bench.store.durable import check_replaceable, check_writable
 
     if not sys.platform.startswith("linux"):
@@ -61,39 +57,26 @@ def take_over(config: pytest.Config) -> None:
             from cachegrind_bench.pytest_plugin.outer.summary import check_base
 
             check_base(chosen.compare.path, chosen.output)
-        if chosen.python_profile:
-            from cachegrind_bench.pytest_plugin.outer.profiling import check
+        if chosen.settings.python_profile:
+            from cachegrind_bench.harness.pytest_session.profiling import check
 
-            check()
+            check(convert(this_python(), Python), "--cg-bench-python-profile")
         if chosen.output is not None:
             check_replaceable(chosen.output)
             check_writable(chosen.output)
         ready = valgrind_setup(
             valgrind=chosen.valgrind,
             geometry=chosen.geometry,
-            environ=chosen.environ,
-            passed=fingerprint_values(chosen.request, chosen.environ),
+            environ=chosen.settings.environ,
+            passed=fingerprint_values(chosen.settings.request, chosen.settings.environ),
         )
     except CgBenchError as error:
         raise _usage(error) from None
-    _stop_coverage(config)
     if config.option.capture == "no":
         # Controller shows the rest.
         config.option.showcapture = "log" if config.option.showcapture in {"all", "log"} else "no"
-    remember_blocked(config)
-    for name in ("randomly", "pytest_randomly", "random_order"):
-        if config.pluginmanager.hasplugin(name):
-            config.pluginmanager.unregister(name=name)
+    prepare(config)
     config.pluginmanager.register(Controller(config, chosen, ready), "cg-bench")
-
-
-def _stop_coverage(config: pytest.Config) -> None:
-    """Let pytest-cov neither write nor judge: what it would measure runs elsewhere."""
-    plugin: Any = config.pluginmanager.getplugin("_cov")
-    if plugin is not None:
-        plugin._disabled = True  # noqa: SLF001 - what its own --no-cov sets
-        with suppress(Exception):
-            plugin.cov_controller.cov.stop()
 
 
 def _usage(error: CgBenchError) -> pytest.UsageError:
@@ -101,34 +84,35 @@ def _usage(error: CgBenchError) -> pytest.UsageError:
     return pytest.UsageError("\n".join(part for part in (f"cg-bench: {error.message}", error.hint) if part))
 
 
-def is_benchmark(item: pytest.Item) -> bool:
-    """Return whether a test has the fixture or a marker."""
-    return uses_fixture(item) or any(item.get_closest_marker(name) is not None for name in _MARKERS)
+class _Relay(Relay):
+    """Hands what becomes of benchmarks to pytest, as if their tests had run here."""
 
+    def __init__(self, session: pytest.Session, hidden: Sequence[str]) -> None:
+        self._session, self._hidden = session, hidden
+        self._items = {item.nodeid: item for item in session.items}
 
-def selected(config: pytest.Config) -> frozenset[str] | None:
-    """Return the ids of the nodes to measure; None for all."""
-    path: str | None = config.option.cg_bench_select
-    return None if path is None else frozenset(json.loads(Path(path).read_bytes()))
+    def report(self, item: Item, found: dict[str, Any], costs: Costs) -> None:
+        """Report to pytest."""
+        del costs
+        report(self._items[item.nodeid], found, self._hidden)
 
+    def stopped(self) -> bool:
+        """Return whether pytest is to end."""
+        return bool(self._session.shouldfail or self._session.shouldstop)
 
-def write_list(session: pytest.Session) -> None:
-    """Write what there is to measure."""
-    from cachegrind_bench.pytest_plugin.outer.results import parameters_of, storable, tags_of
-
-    found = [
-        {"id": storable(item.nodeid), "parameters": parameters_of(item), "tags": tags_of(item)}
-        for item in session.items
-    ]
-    Path(session.config.option.cg_bench_list).write_text(json.dumps(found), encoding="utf-8")
+    def echo(self, chunk: bytes) -> None:
+        """With -s, show what the measured processes write."""
+        if self._session.config.option.capture == "no":
+            show_bytes(sys.stderr, chunk)
+            sys.stderr.flush()
 
 
 class Controller:
     """The plugin while it measures."""
 
-    def __init__(self, config: pytest.Config, chosen: Settings, ready: ValgrindSetup) -> None:
-        self._config, self._settings, self._valgrind_setup = config, chosen, ready
-        self._notices = [config.stash[_NOTICE]] if _NOTICE in config.stash else []
+    def __init__(self, config: pytest.Config, chosen: Asked, ready: ValgrindSetup) -> None:
+        self._config, self._asked, self._valgrind_setup = config, chosen, ready
+        self._notices = [config.stash[NOTICE]] if NOTICE in config.stash else []
         self._result: Result | None = None
         self._comparison, self._regressed = "", False
         self._check: Callable[[], object] = bool  # whether pytest was to end
@@ -136,15 +120,10 @@ class Controller:
     @pytest.hookimpl(trylast=True)
     def pytest_collection_modifyitems(self, config: pytest.Config, items: list[pytest.Item]) -> None:
         """Keep benchmarks only."""
-        chosen = selected(config)
-        others = [item for item in items if not is_benchmark(item) or not (chosen is None or item.nodeid in chosen)]
-        if others:
-            away = set(map(id, others))
-            items[:] = [item for item in items if id(item) not in away]
-            config.hook.pytest_deselected(items=others)
+        others = keep_benchmarks(config, items)
         if others and not items:
             self._notices.append(
-                f"nothing was measured: none of the {len(others)} tests that were collected is a benchmark, with the fixture "
+                f"nothing was measured: none of the {others} tests that were collected is a benchmark, with the fixture "
                 "'benchmark' or marked @pytest.mark.benchmark; name the folder or the files they are in"
             )
 
@@ -152,10 +131,7 @@ class Controller:
     def pytest_runtestloop(self, session: pytest.Session) -> bool | None:
         """Measure all benchmarks that were chosen."""
         from cachegrind_bench.pytest_plugin.outer.serialize_options import left_behind
-        from cachegrind_bench.pytest_plugin.outer.session import run
 
-        if session.config.option.cg_bench_list is not None and not session.testsfailed:
-            write_list(session)
         if session.config.option.collectonly or not session.items:
             return None
         if session.testsfailed and not session.config.option.continue_on_collection_errors:
@@ -164,16 +140,28 @@ class Controller:
             f"the value of {name} could not be passed to the benchmarks, which see its default"
             for name in left_behind(session.config)
         ]
-        chosen = self._settings
+        chosen = self._asked
+        how = chosen.settings
         try:
             with tidied_up() as self._check:
-                self._result, bench = run(session, chosen, self._valgrind_setup)
+                created_at = datetime.now(UTC).strftime("%Y-%m-%dT%H:%M:%SZ")
+                found = convert(collected(session.config, session.items), Collected)
+                relay = _Relay(session, held_back(how.environ, how.request))
+                benchmarks, bench = run(found, how, self._valgrind_setup, relay)
+                self._result = Result(
+                    tool_version=__version__,
+                    created_at=created_at,
+                    commit=commit_of(bench.place.cwd, how.environ),
+                    env=self._valgrind_setup.environment,
+                    benchmarks=tuple(benchmarks),
+                )
                 self._write(self._result)
                 self._check()
-                if chosen.python_profile:
-                    from cachegrind_bench.pytest_plugin.outer.profiling import with_python_profiles
+                if how.python_profile:
+                    from cachegrind_bench.harness.pytest_session.profiling import with_python_profiles
 
-                    self._result = with_python_profiles(bench, self._result, self._progress)
+                    profiled = with_python_profiles(bench, benchmarks, self._progress)
+                    self._result = replace(self._result, benchmarks=tuple(profiled))
                     self._write(self._result)
             if chosen.compare is not None:
                 from cachegrind_bench.pytest_plugin.outer.summary import compared
@@ -182,7 +170,7 @@ class Controller:
                     chosen.compare,
                     self._result,
                     self._config.rootpath,
-                    profiled=chosen.python_profile,
+                    profiled=how.python_profile,
                     width=self._width(),
                     colour=self._config.get_terminal_writer().hasmarkup,
                 )
@@ -207,14 +195,14 @@ class Controller:
         from cachegrind_bench.model.codec import encode
         from cachegrind_bench.store.durable import write_atomic
 
-        if self._settings.output is not None:
-            write_atomic(self._settings.output, encode(result))
+        if self._asked.output is not None:
+            write_atomic(self._asked.output, encode(result))
 
     @pytest.hookimpl
     def pytest_runtest_logreport(self, report: pytest.TestReport) -> None:
         """Keep which options a benchmark did not get; with -s, show what it printed: inside it is captured, or it would cost."""
-        from cachegrind_bench.pytest_plugin.inner.exchange import LEFT_BEHIND
         from cachegrind_bench.pytest_plugin.outer.serialize_options import as_written
+        from cachegrind_bench.startup.exchange import LEFT_BEHIND
 
         self._check()
         for name, why in getattr(report, LEFT_BEHIND, {}).items():
@@ -246,7 +234,7 @@ class Controller:
         terminalreporter.section("cg-bench")
         lines = [f"cg-bench: {notice}" for notice in self._notices]
         if self._result is not None:
-            lines += summary(self._result, self._settings.output, self._comparison, width=self._width())
+            lines += summary(self._result, self._asked.output, self._comparison, width=self._width())
         for line in lines:
             terminalreporter.write_line(line)
 

@@ -12,14 +12,12 @@ from typing import TYPE_CHECKING, Any
 
 import pytest
 
+from cachegrind_bench.startup.exchange import WARM_UP
+
 if TYPE_CHECKING:
     from cachegrind_bench.compare.verdict import Gates
-    from cachegrind_bench.hermetic.environment import Request
-    from cachegrind_bench.model.metrics import CostModel
+    from cachegrind_bench.harness.pytest_session.request import Settings
     from cachegrind_bench.valgrind.options import Geometry
-
-# CPython 3.11 and later specialise code while it warms up, and are done with it after ten calls.
-WARM_UP = 10
 
 
 def add_options(parser: pytest.Parser) -> None:
@@ -69,7 +67,6 @@ def add_options(parser: pytest.Parser) -> None:
     )
     # For `cg-bench run` with a suite that has benchmarks of pytest.
     add("--cg-bench-list", metavar="FILE", help=argparse.SUPPRESS)
-    add("--cg-bench-select", metavar="FILE", help=argparse.SUPPRESS)
     add("--cg-bench-warmup", metavar="N", type=int, default=WARM_UP, help=f"Calls before the counted ones. [{WARM_UP}]")
 
 
@@ -82,31 +79,23 @@ class Base:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Settings:
-    """What was asked for, checked. `environ` is the environment of pytest itself."""
+class Asked:
+    """What was asked for, checked: how to measure, with which Valgrind, where to write, and what to compare with."""
 
-    environ: dict[str, str]
+    settings: Settings
     output: Path | None
     compare: Base | None
-    jobs: int
-    request: Request
-    model: CostModel
     geometry: Geometry
     valgrind: str | None
-    warm_up: int
-    layouts: int
-    timeout_ms: int | None
-    require_sealed: bool
-    python_profile: bool
-    call_tree: bool
 
 
-def settings(config: pytest.Config) -> Settings:
+def settings(config: pytest.Config) -> Asked:
     """Return what options, environment and configuration ask for. UsageError on values that are not valid."""
     from cachegrind_bench.config.command import milliseconds
     from cachegrind_bench.config.load import load
     from cachegrind_bench.config.source import find
     from cachegrind_bench.errors import UsageError
+    from cachegrind_bench.harness.pytest_session.request import Settings
     from cachegrind_bench.hermetic.environment import LAYOUTS, Request
     from cachegrind_bench.model.metrics import CostModel
     from cachegrind_bench.valgrind.options import Cache, Geometry
@@ -136,13 +125,21 @@ def settings(config: pytest.Config) -> Settings:
     timeout = chosen("timeout") or defaults.get("timeout")
     base = file("compare")
     typed = chosen("env") or os.environ.get("CG_BENCH_ENV", "").split()
-    return Settings(
-        environ=dict(os.environ),
+    return Asked(
+        settings=Settings(
+            environ=dict(os.environ),
+            jobs=min(0 if jobs == "auto" else int(jobs), cpus) or cpus,
+            request=Request.parse((*of_this_python(), *defaults.get("env", ()), *typed)),
+            model=CostModel.parse(str(chosen("model") or defaults.get("model") or "l1+5ll+30ram")),
+            warm_up=chosen("warmup"),
+            layouts=int(layouts),
+            timeout_ms=None if timeout is None else milliseconds(str(timeout)),
+            require_sealed=sealed in _TRUE,
+            python_profile=chosen("python_profile"),
+            call_tree=chosen("call_tree"),
+        ),
         output=file("output"),
         compare=None if base is None else Base(path=base, gates=_gates(defaults)),
-        jobs=min(0 if jobs == "auto" else int(jobs), cpus) or cpus,
-        request=Request.parse((*_of_this_python(), *defaults.get("env", ()), *typed)),
-        model=CostModel.parse(str(chosen("model") or defaults.get("model") or "l1+5ll+30ram")),
         geometry=Geometry(
             **{
                 name: Cache.parse(str(text), name)
@@ -151,12 +148,6 @@ def settings(config: pytest.Config) -> Settings:
             }
         ),
         valgrind=chosen("valgrind") or defaults.get("valgrind"),
-        warm_up=chosen("warmup"),
-        layouts=int(layouts),
-        timeout_ms=None if timeout is None else milliseconds(str(timeout)),
-        require_sealed=sealed in _TRUE,
-        python_profile=chosen("python_profile"),
-        call_tree=chosen("call_tree"),
     )
 
 
@@ -174,7 +165,7 @@ def _by_environment() -> dict[str, Any]:
     return {name: value.split() if name in _LISTS else value for name, value in said.items()}
 
 
-def _of_this_python() -> list[str]:
+def of_this_python() -> list[str]:
     """Return the variables that make the measured Python and pytest what this one is."""
     names = [name for name in ("PYTEST_PLUGINS", "PYTEST_DISABLE_PLUGIN_AUTOLOAD") if name in os.environ]
     return [*names, f"PYTHONOPTIMIZE={sys.flags.optimize}"] if sys.flags.optimize else names

@@ -5,13 +5,13 @@ With -s, what was printed there is shown on pytest's own streams, whatever these
 
 from __future__ import annotations
 
-import os
-from collections.abc import Mapping, Sequence
+from collections.abc import Sequence
 from typing import Any
 
 import pytest
 
-from cachegrind_bench.valgrind.failures import signal_name, spoken_of, unknown_instruction
+from cachegrind_bench.harness.pytest_session.results import failure_text
+from cachegrind_bench.valgrind.failures import spoken_of
 
 
 def show(stream: Any, text: str) -> None:
@@ -66,26 +66,3 @@ def _add_hint(report: pytest.TestReport, held_back: Sequence[str]) -> None:
         add("cg-bench", line)
     else:
         report.longrepr = f"{report.longreprtext}\ncg-bench: {line}"
-
-
-def failure_text(found: Mapping[str, Any]) -> str | None:
-    """Return why a benchmark has no reports of its own."""
-    if found.get("died"):
-        return f"cg-bench: this benchmark {found['died']}"
-    if "status" in found:
-        return f"cg-bench: the process of this benchmark {ending(found)}"
-    if found.get("trouble"):
-        return f"cg-bench: this benchmark was not run: {found['trouble']}"
-    return None
-
-
-def ending(found: Mapping[str, Any]) -> str:
-    """Return in words how a process ended, from what waitpid says and Valgrind's log."""
-    status: int = found["status"]
-    if not os.WIFSIGNALED(status):
-        return f"ended with exit status {os.WEXITSTATUS(status)}"
-    number = os.WTERMSIG(status)
-    unknown = unknown_instruction(number, found["log"])
-    if unknown:
-        return f"used {unknown[0]}: {unknown[1]}"
-    return f"was killed by {signal_name(number)}"

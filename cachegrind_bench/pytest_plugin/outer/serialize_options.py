@@ -10,6 +10,7 @@ import io
 import json
 import os
 import pickle
+import sys
 from collections.abc import Mapping
 from contextlib import suppress
 from dataclasses import dataclass
@@ -18,8 +19,10 @@ from typing import Any, ClassVar
 import pytest
 
 from cachegrind_bench.pytest_plugin import IMPORT_PATH
-from cachegrind_bench.pytest_plugin.inner.exchange import is_plain
+from cachegrind_bench.startup.exchange import is_plain
 
+# Of this plugin, where it is installed, and where it is imported: how it came to be loaded changes nothing inside.
+OWN_NAMES = ("cg_bench", "cachegrind_bench.pytest_plugin")
 # Plugins that distribute, reorder, repeat, time or trace tests, or draw on the terminal; those that are often loaded by
 # the name of their module (-p, PYTEST_PLUGINS, pytest_plugins) have that, too.
 _BLOCKED = """
@@ -71,29 +74,33 @@ _SETTINGS = {"required_plugins": "", "log_file": ""}
 _NO_OPTIONS = ("file_or_dir", "quiet")
 
 
-def root_orders(config: pytest.Config, warm_up: int, batches: tuple[int, ...], layouts: int = 1) -> dict[str, Any]:
-    """Return the orders for all files of tests; `batches` are how many calls are counted in each try."""
+def root_orders(config: pytest.Config) -> dict[str, Any]:
+    """Return the orders for all files of tests, without how often to call what."""
     by_user = (name.removeprefix("no:") for name in config.option.plugins if name.startswith("no:"))
     return {
-        "sys_path": list(IMPORT_PATH),
+        "sys_path": _import_path(),
         "blocked": [*BLOCKED, *(name for name in by_user if name not in BLOCKED)],
         "autoload": not os.environ.get("PYTEST_DISABLE_PLUGIN_AUTOLOAD")
         and not getattr(config.known_args_namespace, "disable_plugin_autoload", False),
         "distributions": _with_plugins(config),
-        "warm_up": warm_up,
-        "batches": batches,
-        "layouts": layouts,
     }
 
 
+def _import_path() -> list[str]:
+    """Return the import path without the folder of the script `pytest`, which has no modules: counts are not to depend on it."""
+    script = os.path.realpath(sys.argv[0])
+    is_script = os.path.basename(script) in {"pytest", "py.test"} and IMPORT_PATH[:1] == (os.path.dirname(script),)
+    return list(IMPORT_PATH[is_script:])
+
+
 def _with_plugins(config: pytest.Config) -> list[str]:
-    """Return where the metadata of the distributions is that have plugins for pytest, in the order in which it finds them."""
+    """Return where the metadata of the distributions is that have plugins for pytest but this one, in the order in which it finds them."""
     path = [*map(str, config.getini("pythonpath")), *IMPORT_PATH]
     return [
         str(found._path)  # noqa: SLF001  # pyright: ignore[reportPrivateUsage]
         for found in importlib.metadata.distributions(path=path)
         if isinstance(found, importlib.metadata.PathDistribution)
-        if any(point.group == "pytest11" for point in found.entry_points)
+        if any(point.group == "pytest11" and point.name != OWN_NAMES[0] for point in found.entry_points)
     ]
 
 
@@ -104,10 +111,11 @@ def file_orders(config: pytest.Config, path: str) -> dict[str, Any]:
     if config.inipath is not None:
         args += ["-c", str(config.inipath)]
     for name in config.option.plugins:
-        if name.removeprefix("no:") not in BLOCKED:
+        if name.removeprefix("no:") not in BLOCKED and name not in OWN_NAMES:
             args += ["-p", name]
     for name in BLOCKED:
         args += ["-p", f"no:{name}"]
+    args += ["-p", OWN_NAMES[1]]
     known = config._parser._inidict  # noqa: SLF001  # pyright: ignore[reportPrivateUsage]
     for name, value in _SETTINGS.items():
         if name in known:

@@ -10,12 +10,19 @@ import json
 import marshal
 import struct
 from collections.abc import Callable
-from typing import Any
+from typing import Any, TypeAlias
 
 from cachegrind_bench.startup.os_functions import Real
 
 # Past the numbers whose objects CPython always has (up to 256, from 3.15 on 1024): all others take memory, so all do.
 FIRST = 10_000
+# The variable with the top of the user's checkout, where a worktree of another commit is measured.
+CHECKOUT = "CG_BENCH_CHECKOUT"
+# CPython 3.11 and later specialise code while it warms up, and are done with it after ten calls.
+WARM_UP = 10
+# By the names of types, the names that are looked up in them. Not by their places: these depend on what was imported, and
+# where tests are compiled that is more.
+LookUps: TypeAlias = "dict[str, list[str]]"
 # As what a report says which options could not be unpickled, and why.
 LEFT_BEHIND = "cg_bench_left_behind"
 
@@ -72,8 +79,13 @@ def translated(value: Any, translate: Callable[[str], str]) -> Any:
     return plain
 
 
+def storable(text: str) -> str:
+    """Return a text as result files have it: bytes of names that are not UTF-8 as escapes."""
+    return text.encode("utf-8", "backslashreplace").decode()
+
+
 def take_order(path: str) -> Any:
-    """Read an order, written by the same Python. FileNotFoundError if there is none."""
+    """Read an order. FileNotFoundError if there is none."""
     with Real.open(path, "rb") as file:
         return marshal.load(file)
 

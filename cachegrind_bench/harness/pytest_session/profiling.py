@@ -6,9 +6,6 @@ Scores and counts never come from them. Each benchmark is warmed up and called a
 from __future__ import annotations
 
 import dataclasses
-import platform
-import sys
-import sysconfig
 from collections.abc import Callable, Mapping, Sequence
 from concurrent.futures import wait
 from dataclasses import dataclass
@@ -17,12 +14,12 @@ from typing import TYPE_CHECKING, Any
 from msgspec.structs import replace
 
 from cachegrind_bench.errors import CgBenchError, MeasurementError
+from cachegrind_bench.harness.pytest_session.results import parts_of
+from cachegrind_bench.harness.pytest_session.session import Bench, Lane, serving
 from cachegrind_bench.measure.python_profile import DEPTH_OF_STUBS, DEPTHS, check_trampolines
 from cachegrind_bench.measure.source_locations import Places
 from cachegrind_bench.model.python_profile import TOP, PythonFunction, PythonProfile, PythonRow, profile_of
-from cachegrind_bench.model.result import Benchmark, Result, Status
-from cachegrind_bench.pytest_plugin.outer.results import parts_of, storable
-from cachegrind_bench.pytest_plugin.outer.session import Bench, Lane, serving
+from cachegrind_bench.model.result import Benchmark, Status
 from cachegrind_bench.valgrind.options import Collect, Scope
 from cachegrind_bench.valgrind.python_contexts import PathReader
 from cachegrind_bench.valgrind.region_parts import is_harness
@@ -31,19 +28,16 @@ from cachegrind_bench.valgrind.runner import reading_out_files
 if TYPE_CHECKING:
     from pathlib import Path
 
-    import pytest
-
+    from cachegrind_bench.harness.pytest_session.request import Item, Python
     from cachegrind_bench.valgrind.perf_map import Trampolines
 
-OPTION = "--cg-bench-python-profile"
 # One call shows which functions took part in it; it is the kind of call that was counted before.
 _PROFILED = (2,)
 
 
-def check() -> None:
-    """Find out before the work whether this Python can be profiled. UsageError if not."""
-    trampolines = str(sysconfig.get_config_var("PY_HAVE_PERF_TRAMPOLINE") or 0)
-    check_trampolines(sys.executable, sys.implementation.name, platform.python_version(), trampolines, OPTION)
+def check(python: Python, option: str) -> None:
+    """Find out before the work whether this Python can be profiled. UsageError, naming the option, if not."""
+    check_trampolines(python.executable, python.implementation, python.version, python.trampolines, option)
 
 
 @dataclass(frozen=True, slots=True)
@@ -58,15 +52,17 @@ class _Seen:
 _Found = dict[str, "_Seen | CgBenchError"]
 
 
-def with_python_profiles(bench: Bench, result: Result, progress: Callable[[str], None]) -> Result:
-    """Return the result with a Python profile for each benchmark that has counts, or a warning why it has none."""
-    counted = {benchmark.id for benchmark in result.benchmarks if benchmark.status is Status.OK}
-    items = [item for item in bench.session.items if storable(item.nodeid) in counted]
+def with_python_profiles(
+    bench: Bench, benchmarks: Sequence[Benchmark], progress: Callable[[str], object]
+) -> list[Benchmark]:
+    """Return the benchmarks with a Python profile for each benchmark that has counts, or a warning why it has none."""
+    counted = {benchmark.id for benchmark in benchmarks if benchmark.status is Status.OK}
+    items = [item for item in bench.collected.items if item.id in counted]
     if not items:
-        return result
-    one = dataclasses.replace(bench, settings=dataclasses.replace(bench.settings, layouts=1))
+        return list(benchmarks)
+    one = dataclasses.replace(bench, settings=replace(bench.settings, layouts=1))
 
-    def look(some: Sequence[pytest.Item], depth: int, stubs: Sequence[str]) -> _Found:
+    def look(some: Sequence[Item], depth: int, stubs: Sequence[str]) -> _Found:
         """Execute these benchmarks once more, and read one call of each."""
         collect = Collect(scope=Scope.CALLS, python_depth=depth, stubs=tuple(stubs))
         found: _Found = {}
@@ -99,9 +95,8 @@ def with_python_profiles(bench: Bench, result: Result, progress: Callable[[str],
         deeper = look(cut, DEPTHS[1], stubs)
         found |= {name: seen for name, seen in deeper.items() if isinstance(seen, _Seen)}
     places = Places(bench.place.cwd)
-    known = {storable(name): seen for name, seen in found.items()}
-    benchmarks = (_profiled(item, known[item.id], places) if item.id in known else item for item in result.benchmarks)
-    return replace(result, benchmarks=tuple(benchmarks))
+    known = {item.id: found[item.nodeid] for item in items if item.nodeid in found}
+    return [_profiled(item, known[item.id], places) if item.id in known else item for item in benchmarks]
 
 
 def _profiled(benchmark: Benchmark, seen: _Seen | CgBenchError, places: Places) -> Benchmark:

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import os
-import sys
 from collections.abc import Callable, Generator, Mapping, Sequence
 from concurrent.futures import Future, ThreadPoolExecutor
 from contextlib import AbstractContextManager, ExitStack, contextmanager, nullcontext, suppress
@@ -14,7 +13,7 @@ from typing import TYPE_CHECKING, Any, TypeAlias
 
 from cachegrind_bench.errors import CgBenchError, CommandFailedError, MeasurementError
 from cachegrind_bench.hermetic import environment
-from cachegrind_bench.hermetic.place import NOWHERE, Translation, pairs_of
+from cachegrind_bench.hermetic.place import NOWHERE, Translation, pairs_of, venv_of
 from cachegrind_bench.interruption import Cancel
 from cachegrind_bench.measure.command import Command, resolve
 from cachegrind_bench.startup import import_finder
@@ -24,33 +23,35 @@ from cachegrind_bench.valgrind.runner import Target, ValgrindRunner
 if TYPE_CHECKING:
     from cachegrind_bench.hermetic.launch import Outcome
     from cachegrind_bench.measure.session import ValgrindSetup
-    from cachegrind_bench.pytest_plugin.inner.exchange import Exchange
-    from cachegrind_bench.pytest_plugin.inner.type_versions import LookUps
+    from cachegrind_bench.startup.exchange import Exchange, LookUps
 
 CALLS = Collect(scope=Scope.CALLS)
 # How Python is called for it to list no folder of its import path but the standard library's: -P, and not -m, as the working
 # directory may hold modules of any name, and must not even be listed (CPython 3.13 imports what shows tracebacks before it
 # begins with -c). And -S: `begin` does what is left out by it.
 OPTIONS = ("-P", "-S")
-_ROOT = str(Path(__file__).resolve().parents[3])
+# Where the plugin is imported from, whether or not it is installed where the tests are.
+_PLUGIN = str(Path(__file__).resolve().parents[2])
+_FINDER = f"{_PLUGIN}/startup/import_finder.py"
 # To be followed by other code. The last argument is PYTHONPATH, which Python itself must not see: it would import along it.
 # What keeps it from listing is loaded by its path, through what is there when it has started.
 CODE = f"""
 import sys
 from _frozen_importlib import module_from_spec
 from _frozen_importlib_external import spec_from_file_location
-spec = spec_from_file_location({import_finder.__name__!r}, {import_finder.__file__!r})
+spec = spec_from_file_location({import_finder.__name__!r}, {_FINDER!r})
 sys.modules[spec.name] = import_finder = module_from_spec(spec)
 spec.loader.exec_module(import_finder)
 import_finder.import_without_listing()
 from os.path import abspath
 path = sys.argv.pop()
 sys.path[:0] = [abspath(folder) for folder in path.split(":") if path]
-sys.path.append({_ROOT!r})
+root = {_PLUGIN!r}.rpartition("/")[0]
+sys.path.append(root)
 from cachegrind_bench.startup.site_init import begin
 sys.path.pop()
 begin(path)
-sys.path.append({_ROOT!r})
+sys.path.append(root)
 """
 # Along the import path of the pytest that was called, from pytest itself on: it imports packages that may be the ones to measure.
 _SERVE = f"""{CODE}
@@ -65,11 +66,12 @@ main(orders)
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Place:
-    """Where the measured processes run, and what they see; `look_ups` are those of benchmarks there, by the ids of their nodes."""
+    """Where the measured processes run, by which Python, and what they see; `look_ups` are those of benchmarks there, by the ids of their nodes."""
 
     cwd: Path
     environ: Mapping[str, str]
     request: environment.Request
+    python: str
     keep: str = ""  # why they see the project where it is
     look_ups: Mapping[str, LookUps] = field(default_factory=dict[str, Any])
 
@@ -81,19 +83,21 @@ class Place:
     @property
     def paths(self) -> Translation:
         """The folders that they see at constant paths; TMPDIR names the one for temporary files."""
-        return (
-            NOWHERE if self.keep else Translation(pairs_of(str(self.cwd), self.executable, self.variables.get("HOME")))
-        )
+        home = self.variables.get("HOME")
+        return NOWHERE if self.keep else Translation(pairs_of(str(self.cwd), self.executable, home, plugin=_PLUGIN))
 
     @property
     def variables(self) -> dict[str, str]:
-        """The variables, not yet padded."""
-        return environment.compose(self.environ, self.request, {})
+        """The variables, not yet padded. VIRTUAL_ENV is that of the Python, whether or not it was activated."""
+        venv = venv_of(self.python)
+        own = {} if venv is None else {"VIRTUAL_ENV": venv}
+        others = {name: value for name, value in self.environ.items() if name != "VIRTUAL_ENV"}
+        return environment.compose({**others, **own}, self.request, {})
 
     def command(self, exchange: str, out: str) -> Command:
         """Return the command that serves this folder; PYTHONPATH is its last argument."""
         path = self.variables.get("PYTHONPATH", "")
-        return resolve((sys.executable, *OPTIONS, "-c", _SERVE, exchange, out, path), self.environ, self.cwd)
+        return resolve((self.python, *OPTIONS, "-c", _SERVE, exchange, out, path), self.environ, self.cwd)
 
 
 # What watches over a folder while a process serves it.
@@ -132,6 +136,7 @@ def _target(
         cpu=cpu,
         held_back=tuple(environment.held_back(place.environ, place.request)),
         collect=collect,
+        plugin=_PLUGIN,
         keep_place=place.keep,
         forks_alike=True,  # a benchmark draws the same bytes wherever it is in its file
     )

@@ -1,40 +1,40 @@
-"""Has benchmarks run in measured processes, and hands what becomes of them to pytest as it comes.
+"""Has benchmarks run in measured processes, and hands on what becomes of them as it comes.
 
-One thread per lane waits for its process; the main thread looks at the lanes' folders, and it alone calls hooks.
+One thread per lane waits for its process; the main thread looks at the lanes' folders, and it alone reports.
 """
 
 from __future__ import annotations
 
 import shutil
-import sys
 import time
 from collections import Counter
 from collections.abc import Callable, Generator, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass, replace
-from datetime import UTC, datetime
 from itertools import pairwise
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from cachegrind_bench.errors import MeasurementError
-from cachegrind_bench.hermetic.environment import held_back
+from cachegrind_bench.harness.pytest_session.limits import TimeLimit
+from cachegrind_bench.harness.pytest_session.results import (
+    Costs,
+    Ended,
+    benchmarks_of,
+    ending,
+    failure_text,
+    read_costs,
+)
+from cachegrind_bench.harness.pytest_session.workers import CALLS, Place, Worker, Workers, warm_up
 from cachegrind_bench.hermetic.place import NOWHERE, Translation
 from cachegrind_bench.hermetic.scratch import scratch
 from cachegrind_bench.measure.session import SCRATCH_BASE, ValgrindSetup
-from cachegrind_bench.pytest_plugin.inner.exchange import FIRST, Exchange, put_order, take_report, translated
-from cachegrind_bench.pytest_plugin.outer.limits import TimeLimit
-from cachegrind_bench.pytest_plugin.outer.report_relay import ending, failure_text, report, show_bytes
-from cachegrind_bench.pytest_plugin.outer.results import Costs, Ended, read_costs, result_of
-from cachegrind_bench.pytest_plugin.outer.serialize_options import file_orders, root_orders
-from cachegrind_bench.pytest_plugin.outer.workers import CALLS, Place, Worker, Workers, warm_up
+from cachegrind_bench.startup.exchange import FIRST, Exchange, put_order, take_report, translated
 
 if TYPE_CHECKING:
-    import pytest
-
-    from cachegrind_bench.model.result import Result
-    from cachegrind_bench.pytest_plugin.inner.type_versions import LookUps
-    from cachegrind_bench.pytest_plugin.outer.options import Settings
+    from cachegrind_bench.harness.pytest_session.request import Collected, Item, Settings
+    from cachegrind_bench.model.result import Benchmark
+    from cachegrind_bench.startup.exchange import LookUps
     from cachegrind_bench.valgrind.options import Collect
 
 # Simulated calls of each try; after the last one, counts that do not agree are taken all the same. The first call fills the
@@ -45,56 +45,72 @@ _LOOK_S = 0.05
 _KEPT_BYTES = 1 << 16
 
 
+class Relay:
+    """Who follows the benchmarks: pytest, or a suite."""
+
+    def report(self, item: Item, found: dict[str, Any], costs: Costs) -> None:
+        """One has ended, and reports this; what it cost, if that is known already."""
+
+    def stopped(self) -> bool:
+        """Return whether no further one is to begin."""
+        return False
+
+    def echo(self, chunk: bytes) -> None:
+        """The measured processes write this."""
+
+
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Bench:
-    """A session whose items are measured, once or more often, and how and where that is done."""
+    """Items that are measured, once or more often, and how and where that is done."""
 
-    session: pytest.Session
+    collected: Collected
     settings: Settings
     valgrind_setup: ValgrindSetup
     place: Place
 
 
-def run(session: pytest.Session, settings: Settings, valgrind_setup: ValgrindSetup) -> tuple[Result, Bench]:
-    """Measure the session's items, in as many lanes as wanted. MeasurementError where nothing can be measured."""
-    items = session.items
+def run(
+    collected: Collected, settings: Settings, valgrind_setup: ValgrindSetup, relay: Relay
+) -> tuple[list[Benchmark], Bench]:
+    """Measure the items, in as many lanes as wanted. MeasurementError where nothing can be measured."""
+    items = collected.items
     twice = [name for name, count in Counter(item.nodeid for item in items).items() if count > 1]
     if twice:
         raise MeasurementError(
             f"two benchmarks have the same id: {twice[0]}", hint="give them names of their own, or name each file once"
         )
-    created_at = datetime.now(UTC).strftime("%Y-%m-%dT%H:%M:%SZ")
     said = bytearray()
 
     def echo(chunk: bytes) -> None:
         said.extend(chunk)
         del said[: max(0, len(said) - _KEPT_BYTES)]
-        if session.config.option.capture == "no":
-            show_bytes(sys.stderr, chunk)
-            sys.stderr.flush()
+        relay.echo(chunk)
 
-    place = _rehearse(session, settings, valgrind_setup)
-    bench = Bench(session=session, settings=settings, valgrind_setup=valgrind_setup, place=place)
+    place = _rehearse(collected, settings, valgrind_setup, relay)
+    bench = Bench(collected=collected, settings=settings, valgrind_setup=valgrind_setup, place=place)
 
-    with serving(bench, items, BATCHES, read=lambda lane, out, _: lane.read_costs(out, settings), echo=echo) as lanes:
-        _watch(session, lanes, settings, said)
+    with serving(
+        bench, items, BATCHES, read=lambda lane, out, _: lane.read_costs(out, settings), echo=echo, relay=relay
+    ) as lanes:
+        _watch(lanes, settings, said, relay)
     ended = {one.item.nodeid: one for lane in lanes for one in lane.ended()}
     ordered = [ended[item.nodeid] for item in items if item.nodeid in ended]
-    return result_of(ordered, settings, valgrind_setup, place, created_at), bench
+    return benchmarks_of(ordered, settings, valgrind_setup.environment, place, collected), bench
 
 
-def _rehearse(session: pytest.Session, settings: Settings, valgrind_setup: ValgrindSetup) -> Place:
+def _rehearse(collected: Collected, settings: Settings, valgrind_setup: ValgrindSetup, relay: Relay) -> Place:
     """Run all benchmarks without Valgrind, and return where they pass: at a constant path, or else where they are."""
-    place = Place(cwd=session.config.invocation_params.dir, environ=settings.environ, request=settings.request)
+    python = collected.python.executable
+    place = Place(cwd=Path(collected.cwd), environ=settings.environ, request=settings.request, python=python)
     with scratch(SCRATCH_BASE, first=FIRST_SLOT) as folder, TimeLimit(settings.timeout_ms) as limit:
 
         def rehearsed(place: Place, name: str) -> tuple[Lane, str]:
-            lane = Lane(session, session.items, Exchange(str(folder.path / name)), limit)
+            lane = Lane(collected, collected.items, Exchange(str(folder.path / name)), limit, relay)
             lane.order(settings.warm_up, BATCHES, place.paths)
             return lane, warm_up(valgrind_setup, place, lane.exchange, limit.watching)
 
         first, refused = rehearsed(place, "all")
-        if len(first.passed() | first.late()) < len(session.items):
+        if len(first.passed() | first.late()) < len(collected.items):
             kept = replace(place, keep=refused or "benchmarks fail at another path")
             second, _ = rehearsed(kept, "anew")
             if second.passed() > first.passed() or refused:
@@ -105,12 +121,13 @@ def _rehearse(session: pytest.Session, settings: Settings, valgrind_setup: Valgr
 @contextmanager
 def serving(
     bench: Bench,
-    items: Sequence[pytest.Item],
+    items: Sequence[Item],
     batches: tuple[int, ...],
     *,
     read: Callable[[Lane, Path, Any], object],
     echo: Callable[[bytes], None] = lambda _chunk: None,
     collect: Collect = CALLS,
+    relay: Relay | None = None,
 ) -> Generator[list[Lane]]:
     """Measure these items meanwhile, in lanes of about the same length: those of a file stay together as far as that goes.
 
@@ -121,7 +138,9 @@ def serving(
     edges = [len(items) * number // count for number in range(count + 1)]
     with scratch(SCRATCH_BASE, first=FIRST_SLOT) as folder, TimeLimit(settings.timeout_ms) as limit:
         lanes = [
-            Lane(bench.session, items[start:end], Exchange(str(folder.path / f"{number:03}")), limit)
+            Lane(
+                bench.collected, items[start:end], Exchange(str(folder.path / f"{number:03}")), limit, relay or Relay()
+            )
             for number, (start, end) in enumerate(pairwise(edges))
         ]
         for lane in lanes:
@@ -138,15 +157,12 @@ def serving(
             yield lanes
 
 
-def _watch(session: pytest.Session, lanes: Sequence[Lane], settings: Settings, said: bytearray) -> None:
-    hidden = held_back(settings.environ, settings.request)
+def _watch(lanes: Sequence[Lane], settings: Settings, said: bytearray, relay: Relay) -> None:
     while True:
         done = [lane.future.done() for lane in lanes]  # before the look: what comes after it is seen then
         for lane, over in zip(lanes, done, strict=True):
-            lane.look(said, hidden, over=over)
-            if not over and lane.out is not None:
-                lane.read_early(lane.out, settings)
-        if session.shouldfail or session.shouldstop:
+            lane.look(said, settings, over=over)
+        if relay.stopped():
             for lane in lanes:
                 Path(lane.exchange.stop).touch()
         if all(done):
@@ -158,13 +174,13 @@ class Lane(Worker):
     """The items of one measured process, by files, and what became of them so far."""
 
     def __init__(
-        self, session: pytest.Session, items: Sequence[pytest.Item], exchange: Exchange, limit: TimeLimit
+        self, collected: Collected, items: Sequence[Item], exchange: Exchange, limit: TimeLimit, relay: Relay
     ) -> None:
         super().__init__(exchange)
-        self._session, self.items, self._limit = session, items, limit
-        self._files: dict[Path, list[pytest.Item]] = {}
+        self._collected, self.items, self._limit, self._relay = collected, items, limit, relay
+        self._files: dict[str, list[Item]] = {}
         for item in items:
-            self._files.setdefault(item.path, []).append(item)
+            self._files.setdefault(item.file, []).append(item)
         self._items = {
             (number, index): item
             for number, own in enumerate(self._files.values(), FIRST)
@@ -184,13 +200,14 @@ class Lane(Worker):
         layouts: int = 1,
     ) -> None:
         """Write the orders, with the paths that the measured process sees."""
-        config, exchange = self._session.config, self.exchange
+        collected, exchange = self._collected, self.exchange
         self._paths = paths
+        root = {**collected.root, "warm_up": warm_up, "batches": batches, "layouts": layouts}
         shutil.rmtree(exchange.path, ignore_errors=True)
         Path(exchange.path).mkdir()
-        put_order(exchange.root, translated(root_orders(config, warm_up, batches, layouts), paths.seen))
+        put_order(exchange.root, translated(root, paths.seen))
         for number, path in enumerate(self._files, FIRST):
-            put_order(exchange.file(number), translated(file_orders(config, str(path)), paths.seen))
+            put_order(exchange.file(number), translated(collected.files[path], paths.seen))
         for (number, index), item in self._items.items():
             put_order(exchange.benchmark(number, index), item.nodeid)
             put_order(exchange.look_ups(number, index), (look_ups or {}).get(item.nodeid, {}))
@@ -212,10 +229,10 @@ class Lane(Worker):
         """Return the benchmarks that took too long: they would do so wherever the project is."""
         return {item.nodeid for place, item in self._items.items() if self._limit.why(self.exchange, *place)}
 
-    def look(self, said: bytearray, held_back: Sequence[str] = (), *, over: bool) -> None:
-        """Report to pytest what has come since the last time; if it is `over`, that is all that comes."""
+    def look(self, said: bytearray, settings: Settings, *, over: bool) -> None:
+        """Report what has come since the last time; if it is `over`, that is all that comes."""
         for (number, index), item in list(self._waiting.items()):
-            if self._session.shouldfail or self._session.shouldstop:
+            if self._relay.stopped():
                 return  # what ended since the failure that stopped the run is as if it had not begun
             found = self._report(number, index)
             if found is None and not Path(self.exchange.trouble(number)).exists() and not over:
@@ -226,9 +243,12 @@ class Lane(Worker):
             if found is None:
                 continue
             self._reports[item.nodeid] = found
-            report(item, found, held_back)
+            if not over and self.out is not None:  # else all costs were read
+                read_costs(self._costs, {item.nodeid: found}, self.out, settings, self._paths)
+            costs = self._costs.get(item.nodeid, ())
+            self._relay.report(item, found, () if isinstance(costs, MeasurementError) else costs)
 
-    def why_nothing(self, item: pytest.Item) -> str:
+    def why_nothing(self, item: Item) -> str:
         """Explain why a benchmark that reported nothing to pytest produced no result."""
         place = next(place for place, own in self._items.items() if own is item)
         found = self._report(*place) or self._lost(place[0], bytearray(), over=True)
@@ -262,10 +282,6 @@ class Lane(Worker):
         """Return all reports that there are, whether or not pytest has them yet; any thread may ask."""
         found = ((item.nodeid, self._report(*place)) for place, item in self._items.items())
         return {nodeid: report for nodeid, report in found if report is not None}
-
-    def read_early(self, out: Path, settings: Settings) -> None:
-        """Read the cost of the reported benchmarks, while others are still being measured."""
-        read_costs(self._costs, self._reports, out, settings, self._paths)
 
     def read_costs(self, out: Path, settings: Settings) -> None:
         """Read what all benchmarks cost, when their process has ended; what could not be read early is tried again."""

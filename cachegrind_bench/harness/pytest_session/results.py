@@ -6,50 +6,44 @@ What a benchmark costs is its call, without the empty region around it.
 from __future__ import annotations
 
 import os
-import platform
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from fractions import Fraction
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-import pytest
-
-from cachegrind_bench._version import __version__
 from cachegrind_bench.errors import MeasurementError
+from cachegrind_bench.harness.pytest_session.request import Collected, Item, Settings
 from cachegrind_bench.hermetic.place import NOWHERE, Translation
 from cachegrind_bench.measure.seal import require_sealed, seal_parts, with_copies
-from cachegrind_bench.measure.session import Identity, ValgrindSetup, benchmark_key_fields, identify
-from cachegrind_bench.model.metrics import Counts, Profile, merge_profiles, without
+from cachegrind_bench.measure.session import Identity, benchmark_key_fields, identify
+from cachegrind_bench.model.metrics import CostModel, Counts, Profile, merge_profiles, without
 from cachegrind_bench.model.result import (
     PYTEST,
     Benchmark,
     Environment,
     ProcessCost,
-    Result,
     Run,
     Score,
     Status,
     comparability_key,
 )
-from cachegrind_bench.pytest_plugin.fixture import uses_fixture
-from cachegrind_bench.pytest_plugin.inner import dumps
-from cachegrind_bench.pytest_plugin.outer.options import WARM_UP, Settings
-from cachegrind_bench.pytest_plugin.outer.report_relay import failure_text
+from cachegrind_bench.startup import dumps
+from cachegrind_bench.startup.exchange import WARM_UP, storable
 from cachegrind_bench.valgrind.callgrind_file import CallgrindPart, Wanted, parse_callgrind_bytes
+from cachegrind_bench.valgrind.failures import signal_name, unknown_instruction
 from cachegrind_bench.valgrind.options import Tool
 from cachegrind_bench.valgrind.out_format import reading
 from cachegrind_bench.valgrind.processes import in_order, named
 from cachegrind_bench.valgrind.runner import reading_out_files
-from cachegrind_bench.vcs.commits import commit_of
 
 if TYPE_CHECKING:
+    from cachegrind_bench.harness.pytest_session.workers import Place
     from cachegrind_bench.hermetic.launch import Outcome
     from cachegrind_bench.model.call_graph import CallGraph
-    from cachegrind_bench.pytest_plugin.outer.workers import Place
 
 # Part of the key: counts of calls are not those of whole processes, and another way to count gets another number.
-MEASURED = "pytest/4"
+MEASURED = "pytest/5"
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -127,6 +121,11 @@ def _functions_of(pair: Sequence[Sequence[CallgrindPart]], total: int) -> CallGr
     return named_graph(graph_without(whole, empty, 1, total))
 
 
+def middle(costs: Costs, model: CostModel) -> Cost:
+    """Return the one whose score is the lower median."""
+    return sorted(costs, key=lambda cost: model.score(cost.profile.counts()))[(len(costs) - 1) // 2]
+
+
 def parts_of(out: Path, meter: Mapping[str, Any]) -> list[_Pairs]:
     """Return the files of the calls that count, for each layout in a meter's record. MeasurementError if some are missing."""
     found: list[_Pairs] = []
@@ -156,7 +155,7 @@ def _parts(files: Sequence[Path], paths: Translation, wanted: Wanted) -> list[Ca
 class Ended:
     """One benchmark that was begun: its report, its costs by memory layout, and its process's outcome, or why that failed."""
 
-    item: pytest.Item
+    item: Item
     report: Mapping[str, Any]
     costs: Costs | MeasurementError
     outcome: Outcome | None
@@ -176,7 +175,19 @@ class Ended:
         return failure_text(self.report) or self.failure
 
 
-_OWN_FOLDER = f"{Path(__file__).parents[1]}{os.sep}"
+_OWN_FOLDER = f"{Path(__file__).parents[2]}{os.sep}"
+
+
+def traceback_of(report: Mapping[str, Any]) -> str:
+    """Return the lines that pytest shows of a test that failed, with what it printed."""
+    found: list[str] = []
+    failed = (part for part in report["reports"] if part["outcome"] == "failed")
+    for part in failed:
+        if isinstance(part["longrepr"], dict):
+            entries: list[dict[str, Any]] = part["longrepr"]["reprtraceback"]["reprentries"]
+            found += [line for entry in entries for line in entry["data"]["lines"]]
+        found += [f"{name}:\n{text}" for name, text in part["sections"]]
+    return "\n".join([*found, *filter(None, [report.get("text")])])
 
 
 def _last_words(report: Mapping[str, Any]) -> str:
@@ -191,31 +202,33 @@ def _last_words(report: Mapping[str, Any]) -> str:
     return f"{report['when']}: {text}"
 
 
-def result_of(
-    ended: Sequence[Ended], settings: Settings, valgrind_setup: ValgrindSetup, place: Place, created_at: str
-) -> Result:
-    """Return the result of these benchmarks; those that failed are in it with the reason."""
+def benchmarks_of(
+    ended: Sequence[Ended], settings: Settings, env: Environment, place: Place, collected: Collected
+) -> list[Benchmark]:
+    """Return these benchmarks; those that failed are among them with the reason."""
     identity = identify(place.executable, place.variables)
-    return Result(
-        tool_version=__version__,
-        created_at=created_at,
-        commit=commit_of(place.cwd, settings.environ),
-        env=valgrind_setup.environment,
-        benchmarks=tuple(
-            _benchmark(item, settings, valgrind_setup.environment, identity, place.executable)
-            for item in ended
-            if not item.skipped
-        ),
-    )
+    return [
+        _benchmark(item, settings, env, identity, executable=place.executable, collected=collected)
+        for item in ended
+        if not item.skipped
+    ]
 
 
-def _benchmark(ended: Ended, settings: Settings, env: Environment, identity: Identity, executable: str) -> Benchmark:
+def _benchmark(
+    ended: Ended,
+    settings: Settings,
+    env: Environment,
+    identity: Identity,
+    *,
+    executable: str,
+    collected: Collected,
+) -> Benchmark:
     item, outcome = ended.item, ended.outcome
     common: dict[str, Any] = {
-        "id": storable(item.nodeid),
-        "command": (*PYTEST, storable(item.nodeid)),
-        "parameters": parameters_of(item),
-        "tags": tags_of(item),
+        "id": item.id,
+        "command": (*PYTEST, item.id),
+        "parameters": item.parameters,
+        "tags": item.tags,
         "tool": Tool.CALLGRIND.value,
     }
     costs = () if isinstance(ended.costs, MeasurementError) else ended.costs
@@ -238,11 +251,10 @@ def _benchmark(ended: Ended, settings: Settings, env: Environment, identity: Ide
     key_fields = {
         **benchmark_key_fields(identity, seal, Tool.CALLGRIND),
         "measured": MEASURED if settings.warm_up == WARM_UP else f"{MEASURED} warmup={settings.warm_up}",
-        **_interpreting(item, settings),
+        **_interpreting(item, settings, collected),
     }
     model = settings.model
-    ordered = sorted(costs, key=lambda cost: model.score(cost.profile.counts()))
-    cost = ordered[(len(ordered) - 1) // 2]
+    cost = middle(costs, model)
     counts = cost.profile.counts()
     return Benchmark(
         key=comparability_key({**env.fields, **key_fields}),
@@ -263,45 +275,18 @@ def _benchmark(ended: Ended, settings: Settings, env: Environment, identity: Ide
     )
 
 
-# Markers that say how pytest treats a test, not what it is.
-_NO_TAGS = "anyio asyncio benchmark codspeed_benchmark filterwarnings parametrize skip skipif usefixtures xfail"
-
-
-def _interpreting(item: pytest.Item, settings: Settings) -> dict[str, str]:
+def _interpreting(item: Item, settings: Settings, collected: Collected) -> dict[str, str]:
     """Return what made the code of tests what was executed: Python, and what pytest made of their asserts."""
-    fields = {"python": platform.python_version()}
+    fields = {"python": collected.python.version}
     if optimize := settings.request.values.get("PYTHONOPTIMIZE"):
         fields["optimize"] = optimize
-    if (asserts := str(item.config.getoption("assertmode", "rewrite"))) != "rewrite":
-        fields["asserts"] = asserts
-    if not uses_fixture(item):
-        fields["pytest"] = pytest.__version__
+    if collected.asserts != "rewrite":
+        fields["asserts"] = collected.asserts
+    if item.whole:
+        fields["pytest"] = collected.python.pytest
     return fields
 
 
-def tags_of(item: pytest.Item) -> tuple[str, ...]:
-    """Return the markers that say what a test is."""
-    return tuple(sorted({mark.name for mark in item.iter_markers()} - set(_NO_TAGS.split())))
-
-
-def parameters_of(item: pytest.Item) -> dict[str, str]:
-    """Return the parameters of a test as text, as far as they have one."""
-    params: Mapping[str, object] = getattr(getattr(item, "callspec", None), "params", {})
-    return {
-        storable(name): storable(_shown(value))
-        for name, value in sorted(params.items())
-        if isinstance(value, str | int | float | bool | None)
-    }
-
-
-def _shown(value: object) -> str:
-    try:
-        return str(value)[:_LONGEST_VALUE]
-    except ValueError:  # Python refuses thousands of digits
-        return "a very large number"
-
-
-_LONGEST_VALUE = 200
 # Of the instructions; less than that comes of the interpreter's attempts to specialise, and of lists that move.
 _WORTH_TELLING = Fraction(1, 1000)
 
@@ -324,6 +309,24 @@ def _warnings(cost: Cost, unmeasured: int) -> tuple[str, ...]:
     return tuple(found)
 
 
-def storable(text: str) -> str:
-    """Return a text as result files have it: bytes of names that are not UTF-8 as escapes."""
-    return text.encode("utf-8", "backslashreplace").decode()
+def failure_text(found: Mapping[str, Any]) -> str | None:
+    """Return why a benchmark has no reports of its own."""
+    if found.get("died"):
+        return f"cg-bench: this benchmark {found['died']}"
+    if "status" in found:
+        return f"cg-bench: the process of this benchmark {ending(found)}"
+    if found.get("trouble"):
+        return f"cg-bench: this benchmark was not run: {found['trouble']}"
+    return None
+
+
+def ending(found: Mapping[str, Any]) -> str:
+    """Return in words how a process ended, from what waitpid says and Valgrind's log."""
+    status: int = found["status"]
+    if not os.WIFSIGNALED(status):
+        return f"ended with exit status {os.WEXITSTATUS(status)}"
+    number = os.WTERMSIG(status)
+    unknown = unknown_instruction(number, found["log"])
+    if unknown:
+        return f"used {unknown[0]}: {unknown[1]}"
+    return f"was killed by {signal_name(number)}"

@@ -16,7 +16,7 @@ from dataclasses import dataclass
 from typing import Self
 
 from cachegrind_bench.hermetic.process_memory import descendants_of
-from cachegrind_bench.pytest_plugin.inner.exchange import Exchange, take_current
+from cachegrind_bench.startup.exchange import Exchange, take_current
 
 _LOOK_S = 0.1
 # Starting Python, importing plugins and collecting a file may take so long in any case; so may ending.

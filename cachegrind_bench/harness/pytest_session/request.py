@@ -1,0 +1,73 @@
+"""What a pytest has collected, and how it is to be measured."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import Any
+
+import msgspec
+
+from cachegrind_bench.hermetic.environment import Request
+from cachegrind_bench.model.metrics import CostModel
+from cachegrind_bench.startup.exchange import WARM_UP, storable
+
+
+class Item(msgspec.Struct, frozen=True, kw_only=True):
+    """One benchmark: a test of this `file`. `whole`: the test itself is measured, as it does not use the fixture."""
+
+    nodeid: str
+    file: str
+    parameters: dict[str, str]
+    tags: tuple[str, ...]
+    whole: bool
+
+    @property
+    def id(self) -> str:
+        """Its name in results."""
+        return storable(self.nodeid)
+
+
+class Python(msgspec.Struct, frozen=True, kw_only=True):
+    """The Python that has pytest and the project, which may be another than ours; `pytest` is the version of that.
+
+    `variables` make a further one what it is, as `NAME` or `NAME=VALUE`; `trampolines` is "1" if it has those of perf.
+    """
+
+    executable: str
+    implementation: str
+    version: str
+    trampolines: str
+    pytest: str
+    variables: tuple[str, ...]
+
+
+class Collected(msgspec.Struct, frozen=True, kw_only=True):
+    """The benchmarks that a pytest found, called in `cwd`. `root` and `files` are orders: for all files of tests, and for each.
+
+    `asserts` is its --assert. `elsewhere` are folders that modules came from, below the checkout whose commit is measured in a
+    worktree, and relative to it; `copies` are distributions that were installed from there, and do not follow it.
+    """
+
+    items: tuple[Item, ...]
+    root: dict[str, Any]
+    files: dict[str, dict[str, Any]]
+    cwd: str
+    asserts: str
+    python: Python
+    elsewhere: tuple[str, ...] = ()
+    copies: tuple[str, ...] = ()
+
+
+class Settings(msgspec.Struct, frozen=True, kw_only=True):
+    """How to measure. `environ` is the environment of pytest itself; times in milliseconds."""
+
+    environ: Mapping[str, str]
+    request: Request
+    jobs: int
+    model: CostModel
+    warm_up: int = WARM_UP
+    layouts: int = 1
+    timeout_ms: int | None = None
+    require_sealed: bool = False
+    python_profile: bool = False
+    call_tree: bool = False
