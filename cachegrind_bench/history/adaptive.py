@@ -93,6 +93,8 @@ class Search:
         self._failed: list[int] = []
         self._running: list[int] = []
         self._queue: list[tuple[int, Fraction, int, int, int]] = []  # as `_key` makes them, some outdated
+        self._open: dict[int, int] = {}  # how often the intervals to be split may still be, and their sum
+        self._halvings = 0
         self._differences: dict[tuple[int, int], Fraction] = {}
         for place, costs in known.items():
             self.finish(place, costs)
@@ -121,9 +123,7 @@ class Search:
 
     def left(self) -> int:
         """Return about how many commits are still to be measured."""
-        open_ends = {item[3]: item for item in self._queue if item == self._key(item[3])}
-        halvings = sum((after - before - 1).bit_length() for *_, before, after in open_ends.values())
-        return len(self._required) + len(self._running) + halvings
+        return len(self._required) + len(self._running) + self._halvings
 
     def _next_required(self) -> int | None:
         while self._required:
@@ -167,7 +167,14 @@ class Search:
     def _push(self, place: int) -> None:
         """Queue the interval around this place again, as it is now."""
         at = bisect_right(self._good, place)
-        if 0 < at < len(self._good) and (item := self._key(self._good[at - 1])) is not None:
+        if not 0 < at < len(self._good):
+            return
+        before = self._good[at - 1]
+        item = self._key(before)
+        halvings = 0 if item is None else (-item[2]).bit_length() - 1  # -item[2] - 1 commits are between
+        self._halvings += halvings - self._open.get(before, 0)
+        self._open[before] = halvings
+        if item is not None:
             heappush(self._queue, item)
 
     def _key(self, before: int) -> tuple[int, Fraction, int, int, int] | None:

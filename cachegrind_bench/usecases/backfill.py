@@ -110,14 +110,14 @@ def backfill(past: Past, store: Store, force: Workforce, notices: Notices) -> Ba
         if stored:
             notices.note(f"{len(stored)} of {len(past.shas)} commits are in {store.url} already")
         search = Search(len(past.shas), past.required, past.request.min_step, stored)
-        work = _Work(past, store, force, search, notices)
+        work = Work(past, store, force, search, notices)
         work.run()
     if not any(costs is not None for costs in search.known.values()):
         raise MeasurementError("none of these commits could be measured", hint=next(iter(work.failed.values()), None))
     return _summary(past, search, work, before=sum(costs is not None for costs in stored.values()))
 
 
-class _Work:
+class Work:
     """Hands out commits, and keeps what comes back."""
 
     def __init__(self, past: Past, store: Store, force: Workforce, search: Search, notices: Notices) -> None:
@@ -202,7 +202,7 @@ class _Work:
         return f"{counted(len(self._search.known), 'commit')} known, {running} under way{rest}"
 
 
-def _summary(past: Past, search: Search, work: _Work, *, before: int) -> Backfilled:
+def _summary(past: Past, search: Search, work: Work, *, before: int) -> Backfilled:
     request, repository, found = past.request, past.repository, intervals(search.known)
     steps = tuple(item for item in found if item.difference > request.min_step)
     subjects = notes(repository.cwd, repository.environ, {past.shas[item.after] for item in steps})

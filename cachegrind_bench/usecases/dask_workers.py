@@ -5,11 +5,13 @@ The only module that knows Dask: whoever reaches a scheduler without TLS execute
 
 from __future__ import annotations
 
+import asyncio
 import fcntl
 import hashlib
 import os
 import socket
 import tempfile
+import time
 from collections import Counter
 from collections.abc import Generator, Mapping
 from contextlib import contextmanager
@@ -26,6 +28,7 @@ from cachegrind_bench.usecases.executors import Workforce
 from cachegrind_bench.usecases.measurement import MeasureRequest
 from cachegrind_bench.usecases.worktrees import NOT_FOR_RUN
 from cachegrind_bench.vcs.git import Git
+from cachegrind_bench.waiting import Waiting
 
 if TYPE_CHECKING:
     from cachegrind_bench.usecases import Notices
@@ -97,10 +100,11 @@ def workforce(
             notices.warn(f"{name} is not used: {item if isinstance(item, str) else difference(first, item)}")
     own = [name for name in usable if usable[name].key == chosen]
     digest, bundle = _bundle(repository)
-    plugin = _Repository(digest, bundle)
+    plugin = _Joining(digest, bundle, replace(request, environ=_settings(request)))
     client.register_plugin(plugin)
-    threads = {name: int(item["nthreads"]) for name, item in client.scheduler_info(n_workers=-1)["workers"].items()}
-    executor = client.get_executor(pure=False, **({"workers": own} if len(own) < len(found) else {}))
+    threads: dict[str, int] = client.nthreads()
+    executor = client.get_executor(pure=False, resources={_resource(chosen): 1})
+    waiting = _Waiting(client, notices)
     try:
         yield Workforce(
             executor=executor,
@@ -110,7 +114,7 @@ def workforce(
             repository=Path(digest),
             environ=_settings(request),
             remote=True,
-            check=lambda: _check(client),
+            check=waiting.check,
         )
     finally:
         executor.shutdown(wait=False)
@@ -130,9 +134,26 @@ def difference(one: Machine, other: Machine) -> str:
     )
 
 
-def _check(client: Client) -> None:
-    if client.status != "running":
-        raise MeasurementError("the Dask scheduler went away", hint="what was measured is stored: call again to go on")
+class _Waiting:
+    """Looks whether there is still somebody to wait for."""
+
+    def __init__(self, client: Client, notices: Notices) -> None:
+        self._client, self._waiting, self._since = client, Waiting(notices.note), time.monotonic()
+
+    def check(self) -> None:
+        """Say so where no worker is left, as others may come. MeasurementError without a scheduler."""
+        if self._client.status != "running":
+            hint = "what was measured is stored: call again to go on"
+            raise MeasurementError("the Dask scheduler went away", hint=hint)
+        now = time.monotonic()
+        if self._client.nthreads():
+            self._since = now
+        self._waiting.look("a worker", now - self._since)
+
+
+def _resource(key: str) -> str:
+    """Return what Dask calls the ability to measure under this key."""
+    return f"cg-bench {key}"
 
 
 def _settings(request: MeasureRequest) -> dict[str, str]:
@@ -168,15 +189,22 @@ def _bundle(repository: Git) -> tuple[str, bytes]:
     return hashlib.sha256(data).hexdigest()[:16], data
 
 
-class _Repository(WorkerPlugin):
-    """Gives each worker, now and later, a clone."""
+class _Joining(WorkerPlugin):
+    """Gives each worker, now and later, a clone, and a resource by which it gets only what it measures as the others do."""
 
-    def __init__(self, digest: str, bundle: bytes) -> None:
+    def __init__(self, digest: str, bundle: bytes, request: MeasureRequest) -> None:
         self.name = f"cg-bench-{digest}-{os.urandom(4).hex()}"  # several commands may need one repository
-        self._digest, self._bundle = digest, bundle
+        self._digest, self._bundle, self._request = digest, bundle, request
 
-    def setup(self, worker: object) -> None:  # noqa: ARG002
-        """Make it, unless it is there."""
+    async def setup(self, worker: Any) -> None:
+        """Join in, unless this worker cannot measure."""
+        found = await asyncio.to_thread(_described, self._request)
+        if isinstance(found, Machine):
+            await asyncio.to_thread(self._clone)
+            await worker.set_resources(**{_resource(found.key): worker.state.nthreads})
+
+    def _clone(self) -> None:
+        """Make the clone, unless it is there."""
         target = _clone(self._digest)
         target.parent.mkdir(parents=True, exist_ok=True)
         with Path(f"{target}.lock").open("ab") as lock:
