@@ -17,6 +17,10 @@ class Waiting:
         self._note, self._longest = note, longest
         self._next = _FIRST_S
 
+    def apart(self) -> Waiting:
+        """Return one for a wait that consists of others."""
+        return Waiting(self._note, self._longest)
+
     def at_most(self, usual: float) -> float:
         """Return how long to wait, in seconds, for what is usually given this long."""
         return usual if self._longest is None else min(self._longest, usual)

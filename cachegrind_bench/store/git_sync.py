@@ -53,9 +53,11 @@ class State(msgspec.Struct, frozen=True, kw_only=True):
 class Attempts:
     """Counts tries and waits between them, at random so that writers who met do not meet again."""
 
-    def __init__(self, patience: float, what: str, *, few: bool = False) -> None:
-        self._what, self._few = what, few
-        self._until = time.monotonic() + patience
+    def __init__(self, branch: Branch, patience: float, what: str, *, few: bool = False) -> None:
+        self._branch, self._what, self._few = branch.name, f"the branch {branch.name} {what}", few
+        self._waiting = branch.waiting.apart()
+        self._since = time.monotonic()
+        self._until = self._since + patience
         self._tried = self._doubts = 0
 
     def failed(self, error: AgainError, hint: str | None = None) -> None:
@@ -69,6 +71,7 @@ class Attempts:
                 hint or error.hint or "check that the remote can be reached and the branch written to, then try again"
             )
             raise StoreError(f"{self._what} after {how}: {error.message}", hint=hint) from error
+        self._waiting.look(f"the branch {self._branch} ({error.message})", time.monotonic() - self._since)
         longest = min(_LONGEST_PAUSE_S, _FIRST_PAUSE_S * 2 ** min(self._tried, 10))
         time.sleep(min(left, _CHANCE.uniform(longest / 10, longest)))
 
@@ -87,7 +90,7 @@ class Sync(msgspec.Struct, frozen=True, kw_only=True):
 
     def look(self) -> State:
         """Return the state now. StoreError if it cannot be found out."""
-        attempts = Attempts(self.patience, f"the branch {self.branch.name} cannot be read", few=True)
+        attempts = Attempts(self.branch, self.patience, "cannot be read", few=True)
         while True:
             try:
                 with git_errors():
@@ -100,7 +103,7 @@ class Sync(msgspec.Struct, frozen=True, kw_only=True):
 
         StoreError if it cannot be made. Nothing to change makes no commit.
         """
-        attempts = Attempts(self.patience, f"the branch {self.branch.name} could not be written")
+        attempts = Attempts(self.branch, self.patience, "could not be written")
         lock = LockWatch(self.branch, min(LockWatch(self.branch).patience, self.patience / 2))
         pushed: list[tuple[str, T]] = []
         with git_errors():

@@ -58,6 +58,17 @@ def test_whoever_waits_for_a_remote_is_told_and_no_longer_than_asked_for(
     assert all(map(wait_until_gone, started(pids)))
 
 
+def test_whoever_waits_for_another_try_is_told(place: Place, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(waiting, "_FIRST_S", 0.2)
+    lines: list[str] = []
+    hang(place)
+    place.environ["GIT_SSH"] = "/bin/false"
+    store = GitStore(place.path, BRANCH, None, place.environ, waiting=Waiting(lines.append, longest=2))
+    with pytest.raises(StoreError, match=r"could not be written after \d+ tries: git fetch: fatal: Could not read"):
+        store.add(RECORDS)
+    assert any(line.startswith(f"waiting for the branch {BRANCH} (git fetch: fatal: Could not") for line in lines)
+
+
 def test_no_git_is_left_of_a_process_that_was_killed(place: Place) -> None:
     pids = hang(place)
     code = f"""if True:
