@@ -19,12 +19,14 @@ LONGEST_CELL = (
 _CONTROL = re.compile(
     "[\x00-\x1f\x7f-\x9f\xad\u034f\u061c\u115f\u1160\u17b4\u17b5\u180b-\u180f\u200b-\u200f\u2028-\u202e\u2060-\u206f"
     "\u3164\ud800-\udfff\ufe00-\ufe0f\ufeff\uffa0\ufff0-\ufffb\U000e0000-\U000e0fff]"
+    r"|(?<=##)\["  # `##[name]` is a command in the log of a GitHub job, as is `::name::` at the beginning of a line
 )
 
 
 def plain(text: str) -> str:
-    """Return text without control characters, invisible ones and direction marks, which are escaped instead."""
-    return _CONTROL.sub(_escaped, text)
+    """Return text without control characters, invisible ones, direction marks and commands in a job's log, which are escaped instead."""
+    text = _CONTROL.sub(_escaped, text)
+    return text.replace(":", r"\x3a", 1) if text.lstrip().startswith("::") else text
 
 
 def _escaped(match: re.Match[str]) -> str:

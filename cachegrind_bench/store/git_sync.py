@@ -6,6 +6,7 @@ Knows how to win against other writers and how to see when that is hopeless; mus
 from __future__ import annotations
 
 import random
+import shlex
 import time
 from collections.abc import Callable, Generator, Mapping
 from contextlib import contextmanager, suppress
@@ -158,9 +159,9 @@ class Sync(msgspec.Struct, frozen=True, kw_only=True):
             tip, outdated = there, True
         else:
             # What is here is in part the remote's former history, and in part was never there.
-            name, old = self.branch.name, f"{self.branch.name}-old"
+            name, old = (shlex.quote(name) for name in (self.branch.name, f"{self.branch.name}-old"))
             raise StoreError(
-                f"the branch {name} was started afresh at {self.remote}, and the local one continues the former one",
+                f"the branch {self.branch.name} was started afresh at {self.remote}, and the local one continues the former one",
                 hint=f"git branch -m {name} {old}; if you still need its records: cg-bench history sync --from git:{old} --to git:{name}",
             )
         base = {} if tip is None else self.objects.listing(tip)

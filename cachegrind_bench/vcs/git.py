@@ -7,6 +7,7 @@ from __future__ import annotations
 
 import os
 import re
+import shlex
 from collections.abc import Mapping, Sequence
 from functools import partial
 from pathlib import Path
@@ -135,7 +136,7 @@ class Git(msgspec.Struct, frozen=True):
             # Usual in containers: the checkout belongs to the user outside.
             named = re.search(r"repository at '([^']+)'", said)
             place = named[1] if named else self.cwd
-            trust = f"git config --global --add safe.directory '{place}'"
+            trust = f"git config --global --add safe.directory {shlex.quote(str(place))}"
             return MeasurementError(f"git distrusts the owner of the repository; try: {trust}")
         if "not a git repository" in said:
             return MeasurementError("not in a git repository")

@@ -7,6 +7,7 @@ from __future__ import annotations
 
 import os
 import re
+import shlex
 from collections.abc import Callable
 from pathlib import Path
 from typing import TypeVar
@@ -44,7 +45,8 @@ class Repository(Git, frozen=True):
         if shallow:
             return "this clone is shallow: git fetch --unshallow (for actions/checkout: fetch-depth: 0)"
         if remotes:
-            return f"a branch, a tag, or a commit's id; try: git fetch {remotes[0]} {name}:refs/remotes/{remotes[0]}/{name}"
+            wanted = shlex.join([remotes[0], f"{name}:refs/remotes/{remotes[0]}/{name}"])
+            return f"a branch, a tag, or a commit's id; try: git fetch {wanted}"
         return "a branch, a tag, or a commit's id"
 
     def branch(self, name: str) -> str | None:

@@ -89,6 +89,10 @@ def test_a_name_that_no_demangler_gets_done_with_holds_nobody_up(monkeypatch: py
     ("text", "harmless"),
     [
         ("plain ünïcode 世界 ✓", "plain ünïcode 世界 ✓"),
+        ("::error::x", r"\x3a:error::x"),  # commands in the log of a GitHub job
+        ("  ::add-mask::x", r"  \x3a:add-mask::x"),
+        ("x ##[error]y", r"x ##\x5berror]y"),
+        ("std::sort<T>[abi] a ::b #[x]", "std::sort<T>[abi] a ::b #[x]"),
         ("\x1b[31mred\x07", "\\x1b[31mred\\x07"),
         ("a\nb\r\tc\x00\x7f\x9b", "a\\x0ab\\x0d\\x09c\\x00\\x7f\\x9b"),
         ("\u202eevil\u2066", "\\u202eevil\\u2066"),
