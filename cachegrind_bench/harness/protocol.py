@@ -137,7 +137,7 @@ def output_of(
     entry: Entry, command: Sequence[str], environ: Mapping[str, str], problem: str, *, cwd: Path | None = None
 ) -> str:
     """Return what a command writes, in the entry's folder or another. MeasurementError with this problem if it fails."""
-    done = process.run(command, env=environ, cwd=cwd or entry.each.cwd)
+    done = process.run(command, env=environ, cwd=cwd or entry.each.cwd, guarded=True)
     if done.status != 0:
         raise MeasurementError(f"{entry.each.place}: {problem}", hint=last_lines(done))
     return done.stdout.decode("utf-8", "backslashreplace")

@@ -194,7 +194,8 @@ def _collected(entry: Entry, environ: Mapping[str, str], advice: str = "") -> Co
     with tempfile.TemporaryDirectory(prefix="cg-bench-") as folder:
         target = os.path.join(folder, "collected")
         words = ["--collect-only", "-q", f"--cg-bench-list={target}", *entry.keys["pytest"]]
-        done = process.run([python_of(entry, environ), "-P", "-c", _START, *words], env=environ, cwd=entry.each.cwd)
+        argv = [python_of(entry, environ), "-P", "-c", _START, *words]
+        done = process.run(argv, env=environ, cwd=entry.each.cwd, guarded=True)
         if done.status not in (0, _NO_TESTS) or not os.path.exists(target):
             end = f"signal {done.signal}" if done.status is None else f"exit status {done.status}"
             raise MeasurementError(

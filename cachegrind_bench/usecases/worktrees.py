@@ -105,6 +105,7 @@ class Worktree(msgspec.Struct, frozen=True, kw_only=True):
                 cwd=place,
                 env={name: value for name, value in environ.items() if name not in NOT_FOR_RUN},
                 echo=lambda chunk: self.notices.write(decoder.decode(chunk)),
+                guarded=True,
             )
         if done.status not in (0, MeasurementError.exit_code) or not target.exists():
             end = f"signal {done.signal}" if done.status is None else f"exit status {done.status}"

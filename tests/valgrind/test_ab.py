@@ -6,14 +6,13 @@ import json
 import os
 import subprocess
 import sys
-from typing import TYPE_CHECKING
+import time
+from pathlib import Path
 
 import pytest
 
+from cachegrind_bench.hermetic.process_memory import descendants_of
 from tests.unit.repositories import Repository, git_environment
-
-if TYPE_CHECKING:
-    from pathlib import Path
 
 pytestmark = pytest.mark.valgrind
 
@@ -171,3 +170,20 @@ def test_what_a_job_stores_is_not_what_ab_measures(repository: Repository, tmp_p
     assert code == 0, err
     assert len(states(out)) == 2
     assert not (tmp_path / "stored").exists()
+
+
+def test_nothing_is_measured_any_more_after_cg_bench_was_killed(repository: Repository, tmp_path: Path) -> None:
+    begun = tmp_path / "begun"
+    program = ["sh", "-c", f"echo $$ > {begun}; sleep 60; true"]
+    command = [sys.executable, "-m", "cachegrind_bench", "ab", "HEAD", "HEAD", "--", *program]
+    with subprocess.Popen(command, cwd=repository.path, env=repository.environ, stderr=subprocess.DEVNULL) as run:
+        deadline = time.monotonic() + 20
+        while not begun.exists() or not begun.read_text():
+            assert time.monotonic() < deadline
+            time.sleep(0.02)
+        started = descendants_of(run.pid)
+        assert int(begun.read_text()) in started
+        run.kill()
+    while any(Path(f"/proc/{pid}").exists() for pid in started):
+        assert time.monotonic() < deadline
+        time.sleep(0.02)
