@@ -154,3 +154,10 @@ def test_an_empty_name_and_a_base_that_is_missing_say_what_to_write(suite: pytes
     done = suite.runpytest("--cg-bench", "--cg-bench-compare=nope.json")
     assert done.ret == pytest.ExitCode.USAGE_ERROR
     done.stderr.fnmatch_lines(["*nope.json*", "*'pytest --cg-bench --cg-bench-output=FILE' writes such files*"])
+
+
+def test_files_with_other_names_than_pytest_looks_for_have_to_be_named(suite: pytest.Pytester) -> None:
+    suite.makepyfile(bench_it="def test_it(benchmark): benchmark(int)")
+    done = suite.runpytest("--cg-bench")
+    assert done.ret == pytest.ExitCode.NO_TESTS_COLLECTED
+    done.stdout.fnmatch_lines(["cg-bench: nothing was measured: pytest found no tests; files that are not called *"])

@@ -121,7 +121,11 @@ class Controller:
     def pytest_collection_modifyitems(self, config: pytest.Config, items: list[pytest.Item]) -> None:
         """Keep benchmarks only."""
         others = keep_benchmarks(config, items)
-        if others and not items:
+        if not items and not others:
+            self._notices.append(
+                "nothing was measured: pytest found no tests; files that are not called test_*.py or *_test.py have to be named"
+            )
+        elif not items:
             self._notices.append(
                 f"nothing was measured: none of the {others} tests that were collected is a benchmark, with the fixture "
                 "'benchmark' or marked @pytest.mark.benchmark; name the folder or the files they are in"

@@ -177,7 +177,11 @@ def notices(comparison: Comparison, details: Mapping[str, Details]) -> list[str]
     if comparison.rescored:
         found.append(f"scores under {', '.join(comparison.rescored)} were computed again under {comparison.model.name}")
     found += [f"{text} does not match any benchmark" for text in comparison.unused]
-    explained = (item for item in comparison.differences if item.id in details and item.state in BLAMING)
+    explained = [item for item in comparison.differences if item.id in details and item.state in BLAMING]
+    if any(words.lacks_debug_information(item, details[item.id]) for item in explained):
+        found.append(
+            f"{UNKNOWN}: the program has no debug information; compile with -g (Cargo: debug = true), and do not strip"
+        )
     names = {words.interpreted(item) for item in explained if details[item.id].python is None} - {None}
     if names:
         found.append(
@@ -262,8 +266,6 @@ def _explanation_remarks(details: Details) -> Iterator[str]:
             "some Python calls were nested too deeply to be followed to their outermost callers, whose blame for calling "
             "more often may be missing"
         )
-    if details.blamed is not None and details.blamed.name == UNKNOWN:
-        yield f"{UNKNOWN} is code without symbols: {words.SYMBOLS}"
     for row in details.moved:
         yield f"moved at the same cost: {demangled(row.name)} from {row.base_file} to {row.candidate_file}"
     if details.lines_missing:

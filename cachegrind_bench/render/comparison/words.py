@@ -41,7 +41,7 @@ _OF_LIBC = re.compile(r"^(?:\?\?\?)?$|(?:^|/)(?:malloc|string|sysdeps)/")
 _MOST = Fraction(1, 2)
 _MUCH = Fraction(1, 5)  # from here on, how many times the work it is says more
 _ADVICE = "\n"  # what follows is advice for the person who measures
-_NAMELESS, SYMBOLS = "code without symbols", "compile with -g, and do not strip"
+_NAMELESS = "code without symbols"
 _BUILD_ID = re.compile(r"\b([0-9a-f]{8})[0-9a-f]{24,56}\b")
 
 # Of each state: its mark in text, its sign in Markdown, and the level of its annotations on GitHub, if it has any.
@@ -311,6 +311,11 @@ def place(item: Difference, details: Details | None, root: str) -> tuple[str, in
     return (path, line) if inside and path.isprintable() and not path.startswith(("/", "../")) else None
 
 
+def lacks_debug_information(item: Difference, details: Details) -> bool:
+    """Return whether the file of the native function to blame is unknown."""
+    return details.blamed is not None and details.blamed.file == UNKNOWN and interpreted(item) is None
+
+
 def _own(found: CallCause) -> Label:
     """Return the function whose code did it, or the caller of one of the system's."""
     return found.caller.label if found.caller is not None and found.culprit.code.is_system else found.culprit
@@ -326,7 +331,7 @@ def culprit(details: Details | None) -> str:
 
 
 def _culprit(details: Details | None) -> tuple[str, str, Fraction] | None:
-    """Return the name of the function that explains most, its place where it is Python's or what would name it, and its share."""
+    """Return the name of the function that explains most, its place where it is Python's, and its share."""
     if details is None:
         return None
     row = chief(details)
@@ -343,8 +348,7 @@ def _culprit(details: Details | None) -> tuple[str, str, Fraction] | None:
         return name, "", Fraction(found.ir, details.calls.total)
     if details.blamed is None:
         return None
-    name = _named(details.blamed.name)
-    return name + _user(details.blamed, details.user), SYMBOLS if name == _NAMELESS else "", details.blamed_share
+    return _named(details.blamed.name) + _user(details.blamed, details.user), "", details.blamed_share
 
 
 def _user(blamed: FunctionDelta, user: Label | None) -> str:
