@@ -17,9 +17,10 @@ from collections.abc import Callable, Generator, Mapping, Sequence
 from typing import Any, TypeAlias
 
 from cachegrind_bench.pytest_plugin.fixture import Work, plainly
+from cachegrind_bench.pytest_plugin.inner.bytecode import executed, forget_specialised
 from cachegrind_bench.pytest_plugin.inner.forking import Copy
 from cachegrind_bench.pytest_plugin.inner.fresh_heap import move_heaps, take_chunks, take_free_memory
-from cachegrind_bench.pytest_plugin.inner.type_versions import observe_look_ups, spread_look_ups
+from cachegrind_bench.pytest_plugin.inner.type_versions import can_be_spread, observe_look_ups, spread_look_ups
 from cachegrind_bench.region.requests import (
     DUMP_STATS_AT,
     RUNNING_ON_VALGRIND,
@@ -230,13 +231,17 @@ class Meter:
         enabled = gc.isenabled()
         gc.disable()
         try:
-            yield between.watch, *self._uncounted
+            with executed() as codes:
+                yield between.watch, *self._uncounted
             if self._native:
                 alone = copies and not _has_threads()
                 look_ups = observe_look_ups(functools.partial(plainly, work)) if alone else {}
                 self.record = {"native": True, "look_ups": look_ups}
                 return
-            spread_look_ups(self.take_look_ups())
+            if can_be_spread():
+                spread_look_ups(self.take_look_ups())
+                forget_specialised(codes)
+            del codes  # what it takes is not to be free later
             done: list[_Tried] = []
             for least in self._batches:
                 for _ in range(self._warm_up):

@@ -46,7 +46,7 @@ _look_up.argtypes, _look_up.restype = [ctypes.py_object, ctypes.py_object], ctyp
 
 def observe_look_ups(call: Callable[[], object]) -> LookUps:
     """Return which look-ups this call makes, three times in another process; nothing where that cannot be known."""
-    if not _can_be_spread():
+    if not can_be_spread():
         return {}
     with mmap.mmap(-1, _MOST_BYTES) as shared:
 
@@ -67,8 +67,6 @@ def spread_look_ups(look_ups: LookUps) -> None:
 
     The next version is 0 afterwards, in the cache: a benchmark may make types in each call.
     """
-    if not _can_be_spread():
-        return
     names = {name: {id(sys.intern(one)) for one in found} for name, found in look_ups.items()}
     types = [kind for kind in _all_types() if _name(kind) in names]
     _modified(object)
@@ -88,7 +86,8 @@ def spread_look_ups(look_ups: LookUps) -> None:
     _burn_to(0)
 
 
-def _can_be_spread() -> bool:
+def can_be_spread() -> bool:
+    """Return whether this Python has one method cache for all of its threads, and code that is specialised in place."""
     return sys.implementation.name == "cpython" and getattr(sys, "_is_gil_enabled", lambda: True)()
 
 
@@ -166,6 +165,7 @@ def _find_cache() -> int:
     """Return where the method cache is, 0 if it is not found: it is a part of the interpreter's state."""
     name = "cg_bench_looks_this_up"
     kind = _spare()
+    _new_version(kind)  # CPython 3.13 puts the look-up that gives a type its version where it would be without one
     _look_up(kind, name)
     interpreter: Any = ctypes.pythonapi.PyInterpreterState_Get
     interpreter.restype = ctypes.c_size_t

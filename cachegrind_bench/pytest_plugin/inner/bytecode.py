@@ -1,0 +1,69 @@
+"""Takes back what CPython has specialised in the code that a benchmark executes, so that it is specialised anew.
+
+Instructions are specialised for the versions of the types that they meet. When types get new versions, each of these
+instructions has to miss some fifty times before CPython tries again: until then calls took up to 9 % more, or not,
+since what was specialised before depends on what was imported and on other tests.
+"""
+
+from __future__ import annotations
+
+import ctypes
+import sys
+from collections.abc import Generator
+from contextlib import contextmanager
+from types import CodeType, FrameType
+from typing import Any, Final
+
+# PyCodeObject of CPython 3.11 to 3.14 (Include/cpython/code.h): its instructions are the last of it.
+_INSTRUCTIONS_OFFSET: Final = CodeType.__basicsize__
+# `co_warmup`, -1 of which is one call until instructions adapt; later versions have none, and always adapt.
+_WARM_UP_OFFSET: Final = 52
+_ADAPTS_AT_ONCE: Final = sys.version_info >= (3, 12)
+_TOOLS: Final = 6  # that sys.monitoring can have
+
+
+@contextmanager
+def executed() -> Generator[set[CodeType]]:
+    """Collect the code that is called in this block; none of it if all of CPython's monitoring tools are in use."""
+    codes = set[CodeType]()
+    monitoring: Any = getattr(sys, "monitoring", None)
+    if monitoring is None:
+
+        def note(frame: FrameType, _event: str, _argument: object) -> None:
+            codes.add(frame.f_code)
+
+        before = sys.getprofile()
+        sys.setprofile(note)
+        try:
+            yield codes
+        finally:
+            sys.setprofile(before)
+        return
+
+    tool = next((tool for tool in reversed(range(_TOOLS)) if monitoring.get_tool(tool) is None), None)
+    if tool is None:
+        yield codes
+        return
+
+    def begin(code: CodeType, _offset: int) -> object:
+        codes.add(code)
+        return monitoring.DISABLE
+
+    monitoring.use_tool_id(tool, "cg-bench")
+    for event in (monitoring.events.PY_START, monitoring.events.PY_RESUME):
+        monitoring.register_callback(tool, event, begin)
+    monitoring.set_events(tool, monitoring.events.PY_START | monitoring.events.PY_RESUME)
+    try:
+        yield codes
+    finally:
+        monitoring.set_events(tool, 0)
+        monitoring.free_tool_id(tool)
+
+
+def forget_specialised(codes: set[CodeType]) -> None:
+    """Give this code the instructions that it was compiled to; it may be executed right now."""
+    for code in codes:
+        plain = code.co_code
+        ctypes.memmove(id(code) + _INSTRUCTIONS_OFFSET, plain, len(plain))
+        if not _ADAPTS_AT_ONCE:
+            ctypes.c_short.from_address(id(code) + _WARM_UP_OFFSET).value = -1

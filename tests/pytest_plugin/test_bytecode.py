@@ -1,0 +1,68 @@
+"""Code that was specialised for one type forgets it, also while it runs, and goes on to do the same."""
+
+from __future__ import annotations
+
+import dis
+import sys
+from collections.abc import Iterator
+from types import FunctionType
+
+from cachegrind_bench.pytest_plugin.inner.bytecode import executed, forget_specialised
+
+
+class Box:
+    def __init__(self, value: int) -> None:
+        self.value = value
+
+
+def read(box: Box) -> int:
+    return box.value + box.value
+
+
+def total(boxes: list[Box]) -> Iterator[int]:
+    for box in boxes:
+        yield read(box)
+
+
+def instructions(function: FunctionType) -> list[str]:
+    return [one.opname for one in dis.get_instructions(function, adaptive=True)]
+
+
+def plain(function: FunctionType) -> list[str]:
+    return [one.opname for one in dis.get_instructions(function)]
+
+
+def used() -> FunctionType:
+    """Return a function whose code nobody else has executed, specialised for `Box`."""
+    fresh = FunctionType(read.__code__.replace(co_firstlineno=1), {})
+    for number in range(100):
+        assert fresh(Box(number)) == 2 * number
+    assert instructions(fresh) != plain(fresh)
+    return fresh
+
+
+def test_the_code_that_is_called_is_collected() -> None:
+    before = sys.getprofile()
+    with executed() as codes:
+        list(total([Box(1)]))
+    assert {read.__code__, total.__code__, Box.__init__.__code__} <= codes
+    assert used.__code__ not in codes
+    assert sys.getprofile() is before
+
+
+def test_what_is_forgotten_is_specialised_anew_by_the_next_calls() -> None:
+    function = used()
+    specialised = instructions(function)
+    forget_specialised({function.__code__})
+    assert instructions(function) == plain(function)
+    assert [function(Box(number)) for number in range(5)] == [0, 2, 4, 6, 8]
+    assert instructions(function) == specialised
+
+
+def test_code_goes_on_where_it_is_when_it_forgets() -> None:
+    boxes = [Box(number) for number in range(300)]
+    with executed() as codes:
+        running = total(boxes)
+        first = [next(running) for _ in range(100)]
+    forget_specialised(codes)
+    assert [*first, *running] == [2 * number for number in range(300)]
