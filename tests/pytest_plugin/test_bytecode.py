@@ -2,12 +2,13 @@
 
 from __future__ import annotations
 
+import ctypes
 import dis
 import sys
 from collections.abc import Iterator
-from types import FunctionType
+from types import CodeType, FunctionType
 
-from cachegrind_bench.pytest_plugin.inner.bytecode import executed, forget_specialised
+from cachegrind_bench.pytest_plugin.inner.bytecode import executed, forget_specialised, keep_specialised
 
 
 class Box:
@@ -66,3 +67,31 @@ def test_code_goes_on_where_it_is_when_it_forgets() -> None:
         first = [next(running) for _ in range(100)]
     forget_specialised(codes)
     assert [*first, *running] == [2 * number for number in range(300)]
+
+
+class Other(Box):
+    pass
+
+
+def test_what_meets_several_types_is_not_specialised_again_and_again() -> None:
+    kinds = [Box, Other] * 5
+    met: list[int] = []
+    for keep in (False, True):
+        function = used()
+        seen = set[bytes]()
+        if keep:
+            keep_specialised({function.__code__})
+        for kind in kinds:
+            for number in range(200):
+                assert function(kind(number)) == 2 * number
+            seen.add(version(function))
+        met.append(len(seen))
+    often, once = met
+    assert often > once == 1
+
+
+def version(function: FunctionType) -> bytes:
+    """Return the version of the type that its first attribute is specialised for."""
+    begin = id(function.__code__) + CodeType.__basicsize__
+    load = next(one for one in dis.get_instructions(function) if one.opname == "LOAD_ATTR")
+    return ctypes.string_at(begin + load.offset + 4, 4)  # after the instruction and its counter

@@ -17,7 +17,7 @@ from collections.abc import Callable, Generator, Mapping, Sequence
 from typing import Any, TypeAlias
 
 from cachegrind_bench.pytest_plugin.fixture import Work, plainly
-from cachegrind_bench.pytest_plugin.inner.bytecode import executed, forget_specialised
+from cachegrind_bench.pytest_plugin.inner.bytecode import executed, forget_specialised, keep_specialised
 from cachegrind_bench.pytest_plugin.inner.forking import Copy
 from cachegrind_bench.pytest_plugin.inner.fresh_heap import move_heaps, take_chunks, take_free_memory
 from cachegrind_bench.pytest_plugin.inner.type_versions import can_be_spread, observe_look_ups, spread_look_ups
@@ -241,11 +241,12 @@ class Meter:
             if can_be_spread():
                 spread_look_ups(self.take_look_ups())
                 forget_specialised(codes)
-            del codes  # what it takes is not to be free later
             done: list[_Tried] = []
             for least in self._batches:
                 for _ in range(self._warm_up):
                     yield between.watch, *self._uncounted
+                if can_be_spread():
+                    keep_specialised(codes)
                 between.watch()
                 gc.freeze()
                 copies = copies and not _has_threads()
