@@ -141,7 +141,7 @@ def details(
         by_file=by_file,
         python=blames,
         calls=None
-        if calls is None or not all(graph.own for graph in calls)
+        if calls is None or not all(graph.is_whole for graph in calls)
         else _native_calls(*calls, moved, rows=rows),
         user=None if calls is None or most is None else _user(*calls, most.name),
         python_calls=None if python is None or blames is None else _python_calls(*python, blames, moved, rows=rows),

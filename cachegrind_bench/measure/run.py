@@ -103,7 +103,7 @@ class Executions:
 
     def with_calls(self, benchmark: Benchmark) -> Benchmark:
         """Return the benchmark with all its calls: unless it has them, of an execution in the layout of the one that counted."""
-        if benchmark.counts is None or (benchmark.calls is not None and benchmark.calls.own):
+        if benchmark.counts is None or (benchmark.calls is not None and benchmark.calls.is_whole):
             return benchmark
         at = next(run.layout for run in benchmark.runs if run.counts == benchmark.counts)
         self._progress("recording calls under Callgrind")

@@ -74,6 +74,11 @@ class CallGraph(msgspec.Struct, frozen=True):
         """All instructions that were executed."""
         return sum(self.own.values())
 
+    @property
+    def is_whole(self) -> bool:
+        """Whether it has all calls, not only those of functions of the system."""
+        return self.total > 0
+
     def scaled(self, times: int, by: int) -> CallGraph:
         """Return all numbers times `times` / `by`, rounded down."""
         own = {code: ir * times // by for code, ir in self.own.items()}

@@ -40,7 +40,7 @@ class Evidence(StrEnum):
 
 def is_explained(benchmark: Benchmark) -> bool:
     """Return whether all of its calls are recorded."""
-    return benchmark.calls is not None and bool(benchmark.calls.own)
+    return benchmark.calls is not None and benchmark.calls.is_whole
 
 
 def with_evidence(side: Side, recorded: Side) -> Side:
