@@ -23,7 +23,10 @@ def native_sides(base: CallGraph, candidate: CallGraph) -> Sides:
     sides, labels = (Side(), Side()), dict[int, Label]()
     for side, graph, keys in zip(sides, graphs, _keys(*map(_codes, graphs)), strict=True):
         number = {code: numbers.setdefault(key, len(numbers)) for code, key in keys.items()}
-        labels |= {number[code]: Label(*code) for code in sorted(graph.own, key=lambda code: (graph.own[code], code))}
+        labels |= {
+            number[code]: Label(*code, graph.lines.get(code, 0))
+            for code in sorted(graph.own, key=lambda code: (graph.own[code], code))
+        }
         for code, ir in graph.own.items():
             side.own[number[code]] += ir
         for (caller, callee), calls in graph.calls.items():
@@ -48,7 +51,7 @@ def _without_stubs(graph: CallGraph) -> CallGraph:
         if targets.get(caller) != callee
     )
     whole = {code: 0 for pair in graph.calls for code in pair} | dict(graph.own)
-    return graph_of(((targets.get(code, code), ir) for code, ir in whole.items()), pairs)
+    return graph_of(((targets.get(code, code), ir) for code, ir in whole.items()), pairs, graph.lines.items())
 
 
 def _keys(*sides: list[Code]) -> list[dict[Code, _Key]]:

@@ -63,11 +63,13 @@ class CallGraph(msgspec.Struct, frozen=True):
 
     The cost of calls within a recursion contains that of the calls inside of them, so only that of the calls into it is
     to be added up. A call that had begun before counting, or ended after it, may lack a part of its cost. A graph without
-    any cost has only calls of functions of the system, to name these with their callers.
+    any cost has only calls of functions of the system, to name these with their callers. `lines` are the lines of their files
+    where functions begin, as far as debug information says.
     """
 
     own: Mapping[Code, int]
     calls: Mapping[tuple[Code, Code], Calls]
+    lines: Mapping[Code, int] = {}
 
     @property
     def total(self) -> int:
@@ -83,7 +85,7 @@ class CallGraph(msgspec.Struct, frozen=True):
         """Return all numbers times `times` / `by`, rounded down."""
         own = {code: ir * times // by for code, ir in self.own.items()}
         calls = {pair: Calls(number * times // by, ir * times // by) for pair, (number, ir) in self.calls.items()}
-        return CallGraph(own, calls)
+        return CallGraph(own, calls, self.lines)
 
 
 def add_calls(sums: dict[Pair, Calls], pair: Pair, calls: Calls) -> None:
@@ -91,7 +93,11 @@ def add_calls(sums: dict[Pair, Calls], pair: Pair, calls: Calls) -> None:
     sums[pair] = calls.plus(sums[pair]) if pair in sums else calls
 
 
-def graph_of(own: Iterable[tuple[Code, int]], calls: Iterable[tuple[tuple[Code, Code], Calls]]) -> CallGraph:
+def graph_of(
+    own: Iterable[tuple[Code, int]],
+    calls: Iterable[tuple[tuple[Code, Code], Calls]],
+    lines: Iterable[tuple[Code, int]] = (),
+) -> CallGraph:
     """Return the graph of these self costs and calls, each of which may occur many times."""
     costs = defaultdict[Code, int](int)
     for code, ir in own:
@@ -99,14 +105,15 @@ def graph_of(own: Iterable[tuple[Code, int]], calls: Iterable[tuple[tuple[Code, 
     sums = dict[tuple[Code, Code], Calls]()
     for pair, found in calls:
         add_calls(sums, pair, found)
-    return CallGraph(dict(costs), sums)
+    return CallGraph(dict(costs), sums, dict(lines))
 
 
 def merge_graphs(graphs: Iterable[CallGraph]) -> CallGraph:
     """Add several graphs up."""
     parts = [*graphs]
     own = (item for part in parts for item in part.own.items())
-    return graph_of(own, (item for part in parts for item in part.calls.items()))
+    lines = (item for part in parts for item in part.lines.items())
+    return graph_of(own, (item for part in parts for item in part.calls.items()), lines)
 
 
 _NONE = Calls(0, 0)
@@ -131,7 +138,7 @@ def graph_without(graph: CallGraph, empty: CallGraph, times: int, total: int) ->
     }
     calls = {pair: found for pair, found in left.items() if any(found)}
     called = {code for pair in calls for code in pair}
-    return CallGraph({code: ir for code, ir in own.items() if ir or code in called}, calls)
+    return CallGraph({code: ir for code, ir in own.items() if ir or code in called}, calls, graph.lines)
 
 
 def every(_object: str, _name: str) -> bool:
@@ -164,4 +171,5 @@ def named_graph(graph: CallGraph) -> CallGraph:
     names = {code: named(code) for code in graph.own.keys() | {code for pair in graph.calls for code in pair}}
     own = [(names[code], ir) for code, ir in graph.own.items()]
     calls = (((names[caller], names[callee]), found) for (caller, callee), found in graph.calls.items())
-    return graph_of(own, (item for item in calls if own or item[0][1].name != UNKNOWN))
+    lines = ((code, line) for code, line in graph.lines.items() if names.get(code) == code)
+    return graph_of(own, (item for item in calls if own or item[0][1].name != UNKNOWN), lines)

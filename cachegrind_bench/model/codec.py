@@ -109,6 +109,7 @@ def _calls(graph: CallGraph, place: Callable[[str], int]) -> dict[str, object]:
     return {
         "functions": [[*map(place, code), graph.own.get(code, 0)] for code in places],
         "calls": sorted(rows),
+        "lines": [graph.lines.get(code, 0) for code in places] if graph.lines else [],
     }
 
 
@@ -144,6 +145,7 @@ class _Python(msgspec.Struct):
 class _Calls(msgspec.Struct):
     functions: msgspec.Raw
     calls: msgspec.Raw
+    lines: list[int] = []  # one for each function, 0 if unknown, or none
 
 
 class _Benchmark(msgspec.Struct):
@@ -321,7 +323,10 @@ class ResultFile:
             if (codes[caller], codes[callee]) in calls:
                 self._refuse(f"{path}.calls[{index}]", "a second row of these calls")
             calls[codes[caller], codes[callee]] = Calls(number, ir)
-        return CallGraph(own, calls)
+        if stored.lines and (len(stored.lines) != len(codes) or min(stored.lines) < 0):
+            self._refuse(f"{path}.lines", f"it is not a line for each of {len(codes)} functions")
+        lines = {code: line for code, line in zip(codes, stored.lines, strict=False) if line}
+        return CallGraph(own, calls, lines)
 
     def _rows(self, raw: msgspec.Raw, path: str, width: int, *, strings: int = 2) -> _Rows:
         """Return rows of the right width, whose first numbers point to `strings`."""

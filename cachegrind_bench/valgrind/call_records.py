@@ -24,9 +24,10 @@ class CallRecords:
     def __init__(self, path: str, wanted: Callable[[str, str], bool]) -> None:
         """Keep calls of the functions that are `wanted`."""
         self._path = path
-        self._wanted = wanted
+        self._wanted, self.is_whole = wanted, wanted is every
         self._codes: list[Code] = []
         self._places: dict[bytes, int] = {}  # of a function among the codes, by its number in the file
+        self._lines: dict[int, int] = {}  # where functions begin
         self.begin_part()
 
     def begin_part(self) -> None:
@@ -75,15 +76,21 @@ class CallRecords:
 
     def book(self, ir: int) -> None:
         """Add self cost to the function in effect."""
-        if self._wanted is every:
+        if self.is_whole:
             self._own[self.caller] += ir
 
     def execute(self, address: int, times: int) -> None:
         """Add how often the function in effect executed the instruction at this address."""
         self._executed[self.caller, address] += times
 
-    def call(self, callee: int, number: int, text: bytes, cost: bytes, address: int) -> None:
-        """Keep the two lines of a call; `number` is that of the second one, `address` that of the instruction, 0 if unknown."""
+    def call(self, callee: int, number: int, text: bytes, cost: bytes, place: tuple[int, int]) -> None:
+        """Keep the two lines of a call; `number` is that of the second one.
+
+        `place` is the address of the instruction, and the line where the function called begins; 0 if unknown.
+        """
+        address, line = place
+        if line:
+            self._lines.setdefault(callee, line)
         self._callers.append(self.caller if self._caller == NOBODY else self._caller)
         self._callees.append(callee)
         self._texts.append(text)
@@ -100,6 +107,7 @@ class CallRecords:
         return graph_of(
             ((code[place], ir) for place, ir in self._own.items()),
             (((code[caller], code[callee]), found) for caller, callee, found in self._counted()),
+            ((code[place], line) for place, line in self._lines.items() if place != NOBODY),
         )
 
     def _counted(self) -> Iterator[tuple[int, int, Calls]]:

@@ -108,6 +108,9 @@ class _Reader:
         self._source = Positions() if lines else None
         # Of instructions, by which calls are counted where Callgrind did not count all of the time.
         self._addresses: Positions | None = None
+        self._entries = (
+            Positions() if self._calls is not None and self._calls.is_whole else None
+        )  # lines of functions called
         self._complete = False
         self._begin_part()
 
@@ -141,10 +144,10 @@ class _Reader:
             if 42 <= line[0] <= 57:
                 if skip:  # after calls= it is the inclusive cost of these
                     skip = False
-                    tracked = self._source is not None or self._addresses is not None
-                    address = self._called_at(line.split()) if tracked else 0
+                    tracked = self._source is not None or self._entries is not None
+                    place = self._called_at(line.split()) if tracked else (0, 0)
                     if self._callee != UNWANTED and self._calls is not None:
-                        self._calls.call(self._callee, self._line, self._call_line, line, address)
+                        self._calls.call(self._callee, self._line, self._call_line, line, place)
                     self._callee, self._called_object, self._called_file = NOBODY, None, None
                 else:
                     costs[self._line] = line
@@ -166,12 +169,19 @@ class _Reader:
             raise self._error("the file does not end with a `totals:` line", hint=CUT_HINT)
         return tuple(self._parts)
 
-    def _called_at(self, cost: list[bytes]) -> int:
-        """Take in the position of a call, which others may be relative to; return the address of its instruction, 0 if unknown."""
+    def _called_at(self, cost: list[bytes]) -> tuple[int, int]:
+        """Take in the position of a call, which others may be relative to.
+
+        Return the address of its instruction, and the line where the function that is called begins; 0 if unknown.
+        """
         self._book()
+        line = 0
         if self._source is not None:
             self._source.read(cost)
-        return 0 if self._addresses is None else self._addresses.read(cost)
+        if self._entries is not None:
+            line = self._entries.of_target(self._call_line.split()[1:])
+            self._entries.read(cost)
+        return 0 if self._addresses is None else self._addresses.read(cost), line
 
     def _other_line(self, line: bytes) -> bool:
         """Read a line that is not of counts; return whether the next one is not self cost."""
@@ -245,10 +255,12 @@ class _Reader:
                 self._table.add(self._file, self._function, counts, self._source.read(tokens))
                 if self._calls is not None:
                     self._calls.book(counts[self._ir])
-        if self._addresses is not None and self._calls is not None:
+        if self._calls is not None and self._entries is not None:
             for tokens in map(bytes.split, self._costs.values()):
-                (ir,) = tokens[self._positions + self._ir :][:1] or (b"0",)
-                self._calls.execute(self._addresses.read(tokens), int(ir))
+                self._entries.read(tokens)
+                if self._addresses is not None:
+                    (ir,) = tokens[self._positions + self._ir :][:1] or (b"0",)
+                    self._calls.execute(self._addresses.read(tokens), int(ir))
         self._costs.clear()
 
     def _header_line(self, key: bytes, value: bytes) -> None:
@@ -280,9 +292,9 @@ class _Reader:
 
     def _set_positions(self, columns: list[bytes]) -> None:
         self._positions = len(columns)
-        if self._calls is not None and b"instr" in columns:
+        if self._entries is not None and b"instr" in columns:
             self._addresses = Positions(b"instr")
-        for positions in (self._source, self._addresses):
+        for positions in (self._source, self._entries, self._addresses):
             if positions is not None:
                 positions.columns = columns
 

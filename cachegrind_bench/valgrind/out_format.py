@@ -194,6 +194,12 @@ class Positions:
         self._last = self._absolute(tokens[place]) if place < len(tokens) else None
         return self._last or 0
 
+    def of_target(self, tokens: Sequence[bytes]) -> int:
+        """Return the position of a function that is called, to which no other is relative."""
+        last, found = self._last, self.read(tokens)
+        self._last = last
+        return found
+
     def _absolute(self, token: bytes) -> int | None:
         if token[:1] not in {b"+", b"-", b"*"}:
             return int(token, 16) if _ADDRESS.fullmatch(token) else line_number(token)

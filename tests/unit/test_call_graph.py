@@ -61,7 +61,14 @@ def test_calls_of_one_function_from_many_lines_are_one() -> None:
         b"ob=/bin/a\nfl=(1) a.c\nfn=(1) main\n1 0 4\ncfn=(2) work\ncalls=2 9\n1 1 20\n3 0 1\ncfn=(2)\ncalls=3 9\n3 1 30\n"
         b"fn=(2)\n9 2 50\n\ntotals: 2 55\n"
     )
-    assert calls_of(body) == CallGraph({MAIN: 5, WORK: 50}, {(MAIN, WORK): Calls(5, 50)})
+    assert calls_of(body) == CallGraph({MAIN: 5, WORK: 50}, {(MAIN, WORK): Calls(5, 50)}, {WORK: 9})
+
+
+def test_where_a_function_begins_may_be_relative_to_the_line_of_costs_before() -> None:
+    body = (
+        b"ob=/bin/a\nfl=(1) a.c\nfn=(1) main\n20 0 4\n+3 0 1\ncfn=(2) work\ncalls=2 -8\n* 1 20\n+2 0 1\n\ntotals: 0 6\n"
+    )
+    assert calls_of(body).lines == {WORK: 15}
 
 
 def test_an_inlined_file_is_that_of_its_callees_and_another_function_may_have_the_same_name() -> None:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 import shutil
 import subprocess
 import sys
@@ -17,7 +18,7 @@ if TYPE_CHECKING:
 
 pytestmark = pytest.mark.valgrind
 
-CAUSE = "contains (main.c) is called 3,000 instead of 503 times, from count"
+CAUSE = re.compile(r"contains \(main\.c:\d+\) is called 3,000 instead of 503 times, from count \(main\.c:\d+\)")
 BUILD = "cc -O1 -g -fno-builtin -o program main.c"
 SUITE = f"""\
 [[benchmark]]
@@ -57,7 +58,7 @@ def run(repository: Repository, *words: str) -> subprocess.CompletedProcess[str]
 def test_ab_explains_what_regressed_and_measures_nothing_else_again(repository: Repository) -> None:
     worse = run(repository, "ab", "HEAD~1", "HEAD", "--json", "report.json")
     assert worse.returncode == 1, worse.stderr
-    assert CAUSE in worse.stdout.splitlines()[-1]
+    assert CAUSE.search(worse.stdout.splitlines()[-1])
     assert "executed" not in worse.stdout
     _first, again = worse.stderr.split("cg-bench: again, with calls: program\n")
     assert "same" not in again
@@ -72,7 +73,8 @@ def test_check_builds_the_base_to_explain_a_regression(repository: Repository) -
     assert (good.returncode, "Callgrind" in good.stderr) == (0, False)
     repository.git("checkout", "--quiet", "main")
     bad = run(repository, "check", "--base", "base.json", *command)
-    assert (bad.returncode, bad.stdout.splitlines()[-1].endswith(CAUSE)) == (1, True), bad.stderr
+    assert bad.returncode == 1, bad.stderr
+    assert CAUSE.search(bad.stdout.splitlines()[-1])
     assert "executed" not in bad.stdout
 
 
@@ -82,7 +84,7 @@ def test_check_goes_by_the_verdict_where_the_base_cannot_be_built(repository: Re
     repository.git("checkout", "--quiet", "main")
     subprocess.run(BUILD.split(), cwd=repository.path, check=True)
     bad = run(repository, "check", "--base", "base.json", "--", "./program")
-    assert (bad.returncode, CAUSE in bad.stdout) == (1, False)
+    assert (bad.returncode, CAUSE.search(bad.stdout)) == (1, None)
     assert "warning: calls of base.json could not be recorded: " in bad.stderr
     assert "Callgrind" not in run(repository, "check", "-q", "--base", "base.json", "--", "./program").stderr
 

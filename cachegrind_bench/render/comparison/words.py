@@ -377,7 +377,7 @@ def cause(details: Details) -> str | None:
     name = f"{_function(found.function)}{f' ({at})' if (at := _short(found.function)) else ''}"
     caller = found.caller and _function(found.caller.label)
     if found.caller is not None and found.caller.label.line:
-        caller = f"{caller} ({found.caller.label.place})"
+        caller = f"{caller} ({_short(found.caller.label)})"
     before, after = found.base.number, found.candidate.number
     if found.kind is Kind.CALLED:
         text = f"{name} is called {grouped(after)} instead of {counted(before, 'time')}"
