@@ -6,6 +6,7 @@ Each is checked out next to the work tree, and a cg-bench of its own measures it
 from __future__ import annotations
 
 import codecs
+import json
 import os
 import shutil
 import stat
@@ -23,14 +24,14 @@ from cachegrind_bench import process
 from cachegrind_bench.config.load import load
 from cachegrind_bench.config.source import OWN_FILE, as_own_file, find
 from cachegrind_bench.errors import CgBenchError, MeasurementError, UsageError
-from cachegrind_bench.model.codec import encode
+from cachegrind_bench.model.codec import ResultFile, encode
 from cachegrind_bench.model.metrics import CostModel
 from cachegrind_bench.model.text import some
 from cachegrind_bench.startup.exchange import CHECKOUT
 from cachegrind_bench.store.durable import check_writable, make_folder, write_atomic
 from cachegrind_bench.usecases.comparison import Side
 from cachegrind_bench.usecases.evidence import WORDS, Evidence, with_evidence
-from cachegrind_bench.usecases.result_files import DEFAULT_LIMIT, read_result
+from cachegrind_bench.usecases.result_files import DEFAULT_LIMIT, read_bytes, read_result
 from cachegrind_bench.usecases.selection import SelectRequest, chooses
 from cachegrind_bench.vcs.git import top_folder, without_repository
 from cachegrind_bench.vcs.worktree import PREFIX, changes_as_commit, worktree
@@ -115,12 +116,18 @@ class Worktree(msgspec.Struct, frozen=True, kw_only=True):
             )
 
     def side(self, name: str, sha: str, words: Sequence[str], *, limit: int = DEFAULT_LIMIT) -> Side:
-        """Measure this commit, which the user calls so, in the same way, and return it as a side of a comparison."""
+        """Measure this commit, which the user calls so, in the same way, and return it as a side of a comparison.
+
+        Files of the worktree, which is gone then, are those of the user's.
+        """
         target = self.folder / "result.json"
         target.unlink(missing_ok=True)
         self.notices.note(f"measuring {name}, commit {sha[:12]}")
         self.measure(sha, words, target)
-        return Side(name=name, file=read_result(str(target), limit=limit))
+        top = self.repository.text("rev-parse", "--show-toplevel").rstrip("\n")
+        here, there = (json.dumps(os.path.join(path, ""))[1:-1].encode() for path in (self.folder / "tree", top))
+        data = read_bytes(str(target), limit=limit).replace(here, there)
+        return Side(name=name, file=ResultFile(data, str(target)))
 
     def _configure(self, sha: str, tree: Path, place: Path) -> None:
         """Give a commit without a configuration, or without what is chosen, that of the checkout. MeasurementError if that has no configuration either."""

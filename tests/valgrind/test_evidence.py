@@ -60,6 +60,8 @@ def test_ab_explains_what_regressed_and_measures_nothing_else_again(repository: 
     assert worse.returncode == 1, worse.stderr
     assert CAUSE.search(worse.stdout.splitlines()[-1])
     assert "executed" not in worse.stdout
+    assert str(repository.path) not in worse.stdout  # files of the worktree are those of the project
+    assert "/tree/" not in worse.stdout
     _first, again = worse.stderr.split("cg-bench: again, with calls: program\n")
     assert "same" not in again
     assert "again" not in run(repository, "ab", "HEAD", "HEAD~1").stderr

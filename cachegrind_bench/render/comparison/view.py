@@ -244,10 +244,12 @@ def _explanation(item: Difference, comparison: Comparison, details: Details, roo
         functions.append(cells(details.total - delta, counted(others, f"other {names[0]}")))
     functions.append(cells(details.total, "total"))
     lines = [cells(line.delta, demangled(name), below(_place(line), root)) for name, line in details.lines or ()]
+    by_python = words.chief(details) is not None
     tables = [
         words.python_table(details.python) if details.python else [],
         functions,
-        words.calls_table(details.calls) if details.calls is not None and details.calls.rows else [],
+        # Of an interpreter they say nothing about its script.
+        words.calls_table(details.calls) if details.calls is not None and details.calls.rows and not by_python else [],
         [(*columns, "function", "source line"), *lines] if lines else [],
     ]
     return Explanation(
