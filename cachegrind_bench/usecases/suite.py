@@ -160,6 +160,8 @@ def _executed(
     for batch in batches:
         from cachegrind_bench.suite.batch import run_batch
 
+        for spec in batch.specs if reuse is not None else ():
+            display.remark(spec.id, f"measured, since benchmarks of {batch.entry.harness} always are")
         outcome = run_batch(batch, ready, display, outcome)
     return outcome
 

@@ -124,10 +124,11 @@ def test_a_suite_chooses_among_what_pytest_lists_and_reports_what_fails(project:
         0,
         [(IDS[1], ["py", "long"], {"n": "10"}), (IDS[2], ["py", "long"], {"n": "100"})],
     )
-    code, out, err = cg_bench(project, "run", "-k", "broken or 10]", "--format", "json")
+    code, out, err = cg_bench(project, "run", "-k", "broken or 10]", "--cached", "--format", "json")
     found = {item["id"]: item["status"] for item in json.loads(out)["benchmarks"]}
     assert (code, found) == (4, {"tests/test_it.py::test_broken": "failed", IDS[1]: "ok"})
     assert "test_broken  FAILED" in err
+    assert err.count("; measured, since benchmarks of pytest always are)") == 2
     assert "  | E   ZeroDivisionError: division by zero" in err
     (project.path / "tests" / "test_it.py").write_text("import nowhere_to_be_found\n")
     code, _, err = cg_bench(project, "run")
