@@ -7,6 +7,7 @@ from __future__ import annotations
 
 from collections import defaultdict
 from collections.abc import Iterable, Mapping, Sequence
+from functools import cached_property
 
 import msgspec
 
@@ -15,14 +16,14 @@ from cachegrind_bench.model.metrics import DEFAULT_MODEL, CostModel
 from cachegrind_bench.model.result import Commit, CommitNote, Point, Snapshot
 
 
-class SeriesSet(msgspec.Struct, frozen=True, kw_only=True):
+class SeriesSet(msgspec.Struct, frozen=True, kw_only=True, dict=True):
     """All series, by the name of the benchmark, over one line of commits, oldest first."""
 
     line: tuple[CommitNote, ...]
     series: tuple[Series, ...]
     left_out: LeftOut
 
-    @property
+    @cached_property  # asked for once for each series
     def newest(self) -> int:
         """The place on the line of the newest commit at which any benchmark was run; -1 if none was."""
         return max((series.last_run for series in self.series), default=-1)

@@ -164,3 +164,9 @@ def test_where_only_the_machine_fits_that_run_is_chosen_as_it_reports_what_diffe
         "a": ("near", 1),
         "b": ("near", 1),
     }
+
+
+def test_the_newest_run_is_looked_for_once_however_many_benchmarks_ask_for_it() -> None:
+    found = series_set([])
+    assert found.newest == -1
+    assert "newest" in vars(found)
