@@ -62,12 +62,9 @@ def common_start(ids: Sequence[str]) -> str:
     return "" if start in ids else start
 
 
-_WORKTREE = re.compile(r"^/.*?/cg-bench\.[a-z0-9_]{8}/tree/")  # of `vcs.worktree`: the commit's own files
-
-
 def below(path: str, folder: str) -> str:
-    """Return a path relative to this absolute folder, or to the worktree of `ab`, if it is below it, else without the steps back within it."""
-    plain = _WORKTREE.sub("", posixpath.normpath(path) if 0 < len(path) <= LONGEST_CELL else path)
+    """Return a path relative to this absolute folder if it is below it, else without the steps back within it."""
+    plain = posixpath.normpath(path) if 0 < len(path) <= LONGEST_CELL else path
     return plain.removeprefix(f"{folder}/") if folder else plain
 
 

@@ -14,7 +14,7 @@ from cachegrind_bench.compare.explain import details
 from cachegrind_bench.compare.verdict import FailOn, Metric, State, compare
 from cachegrind_bench.model.metrics import EVENTS, FunctionCost, LineCost, Profile
 from cachegrind_bench.model.result import ObjectFile
-from cachegrind_bench.model.text import below, exact_percent
+from cachegrind_bench.model.text import exact_percent
 from cachegrind_bench.model.thresholds import Limit
 from cachegrind_bench.render.comparison import code_quality, github, markdown, table
 from cachegrind_bench.render.comparison.view import View, view
@@ -432,19 +432,6 @@ def test_code_without_symbols_is_called_so_and_a_notice_says_once_what_helps() -
     assert "-g" in notice
     assert by_function("???", "work").notices == found.notices
     assert by_function("a.c", "work").notices == ()
-
-
-@pytest.mark.parametrize(
-    ("path", "shown"),
-    [
-        ("/home/me/project/src/a.c", "src/a.c"),
-        ("/tmp/cg-bench.rx_2r1eu/tree/src/a.c", "src/a.c"),  # where `ab` measured it
-        ("/tmp/cg-bench.rx_2r1eu/a.c", "/tmp/cg-bench.rx_2r1eu/a.c"),
-        ("src/../a.c", "a.c"),
-    ],
-)
-def test_files_of_the_project_are_relative_to_it(path: str, shown: str) -> None:
-    assert below(path, "/home/me/project") == shown
 
 
 def test_a_threshold_is_written_as_somebody_wrote_it_or_else_with_three_digits() -> None:
