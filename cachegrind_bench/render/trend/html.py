@@ -67,13 +67,14 @@ def _cut(text: str) -> str:
 def _page(view: Trend, moves: Mapping[str, str], coarse: int) -> str:
     anchors = {row.id: _anchor(row.id) for row in view.rows}
     keys = Counter(row.latest.key for row in view.rows if row.latest is not None)  # of the newest readings
+    young = words.is_young(view)  # looks at all rows
     return render(
         "trend",
         data=data.block(view, list(anchors.values()), coarse),
         view=view,
         words=words,
         cut=_cut,
-        sections=[_section(row, anchors[row.id], view, coarse) for row in view.rows],
+        sections=[_section(row, anchors[row.id], view, coarse, young=young) for row in view.rows],
         anchors=anchors,
         tiles=list(_tiles(view)),
         moves=moves,
@@ -110,10 +111,10 @@ def _anchor(name: str) -> str:
     return "b-" + hashlib.sha256(name.encode("utf-8", "surrogatepass")).hexdigest()[:10]
 
 
-def _section(row: Row, anchor: str, view: Trend, coarse: int) -> dict[str, object]:
+def _section(row: Row, anchor: str, view: Trend, coarse: int, *, young: bool) -> dict[str, object]:
     """Return a benchmark as the templates need it: its line in the table, its chart and its figures."""
     places = [(reading.index, reading.value) for reading in row.readings]
-    young, first = words.is_young(view), words.since_first(row)
+    first = words.since_first(row)
     return {
         "anchor": anchor,
         "row": row,
