@@ -32,7 +32,10 @@ Key = TypeVar("Key")
 _Row = tuple[str, str, tuple[int, ...]]  # file, name and the nine counts
 _Both = tuple[list[_Row], list[_Row]]  # rows of base and candidate that are compared as one
 
-_INCLUDED = re.compile(r"\.(?:h|hh|hpp|hxx|h\+\+|inl|inc|ipp|tcc|tpp|def)$|(?:^|/)include/|^/rustc/|(?:^|/)registry/")
+# Python/bytecodes.c of CPython since 3.12 is what generated_cases.c.h names by #line, never a file that is compiled.
+_INCLUDED = re.compile(
+    r"(?:^|/)Python/bytecodes\.c$|\.(?:h|hh|hpp|hxx|h\+\+|inl|inc|ipp|tcc|tpp|def)$|(?:^|/)include/|^/rustc/|(?:^|/)registry/"
+)
 _MOST_MOVED = 20
 _MOST_LINES = 5
 _LOCAL = re.compile(r"_GLOBAL__N_|_ZL|L[0-9]")  # anonymous namespaces, and static functions

@@ -58,6 +58,14 @@ print([list(own._STARTS), found])
 """
 
 
+# Prints where the cache was found, some times: a type gets its version by a look-up.
+FOUND = """
+from cachegrind_bench.pytest_plugin.inner import type_versions as own
+own._burn(SEED)
+print(len({own._find_cache() for _ in range(5)}), own._find_cache() > 0)
+"""
+
+
 def said(code: str, seed: int) -> str:
     # As in the seal, addresses are not randomised.
     done = subprocess.run(
@@ -68,6 +76,10 @@ def said(code: str, seed: int) -> str:
 
 def test_memory_comes_in_the_same_steps_whatever_was_freed_before() -> None:
     assert len({said(FRESH, seed) for seed in (1, 2, 3)}) == 1
+
+
+def test_the_method_cache_is_found_where_it_is() -> None:
+    assert said(FOUND, 7).split() == ["1", "True"]
 
 
 def test_look_ups_of_a_benchmark_do_not_share_entries_of_the_method_cache() -> None:

@@ -83,6 +83,12 @@ def test_in_c_inlined_headers_belong_to_a_function_with_one_home_only() -> None:
     assert rows == [("f", "a.c", 5), ("init", "a.c", 1), ("init", "b.c", 1), ("init", "list.h", 1)]
 
 
+def test_the_interpreter_s_loop_of_cpython_is_one_function_in_all_the_files_that_it_is_generated_from() -> None:
+    files, name = ("Python/ceval.c", "Python/bytecodes.c", "Python/generated_cases.c.h"), "_PyEval_EvalFrameDefault"
+    found = explain(profile(*((file, name, 10) for file in files)), profile(*((file, name, 12) for file in files)))
+    assert [(row.file, row.delta.Ir) for row in found.functions] == [("Python/ceval.c", 6)]
+
+
 def test_what_one_piece_gained_and_another_lost_is_not_a_difference() -> None:
     base = profile(("a.c", "f", 10), ("list.h", "f", 5))
     found = explain(base, profile(("a.c", "f", 12), ("list.h", "f", 3)))
