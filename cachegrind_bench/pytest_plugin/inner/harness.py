@@ -14,6 +14,7 @@ import itertools
 import pickle
 import sys
 from collections.abc import Callable, Generator, Mapping, Sequence
+from types import CodeType
 from typing import Any, TypeAlias
 
 from cachegrind_bench.pytest_plugin.fixture import Work, plainly
@@ -178,6 +179,7 @@ class Meter:
         self._uncounted = self._idle, self._idle, self._idle, self._idle
         self._native = not requests.running_on_valgrind()
         self.begun = False
+        self._codes: set[CodeType] = set()  # that the first call executed
         self._result: Any = None
         self._own = b""
         self._is_copy = False
@@ -241,12 +243,11 @@ class Meter:
             if can_be_spread():
                 spread_look_ups(self.take_look_ups())
                 forget_specialised(codes)
+                self._codes = codes
             done: list[_Tried] = []
             for least in self._batches:
                 for _ in range(self._warm_up):
                     yield between.watch, *self._uncounted
-                if can_be_spread():
-                    keep_specialised(codes)
                 between.watch()
                 gc.freeze()
                 copies = copies and not _has_threads()
@@ -312,6 +313,7 @@ class Meter:
     ) -> Generator[_Step]:
         """Yield what `_steps` does for some calls on a fresh heap, and for this many simulated ones; in a copy for all it is asked for."""
         self._result = None  # what it takes is not to be free later
+        keep_specialised(self._codes)
         take_free_memory()
         move_heaps(layout)
         for _ in range(_FIRST_ON_HEAP):
