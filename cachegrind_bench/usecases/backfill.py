@@ -18,7 +18,7 @@ from cachegrind_bench.history.adaptive import Backfilled, Costs, Search, interva
 from cachegrind_bench.measure.command import default_id
 from cachegrind_bench.model.codec import decode
 from cachegrind_bench.model.metrics import CostModel
-from cachegrind_bench.model.text import counted, matches, plain, rough_duration
+from cachegrind_bench.model.text import counted, matches, rough_duration
 from cachegrind_bench.store.protocol import Query, Store
 from cachegrind_bench.store.record import run_record
 from cachegrind_bench.usecases.commit_task import Answer, Order
@@ -175,14 +175,14 @@ class Work:
         except (MeasurementError, FileFormatError) as error:
             failure = error.message
         self._search.finish(place, costs or None)
-        where = f" on {plain(answer.machine)}" if self._force.remote else ""
+        where = f" on {answer.machine}" if self._force.remote else ""
         if costs:
             self.measured += 1
             self._notices.note(f"measured {sha[:12]}{where}: {self._progress()}")
         else:
             self.failed[sha] = failure or "it was not measured"
             first = self.failed[sha].partition("\n")[0]
-            self._notices.note(plain(f"{sha[:12]} could not be measured{where}: {first}"))
+            self._notices.note(f"{sha[:12]} could not be measured{where}: {first}")
 
     def _checked(self, sha: str, data: bytes) -> Result:
         """Return the result of a commit, as it was but for what is laid over it. MeasurementError if it is of something else."""

@@ -162,7 +162,7 @@ def prune(
     if len(doomed) > _SHOWN:
         lines.append(f"  and {counted(len(doomed) - _SHOWN, 'other')}\n")
     for problem in survey.problems:
-        notices.warn(f"{plain(problem.what)}; it stays as it is, with all that is in it")
+        notices.warn(f"{problem.what}; it stays as it is, with all that is in it")
     what = "would remove" if dry_run else "removed"
     return f"{what} {removed} of {counted(total, 'run')} from {store.url}\n{''.join(lines)}"
 

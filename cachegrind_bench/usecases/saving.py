@@ -19,7 +19,7 @@ from cachegrind_bench.errors import (
     UsageError,
 )
 from cachegrind_bench.interruption import uninterrupted
-from cachegrind_bench.model.text import plain, printable, some
+from cachegrind_bench.model.text import printable, some
 from cachegrind_bench.store.baselines import Baselines, make_store
 from cachegrind_bench.store.durable import check_writable, write_atomic
 from cachegrind_bench.usecases.measurement import MeasureRequest, result_of, valgrind_setup_of
@@ -113,7 +113,7 @@ def failure_saved(request: SaveRequest, plan: Plan, notices: Notices) -> Generat
         try:
             save(request, _failed(plan, request.measure, error), notices)
         except CgBenchError as second:  # the first error is the one that counts
-            notices.warn(plain(second.message))
+            notices.warn(second.message)
         raise
 
 
@@ -128,7 +128,7 @@ def _check_commit(request: MeasureRequest, result: Result, notices: Notices) -> 
     try:
         commit_info(request.cwd, request.environ)
     except MeasurementError as error:
-        notices.warn(f"stored without a commit, so in no report: {plain(error.message)}")
+        notices.warn(f"stored without a commit, so in no report: {error.message}")
 
 
 def _make_refuge(cwd: Path) -> Path:

@@ -14,7 +14,7 @@ from cachegrind_bench.config.benchmarks import BenchmarkSpec, Configuration
 from cachegrind_bench.config.load import load
 from cachegrind_bench.config.source import find
 from cachegrind_bench.errors import UsageError
-from cachegrind_bench.model.text import matches, plain, some
+from cachegrind_bench.model.text import matches, some
 from cachegrind_bench.store.timings import read_timings
 from cachegrind_bench.suite.select import matcher, parse_shard, plan_of, shards, tagged
 from cachegrind_bench.usecases import Notices
@@ -77,7 +77,7 @@ def with_listed(
 
     configured: Any = found.defaults.get("env", ())
     environ = {**environ, **dict(item.split("=", 1) for item in (*configured, *env) if "=" in item)}
-    listed = expanded(found.entries, environ, found.benchmarks, lambda text: notices.note(plain(text)))
+    listed = expanded(found.entries, environ, found.benchmarks, notices.note)
     return replace(found, benchmarks=(*found.benchmarks, *listed), entries=())
 
 

@@ -12,7 +12,7 @@ from cachegrind_bench.errors import MeasurementError, StoreError, UsageError
 from cachegrind_bench.history.baseline import Choice
 from cachegrind_bench.model.codec import ResultFile, decode, encode
 from cachegrind_bench.model.result import Result, Snapshot
-from cachegrind_bench.model.text import matches, plain
+from cachegrind_bench.model.text import matches
 from cachegrind_bench.store.protocol import Problem, Query, Report, Store, Survey
 from cachegrind_bench.store.reading import HINT, renames_in, snapshot
 from cachegrind_bench.store.record import name_of_run, run_name
@@ -35,7 +35,7 @@ def warn_of_damage(problems: Sequence[Problem], notices: Notices) -> None:
     """Name what could not be read of a store."""
     for problem in problems[:_SHOWN]:
         place = "" if problem.where in problem.what else f"{problem.where}: "
-        notices.warn(plain(f"{place}{problem.what}"))
+        notices.warn(f"{place}{problem.what}")
     if problems:
         more = f"and {len(problems) - _SHOWN} more; " if len(problems) > _SHOWN else ""
         notices.warn(f"{more}what cannot be read is left out: {HINT}")
@@ -126,7 +126,7 @@ def kept_result(store: Store, name: str, notices: Notices, record: bytes | None 
     try:
         kept = store.profile(name)
     except StoreError as error:
-        notices.warn(f"{plain(error.message)}; the run is shown without it")
+        notices.warn(f"{error.message}; the run is shown without it")
         kept = None
     return kept or record or next(store.read([name])).data
 

@@ -18,11 +18,12 @@ from cachegrind_bench.history.series import SeriesSet, series_set
 from cachegrind_bench.history.trend import trend, window
 from cachegrind_bench.history.values import Finding, Kind, Provenance, State, Trend
 from cachegrind_bench.model.metrics import CostModel
-from cachegrind_bench.model.text import matches, plain
+from cachegrind_bench.model.text import matches
 from cachegrind_bench.model.thresholds import percentage
 from cachegrind_bench.store.checking import Inspection
 from cachegrind_bench.store.protocol import Query, Store
 from cachegrind_bench.store.reading import renames_in
+from cachegrind_bench.usecases.result_files import read_bytes
 from cachegrind_bench.usecases.stored_runs import warn_of_damage
 from cachegrind_bench.vcs import commits
 from cachegrind_bench.vcs.git import top_folder
@@ -31,6 +32,9 @@ if TYPE_CHECKING:
     from cachegrind_bench.model.result import CommitNote, Release, Snapshot
     from cachegrind_bench.usecases import Notices
     from cachegrind_bench.vcs.revisions import Repository
+
+_ACCEPTED = "the file with the changes that were accepted, and why"
+_REPORT = "the --json of the last report"
 
 
 class HistoryQuery(msgspec.Struct, frozen=True, kw_only=True):
@@ -169,20 +173,18 @@ def _line(repository: Repository, head: str, runs: Sequence[Snapshot], notices: 
         try:
             repository.deepen_since(head, oldest)
         except MeasurementError as error:
-            notices.warn(plain(f"{error.message}: commits before are left out; {error.hint or ''}"))
+            notices.warn(f"{error.message}: commits before are left out; {error.hint or ''}")
     return commits.line(repository.cwd, repository.environ, head)
 
 
 def _accepted(repository: Repository, name: str | None) -> tuple[Accepted, ...]:
     path = (top_folder(repository.cwd) or repository.cwd) / ACCEPTED_FILE if name is None else Path(name)
     try:
-        return parse_accepted(path.read_text("utf-8"), path=str(path))
-    except FileNotFoundError:
-        if name is None:
+        return parse_accepted(read_bytes(str(path), hint=_ACCEPTED).decode(), path=str(path))
+    except UsageError as error:
+        if name is None and isinstance(error.__cause__, FileNotFoundError):
             return ()
-        raise UsageError(f"cannot read {path}: there is no such file") from None
-    except OSError as error:
-        raise UsageError(f"cannot read {path}: {error.strerror}") from error
+        raise
     except UnicodeDecodeError as error:
         raise FileFormatError("it is not UTF-8", path=str(path)) from error
 
@@ -194,12 +196,12 @@ def _previous(name: str | None, notices: Notices) -> tuple[Finding, ...] | None:
     if name is None:
         return None
     if name == "-":
-        raise UsageError("--previous takes a file", hint="the --json of the last report")
+        raise UsageError("--previous takes a file", hint=_REPORT)
     try:
-        data = Path(name).read_bytes()
-    except FileNotFoundError:
+        data = read_bytes(name, hint=_REPORT)
+    except UsageError as error:
+        if not isinstance(error.__cause__, FileNotFoundError):
+            raise
         notices.note(f"there is no previous report {name}: findings of the newest day count as new")
         return None
-    except OSError as error:
-        raise UsageError(f"cannot read {name}: {error.strerror}") from error
     return findings(data, path=name)

@@ -208,7 +208,7 @@ def _content(path: Path) -> tuple[int, bytes]:
 
 def top_of(repository: Repository) -> Path:
     """Return the top of the work tree."""
-    return Path(repository.text("rev-parse", "--show-toplevel").rstrip("\n")).resolve()
+    return Path((repository.answer("rev-parse", "--show-toplevel") or "").removesuffix("\n")).resolve()
 
 
 def within_of(repository: Repository) -> str:

@@ -253,8 +253,10 @@ def test_a_shallow_clone_is_fetched_as_far_back_as_there_are_runs(
     ("words", "told"),
     [
         (["--previous", "."], "cannot read .: Is a directory"),
+        (["--previous", "/dev/zero"], "cannot read /dev/zero: it is a device"),
+        (["--accepted", "/dev/zero"], "cannot read /dev/zero: it is a device"),
         (["--previous", "bad.json"], "bad.json: not a trend report"),
-        (["--accepted", "nonesuch"], "cannot read nonesuch: there is no such file"),
+        (["--accepted", "nonesuch"], "cannot read nonesuch: No such file or directory"),
         (["--accepted", "bad.json"], "bad.json:1: "),
         (["--branch", "nonesuch"], "git knows no commit 'nonesuch'"),
         (["--commit-url", "javascript:alert({sha})"], "is not a web address with {sha}"),

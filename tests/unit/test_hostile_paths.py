@@ -1,0 +1,35 @@
+"""Paths with bytes that are no text, line ends and codes of terminals: they work, and what names them stays one harmless line."""
+
+from __future__ import annotations
+
+import os
+from typing import TYPE_CHECKING
+
+import pytest
+
+from cachegrind_bench.usecases import Notices
+from cachegrind_bench.usecases.worktrees import within_of
+from cachegrind_bench.vcs.revisions import Repository
+from tests.unit import repositories
+
+if TYPE_CHECKING:
+    from collections.abc import Callable
+    from pathlib import Path
+
+
+@pytest.mark.parametrize("report", [Notices.note, Notices.warn])
+def test_a_name_in_a_notice_moves_no_terminal_and_begins_no_line_of_a_log(
+    report: Callable[[Notices, str], None],
+) -> None:
+    said: list[str] = []
+    report(Notices(write=said.append), "stored in file:/a\n::error::x \x1b[31m\udcff/.cg-bench")
+    [line] = said
+    assert line.endswith("stored in file:/a\\x0a::error::x \\x1b[31m\\udcff/.cg-bench\n")
+
+
+def test_a_checkout_at_any_path_knows_the_folder_it_is_used_in(tmp_path: Path) -> None:
+    top = tmp_path / os.fsdecode(b"a\n::error::\x1b[31m\xff\n")
+    repositories.Repository(top, environ := repositories.git_environment(tmp_path))
+    below = top / "b"
+    below.mkdir()
+    assert [within_of(Repository(folder, environ)) for folder in (top, below)] == [".", "b"]
