@@ -131,6 +131,7 @@ def details(
     blames = None if python is None else blame(*python, rows)
     if blames is not None and blames.total * moved < 0:  # instructions went the other way than what decides
         blames = replace(blames, chief=None)
+    split, user = (None, None) if calls is None else _native_calls(*calls, most, moved, rows=rows)
     return Details(
         total=found.total,
         rows=shown[:rows],
@@ -143,26 +144,27 @@ def details(
         lines_missing=missing,
         by_file=by_file,
         python=blames,
-        calls=None
-        if calls is None or not all(graph.is_whole for graph in calls)
-        else _native_calls(*calls, moved, rows=rows),
-        user=None if calls is None or most is None else _user(*calls, most.name),
+        calls=split,
+        user=user,
         python_calls=None if python is None or blames is None else _python_calls(*python, blames, moved, rows=rows),
     )
 
 
-def _native_calls(base: CallGraph, candidate: CallGraph, moved: int, *, rows: int) -> CallSplit:
-    from cachegrind_bench.compare.call_pairs import native_sides
-
-    return _split(native_sides(base, candidate), moved, rows=rows)
-
-
-def _user(base: CallGraph, candidate: CallGraph, name: str) -> Label | None:
+def _native_calls(
+    base: CallGraph, candidate: CallGraph, most: FunctionDelta | None, moved: int, *, rows: int
+) -> tuple[CallSplit | None, Label | None]:
+    """Return the difference by calls where all are recorded, and who called the function that moved most, if the system's."""
     from cachegrind_bench.compare.call_pairs import native_sides
     from cachegrind_bench.compare.call_split import user_of
 
-    known = {code.name for graph in (base, candidate) for pair in graph.calls for code in pair if code.is_system}
-    return user_of(native_sides(base, candidate), name) if name in known else None
+    graphs = base, candidate
+    whole = all(graph.is_whole for graph in graphs)
+    called = {code.name for graph in graphs for pair in graph.calls for code in pair if code.is_system}
+    name = most.name if most is not None and most.name in called else None
+    if not whole and name is None:
+        return None, None
+    sides = native_sides(*graphs)
+    return _split(sides, moved, rows=rows) if whole else None, None if name is None else user_of(sides, name)
 
 
 def _split(sides: Sides, moved: int, *, rows: int, culprit: int | None = None) -> CallSplit:
