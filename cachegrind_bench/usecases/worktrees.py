@@ -124,15 +124,15 @@ class Worktree(msgspec.Struct, frozen=True, kw_only=True):
         target.unlink(missing_ok=True)
         self.notices.note(f"measuring {name}, commit {sha[:12]}")
         self.measure(sha, words, target)
-        top = self.repository.text("rev-parse", "--show-toplevel").rstrip("\n")
-        here, there = (json.dumps(os.path.join(path, ""))[1:-1].encode() for path in (self.folder / "tree", top))
+        folders = self.folder / "tree", top_of(self.repository)
+        here, there = (json.dumps(os.path.join(path, ""))[1:-1].encode() for path in folders)
         data = read_bytes(str(target), limit=limit).replace(here, there)
         return Side(name=name, file=ResultFile(data, str(target)))
 
     def _configure(self, sha: str, tree: Path, place: Path) -> None:
         """Give a commit without a configuration, or without what is chosen, that of the checkout. MeasurementError if that has no configuration either."""
         own, mine = find(place), self.overlay.configuration
-        if own is not None and (mine is None or not (self.overlay.always or not self._is_chosen_in(own))):
+        if own is not None and (mine is None or (not self.overlay.always and self._is_chosen_in(own))):
             return
         if mine is None:
             raise MeasurementError(
@@ -176,7 +176,8 @@ def overlay_of(repository: Repository, carry: tuple[str, ...] | None) -> Overlay
     mine, top = find(repository.cwd), top_of(repository)
     configuration = None if mine is None else (os.path.relpath(mine.parent.resolve(), top), as_own_file(mine).encode())
     files: list[tuple[str, int, bytes]] = []
-    folders = [os.path.normpath(os.path.join(within_of(repository), path)) for path in carry or ()]
+    within = os.path.relpath(repository.cwd.resolve(), top)
+    folders = [os.path.normpath(os.path.join(within, path)) for path in carry or ()]
     for path, folder in zip(carry or (), folders, strict=True):
         listing = "ls-files", "-z", "--full-name", "--cached", "--others", "--exclude-standard", "--", path
         names = [name for name in repository.text(*listing).split("\0") if name and os.path.lexists(top / name)]
@@ -284,8 +285,8 @@ def measured_sides(request: AbRequest, repository: Repository, notices: Notices)
 
 
 def _keep(request: AbRequest, sides: tuple[Side, Side]) -> None:
-    for file, side in zip(_SIDES, sides, strict=True):
-        if request.keep is not None:
+    if request.keep is not None:
+        for file, side in zip(_SIDES, sides, strict=True):
             write_atomic(request.keep / file, encode(side.file.whole()))
 
 
