@@ -143,7 +143,7 @@ class _AtOnce(Executor):
             tool_version="0", created_at=_NOW, commit=commit, env=self._environment, benchmarks=(benchmark,)
         )
         future = Future[Any]()
-        future.set_result(Answer(machine="m", result=encode(result), failure=None, seconds=1))
+        future.set_result(Answer(machine="m", result=encode(result), failure=None))
         return future
 
 
@@ -177,7 +177,7 @@ def simulate(commits: int, workers: int) -> None:
     machine = Machine(name="m", key="0" * 12, fields={}, environment=environment, unsealed={})
     force = Workforce(
         executor=_AtOnce(dict(zip(shas, costs, strict=True)), environment),
-        task=lambda order: Answer(machine="m", result=None, failure=order.sha, seconds=0),
+        task=lambda order: Answer(machine="m", result=None, failure=order.sha),
         width=workers,
         machine=machine,
         repository=Path(),

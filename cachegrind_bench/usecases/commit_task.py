@@ -7,7 +7,6 @@ from __future__ import annotations
 
 import os
 import socket
-import time
 from collections.abc import Mapping
 from pathlib import Path
 from typing import TYPE_CHECKING
@@ -55,12 +54,11 @@ class Order(msgspec.Struct, frozen=True, kw_only=True):
 
 
 class Answer(msgspec.Struct, frozen=True, kw_only=True):
-    """The bytes of a result file, or why there is none, from which machine, and how long that took."""
+    """The bytes of a result file, or why there is none, and from which machine."""
 
     machine: str
     result: bytes | None
     failure: str | None
-    seconds: float
 
 
 class Machine(msgspec.Struct, frozen=True, kw_only=True):
@@ -78,7 +76,7 @@ class Machine(msgspec.Struct, frozen=True, kw_only=True):
 
 def measure(order: Order) -> Answer:
     """Measure a commit here. A commit that cannot be measured is an answer, too."""
-    began, said = time.monotonic(), list[str]()
+    said = list[str]()
     allowed = os.sched_getaffinity(0)
     result = failure = None
     with scratch(SCRATCH_BASE, first=_FIRST_PLACE) as slot:
@@ -100,7 +98,7 @@ def measure(order: Order) -> Answer:
             failure = "\n".join((error.message, *"".join(said)[-_KEPT:].splitlines()[-_LINES:]))
         finally:
             os.sched_setaffinity(0, allowed)
-    return Answer(machine=socket.gethostname(), result=result, failure=failure, seconds=time.monotonic() - began)
+    return Answer(machine=socket.gethostname(), result=result, failure=failure)
 
 
 def describe(request: MeasureRequest) -> Machine:

@@ -100,7 +100,8 @@ def workforce(
             notices.warn(f"{name} is not used: {item if isinstance(item, str) else difference(first, item)}")
     own = [name for name in usable if usable[name].key == chosen]
     digest, bundle = _bundle(repository)
-    plugin = _Joining(digest, bundle, replace(request, environ=_settings(request)))
+    settings = _settings(request)
+    plugin = _Joining(digest, bundle, replace(request, environ=settings))
     client.register_plugin(plugin)
     threads: dict[str, int] = client.nthreads()
     executor = client.get_executor(pure=False, resources={_resource(chosen): 1})
@@ -112,7 +113,7 @@ def workforce(
             width=sum(threads.get(name, 1) for name in own),
             machine=first,
             repository=Path(digest),
-            environ=_settings(request),
+            environ=settings,
             remote=True,
             check=waiting.check,
         )

@@ -10,7 +10,7 @@ from collections.abc import Callable, Generator, Mapping
 from concurrent.futures import Executor, Future, ThreadPoolExecutor
 from contextlib import contextmanager
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
 import msgspec
 
@@ -34,13 +34,12 @@ class Workforce(msgspec.Struct, frozen=True, kw_only=True):
     machine: Machine
     repository: Path
     environ: Mapping[str, str]
-    options: Mapping[str, Any] = msgspec.field(default_factory=dict[str, Any])
     remote: bool = False
     check: Callable[[], None] = lambda: None
 
     def submit(self, order: Order) -> Future[Answer]:
         """Have a commit measured."""
-        return self.executor.submit(self.task, order, **self.options)
+        return self.executor.submit(self.task, order)
 
     def answer(self, future: Future[Answer]) -> Answer:
         """Return what came of an order; where nothing did, as of a worker that dies over and over, that is why."""
@@ -53,7 +52,7 @@ class Workforce(msgspec.Struct, frozen=True, kw_only=True):
             if not self.remote:
                 raise
             failure = f"its worker failed: {type(error).__name__}: {error}"
-            return Answer(machine="", result=None, failure=failure, seconds=0)
+            return Answer(machine="", result=None, failure=failure)
 
 
 @contextmanager
