@@ -55,6 +55,11 @@ class Completed(msgspec.Struct, frozen=True, kw_only=True):
     timed_out: bool
     wall_ms: int
 
+    @property
+    def end(self) -> str:
+        """In words, for messages."""
+        return f"signal {self.signal}" if self.status is None else f"exit status {self.status}"
+
 
 class Child:
     """A running program, leader of its own session; as a context manager, it and its group do not outlive the block.

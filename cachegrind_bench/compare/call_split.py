@@ -152,7 +152,7 @@ def split(sides: Sides, *, rows: int, culprit: int | None = None) -> CallSplit:
 
 
 def user_of(sides: Sides, name: str) -> Label | None:
-    """Return who called the function of the system of this name; None if there is none, or it is not clear."""
+    """Return the nearest caller, outside system libraries, of their function of this name; None where that is not clear."""
     numbers = (number for number, label in sides[2].items() if label.name == name and label.code.is_system)
     function = next(numbers, None)
     user = None if function is None else _Comparison(*sides).user(function)

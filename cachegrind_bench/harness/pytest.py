@@ -197,9 +197,8 @@ def _collected(entry: Entry, environ: Mapping[str, str], advice: str = "") -> Co
         argv = [python_of(entry, environ), "-P", "-c", _START, *words]
         done = process.run(argv, env=environ, cwd=entry.each.cwd, guarded=True)
         if done.status not in (0, _NO_TESTS) or not os.path.exists(target):
-            end = f"signal {done.signal}" if done.status is None else f"exit status {done.status}"
             raise MeasurementError(
-                f"{entry.each.place}: pytest could not collect the benchmarks, and ended with {end}",
+                f"{entry.each.place}: pytest could not collect the benchmarks, and ended with {done.end}",
                 hint=f"{last_lines(done)}\n{advice}".rstrip(),
             )
         return msgspec.convert(take_order(target), Collected)

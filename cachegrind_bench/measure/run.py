@@ -275,5 +275,4 @@ def native_failure(command: str, environ: Mapping[str, str], cwd: Path) -> tuple
     if completed.status == 0:
         return None
     words = (completed.stderr or completed.stdout).decode("utf-8", "backslashreplace").strip()
-    end = f"signal {completed.signal}" if completed.status is None else f"exit status {completed.status}"
-    return end, words[-500:]
+    return completed.end, words[-500:]

@@ -109,9 +109,8 @@ class Worktree(msgspec.Struct, frozen=True, kw_only=True):
                 guarded=True,
             )
         if done.status not in (0, MeasurementError.exit_code) or not target.exists():
-            end = f"signal {done.signal}" if done.status is None else f"exit status {done.status}"
             raise MeasurementError(
-                f"{sha[:12]} could not be measured: cg-bench run ended with {end}",
+                f"{sha[:12]} could not be measured: cg-bench run ended with {done.end}",
                 hint="its output is above; benchmarks and configuration are those of that commit",
             )
 
