@@ -20,25 +20,28 @@ PREFIX = "cg-bench."
 
 _TIMEOUT_S = 600.0
 _NUMBERED = re.compile(rf"{re.escape(PREFIX)}[0-9]+")
-_LOCKED = re.compile(r"worktree ([^\n]+)\n(?:[^\n]+\n)*locked cg-bench ([0-9a-f-]+ [0-9]+) ([0-9]+) ([0-9]+)\n")
+_LOCKED = re.compile(r"worktree ([^\n]+)\n(?:[^\n]+\n)*locked (initializing|cg-bench(?: [^ \n]+){5})\n")
 
 
 @contextmanager
 def worktree(repository: Path, sha: str, path: Path, environ: Mapping[str, str]) -> Generator[Path]:
-    """Check out a commit at `path`, which must not exist, and remove it afterwards. MeasurementError if git refuses."""
+    """Check out a commit at `path`, which must not exist, and remove it afterwards. MeasurementError if git refuses.
+
+    Nobody else may use `path` on this machine: what git has registered there is left over, whoever has made it.
+    """
     git = Git(repository, environ)
     listed = git.run("worktree", "list", "--porcelain").stdout.decode("utf-8", "surrogateescape")
-    for name, place, pid, started in _LOCKED.findall(listed):
-        # Those of processes that were killed; what another machine or container has made is its own.
-        here = _process(os.getpid()).startswith(f"{place} ")
-        folder = Path(name).parent
-        numbered = (
-            _NUMBERED.fullmatch(folder.name) is not None
-        )  # whoever holds its lock tidies up, and may be at work there
-        if here and _process(int(pid)) != f"{place} {pid} {started}" and (not numbered or folder == path.parent):
+    for name, reason in _LOCKED.findall(listed):
+        is_ours = name == os.path.realpath(path)
+        # Whoever takes a numbered folder tidies up, and may be at work there.
+        numbered = _NUMBERED.fullmatch(Path(name).parent.name) is not None
+        if (is_ours or not numbered) and _is_left_over(reason, is_ours=is_ours):
             _remove(repository, Path(name), environ)
-            if folder.name.startswith(PREFIX) and not numbered:
-                shutil.rmtree(folder, ignore_errors=True)
+            if Path(name).parent.name.startswith(PREFIX) and not numbered:
+                shutil.rmtree(Path(name).parent, ignore_errors=True)
+        elif is_ours:
+            hint = f"if that one is gone: git worktree remove --force --force {path}"
+            raise MeasurementError(f"git knows {path} as a worktree of another machine", hint=hint)
     try:
         git.text("worktree", "add", "--detach", "--force", str(path), sha, timeout=_TIMEOUT_S)
         # Nobody's `git worktree prune` takes it for forgotten; and whoever finds it later knows whether we are alive.
@@ -73,13 +76,25 @@ def changes_as_commit(repository: Path, environ: Mapping[str, str]) -> str | Non
 
 
 def _process(pid: int) -> str:
-    """Return what identifies this process among all others: the running system, its process ids, one of them, and its start."""
+    """Return what identifies this process among all others: the machine, its running system, its process ids, one of them, and its start."""
     try:
         boot = Path("/proc/sys/kernel/random/boot_id").read_text("utf-8").strip()
-        started = Path(f"/proc/{pid}/stat").read_text("utf-8", "replace").rpartition(")")[2].split()[19]
-        return f"{boot} {os.stat('/proc/self/ns/pid').st_ino} {pid} {started}"
+        state, *fields = Path(f"/proc/{pid}/stat").read_text("utf-8", "replace").rpartition(")")[2].split()
+        started = "gone" if state == "Z" else fields[18]  # killed, and nobody has asked how it ended
+        return f"{os.uname().nodename} {boot} {os.stat('/proc/self/ns/pid').st_ino} {pid} {started}"
     except (OSError, IndexError):
-        return f"unknown {pid} gone"
+        return f"unknown unknown unknown {pid} gone"
+
+
+def _is_left_over(reason: str, *, is_ours: bool) -> bool:
+    """Return whether nobody is at work in a worktree that is locked so; `is_ours`: on this machine nobody can be."""
+    if reason == "initializing":  # by a git that was killed, or that is at work this moment
+        return is_ours
+    host, boot, ids, pid, _started = reason.split()[1:]
+    own_host, own_boot, own_ids, *_ = _process(os.getpid()).split()
+    if (boot, ids) == (own_boot, own_ids):
+        return is_ours or f"cg-bench {_process(int(pid))}" != reason
+    return host == own_host and (is_ours or boot != own_boot)  # what another machine has made is its own
 
 
 def _remove(repository: Path, path: Path, environ: Mapping[str, str]) -> None:

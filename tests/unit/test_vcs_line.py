@@ -8,7 +8,7 @@ import signal
 import subprocess
 import sys
 import tempfile
-from typing import TYPE_CHECKING
+from pathlib import Path
 
 import pytest
 
@@ -18,9 +18,6 @@ from cachegrind_bench.vcs.revisions import Repository as Revisions
 from cachegrind_bench.vcs.worktree import changes_as_commit, worktree
 from tests.unit.repositories import PATH, Repository, git_environment
 from tests.unit.samples import run_without_rights
-
-if TYPE_CHECKING:
-    from pathlib import Path
 
 pytestmark = pytest.mark.skipif(shutil.which("git", path=PATH) is None, reason="no git")
 
@@ -373,6 +370,55 @@ def test_the_worktree_of_a_process_that_was_killed_is_removed_by_the_next(
         with worktree(repository.path, sha, tmp_path / "other", repository.environ):
             assert (tmp_path / "one" / ".git").exists()
     assert repository.git("worktree", "list").count("\n") == 0
+
+
+LEAVE = """
+import os, signal, subprocess, sys
+from pathlib import Path
+from cachegrind_bench.vcs import worktree
+if len(sys.argv) > 4:  # as before the machine started anew
+    known = worktree._process
+    worktree._process = lambda pid: known(pid).replace(known(pid).split()[1], sys.argv[4])
+with worktree.worktree(Path(sys.argv[1]), sys.argv[2], Path(sys.argv[3]), dict(os.environ)):
+    os.kill(os.getpid(), signal.SIGKILL)
+"""
+
+
+@pytest.mark.parametrize("how", ["not asked for", "another start", "in the middle of git"])
+def test_the_place_of_a_process_that_was_killed_can_be_used_again_though_its_files_are_gone(
+    repository: Repository, tmp_path: Path, how: str
+) -> None:
+    sha, place = repository.commit(), tmp_path / "cg-bench.51" / "tree"
+    place.parent.mkdir()
+    words = "another-start" if how == "another start" else ""
+    command = [sys.executable, "-c", LEAVE, str(repository.path), sha, str(place), *words.split()]
+    killed = subprocess.Popen(command, env={**repository.environ, "PYTHONPATH": os.getcwd()})
+    # Until it is asked for, it is a process that has ended and is still listed.
+    os.waitid(os.P_PID, killed.pid, os.WEXITED | os.WNOWAIT)
+    assert Path(f"/proc/{killed.pid}/stat").exists()
+    if how == "in the middle of git":
+        (repository.path / ".git" / "worktrees" / "tree" / "locked").write_text("initializing\n")
+    shutil.rmtree(place)  # as whoever takes the numbered folder next does
+    with worktree(repository.path, sha, place, repository.environ):
+        assert (place / ".git").exists()
+    assert killed.wait() == -signal.SIGKILL
+    assert repository.git("worktree", "list").count("\n") == 0
+
+
+def test_the_place_of_another_machine_is_left_alone(repository: Repository, tmp_path: Path) -> None:
+    sha = repository.commit()
+    for number, place in enumerate((tmp_path / "tree", tmp_path / "cg-bench.x" / "tree")):
+        repository.git("worktree", "add", "--quiet", "--detach", str(place))
+        reason = f"cg-bench elsewhere another-start 4026531836 {number} 1"
+        repository.git("worktree", "lock", "--reason", reason, str(place))
+    (tmp_path / "tree").rename(tmp_path / "moved")
+    with (
+        pytest.raises(MeasurementError, match="a worktree of another machine"),
+        worktree(repository.path, sha, tmp_path / "tree", repository.environ),
+    ):
+        pass
+    assert (tmp_path / "cg-bench.x" / "tree" / ".git").exists()
+    assert repository.git("worktree", "list").count("\n") == 2
 
 
 def test_folders_that_cannot_be_written_into_are_removed(repository: Repository) -> None:
