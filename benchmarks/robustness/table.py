@@ -5,6 +5,8 @@ from __future__ import annotations
 import statistics
 from typing import TYPE_CHECKING, Any
 
+from cachegrind_bench.compare.explain import LOADER
+
 if TYPE_CHECKING:
     from collections.abc import Sequence
 
@@ -15,6 +17,11 @@ QUIET = ("unchanged", "new")
 def is_alarm(row: dict[str, Any]) -> bool:
     """Tell whether anybody would look: any state but those that say nothing happened."""
     return not row["state"].startswith(QUIET)
+
+
+def _blames(row: dict[str, Any]) -> bool:
+    """Tell whether a function is named: the loader of libraries is none of the program's."""
+    return bool(row["blamed"]) and row["blamed"]["function"] != LOADER
 
 
 def table(rows: Sequence[dict[str, Any]]) -> str:
@@ -36,7 +43,7 @@ def _line(label: str, project: str, rows: list[dict[str, Any]]) -> str:
     plain = [row for row in rows if not row["planted"]]
     edits = {(row["project"], row["edit"]) for row in plain}
     alarms = {(row["project"], row["edit"]) for row in plain if is_alarm(row)}
-    blaming = {(row["project"], row["edit"]) for row in plain if is_alarm(row) and row["blamed"]}
+    blaming = {(row["project"], row["edit"]) for row in plain if is_alarm(row) and _blames(row)}
     ir_alarms = {(row["project"], row["edit"]) for row in plain if abs(row["ir_ppm"]) > THRESHOLD_PPM}
     cells = [label, project, str(len(edits)), _share(len(alarms), len(edits)), _share(len(blaming), len(edits))]
     planted = [[row for row in rows if row["planted"] == percent] for percent in (1, 2)]

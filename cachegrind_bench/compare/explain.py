@@ -36,6 +36,8 @@ _Both = tuple[list[_Row], list[_Row]]  # rows of base and candidate that are com
 _INCLUDED = re.compile(
     r"(?:^|/)Python/bytecodes\.c$|\.(?:h|hh|hpp|hxx|h\+\+|inl|inc|ipp|tcc|tpp|def)$|(?:^|/)include/|^/rustc/|(?:^|/)registry/"
 )
+LOADER = "ld.so, which loads libraries"
+_OF_LOADER = re.compile(r"(?:^|/)(?:elf|ldso|sysdeps/\S*)/(?:dl-|do-rel|rtld|dynlink)[^/]*$")  # of glibc and musl
 _MOST_MOVED = 20
 _MOST_LINES = 5
 _LOCAL = re.compile(r"_GLOBAL__N_|_ZL|L[0-9]")  # anonymous namespaces, and static functions
@@ -331,8 +333,9 @@ def _sum(rows: Iterable[_Row]) -> tuple[int, ...]:
 def _joined(functions: Sequence[FunctionDelta], whole: _Both) -> list[FunctionDelta]:
     """Return the functions with the pieces of each as one, inlined code with its caller; their sum stays the same.
 
-    `whole` is all rows of the profiles: a name that is local to a file need not be unique, so only they show whether two
-    rows of one name are two functions. Mangled names that are not local are unique.
+    Those of the loader are one row as well: nobody changes them, but what they load. `whole` is all rows of the profiles:
+    a name that is local to a file need not be unique, so only they show whether two rows of one name are two functions.
+    Mangled names that are not local are unique.
     """
     pieces = defaultdict[str, list["FunctionDelta"]](list)
     for row in functions:
@@ -345,7 +348,9 @@ def _joined(functions: Sequence[FunctionDelta], whole: _Both) -> list[FunctionDe
         unique = all(row.name.startswith(MANGLED) and not _LOCAL.search(row.name) for row in rows)
         is_one = name in several and (unique or all(len(side.get(name, ())) <= 1 for side in homes))
         found += [_one(rows)] if is_one else rows
-    return found
+    loader = [row for row in found if _OF_LOADER.search(row.file)]
+    rest = [row for row in found if not _OF_LOADER.search(row.file)]
+    return [*rest, replace(_one(loader), name=LOADER)] if loader else rest
 
 
 def _homes(rows: Iterable[_Row], names: set[str]) -> Mapping[str, set[str]]:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from time import process_time
 
-from cachegrind_bench.compare.explain import MovedFunction, blamed, explain, ranked
+from cachegrind_bench.compare.explain import LOADER, MovedFunction, blamed, explain, ranked
 from cachegrind_bench.model.metrics import EVENTS, ZERO, Counts, FunctionCost, Profile
 
 
@@ -87,6 +87,16 @@ def test_the_interpreter_s_loop_of_cpython_is_one_function_in_all_the_files_that
     files, name = ("Python/ceval.c", "Python/bytecodes.c", "Python/generated_cases.c.h"), "_PyEval_EvalFrameDefault"
     found = explain(profile(*((file, name, 10) for file in files)), profile(*((file, name, 12) for file in files)))
     assert [(row.file, row.delta.Ir) for row in found.functions] == [("Python/ceval.c", 6)]
+
+
+def test_the_loader_of_libraries_is_one_row() -> None:
+    pieces = ("./elf/./elf/dl-lookup.c", "do_lookup_x"), ("./elf/../sysdeps/x86_64/dl-machine.h", "_dl_relocate_object")
+    base, candidate = (
+        profile(*((file, name, cost) for file, name in pieces), ("mold/elf/input-files.cc", "parse", cost))
+        for cost in (3, 9)
+    )
+    rows = {row.name: row.delta.Ir for row in explain(base, candidate).functions}
+    assert rows == {LOADER: 12, "parse": 6}
 
 
 def test_what_one_piece_gained_and_another_lost_is_not_a_difference() -> None:
