@@ -103,7 +103,7 @@ def plant(folder: Path, commits: int, places: list[int]) -> None:
 
 def backfill(folder: Path, store: str, *words: str) -> dict[int, dict[str, Any]]:
     """Return the counts of each commit that was measured, by its number."""
-    words = ("backfill", "main", "--store", f"file:{folder}.{store}", *words)
+    words = ("backfill", "main", "--fresh", "--store", f"file:{folder}.{store}", *words)
     subprocess.run([sys.executable, "-m", "cachegrind_bench", *words], cwd=folder, env=environ(), check=True)
     numbers = {
         sha: int(name) for sha, name in (line.split() for line in git(folder, "log", "--format=%H %s").splitlines())
@@ -198,7 +198,7 @@ def past_with(shas: tuple[str, ...], required: frozenset[int]) -> Past:
     """Return commits to choose from."""
     request = BackfillRequest(
         revisions="", since=None, tags=None, every=None, all_commits=False, min_step=_STEP, commits=None, seconds=None,
-        words=(), command=(), select=SelectRequest(), carry=None, retry=False, model=_MODEL,
+        words=(), command=(), select=SelectRequest(), carry=None, retry=False, split=1, fresh=False, model=_MODEL,
     )  # fmt: skip
     return Past(
         request=request,

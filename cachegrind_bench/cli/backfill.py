@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING, Any
 import click
 
 from cachegrind_bench.cli import output
+from cachegrind_bench.cli.fleet import workers_option, workforce
 from cachegrind_bench.cli.help import options_group
 from cachegrind_bench.cli.options import (
     BENCHMARKS,
@@ -20,6 +21,7 @@ from cachegrind_bench.cli.options import (
     names_of,
     opened_store,
     refuse_options_of_a_suite,
+    refuse_typed,
     repetition_options,
     repository,
     store_option,
@@ -70,6 +72,7 @@ _run_options = options_group(filter_options, repetition_options)
         "--budget", metavar="N|TIME", help="Measure at most N commits, or begin none after a time such as 8h."
     ),
     click.option("--min-step", default="0.2%", metavar="PERCENT", help="Ignore steps smaller than this."),
+    click.option("--fresh", is_flag=True, help="Measure also what read the same files at another commit."),
     click.option("--retry", is_flag=True, help="Measure commits again that could not be measured before."),
     heading="Which commits",
 )
@@ -81,10 +84,13 @@ _run_options = options_group(filter_options, repetition_options)
         metavar="N",
         help="Commits to measure at the same time, on one CPU each. [default: one per CPU]",
     ),
+    workers_option,
     click.option(
-        "--workers",
-        metavar="URL",
-        help="Measure on the workers of this Dask scheduler, as in tcp://scheduler:8786.",
+        "--split",
+        type=click.IntRange(1, 1000),
+        default=1,
+        metavar="N",
+        help="Measure each commit in N parts of its suite, on other workers, each after the set-up.",
     ),
     heading="Where",
 )
@@ -114,6 +120,7 @@ def command(revisions: str, **options: Any) -> int:
 
     if trailing_words():
         refuse_options_of_a_suite()
+        refuse_typed(("split",), "is for a suite", "leave it out")
     if options["own_suite"] and typed("carry"):
         raise UsageError("--carry and --own-suite exclude each other", hint="leave one out")
     commits, seconds = _budget(options["budget"])
@@ -150,18 +157,10 @@ def _workforce(options: dict[str, Any], here: Repository, store: Store) -> Gener
         with local(request, here.cwd, options["jobs"]) as force:
             yield force
         return
-    try:
-        from cachegrind_bench.usecases import dask_workers
-    except ImportError as error:
-        raise UsageError(
-            "--workers needs Dask, which is not installed", hint="in a checkout of cg-bench: pip install '.[fleet]'"
-        ) from error
     from cachegrind_bench.usecases.backfill import newest_key
 
-    with dask_workers.connected(options["workers"]) as client:
-        key = newest_key(store)
-        with dask_workers.workforce(client, request, here, key, output.NOTICES) as force:
-            yield force
+    with workforce(options["workers"], request, here, newest_key(store)) as force:
+        yield force
 
 
 def _budget(text: str | None) -> tuple[int | None, float | None]:

@@ -48,6 +48,7 @@ SECTIONS = {
         "trend": "Report which commits changed the cost.",
         "bisect": "Narrow a finding of 'trend' down to one commit.",
         "backfill": "Measure the commits of a past, as few as needed.",
+        "fleet": "Show which Dask workers can measure, and which alike.",
     },
     "Set up": {
         "init": "Write a configuration to start from.",
@@ -59,7 +60,9 @@ SECTIONS = {
 COMMANDS = {name: summary for commands in SECTIONS.values() for name, summary in commands.items()}
 
 # Those whose options the configuration may set. Others must not fail over a mistake in it.
-_CONFIGURABLE = frozenset({"run", "ab", "check", "verify", "diff", "history", "trend", "bisect", "backfill", "ci"})
+_CONFIGURABLE = frozenset(
+    {"run", "ab", "check", "verify", "diff", "history", "trend", "bisect", "backfill", "fleet", "ci"}
+)
 
 COMPLETE = "_CG_BENCH_COMPLETE"  # set by the script that a shell was given for completing commands
 

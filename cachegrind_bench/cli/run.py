@@ -15,6 +15,7 @@ import msgspec
 from click.core import ParameterSource
 
 from cachegrind_bench.cli import output
+from cachegrind_bench.cli.fleet import workers_option, workforce
 from cachegrind_bench.cli.help import Command, options_group
 from cachegrind_bench.cli.options import (
     REPORT,
@@ -27,10 +28,12 @@ from cachegrind_bench.cli.options import (
     optional_command_argument,
     refuse_options_of_a_suite,
     refuse_typed,
+    repository,
     store_option,
     struct_of,
     suite_options,
     typed,
+    typed_words,
     with_profile_option,
 )
 from cachegrind_bench.errors import MeasurementError, UsageError
@@ -42,6 +45,7 @@ if TYPE_CHECKING:
     from cachegrind_bench.store.baselines import Baselines
     from cachegrind_bench.usecases.measurement import MeasureRequest
     from cachegrind_bench.usecases.saving import SaveRequest
+    from cachegrind_bench.usecases.selection import Selection
     from cachegrind_bench.usecases.suite import SuiteRun
     from cachegrind_bench.valgrind.options import Collect
 
@@ -115,6 +119,7 @@ _report_options = options_group(
     heading=REPORT,
 )
 # A suite's benchmarks say this for themselves.
+_OF_THIS_MACHINE = ("jobs", "shard", "fail_fast", "cached", "harness", "keep_out_files")
 _OF_ONE_COMMAND = ("benchmark_id", "stdin", "prepare", "cleanup", "keep_out_files", "regions", "toggles")
 
 
@@ -124,6 +129,7 @@ _OF_ONE_COMMAND = ("benchmark_id", "stdin", "prepare", "cleanup", "keep_out_file
 @measuring_options
 @_detail_options
 @suite_options
+@options_group(workers_option, heading="The suite")
 @optional_command_argument
 def command(**options: Any) -> int:
     """Measure a command, or without one the project's suite, and print the scores.
@@ -138,6 +144,7 @@ def command(**options: Any) -> int:
         )
     if options["command"] and not options["harness"]:
         refuse_options_of_a_suite()
+        refuse_typed(("workers",), "is for a suite", "leave it out to measure the command here")
         return _run_command(options)
     refuse_typed(_OF_ONE_COMMAND, "belongs to one command", "in the configuration, write it into the benchmark's table")
     return _run_suite(options)
@@ -205,9 +212,11 @@ def _run_suite(options: dict[str, Any]) -> int:
     targets = _targets(each, options, saved, ids.__contains__ if selection.partial else None)
     with suppress(UsageError):  # only to remember how long each takes
         make_store(saved.store)
-    run = measure_suite(
-        request, selection, found.root, saved.store, partial(SuiteDisplay, None if options["quiet"] else sys.stderr)
-    )
+    if typed("workers"):  # one in the configuration is for a past: here it would leave out what is not committed
+        run = _run_on_workers(options, each, selection)
+    else:
+        show = partial(SuiteDisplay, None if options["quiet"] else sys.stderr)
+        run = measure_suite(request, selection, found.root, saved.store, show)
     limits = [*map(limit, configured_texts("limit")), *own_limits(selection.specs)]
 
     since = _since(run.result, found.root, options)
@@ -226,6 +235,18 @@ def _run_suite(options: dict[str, Any]) -> int:
     if run.outcome.interrupted:
         raise KeyboardInterrupt
     return 0 if run.whole else MeasurementError.exit_code
+
+
+def _run_on_workers(options: dict[str, Any], request: MeasureRequest, selection: Selection) -> SuiteRun:
+    from cachegrind_bench.usecases.selection import SelectRequest
+    from cachegrind_bench.usecases.spread import measured_by, order_of
+
+    refuse_typed(_OF_THIS_MACHINE, "cannot be combined with --workers", "leave one out")
+    here = repository()
+    chosen = {*names_of(measuring_options, _detail_options, suite_options)} - {*_OF_THIS_MACHINE, "output", "quiet"}
+    order = order_of(here, struct_of(SelectRequest, options), typed_words(chosen))
+    with workforce(options["workers"], request, here, None) as force:
+        return measured_by(force, order, [spec.id for spec in selection.specs], here, _notices(options))
 
 
 class _Targets(msgspec.Struct, frozen=True, kw_only=True):

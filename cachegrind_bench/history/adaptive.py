@@ -34,7 +34,7 @@ class Interval(msgspec.Struct, frozen=True, kw_only=True):
 
 
 class Backfilled(msgspec.Struct, frozen=True, kw_only=True):
-    """What is known now of these commits, oldest first: how many were there before, and why others could not be measured.
+    """What is known now of these commits, oldest first: how many were there before or taken over from another one, and why others could not be measured.
 
     `steps` are the intervals whose ends differ; where these have untried commits, the budget was spent. `subjects` are those
     of the commits that end a step.
@@ -42,6 +42,7 @@ class Backfilled(msgspec.Struct, frozen=True, kw_only=True):
 
     shas: tuple[str, ...]
     measured: int
+    taken_over: int
     known_before: int
     failed: Mapping[str, str]
     failed_before: int

@@ -88,6 +88,7 @@ def _series(
             counts=point.counts,
             created_at=run.created_at,
             uid=run.uid,
+            taken_over=point.taken_over is True,
         )
         for (index, _), (run, point) in sorted(at.items(), key=lambda item: item[0])
         if point.counts is not None

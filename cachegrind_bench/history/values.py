@@ -20,7 +20,8 @@ if TYPE_CHECKING:
 class Reading(msgspec.Struct, frozen=True, kw_only=True):
     """One benchmark at one commit. `index` counts the commits of the first-parent line from 0, the oldest.
 
-    `value` is what is judged: the score under the series' model, or Ir. `uid` names the stored run.
+    `value` is what is judged: the score under the series' model, or Ir. `uid` names the stored run. `taken_over`: another commit
+    read the same, and this one was not measured.
     """
 
     index: int
@@ -30,6 +31,7 @@ class Reading(msgspec.Struct, frozen=True, kw_only=True):
     counts: Counts
     created_at: str
     uid: str
+    taken_over: bool = False
 
 
 class Series(msgspec.Struct, frozen=True, kw_only=True):

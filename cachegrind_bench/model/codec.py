@@ -47,7 +47,7 @@ if TYPE_CHECKING:
 WRITTEN = "'cg-bench run -o FILE' writes result files"
 FAMILY = "cg-bench.run/"
 SCHEMA = FAMILY + "1"
-_OPTIONAL = ("output", "python", "iterations", "calls")  # of a benchmark
+_OPTIONAL = ("output", "python", "iterations", "calls", "taken_over")  # of a benchmark
 _NEWER = re.compile(re.escape(FAMILY) + r"[1-9][0-9]{0,8}")
 
 # Far above any count a simulated program can reach (a century of Cachegrind), far below what makes arithmetic slow.
@@ -173,6 +173,7 @@ class _Benchmark(msgspec.Struct):
     python: _Python | None = None
     iterations: Annotated[int, msgspec.Meta(ge=1, le=_LARGEST)] | None = None
     calls: _Calls | None = None
+    taken_over: bool | None = None
 
 
 class _Document(msgspec.Struct):

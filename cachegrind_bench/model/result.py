@@ -108,7 +108,8 @@ class Benchmark(msgspec.Struct, frozen=True, kw_only=True):
 
     `output` is the last part of what the program wrote, where that was to be kept; `python` what its Python functions cost,
     in an execution of its own; `calls` which functions called which, where that was asked for. Where a framework's iterations
-    are counted, `counts` are those of `PER_ITERATIONS`, and `iterations` were executed.
+    are counted, `counts` are those of `PER_ITERATIONS`, and `iterations` were executed. `taken_over`: the counts are those of an
+    earlier run, as nothing that it read has changed.
     """
 
     id: str
@@ -135,6 +136,7 @@ class Benchmark(msgspec.Struct, frozen=True, kw_only=True):
     python: PythonProfile | None = None
     iterations: int | None = None
     calls: CallGraph | None = None
+    taken_over: bool | None = None
 
     def by_layout(self) -> dict[int, list[Counts]]:
         """Return the counts of the runs in each memory layout."""
@@ -162,6 +164,7 @@ class Point(msgspec.Struct, frozen=True, kw_only=True, gc=False):
     status: Annotated[Status, doc("how it ended")]
     counts: Annotated[Counts | None, doc("the nine event counts; null unless it is ok")]
     score: Annotated[Score | None, doc("the score; null unless it is ok")]
+    taken_over: Annotated[bool | None, doc("whether the counts are those of an earlier run that read the same")] = None
 
 
 class Snapshot(msgspec.Struct, frozen=True, kw_only=True):

@@ -98,6 +98,7 @@ def backfilled(done: Backfilled, *, width: int | None = None) -> str:
                 rows.append((last[:12], name, *_moved(before.get(name), after.get(name)), what))
     left = len(done.shas) - len(done.costs) - len(done.failed) - done.failed_before - done.equal
     parts = (
+        (done.taken_over, "taken over from others that read the same"),
         (done.known_before, "known before"),
         (len(done.failed), "failed"),
         (done.failed_before, "failed before, which --retry tries again"),

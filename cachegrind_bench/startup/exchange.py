@@ -18,6 +18,8 @@ from cachegrind_bench.startup.os_functions import Real
 FIRST = 10_000
 # The variable with the top of the user's checkout, where a worktree of another commit is measured.
 CHECKOUT = "CG_BENCH_CHECKOUT"
+# The one with the folder of results that its commits share, for --cached.
+RESULTS = "CG_BENCH_RESULTS"
 # CPython 3.11 and later specialise code while it warms up, and are done with it after ten calls.
 WARM_UP = 10
 # By the names of types, the names that are looked up in them. Not by their places: these depend on what was imported, and

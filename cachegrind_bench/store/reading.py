@@ -215,7 +215,7 @@ class _Reader(msgspec.Struct, frozen=True):
                 raise ValueError("a score is negative")
             counts = self._counts.setdefault(counts, counts)
             score = self._scores.setdefault(score, score)
-        return Point(id=sys.intern(item.id), key=sys.intern(item.key), status=item.status, counts=counts, score=score)
+        return replace(item, id=sys.intern(item.id), key=sys.intern(item.key), counts=counts, score=score)
 
 
 _Document = TypeVar("_Document", bound=Head)

@@ -12,6 +12,7 @@ import os
 from collections.abc import Sequence
 from contextlib import suppress
 from dataclasses import dataclass, field
+from pathlib import Path
 from typing import TYPE_CHECKING
 
 import msgspec
@@ -24,11 +25,9 @@ from cachegrind_bench.model.codec import decode, encode
 from cachegrind_bench.model.result import Benchmark, Environment, Result, Status
 from cachegrind_bench.model.text import printable
 from cachegrind_bench.store.baselines import make_store
-from cachegrind_bench.store.durable import write_atomic
+from cachegrind_bench.store.durable import make_folder, write_atomic
 
 if TYPE_CHECKING:
-    from pathlib import Path
-
     from cachegrind_bench.hermetic.launch import Outcome
     from cachegrind_bench.measure.plan import Plan
     from cachegrind_bench.valgrind.options import Tool
@@ -66,19 +65,24 @@ def unpack(data: bytes) -> tuple[tuple[Input, ...], bytes]:
 
 _MOST = 1000  # files; the least recently used go first
 _SUFFIX = ".cache"
+_DIGITS = 16  # of the checksum that a file begins with
 
 
 class Cache(msgspec.Struct, frozen=True, kw_only=True):
-    """The stored results of one checkout. Threads and processes may share it."""
+    """The stored results of one checkout, or of many commits, with `several` results for one key. Threads and processes may share it."""
 
     folder: Path
+    several: bool = False
 
     @classmethod
-    def open(cls, store: Path) -> Cache:
-        """Return the cache of this store (`Baselines.store`). UsageError if its folder cannot be made.
+    def open(cls, store: Path, shared: str | None = None) -> Cache:
+        """Return the cache of this store (`Baselines.store`), or the one that many commits share. UsageError if its folder cannot be made.
 
         To be called before anything is measured: a folder that appears between two runs changes what they list.
         """
+        if shared is not None:
+            make_folder(Path(shared))
+            return cls(folder=Path(shared), several=True)
         folder = store / "cache"
         make_store(store, folder)
         return cls(folder=folder)
@@ -88,7 +92,15 @@ class Cache(msgspec.Struct, frozen=True, kw_only=True):
 
         The reason completes "measured, since ...". What the plan's --prepare makes must be there: call this between it and --cleanup.
         """
-        path = self._path(key)
+        why = "nothing is stored for it yet"
+        for path in sorted(self.folder.glob(f"{key}.*{_SUFFIX}")) if self.several else [self._path(key)]:
+            found = self._looked_up(path)
+            if not isinstance(found, str):
+                return found
+            why = found
+        return why
+
+    def _looked_up(self, path: Path) -> Result | str:
         try:
             inputs, encoded = unpack(path.read_bytes())
             changed = next((item for item in inputs if not is_unchanged(item)), None)
@@ -118,7 +130,8 @@ class Cache(msgspec.Struct, frozen=True, kw_only=True):
                 self._path(key).unlink()
             return why
         try:
-            write_atomic(self._path(key), pack(recording.inputs, result))
+            data = pack(recording.inputs, result)
+            write_atomic(self._path(f"{key}.{data[:_DIGITS].decode()}" if self.several else key), data)
         except UsageError as error:
             return error.message
         with suppress(OSError):

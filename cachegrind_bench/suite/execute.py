@@ -162,7 +162,7 @@ class Reuse(msgspec.Struct, frozen=True, kw_only=True):
             watcher.remark(spec.id, "measured, since what it wrote was not kept")
             return None
         output = benchmark.output if with_output else None
-        benchmark = replace(benchmark, parameters=dict(spec.parameters), tags=spec.tags, output=output)
+        benchmark = replace(benchmark, parameters=dict(spec.parameters), tags=spec.tags, output=output, taken_over=True)
         watcher.reused(benchmark, found.created_at)
         return benchmark
 

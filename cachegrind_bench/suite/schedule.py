@@ -67,7 +67,7 @@ class Queue:
 
 
 # A signal that comes just before this thread falls asleep does not wake it.
-_LOOK_UP_S = 0.5
+LOOK_UP_S = 0.5
 
 
 class Outcome(msgspec.Struct, frozen=True, kw_only=True):
@@ -138,7 +138,7 @@ def _as_completed(futures: Collection[Future[Benchmark]]) -> Generator[Future[Be
     outer = cancellation()
     yielded: set[Future[Benchmark]] = set()
     while pending := set(futures) - yielded:
-        ended, _ = wait(pending, timeout=_LOOK_UP_S, return_when=FIRST_COMPLETED)
+        ended, _ = wait(pending, timeout=LOOK_UP_S, return_when=FIRST_COMPLETED)
         if outer is not None:
             outer.check()
         for future in ended:

@@ -11,16 +11,15 @@ from concurrent.futures import FIRST_COMPLETED, Future, wait
 from typing import TYPE_CHECKING
 
 import msgspec
-from msgspec.structs import replace
 
 from cachegrind_bench.errors import FileFormatError, MeasurementError, UsageError
 from cachegrind_bench.history.adaptive import Backfilled, Costs, Search, intervals
 from cachegrind_bench.measure.command import default_id
-from cachegrind_bench.model.codec import decode
 from cachegrind_bench.model.metrics import CostModel
-from cachegrind_bench.model.text import counted, matches, rough_duration
+from cachegrind_bench.model.text import counted, joined, matches, rough_duration
 from cachegrind_bench.store.protocol import Query, Store
 from cachegrind_bench.store.record import run_record
+from cachegrind_bench.suite.schedule import LOOK_UP_S
 from cachegrind_bench.usecases.commit_task import Answer, Order
 from cachegrind_bench.usecases.selection import SelectRequest, chooses, configuration
 from cachegrind_bench.usecases.worktrees import Overlay, overlay_of, within_of
@@ -29,12 +28,10 @@ from cachegrind_bench.vcs.commits import notes, tags
 if TYPE_CHECKING:
     from fractions import Fraction
 
-    from cachegrind_bench.model.result import Benchmark, Point, Result, Snapshot
+    from cachegrind_bench.model.result import Benchmark, Point, Snapshot
     from cachegrind_bench.usecases import Notices
     from cachegrind_bench.usecases.executors import Workforce
     from cachegrind_bench.vcs.revisions import Repository
-
-_LOOK_UP_S = 0.5  # a signal that comes just before this thread falls asleep does not wake it
 
 
 class BackfillRequest(msgspec.Struct, frozen=True, kw_only=True):
@@ -42,7 +39,8 @@ class BackfillRequest(msgspec.Struct, frozen=True, kw_only=True):
 
     `tags` is a pattern: those commits alone; `every` N-th is measured in any case, all of them if it is 1. A step is what
     differs by more than `min_step`. At most `commits` are measured, and none begins after `seconds`; None: no bound.
-    `carry` is laid over each commit, None if each has its own suite. `command` has the words of one, if it is not a suite.
+    `carry` is laid over each commit, None if each has its own suite, which is measured in `split` parts. Unless `fresh`, what read
+    the same at another commit is taken over. `command` has the words of one, if it is not a suite.
     """
 
     revisions: str
@@ -58,6 +56,8 @@ class BackfillRequest(msgspec.Struct, frozen=True, kw_only=True):
     select: SelectRequest
     carry: tuple[str, ...] | None
     retry: bool
+    split: int
+    fresh: bool
     model: CostModel
 
 
@@ -123,9 +123,13 @@ class Work:
     def __init__(self, past: Past, store: Store, force: Workforce, search: Search, notices: Notices) -> None:
         self._past, self._store, self._force, self._search, self._notices = past, store, force, search, notices
         self._request = past.request
+        # What a command alone is measured by does not know of suites.
+        cached, alone = ("--cached",) * (not past.request.fresh), ("-j", "1") * (force.width > 1)
+        self._words = () if past.request.command else (*cached, *alone)
         self._running: dict[Future[Answer], int] = {}
+        self._answers: dict[int, list[Answer]] = {}
         self._begun, self._started, self._ended = time.monotonic(), 0, 0
-        self.measured = 0
+        self.measured = self.taken_over = 0
         self.failed: dict[str, str] = {}
 
     def run(self) -> None:
@@ -135,14 +139,19 @@ class Work:
                 place = self._search.next()
                 if place is None:
                     break
-                self._running[self._force.submit(self._order(place))] = place
+                parts = self._force.submit(self._order(place), self._request.split)
+                self._running |= dict.fromkeys(parts, place)
                 self._started += 1
             if not self._running:
                 return
-            ended, _ = wait(self._running, timeout=_LOOK_UP_S, return_when=FIRST_COMPLETED)
+            ended, _ = wait(self._running, timeout=LOOK_UP_S, return_when=FIRST_COMPLETED)
             self._force.check()
             for future in ended:
-                self._finish(self._running.pop(future), self._force.answer(future))
+                place = self._running.pop(future)
+                answers = self._answers.setdefault(place, [])
+                answers.append(self._force.answer(future))
+                if len(answers) == self._request.split:
+                    self._finish(place, self._answers.pop(place))
 
     def _is_spent(self) -> bool:
         limit = self._request.seconds
@@ -155,46 +164,39 @@ class Work:
             environ=self._force.environ,
             sha=past.shas[place],
             within=past.within,
-            words=("-q", *(("-j", "1") if several and not self._request.command else ()), *self._request.words),
+            words=("-q", *self._words, *self._request.words),
             select=self._request.select,
             overlay=past.overlay,
             sharing=several,
         )
 
-    def _finish(self, place: int, answer: Answer) -> None:
+    def _finish(self, place: int, answers: Sequence[Answer]) -> None:
         """Check and store what came of a commit."""
-        sha, costs = self._past.shas[place], dict[str, int]()
+        sha, costs, taken = self._past.shas[place], dict[str, int](), False
         self._ended += 1
         try:
-            failure = answer.failure
-            if answer.result is not None:
-                result = self._checked(sha, answer.result)
-                self._store.add([run_record(result)])
-                costs = _costs(result.benchmarks, self._request.model)
-                failure = next((item.error for item in result.benchmarks if item.error), "it has no benchmarks")
+            result = self._force.result(sha, answers)
+            self._store.add([run_record(result)])
+            costs = _costs(result.benchmarks, self._request.model)
+            taken = all(item.taken_over for item in result.benchmarks)
+            failure = next((item.error for item in result.benchmarks if item.error), "it has no benchmarks")
         except (MeasurementError, FileFormatError) as error:
             failure = error.message
         self._search.finish(place, costs or None)
-        where = f" on {answer.machine}" if self._force.remote else ""
+        machines = joined(sorted({answer.machine for answer in answers} - {""}))
+        where = f" on {machines}" if self._force.remote and machines else ""
         if costs:
-            self.measured += 1
-            self._notices.note(f"measured {sha[:12]}{where}: {self._progress()}")
+            self.taken_over += taken
+            self.measured += not taken
+            did = "took over what is the same at" if taken else "measured"
+            self._notices.note(f"{did} {sha[:12]}{where}: {self._progress()}")
         else:
-            self.failed[sha] = failure or "it was not measured"
-            first = self.failed[sha].partition("\n")[0]
+            self.failed[sha] = failure
+            first = failure.partition("\n")[0]
             self._notices.note(f"{sha[:12]} could not be measured{where}: {first}")
 
-    def _checked(self, sha: str, data: bytes) -> Result:
-        """Return the result of a commit, as it was but for what is laid over it. MeasurementError if it is of something else."""
-        result = decode(data, f"the result of {sha[:12]}")
-        if result.commit is None or result.commit.sha != sha:
-            raise MeasurementError("its result is of another commit")
-        if result.env.key != self._force.machine.environment.key:
-            raise MeasurementError("its result is of another environment")
-        return replace(result, commit=replace(result.commit, dirty=False, branch=None))
-
     def _progress(self) -> str:
-        running, left = len(self._running), self._search.left()
+        running, left = len({*self._running.values()}), self._search.left()
         if self._request.commits is not None:
             left = min(left, self._request.commits - self._ended)
         milliseconds = round(1000 * (time.monotonic() - self._begun) / self._ended * left)
@@ -209,6 +211,7 @@ def _summary(past: Past, search: Search, work: Work, *, before: int) -> Backfill
     return Backfilled(
         shas=past.shas,
         measured=work.measured,
+        taken_over=work.taken_over,
         known_before=before,
         failed=work.failed,
         failed_before=sum(costs is None for costs in search.known.values()) - len(work.failed),

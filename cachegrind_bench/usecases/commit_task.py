@@ -19,6 +19,7 @@ from cachegrind_bench.measure.probe import probe
 from cachegrind_bench.measure.session import SCRATCH_BASE, default_cpu, identify
 from cachegrind_bench.model.result import comparability_key
 from cachegrind_bench.usecases import Notices
+from cachegrind_bench.usecases.last_run import cache_folder
 from cachegrind_bench.usecases.measurement import MeasureRequest, valgrind_setup_of
 from cachegrind_bench.usecases.selection import SelectRequest
 from cachegrind_bench.usecases.worktrees import Overlay, Worktree
@@ -32,8 +33,8 @@ _FIRST_PLACE = 50
 _KEPT = 4000  # characters of what a commit that failed has said
 _LINES = 12
 # Parts of the seal that counts depend on, and the place, without which commits cannot be measured side by side.
-_PARTS = "environment", "randomness", "cpu", "copies"
 PLACE = "place"
+PARTS = "environment", "randomness", "cpu", "copies", PLACE
 
 
 class Order(msgspec.Struct, frozen=True, kw_only=True):
@@ -89,6 +90,7 @@ def measure(order: Order) -> Answer:
             notices=Notices(write=said.append),
             select=order.select,
             overlay=order.overlay,
+            results=None if (cache := cache_folder(order.environ)) is None else cache / "results",
         )
         target = slot.path / "result.json"
         try:
@@ -107,7 +109,7 @@ def describe(request: MeasureRequest) -> Machine:
     with scratch(SCRATCH_BASE, first=_FIRST_PLACE) as slot:
         unsealed = probe(slot, request.environ, default_cpu(slot.slot))
     libc = identify("/bin/sh", request.environ).key_fields.get("libc", "")
-    parts = {f"seal.{part}": "unavailable" if part in unsealed else "pinned" for part in _PARTS}
+    parts = {f"seal.{part}": "unavailable" if part in unsealed else "pinned" for part in PARTS if part != PLACE}
     fields = {**found.fields, "libc": libc, **parts}
     return Machine(
         name=socket.gethostname(),

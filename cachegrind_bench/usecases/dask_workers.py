@@ -25,6 +25,7 @@ from msgspec.structs import replace
 from cachegrind_bench.errors import CgBenchError, MeasurementError, NotComparableError
 from cachegrind_bench.usecases.commit_task import Answer, Machine, Order, describe, measure
 from cachegrind_bench.usecases.executors import Workforce
+from cachegrind_bench.usecases.fleet import difference
 from cachegrind_bench.usecases.measurement import MeasureRequest
 from cachegrind_bench.usecases.worktrees import NOT_FOR_RUN
 from cachegrind_bench.vcs.git import Git
@@ -121,18 +122,6 @@ def workforce(
         executor.shutdown(wait=False)
         if client.status == "running":
             client.unregister_worker_plugin(plugin.name)
-
-
-def difference(one: Machine, other: Machine) -> str:
-    """Return in which fields two machines differ."""
-    names = [
-        name
-        for name in sorted(one.fields.keys() | other.fields.keys())
-        if one.fields.get(name) != other.fields.get(name)
-    ]
-    return ", ".join(
-        f"{name} is {other.fields.get(name, 'unknown')}, not {one.fields.get(name, 'unknown')}" for name in names
-    )
 
 
 class _Waiting:

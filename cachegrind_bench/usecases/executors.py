@@ -6,19 +6,23 @@ Knows orders and answers; must not know which commits are chosen.
 from __future__ import annotations
 
 import os
-from collections.abc import Callable, Generator, Mapping
+from collections.abc import Callable, Generator, Mapping, Sequence
 from concurrent.futures import Executor, Future, ThreadPoolExecutor
 from contextlib import contextmanager
 from pathlib import Path
 from typing import TYPE_CHECKING
 
 import msgspec
+from msgspec.structs import replace
 
-from cachegrind_bench.errors import CgBenchError
+from cachegrind_bench.errors import CgBenchError, MeasurementError, NotComparableError
 from cachegrind_bench.interruption import Cancel
+from cachegrind_bench.model.codec import decode
+from cachegrind_bench.suite.merge import merged
 from cachegrind_bench.usecases.commit_task import PLACE, Answer, Machine, Order, describe, measure
 
 if TYPE_CHECKING:
+    from cachegrind_bench.model.result import Result
     from cachegrind_bench.usecases.measurement import MeasureRequest
 
 
@@ -37,9 +41,10 @@ class Workforce(msgspec.Struct, frozen=True, kw_only=True):
     remote: bool = False
     check: Callable[[], None] = lambda: None
 
-    def submit(self, order: Order) -> Future[Answer]:
-        """Have a commit measured."""
-        return self.executor.submit(self.task, order)
+    def submit(self, order: Order, parts: int = 1) -> list[Future[Answer]]:
+        """Have a commit measured, in parts of its suite that set it up each for themselves."""
+        shards = [("--shard", f"{part}/{parts}") for part in range(1, parts + 1)] if parts > 1 else [()]
+        return [self.executor.submit(self.task, replace(order, words=(*shard, *order.words))) for shard in shards]
 
     def answer(self, future: Future[Answer]) -> Answer:
         """Return what came of an order; where nothing did, as of a worker that dies over and over, that is why."""
@@ -53,6 +58,26 @@ class Workforce(msgspec.Struct, frozen=True, kw_only=True):
                 raise
             failure = f"its worker failed: {type(error).__name__}: {error}"
             return Answer(machine="", result=None, failure=failure)
+
+    def result(self, sha: str, answers: Sequence[Answer]) -> Result:
+        """Return the result of a commit, as it was but for what is laid over it, by the answers to all its parts.
+
+        MeasurementError if there is none, or if it is of something else.
+        """
+        found: list[tuple[str, Result]] = []
+        for answer in answers:
+            if answer.result is None:
+                raise MeasurementError(answer.failure or "it was not measured")
+            result = decode(answer.result, f"the result of {sha[:12]}")
+            if result.commit is None or result.commit.sha != sha:
+                raise MeasurementError("its result is of another commit")
+            if result.env.key != self.machine.environment.key:
+                raise MeasurementError("its result is of another environment")
+            found.append((answer.machine, replace(result, commit=replace(result.commit, dirty=False, branch=None))))
+        try:
+            return merged(found)
+        except NotComparableError as error:
+            raise MeasurementError(error.message) from error
 
 
 @contextmanager

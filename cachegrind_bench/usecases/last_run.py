@@ -62,10 +62,15 @@ def remembered(result: Result, project: Path, environ: Mapping[str, str]) -> dic
 
 def _file(environ: Mapping[str, str]) -> Path | None:
     """Return the file, as https://specifications.freedesktop.org/basedir-spec has it: relative paths are ignored."""
+    return None if (folder := cache_folder(environ)) is None else folder / "last-runs.json"
+
+
+def cache_folder(environ: Mapping[str, str]) -> Path | None:
+    """Return the folder of ours in the user's cache folder; None if there is none."""
     cache, home = environ.get("XDG_CACHE_HOME", ""), environ.get("HOME", "")
     if not os.path.isabs(cache):
         cache = os.path.join(home, ".cache")
-    return Path(cache, "cg-bench", "last-runs.json") if os.path.isabs(cache) else None
+    return Path(cache, "cg-bench") if os.path.isabs(cache) else None
 
 
 def _how(item: Benchmark) -> str:

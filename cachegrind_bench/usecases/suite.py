@@ -21,6 +21,7 @@ from cachegrind_bench.measure.plan import Settings
 from cachegrind_bench.model.metrics import CostModel
 from cachegrind_bench.model.result import Result, Status
 from cachegrind_bench.model.text import grouped
+from cachegrind_bench.startup.exchange import RESULTS
 from cachegrind_bench.store.timings import read_timings, write_timings
 from cachegrind_bench.suite.cache import Cache
 from cachegrind_bench.suite.execute import Job, Reuse, measure_job, set_up
@@ -85,7 +86,7 @@ def measure_suite(request: SuiteRequest, selection: Selection, root: Path, store
     if request.cached:
         valgrind = ready.valgrind.launcher, ready.valgrind.libexec
         reuse = Reuse(
-            cache=Cache.open(store),
+            cache=Cache.open(store, each.environ.get(RESULTS)),
             environment=ready.environment,
             valgrind=valgrind,
             version=__version__,

@@ -27,13 +27,13 @@ from cachegrind_bench.errors import CgBenchError, MeasurementError, UsageError
 from cachegrind_bench.model.codec import ResultFile, encode
 from cachegrind_bench.model.metrics import CostModel
 from cachegrind_bench.model.text import some
-from cachegrind_bench.startup.exchange import CHECKOUT
+from cachegrind_bench.startup.exchange import CHECKOUT, RESULTS
 from cachegrind_bench.store.durable import check_writable, make_folder, write_atomic
 from cachegrind_bench.usecases.comparison import Side
 from cachegrind_bench.usecases.evidence import WORDS, Evidence, with_evidence
 from cachegrind_bench.usecases.result_files import DEFAULT_LIMIT, read_bytes, read_result
 from cachegrind_bench.usecases.selection import SelectRequest, chooses
-from cachegrind_bench.vcs.git import top_folder, without_repository
+from cachegrind_bench.vcs.git import Git, top_folder, without_repository
 from cachegrind_bench.vcs.worktree import PREFIX, changes_as_commit, worktree
 
 if TYPE_CHECKING:
@@ -45,12 +45,13 @@ if TYPE_CHECKING:
 
 _SIDES = "base.json", "candidate.json"
 _SHOWN = 5
+_DATE_S = 1_577_836_800  # 2020, as archives cannot hold 1970
 # These are for a measurement of the user's own, whose result is stored, named or cut into shards.
 NOT_FOR_RUN = frozenset(
     f"CG_BENCH_{name}"
     for name in (
         *("SAVE", "STORE", "WITH_PROFILE", "SAVE_BASELINE"),
-        *("OUTPUT", "FORMAT", "SHARD", "ID", "KEEP_OUT_FILES", "CACHED"),
+        *("OUTPUT", "FORMAT", "SHARD", "ID", "KEEP_OUT_FILES", "CACHED", "WORKERS"),
     )
 )
 
@@ -72,7 +73,8 @@ class Worktree(msgspec.Struct, frozen=True, kw_only=True):
     """A place to measure commits of a repository, one after the other.
 
     All are checked out at the same path: a path of another length would be another cost. `within` is the folder below the
-    top of the work tree in which commands are executed, and `select` what is chosen of a suite.
+    top of the work tree in which commands are executed, and `select` what is chosen of a suite. `results` are
+    shared by commits, whose files then have one date.
     """
 
     repository: Repository
@@ -81,6 +83,7 @@ class Worktree(msgspec.Struct, frozen=True, kw_only=True):
     notices: Notices
     select: SelectRequest
     overlay: Overlay
+    results: Path | None = None
 
     def measure(self, sha: str, words: Sequence[str], target: Path) -> None:
         """Let `cg-bench run` with these words measure this commit, and write the result file `target`.
@@ -99,6 +102,10 @@ class Worktree(msgspec.Struct, frozen=True, kw_only=True):
             self._lay_files(tree)
             checkout = top_folder(repository.cwd.resolve())  # a worker's clone has no work tree
             environ = without_repository(repository.environ) | ({} if checkout is None else {CHECKOUT: str(checkout)})
+            if self.results is not None:
+                environ[RESULTS] = str(self.results)
+                _date_all(tree)
+                Git(tree, environ).run("update-index", "-q", "--refresh")
             decoder = codecs.getincrementaldecoder("utf-8")("backslashreplace")
             done = process.run(
                 # -P: the commit that is measured may hold this package.
@@ -187,6 +194,15 @@ def overlay_of(repository: Repository, carry: tuple[str, ...] | None) -> Overlay
             (name, *_content(top / name)) for name in names if (top / name).is_symlink() or (top / name).is_file()
         ]
     return Overlay(configuration=configuration, always=carry is not None, folders=tuple(folders), files=tuple(files))
+
+
+def _date_all(tree: Path) -> None:
+    """Give all files one date, as programs read it, and compiled Python files hold it: otherwise it is that of the checkout."""
+    for folder, folders, names in os.walk(tree):
+        if ".git" in folders:
+            folders.remove(".git")
+        for name in names:
+            os.utime(os.path.join(folder, name), (_DATE_S, _DATE_S), follow_symlinks=False)
 
 
 def _make_way(tree: Path, name: str) -> None:

@@ -52,6 +52,27 @@ def data(tmp_path: Path) -> Path:
     return path
 
 
+def test_a_cache_that_commits_share_has_several_results_for_one_key(data: Path, tmp_path: Path) -> None:
+    shared = Cache.open(tmp_path / ".cg-bench", str(tmp_path / "shared"))
+    costs = {"one": VECTOR, "two": times(VECTOR, 2)}
+    assert shared.lookup(KEY) == "nothing is stored for it yet"
+    for text, counts in costs.items():
+        data.write_text(text)
+        stored = Result(
+            tool_version="0", created_at=NOW, commit=None, env=ENV,
+            benchmarks=(benchmark(counts=counts, profile=profile_of(main=counts), runs=(Run(layout=0, counts=counts),)),),
+        )  # fmt: skip
+        assert shared.keep(KEY, read(data), stored) is None
+    for text, counts in costs.items():
+        data.write_text(text)
+        found = shared.lookup(KEY)
+        assert isinstance(found, Result)
+        assert found.benchmarks[0].counts == counts
+    data.write_text("three")
+    assert shared.lookup(KEY) == f"{data} changed"
+    assert not (tmp_path / ".cg-bench").exists()
+
+
 def read(path: Path, value: str | None = None) -> Recording:
     from cachegrind_bench.hermetic.files import content
 

@@ -362,6 +362,27 @@ def test_a_benchmark_without_a_reading_says_why_it_has_no_chart() -> None:
 # --- The script's numbers ------------------------------------------------------------------------------------------------
 
 
+def test_commits_that_were_not_measured_have_no_bar_and_those_taken_over_a_pale_one() -> None:
+    found = series("parse", [100, 100, None, None, 100, 200, 200, 200])
+    readings = tuple(replace(item, taken_over=item.index in (1, 5, 6)) for item in found.readings)
+    view = arranged([replace(found, readings=readings)], [], 8)
+    (row,) = view.rows
+    assert chart.chart(row, view).panels[0].bars == (
+        "M-0.5 172H0.5M3.5 172H4.5M6.5 172H7.5",
+        "M0.5 172H1.5M4.5 172H6.5",
+    )
+    page = html.page(view)
+    assert 'class="bar taken"' in page
+    assert "without a bar: not measured" in page
+    assert unpacked(block(page)["rows"][0]["taken"]) == [1, 3, 4]
+
+
+def test_where_all_commits_were_measured_there_are_no_bars() -> None:
+    view = arranged([series("parse", [100, 100, 200])], [], 3)
+    assert chart.chart(view.rows[0], view).panels[0].bars is None
+    assert "without a bar" not in html.page(view)
+
+
 @pytest.mark.parametrize(
     "numbers",
     [[], [0], [5], [-1], [1, 2, 3, 4, 5, 6], [7] * 500, [2**62, 0, -(2**40)], [0, 15, 16, -16, 31, 32, 511, 512]],

@@ -5,7 +5,9 @@ from __future__ import annotations
 import json
 import os
 import re
+import signal
 import subprocess
+import time
 from typing import TYPE_CHECKING, Any
 
 import pytest
@@ -32,9 +34,10 @@ ENVIRON = {
 
 
 @pytest.fixture
-def backfill(cg_bench: CgBench, request: pytest.FixtureRequest) -> CgBench:
+def backfill(cg_bench: CgBench, request: pytest.FixtureRequest, monkeypatch: pytest.MonkeyPatch) -> CgBench:
     """Return a cg-bench in a repository of as many commits as the test's parameter says."""
     folder = cg_bench.cwd
+    monkeypatch.setenv("XDG_CACHE_HOME", str(cg_bench.folder / "cache"))
 
     def git(*words: str) -> None:
         subprocess.run(["git", *words], cwd=folder, env={**os.environ, **ENVIRON}, check=True)
@@ -61,10 +64,10 @@ def steps(finished: Finished) -> list[str]:
 @pytest.mark.slow
 @pytest.mark.parametrize("backfill", [64], indirect=True)
 def test_three_steps_of_64_commits_are_found_by_few_measurements_and_an_end_loses_nothing(backfill: CgBench) -> None:
-    begun = backfill("backfill", "main", "--budget", "5", env=ENVIRON)
+    begun = backfill("backfill", "main", "--fresh", "--budget", "5", env=ENVIRON)
     assert begun.stdout.startswith("64 commits: 5 measured now, ")
     assert "call again to go on" in begun.stdout
-    done = backfill("backfill", "main", env=ENVIRON)
+    done = backfill("backfill", "main", "--fresh", env=ENVIRON)
     match = re.match(r"64 commits: (\d+) measured now, 5 known before, ", done.stdout)
     assert match, done.stdout + done.stderr
     assert int(match[1]) + 5 <= 30
@@ -78,15 +81,15 @@ def test_three_steps_of_64_commits_are_found_by_few_measurements_and_an_end_lose
 
 @pytest.mark.parametrize("backfill", [3], indirect=True)
 def test_todays_benchmarks_measure_commits_that_are_older(backfill: CgBench) -> None:
-    own = backfill("backfill", "main", "--own-suite", env=ENVIRON)
+    own = backfill("backfill", "main", "--fresh", "--own-suite", env=ENVIRON)
     assert own.code == 4
     assert "none of these commits could be measured" in own.stderr
     assert "bench/main.c" in own.stderr, "which no commit has"
-    done = backfill("backfill", "main", env=ENVIRON)
+    done = backfill("backfill", "main", "--fresh", env=ENVIRON)
     assert done.stdout.startswith("3 commits: 2 measured now, 1 between commits that cost the same"), done.stderr
     everything = backfill("backfill", "HEAD~2..main", "--every-commit", env=ENVIRON)
     assert everything.stdout.startswith("3 commits: 0 measured now, 2 known before, 1 failed before, which --retry")
-    everything = backfill("backfill", "HEAD~2..main", "--every-commit", "--retry", env=ENVIRON)
+    everything = backfill("backfill", "HEAD~2..main", "--every-commit", "--retry", "--fresh", env=ENVIRON)
     assert everything.stdout.startswith("3 commits: 1 measured now, 2 known before")
 
 
@@ -95,7 +98,7 @@ def counts(backfill: CgBench, store: str) -> dict[str, Any]:
     exported = backfill("history", "export", "--store", store, "--format", "jsonl", env=ENVIRON)
     assert exported.code == 0, exported.stderr
     runs = [json.loads(line) for line in exported.stdout.splitlines()]
-    return {run["commit"]["sha"]: run["benchmarks"][0]["counts"] for run in runs}
+    return {run["commit"]["sha"]: {item["id"]: item["counts"] for item in run["benchmarks"]} for run in runs}
 
 
 @pytest.mark.parametrize("backfill", [4], indirect=True)
@@ -105,9 +108,65 @@ def test_commits_measured_at_the_same_time_have_the_counts_of_one_after_the_othe
     (backfill.cwd / "bench" / "main.c").write_text(main)
     (backfill.cwd / "cg-bench.toml").write_text(CONFIGURATION.replace("bench/main.c", "$PWD/bench/main.c"))
     for jobs in "1", "2":
-        done = backfill("backfill", "main", "--every-commit", "-j", jobs, "--store", f"file:{jobs}", env=ENVIRON)
+        done = backfill(
+            "backfill", "main", "--every-commit", "--fresh", "-j", jobs, "--store", f"file:{jobs}", env=ENVIRON
+        )
         assert done.stdout.startswith("4 commits: 4 measured now"), done.stderr
     assert counts(backfill, "file:1") == counts(backfill, "file:2")
+
+
+PYTHON = """
+[[benchmark]]
+id = "python"
+setup = "gcc -O1 -g -o sum bench/main.c sum.c && python3 -m compileall -q tools"
+command = "python3 -I -S -c 'import sys; sys.path.insert(0, \\"tools\\"); import sums'"
+"""
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("backfill", [4], indirect=True)
+def test_what_read_the_same_at_another_commit_is_taken_over_and_marked(backfill: CgBench) -> None:
+    # The program is the same at all commits but the last, though its source is not; the modules of Python are those of the first two.
+    (backfill.cwd / "tools").mkdir()
+    (backfill.cwd / "tools" / "sums.py").write_text("print(sum(range(1000)))")
+    (backfill.cwd / "sum.c").write_text((backfill.cwd / "sum.c").read_text().replace("4000", "5000"))
+    (backfill.cwd / "cg-bench.toml").write_text(CONFIGURATION.replace('"bench"', '"bench", "tools"') + PYTHON)
+    subprocess.run(
+        ["git", "commit", "-q", "-a", "-m", "More"], cwd=backfill.cwd, env={**os.environ, **ENVIRON}, check=True
+    )
+    words = "backfill", "main", "--every-commit", "-j", "1"
+    done = backfill(*words, env=ENVIRON)
+    assert done.stdout.startswith("5 commits: 2 measured now, 3 taken over from others that read the same"), done.stderr
+    fresh = backfill(*words, "--fresh", "--store", "file:fresh", env=ENVIRON)
+    assert fresh.stdout.startswith("5 commits: 5 measured now"), fresh.stderr
+    assert counts(backfill, "file:.cg-bench") == counts(backfill, "file:fresh")
+    runs = map(json.loads, backfill("history", "export", "--format", "jsonl", env=ENVIRON).stdout.splitlines())
+    taken = {run["commit"]["sha"]: [item.get("taken_over", False) for item in run["benchmarks"]] for run in runs}
+    assert sorted(taken.values()) == [[False, False], [False, True], [True, True], [True, True], [True, True]]
+    assert backfill("trend", "-q", "--html", "trend.html", env=ENVIRON).code == 0
+    assert 'class="bar taken"' in (backfill.cwd / "trend.html").read_text()
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("backfill", [4], indirect=True)
+def test_ctrl_c_leaves_what_was_measured_and_no_worktree(backfill: CgBench) -> None:
+    words = "backfill", "main", "--every-commit", "--fresh", "-j", "1"
+    running = backfill.start(*words)
+    runs, end = backfill.cwd / ".cg-bench" / "runs", time.monotonic() + 100
+    while not list(runs.rglob("*.json")) and time.monotonic() < end:
+        time.sleep(0.05)
+    running.send_signal(signal.SIGINT)
+    stderr = running.communicate()[1].decode()
+    assert running.returncode == 130, stderr
+    stored = len(list(runs.rglob("*.json")))
+    assert 1 <= stored < 4
+    worktrees = subprocess.run(
+        ["git", "worktree", "list"], cwd=backfill.cwd, capture_output=True, text=True, check=True
+    )
+    assert worktrees.stdout.count("\n") == 1
+    done = backfill(*words, env=ENVIRON)
+    assert done.stdout.startswith(f"4 commits: {4 - stored} measured now, {stored} known before"), done.stderr
+    assert len(list(runs.rglob("*.json"))) == 4
 
 
 @pytest.mark.parametrize("backfill", [2], indirect=True)
@@ -121,7 +180,7 @@ def test_what_is_carried_replaces_links_and_never_follows_them(backfill: CgBench
         subprocess.run(["git", *words], cwd=backfill.cwd, env={**os.environ, **ENVIRON}, check=True)
     (backfill.cwd / "bench").unlink()
     (backfill.cwd / "kept").rename(backfill.cwd / "bench")
-    done = backfill("backfill", "main", "--every-commit", "-j", "1", env=ENVIRON)
+    done = backfill("backfill", "main", "--every-commit", "--fresh", "-j", "1", env=ENVIRON)
     assert done.stdout.startswith("3 commits: 3 measured now"), done.stderr
     assert (outside / "main.c").read_text() == "mine"
 

@@ -55,7 +55,8 @@ class Mark(msgspec.Struct, frozen=True):
 class Panel(msgspec.Struct, frozen=True):
     """A quantity over the commits: `name` picks the numbers of the script's data, ticks lie at pixels from the top.
 
-    `dots` are at the readings, where there are few enough to tell them apart.
+    `dots` are at the readings, where there are few enough to tell them apart. Where some commits have no reading, `bars` under the
+    line are at those that were measured, and at those whose counts were taken over.
     """
 
     name: str
@@ -64,6 +65,7 @@ class Panel(msgspec.Struct, frozen=True):
     height: int
     path: str
     dots: str
+    bars: tuple[str, str] | None
     ticks: tuple[Label, ...]
 
 
@@ -173,10 +175,28 @@ def _panel(row: Row, report: Trend, name: str, title: str, *, y: int, height: in
         dots="".join(f"M{index - report.first} {scale.place(value)}h0" for index, value in values)
         if main and len(values) <= _MOST_DOTS
         else "",
+        bars=_bars(row, report, height) if main else None,
         ticks=tuple(
             Label("0", y + scale.place(tick), words.compact(tick, step=step)) for tick in scale.ticks() if main
         ),
     )
+
+
+def _bars(row: Row, report: Trend, height: int) -> tuple[str, str] | None:
+    """Return paths along the bottom, of commits that were measured and of those taken over; None where all were measured."""
+    taken = {reading.index: reading.taken_over for reading in row.readings}
+    if len(taken) == max(taken) - min(taken) + 1 and not any(taken.values()):
+        return None
+    paths = ["", ""]
+    last: tuple[int, bool] | None = None
+    for index, is_taken in sorted(taken.items()):
+        path = paths[is_taken]
+        grows = (index - 1, is_taken) == last
+        paths[is_taken] = (path[: path.rindex("H")] if grows else f"{path}M{index - report.first - 0.5:g} {height}") + (
+            f"H{index - report.first + 0.5:g}"
+        )
+        last = (index, is_taken)
+    return (paths[0], paths[1]) if len("".join(paths)) <= _LONGEST_MAIN else ("", "")
 
 
 def _marks(shown: Sequence[Finding], row: Row, report: Trend) -> tuple[Mark, ...]:

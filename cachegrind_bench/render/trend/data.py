@@ -81,6 +81,7 @@ def _row(row: Row, anchor: str, first: int, keys: Sequence[str], coarse: int) ->
         "anchor": anchor,
         "at": packed([reading.index - first for reading in readings]),
         "failed": packed([index - first for index in row.failed]),
+        "taken": packed([place for place, reading in enumerate(readings) if reading.taken_over]),
         **{name: text for name, (text, _grain) in found.items()},
         "grain": {name: grain for name, (_text, grain) in found.items() if grain > 1},
         "key": packed([keys.index(reading.key) for reading in readings]),

@@ -15,7 +15,7 @@ from cachegrind_bench.history.values import ACTIVE, WORSE, Against, Kind, Row, T
 from cachegrind_bench.model.text import grouped, plain, shortened
 from cachegrind_bench.render.page import render
 from cachegrind_bench.render.trend import data, svg, words
-from cachegrind_bench.render.trend.chart import QUANTITIES, amount, chart
+from cachegrind_bench.render.trend.chart import QUANTITIES, Chart, amount, chart
 
 _MOST_BYTES = 1_000_000
 _USUAL = 50 * 500  # readings
@@ -68,14 +68,16 @@ def _page(view: Trend, moves: Mapping[str, str], coarse: int) -> str:
     anchors = {row.id: _anchor(row.id) for row in view.rows}
     keys = Counter(row.latest.key for row in view.rows if row.latest is not None)  # of the newest readings
     young = words.is_young(view)  # looks at all rows
+    sections = [_section(row, anchors[row.id], view, coarse, young=young) for row in view.rows]
     return render(
         "trend",
         data=data.block(view, list(anchors.values()), coarse),
         view=view,
         words=words,
         cut=_cut,
-        sections=[_section(row, anchors[row.id], view, coarse, young=young) for row in view.rows],
+        sections=sections,
         anchors=anchors,
+        sparse=any(isinstance(drawn := item["chart"], Chart) and drawn.panels[0].bars for item in sections),
         tiles=list(_tiles(view)),
         moves=moves,
         standing=[item for item in view.findings if is_active(item)],

@@ -99,7 +99,7 @@
     const grain = (name) => row.grain[name] || 1;
     chart.rough = (name) => grain(name) > 1 ? "≈ " : "";
     chart.numbers = () => numbers ??= Object.fromEntries(
-      ["at", "failed", "value", "ir", "ll", "ram", "key"].map((name) => [name, unpack(row[name]).map((number) => number * grain(name))]));
+      ["at", "failed", "taken", "value", "ir", "ll", "ram", "key"].map((name) => [name, unpack(row[name]).map((number) => number * grain(name))]));
     bring(chart);
   });
 
@@ -123,6 +123,9 @@
       const dots = plot.querySelector(".dots") || plot.appendChild(drawn("path", { class: "dots" }));
       dots.setAttribute("d", shown.length > 40 ? "" :
         shown.map((place) => `M${edge(at[place]).toFixed(2)} ${scale.place(values[place]).toFixed(1)}h0`).join(""));
+      const half = view.dates ? 0 : 0.5;
+      plot.querySelectorAll(".bar").forEach((bar, taken) => bar.setAttribute("d", shown.filter((place) => numbers.taken.includes(place) === Boolean(taken))
+        .map((place) => `M${(edge(at[place]) - half).toFixed(2)} ${height}H${(edge(at[place] + 1) - half).toFixed(2)}`).join("")));
       ruled(chart, scale, top, height);
     }
     for (const rule of svg.querySelectorAll(".rule")) {
@@ -223,14 +226,17 @@
   function say(chart, place, x, y) {
     const tip = byId("tip");
     if (place === null) { tip.hidden = true; return; }
-    const { at, key, value } = chart.numbers(), index = at[place];
+    const { at, key, value, taken } = chart.numbers(), index = at[place];
     const list = element("dl", {});
     for (const [name, number] of figures(chart, place)) list.append(element("dt", {}, name), element("dd", {}, number));
     if (place > 0) {
       const alike = key[place] === key[place - 1];
       list.append(element("dt", {}, "Since the last reading"), element("dd", {}, alike ? change(value[place - 1], value[place]) : "other key"));
+      const between = index - at[place - 1] - 1, equal = alike && value[place - 1] === value[place];
+      if (between) list.append(element("dt", {}, "Not measured before it"), element("dd", {}, `${between}${equal ? ", between equal ends" : ""}`));
     }
     const parts = [element("p", { class: "by" }, element("code", {}, data.shas[index]), ` · ${moment(index)}`), list];
+    if (taken.includes(place)) parts.push(element("p", { class: "by" }, "Not measured: another commit read the same"));
     if (authors[index]) parts.unshift(element("p", { class: "by author" }, authors[index]));
     if (data.subjects[index]) parts.unshift(element("p", { class: "subject" }, data.subjects[index]));
     for (const [release, name] of data.releases) if (release === index) parts.push(element("p", { class: "by" }, `Release ${name}`));

@@ -1,0 +1,102 @@
+"""What is said of the workers of a fleet, and how the answers to parts of a suite become one result."""
+
+from __future__ import annotations
+
+from concurrent.futures import Executor, Future
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+import pytest
+
+from cachegrind_bench.errors import MeasurementError
+from cachegrind_bench.model.codec import encode
+from cachegrind_bench.model.result import Environment
+from cachegrind_bench.usecases.commit_task import Answer, Machine, Order
+from cachegrind_bench.usecases.executors import Workforce
+from cachegrind_bench.usecases.fleet import report
+from cachegrind_bench.usecases.selection import SelectRequest
+from cachegrind_bench.usecases.worktrees import Overlay
+from tests.unit.samples import benchmark, result
+
+if TYPE_CHECKING:
+    from collections.abc import Sequence
+
+    from cachegrind_bench.model.result import Result
+
+INFO: dict[str, str | int] = {"cpus_online": 16, "libc": "glibc 2.36", "python": "3.12.1"}
+
+
+def machine(valgrind: str, **unsealed: str) -> Machine:
+    fields = {"valgrind": valgrind}
+    environment = Environment(key=valgrind, fields=fields, info=INFO)
+    return Machine(name="host", key=valgrind, fields=fields, environment=environment, unsealed=unsealed)
+
+
+def test_workers_are_in_sets_that_measure_alike_the_largest_first() -> None:
+    found = {"a": machine("3.24"), "b": machine("3.19", place="not root", scheduling="busy"), "c": machine("3.19")}
+    said = report({**found, "d": "Valgrind was not found on PATH"}, {"a": 2, "b": 4})
+    assert said.title == "4 workers: 2 and 1 measure alike"
+    (section,) = said.sections
+    assert [row[:2] for row in section.rows] == [("1", "b"), ("1", "c"), ("2", "a")]
+    assert section.rows[0][2:] == ("host", "16", "4", "3.19", "glibc 2.36", "3.12.1", "not place")
+    assert said.warnings == (
+        "those of set 2 cannot be compared with set 1: valgrind is 3.24, not 3.19",
+        "d cannot measure: Valgrind was not found on PATH",
+        "b: not sealed is place: not root",
+    )
+
+
+def test_a_fleet_that_cannot_measure_has_no_table() -> None:
+    said = report({"d": "Valgrind was not found on PATH"}, {})
+    assert (said.title, said.sections) == ("1 worker: none can measure", ())
+
+
+class Noting(Executor):
+    """Notes the words of orders."""
+
+    def __init__(self) -> None:
+        self.words: list[tuple[str, ...]] = []
+
+    def submit(self, _task: Any, order: Order, /) -> Future[Any]:  # type: ignore[override]
+        self.words.append(order.words)
+        return Future()
+
+
+def workforce(executor: Executor, of: Result) -> Workforce:
+    known = Machine(name="m", key="k", fields={}, environment=of.env, unsealed={})
+    return Workforce(
+        executor=executor, task=lambda _order: Answer(machine="m", result=None, failure=None), width=2, machine=known,
+        repository=Path(), environ={},
+    )  # fmt: skip
+
+
+def answers(*results: Result) -> Sequence[Answer]:
+    return [Answer(machine=str(number), result=encode(item), failure=None) for number, item in enumerate(results)]
+
+
+def test_a_suite_in_parts_is_ordered_by_shards_and_a_whole_one_is_not() -> None:
+    executor, one = Noting(), result()
+    order = Order(
+        repository=Path(), environ={}, sha="1" * 40, within=".", words=("-q",), select=SelectRequest(),
+        overlay=Overlay(configuration=None), sharing=True,
+    )  # fmt: skip
+    force = workforce(executor, one)
+    assert len(force.submit(order)) == 1
+    assert len(force.submit(order, 2)) == 2
+    assert executor.words == [("-q",), ("--shard", "1/2", "-q"), ("--shard", "2/2", "-q")]
+
+
+def test_the_parts_of_a_commit_are_one_result_and_nothing_else_is() -> None:
+    one, other = result(benchmark(id="a")), result(benchmark(id="b"))
+    assert one.commit is not None
+    sha, force = one.commit.sha, workforce(Noting(), one)
+    whole = force.result(sha, answers(one, other))
+    assert [item.id for item in whole.benchmarks] == ["a", "b"]
+    assert whole.commit is not None
+    assert not whole.commit.dirty
+    with pytest.raises(MeasurementError, match="make: no rule"):
+        force.result(sha, [*answers(one), Answer(machine="2", result=None, failure="make: no rule")])
+    with pytest.raises(MeasurementError, match="of another commit"):
+        force.result("2" * 40, answers(one))
+    with pytest.raises(MeasurementError, match="a: "):
+        force.result(sha, answers(one, result(benchmark(id="a", exit_status=3))))

@@ -1,0 +1,75 @@
+"""Which commits of a real repository a past has, and which of them are measured in any case."""
+
+from __future__ import annotations
+
+from fractions import Fraction
+from typing import TYPE_CHECKING, Any
+
+import pytest
+
+from cachegrind_bench.errors import UsageError
+from cachegrind_bench.model.metrics import DEFAULT_MODEL
+from cachegrind_bench.usecases.backfill import BackfillRequest, past_of
+from cachegrind_bench.usecases.selection import SelectRequest
+from cachegrind_bench.vcs.revisions import Repository as Revisions
+from tests.unit.repositories import Repository, git_environment
+
+if TYPE_CHECKING:
+    from pathlib import Path
+
+DAY_S = 86_400
+BEGIN_S = 1_700_000_000
+
+
+@pytest.fixture
+def repository(tmp_path: Path) -> Repository:
+    """Return ten commits, one a day, of which the third and the seventh have a tag; the eighth merges a branch of one commit."""
+    made = Repository(tmp_path / "repository", git_environment(tmp_path))
+    for number in range(10):
+        date = f"{BEGIN_S + number * DAY_S} +0000"
+        if number == 7:
+            made.git("switch", "--quiet", "-c", "side")
+            made.commit("side", GIT_COMMITTER_DATE=date)
+            made.git("switch", "--quiet", "main")
+            made.git("merge", "--quiet", "--no-ff", "-m", "7", "side", GIT_COMMITTER_DATE=date)
+        else:
+            made.commit(str(number), GIT_COMMITTER_DATE=date)
+        if number in (2, 6):
+            made.git("tag", f"v{number}")
+    made.git("tag", "nightly", "main~4")
+    return made
+
+
+def chosen(repository: Repository, revisions: str = "main", **asked: Any) -> tuple[list[str], list[int]]:
+    """Return the subjects of the commits, and the places of those that are measured in any case."""
+    values: dict[str, Any] = {
+        **dict.fromkeys(("since", "tags", "every", "commits", "seconds", "carry")),
+        "all_commits": False, "min_step": Fraction(1, 500), "words": (), "command": ("true",),
+        "select": SelectRequest(), "retry": False, "split": 1, "fresh": False, "model": DEFAULT_MODEL,
+    }  # fmt: skip
+    request = BackfillRequest(revisions=revisions, **(values | asked))
+    past = past_of(request, Revisions(repository.path, repository.environ))
+    return [repository.git("log", "-1", "--format=%s", sha) for sha in past.shas], sorted(past.required)
+
+
+def test_a_past_begins_with_the_base_and_follows_first_parents(repository: Repository) -> None:
+    assert chosen(repository) == ([str(number) for number in range(10)], [0, 2, 5, 6, 9])
+    assert chosen(repository, "v2..main") == ([str(number) for number in range(2, 10)], [0, 3, 4, 7])
+    assert "side" in chosen(repository, all_commits=True)[0]
+
+
+def test_tags_are_those_commits_alone(repository: Repository) -> None:
+    assert chosen(repository, tags="v*") == (["2", "6"], [0, 1])
+    with pytest.raises(UsageError, match=r"no commits in 'main' with a tag like 'w\*'"):
+        chosen(repository, tags="w*")
+
+
+def test_every_nth_commit_is_measured_in_any_case(repository: Repository) -> None:
+    assert chosen(repository, every=4)[1] == [0, 2, 4, 5, 6, 8, 9]
+    assert chosen(repository, every=1)[1] == list(range(10))
+
+
+def test_since_leaves_out_what_is_older(repository: Repository) -> None:
+    assert chosen(repository, since="2023-11-20T12:00:00Z") == (["6", "7", "8", "9"], [0, 3])
+    with pytest.raises(UsageError, match="no commits"):
+        chosen(repository, since="2030-01-01T00:00:00Z")
