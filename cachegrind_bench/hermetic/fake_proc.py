@@ -97,6 +97,32 @@ _SYSTEM_FILES = (_CPUS, _KINDS, _ARCHIVE, _PASSWD, _GROUPS)
 NAMES = frozenset((*_DEVICES, *_FILES, *_SYSTEM_FILES))
 
 
+MAPS = b"/proc/self/maps\0"
+# Valgrind's half of the address space on 64-bit Linux, but for the program's stack at its end (aspacemgr-linux.c).
+_TOOLS_HALF = range(1 << 36, 31 << 32)
+
+
+def maps_without_tool(maps: bytes, tool: bytes, asking: int) -> bytes | None:
+    """Return such a file without the memory of Valgrind itself, whose executable is `tool`.
+
+    How many pieces that has differs from tool to tool, and with what it read; a program that looks for its stack reads them
+    all. None where the tool itself asks, for it needs them: the name of the file, at the address `asking`, is in its executable.
+    """
+    left, end = list[bytes](), 0
+    for line in maps.splitlines(keepends=True):
+        span, rights, _offset, _device, inode, *path = line.split(None, 5)
+        first, last = (int(address, 16) for address in span.split(b"-"))
+        image = path == [tool + b"\n"]
+        if image and first <= asking < last:
+            return None
+        zeroed = inode == b"0" and first == end  # behind the image, and a part of it
+        heap = inode == b"0" and rights in {b"rwxp", b"---p"} and first in _TOOLS_HALF
+        end = last if image else 0
+        if not (image or zeroed or heap):
+            left.append(line)
+    return b"".join(left)
+
+
 def mapped_or_searched(name: bytes) -> bool:
     """Return whether this file is one of a root of its own, and only what its C library makes of it matters."""
     return name in (_ARCHIVE, _PASSWD, _GROUPS)

@@ -37,7 +37,7 @@ _CONTINUE = 1
 _AT_RANDOM = 25
 _O_CLOEXEC = 0o2000000
 _CACHE = fake_proc.CACHE.encode() + b"\0"
-_LONGEST_NAME = max(map(len, (*fake_proc.NAMES, _CACHE)))
+_LONGEST_NAME = max(map(len, (*fake_proc.NAMES, fake_proc.MAPS, _CACHE)))
 _LONGEST_PATH = 4096
 _LONGEST_ANSWER = 1 << 20
 _MASK_BYTES = 8  # of a set of CPUs; the kernel's is longer where more than 64 are possible
@@ -194,6 +194,8 @@ class Supervisor:
             self.libraries.add(self._libraries_by_path[name])
         if self._places.pairs:
             self._open_copy(ident, thread, name[:-1], flags)
+        if name == fake_proc.MAPS:
+            self._open_maps(ident, thread, address, flags)
         wanted = name in fake_proc.NAMES or name == _CACHE
         if name == _CACHE or fake_proc.mapped_or_searched(name):
             # Only the C library closes it on exec; ldconfig, which prints one of them, does not.
@@ -248,8 +250,19 @@ class Supervisor:
         if not path.startswith(b"/"):
             path = os.readlink(b"/proc/%d/cwd" % thread) + b"/" + path
         data = rewritten(path, self._places)
-        if data is None:
+        if data is not None:
+            self._hand_out(ident, data, flags)
+
+    def _open_maps(self, ident: int, thread: int, address: int, flags: int) -> None:
+        """Hand out a list of what a program has in memory without Valgrind's part."""
+        if self._orders.tool is None or executing(thread) != self._orders.tool:
             return
+        with open(f"/proc/{thread}/maps", "rb") as file:
+            data = fake_proc.maps_without_tool(file.read(), os.fsencode(os.readlink(f"/proc/{thread}/exe")), address)
+        if data is not None:
+            self._hand_out(ident, data, flags)
+
+    def _hand_out(self, ident: int, data: bytes, flags: int) -> None:
         copy = os.memfd_create("copy", os.MFD_CLOEXEC)
         try:
             os.write(copy, data)

@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING
 
 import pytest
 
-from cachegrind_bench.hermetic.fake_proc import substitute
+from cachegrind_bench.hermetic.fake_proc import maps_without_tool, substitute
 from cachegrind_bench.hermetic.file_trace import Recorder
 from cachegrind_bench.hermetic.kernel import ARCHITECTURES
 from cachegrind_bench.hermetic.launch import PINNED_CLOCK
@@ -237,3 +237,24 @@ def test_a_program_that_may_use_other_cpus_sees_their_numbers(monkeypatch: pytes
     monkeypatch.setattr(os, "sched_getaffinity", lambda _thread: {0, 1})
     for name in ("sched_getaffinity", "sched_setaffinity", "getcpu"):
         assert supervisor.ask(name, 0, 8, BUFFER) == (False, 0)
+
+
+def test_a_programs_memory_is_listed_without_that_of_valgrind() -> None:
+    tool = b"/usr/libexec/valgrind/callgrind-amd64-linux"
+    program = [
+        b"00108000-00109000 r-xp 00000000 fe:00 77   /home/me/a program\n",
+        b"04035000-04056000 rwxp 00000000 00:00 0 \n",
+        b"04837000-04838000 r--p 00000000 fe:00 78   /usr/libexec/valgrind/vgpreload_core-amd64-linux.so\n",
+        b"1004900000-1004902000 rw-p 00000000 00:00 0 \n",
+        b"1ffeffe000-1fff001000 rwxp 00000000 00:00 0 \n",
+    ]
+    valgrind = [
+        b"58000000-58001000 r--p 00000000 fe:00 79   " + tool + b"\n",
+        b"58001000-581b6000 r-xp 00001000 fe:00 79   " + tool + b"\n",
+        b"581b6000-58c5a000 rw-p 00000000 00:00 0 \n",
+        b"1002001000-1002b8c000 rwxp 00000000 00:00 0 \n",
+        b"1002b8c000-1002b8e000 ---p 00000000 00:00 0 \n",
+    ]
+    listed = b"".join([*program[:3], *valgrind, *program[3:]])
+    assert maps_without_tool(listed, tool, 0x108800) == b"".join(program)
+    assert maps_without_tool(listed, tool, 0x58001800) is None  # Valgrind itself asks
