@@ -34,6 +34,7 @@ SECTIONS = {
         "run": "Measure a command, or the project's suite.",
         "show": "Show a result again: score, hits, hottest functions.",
         "list": "List the benchmarks of the suite.",
+        "growth": "Find out how a command's cost grows with its input.",
         "verify": "Find out what makes a command's counts vary.",
     },
     "Compare": {
@@ -61,7 +62,7 @@ COMMANDS = {name: summary for commands in SECTIONS.values() for name, summary in
 
 # Those whose options the configuration may set. Others must not fail over a mistake in it.
 _CONFIGURABLE = frozenset(
-    {"run", "ab", "check", "verify", "diff", "history", "trend", "bisect", "backfill", "fleet", "ci"}
+    {"run", "ab", "check", "growth", "verify", "diff", "history", "trend", "bisect", "backfill", "fleet", "ci"}
 )
 
 COMPLETE = "_CG_BENCH_COMPLETE"  # set by the script that a shell was given for completing commands

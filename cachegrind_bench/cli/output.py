@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import os
 import sys
-from collections.abc import Iterable
+from collections.abc import Collection, Iterable
 from contextlib import suppress
 from pathlib import Path
 from typing import TYPE_CHECKING, TextIO
@@ -13,6 +13,7 @@ from cachegrind_bench.errors import UsageError
 from cachegrind_bench.usecases import Notices
 
 if TYPE_CHECKING:
+    from cachegrind_bench.compare.growth import Growth
     from cachegrind_bench.model.result import Result
     from cachegrind_bench.render.table import Report
 
@@ -123,13 +124,28 @@ def write_beside(name: str | None, text: str) -> None:
     (write_error if name == "-" else write)(text)
 
 
-def report_text(result: Result, form: str, reports: Iterable[Report], color: str = "never") -> str:
-    """Return these reports of a result, for the terminal that there is, `color` being --color; JSON has a form of its own."""
+def report_text(
+    result: Result,
+    form: str,
+    reports: Iterable[Report],
+    color: str = "never",
+    *,
+    growth: Collection[Growth] = (),
+    root: str = "",
+) -> str:
+    """Return these reports of a result, for the terminal that there is, `color` being --color; JSON has a form of its own.
+
+    After them comes how benchmarks with sizes grow; files of functions below `root` are shown relative to it.
+    """
     if form == "json":
         from cachegrind_bench.render.documents.summaries import summary
 
-        return summary(result)
+        return summary(result, growth)
     from cachegrind_bench.render import table
 
+    if growth:
+        from cachegrind_bench.render.growth import report
+
+        reports = [*reports, *(report(item, root) for item in growth)]
     width, colour = terminal_width(), wants_colour(color)
     return "\n".join(table.render(report, form, width=width, colour=colour) for report in reports)

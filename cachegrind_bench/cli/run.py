@@ -26,6 +26,7 @@ from cachegrind_bench.cli.options import (
     names_of,
     opened_store,
     optional_command_argument,
+    project_root,
     refuse_options_of_a_suite,
     refuse_typed,
     repository,
@@ -197,7 +198,7 @@ def _run_suite(options: dict[str, Any]) -> int:
     from cachegrind_bench.render import report as reports
     from cachegrind_bench.render.progress import SuiteDisplay
     from cachegrind_bench.store.baselines import Baselines, make_store
-    from cachegrind_bench.usecases.comparison import own_limits
+    from cachegrind_bench.usecases.comparison import InMemory, growths_in, own_limits
     from cachegrind_bench.usecases.selection import SelectRequest, configuration, of_harness, selected, with_listed
     from cachegrind_bench.usecases.suite import SuiteRequest, exceeded, measure_suite
 
@@ -229,7 +230,10 @@ def _run_suite(options: dict[str, Any]) -> int:
             remarks=exceeded(run.result, limits),
             since=since,
         )
-        return output.report_text(run.result, options["form"], [shown], options["color"])
+        growth = growths_in(InMemory(run.result)).values()
+        return output.report_text(
+            run.result, options["form"], [shown], options["color"], growth=growth, root=project_root()
+        )
 
     targets.deliver(run.result, report, run)
     if run.outcome.interrupted:

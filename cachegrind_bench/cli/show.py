@@ -110,10 +110,12 @@ def write_result(source: ResultFile, name: str, options: Mapping[str, Any]) -> N
 
 def _report(source: ResultFile, benchmarks: Sequence[Benchmark], options: Mapping[str, Any]) -> str:
     from cachegrind_bench.render.report import overview, shown
+    from cachegrind_bench.usecases.comparison import growths_in
 
     wanted = replace(source.result, benchmarks=tuple(benchmarks))
     if len(benchmarks) > 1 and not any(map(typed, ("pattern", "top", "sort"))):
-        return output.report_text(wanted, options["form"], [overview(wanted)])
+        growth = growths_in(source, {item.id for item in benchmarks}.__contains__).values()
+        return output.report_text(wanted, options["form"], [overview(wanted)], growth=growth, root=project_root())
 
     def details(benchmark: Benchmark) -> Report:
         evidence = source.with_evidence(benchmark)

@@ -15,6 +15,7 @@ import msgspec
 from msgspec.structs import replace
 
 from cachegrind_bench.compare.change import NOISE_FACTOR, Change, Shift, but_for_misses, change
+from cachegrind_bench.compare.growth import Growth, GrowthChange, growth_change
 from cachegrind_bench.model.described import doc
 from cachegrind_bench.model.metrics import DEFAULT_MODEL, IR_MODEL, CostModel, Counts, Profile
 from cachegrind_bench.model.result import Benchmark, Result, Status
@@ -110,7 +111,7 @@ class Difference(msgspec.Struct, frozen=True, kw_only=True):
     """One benchmark of a comparison. `base` or `candidate` is None where the benchmark is new or missing.
 
     `threshold` is what the metric was held to, noise included; `fields` are those whose values differ, which makes the
-    two sides not comparable unless `forced`.
+    two sides not comparable unless `forced`. With `growth` it is not one benchmark, but how several grow with their size.
     """
 
     id: str
@@ -123,6 +124,7 @@ class Difference(msgspec.Struct, frozen=True, kw_only=True):
     broken: tuple[Broken, ...] = ()
     fields: tuple[FieldDifference, ...] = ()
     forced: bool = False
+    growth: GrowthChange | None = None
 
     @property
     def moved(self) -> bool:
@@ -248,6 +250,21 @@ def recognise_layout(
         return item if changed else replace(item, state=State.SHIFT, causes=())
 
     return replace(comparison, differences=_worst_first(map(settled, comparison.differences), gates))
+
+
+def with_growth(comparison: Comparison, base: Mapping[str, Growth], candidate: Mapping[str, Growth]) -> Comparison:
+    """Return the comparison with a difference for each group of the candidate: how it grows is compared where all of it is."""
+    compared = {item.id for item in comparison.differences if item.change is not None}
+    found: list[Difference] = []
+    for name, grown in candidate.items():
+        old = base.get(name)
+        same = old is not None and all(item.id in compared for item in grown.benchmarks)
+        change = growth_change(old if same else None, grown)
+        state = State.NEW if old is None else State.UNCHANGED if same else State.NOT_COMPARABLE
+        if change.exceeds is not None or change.improved:
+            state = State.REGRESSION if change.exceeds is not None else State.IMPROVEMENT
+        found.append(Difference(id=f"{name} (growth)", state=state, base=None, candidate=None, growth=change))
+    return replace(comparison, differences=_worst_first((*comparison.differences, *found), comparison.gates))
 
 
 def _worst_first(differences: Iterable[Difference], gates: Gates) -> tuple[Difference, ...]:

@@ -13,6 +13,9 @@ from cachegrind_bench.config.command import milliseconds
 from cachegrind_bench.config.parameters import MOST, check_id, check_use, combinations, defined, filled
 from cachegrind_bench.config.schema import BENCHMARK, BENCHMARK_TABLE, HARNESSES
 from cachegrind_bench.config.suggestions import as_list, quoted
+from cachegrind_bench.errors import UsageError
+from cachegrind_bench.model.result import Scale
+from cachegrind_bench.model.sizes import SIZE, class_of, sizes_of
 
 if TYPE_CHECKING:
     from pathlib import Path
@@ -27,7 +30,7 @@ _UNCHANGED = ("tags", "repeat", "warmup", "layouts", "threshold", "region")
 # What belongs to one command. Thresholds and limits of what a harness lists are above all tables, with a pattern.
 _OF_COMMANDS = (
     *("command", "prepare", "cleanup", "stdin", "region", "toggle"),
-    *("parameters", "exclude", "threshold", "limit"),
+    *("parameters", "exclude", "threshold", "limit", "sizes", "growth", "predict"),
 )
 
 
@@ -49,6 +52,7 @@ class BenchmarkSpec(msgspec.Struct, frozen=True, kw_only=True):
     stdin: Path | None = None
     parameters: Mapping[str, str]
     tags: tuple[str, ...] = ()
+    scale: Scale | None = None
     repeat: int | None = None
     warmup: int | None = None
     layouts: int | None = None
@@ -75,10 +79,13 @@ class Entry(msgspec.Struct, frozen=True, kw_only=True):
     keys: Mapping[str, Any]
     each: BenchmarkSpec
 
+    def named(self, name: str) -> str:
+        """Return what is called so by the harness as the configuration calls it."""
+        return f"{self.each.id}/{name}" if self.each.id else name
+
     def spec(self, name: str, command: tuple[str, ...], **others: Any) -> BenchmarkSpec:
         """Return the benchmark that the harness calls by this name; `others` are fields of a BenchmarkSpec."""
-        identity = f"{self.each.id}/{name}" if self.each.id else name
-        return replace(self.each, id=identity, command=command, entry=self, name=name, setup=None, **others)
+        return replace(self.each, id=self.named(name), command=command, entry=self, name=name, setup=None, **others)
 
 
 class Configuration(msgspec.Struct, frozen=True, kw_only=True):
@@ -147,7 +154,7 @@ def _expanded(at: Source, given: Mapping[str, Any]) -> list[BenchmarkSpec]:
         at.fail("a benchmark counts a region or functions, not both", "toggle")
     if "toggle" in given and given.get("python-profile"):
         at.fail("where only some functions are counted, there is no Python profile", "python-profile")
-    parameters = defined(given.get("parameters", {}), at.below("parameters"))
+    parameters = defined(given.get("parameters", {}), at.below("parameters")) | _sizes(at, given)
     check_id(parameters, given["id"], at)
     words: dict[Steps, str] = {("command", place): word for place, word in enumerate(given["command"])}
     variables: dict[Steps, str] = {("env", place): item for place, item in enumerate(given.get("env", ()))}
@@ -157,18 +164,47 @@ def _expanded(at: Source, given: Mapping[str, Any]) -> list[BenchmarkSpec]:
     return [_spec(at, given, chosen) for chosen in wanted]
 
 
+def _sizes(at: Source, given: Mapping[str, Any]) -> dict[str, tuple[str, ...]]:
+    """Return the sizes of the input as one more parameter, if there are any."""
+    if "sizes" not in given:
+        stray = next((name for name in ("growth", "predict") if name in given), None)
+        if stray is not None:
+            at.fail(f"{stray} is for a benchmark with sizes, which this one does not have", stray)
+        return {}
+    if SIZE in given.get("parameters", {}):
+        at.fail(f"sizes are the values of the parameter {SIZE!r}, which is defined a second time", "parameters", SIZE)
+    try:
+        return {SIZE: tuple(map(str, sizes_of(given["sizes"], "sizes")))}
+    except UsageError as error:
+        at.fail(error.message, "sizes", hint=error.hint)
+
+
+def _scale(given: Mapping[str, Any], chosen: Mapping[str, str]) -> Scale | None:
+    """Return which size this is, and the group that it is in: what has the same values of all other parameters."""
+    if "sizes" not in given:
+        return None
+    group = _named(given["id"], {name: value for name, value in chosen.items() if name != SIZE})
+    bound = class_of(given["growth"], "growth") if "growth" in given else None
+    return Scale(group=group, size=int(chosen[SIZE]), bound=bound, predict=given.get("predict"))
+
+
+def _named(identity: str, chosen: Mapping[str, str]) -> str:
+    values = ",".join(f"{name}={value}" for name, value in chosen.items())
+    return f"{identity}[{values}]" if chosen else identity
+
+
 def _spec(at: Source, given: Mapping[str, Any], chosen: Mapping[str, str]) -> BenchmarkSpec:
     texts: dict[str, Any] = {name: filled(given[name], chosen) for name in _TEXTS if name in given}
     lists: dict[str, Any] = {name: tuple(filled(item, chosen) for item in given.get(name, ())) for name in _LISTS}
-    values = ",".join(f"{name}={value}" for name, value in chosen.items())
     # Not resolved: a program must see the path that the user would type, links included.
     cwd = at.path.parent / texts.pop("cwd", "")
     stdin = texts.pop("stdin", None)
     return BenchmarkSpec(
-        id=f"{given['id']}[{values}]" if chosen else given["id"],
+        id=_named(given["id"], chosen),
         cwd=cwd,
         stdin=None if stdin is None else cwd / stdin,
         parameters=chosen,
+        scale=_scale(given, chosen),
         timeout_ms=milliseconds(given["timeout"]) if "timeout" in given else None,
         limits=given.get("limit", ()),
         toggles=given.get("toggle", ()),

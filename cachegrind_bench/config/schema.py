@@ -18,6 +18,8 @@ from cachegrind_bench.errors import UsageError
 from cachegrind_bench.hermetic.environment import LAYOUTS, Request
 from cachegrind_bench.model import thresholds
 from cachegrind_bench.model.metrics import CostModel
+from cachegrind_bench.model.result import Size
+from cachegrind_bench.model.sizes import class_of
 from cachegrind_bench.store.urls import FORMS, without_password
 from cachegrind_bench.valgrind.options import Cache
 
@@ -29,6 +31,7 @@ Evidence = Literal["regressions", "always", "never"]
 Duration = Text | Annotated[float, Meta(gt=0)]
 Command = Text | Annotated[tuple[str, ...], Meta(min_length=1)]
 Variables = tuple[Text, ...] | dict[str, str]
+Sizes = Text | tuple[int, ...]
 Parameters = dict[str, Any]  # whose values `parameters` reads
 Combinations = tuple[dict[str, Any], ...]
 _WORDS: Mapping[object, str] = {
@@ -42,6 +45,7 @@ _WORDS: Mapping[object, str] = {
     Command: "a list of texts, or a text",
     Variables: "a list of texts, or a table",
     Parameters: "a table of lists",
+    Sizes: "a list of whole numbers, or a range as a text",
     Combinations: "a list of tables",
     int: "a whole number",
 }
@@ -263,6 +267,15 @@ class Benchmark(Table):
     exclude: Annotated[Combinations | UnsetType, Key(
         "Combinations to leave out, each as some of the parameters with a value.", '[{ n = 10000, codec = "b" }]',
         also=("matrix-exclude", "excludes"))] = UNSET
+    sizes: Annotated[Sizes | UnsetType, Key(
+        "[Sizes of the input](growth.md), four at least: one benchmark is made of each, `{size}` standing for it as for a "
+        "parameter, and reports say how the cost grows with it. A list, or a range as in `1000..64000x2` or `10..50+10`.",
+        "[1000, 2000, 4000, 8000]", also=("scale", "ns"))] = UNSET
+    growth: Annotated[Text | UnsetType, Key(
+        "The cost must not grow faster with the `sizes` than this, or it is a regression: `1`, `log n`, `n`, `n log n`, "
+        "`n^1.5`, `n²`, `n² log n`, `n³` or `2^n`.", '"n log n"', "as in the base", class_of, ("complexity", "bound"))] = UNSET
+    predict: Annotated[Size | UnsetType, Key(
+        "The size that costs are predicted for.", "1_000_000", also=("extrapolate",))] = UNSET
     tags: Annotated[Texts | UnsetType, Key(
         "Words to select benchmarks by.", '["quick", "io"]', check=_tag,
         also=("tag", "labels", "groups", "marks"))] = UNSET

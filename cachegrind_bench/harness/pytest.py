@@ -83,6 +83,7 @@ class Pytest(Harness):
                 (*PYTEST, item.id),
                 parameters=item.parameters,
                 tags=tuple(dict.fromkeys((*entry.each.tags, *item.tags))),
+                scale=item.scale and replace(item.scale, group=entry.named(item.scale.group)),
             )
             for item in found.items
         ]
@@ -117,8 +118,10 @@ class Pytest(Harness):
                 benchmarks = [replace(item, warnings=(*item.warnings, why)) for item in benchmarks]
             else:
                 benchmarks = with_python_profiles(bench, benchmarks, lambda _text: None)
-        ids = {item.id: specs[item.nodeid] for item in found.items}
-        return [replace(item, id=ids[item.id].id, tags=ids[item.id].tags) for item in benchmarks]
+        own = {item.id: specs[item.nodeid] for item in found.items}
+        return [
+            replace(item, id=own[item.id].id, tags=own[item.id].tags, scale=own[item.id].scale) for item in benchmarks
+        ]
 
 
 class _Followed(Relay):

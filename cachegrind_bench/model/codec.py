@@ -4,8 +4,8 @@ Knows the format and the values of `result`; must not know files, folders or sto
 
 Format history: `cg-bench.run/1` is the first. Within a schema number, readers ignore keys they do not know. A
 profile may have `lines`, rows of file, name, line and counts, which add up to its `functions`; a benchmark may have
-`output`, the last part of what its program wrote, `python`, what its Python functions cost, and `calls`, which of its
-functions called which:
+`output`, the last part of what its program wrote, `python`, what its Python functions cost, `calls`, which of its
+functions called which, and `scale`, the size of its input and the group it is in:
 
     "profile": {"events": [NAME, ...], "functions": [[FILE, NAME, COUNT, ...], ...], "lines": [[FILE, NAME, LINE, COUNT, ...], ...]}
     "python": {"total": IR, "cut": false, "functions": [[FILE, NAME, LINE], ...], "paths": [[CALLER, FUNCTION, CALLS, IR], ...]}
@@ -36,6 +36,7 @@ from cachegrind_bench.model.result import (
     ProcessCost,
     Result,
     Run,
+    Scale,
     Score,
     SealPart,
     Status,
@@ -47,7 +48,7 @@ if TYPE_CHECKING:
 WRITTEN = "'cg-bench run -o FILE' writes result files"
 FAMILY = "cg-bench.run/"
 SCHEMA = FAMILY + "1"
-_OPTIONAL = ("output", "python", "iterations", "calls", "taken_over")  # of a benchmark
+_OPTIONAL = ("output", "python", "iterations", "calls", "taken_over", "scale")  # of a benchmark
 _NEWER = re.compile(re.escape(FAMILY) + r"[1-9][0-9]{0,8}")
 
 # Far above any count a simulated program can reach (a century of Cachegrind), far below what makes arithmetic slow.
@@ -174,6 +175,7 @@ class _Benchmark(msgspec.Struct):
     iterations: Annotated[int, msgspec.Meta(ge=1, le=_LARGEST)] | None = None
     calls: _Calls | None = None
     taken_over: bool | None = None
+    scale: Scale | None = None
 
 
 class _Document(msgspec.Struct):

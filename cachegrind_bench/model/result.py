@@ -15,6 +15,7 @@ import msgspec
 
 from cachegrind_bench.model.described import Points, doc
 from cachegrind_bench.model.metrics import Counts, Profile
+from cachegrind_bench.model.sizes import LARGEST_SIZE, GrowthClass
 
 if TYPE_CHECKING:
     from cachegrind_bench.model.call_graph import CallGraph
@@ -103,6 +104,21 @@ class ObjectFile(msgspec.Struct, frozen=True, kw_only=True):
     build_id: str
 
 
+Size = Annotated[int, msgspec.Meta(ge=1, le=LARGEST_SIZE)]
+
+
+class Scale(msgspec.Struct, frozen=True, kw_only=True):
+    """The place of a benchmark in a `group` of some that differ in the `size` of their input.
+
+    `bound` is the class that they must not exceed, `predict` a size that costs are predicted for, where the user named them.
+    """
+
+    group: str
+    size: Size
+    bound: GrowthClass | None = None
+    predict: Size | None = None
+
+
 class Benchmark(msgspec.Struct, frozen=True, kw_only=True):
     """One named thing and what its run gave. `counts`, `score` and `profile` are None unless `status` is ok.
 
@@ -137,6 +153,7 @@ class Benchmark(msgspec.Struct, frozen=True, kw_only=True):
     iterations: int | None = None
     calls: CallGraph | None = None
     taken_over: bool | None = None
+    scale: Scale | None = None
 
     def by_layout(self) -> dict[int, list[Counts]]:
         """Return the counts of the runs in each memory layout."""

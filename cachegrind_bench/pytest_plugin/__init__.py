@@ -18,6 +18,7 @@ _OLDEST = (8, 1)
 _MARKERS = (
     "benchmark: measure the whole test, or say how its benchmark fixture measures (cg-bench)",
     "codspeed_benchmark: measure the whole test (cg-bench)",
+    "cg_bench(sizes, size, growth, predict): measure the test with several sizes of its input, and how its cost grows (cg-bench)",
 )
 
 
@@ -71,6 +72,13 @@ def pytest_configure(config: pytest.Config) -> None:
         from cachegrind_bench.pytest_plugin.outer.controller import take_over
 
         take_over(config)
+
+
+def pytest_generate_tests(metafunc: pytest.Metafunc) -> None:
+    """Make a test of each size that a marker has."""
+    from cachegrind_bench.pytest_plugin.sizes import parametrize
+
+    parametrize(metafunc)
 
 
 def _takes_over(config: pytest.Config) -> bool:

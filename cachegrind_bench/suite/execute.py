@@ -7,7 +7,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
 from functools import partial
-from typing import TYPE_CHECKING, Protocol
+from typing import TYPE_CHECKING, Any, Protocol
 
 import msgspec
 from msgspec.structs import replace
@@ -105,7 +105,7 @@ def measure_job(
             with valgrind_setup.session(echo=echo) as ready:
                 runner = ready.runner if reuse is None else RecordingRunner(runner=ready.runner)
                 (found,) = measured(plan, ready, partial(watcher.phase, spec.id), runner=runner)
-                benchmark = replace(found, parameters=dict(spec.parameters), tags=spec.tags, output=output())
+                benchmark = replace(found, **_of_spec(spec), output=output())
                 if reuse is not None and isinstance(runner, RecordingRunner):
                     reuse.keep(spec, plan, runner.recording(), benchmark, watcher=watcher)
         finally:
@@ -114,6 +114,11 @@ def measure_job(
         benchmark = replace(failed(spec, valgrind_setup, error), output=output())
     watcher.finished(benchmark, bytes(said))
     return benchmark
+
+
+def _of_spec(spec: BenchmarkSpec) -> dict[str, Any]:
+    """Return what the configuration says of a benchmark's place among others."""
+    return {"parameters": dict(spec.parameters), "tags": spec.tags, "scale": spec.scale}
 
 
 def failed(spec: BenchmarkSpec, valgrind_setup: ValgrindSetup, error: CgBenchError) -> Benchmark:
@@ -128,8 +133,7 @@ def failed(spec: BenchmarkSpec, valgrind_setup: ValgrindSetup, error: CgBenchErr
         key=comparability_key(valgrind_setup.environment.fields),
         key_fields={},
         command=spec.command,
-        parameters=dict(spec.parameters),
-        tags=spec.tags,
+        **_of_spec(spec),
         status=status,
         exit_status=error.exit_status if isinstance(error, CommandFailedError) else None,
         error="\n".join(part for part in (error.message, error.hint) if part),
@@ -162,7 +166,7 @@ class Reuse(msgspec.Struct, frozen=True, kw_only=True):
             watcher.remark(spec.id, "measured, since what it wrote was not kept")
             return None
         output = benchmark.output if with_output else None
-        benchmark = replace(benchmark, parameters=dict(spec.parameters), tags=spec.tags, output=output, taken_over=True)
+        benchmark = replace(benchmark, **_of_spec(spec), output=output, taken_over=True)
         watcher.reused(benchmark, found.created_at)
         return benchmark
 

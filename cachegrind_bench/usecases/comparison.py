@@ -18,6 +18,7 @@ if TYPE_CHECKING:
     from pathlib import Path
 
     from cachegrind_bench.compare.explain import Details
+    from cachegrind_bench.compare.growth import Growth
     from cachegrind_bench.compare.verdict import Comparison, Gates
     from cachegrind_bench.config.benchmarks import BenchmarkSpec
     from cachegrind_bench.model.call_graph import CallGraph
@@ -240,12 +241,13 @@ def compared(
     wanted: Callable[[str], bool] = lambda _id: True,
 ) -> Report:
     """Compare the benchmarks whose ids are `wanted`; profiles are read only for what will be shown."""
-    from cachegrind_bench.compare.verdict import State, compare, recognise_layout
+    from cachegrind_bench.compare.verdict import State, compare, recognise_layout, with_growth
 
     before, after = base.file, candidate.file
     comparison = compare(before.result, after.result, gates, wanted=wanted)
     comparison = replace(comparison, remarks=(*base.remarks, *candidate.remarks), without_base=base.missing)
     comparison = recognise_layout(comparison, before.profile, after.profile)
+    comparison = with_growth(comparison, growths_in(before, wanted), growths_in(after, wanted))
     found = _explanations(comparison, before, after, options)
     # At length: what changed, or what is the only one.
     worth = [
@@ -264,6 +266,16 @@ def compared(
         places=options.places,
         root=options.root,
     )
+
+
+def growths_in(file: ResultFile | InMemory, wanted: Callable[[str], bool] = lambda _id: True) -> Mapping[str, Growth]:
+    """Return how the benchmarks with sizes grow, by their groups; profiles are read only if there are any."""
+    sized = [item for item in file.result.benchmarks if item.scale is not None and wanted(item.id)]
+    if not sized:
+        return {}
+    from cachegrind_bench.compare.growth import growths
+
+    return growths(sized, file.profile, file.python)
 
 
 def _explanations(
@@ -299,6 +311,7 @@ def same_program(comparison: Comparison) -> tuple[str, ...]:
     base, candidate = comparison.base.commit, comparison.candidate.commit
     if base is None or candidate is None or base.sha == candidate.sha or not comparison.compared:
         return ()
-    if any(item.change is None or item.change.base != item.change.candidate for item in comparison.differences):
+    single = [item for item in comparison.differences if item.growth is None]
+    if any(item.change is None or item.change.base != item.change.candidate for item in single):
         return ()
     return (_SAME,)

@@ -9,6 +9,7 @@ import msgspec
 
 from cachegrind_bench.hermetic.environment import Request
 from cachegrind_bench.model.metrics import CostModel
+from cachegrind_bench.model.result import Scale
 from cachegrind_bench.startup.exchange import WARM_UP, storable
 
 
@@ -20,6 +21,7 @@ class Item(msgspec.Struct, frozen=True, kw_only=True):
     parameters: dict[str, str]
     tags: tuple[str, ...]
     whole: bool
+    scale: Scale | None = None
 
     @property
     def id(self) -> str:

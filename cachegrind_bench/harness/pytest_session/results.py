@@ -230,6 +230,7 @@ def _benchmark(
         "parameters": item.parameters,
         "tags": item.tags,
         "tool": Tool.CALLGRIND.value,
+        "scale": item.scale,
     }
     costs = () if isinstance(ended.costs, MeasurementError) else ended.costs
     trouble = ended.trouble or (str(ended.costs) if isinstance(ended.costs, MeasurementError) else None)

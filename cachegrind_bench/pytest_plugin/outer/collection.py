@@ -18,11 +18,14 @@ import pytest
 
 from cachegrind_bench.pytest_plugin.fixture import uses_fixture
 from cachegrind_bench.pytest_plugin.outer.serialize_options import file_orders, remember_blocked, root_orders
+from cachegrind_bench.pytest_plugin.sizes import MARKER, scale_of
 from cachegrind_bench.startup.exchange import CHECKOUT, put_order, storable
 
-_MARKERS = ("benchmark", "codspeed_benchmark")
+_MARKERS = ("benchmark", "codspeed_benchmark", MARKER)
 # Those that say how pytest treats a test, not what it is.
-_NO_TAGS = "anyio asyncio benchmark codspeed_benchmark filterwarnings parametrize skip skipif usefixtures xfail"
+_NO_TAGS = (
+    "anyio asyncio benchmark cg_bench codspeed_benchmark filterwarnings parametrize skip skipif usefixtures xfail"
+)
 _LONGEST_VALUE = 200
 NOTICE = pytest.StashKey[str]()
 
@@ -156,7 +159,9 @@ def _item(item: pytest.Item) -> dict[str, Any]:
     }
     tags = sorted({mark.name for mark in item.iter_markers()} - set(_NO_TAGS.split()))
     nodeid, file = item.nodeid, str(item.path)
-    return {"nodeid": nodeid, "file": file, "parameters": parameters, "tags": tags, "whole": not uses_fixture(item)}
+    whole = {"nodeid": nodeid, "file": file, "parameters": parameters, "tags": tags, "whole": not uses_fixture(item)}
+    scale = scale_of(item)
+    return whole | {"scale": scale and scale | {"group": storable(scale["group"])}}
 
 
 def _shown(value: object) -> str:

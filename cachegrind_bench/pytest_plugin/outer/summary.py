@@ -17,11 +17,13 @@ if TYPE_CHECKING:
 
 def summary(result: Result, output: Path | None, comparison: str, *, width: int) -> list[str]:
     """Return the lines, for a terminal of this width; `output` is the file with the result."""
-    from cachegrind_bench.render import report, table
+    from cachegrind_bench.render import growth, report, table
+    from cachegrind_bench.usecases.comparison import InMemory, growths_in
 
     text = io.StringIO()
     if result.benchmarks:
-        text.write(table.render(report.suite(result), width=width))
+        reports = [report.suite(result), *map(growth.report, growths_in(InMemory(result)).values())]
+        text.write("\n".join(table.render(one, width=width) for one in reports))
     if output is not None:
         text.write(f"result written to {output}\n")
     if comparison:

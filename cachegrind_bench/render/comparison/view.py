@@ -25,6 +25,7 @@ from cachegrind_bench.model.text import (
     signed,
 )
 from cachegrind_bench.render.comparison import words
+from cachegrind_bench.render.growth import class_text, function_text
 from cachegrind_bench.render.table import without_empty
 
 if TYPE_CHECKING:
@@ -195,8 +196,12 @@ def notices(comparison: Comparison, details: Mapping[str, Details]) -> list[str]
 
 def _row(item: Difference, comparison: Comparison, details: Details | None, root: str) -> Row:
     moved, weigh = item.change, comparison.weigh
+    grown = item.growth
     blamed = details if item.state in BLAMING else None
-    if moved is None:
+    if grown is not None:
+        cells = ["" if grown.base is None else class_text(grown.base), class_text(grown.candidate), *[""] * 6]
+        cells[-1] = function_text(grown.candidate) if item.state is State.REGRESSION else ""
+    elif moved is None:
         sides = [side.counts if side is not None else None for side in (item.base, item.candidate)]
         cells = ["" if counts is None else grouped(weigh(counts)) for counts in sides] + [""] * 6
     else:

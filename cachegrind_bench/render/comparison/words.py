@@ -28,6 +28,7 @@ from cachegrind_bench.model.python_profile import NATIVE
 from cachegrind_bench.model.result import Status
 from cachegrind_bench.model.symbols import UNKNOWN
 from cachegrind_bench.model.text import below, change, counted, exact_percent, factor, grouped, percent, share, signed
+from cachegrind_bench.render.growth import change_remarks
 
 if TYPE_CHECKING:
     from cachegrind_bench.compare.call_split import CallCause, Caller, CallSplit, Label
@@ -71,6 +72,8 @@ def numbered(counts: Mapping[State, int]) -> str:
 
 def remarks(difference: Difference, gates: Gates) -> list[str]:
     """Return remarks on one benchmark, in addition to its numbers."""
+    if difference.growth is not None:
+        return change_remarks(difference.growth)
     return [
         *_state_remarks(difference, gates),
         *_gate_remarks(difference, gates),
@@ -297,7 +300,11 @@ def place(item: Difference, details: Details | None, root: str) -> tuple[str, in
     The project is what is below `root`.
     """
     row = chief(details)
-    if row is not None:
+    worst = None if item.growth is None else item.growth.candidate.worst
+    if worst is not None:
+        path, line = below(worst.file, root), worst.line
+        inside = worst.file.startswith("/") and "site-packages" not in path.split("/")
+    elif row is not None:
         path, line = below(row.function.file, root), row.function.line
         inside = path.endswith(".py") and "site-packages" not in path.split("/")
     elif details is None or details.blamed is None or interpreted(item) is not None:

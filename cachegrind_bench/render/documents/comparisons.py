@@ -22,6 +22,7 @@ from cachegrind_bench.model.described import (
 from cachegrind_bench.model.metrics import Counts
 from cachegrind_bench.render.comparison import words
 from cachegrind_bench.render.documents.document import Document, fields, optional, ppm
+from cachegrind_bench.render.documents.growth import ComparedGrowth, compared
 from cachegrind_bench.valgrind.demangling import demangled
 
 if TYPE_CHECKING:
@@ -279,6 +280,7 @@ class ComparedBenchmark(msgspec.Struct, frozen=True, kw_only=True):
     calls: Annotated[CallsExplained | None, doc("what became of calls, if both sides recorded them")]
     python: Annotated[PythonExplained | None, doc("Python's functions, if both sides have such a profile")]
     explanation: Annotated[Explained | None, doc("native functions, if both sides have a profile")]
+    growth: Annotated[ComparedGrowth | None, doc("instead of all this, how benchmarks with `sizes` grow")]
 
 
 class DiffReport(Document, frozen=True, kw_only=True):
@@ -353,6 +355,7 @@ def _benchmark(item: Difference, found: Comparison, details: Details | None) -> 
         calls=optional(details, lambda it: optional(it.calls, _calls)),
         python=optional(details, lambda it: optional(it.python, _python)),
         explanation=optional(details, lambda it: _explanation(it, found)),
+        growth=optional(item.growth, compared),
     )
 
 

@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from typing import Annotated, Literal
+from collections.abc import Iterable
+from typing import TYPE_CHECKING, Annotated, Literal
 
 import msgspec
 
@@ -10,7 +11,11 @@ from cachegrind_bench.model.described import Events, Instructions, Milliseconds,
 from cachegrind_bench.model.metrics import Counts
 from cachegrind_bench.model.result import Benchmark, Result, Score, SealState, Status
 from cachegrind_bench.render.documents.document import Document, fields, optional
+from cachegrind_bench.render.documents.growth import GrowingBenchmark, growing
 from cachegrind_bench.render.report import Spans, spans
+
+if TYPE_CHECKING:
+    from cachegrind_bench.compare.growth import Growth
 
 
 class Hits(msgspec.Struct, frozen=True, kw_only=True):
@@ -86,15 +91,17 @@ class Summary(Document, frozen=True, kw_only=True):
     commit: Annotated[str | None, doc("id of the commit that was measured")]
     env: Annotated[MachineFields, doc("the machine")]
     benchmarks: Annotated[tuple[Measured, ...], doc("all benchmarks, in the order of the suite")]
+    growth: Annotated[tuple[GrowingBenchmark, ...], doc("how benchmarks with `sizes` grow")]
 
 
-def summary(result: Result) -> str:
+def summary(result: Result, growth: Iterable[Growth] = ()) -> str:
     """Return the numbers of a report, without the profiles."""
     return Summary(
         created_at=result.created_at,
         commit=optional(result.commit, lambda commit: commit.sha),
         env=MachineFields(key=result.env.key, fields=dict(result.env.fields)),
         benchmarks=tuple(map(_measured, result.benchmarks)),
+        growth=growing(growth),
     ).text()
 
 

@@ -1,0 +1,1 @@
+"""Programs of known growth, and what `cg-bench growth` says of them: `python -m benchmarks.growth`."""
