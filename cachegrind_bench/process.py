@@ -58,7 +58,7 @@ class Completed(msgspec.Struct, frozen=True, kw_only=True):
     @property
     def end(self) -> str:
         """In words, for messages."""
-        return f"signal {self.signal}" if self.status is None else f"exit status {self.status}"
+        return end_of(self.status, self.signal)
 
 
 class Child:
@@ -193,6 +193,11 @@ def run(
     status, ended_by = (code, None) if code >= 0 else (None, -code)
     out, err = (bytes(tail[max(0, len(tail) - keep_output_limit) :]) for tail in tails.values())
     return Completed(status=status, signal=ended_by, stdout=out, stderr=err, timed_out=not in_time, wall_ms=ms)
+
+
+def end_of(status: int | None, signal: int | None) -> str:
+    """Say how a program ended, for messages."""
+    return f"signal {signal}" if status is None else f"exit status {status}"
 
 
 def which(name: str, path: str) -> str | None:

@@ -20,7 +20,7 @@ from cachegrind_bench._version import __version__
 from cachegrind_bench.cli.help import Group
 from cachegrind_bench.cli.options import Configured
 from cachegrind_bench.cli.output import flush, forget, occupy_standard_descriptors, write_error
-from cachegrind_bench.errors import CgBenchError, MeasurementError, NotComparableError
+from cachegrind_bench.errors import CgBenchError, MeasurementError, NotComparableError, UsageError
 from cachegrind_bench.interruption import Cancel, is_postponed
 from cachegrind_bench.interruption import interrupt as interrupt_now
 
@@ -233,6 +233,7 @@ def run(arguments: Sequence[str] | None = None) -> int:
 
 def _run(words: list[str]) -> int:
     try:
+        _check_clock()
         # Not `cli.main`, which turns a broken pipe into exit code 1 and interrupts into its own words.
         if os.environ.get(COMPLETE):
             return shell_complete(cli, {}, "cg-bench", COMPLETE, os.environ[COMPLETE])
@@ -262,6 +263,14 @@ def _run(words: list[str]) -> int:
         return INTERNAL
     finally:
         write_error("")  # what progress could not write may still wait there
+
+
+def _check_clock() -> None:
+    """Raise UsageError where the time is one that Python cannot read: so would whatever is imported or stored."""
+    try:
+        time.time()
+    except OverflowError:
+        raise UsageError("the clock of this machine is past the year 2262", hint="set it right") from None
 
 
 def _invoked(words: list[str]) -> object:

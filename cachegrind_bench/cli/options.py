@@ -152,7 +152,9 @@ _program_options = options_group(
     click.option("--stdin", metavar="FILE", help="The program's standard input. [default: empty]"),
     click.option("--prepare", metavar="CMD", help="Shell command before every execution, not measured."),
     click.option("--cleanup", metavar="CMD", help="Shell command after every execution, not measured."),
-    click.option("--timeout", type=seconds, help="Stop an execution that takes longer; warm-ups count, too."),
+    click.option(
+        "--timeout", type=seconds, help="Stop what takes longer: an execution, even a warm-up, --prepare or --cleanup."
+    ),
     click.option("--ignore-exit-status", is_flag=True, help="Measure the command even if it fails."),
     click.option(
         "--pin-clock",

@@ -191,7 +191,7 @@ _THRESHOLD = Key(
 _ENV = Key(
     "Variables to pass on (`NAME`) or set (`NAME=VALUE`, or a table of names and values).",
     '["DATABASE_URL", "MODE=fast"]', "none", _variable, ("environment", "variables"))
-_TIMEOUT = Key("End an execution that takes longer (each one, warm-up too).", '"5min"', "none", _parsed(milliseconds))
+_TIMEOUT = Key("End what takes longer: an execution, even a warm-up, `prepare` or `cleanup`.", '"5min"', "none", _parsed(milliseconds))
 _REPEAT = Key("Number of measured executions.", "3", "1", also=("runs", "iterations", "repetitions"))
 _WARMUP = Key("Native executions to warm up, before the measured ones.", "1", "1")
 _LAYOUTS = Key("Number of memory layouts to measure in, `repeat` times each.", "5", "1")

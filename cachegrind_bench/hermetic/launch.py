@@ -39,6 +39,7 @@ _MOST_CHUNKS = 32  # in a full pipe, which has 1 MiB at most
 # How much later than the time-out all is over: the guard begins to kill after 15 s, and does so for 30 s.
 _LATEST_S = 60.0
 _LONGEST_WAIT_S = 3600.0  # poll takes 31 bits of milliseconds
+_INSISTENCE_S = 0.5  # how often a clean-up looks for a second interrupt
 # 2025-01-01, a millisecond for every reading: loops that wait for a deadline end after a fixed number of rounds.
 PINNED_CLOCK = Clock(1_735_689_600_000_000_000, 1_000_000)
 # Loops that wait for some time end after one round.
@@ -139,6 +140,7 @@ def _pump(
     tail, received = bytearray(), bytearray()
     waiting = cancellation()
     cancel = waiting if isinstance(waiting, Cancel) else None
+    longest = _LONGEST_WAIT_S if cancel is waiting else _INSISTENCE_S
     with selectors.DefaultSelector() as selector:
         for descriptor in sinks:
             selector.register(descriptor, selectors.EVENT_READ)
@@ -147,7 +149,9 @@ def _pump(
         reported, more = False, _MOST_CHUNKS
         while True:
             # After the report no descendant lives, so what is readable now is all there is, unless the launcher was killed.
-            ready = selector.select(0 if reported else min(max(0, latest - time.monotonic()), _LONGEST_WAIT_S))
+            ready = selector.select(0 if reported else min(max(0, latest - time.monotonic()), longest))
+            if waiting is not None:
+                waiting.check()
             more -= reported
             if reported and not (ready and more):
                 return bytes(tail), bytes(received)
@@ -156,9 +160,6 @@ def _pump(
                     "neither the launcher nor its guard ended the program in time: both were stopped"
                 )
             for key, _events in ready:
-                if cancel is not None and key.fd == cancel.fileno():
-                    cancel.check()
-                    continue
                 chunk = os.read(key.fd, _CHUNK)
                 if not chunk:
                     selector.unregister(key.fd)

@@ -49,8 +49,10 @@ def become(orders: Orders, link: socket.socket, *, pinned: bool) -> None:
         if orders.stdout:
             os.dup2(os.open(orders.stdout, os.O_WRONLY | os.O_NOCTTY), 1)
         os.chdir(command.cwd)
-        _pin(orders, seal, pinned=pinned)
-        listener = _install(orders, seal)
+        listener = None
+        if orders.sealed:
+            _pin(orders, seal, pinned=pinned)
+            listener = _install(orders, seal)
         socket.send_fds(link, [marshal.dumps(seal)], [] if listener is None else [listener])
         if listener is not None:
             os.close(listener)

@@ -13,12 +13,13 @@ from msgspec.structs import replace
 
 from cachegrind_bench import process
 from cachegrind_bench.errors import CommandFailedError, MeasurementError
-from cachegrind_bench.hermetic.launch import Outcome
-from cachegrind_bench.hermetic.orders import SHORT_GRACE_MS
+from cachegrind_bench.hermetic.launch import Outcome, launch
+from cachegrind_bench.hermetic.orders import SHORT_GRACE_MS, Command, Orders
+from cachegrind_bench.hermetic.scratch import scratch
 from cachegrind_bench.interruption import uninterrupted
 from cachegrind_bench.measure.plan import Plan, Progress, Settings, target_of
 from cachegrind_bench.measure.seal import require_sealed, seal_parts, weakest, with_copies
-from cachegrind_bench.measure.session import Identity, benchmark_key_fields
+from cachegrind_bench.measure.session import SCRATCH_BASE, Identity, benchmark_key_fields
 from cachegrind_bench.model.metrics import CostModel, Counts
 from cachegrind_bench.model.result import Benchmark, Environment, Run, Score, SealPart, comparability_key
 from cachegrind_bench.model.text import printable
@@ -26,6 +27,8 @@ from cachegrind_bench.valgrind.options import Scope, Tool
 from cachegrind_bench.valgrind.runner import Measurement, Runner, Target
 
 RECORDED = "when calls were recorded, "  # how warnings about that execution begin
+_FIRST_SLOT = 700  # of the folder that marks a preparation or clean-up as at work
+_GRACE_MS = 500  # for what writes its output (bash's `> >(tee log)`)
 _AGREES = 2  # instructions by which Callgrind's counts may differ from Cachegrind's where the execution was the same
 
 
@@ -262,17 +265,37 @@ def surrounded(plan: Settings) -> Generator[None]:
 
 
 def _native(plan: Settings, command: str | None, option: str) -> None:
-    if command and (failure := native_failure(command, plan.environ, plan.cwd)):
-        raise MeasurementError(f"the {option} command failed with {failure[0]}: {command}", hint=failure[1] or None)
+    """Run a command line natively and unsealed, within the time-out; what it leaves in the background ends with it."""
+    if not command:
+        return
+    orders = Orders(
+        command=Command(("/bin/sh", "-c", command), dict(plan.environ), str(plan.cwd)),
+        sealed=False,
+        timeout_ms=plan.timeout_ms,
+        grace_ms=_GRACE_MS,
+    )
+    with scratch(SCRATCH_BASE, first=_FIRST_SLOT) as folder:
+        outcome = launch(orders, folder, echo=lambda _chunk: None)
+    if outcome.timed_out:
+        raise MeasurementError(
+            f"the {option} command ran longer than {(plan.timeout_ms or 0) / 1000:g} s and was stopped: {command}",
+            hint="give it more time with --timeout, which is for each execution and for what is done before and after it",
+        )
+    if outcome.exit_status != 0:
+        how = process.end_of(outcome.exit_status, outcome.signal)
+        raise MeasurementError(f"the {option} command failed with {how}: {command}", hint=_last_words(outcome.tail))
 
 
 def native_failure(command: str, environ: Mapping[str, str], cwd: Path) -> tuple[str, str] | None:
-    """Run a command line natively and unsealed; return how it failed and its last words, None if it did not.
+    """Run a command line natively, unsealed and for as long as it takes; return how it failed and its last words, None if it did not.
 
     MeasurementError if it could not be run at all.
     """
     completed = process.run([command], shell=True, env=environ, cwd=cwd)  # noqa: S604 - the user wrote it for a shell
     if completed.status == 0:
         return None
-    words = (completed.stderr or completed.stdout).decode("utf-8", "backslashreplace").strip()
-    return completed.end, words[-500:]
+    return completed.end, _last_words(completed.stderr or completed.stdout) or ""
+
+
+def _last_words(output: bytes) -> str | None:
+    return output.decode("utf-8", "backslashreplace").strip()[-500:] or None

@@ -238,6 +238,12 @@ def reading_out_files() -> Generator[None]:
     try:
         yield
     except FileFormatError as error:
+        with suppress(OSError):
+            if os.statvfs(os.path.dirname(error.path)).f_bavail == 0:
+                raise MeasurementError(
+                    f"Valgrind's out file cannot be used: no space is left for {error.path}",
+                    hint="free some space there",
+                ) from error
         raise MeasurementError(f"Valgrind's out file cannot be used: {error.message}") from error
     except OSError as error:
         raise MeasurementError(f"Valgrind's out file cannot be read: {error.filename}: {error.strerror}") from error

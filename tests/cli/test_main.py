@@ -379,3 +379,17 @@ def test_writing_to_a_closed_stdout_is_bad_usage(monkeypatch: pytest.MonkeyPatch
     output.flush()
     with pytest.raises(UsageError, match="it is closed"):
         output.write("x")
+
+
+def test_a_clock_that_python_cannot_read_is_an_error_of_one_line(
+    cg_bench: CommandLine, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    def late() -> NoReturn:
+        raise OverflowError("timestamp too large")
+
+    monkeypatch.setattr("cachegrind_bench.cli.main.time.time", late)
+    told = cg_bench("trend")
+    assert (told.code, told.err) == (
+        2,
+        "cg-bench: error: the clock of this machine is past the year 2262\n  set it right\n",
+    )

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 import shutil
 import socket
 import sqlite3
@@ -368,3 +369,9 @@ def test_open_store_opens_both(tmp_path: Path, postgres: Server) -> None:
             assert store.add(RECORDS) == 8
             assert "s3cret" not in store.url
     assert (tmp_path / "history.db").exists()
+
+
+def test_what_is_not_a_file_is_not_an_empty_database(tmp_path: Path) -> None:
+    os.mkfifo(tmp_path / "pipe")
+    for path in ("/dev/full", "/dev/null", tmp_path, tmp_path / "pipe"):
+        assert "is not a file (name another file)" in refused(f"sqlite:///{path}")

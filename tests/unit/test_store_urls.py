@@ -225,3 +225,10 @@ def test_without_a_home_no_folder_called_tilde_is_made(url: str, environ: dict[s
 def test_the_home_of_others_is_not_guessed(url: str, tmp_path: Path) -> None:
     with pytest.raises(UsageError, match="only your own home folder is known"):
         open_store(url, cwd=tmp_path, environ={"HOME": "/home/me"})
+
+
+@pytest.mark.parametrize("scheme", ["file:", "git:", "sqlite:////"])
+@pytest.mark.parametrize("name", ["x" * 4000, "x" * 250, "ab/" * 1500 + "c"])
+def test_a_name_that_no_system_takes_is_refused_at_once(scheme: str, name: str, tmp_path: Path) -> None:
+    with pytest.raises(UsageError, match=r"^.{,220} is too long for a store$"):
+        open_store(scheme + name, cwd=tmp_path, environ={})

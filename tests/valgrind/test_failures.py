@@ -8,9 +8,13 @@ import re
 import shutil
 import sys
 from pathlib import Path
+from types import SimpleNamespace
 from typing import TYPE_CHECKING
 
 import pytest
+
+from cachegrind_bench.errors import FileFormatError, MeasurementError
+from cachegrind_bench.valgrind import runner
 
 if TYPE_CHECKING:
     from tests.conftest import CompileC
@@ -340,3 +344,10 @@ def test_an_out_file_that_valgrind_did_not_write(cg_bench: CgBench, tmp_path: Pa
     script.write_text(VANDAL)
     options = ["--warmup", "0"]
     assert_failed(cg_bench, cg_bench.run(sys.executable, "-S", script, how, options=options), MEASUREMENT, "out file")
+
+
+def test_an_out_file_without_space_is_reported_as_such(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    full = SimpleNamespace(f_bavail=0)
+    monkeypatch.setattr("cachegrind_bench.valgrind.runner.os.statvfs", {str(tmp_path): full}.__getitem__)
+    with pytest.raises(MeasurementError, match=f"no space is left for {tmp_path}/out.1$"), runner.reading_out_files():
+        raise FileFormatError("the file is empty", path=str(tmp_path / "out.1"))

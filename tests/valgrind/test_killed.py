@@ -399,6 +399,32 @@ def test_a_timeout_ends_the_whole_tree(cg_bench: CgBench, compile_c: CompileC, m
     assert os.listdir(cg_bench.cwd) == []
 
 
+@pytest.mark.parametrize("option", ["--prepare", "--cleanup"])
+def test_daemons_that_a_preparation_or_clean_up_starts_end_with_it(cg_bench: CgBench, marker: str, option: str) -> None:
+    daemon = f"setsid sh -c 'sleep 60; : {marker}' >/dev/null 2>&1 & sleep 0.3"
+    assert cg_bench.run("true", options=[option, daemon, "--warmup", "0"]).code == 0
+    assert processes(marker) == []
+
+
+@pytest.mark.parametrize("option", ["--prepare", "--cleanup"])
+def test_a_timeout_ends_a_preparation_or_clean_up_with_all_that_it_started(
+    cg_bench: CgBench, marker: str, option: str
+) -> None:
+    slow = f"setsid sh -c 'sleep 60; : {marker}' & sleep 60"
+    finished = cg_bench.run("true", options=[option, slow, "--timeout", "5", "--warmup", "0"])
+    assert finished.code == 4
+    assert f"the {option} command ran longer than 5 s and was stopped: {slow}\n  give it more time" in finished.stderr
+    assert processes(marker) == []
+
+
+def test_a_run_that_is_killed_leaves_nothing_of_its_preparation(cg_bench: CgBench, marker: str) -> None:
+    run = cg_bench.start("run", "-q", "--prepare", f"setsid sh -c 'sleep 60; : {marker}' & sleep 60", "--", "true")
+    wait_for(lambda: len(processes(marker)) >= 3, "the preparation did not run")  # cg-bench, its shell, and the daemon
+    run.kill()
+    run.communicate()
+    wait_for(lambda: not processes(marker), f"still running: {processes(marker)}")
+
+
 def test_the_next_run_uses_the_directory_that_a_killed_one_left(
     cg_bench: CgBench, running: Callable[[str], tuple[Popen[bytes], Path]], marker: str
 ) -> None:

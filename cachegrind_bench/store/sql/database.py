@@ -9,6 +9,7 @@ from __future__ import annotations
 import os
 import random
 import re
+import stat
 import time
 from collections.abc import Callable, Generator, Sequence
 from contextlib import ExitStack, contextmanager
@@ -257,16 +258,18 @@ class Database:
             raise StoreError(f"cannot {doing} {self.url}: {detail}", hint=hint) from error
 
     def _is_missing(self) -> bool:
-        """Return whether there is no file; one that cannot be looked at is there. StoreError if a link to it leads nowhere."""
+        """Return whether there is no file; one that cannot be looked at is there. StoreError if a link to it leads nowhere, or it is something else."""
         if self._path is None:
             return False
         try:
-            os.stat(self._path)
+            mode = os.stat(self._path).st_mode
         except FileNotFoundError:
             accept_absence(Path(self._path))
             return True
         except OSError:
             return False
+        if not stat.S_ISREG(mode):  # a device may look empty, and a pipe waits
+            raise StoreError(f"{self.url} is not a file", hint="name another file")
         return False
 
 
