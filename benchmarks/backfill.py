@@ -3,6 +3,7 @@
     python benchmarks/backfill.py                       # 512 commits, 6 steps: adaptive, then every commit; an hour
     python benchmarks/backfill.py --commits 64 --steps 3
     python benchmarks/backfill.py --simulate            # 10,000 commits and 100 workers that answer at once
+    python benchmarks/backfill.py --fleet --commits 32  # two Dask workers here against one, on a quiet machine
 
 The repository has a compiled program and a Python benchmark. Each step is in one of the two.
 """
@@ -10,10 +11,13 @@ The repository has a compiled program and a Python benchmark. Each step is in on
 from __future__ import annotations
 
 import argparse
+import contextlib
 import json
 import os
 import random
 import resource
+import shutil
+import socket
 import subprocess
 import sys
 import tempfile
@@ -60,12 +64,13 @@ def main() -> None:
     parser.add_argument("--jobs", default="1")
     parser.add_argument("--adaptive-only", action="store_true")
     parser.add_argument("--simulate", action="store_true")
+    parser.add_argument("--fleet", action="store_true")
     options = parser.parse_args()
     if options.simulate:
         simulate(10_000, 100)
         return
     with tempfile.TemporaryDirectory() as folder:
-        measure(Path(folder), options)
+        (fleet if options.fleet else measure)(Path(folder), options)
 
 
 def measure(folder: Path, options: argparse.Namespace) -> None:
@@ -86,9 +91,45 @@ def measure(folder: Path, options: argparse.Namespace) -> None:
     )
 
 
+def fleet(folder: Path, options: argparse.Namespace) -> None:
+    """Measure every commit by one worker, then by two, and print how much sooner these are done. AssertionError if counts differ."""
+    import distributed
+
+    connect: Any = distributed.Client
+    plant(folder / "one", options.commits, [])
+    shutil.copytree(folder / "one", folder / "two")
+    found: list[dict[int, dict[str, Any]]] = []
+    spent: list[float] = []
+    for number, name in enumerate(("one", "two"), start=1):
+        with socket.socket() as free:
+            free.bind(("127.0.0.1", 0))
+            port = free.getsockname()[1]
+        url = f"tcp://127.0.0.1:{port}"
+        parts = [
+            ("scheduler", "--host", "127.0.0.1", "--port", str(port)),
+            *[("worker", url, "--nthreads", "1")] * number,
+        ]
+        with contextlib.ExitStack() as stack:
+            for part, *words in parts:
+                command = [sys.executable, "-m", f"distributed.cli.dask_{part}", *words, "--no-dashboard"]
+                process = subprocess.Popen(command, stderr=subprocess.DEVNULL, cwd=folder)
+                stack.callback(process.wait)
+                stack.callback(process.terminate)
+            with connect(url) as client:
+                client.wait_for_workers(number)
+            began = time.monotonic()
+            found.append(backfill(folder / name, "store", "--every-commit", "--workers", url))
+            spent.append(time.monotonic() - began)
+    assert found[0] == found[1], "counts differ"
+    print(
+        f"{options.commits} commits: two workers are done {spent[0] / spent[1]:.2f} times as fast as one, with the same counts"
+    )
+
+
 def plant(folder: Path, commits: int, places: list[int]) -> None:
     """Make a repository whose cost changes at these commits, by 2 to 9 % of the loop, in turn in C and in Python."""
     c, python = 40_000, 20_000
+    folder.mkdir(exist_ok=True)
     git(folder, "init", "-q", "-b", "main")
     (folder / "cg-bench.toml").write_text(_CONFIGURATION)
     for number in range(commits):

@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Any
 import click
 
 from cachegrind_bench.cli import output
-from cachegrind_bench.cli.fleet import workers_option, workforce
+from cachegrind_bench.cli.fleet import clone_option, workers_option, workforce
 from cachegrind_bench.cli.help import options_group
 from cachegrind_bench.cli.options import (
     BENCHMARKS,
@@ -85,6 +85,7 @@ _run_options = options_group(filter_options, repetition_options)
         help="Commits to measure at the same time, on one CPU each. [default: one per CPU]",
     ),
     workers_option,
+    clone_option,
     click.option(
         "--split",
         type=click.IntRange(1, 1000),
@@ -159,7 +160,7 @@ def _workforce(options: dict[str, Any], here: Repository, store: Store) -> Gener
         return
     from cachegrind_bench.usecases.backfill import newest_key
 
-    with workforce(options["workers"], request, here, newest_key(store)) as force:
+    with workforce(options, request, here, newest_key(store)) as force:
         yield force
 
 

@@ -33,6 +33,11 @@ Example:
 workers_option = click.option(
     "--workers", metavar="URL", help="Measure on the workers of this Dask scheduler, as in tcp://scheduler:8786."
 )
+clone_option = click.option(
+    "--clone",
+    metavar="URL",
+    help="Where workers clone the repository. [default: it is sent to them, with its branches and tags]",
+)
 
 
 @click.command("fleet", cls=Command, epilog=_EPILOG)
@@ -56,10 +61,14 @@ def command(**options: Any) -> int:
 
 
 @contextmanager
-def workforce(url: str, request: MeasureRequest, here: Repository, key: str | None) -> Generator[Workforce]:
-    """Return the workers of this scheduler that measure like the history of this `key`, or like most of them."""
-    with _scheduler(url) as (dask, client), dask.workforce(client, request, here, key, output.NOTICES) as force:
-        yield force
+def workforce(
+    options: dict[str, Any], request: MeasureRequest, here: Repository, key: str | None
+) -> Generator[Workforce]:
+    """Return the workers of a scheduler that measure like the history of this `key`, or like most of them."""
+    with _scheduler(options["workers"]) as (dask, client):
+        source = dask.Source.at(options["clone"]) if options["clone"] else dask.Source.of(here)
+        with dask.workforce(client, request, source, key, output.NOTICES) as force:
+            yield force
 
 
 @contextmanager

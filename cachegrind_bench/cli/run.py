@@ -15,7 +15,7 @@ import msgspec
 from click.core import ParameterSource
 
 from cachegrind_bench.cli import output
-from cachegrind_bench.cli.fleet import workers_option, workforce
+from cachegrind_bench.cli.fleet import clone_option, workers_option, workforce
 from cachegrind_bench.cli.help import Command, options_group
 from cachegrind_bench.cli.options import (
     REPORT,
@@ -130,7 +130,7 @@ _OF_ONE_COMMAND = ("benchmark_id", "stdin", "prepare", "cleanup", "keep_out_file
 @measuring_options
 @_detail_options
 @suite_options
-@options_group(workers_option, heading="The suite")
+@options_group(workers_option, clone_option, heading="The suite")
 @optional_command_argument
 def command(**options: Any) -> int:
     """Measure a command, or without one the project's suite, and print the scores.
@@ -249,7 +249,7 @@ def _run_on_workers(options: dict[str, Any], request: MeasureRequest, selection:
     here = repository()
     chosen = {*names_of(measuring_options, _detail_options, suite_options)} - {*_OF_THIS_MACHINE, "output", "quiet"}
     order = order_of(here, struct_of(SelectRequest, options), typed_words(chosen))
-    with workforce(options["workers"], request, here, None) as force:
+    with workforce(options, request, here, None) as force:
         return measured_by(force, order, [spec.id for spec in selection.specs], here, _notices(options))
 
 

@@ -19,6 +19,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any, TypeAlias
 
 import distributed
+import msgspec
 from distributed import WorkerPlugin
 from msgspec.structs import replace
 
@@ -75,7 +76,7 @@ def _described(request: MeasureRequest) -> Machine | str:
 
 @contextmanager
 def workforce(
-    client: Client, request: MeasureRequest, repository: Git, key: str | None, notices: Notices
+    client: Client, request: MeasureRequest, source: Source, key: str | None, notices: Notices
 ) -> Generator[Workforce]:
     """Measure on those workers whose results may be compared: with the history of this `key`, or else with most others.
 
@@ -100,9 +101,8 @@ def workforce(
         if not isinstance(item, Machine) or item.key != chosen:
             notices.warn(f"{name} is not used: {item if isinstance(item, str) else difference(first, item)}")
     own = [name for name in usable if usable[name].key == chosen]
-    digest, bundle = _bundle(repository)
     settings = _settings(request)
-    plugin = _Joining(digest, bundle, replace(request, environ=settings))
+    plugin = _Joining(source, replace(request, environ=settings))
     client.register_plugin(plugin)
     threads: dict[str, int] = client.nthreads()
     executor = client.get_executor(pure=False, resources={_resource(chosen): 1})
@@ -113,7 +113,7 @@ def workforce(
             task=_measured,
             width=sum(threads.get(name, 1) for name in own),
             machine=first,
-            repository=Path(digest),
+            repository=Path(source.digest),
             environ=settings,
             remote=True,
             check=waiting.check,
@@ -168,23 +168,34 @@ def _clone(digest: str) -> Path:
     return Path.home() / ".cache" / "cg-bench" / f"{digest}.{socket.gethostname()}.git"
 
 
-def _bundle(repository: Git) -> tuple[str, bytes]:
-    """Return the repository with its branches and tags as one file, and a name for it."""
-    with tempfile.TemporaryDirectory() as folder:
-        path = Path(folder) / "bundle"
-        repository.text(
-            "bundle", "create", "--quiet", str(path), "HEAD", "--branches", "--tags", "--remotes", timeout=_GIT_S
-        )
-        data = path.read_bytes()
-    return hashlib.sha256(data).hexdigest()[:16], data
+class Source(msgspec.Struct, frozen=True, kw_only=True):
+    """A repository under a name of its own: a bundle of it, or where it is cloned from."""
+
+    digest: str
+    place: str | bytes
+
+    @classmethod
+    def at(cls, url: str) -> Source:
+        """Return the repository at this address."""
+        return cls(digest=hashlib.sha256(url.encode()).hexdigest()[:16], place=url)
+
+    @classmethod
+    def of(cls, repository: Git) -> Source:
+        """Return a repository with its branches and tags as one file."""
+        with tempfile.TemporaryDirectory() as folder:
+            path = Path(folder) / "bundle"
+            words = "bundle", "create", "--quiet", str(path), "HEAD", "--branches", "--tags", "--remotes"
+            repository.text(*words, timeout=_GIT_S)
+            data = path.read_bytes()
+        return cls(digest=hashlib.sha256(data).hexdigest()[:16], place=data)
 
 
 class _Joining(WorkerPlugin):
     """Gives each worker, now and later, a clone, and a resource by which it gets only what it measures as the others do."""
 
-    def __init__(self, digest: str, bundle: bytes, request: MeasureRequest) -> None:
-        self.name = f"cg-bench-{digest}-{os.urandom(4).hex()}"  # several commands may need one repository
-        self._digest, self._bundle, self._request = digest, bundle, request
+    def __init__(self, source: Source, request: MeasureRequest) -> None:
+        self.name = f"cg-bench-{source.digest}-{os.urandom(4).hex()}"  # several commands may need one repository
+        self._source, self._request = source, request
 
     async def setup(self, worker: Any) -> None:
         """Join in, unless this worker cannot measure."""
@@ -194,20 +205,27 @@ class _Joining(WorkerPlugin):
             await worker.set_resources(**{_resource(found.key): worker.state.nthreads})
 
     def _clone(self) -> None:
-        """Make the clone, unless it is there."""
-        target = _clone(self._digest)
+        """Make the clone, or fetch what is new where it came from."""
+        place, target = self._source.place, _clone(self._source.digest)
         target.parent.mkdir(parents=True, exist_ok=True)
         with Path(f"{target}.lock").open("ab") as lock:
             fcntl.flock(lock, fcntl.LOCK_EX)
-            if target.exists():
-                return
-            with tempfile.TemporaryDirectory(dir=target.parent) as folder:
-                source, made = Path(folder) / "bundle", Path(folder) / "made"
-                source.write_bytes(self._bundle)
-                Git(Path(folder), _own({})).text("init", "--quiet", "--bare", str(made))
-                git = Git(made, _own({}))
-                git.text("config", "gc.auto", "0")  # what only branches of remotes hold has to stay
-                git.text(
-                    "fetch", "--quiet", str(source), "+refs/tags/*:refs/tags/*", "+refs/*:refs/all/*", timeout=_GIT_S
-                )
-                made.rename(target)
+            if not target.exists():
+                with tempfile.TemporaryDirectory(dir=target.parent) as folder:
+                    bundle, made = Path(folder) / "bundle", Path(folder) / "made"
+                    if isinstance(place, bytes):
+                        bundle.write_bytes(place)
+                        place = str(bundle)
+                    Git(Path(folder), _own({})).text("init", "--quiet", "--bare", str(made))
+                    # What only branches of remotes hold has to stay.
+                    Git(made, _own({})).text("config", "gc.auto", "0")
+                    _fetch(made, place)
+                    made.rename(target)
+            elif isinstance(place, str):
+                _fetch(target, place)
+
+
+def _fetch(clone: Path, place: str) -> None:
+    heads = [f"+refs/{kind}/*:refs/all/{kind}/*" for kind in ("heads", "remotes")]
+    words = "fetch", "--quiet", "--end-of-options", place, "+HEAD:refs/all/HEAD", "+refs/tags/*:refs/tags/*", *heads
+    Git(clone, _own({})).text(*words, timeout=_GIT_S)

@@ -158,13 +158,13 @@ def test_a_suite_and_parts_of_commits_are_measured_by_workers_behind_tls_until_t
     plain = backfill("fleet", *asked, env=dict.fromkeys(name for name in os.environ if "DASK" in name))
     assert plain.code == 4, "without a certificate"
     found = list[dict[str, object]]()
-    for more in (), asked:
+    for more in (), asked, (*asked, "--clone", str(backfill.cwd)):
         assert backfill("run", "-o", str(tmp_path / "result.json"), *more).code == 0
         result = json.loads((tmp_path / "result.json").read_bytes())
         assert result["commit"]["branch"] == "main"
         found.append({item["id"]: (item["key"], item["counts"]) for item in result["benchmarks"]})
     assert list(found[0]) == ["sum", "again"]
-    assert found[0] == found[1]
+    assert found[0] == found[1] == found[2]
     (backfill.cwd / "sum.c").write_text("changed")
     assert "changes that are not committed" in backfill("run", *asked).stderr
     all_of_it = "backfill", "main", "--every-commit", "--fresh", "--split", "2", *asked
