@@ -76,7 +76,10 @@ C_QUADRATIC = [
     for part, step in enumerate([4, 4, 5, 5, 6, 6, 7, 7, 8, 8])
 ]
 PYTHON_QUADRATIC = [
-    *(Edit("the rest is cut off", part, "    while text:\n        text = text[1:]\n") for part in range(5)),
+    *(
+        Edit("the rest is cut off", part, "    row = list(text[::4])\n    while row:\n        row = row[1:]\n")
+        for part in range(5)
+    ),
     *(
         Edit("the first is removed", part, "    row = list(text)\n    while row:\n        row.pop(0)\n")
         for part in range(5, 10)
@@ -127,9 +130,7 @@ class Language(NamedTuple):
 
 LANGUAGES = [
     Language("C", c_program, C_QUADRATIC, C_HARMLESS, ("--sizes", "32..512x2")),
-    Language(
-        "Python", python_program, PYTHON_QUADRATIC, PYTHON_HARMLESS, ("--sizes", "96..3072x2", "--python-profile")
-    ),
+    Language("Python", python_program, PYTHON_QUADRATIC, PYTHON_HARMLESS, ("--sizes", "48..768x2", "--python-profile")),
 ]
 
 

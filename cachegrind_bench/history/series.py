@@ -11,6 +11,7 @@ from functools import cached_property
 
 import msgspec
 
+from cachegrind_bench.history.growth import growth_series
 from cachegrind_bench.history.values import LeftOut, Reading, Series
 from cachegrind_bench.model.metrics import DEFAULT_MODEL, CostModel
 from cachegrind_bench.model.result import Commit, CommitNote, Point, Snapshot
@@ -61,6 +62,7 @@ def series_set(
         if not is_well:
             failed[name].add(index)
     found = [_series(name, readings.get(name, {}), indices, commits, model) for name, indices in failed.items()]
+    found += growth_series(readings.values(), commits)
     left_out = LeftOut(
         dirty=sum(run.commit is not None and run.commit.dirty for run in runs),
         elsewhere=len(clean) - len(on_line),

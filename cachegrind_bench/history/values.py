@@ -21,7 +21,7 @@ class Reading(msgspec.Struct, frozen=True, kw_only=True):
     """One benchmark at one commit. `index` counts the commits of the first-parent line from 0, the oldest.
 
     `value` is what is judged: the score under the series' model, or Ir. `uid` names the stored run. `taken_over`: another commit
-    read the same, and this one was not measured.
+    read the same, and this one was not measured. Of how a cost grows with a size, `curve` has sizes with Ir.
     """
 
     index: int
@@ -32,6 +32,7 @@ class Reading(msgspec.Struct, frozen=True, kw_only=True):
     created_at: str
     uid: str
     taken_over: bool = False
+    curve: tuple[tuple[int, int], ...] = ()
 
 
 class Series(msgspec.Struct, frozen=True, kw_only=True):

@@ -182,6 +182,7 @@ class Point(msgspec.Struct, frozen=True, kw_only=True, gc=False):
     counts: Annotated[Counts | None, doc("the nine event counts; null unless it is ok")]
     score: Annotated[Score | None, doc("the score; null unless it is ok")]
     taken_over: Annotated[bool | None, doc("whether the counts are those of an earlier run that read the same")] = None
+    scale: Annotated[Scale | None, doc("the size of its input, and the group it is in")] = None
 
 
 class Snapshot(msgspec.Struct, frozen=True, kw_only=True):

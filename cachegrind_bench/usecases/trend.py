@@ -13,6 +13,7 @@ from cachegrind_bench._version import __version__
 from cachegrind_bench.errors import FileFormatError, MeasurementError, UsageError
 from cachegrind_bench.history.accepted import ACCEPTED_FILE, Accepted, parse_accepted, without_effect
 from cachegrind_bench.history.findings import Options, find
+from cachegrind_bench.history.growth import EXPONENT, LIMITS
 from cachegrind_bench.history.lifecycle import reported_before
 from cachegrind_bench.history.series import SeriesSet, series_set
 from cachegrind_bench.history.trend import trend, window
@@ -123,7 +124,13 @@ def find_all(query: HistoryQuery, repository: Repository, store: Store, notices:
         item
         for series in found.series
         for item in find(
-            series, found.line, releases=tags, accepted=accepted, previous=known, newest=found.newest, options=limits
+            series,
+            found.line,
+            releases=tags,
+            accepted=accepted,
+            previous=known,
+            newest=found.newest,
+            options=LIMITS if series.model == EXPONENT else limits,
         )
     ]
     return Found(

@@ -14,13 +14,19 @@ from hypothesis import strategies as st
 from cachegrind_bench.compare.growth import Growth, growth_change, growths
 from cachegrind_bench.compare.verdict import State, compare, with_growth
 from cachegrind_bench.errors import UsageError
+from cachegrind_bench.history.findings import find
+from cachegrind_bench.history.growth import EXPONENT, LIMITS
+from cachegrind_bench.history.series import series_set
+from cachegrind_bench.history.trend import trend
+from cachegrind_bench.history.values import Kind, Provenance
 from cachegrind_bench.model.codec import decode, encode
 from cachegrind_bench.model.growth import fit, log2
 from cachegrind_bench.model.metrics import Profile
-from cachegrind_bench.model.result import Benchmark, Scale
+from cachegrind_bench.model.result import Benchmark, Commit, Point, Scale, Snapshot
 from cachegrind_bench.model.sizes import CLASSES, GrowthClass, class_of, sizes_of
 from cachegrind_bench.render.growth import change_remarks, report
 from cachegrind_bench.render.table import render
+from cachegrind_bench.render.trend.html import page
 from tests.unit.comparing import counts, gates
 from tests.unit.samples import benchmark, profile_of, result
 
@@ -219,3 +225,39 @@ def test_a_result_file_keeps_sizes_and_refuses_what_are_none() -> None:
     for wrong in (data.replace(b'"bound":"n"', b'"bound":"n!"'), data.replace(b'"size":1000', b'"size":0')):
         with pytest.raises(UsageError, match="scale"):
             decode(wrong, "r.json")
+
+
+def stored(number: int, helper: Callable[[int], int], sizes: int = len(SIZES)) -> Snapshot:
+    """Return the run of a commit, as a history has it."""
+    points = [
+        Point(id=item.id, key=item.key, status=item.status, counts=item.counts, score=item.score, scale=item.scale)
+        for item in group(helper)[:sizes]
+    ]
+    at = f"2026-01-{number + 1:02}T00:00:00Z"
+    commit = Commit(sha=f"{number:040x}", parent=None, branch="main", dirty=False, committed_at=at)
+    return Snapshot(
+        uid=f"{number:016x}",
+        tool_version="1",
+        created_at=at,
+        commit=commit,
+        env_key="0123456789ab",
+        points=tuple(points),
+    )
+
+
+def test_the_exponent_is_a_series_whose_step_is_found_and_drawn_with_both_sides() -> None:
+    found = series_set([stored(number, linear if number < 4 else lambda size: size * size // 2) for number in range(8)])
+    series = next(item for item in found.series if item.id == "sort (growth)")
+    assert (series.model, [reading.value for reading in series.readings][3:5]) == (EXPONENT, [1000, 1848])
+    (finding,) = find(series, found.line, options=LIMITS)
+    assert (finding.kind, finding.index) == (Kind.REGRESSION, 4)
+    made = Provenance(title="p", created_at="2026-01-09T00:00:00Z", tool_version="1", store="file:x")
+    text = page(trend(found, [finding], made))
+    assert text.count('<figure class="curves">') == 1
+    assert "now, 000000000000: n²" in text
+    assert "before, 000000000000: n<" in text
+
+
+def test_fewer_than_four_sizes_are_no_series() -> None:
+    found = series_set([stored(0, linear, sizes=3)])
+    assert [item.id for item in found.series if item.model == EXPONENT] == []

@@ -8,9 +8,10 @@ from __future__ import annotations
 from collections.abc import Sequence
 from itertools import groupby, pairwise
 
+from cachegrind_bench.history.growth import EXPONENT
 from cachegrind_bench.history.lifecycle import times_of
 from cachegrind_bench.history.values import Row, Trend
-from cachegrind_bench.model.metrics import CostModel
+from cachegrind_bench.model.metrics import IR_MODEL, CostModel
 from cachegrind_bench.model.text import plain, shortened
 from cachegrind_bench.render import page
 from cachegrind_bench.render.trend import words
@@ -74,11 +75,13 @@ def _digits(number: int) -> str:
 
 
 def _row(row: Row, anchor: str, first: int, keys: Sequence[str], coarse: int) -> dict[str, object]:
-    readings, model = row.readings, CostModel.parse(row.model)
+    readings = row.readings
+    model = IR_MODEL if row.model == EXPONENT else CostModel.parse(row.model)
     quantities = {name: [amount(reading, name) for reading in readings] for name in QUANTITIES}
     found = {name: _rounded(numbers, coarse) for name, numbers in quantities.items()}
     return {
         "anchor": anchor,
+        "named": words.value_name(row.model).capitalize(),
         "at": packed([reading.index - first for reading in readings]),
         "failed": packed([index - first for index in row.failed]),
         "taken": packed([place for place, reading in enumerate(readings) if reading.taken_over]),

@@ -16,6 +16,7 @@ from cachegrind_bench.model.text import grouped, plain, shortened
 from cachegrind_bench.render.page import render
 from cachegrind_bench.render.trend import data, svg, words
 from cachegrind_bench.render.trend.chart import QUANTITIES, Chart, amount, chart
+from cachegrind_bench.render.trend.curves import HEIGHT, WIDTH, curves
 
 _MOST_BYTES = 1_000_000
 _USUAL = 50 * 500  # readings
@@ -87,6 +88,7 @@ def _page(view: Trend, moves: Mapping[str, str], coarse: int) -> str:
         most_suspects=max(_MOST_SUSPECTS // coarse, 2),
         spark_height=_SPARK_HEIGHT,
         tool_version=view.provenance.tool_version,
+        curves_size=(WIDTH, HEIGHT),
     )
 
 
@@ -129,6 +131,7 @@ def _section(row: Row, anchor: str, view: Trend, coarse: int, *, young: bool) ->
         ],
         "spark": svg.spark(places, view.first, view.first + len(view.commits) - 1, _SPARK_HEIGHT - 2),
         "chart": chart(row, view, coarse) if row.readings else None,
+        "curves": curves(row),
         "figures": _figures(row, view, max(_MOST_FIGURES // coarse, 1)),
     }
 

@@ -9,6 +9,7 @@ from urllib.parse import quote, urlsplit
 
 import msgspec
 
+from cachegrind_bench.history.growth import EXPONENT
 from cachegrind_bench.history.lifecycle import times_of
 from cachegrind_bench.history.values import (
     ACTIVE,
@@ -137,7 +138,7 @@ def link(provenance: Provenance, commit: str) -> str | None:
 
 def value_name(model: str) -> str:
     """Return what the values of this cost model are."""
-    return "instructions" if model == "ir" else "score"
+    return EXPONENT if model == EXPONENT else "instructions" if model == "ir" else "score"
 
 
 def span(report: Trend) -> str:

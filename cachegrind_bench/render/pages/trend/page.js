@@ -218,8 +218,8 @@
   function figures(chart, place) {
     const { value, ir, ll, ram } = chart.numbers(), first = l1(chart, place);
     const amount = (name, numbers) => chart.rough(name) + grouped(numbers[place]);
-    const rows = [[chart.weights ? "Score" : "Instructions", amount("value", value)]];
-    if (chart.weights) rows.push(["Ir", amount("ir", ir)]);
+    const rows = [[chart.named, amount("value", value)]];
+    if (chart.named !== "Instructions") rows.push(["Ir", amount("ir", ir)]);
     if (first !== null) rows.push(["L1 hits", (["value", "ll", "ram"].map(chart.rough).find(Boolean) || "") + grouped(first)]);
     return [...rows, ["LL hits", amount("ll", ll)], ["RAM hits", amount("ram", ram)]];
   }
@@ -275,9 +275,9 @@
       chart.svg.prepend(mark);
     }
     if (a === b) return;
-    const between = at[b] - at[a], names = [[chart.weights ? "Score" : "Instructions", "value"], ["Ir", "ir"], ["LL hits", "ll"], ["RAM hits", "ram"]];
+    const between = at[b] - at[a], names = [[chart.named, "value"], ["Ir", "ir"], ["LL hits", "ll"], ["RAM hits", "ram"]];
     const table = element("table", {}), list = element("ul", { class: "suspects" });
-    for (const [name, quantity] of chart.weights ? names : names.filter(([, quantity]) => quantity !== "ir")) {
+    for (const [name, quantity] of chart.named !== "Instructions" ? names : names.filter(([, quantity]) => quantity !== "ir")) {
       const numbers = chart.numbers()[quantity], amount = (place) => chart.rough(quantity) + grouped(numbers[place]);
       table.append(element("tr", {}, element("th", { scope: "row" }, name), element("td", { class: "n" }, amount(a)),
         element("td", {}, "→"), element("td", { class: "n" }, amount(b)), element("td", { class: "n" }, key[a] === key[b] ? change(numbers[a], numbers[b]) : "")));
