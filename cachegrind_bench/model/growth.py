@@ -20,6 +20,9 @@ _BITS = 64  # of a logarithm after the point
 _LAST_EXPONENTIAL = 200  # no count of a program reaches what 2^n is beyond
 _FLAT = Fraction(1, 500)  # what moves less than this over all sizes does not grow
 _SIMPLER = 25  # how many times smaller the squares must be for a lower term, or a base, more
+_LEAST_PART = Fraction(
+    1, 20
+)  # of the cost at the largest size, for a part that grows faster than a linear one below it
 _CLEAR = 4  # and those of a class than those of the next one, to be sure of it; of the fewest sizes, four times that
 _UNEXPLAINED = Fraction(1, 50)  # of the squares, beyond which no class fits
 
@@ -160,7 +163,8 @@ class _Data:
 
     def model(self, rank: int, base: Fraction = Fraction(2)) -> _Model:
         """Return the best model of a class: with a constant, and with a linear part below it where neither does without."""
-        parts = {"factor": [int(_value(rank, size, base) * (1 << _BITS)) for size in self._sizes]}
+        function = [int(_value(rank, size, base) * (1 << _BITS)) for size in self._sizes]
+        parts = {"factor": function}
         if not rank:
             return self._best(rank, base, parts)
         parts["constant"] = self._ones
@@ -168,7 +172,10 @@ class _Data:
         if rank <= _LINEAR or rank == EXPONENTIAL or len(self._sizes) <= LEAST_SIZES:
             return plain
         mixed = self._best(rank, base, parts | {"lower": [size << _BITS for size in self._sizes]})
-        return mixed if mixed.squares * _SIMPLER < min(plain.squares, self.model(_LINEAR).squares) else plain
+        part, below = mixed.factor * function[-1], mixed.lower * (self._sizes[-1] << _BITS)
+        is_seen = part >= _LEAST_PART * (part + below)
+        is_better = mixed.squares * _SIMPLER < min(plain.squares, self.model(_LINEAR).squares)
+        return mixed if is_seen and is_better else plain
 
     def exponential(self) -> _Model:
         """Return the exponential model whose base, to a thousandth, explains most."""
