@@ -17,6 +17,7 @@ from cachegrind_bench.cli.options import (
     configured_benchmarks,
     format_options,
     project_root,
+    repository,
     struct_of,
     typed,
 )
@@ -151,7 +152,7 @@ def report_options(options: Mapping[str, Any]) -> ReportOptions:
         raise UsageError("only one report can go to stdout", hint="name files for the others")
     options = {**options, "form": next(iter(forms), "table"), **dict.fromkeys(printed)}
     places = {spec.id: spec.place for spec in configured_benchmarks()}
-    return struct_of(ReportOptions, options, places=places, root=project_root())
+    return struct_of(ReportOptions, options, places=places, root=project_root(), git=repository())
 
 
 def deliver(made: Report, options: ReportOptions, *, write: Callable[[str], None] = output.write) -> None:

@@ -26,6 +26,7 @@ from cachegrind_bench.model.symbols import MANGLED, UNKNOWN, folded
 
 if TYPE_CHECKING:
     from cachegrind_bench.compare.call_split import CallCause, CallSplit, Label, Sides
+    from cachegrind_bench.compare.hunks import HunkSplit
     from cachegrind_bench.model.call_graph import CallGraph
 
 Key = TypeVar("Key")
@@ -81,7 +82,8 @@ class Details(msgspec.Struct, frozen=True, kw_only=True):
     they were not asked for, or a profile was recorded without them (`lines_missing`). `blamed_share` is the part that the
     blamed function explains of what decides, 0 where nothing moved, above 1 where others went the other way. `python` is
     None unless both sides have such a profile, and `calls` unless both have recorded them; `python_calls` are those of
-    Python's functions, and `user` is who called the blamed function of a system library.
+    Python's functions, and `user` is who called the blamed function of a system library. `hunks` are those of the change
+    between the commits, where both are known.
     """
 
     total: Counts
@@ -98,6 +100,7 @@ class Details(msgspec.Struct, frozen=True, kw_only=True):
     calls: CallSplit | None = None
     python_calls: CallSplit | None = None
     user: Label | None = None
+    hunks: HunkSplit | None = None
 
     @property
     def cause(self) -> CallCause | None:

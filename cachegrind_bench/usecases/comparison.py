@@ -28,6 +28,7 @@ if TYPE_CHECKING:
     from cachegrind_bench.model.result import Result
     from cachegrind_bench.model.thresholds import Limit
     from cachegrind_bench.render.comparison.view import View
+    from cachegrind_bench.vcs.git import Git
 
 FINE, REGRESSION = 0, 1
 
@@ -90,7 +91,7 @@ class ReportOptions(msgspec.Struct, frozen=True, kw_only=True):
 
     Rows are `by` function or file. `form` is table, markdown, json, github or code-quality; `markdown`, `json` and `code_quality`
     are files to write as well. `places` are FILE:LINE of the configuration by benchmark; files below `root` are
-    shown relative to it.
+    shown relative to it, and `git` knows what changed between the commits.
     """
 
     rows: int = 0
@@ -98,6 +99,7 @@ class ReportOptions(msgspec.Struct, frozen=True, kw_only=True):
     by: str = "function"
     lines: bool = False
     root: str = ""
+    git: Git | None = None
     form: str = "table"
     markdown: Path | None = None
     json: Path | None = None
@@ -286,23 +288,27 @@ def _explanations(
     if not moved:
         return {}
     from cachegrind_bench.compare.explain import details
+    from cachegrind_bench.usecases.source_change import SourceChange
 
+    change = None if options.git is None else SourceChange(comparison, options.git, options.root)
     found: dict[str, Details] = {}
     for name in moved:
         profiles = before.profile(name), after.profile(name)
         if profiles[0] is not None and profiles[1] is not None:
             one, other = before.python(name), after.python(name)
             calls = before.calls(name), after.calls(name)
-            found[name] = details(
+            python = None if one is None or other is None else (one, other)
+            explained = details(
                 profiles[0],
                 profiles[1],
                 comparison,
                 rows=options.explain,
                 by_file=options.by == "file",
                 lines=options.lines,
-                python=None if one is None or other is None else (one, other),
+                python=python,
                 calls=None if calls[0] is None or calls[1] is None else (calls[0], calls[1]),
             )
+            found[name] = explained if change is None else change.explained(explained, python)
     return found
 
 

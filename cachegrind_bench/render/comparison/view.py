@@ -217,7 +217,12 @@ def _row(item: Difference, comparison: Comparison, details: Details | None, root
             signed(moved.delta.ram_hits),
             words.culprit(blamed),
         ]
-    said = [*words.python_remarks(blamed), *words.cause_remarks(blamed), *words.remarks(item, comparison.gates)]
+    said = [
+        *words.python_remarks(blamed),
+        *words.cause_remarks(blamed),
+        *words.hunk_remarks(blamed),
+        *words.remarks(item, comparison.gates),
+    ]
     return Row(
         id=plain(item.id),
         state=item.state,

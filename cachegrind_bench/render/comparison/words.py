@@ -27,7 +27,18 @@ from cachegrind_bench.compare.verdict import (
 from cachegrind_bench.model.python_profile import NATIVE
 from cachegrind_bench.model.result import Status
 from cachegrind_bench.model.symbols import UNKNOWN
-from cachegrind_bench.model.text import below, change, counted, exact_percent, factor, grouped, percent, share, signed
+from cachegrind_bench.model.text import (
+    below,
+    change,
+    counted,
+    exact_percent,
+    factor,
+    grouped,
+    percent,
+    share,
+    signed,
+    some,
+)
 from cachegrind_bench.render.growth import change_remarks
 
 if TYPE_CHECKING:
@@ -40,6 +51,7 @@ if TYPE_CHECKING:
 # Where the sources of glibc and musl have what programs call most, as debug information says; or it says nothing.
 _OF_LIBC = re.compile(r"^(?:\?\?\?)?$|(?:^|/)(?:malloc|string|sysdeps)/")
 _MOST = Fraction(1, 2)
+_MOST_HUNKS = 5
 _MUCH = Fraction(1, 5)  # from here on, how many times the work it is says more
 _ADVICE = "\n"  # what follows is advice for the person who measures
 _NAMELESS = "code without symbols"
@@ -301,9 +313,12 @@ def place(item: Difference, details: Details | None, root: str) -> tuple[str, in
     """
     row = chief(details)
     worst = None if item.growth is None else item.growth.candidate.worst
+    hunk = None if details is None or details.hunks is None else details.hunks.chief
     if worst is not None:
         path, line = below(worst.file, root), worst.line
         inside = worst.file.startswith("/") and "site-packages" not in path.split("/")
+    elif hunk is not None:  # what a reviewer looks at
+        path, line, inside = hunk.file, hunk.first, True
     elif row is not None:
         path, line = below(row.function.file, root), row.function.line
         inside = path.endswith(".py") and "site-packages" not in path.split("/")
@@ -478,6 +493,27 @@ def python_remarks(details: Details | None) -> list[str]:
         how += f", of which {signed(row.called)} {often}" if row.own else f" {often}"
     calls = f"{grouped(row.base.calls)} → {counted(row.candidate.calls, 'call')}"
     return [f"in Python: {row.function.name}, {row.function.place}, {share_of_all}({how}; {calls})"]
+
+
+def hunk_remarks(details: Details | None) -> list[str]:
+    """Say which hunks of the change are in the functions that explain the difference, and where nothing can be said."""
+    if details is None or details.hunks is None:
+        return []
+    found = details.hunks
+    if found.idle:
+        return [
+            "nothing that changed between the commits was executed: a compiler, a library or the memory layout did it"
+        ]
+    if not found.touched:
+        return [
+            "no function that explains the difference was changed; what other lines do, such as constants and arguments, cannot be said"
+        ]
+    part = f", {percent(Fraction(found.ir, found.total))} of the difference," if found.total else ""
+    places = "; ".join(
+        f"{_named(row.function.name)} at {some([hunk.place for hunk in row.hunks], _MOST_HUNKS)}"
+        for row in found.touched[:_MOST_HUNKS]
+    )
+    return [f"{signed(found.ir)} instructions{part} are of functions that the change touches: {places}"]
 
 
 def is_worth_a_row(part: int, whole: int) -> bool:

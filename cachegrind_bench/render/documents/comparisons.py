@@ -29,10 +29,12 @@ if TYPE_CHECKING:
     from cachegrind_bench.compare.call_split import CallCause, CallDelta, Caller, CallSplit, Label
     from cachegrind_bench.compare.change import Shift
     from cachegrind_bench.compare.explain import Details, FunctionDelta
+    from cachegrind_bench.compare.hunks import HunkSplit
     from cachegrind_bench.compare.python_blame import PythonBlame, PythonDelta
     from cachegrind_bench.compare.verdict import Difference
     from cachegrind_bench.model.python_profile import PythonCost
     from cachegrind_bench.model.result import Benchmark, Result
+    from cachegrind_bench.vcs.diff import Hunk
 
 _CountsMore = Annotated[Counts, msgspec.Meta(extra_json_schema={DIFFERENCE: True})]
 
@@ -201,6 +203,31 @@ class CallReason(msgspec.Struct, frozen=True, kw_only=True):
     ir: Annotated[InstructionsMore, doc("part of the difference that this explains")]
 
 
+class ChangedLines(msgspec.Struct, frozen=True, kw_only=True):
+    """A hunk, by its lines in the candidate."""
+
+    file: Annotated[str, doc("path in the repository")]
+    first: Annotated[int, doc("its first line")]
+    last: Annotated[int, doc("its last line")]
+
+
+class ChangedFunction(msgspec.Struct, frozen=True, kw_only=True):
+    """A function that the change touches and that is to blame for a part of the difference."""
+
+    function: Annotated[str, doc("name of the function")]
+    ir: Annotated[InstructionsMore, doc("part of the difference that it is to blame for")]
+    hunks: Annotated[tuple[ChangedLines, ...], doc("hunks in it")]
+
+
+class HunksExplained(msgspec.Struct, frozen=True, kw_only=True):
+    """What the hunks between the two commits explain."""
+
+    functions: Annotated[tuple[ChangedFunction, ...], doc("functions with hunks, the most to blame first")]
+    others: Annotated[tuple[ChangedLines, ...], doc("hunks in none of these")]
+    idle: Annotated[bool, doc("whether nothing that changed was executed, as far as that is certain")]
+    total: Annotated[InstructionsMore, doc("the whole difference")]
+
+
 class PythonSide(msgspec.Struct, frozen=True, kw_only=True):
     """What a Python function costs on one side."""
 
@@ -278,6 +305,7 @@ class ComparedBenchmark(msgspec.Struct, frozen=True, kw_only=True):
     blamed: Annotated[BlamedFunction | None, doc("function that explains most of it")]
     cause: Annotated[CallReason | None, doc("what happened, if calls were recorded")]
     calls: Annotated[CallsExplained | None, doc("what became of calls, if both sides recorded them")]
+    hunks: Annotated[HunksExplained | None, doc("hunks of the change, if both commits and calls are known")]
     python: Annotated[PythonExplained | None, doc("Python's functions, if both sides have such a profile")]
     explanation: Annotated[Explained | None, doc("native functions, if both sides have a profile")]
     growth: Annotated[ComparedGrowth | None, doc("instead of all this, how benchmarks with `sizes` grow")]
@@ -353,6 +381,7 @@ def _benchmark(item: Difference, found: Comparison, details: Details | None) -> 
         else BlamedFunction(function=demangled(blamed.name), file=blamed.file, share_ppm=ppm(details.blamed_share)),
         cause=optional(details if item.state in BLAMING else None, _cause),
         calls=optional(details, lambda it: optional(it.calls, _calls)),
+        hunks=optional(details, lambda it: optional(it.hunks, _hunks)),
         python=optional(details, lambda it: optional(it.python, _python)),
         explanation=optional(details, lambda it: _explanation(it, found)),
         growth=optional(item.growth, compared),
@@ -413,6 +442,20 @@ def _calls(found: CallSplit) -> CallsExplained:
         for row in found.rows
     )
     return CallsExplained(functions=tuple(rows), **fields(found, "rest", "top", "total"))
+
+
+def _hunks(found: HunkSplit) -> HunksExplained:
+    def lines(hunks: tuple[Hunk, ...]) -> tuple[ChangedLines, ...]:
+        return tuple(ChangedLines(**hunk._asdict()) for hunk in hunks)
+
+    return HunksExplained(
+        functions=tuple(
+            ChangedFunction(function=demangled(row.function.name), ir=row.function.ir, hunks=lines(row.hunks))
+            for row in found.touched
+        ),
+        others=lines(found.others),
+        **fields(found, "idle", "total"),
+    )
 
 
 def _caller(caller: Caller) -> CallerPart:

@@ -61,7 +61,7 @@ def compare(job: Job, request: CompareRequest, notices: Notices) -> None:
     def wanted(name: str) -> bool:
         return known is None or name in known
 
-    shown = ReportOptions(rows=50, root=str(top_folder(job.cwd) or job.cwd))
+    shown = ReportOptions(rows=50, root=str(top_folder(job.cwd) or job.cwd), git=job.repository)
     made = compared(base, candidate, request.gates, shown, wanted=wanted)
     if job.token and request.artifact and unexplained(made):
         base = with_profiles(base, job.client(), request.artifact)

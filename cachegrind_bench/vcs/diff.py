@@ -1,0 +1,69 @@
+"""What a change of the source consists of: the hunks between two commits, as git's diff has them, and the text behind them."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterator
+from typing import NamedTuple
+
+from cachegrind_bench.errors import MeasurementError
+from cachegrind_bench.vcs.git import COMMIT_ID, Git
+
+_DIFF = (
+    "-c", "core.quotePath=false", "diff", "--unified=0", "--no-color", "--no-ext-diff", "--no-textconv", "--no-renames", "--no-relative",
+    "--src-prefix=a/", "--dst-prefix=b/",
+)  # fmt: skip
+_SPAN = re.compile(r"@@ -[0-9]+(?:,(?P<gone>[0-9]+))? \+(?P<first>[0-9]+)(?:,(?P<new>[0-9]+))? @@")
+_TIMEOUT_S = 60.0
+
+
+class Hunk(NamedTuple):
+    """The lines of a file, counted in the newer commit, that are new there. Where lines are only gone, it is the one before them."""
+
+    file: str
+    first: int
+    last: int
+
+    @property
+    def place(self) -> str:
+        """Where it is, as `src/words.c:7-9`."""
+        return f"{self.file}:{self.first}" + (f"-{self.last}" if self.last > self.first else "")
+
+
+def hunks(git: Git, base: str, candidate: str) -> tuple[Hunk, ...] | None:
+    """Return what differs between two commits; None where git cannot say, as one of them is not here."""
+    if not all(map(COMMIT_ID.fullmatch, (base, candidate))):
+        return None
+    try:
+        return tuple(_parsed(git.text(*_DIFF, base, candidate, "--", timeout=_TIMEOUT_S)))
+    except MeasurementError:
+        return None
+
+
+def text_at(git: Git, commit: str, file: str) -> str | None:
+    """Return the text of a file in a commit; None where it is not there."""
+    try:
+        return git.text("cat-file", "blob", f"{commit}:{file}")
+    except MeasurementError:
+        return None
+
+
+def _parsed(text: str) -> Iterator[Hunk]:
+    """Yield the hunks of a diff. How many lines each has keeps its content apart from what git says."""
+    file, inside, empty = "", 0, ""
+    for line in text.split("\n"):
+        span = _SPAN.match(line) if inside == 0 else None
+        if span is not None:
+            gone, new = (1 if span[name] is None else int(span[name]) for name in ("gone", "new"))
+            inside, first, empty = gone + new, max(1, int(span["first"])), ""
+            yield Hunk(file, first, first + max(new, 1) - 1)
+        elif inside:
+            inside -= not line.startswith("\\")  # "\ No newline at end of file" is not one of them
+        elif line.startswith(("--- a/", "+++ b/")):
+            file = line[len("+++ b/") :].rstrip("\t")
+        elif line.startswith("diff --git "):
+            if empty:  # binary, of no length, or another mode
+                yield Hunk(empty, 1, 1)
+            empty = line.rpartition(" b/")[2]
+    if empty:
+        yield Hunk(empty, 1, 1)

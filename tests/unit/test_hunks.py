@@ -1,0 +1,184 @@
+"""Which hunks of a change explain a difference: git's diff, where functions end, and what is not said."""
+
+from __future__ import annotations
+
+import os
+import subprocess
+from typing import TYPE_CHECKING, Any
+
+import pytest
+
+from cachegrind_bench.compare.explain import Details
+from cachegrind_bench.compare.hunks import Blamed, HunkSplit, Side, hunk_split
+from cachegrind_bench.model.metrics import ZERO
+from cachegrind_bench.render.comparison import words
+from cachegrind_bench.vcs.diff import Hunk, hunks, text_at
+from cachegrind_bench.vcs.git import Git
+
+if TYPE_CHECKING:
+    from pathlib import Path
+
+C = """#define ROUNDS 4
+static int twice(int a) { return a * 2; }
+
+int count(int n) {  /* { */
+    char brace = '{';
+    for (int i = 0; i < ROUNDS; i++)
+        n += twice(i);
+    return n;
+}
+
+int never(int n) {
+    return n;
+}
+"""
+CXX = """namespace words {
+struct Shape { int size; };
+template <typename T>
+class Counter {
+    static constexpr int limit = 4;
+    T count(int n) const
+    {
+        for (int i = 0; i < n; i++) { n += limit; }
+        return n;
+    }
+};
+int other() { return 1; }
+}
+"""
+RUST = """const LIMIT: usize = 3;
+impl<'a> Words<'a> {
+    #[inline(never)]
+    pub fn count(&self) -> usize {
+        self.words.iter().map(|word| { word.len() }).sum()
+    }
+
+    fn other(&self) {}
+}
+fn main() {}
+"""
+PYTHON = """import sys
+
+LIMIT = 3
+
+
+@sys.intern
+def count(words,
+          limit=LIMIT):
+    def inside(word):
+        return word
+
+    return [inside(word) for word in words]
+
+
+def never():
+    return 1
+"""
+
+
+def split(text: str, file: str, line: int, *changed: tuple[int, int], executed: tuple[int, ...] = ()) -> HunkSplit:
+    """Split a change of these lines by one function that begins at this line."""
+    found = [Hunk(file, *span) for span in changed]
+    side = Side(found, lambda _file: text, [(f"/root/{file}", number) for number in executed])
+    return hunk_split(side, side, [Blamed(f"/root/{file}", line, "count", 1000)], 1100, root="/root")
+
+
+@pytest.mark.parametrize(
+    ("text", "file", "line", "inside", "outside"),
+    [
+        (C, "src/words.c", 6, [(4, 4), (6, 7), (9, 9)], [(1, 1), (2, 2), (3, 3), (10, 10), (12, 12)]),
+        (CXX, "words.cc", 7, [(6, 6), (7, 7), (10, 10)], [(1, 1), (3, 4), (5, 5), (11, 11), (12, 13)]),
+        (RUST, "words.rs", 5, [(4, 4), (6, 6)], [(1, 1), (3, 3), (8, 8), (10, 10)]),
+        (PYTHON, "words.py", 6, [(6, 6), (8, 8), (10, 10), (12, 12)], [(3, 3), (4, 5), (13, 13), (16, 16)]),
+    ],
+)
+def test_a_hunk_is_of_the_function_that_it_is_in(
+    text: str, file: str, line: int, inside: list[tuple[int, int]], outside: list[tuple[int, int]]
+) -> None:
+    for span in inside:
+        found = split(text, file, line, span)
+        assert [row.hunks for row in found.touched] == [(Hunk(file, *span),)]
+        assert (found.ir, found.others) == (1000, ())
+    for span in outside:
+        found = split(text, file, line, span)
+        assert (found.touched, found.others, found.idle) == ((), (Hunk(file, *span),), False)
+
+
+@pytest.mark.parametrize(
+    "text",
+    [
+        "int count(int);\nint other(void) {\n}\n",
+        "int count(int n) {\n#if A\n  if (n) {\n#else\n  {\n#endif\n  }\n}\n",
+        "int count(int n) {\n",
+        "int count(int n) {\n}\n}\n",
+        "}\n",
+    ],
+)
+def test_where_the_end_of_a_function_is_in_doubt_nothing_is_blamed(text: str) -> None:
+    assert split(text, "words.c", 1, (1, 2)).touched == ()
+
+
+def test_only_bodies_of_functions_that_were_not_executed_are_certainly_idle() -> None:
+    assert split(PYTHON, "words.py", 6, (16, 16), executed=(1, 6, 9)).idle
+    assert not split(PYTHON, "words.py", 6, (15, 16), executed=(1, 6, 9)).idle  # defaults are computed
+    assert not split(PYTHON, "words.py", 6, (16, 16), executed=(1, 6, 9, 15)).idle
+    assert not split(PYTHON, "words.py", 0, (10, 10), executed=(1, 9)).idle  # the function around it, or one inside
+    assert not split(PYTHON, "words.py", 6, (16, 16)).idle  # nothing is known
+    assert not split(C, "words.c", 4, (12, 12), executed=(4,)).idle
+    assert not split("def (", "words.py", 6, (1, 1), executed=(4,)).idle
+
+
+def test_what_is_said_is_no_more_than_what_is_certain() -> None:
+    def said(found: HunkSplit) -> list[str]:
+        empty: dict[str, Any] = {
+            "rows": (),
+            "rest": (),
+            "blamed": None,
+            "blamed_share": 0,
+            "moved": (),
+            "moved_count": 0,
+        }
+        details = Details(total=ZERO, lines=None, lines_missing=False, by_file=False, hunks=found, **empty)
+        return words.hunk_remarks(details)
+
+    (text,) = said(split(C, "words.c", 4, (6, 7), (9, 9), (12, 12)))
+    assert text == (
+        "+1,000 instructions, 90.9 % of the difference, are of functions that the change touches: count at words.c:6-7, words.c:9"
+    )
+    (text,) = said(split(C, "words.c", 4, (1, 1)))
+    assert "such as constants and arguments, cannot be said" in text
+    (text,) = said(split(PYTHON, "words.py", 6, (16, 16), executed=(1, 6, 9)))
+    assert text.startswith("nothing that changed between the commits was executed")
+
+
+def test_the_hunks_of_a_commit_are_those_of_git(tmp_path: Path) -> None:
+    def git(*words: str) -> str:
+        who = {f"GIT_{role}_{what}": "a@b" for role in ("AUTHOR", "COMMITTER") for what in ("NAME", "EMAIL")}
+        done = subprocess.run(["git", *words], cwd=tmp_path, env={**os.environ, **who}, capture_output=True, check=True)
+        return done.stdout.decode().strip()
+
+    git("init", "-q")
+    (tmp_path / "a file.c").write_text("1\n2\n3\n4\n", encoding="utf-8")
+    (tmp_path / "gone.c").write_text("++ b/x\n@@ -1 +1 @@\n", encoding="utf-8")
+    (tmp_path / "data").write_bytes(b"\0\1")
+    git("add", ".")
+    git("commit", "-qm", "one")
+    (tmp_path / "a file.c").write_text("1\n++ b/x\n@@ -9 +9 @@\n3\n", encoding="utf-8")
+    (tmp_path / "gone.c").unlink()
+    (tmp_path / "data").write_bytes(b"\0\2")
+    (tmp_path / "new é.c").write_text("1\n2", encoding="utf-8")
+    git("add", ".")
+    git("commit", "-qm", "two")
+    here = Git(tmp_path, dict(os.environ))
+    old, new = git("rev-parse", "HEAD~"), git("rev-parse", "HEAD")
+    assert hunks(here, old, new) == (
+        Hunk("a file.c", 2, 3),
+        Hunk("a file.c", 4, 4),
+        Hunk("data", 1, 1),
+        Hunk("gone.c", 1, 1),
+        Hunk("new é.c", 1, 2),
+    )
+    assert text_at(here, new, "new é.c") == "1\n2"
+    assert text_at(here, new, "gone.c") is None
+    assert hunks(here, old, "0" * 40) is None
+    assert hunks(here, old, "--output=x") is None
