@@ -12,6 +12,7 @@ if TYPE_CHECKING:
     from tests.cli.conftest import CommandLine
     from tests.conftest import CompileC
 
+ROOT = Path(__file__).resolve().parents[2]
 PROGRAM = """
 #include <stdlib.h>
 __attribute__((noinline)) static void pairs(int n) { for (int i = 0; i < n; i++) for (volatile int j = 0; j < i; j++); }
@@ -76,3 +77,23 @@ def test_a_quadratic_function_is_found_and_held_to_its_bound(cg_bench: CommandLi
     differs = cg_bench("diff", "r.json", "r.json")
     assert differs.code == 1
     assert "program (growth) (grows with n², which exceeds the bound n log n)" in differs.out
+
+
+@pytest.mark.valgrind
+@pytest.mark.slow
+@pytest.mark.parametrize(
+    ("name", "sizes", "growth"),
+    [
+        ("merge_sort", "1000..16000x2", "n log n"),
+        ("binary_search", "1000..16000x2", "log n"),
+        ("fibonacci", "12..20+2", "2^n"),
+        ("trial_division", "1000..8000x2", "n^1.5"),
+    ],
+)
+def test_programs_of_the_textbook_get_their_class(
+    cg_bench: CommandLine, compile_c: CompileC, name: str, sizes: str, growth: str
+) -> None:
+    program = compile_c(ROOT / "benchmarks" / "growth" / "programs.c")
+    told = cg_bench("growth", "--sizes", sizes, "--format", "json", "--", str(program), name, "{size}")
+    (group,) = json.loads(told.out)["growth"]
+    assert (group["fits"]["Ir"]["growth"], group["fits"]["Ir"]["clear"]) == (growth, True)
