@@ -149,6 +149,9 @@ system_packages() {
     if ! [ -e /usr/include/benchmark/benchmark.h ]; then
         install libbenchmark-dev || say "no libbenchmark-dev: the tests with Google Benchmark are skipped"
     fi
+    if ! [ -e /usr/include/catch2/catch.hpp ]; then
+        install catch2 || say "no catch2: the tests with Catch2 are skipped"
+    fi
     if ! ls /usr/lib/postgresql/*/bin/initdb >/dev/null 2>&1; then
         install_postgresql || say "no PostgreSQL: the tests with it are skipped"
     fi
@@ -268,25 +271,26 @@ python_source() {
     fi
 }
 
-# --- A benchmark built with Criterion, for the tests ----------------------------------------------------------------------
+# --- Benchmarks built with Criterion and Divan, for the tests -------------------------------------------------------------
 
 criterion_benchmark() {
     source=tests/data/native/criterion
     dest=.tools/criterion
-    stamp_of_sources=$(cat "$source/Cargo.toml" "$source/Cargo.lock" "$source/src/lib.rs" "$source/benches/words.rs" | cksum)
+    stamp_of_sources=$(cat "$source/Cargo.toml" "$source/Cargo.lock" "$source/src/lib.rs" "$source/benches/"*.rs | cksum)
     ! grep -qxF "$stamp_of_sources" "$dest/stamp" 2>/dev/null || return 0
     cargo --version >/dev/null 2>&1 || return 0 # said above
     say "cargo bench --no-run in $source"
     log=$(mktemp)
     rm -rf "$dest"
-    # Cargo puts a hash into the program's name.
+    # Cargo puts a hash into each program's name.
     if CARGO_TARGET_DIR="$here/$dest/target" cargo bench --quiet --no-run --locked --manifest-path "$source/Cargo.toml" \
-        >"$log" 2>&1 && mv "$(find "$dest/target/release/deps" -name 'words-*' ! -name '*.d')" "$dest/words"; then
+        >"$log" 2>&1 && mv "$(find "$dest/target/release/deps" -name 'words-*' ! -name '*.d')" "$dest/words" &&
+        mv "$(find "$dest/target/release/deps" -name 'sums-*' ! -name '*.d')" "$dest/sums"; then
         echo "$stamp_of_sources" >"$dest/stamp"
     else
-        say "no benchmark with Criterion, its tests are skipped ($(tail -n 1 "$log"))"
+        say "no benchmarks with Criterion and Divan, their tests are skipped ($(tail -n 1 "$log"))"
     fi
-    rm -rf "$log" "$dest/target" # of 300 MB, one program is needed
+    rm -rf "$log" "$dest/target" # of 300 MB, two programs are needed
 }
 
 # --- Environments with real benchmark suites, for the tests ---------------------------------------------------------------

@@ -22,9 +22,9 @@ def command(*, dry_run: bool) -> None:
     """Write a commented configuration with one benchmark that works in this project.
 
     A Python project's pyproject.toml gets [tool.cg-bench] tables after what it has; Rust, C and other projects get a
-    cg-bench.toml. The benchmark's small program is written too, unless the project has benchmarks already, of Criterion, Google
-    Benchmark or go test: then these are what is measured. No existing file is replaced, and nothing is done where
-    there is a configuration already.
+    cg-bench.toml. The benchmark's small program is written too, unless the project has benchmarks already, of a framework
+    that cg-bench knows, as Criterion or Catch2: then these are what is measured. No existing file is replaced, and nothing
+    is done where there is a configuration already.
     """
     from cachegrind_bench.config.source import find, shown
     from cachegrind_bench.config.starter import project, starter

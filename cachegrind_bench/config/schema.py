@@ -224,12 +224,18 @@ class Benchmark(Table):
     criterion: Annotated[Command | UnsetType, Key(
         "Instead of `command`: the folder of a Cargo package or workspace with benchmarks of [Criterion](harnesses.md), and "
         "options of `cargo bench`.", '"."', also=("cargo",), harness="criterion")] = UNSET
+    divan: Annotated[Command | UnsetType, Key(
+        "Instead of `command`: the folder of a Cargo package or workspace with benchmarks of [Divan](harnesses.md), and "
+        "options of `cargo bench`.", '"."', harness="divan")] = UNSET
     go: Annotated[Command | UnsetType, Key(
         "Instead of `command`: the packages whose benchmarks [go test](harnesses.md) runs.", '"./..."',
         also=("gotest", "go-test"), harness="go")] = UNSET
     google_benchmark: Annotated[Command | UnsetType, Key(
         "Instead of `command`: a program with benchmarks of [Google Benchmark](harnesses.md), and its arguments.",
         '"build/bench"', also=("googlebenchmark", "gbench"), harness="google-benchmark")] = UNSET
+    catch2: Annotated[Command | UnsetType, Key(
+        "Instead of `command`: a program with benchmarks of [Catch2](harnesses.md), and which of its test cases have them.",
+        '"build/tests [!benchmark]"', also=("catch",), harness="catch2")] = UNSET
     cwd: Annotated[Text | UnsetType, Key(
         "The folder everything of this benchmark runs in, relative to that of the configuration.", '"benchmarks"',
         "that of the configuration",

@@ -2,15 +2,13 @@
 
 from __future__ import annotations
 
-import os
 import re
-from collections import Counter
 from collections.abc import Callable, Mapping, Sequence
 from typing import TYPE_CHECKING
 
 from cachegrind_bench import process
 from cachegrind_bench.errors import MeasurementError
-from cachegrind_bench.harness.protocol import Harness, exactly, last_lines
+from cachegrind_bench.harness.protocol import Harness, exactly, found_program, last_lines, listed_once
 from cachegrind_bench.hermetic.launch import FAST_CLOCK
 from cachegrind_bench.model.text import printable
 from cachegrind_bench.valgrind.options import Loop, Sections
@@ -37,9 +35,7 @@ class GoogleBenchmark(Harness):
 
     def detect(self, root: Path) -> str | None:
         """Look for a program that is built, with the library's options in it."""
-        programs = (path for folder in ("build", "builddir", ".") for path in sorted((root / folder).glob("*bench*")))
-        names = [str(path.relative_to(root)) for path in programs if os.access(path, os.X_OK) and _is_one(path)]
-        return names[0] if names else None
+        return found_program(root, ("*bench*",), re.compile(_START.encode()))
 
     def listed(
         self, entry: Entry, environ: Mapping[str, str], note: Callable[[str], object]
@@ -57,10 +53,9 @@ class GoogleBenchmark(Harness):
                 f"{entry.each.place}: {program[0]} listed no benchmarks of Google Benchmark", hint=last_lines(done)
             )
         found: list[BenchmarkSpec] = []
-        for name, times in Counter(filter(None, names)).items():
-            why = "it is listed twice" if times > 1 else "it uses threads" if _THREADS.search(name) else None
-            if why is not None:
-                note(f"{entry.each.place}: {name} is left out: {why}")
+        for name in listed_once(entry, list(filter(None, names)), note):
+            if _THREADS.search(name):
+                note(f"{entry.each.place}: {name} is left out: it uses threads")
                 continue
             command = (*program, f"--benchmark_filter={exactly(name)}")
             found.append(entry.spec(name, command, loop=_loop(name, fixed=fixed)))
@@ -68,10 +63,6 @@ class GoogleBenchmark(Harness):
 
     def _run(self, entry: Entry, command: Sequence[str], environ: Mapping[str, str]) -> process.Completed:
         return process.run(command, env=environ, cwd=entry.each.cwd)
-
-
-def _is_one(path: Path) -> bool:
-    return path.is_file() and _START.encode() in path.read_bytes()
 
 
 def _loop(name: str, *, fixed: bool) -> Loop:

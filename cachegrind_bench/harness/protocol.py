@@ -6,8 +6,10 @@ the harness (`_` for `-`), whose `HARNESS` is a `Harness`; a key of the same nam
 
 from __future__ import annotations
 
+import os
 import re
 from abc import ABC, abstractmethod
+from collections import Counter
 from collections.abc import Callable, Collection, Mapping, Sequence
 from importlib import import_module
 from typing import TYPE_CHECKING, ClassVar
@@ -147,6 +149,26 @@ def last_lines(done: process.Completed, number: int = 40) -> str:
     """Return the last lines of what a program wrote, to be shown."""
     text = (done.stdout + done.stderr).decode("utf-8", "backslashreplace")
     return "\n".join(printable(line) for line in text.splitlines()[-number:])
+
+
+def listed_once(entry: Entry, names: Sequence[str], note: Callable[[str], object]) -> list[str]:
+    """Return the names that a framework lists once; `note` is called with each that is listed twice."""
+    found: list[str] = []
+    for name, times in Counter(names).items():
+        if times == 1:
+            found.append(name)
+        else:
+            note(f"{entry.each.place}: {printable(name)} is left out: it is listed twice")
+    return found
+
+
+def found_program(root: Path, patterns: Sequence[str], code: re.Pattern[bytes]) -> str | None:
+    """Return the first program with such a name that is built in this project, and has this in it."""
+    folders = (root / folder for folder in ("build", "builddir", "."))
+    paths = (path for folder in folders for pattern in patterns for path in sorted(folder.glob(pattern)))
+    programs = (path for path in paths if path.is_file() and os.access(path, os.X_OK))
+    found = (str(path.relative_to(root)) for path in programs if code.search(path.read_bytes()))
+    return next((name if "/" in name else f"./{name}" for name in found), None)
 
 
 _SIGNS, _ESCAPED = re.compile(r"[.^$*+?()\[\]{}|\\]"), r"\\\g<0>"

@@ -50,8 +50,8 @@ class PinnedTime:
     def now(self, process: Process, clock_id: int) -> int | None:
         """Return what a clock shows a process, in nanoseconds; None for a clock that is the kernel's matter."""
         if clock_id in _CPU or (clock_id & 1 << 31 and clock_id & 7 != _CLOCK_FD):
-            return (process.ticks - process.born) * self.clock.step_ns
-        passed = process.ticks * self.clock.step_ns + self.waited_ns
+            return self.clock.passed_ns(process.ticks - process.born)
+        passed = self.clock.passed_ns(process.ticks) + self.waited_ns
         if clock_id in _WALL:
             return self.clock.epoch_ns + passed
         return SINCE_BOOT_NS + passed if clock_id in _SINCE_BOOT else None

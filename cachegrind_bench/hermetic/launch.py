@@ -42,9 +42,9 @@ _LONGEST_WAIT_S = 3600.0  # poll takes 31 bits of milliseconds
 _INSISTENCE_S = 0.5  # how often a clean-up looks for a second interrupt
 # 2025-01-01, a millisecond for every reading: loops that wait for a deadline end after a fixed number of rounds.
 PINNED_CLOCK = Clock(1_735_689_600_000_000_000, 1_000_000)
-# Loops that wait for some time end after one round.
 # A second for each: they end after a number of rounds that is easily known.
 SECONDS_CLOCK = PINNED_CLOCK._replace(step_ns=10**9)
+# Loops that wait for some time end after one round.
 FAST_CLOCK = PINNED_CLOCK._replace(step_ns=1000 * 10**9)
 
 

@@ -36,10 +36,16 @@ class Command(NamedTuple):
 
 
 class Clock(NamedTuple):
-    """A clock that starts at `epoch_ns` and moves by `step_ns` with every reading."""
+    """A clock that starts at `epoch_ns` and moves by `step_ns` with every reading; by `later_ns` more after `turn` readings."""
 
     epoch_ns: int
     step_ns: int
+    turn: int = 0
+    later_ns: int = 0
+
+    def passed_ns(self, readings: int) -> int:
+        """Return the time that this number of readings takes."""
+        return readings * self.step_ns + max(0, readings - self.turn) * self.later_ns
 
 
 class Orders(NamedTuple):

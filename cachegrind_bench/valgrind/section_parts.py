@@ -5,7 +5,7 @@ from __future__ import annotations
 import re
 from collections import defaultdict
 from collections.abc import Iterable, Sequence
-from itertools import groupby
+from itertools import chain, groupby
 from typing import TYPE_CHECKING
 
 import msgspec
@@ -41,15 +41,15 @@ def section_accounts(
         files = list(group)
         heads = sorted((part_head(file.path) for file in files), key=lambda head: head.part)
         found = timed(heads, sections)
-        number, order = number + found.sections, order + found.order
-        for head in found.parts:
+        number, order = number + len(found.sections), order + found.order
+        for head in chain.from_iterable(found.sections):
             for part in parse_callgrind(head.path, calls=every if calls else of_system):
                 graphs += [] if part.calls is None else [part.calls]
                 profiles[files[0].executable(part.command_line, command)].append(in_order(named(part)))
     if not number or not re.fullmatch(sections.order or ".*", order):
         raise MeasurementError(
             f"no iterations could be counted: the benchmark's clock was {'not seen' if not order else 'read in an unknown way'}",
-            hint="the program may be stripped, or linked with LTO, which leaves no function of the framework to be seen"
+            hint=sections.unseen
             if not order
             else "code that reads the clock itself, or a measurement of its own (not wall time), cannot be distinguished",
         )
@@ -57,17 +57,16 @@ def section_accounts(
 
 
 class Timed(msgspec.Struct, kw_only=True):
-    """The parts of `sections` sections, and what happened, by first letters."""
+    """The parts of each section that counts, and what happened, by first letters."""
 
-    parts: list[PartHead] = msgspec.field(default_factory=list[PartHead])
-    sections: int = 0
+    sections: list[list[PartHead]] = msgspec.field(default_factory=list[list[PartHead]])
     order: str = ""
 
 
 def timed(heads: Iterable[PartHead], sections: Sections) -> Timed:
-    """Return the parts of one process that belong to sections, given in their order."""
+    """Return the parts of one process that belong to sections, given in their order; none if they cannot be shared out."""
     places = {name: _triggers(getattr(sections, name)) for name in ("begin", "end", "finish", "reset", "settle")}
-    found, skip, finished = Timed(), sections.skip, False
+    found, finished = Timed(), False
     current: list[PartHead] | None = None  # what belongs to the section that has begun
     settled = True
     for head in heads:
@@ -76,13 +75,9 @@ def timed(heads: Iterable[PartHead], sections: Sections) -> Timed:
         events = {name for name, triggers in places.items() if head.trigger in triggers}
         found.order += "".join(sorted(name[0] for name in events))
         if "reset" in events:
-            found.parts, found.sections, finished = [], 0, False
+            found.sections, finished = [], False
         if "end" in events and current is not None:
-            if skip:
-                skip -= 1
-            else:
-                found.parts += current
-                found.sections += 1
+            found.sections.append(current)
             current = None
         if "begin" in events and not finished:
             current, settled = [], False
@@ -90,6 +85,9 @@ def timed(heads: Iterable[PartHead], sections: Sections) -> Timed:
             current, settled = [], True
         if "finish" in events:
             current, finished = None, True
+    place, shares = sections.share
+    each, rest = divmod(len(found.sections), shares)
+    found.sections = [] if rest else found.sections[place * each : (place + 1) * each][sections.skip :]
     return found
 
 

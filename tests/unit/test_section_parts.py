@@ -24,6 +24,9 @@ TIMER = Sections(
 )
 
 
+SHARED = Sections(begin=("after:start",), end=("before:stop",), share=(1, 2), skip=1)
+
+
 @pytest.mark.parametrize(
     ("sections", "triggers", "parts", "number"),
     [
@@ -40,13 +43,18 @@ TIMER = Sections(
         pytest.param(TIMER, "<Reset <Start <Now <Now <Stop <Done", [4, 5], 1, id="a clock that the code itself reads"),
         pytest.param(TIMER, "<Reset <Start <Start <Stop <Done", [4], 1, id="a return that looks like an entry"),
         pytest.param(TIMER, "<Reset <Start <Now <Stop <Done <Start <Stop", [4], 1, id="nothing after its end"),
+        pytest.param(
+            SHARED, "<stop >start <stop >start <stop >start <stop >start <stop", [9], 1, id="the second of two, warm"
+        ),
+        pytest.param(SHARED, ">start <stop >start <stop >start <stop", [], 0, id="not as many of one as of the other"),
     ],
 )
 def test_the_parts_that_count_are(sections: Sections, triggers: str, parts: list[int], number: int) -> None:
     when = {">": "--dump-after=", "<": "--dump-before="}
     heads = [PartHead(Path(), i, when[word[0]] + word[1:]) for i, word in enumerate(triggers.split(), 1)]
     found = timed(heads, sections)
-    assert ([head.part for head in found.parts], found.sections) == (parts, number)
+    assert [head.part for section in found.sections for head in section] == parts
+    assert len(found.sections) == number
 
 
 def test_what_happened_is_noted_by_its_first_letters() -> None:

@@ -5,6 +5,7 @@ from __future__ import annotations
 import json
 import os
 import shutil
+import subprocess
 from typing import TYPE_CHECKING, Any
 
 import pytest
@@ -68,25 +69,77 @@ def test_google_benchmark_is_counted_for_one_warm_iteration(cg_bench: CgBench, g
     assert abs(one / twenty - 1) < 0.02
 
 
-@pytest.mark.slow
-def test_criterion_is_counted_for_one_warm_iteration(
-    cg_bench: CgBench, criterion: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    cargo = cg_bench.folder / "bin" / "cargo"  # one that has built it
+@pytest.fixture
+def built_by_cargo(cg_bench: CgBench, criterion: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Have a `cargo` that has built the programs of these tests."""
+    cargo = cg_bench.folder / "bin" / "cargo"
     cargo.parent.mkdir()
-    target = {"kind": ["bench"], "name": "words"}
-    built = {"executable": str(criterion), "manifest_path": str(cg_bench.cwd / "Cargo.toml"), "target": target}
-    cargo.write_text(f"#!/bin/sh\necho '{json.dumps(built)}'\n", encoding="utf-8")
+    targets = [
+        {
+            "executable": str(path),
+            "manifest_path": str(cg_bench.cwd / "Cargo.toml"),
+            "target": {"kind": ["bench"], "name": path.name},
+        }
+        for path in (criterion, criterion.with_name("sums"))
+    ]
+    lines = "\n".join(map(json.dumps, targets))
+    cargo.write_text(f"#!/bin/sh\ncat <<'END'\n{lines}\nEND\n", encoding="utf-8")
     cargo.chmod(0o755)
     monkeypatch.setenv("PATH", f"{cargo.parent}:{os.environ['PATH']}")
-    found = [measured(cg_bench, "criterion = '.'", name)[1] for name in ("1.json", "2.json")]
-    assert list(found[0]) == ["words/count", "words/sort"]
-    assert [item["counts"] for item in found[0].values()] == [item["counts"] for item in found[1].values()]
-    assert {item["iterations"] for item in found[0].values()} == {100}
+
+
+@pytest.mark.slow
+@pytest.mark.usefixtures("built_by_cargo")
+def test_criterion_is_counted_for_one_warm_iteration(cg_bench: CgBench, criterion: Path) -> None:
+    finished, one = measured(cg_bench, "criterion = '.'", "base.json")
+    assert "the bench target sums of cwd is left out: it is not one of Criterion" in finished.stderr
+    assert list(one) == ["words/count", "words/sort", "words/work"]
+    assert {item["iterations"] for item in one.values()} == {100}
     toggled = cg_bench.run(
         criterion, "--bench", "--test", "^count$", options=["--toggle", "_ZN5words5count17h*", "--warmup", "0"]
     )
-    assert abs(found[0]["words/count"]["counts"]["Ir"] / (1000 * toggled.counts["Ir"]) - 1) < 0.02
+    # The only iteration finds no memory that was freed.
+    assert abs(one["words/count"]["counts"]["Ir"] / (1000 * toggled.counts["Ir"]) - 1) < 0.05
+    one_per_cent_is_found_and_preparation_is_not(cg_bench, "criterion = '.'", "words/work")
+
+
+@pytest.mark.slow
+@pytest.mark.usefixtures("built_by_cargo")
+def test_divan_is_counted_for_one_warm_iteration(cg_bench: CgBench) -> None:
+    finished, one = measured(cg_bench, "divan = '.'", "base.json")
+    assert "the bench target words of cwd is left out: it is not one of Divan" in finished.stderr
+    assert list(one) == ["sums/inputs::sorted", "sums/rounds::10", "sums/rounds::100000", "sums/work"]
+    assert [item["iterations"] for item in one.values()] == [1000, 1000, 10, 1000]
+    ir = [item["counts"]["Ir"] for item in one.values()]
+    assert ir[0] < ir[3] / 10  # neither making the inputs nor dropping the outputs
+    assert (ir[2] - ir[1]) / (99_990 * 1000) == pytest.approx(6, rel=1e-3)  # for each round
+    one_per_cent_is_found_and_preparation_is_not(cg_bench, "divan = '.'", "sums/work")
+
+
+@pytest.mark.slow
+def test_catch2_is_counted_for_one_warm_iteration(cg_bench: CgBench, tmp_path: Path) -> None:
+    program = tmp_path / "tests"
+    subprocess.run(["g++", "-O1", "-g", STATE.with_name("chronometer.cpp"), "-o", program], check=True)
+    finished, one = measured(cg_bench, f"catch2 = '{program}'", "base.json")
+    assert "twice is left out: it is listed twice" in finished.stderr
+    assert list(one) == ["sums, all of [them]/small", "sums, all of [them]/work", "alone/work & rest"]
+    assert {item["iterations"] for item in one.values()} == {10}
+    small, large, half = (item["counts"]["Ir"] for item in one.values())
+    assert (large - small) / 900 == (large - half) / 500  # so many more rounds
+    one_per_cent_is_found_and_preparation_is_not(cg_bench, f"catch2 = '{program}'", "sums, all of [them]/work")
+
+
+def one_per_cent_is_found_and_preparation_is_not(cg_bench: CgBench, entry: str, identity: str) -> None:
+    """Compare with base.json what the same program does with more work in an iteration, and in what precedes it."""
+    base, name = cg_bench.folder / "base.json", identity.rsplit("/", maxsplit=1)[-1]
+    ir = [
+        measured(cg_bench, f"{entry}\nenv = ['{more}']", f"{more}.json", "-k", name)[1][identity]["counts"]["Ir"]
+        for more in ("WORK=1000", "WORK=1010", "SETUP=200000")
+    ]
+    assert ir[2] == ir[0] < ir[1]
+    told = cg_bench("diff", str(base), str(cg_bench.folder / "WORK=1010.json"))
+    assert told.code == 1
+    assert "work" in told.stdout.split(f"regression  {identity}")[1]
 
 
 GO = {

@@ -11,3 +11,14 @@ pub fn count(text: &str) -> usize {
     }
     words.len()
 }
+
+/// Takes as many rounds as it is told to.
+#[inline(never)]
+pub fn work(rounds: u64) -> u64 {
+    (0..rounds).fold(0, |sum, round| std::hint::black_box(sum ^ round))
+}
+
+/// Return the number in this variable of the environment, by which a test makes something slower.
+pub fn number(name: &str) -> u64 {
+    std::env::var(name).map_or(1000, |text| text.parse().unwrap())
+}
