@@ -70,7 +70,12 @@ class Workforce(msgspec.Struct, frozen=True, kw_only=True):
                 raise MeasurementError(answer.failure or "it was not measured")
             result = decode(answer.result, f"the result of {sha[:12]}")
             if result.commit is None or result.commit.sha != sha:
-                raise MeasurementError("its result is of another commit")
+                what = (
+                    "is of another commit"
+                    if result.commit
+                    else "does not say of which commit it is: git failed or hung"
+                )
+                raise MeasurementError(f"its result {what}")
             if result.env.key != self.machine.environment.key:
                 raise MeasurementError("its result is of another environment")
             found.append((answer.machine, replace(result, commit=replace(result.commit, dirty=False, branch=None))))

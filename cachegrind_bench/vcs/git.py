@@ -43,11 +43,12 @@ _OF_ANOTHER_REPOSITORY = _OF_ONE_COMMAND | {
 }
 _OUTPUT_LIMIT = 1 << 26  # a status with every file of a large repository; what is needed is at its start
 # No lock files, no prompt, no daemon left behind (fsmonitor), no hooks, which are made for what the user does, no refusal of
-# line ends, which are the user's business, the real parents where history was replaced, and no remote that is a command.
+# line ends, which are the user's business, the real parents where history was replaced, no remote that is a command,
+# and no file that says in which order changes are shown: one that a worktree does not have is an error.
 _GIT = (
     *("git", "--no-optional-locks", "--no-replace-objects"),
     *("-c", "core.fsmonitor=false", "-c", "core.hooksPath=/dev/null", "-c", "core.safecrlf=false"),
-    *("-c", "protocol.ext.allow=never"),
+    *("-c", "protocol.ext.allow=never", "-c", "diff.orderFile=/dev/null"),
 )
 # A list of protocols, which counts more than what -c says.
 _ALLOWED = "GIT_ALLOW_PROTOCOL"

@@ -466,3 +466,14 @@ def test_what_hardly_changes_looks_flat() -> None:
 )
 def test_large_numbers_are_short(number: int, step: int | None, text: str) -> None:
     assert words.compact(number, step=step) == text
+
+
+def test_of_very_many_benchmarks_those_with_findings_are_shown_and_the_page_says_how_many_are_not(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    monkeypatch.setattr("cachegrind_bench.render.trend.html._MOST_ROWS", 3)
+    items = [series(f"of-{name}", [1000, 1000, 2000]) for name in "abcde"]
+    improved = finding(items[4], 2, Kind.IMPROVEMENT, State.ACKNOWLEDGED)
+    text = html.page(arranged(items, [improved], 3))
+    assert [name in text for name in ("of-a", "of-b", "of-c", "of-d", "of-e")] == [True, True, False, False, True]
+    assert "3 of 5; for others give --benchmark PATTERN to cg-bench trend" in text

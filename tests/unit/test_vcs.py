@@ -86,6 +86,16 @@ def test_only_changes_of_tracked_files_make_it_dirty(repository: Repository) -> 
     assert repository.info().dirty
 
 
+def test_a_configured_order_of_files_that_is_not_there_is_not_asked_for(repository: Repository) -> None:
+    tracked = repository.path / "tracked"
+    tracked.write_text("one")
+    repository.git("add", ".")
+    repository.commit()
+    tracked.write_text("two")
+    repository.git("config", "diff.orderFile", "missing")
+    assert repository.info().dirty
+
+
 def test_a_touched_file_is_not_dirty_and_no_lock_or_index_is_written(repository: Repository) -> None:
     tracked = repository.path / "tracked"
     tracked.write_text("one")

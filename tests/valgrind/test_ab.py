@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import os
+import signal
 import subprocess
 import sys
 import time
@@ -172,7 +173,10 @@ def test_what_a_job_stores_is_not_what_ab_measures(repository: Repository, tmp_p
     assert not (tmp_path / "stored").exists()
 
 
-def test_nothing_is_measured_any_more_after_cg_bench_was_killed(repository: Repository, tmp_path: Path) -> None:
+@pytest.mark.parametrize("number", [signal.SIGKILL, signal.SIGTERM, signal.SIGHUP])
+def test_nothing_is_measured_any_more_after_cg_bench_was_killed(
+    repository: Repository, tmp_path: Path, number: signal.Signals
+) -> None:
     begun = tmp_path / "begun"
     program = ["sh", "-c", f"echo $$ > {begun}; sleep 60; true"]
     command = [sys.executable, "-m", "cachegrind_bench", "ab", "HEAD", "HEAD", "--", *program]
@@ -183,7 +187,11 @@ def test_nothing_is_measured_any_more_after_cg_bench_was_killed(repository: Repo
             time.sleep(0.02)
         started = descendants_of(run.pid)
         assert int(begun.read_text()) in started
-        run.kill()
+        run.send_signal(number)
+    assert run.returncode == -number
     while any(Path(f"/proc/{pid}").exists() for pid in started):
         assert time.monotonic() < deadline
         time.sleep(0.02)
+    if number != signal.SIGKILL:  # the next one removes what that leaves
+        listed = subprocess.run(["git", "worktree", "list"], cwd=repository.path, capture_output=True, check=True)
+        assert listed.stdout.count(b"\n") == 1

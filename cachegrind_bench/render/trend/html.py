@@ -21,6 +21,7 @@ from cachegrind_bench.render.trend.curves import HEIGHT, WIDTH, curves
 _MOST_BYTES = 1_000_000
 _USUAL = 50 * 500  # readings
 _COARSER = (1, 3, 9, 27)
+_MOST_ROWS = 5_000
 _MOST_FINDINGS = 200
 _MOST_SUSPECTS = 10
 _MOST_NOTES = 20
@@ -35,29 +36,35 @@ def page(view: Trend) -> str:
     """Return the page. It needs no network, and no script for what matters.
 
     It has at most `_MOST_BYTES` with 50 benchmarks over 500 commits: where much has happened, drawings get coarser and lists
-    shorter, and the page says so; the script draws all again.
+    shorter, and the page says so; the script draws all again. Of very many benchmarks, those with findings come first.
     """
+    anchors = {row.id: _anchor(row.id) for row in view.rows}
     view = _bounded(view)
     most = max(_MOST_BYTES, _MOST_BYTES * len(view.rows) * len(view.commits) // _USUAL)
     text, moves = "", words.moves(view)
     for coarse in _COARSER:
-        text = _page(view, moves, coarse)
+        text = _page(view, anchors, moves, coarse)
         if len(text.encode()) <= most:
             break
     return text
 
 
 def _bounded(view: Trend) -> Trend:
-    """Return the report with texts of bounded length about where it comes from."""
-    made = view.provenance
+    """Return the report with a bounded number of benchmarks, and texts of bounded length about where it comes from."""
+    made, rows, left_out = view.provenance, view.rows, []
+    if len(rows) > _MOST_ROWS:
+        left_out = [
+            ("Benchmarks", f"{_MOST_ROWS:,} of {len(rows):,}; for others give --benchmark PATTERN to cg-bench trend")
+        ]
+        rows = tuple(sorted(rows, key=lambda row: not row.findings)[:_MOST_ROWS])
     provenance = replace(
         made,
         title=_cut(made.title),
         store=_cut(made.store),
         branch=made.branch and _cut(made.branch),
-        notes=tuple((_cut(name), _cut(value)) for name, value in made.notes[:_MOST_NOTES]),
+        notes=tuple((_cut(name), _cut(value)) for name, value in (*left_out, *made.notes[:_MOST_NOTES])),
     )
-    return replace(view, provenance=provenance, release=view.release and shortened(plain(view.release), 40))
+    return replace(view, rows=rows, provenance=provenance, release=view.release and shortened(plain(view.release), 40))
 
 
 def _cut(text: str) -> str:
@@ -65,14 +72,13 @@ def _cut(text: str) -> str:
     return shortened(plain(shortened(text, 2 * _LONGEST)), _LONGEST)
 
 
-def _page(view: Trend, moves: Mapping[str, str], coarse: int) -> str:
-    anchors = {row.id: _anchor(row.id) for row in view.rows}
+def _page(view: Trend, anchors: Mapping[str, str], moves: Mapping[str, str], coarse: int) -> str:
     keys = Counter(row.latest.key for row in view.rows if row.latest is not None)  # of the newest readings
     young = words.is_young(view)  # looks at all rows
     sections = [_section(row, anchors[row.id], view, coarse, young=young) for row in view.rows]
     return render(
         "trend",
-        data=data.block(view, list(anchors.values()), coarse),
+        data=data.block(view, [anchors[row.id] for row in view.rows], coarse),
         view=view,
         words=words,
         cut=_cut,
