@@ -59,12 +59,12 @@ def python_program(edit: Edit | None) -> str:
         rounds = edit.rounds if edit is not None and changed and edit.rounds else 12
         lines = edit.lines if edit is not None and changed else ""
         text += (
-            f"\ndef part_{part}(text):\n    count = 0\n    for letter in text:\n        for _ in range({rounds}):\n"
+            f"\ndef part_{part}(text):\n    count = 1000\n    for letter in text:\n        for _ in range({rounds}):\n"
             f"            count += letter == 'x'\n{lines}    return count\n\n"
         )
     main = edit.main if edit is not None else ""
     return text + (
-        "\ndef work(text):\n    count = 0\n    for letter in text:\n        for _ in range(480):\n"
+        "\ndef work(text):\n    count = 1000\n    for letter in text:\n        for _ in range(480):\n"
         "            count += letter == 'x'\n    return count\n\n\n"
         f"text = 'xyz' * (int(sys.argv[1]) // 3)\n{main}\n"
         f"print(work(text), {', '.join(f'part_{part}(text)' for part in range(PARTS))})\n"

@@ -64,7 +64,9 @@ def doubts(found: Growth) -> tuple[str, ...]:
     """Say why the class is in doubt, and which sizes would help."""
     fit, sizes = found.judged, found.sizes
     if fit is None:
-        return (f"only {len(sizes)} sizes were measured: fewer than {LEAST_SIZES} do not show a class of growth",)
+        return (
+            f"only {counted(len(sizes), 'size')} {'was' if len(sizes) == 1 else 'were'} measured: fewer than {LEAST_SIZES} do not show a class of growth",
+        )
     if fit.clear:
         return ()
     step = max(2, round(Fraction(sizes[-1], sizes[-2])))
