@@ -25,6 +25,7 @@ from cachegrind_bench.model.python_profile import PythonProfile
 from cachegrind_bench.model.symbols import MANGLED, UNKNOWN, folded
 
 if TYPE_CHECKING:
+    from cachegrind_bench.compare.allocations import Allocations
     from cachegrind_bench.compare.call_split import CallCause, CallSplit, Label, Sides
     from cachegrind_bench.compare.hunks import HunkSplit
     from cachegrind_bench.model.call_graph import CallGraph
@@ -83,7 +84,7 @@ class Details(msgspec.Struct, frozen=True, kw_only=True):
     blamed function explains of what decides, 0 where nothing moved, above 1 where others went the other way. `python` is
     None unless both sides have such a profile, and `calls` unless both have recorded them; `python_calls` are those of
     Python's functions, and `user` is who called the blamed function of a system library. `hunks` are those of the change
-    between the commits, where both are known.
+    between the commits, where both are known, `allocations` are where their number differs.
     """
 
     total: Counts
@@ -101,6 +102,7 @@ class Details(msgspec.Struct, frozen=True, kw_only=True):
     python_calls: CallSplit | None = None
     user: Label | None = None
     hunks: HunkSplit | None = None
+    allocations: Allocations | None = None
 
     @property
     def cause(self) -> CallCause | None:
@@ -136,7 +138,7 @@ def details(
     blames = None if python is None else blame(*python, rows)
     if blames is not None and blames.total * moved < 0:  # instructions went the other way than what decides
         blames = replace(blames, chief=None)
-    split, user = (None, None) if calls is None else _native_calls(*calls, most, moved, rows=rows)
+    split, user, allocated = (None, None, None) if calls is None else _native_calls(*calls, most, moved, rows=rows)
     return Details(
         total=found.total,
         rows=shown[:rows],
@@ -151,14 +153,19 @@ def details(
         python=blames,
         calls=split,
         user=user,
+        allocations=allocated,
         python_calls=None if python is None or blames is None else _python_calls(*python, blames, moved, rows=rows),
     )
 
 
 def _native_calls(
     base: CallGraph, candidate: CallGraph, most: FunctionDelta | None, moved: int, *, rows: int
-) -> tuple[CallSplit | None, Label | None]:
-    """Return the difference by calls where all are recorded, and who called the function that moved most, if the system's."""
+) -> tuple[CallSplit | None, Label | None, Allocations | None]:
+    """Return what calls say: the difference where all are recorded, and what of it are allocations.
+
+    In between is who called the function that moved most, if that is the system's.
+    """
+    from cachegrind_bench.compare.allocations import allocations
     from cachegrind_bench.compare.call_pairs import native_sides
     from cachegrind_bench.compare.call_split import user_of
 
@@ -167,9 +174,10 @@ def _native_calls(
     called = {code.name for graph in graphs for pair in graph.calls for code in pair if code.is_system}
     name = most.name if most is not None and most.name in called else None
     if not whole and name is None:
-        return None, None
+        return None, None, None
     sides = native_sides(*graphs)
-    return _split(sides, moved, rows=rows) if whole else None, None if name is None else user_of(sides, name)
+    user = None if name is None else user_of(sides, name)
+    return (_split(sides, moved, rows=rows), user, allocations(sides)) if whole else (None, user, None)
 
 
 def _split(sides: Sides, moved: int, *, rows: int, culprit: int | None = None) -> CallSplit:

@@ -96,6 +96,33 @@ def test_planted_changes_are_explained(cg_bench: CgBench, compile_c: CompileC) -
         assert (back["kind"], back["function"]["function"]) == (cause["kind"], cause["function"]["function"])
 
 
+ALLOCATING = """
+#include <stdio.h>
+#include <stdlib.h>
+__attribute__((noinline)) static int split(int words) {
+    int sum = 0;
+    for (int word = 0; word < words; word++) {
+        char *copy = malloc(word + 1);
+        *(volatile char *)copy = 1;
+        copy = realloc(copy, word + 50);
+        sum += *(volatile char *)copy;
+        free(copy);
+    }
+    return sum;
+}
+int main(void) { printf("%d\\n", split(WORDS)); return 0; }
+"""
+
+
+def test_allocations_are_counted_with_who_makes_them(cg_bench: CgBench, compile_c: CompileC) -> None:
+    base, candidate = (
+        measured(cg_bench, compile_c(ALLOCATING, "-O1", "-g", "-fno-builtin", f"-DWORDS={words}"))
+        for words in (100, 900)
+    )
+    found = cg_bench("diff", str(base), str(candidate))
+    assert re.search(r"1,600 more allocations \(\d+ → 1,\d+\), from split \(main\.c:\d+\)", found.stdout)
+
+
 def test_calls_are_of_the_execution_that_was_counted(cg_bench: CgBench, compile_c: CompileC) -> None:
     target = measured(cg_bench, compile_c(CALLS, "-O1", "-g", "-fno-builtin"))
     (benchmark,) = json.loads(target.read_bytes())["benchmarks"]

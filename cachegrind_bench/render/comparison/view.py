@@ -221,6 +221,7 @@ def _row(item: Difference, comparison: Comparison, details: Details | None, root
         *words.python_remarks(blamed),
         *words.cause_remarks(blamed),
         *words.hunk_remarks(blamed),
+        *words.allocation_remarks(blamed),
         *words.remarks(item, comparison.gates),
     ]
     return Row(

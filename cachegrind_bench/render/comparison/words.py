@@ -516,6 +516,19 @@ def hunk_remarks(details: Details | None) -> list[str]:
     return [f"{signed(found.ir)} instructions{part} are of functions that the change touches: {places}"]
 
 
+def allocation_remarks(details: Details | None) -> list[str]:
+    """Say how many more or fewer allocations there are, and from where."""
+    found = None if details is None else details.allocations
+    if found is None:
+        return []
+    delta = found.candidate - found.base
+    how = f"{grouped(abs(delta))} {'more' if delta > 0 else 'fewer'}" if delta else "as many"
+    some = f"{grouped(abs(found.more))} {'more' if found.more > 0 else 'fewer'} " if found.more != delta else ""
+    at = f" ({place})" if (place := _short(found.caller)) else ""
+    text = f"{how} allocations ({grouped(found.base)} → {grouped(found.candidate)})"
+    return [f"{text}, {some}from {_function(found.caller)}{at}"]
+
+
 def is_worth_a_row(part: int, whole: int) -> bool:
     """Return whether this is at least half a percent of the whole change, or all cancels out."""
     return 200 * abs(part) >= abs(whole)
