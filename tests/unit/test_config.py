@@ -338,6 +338,8 @@ def test_the_example_of_every_key_of_a_benchmark_is_right(key: object) -> None:
     lines = {"id": '"a"', "command": '"x"', key.name: key.example}  # type: ignore[attr-defined]
     if lines.keys() & {"parameters", "exclude"}:
         lines |= {"command": '"x {n} {codec}"', "parameters": '{ n = [1000, 10000], codec = ["a", "b"] }'}
+    if lines.keys() & {"sizes", "growth", "predict"}:
+        lines = {"sizes": BENCHMARK["sizes"].example, **lines, "command": '"x {size}"'}
     if lines["command"].startswith("["):
         lines["parameters"] = "{ n = [1] }"
     if harness := key.harness:  # type: ignore[attr-defined]
