@@ -91,7 +91,7 @@
   data.rows.forEach((row, number) => {
     const article = byId(row.anchor), svg = article.querySelector("svg.chart");
     const row_ = { article, id: article.dataset.id, states: article.dataset.states.split(" "), line: document.querySelector(`[data-row="${row.anchor}"]`) };
-    const chart = { ...row_, anchor: row.anchor, svg, number, weights: row.weights, cursor: null, chosen: [] };
+    const chart = { ...row_, anchor: row.anchor, svg, number, named: row.named, weights: row.weights, cursor: null, chosen: [] };
     charts.push(chart);
     if (!svg) return;
     let numbers = null;
