@@ -149,9 +149,6 @@ system_packages() {
     if ! [ -e /usr/include/benchmark/benchmark.h ]; then
         install libbenchmark-dev || say "no libbenchmark-dev: the tests with Google Benchmark are skipped"
     fi
-    if ! [ -e /usr/include/catch2/catch.hpp ]; then
-        install catch2 || say "no catch2: the tests with Catch2 are skipped"
-    fi
     if ! ls /usr/lib/postgresql/*/bin/initdb >/dev/null 2>&1; then
         install_postgresql || say "no PostgreSQL: the tests with it are skipped"
     fi

@@ -19,7 +19,6 @@ from cachegrind_bench.compare.change import Delta
 from cachegrind_bench.compare.lines import LineDelta, line_deltas
 from cachegrind_bench.compare.pairing import Source, pair_sources
 from cachegrind_bench.compare.python_blame import PythonBlame, blame
-from cachegrind_bench.compare.verdict import Comparison
 from cachegrind_bench.model.metrics import EVENTS, ZERO, Counts, Profile
 from cachegrind_bench.model.python_profile import PythonProfile
 from cachegrind_bench.model.symbols import MANGLED, UNKNOWN, folded
@@ -27,6 +26,7 @@ from cachegrind_bench.model.symbols import MANGLED, UNKNOWN, folded
 if TYPE_CHECKING:
     from cachegrind_bench.compare.allocations import Allocations
     from cachegrind_bench.compare.call_split import CallCause, CallSplit, Label, Sides
+    from cachegrind_bench.compare.verdict import Comparison
     from cachegrind_bench.compare.hunks import HunkSplit
     from cachegrind_bench.model.call_graph import CallGraph
 

@@ -12,6 +12,7 @@ from itertools import pairwise
 
 import msgspec
 
+from cachegrind_bench.compare.explain import explain
 from cachegrind_bench.model.growth import Fit, fit
 from cachegrind_bench.model.metrics import CostModel, Profile
 from cachegrind_bench.model.python_profile import PythonProfile
@@ -172,8 +173,8 @@ def _own_costs(
 
 
 def _of_native(profile: Profile) -> _Own:
-    place = profile.events.index("Ir")
-    return {(row.file, row.name, 0): row.counts[place] for row in profile.functions}
+    rows = explain(Profile(events=profile.events, functions=()), profile).functions
+    return {(row.file, row.name, 0): row.candidate.Ir for row in rows}
 
 
 def _of_python(profile: PythonProfile) -> _Own:

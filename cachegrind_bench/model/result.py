@@ -108,15 +108,12 @@ Size = Annotated[int, msgspec.Meta(ge=1, le=LARGEST_SIZE)]
 
 
 class Scale(msgspec.Struct, frozen=True, kw_only=True):
-    """The place of a benchmark in a `group` of some that differ in the `size` of their input.
+    """The place of a benchmark in a group of some that differ in the size of their input."""
 
-    `bound` is the class that they must not exceed, `predict` a size that costs are predicted for, where the user named them.
-    """
-
-    group: str
-    size: Size
-    bound: GrowthClass | None = None
-    predict: Size | None = None
+    group: Annotated[str, doc("the benchmark whose sizes these are")]
+    size: Annotated[Size, doc("the size of its input")]
+    bound: Annotated[GrowthClass | None, doc("the class of growth that it must not exceed; null without one")] = None
+    predict: Annotated[Size | None, doc("the size that its cost is predicted for; null without one")] = None
 
 
 class Benchmark(msgspec.Struct, frozen=True, kw_only=True):
