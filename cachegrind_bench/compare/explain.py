@@ -26,8 +26,8 @@ from cachegrind_bench.model.symbols import MANGLED, UNKNOWN, folded
 if TYPE_CHECKING:
     from cachegrind_bench.compare.allocations import Allocations
     from cachegrind_bench.compare.call_split import CallCause, CallSplit, Label, Sides
-    from cachegrind_bench.compare.verdict import Comparison
     from cachegrind_bench.compare.hunks import HunkSplit
+    from cachegrind_bench.compare.verdict import Comparison
     from cachegrind_bench.model.call_graph import CallGraph
 
 Key = TypeVar("Key")
