@@ -19,7 +19,7 @@ from cachegrind_bench.compare.change import Delta
 from cachegrind_bench.compare.lines import LineDelta, line_deltas
 from cachegrind_bench.compare.pairing import Source, pair_sources
 from cachegrind_bench.compare.python_blame import PythonBlame, blame
-from cachegrind_bench.model.metrics import EVENTS, ZERO, Counts, Profile
+from cachegrind_bench.model.metrics import EVENTS, ZERO, Counts, FunctionCost, Profile
 from cachegrind_bench.model.python_profile import PythonProfile
 from cachegrind_bench.model.symbols import MANGLED, UNKNOWN, folded
 
@@ -245,6 +245,13 @@ def explain(base: Profile, candidate: Profile) -> Explanation:
         moved=tuple(sorted(moved, key=lambda item: (item.name, item.base_file, item.candidate_file))),
         files=tuple(sorted(files, key=_place)),
     )
+
+
+def whole_functions(profile: Profile) -> Profile:
+    """Return the profile as a comparison shows it: the pieces of each function, and the loader, as one row."""
+    rows = explain(Profile(events=profile.events, functions=()), profile).functions
+    functions = [FunctionCost(row.file, row.name, row.candidate.as_tuple()) for row in rows]
+    return Profile(events=EVENTS, functions=tuple(functions))
 
 
 def ranked(rows: Iterable[FunctionDelta], weigh: Callable[[Counts], int]) -> tuple[FunctionDelta, ...]:

@@ -12,7 +12,6 @@ from itertools import pairwise
 
 import msgspec
 
-from cachegrind_bench.compare.explain import explain
 from cachegrind_bench.model.growth import Fit, fit
 from cachegrind_bench.model.metrics import CostModel, Profile
 from cachegrind_bench.model.python_profile import PythonProfile
@@ -173,8 +172,8 @@ def _own_costs(
 
 
 def _of_native(profile: Profile) -> _Own:
-    rows = explain(Profile(events=profile.events, functions=()), profile).functions
-    return {(row.file, row.name, 0): row.candidate.Ir for row in rows}
+    place = profile.events.index("Ir")
+    return {(row.file, row.name, 0): row.counts[place] for row in profile.functions}
 
 
 def _of_python(profile: PythonProfile) -> _Own:

@@ -275,9 +275,14 @@ def growths_in(file: ResultFile | InMemory, wanted: Callable[[str], bool] = lamb
     sized = [item for item in file.result.benchmarks if item.scale is not None and wanted(item.id)]
     if not sized:
         return {}
+    from cachegrind_bench.compare.explain import whole_functions
     from cachegrind_bench.compare.growth import growths
 
-    return growths(sized, file.profile, file.python)
+    def profile(benchmark_id: str) -> Profile | None:
+        found = file.profile(benchmark_id)
+        return None if found is None else whole_functions(found)
+
+    return growths(sized, profile, file.python)
 
 
 def _explanations(
