@@ -42,7 +42,8 @@ def report(found: Growth, root: str = "") -> Report:
     sections = (
         Section(columns=columns, rows=tuple(rows), droppable=((4, 5), (1,))),
         Section(
-            columns=("count", "growth", "constant part", "next best", "squares it leaves unexplained"), rows=tuple(fits)
+            columns=("count", "growth", "constant part", "next best", "leaves unexplained, in squares"),
+            rows=tuple(fits),
         ),
         _functions(found, root),
         Section(rows=tuple(_predictions(found))),
@@ -103,7 +104,7 @@ def _sure(fit: Fit) -> str:
 
 
 def _better(item: Fit) -> str:
-    return "none" if item.better is None else f"{counted(item.better, 'time')} fewer"
+    return "the best leaves nothing" if item.better is None else f"{grouped(item.better)} times as much as the best"
 
 
 def _functions(found: Growth, root: str) -> Section:
