@@ -14,8 +14,11 @@ from cachegrind_bench.valgrind.out_format import decode
 _UNHANDLED = re.compile(r"unhandled instruction bytes: ((?:0x[0-9A-Fa-f]+ ?)+)")
 # A program that Valgrind will not start; its caller gets "Permission denied", and often goes on.
 _REFUSED = re.compile(r"Can't execute setuid/setgid/setcap executable: (.+)")
+# What it says of such a program, or one that may not be read, where that is the command itself.
+_DENIED = re.compile(r"^valgrind: .+: Permission denied$", re.MULTILINE)
 _LOG_PREFIX = re.compile(r"^(?:==|--)\d+(?:==|--) ?", re.MULTILINE)
 _EVEX = "0x62"  # the first byte of every AVX-512 instruction (and of nothing else in 64-bit code)
+_NO_RIGHTS = "Valgrind runs no program that has more rights than its caller (setuid), or that may not be read"
 _LAST_LINES = "its last lines were:"  # above what the program wrote
 _QUOTED = "  | "  # before each line of it
 _SHOWN_LINES = 8
@@ -44,7 +47,8 @@ def check_outcome(
         raise MeasurementError(f"Valgrind failed: {trouble}", hint=_last_words(outcome.tail))
     if not ignore_status:
         held = _held_back(held_back, decode(outcome.tail))
-        hints = (_last_words(outcome.tail), held, "--ignore-exit-status measures it all the same")
+        rights = None if native or not _DENIED.search(decode(outcome.tail)) else _NO_RIGHTS
+        hints = (_last_words(outcome.tail), rights, held, "--ignore-exit-status measures it all the same")
         message = f"the command failed with exit status {outcome.exit_status} {where}"
         raise CommandFailedError(message, hint="\n".join(filter(None, hints)), exit_status=outcome.exit_status)
 

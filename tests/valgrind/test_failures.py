@@ -90,6 +90,14 @@ def test_a_directory_for_a_command(cg_bench: CgBench, tmp_path: Path) -> None:
     assert_failed(cg_bench, cg_bench.run(tmp_path), USAGE, "it is a directory")
 
 
+def test_a_command_with_setuid(cg_bench: CgBench, compile_c: CompileC) -> None:
+    program = compile_c("int main(void) { return 0; }")
+    program.chmod(0o4755)
+    finished = cg_bench("run", "--", str(program))
+    assert finished.code == 4
+    assert "Valgrind runs no program that has more rights than its caller (setuid)" in finished.stderr
+
+
 def test_a_script_whose_interpreter_is_missing(cg_bench: CgBench, tmp_path: Path) -> None:
     script = tmp_path / "script"
     script.write_text("#!/no/such/interpreter\n")
