@@ -17,7 +17,7 @@ class Opened:
     def __init__(self, browser: Browser, address: str, **options: Any) -> None:
         settings = {"viewport": {"width": 1100, "height": 900}, "reduced_motion": "reduce", **options}
         self.context = browser.new_context(**settings)
-        self.context.set_default_timeout(15_000)
+        self.context.set_default_timeout(60_000)
         self.page: Page = self.context.new_page()
         self.complaints: list[str] = []
         self.requests: list[str] = []
