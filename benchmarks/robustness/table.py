@@ -20,7 +20,7 @@ def is_alarm(row: dict[str, Any]) -> bool:
 
 
 def _blames(row: dict[str, Any]) -> bool:
-    """Tell whether a function is named: the loader of libraries is none of the program's."""
+    """Tell whether a function is named: the loader of libraries is not part of the program."""
     return bool(row["blamed"]) and row["blamed"]["function"] != LOADER
 
 

@@ -7,7 +7,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from fractions import Fraction
-from functools import cache
+from functools import cache, cached_property
 from itertools import combinations, pairwise
 from math import isqrt
 
@@ -20,9 +20,8 @@ _BITS = 64  # of a logarithm after the point
 _LAST_EXPONENTIAL = 200  # no count of a program reaches what 2^n is beyond
 _FLAT = Fraction(1, 500)  # what moves less than this over all sizes does not grow
 _SIMPLER = 25  # how many times smaller the squares must be for a lower term, or a base, more
-_LEAST_PART = Fraction(
-    1, 20
-)  # of the cost at the largest size, for a part that grows faster than a linear one below it
+# Of the cost at the largest size, for a part that grows faster than a linear one below it.
+_LEAST_PART = Fraction(1, 20)
 _CLEAR = 4  # and those of a class than those of the next one, to be sure of it; of the fewest sizes, four times that
 _UNEXPLAINED = Fraction(1, 50)  # of the squares, beyond which no class fits
 
@@ -174,8 +173,12 @@ class _Data:
         mixed = self._best(rank, base, parts | {"lower": [size << _BITS for size in self._sizes]})
         part, below = mixed.factor * function[-1], mixed.lower * (self._sizes[-1] << _BITS)
         is_seen = part >= _LEAST_PART * (part + below)
-        is_better = mixed.squares * _SIMPLER < min(plain.squares, self.model(_LINEAR).squares)
+        is_better = mixed.squares * _SIMPLER < min(plain.squares, self._linear.squares)
         return mixed if is_seen and is_better else plain
+
+    @cached_property
+    def _linear(self) -> _Model:
+        return self.model(_LINEAR)
 
     def exponential(self) -> _Model:
         """Return the exponential model whose base, to a thousandth, explains most."""

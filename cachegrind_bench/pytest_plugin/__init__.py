@@ -76,9 +76,10 @@ def pytest_configure(config: pytest.Config) -> None:
 
 def pytest_generate_tests(metafunc: pytest.Metafunc) -> None:
     """Make a test of each size that a marker has."""
-    from cachegrind_bench.pytest_plugin.sizes import parametrize
+    if metafunc.definition.get_closest_marker("cg_bench") is not None:
+        from cachegrind_bench.pytest_plugin.sizes import parametrize
 
-    parametrize(metafunc)
+        parametrize(metafunc)
 
 
 def _takes_over(config: pytest.Config) -> bool:
