@@ -29,13 +29,18 @@ class Edit(NamedTuple):
     main: str = ""
 
 
+def _changes(edit: Edit | None, part: int, rounds: int) -> tuple[int, str]:
+    """Return how many rounds the loop of a part has, and the lines that are planted in it."""
+    if edit is None or edit.part != part:
+        return rounds, ""
+    return edit.rounds or rounds, edit.lines
+
+
 def c_program(edit: Edit | None) -> str:
     """Return the program in C with this edit."""
     text = "#include <stdio.h>\n#include <stdlib.h>\n"
     for part in range(PARTS):
-        changed = edit is not None and edit.part == part
-        rounds = edit.rounds if edit is not None and changed and edit.rounds else 120
-        lines = edit.lines if edit is not None and changed else ""
+        rounds, lines = _changes(edit, part, 120)
         text += (
             f"__attribute__((noinline)) static long part_{part}(int n) {{\n    long sum = 0;\n"
             f"    for (int i = 0; i < n; i++) {{\n        for (volatile int k = 0; k < {rounds}; k++) sum += i ^ k;\n"
@@ -55,9 +60,7 @@ def python_program(edit: Edit | None) -> str:
     """Return the program in Python with this edit."""
     text = "import sys\n\n"
     for part in range(PARTS):
-        changed = edit is not None and edit.part == part
-        rounds = edit.rounds if edit is not None and changed and edit.rounds else 12
-        lines = edit.lines if edit is not None and changed else ""
+        rounds, lines = _changes(edit, part, 12)
         text += (
             f"\ndef part_{part}(text):\n    count = 1000\n    for letter in text:\n        for _ in range({rounds}):\n"
             f"            count += letter == 'x'\n{lines}    return count\n\n"

@@ -66,7 +66,7 @@ def _file(environ: Mapping[str, str]) -> Path | None:
 
 
 def cache_folder(environ: Mapping[str, str]) -> Path | None:
-    """Return the folder of ours in the user's cache folder; None if there is none."""
+    """Return the folder of cg-bench in the cache folder of the user, or None without one."""
     cache, home = environ.get("XDG_CACHE_HOME", ""), environ.get("HOME", "")
     if not os.path.isabs(cache):
         cache = os.path.join(home, ".cache")
