@@ -63,6 +63,8 @@ FOUND = """
 from cachegrind_bench.pytest_plugin.inner import type_versions as own
 own._burn(SEED)
 print(len({own._find_cache() for _ in range(5)}), own._find_cache() > 0)
+interpreter = own.ctypes.pythonapi.PyInterpreterState_Get
+print("of the state could be read:", len(own._memory(int(interpreter()))), "bytes")
 """
 
 
@@ -79,7 +81,8 @@ def test_memory_comes_in_the_same_steps_whatever_was_freed_before() -> None:
 
 
 def test_the_method_cache_is_found_where_it_is() -> None:
-    assert said(FOUND, 7).split() == ["1", "True"]
+    found, size = said(FOUND, 7).splitlines()
+    assert found.split() == ["1", "True"], size
 
 
 def test_look_ups_of_a_benchmark_do_not_share_entries_of_the_method_cache() -> None:

@@ -170,9 +170,17 @@ def _find_cache() -> int:
     interpreter: Any = ctypes.pythonapi.PyInterpreterState_Get
     interpreter.restype = ctypes.c_size_t
     begin = int(interpreter())
-    # Read through /proc: where there is no memory, or only the end of a file, it ends early instead of by a signal.
-    with open("/proc/self/mem", "rb", buffering=0) as memory:
-        memory.seek(begin)
-        state = memory.read(_MOST_STATE_BYTES)
+    state = _memory(begin)
     at = state.find(_ENTRY.pack(_version(kind), 0, id(name), 0)[:16])
     return begin + at - _entry(_version(kind), id(name)) * _ENTRY.size if at >= 0 else 0
+
+
+def _memory(begin: int) -> bytes:
+    """Return what is there, up to where no memory is; through /proc, where the end is an error instead of a signal."""
+    found = b""
+    # One reading may end early on a busy machine.
+    with open("/proc/self/mem", "rb", buffering=0) as memory, suppress(OSError):
+        memory.seek(begin)
+        while more := memory.read(_MOST_STATE_BYTES - len(found)):
+            found += more
+    return found
