@@ -13,7 +13,8 @@ from collections.abc import Mapping
 
 from cachegrind_bench.errors import FileFormatError
 
-RESULT, BASE = "result.json", "base.json"
+RESULT, BASE, PAGE = "result.json", "base.json", "comparison.html"
+RESULTS = {RESULT: True, BASE: False, PAGE: False}  # of a job that measured, with whether it must have them
 
 # Of what is sent, and of each file in it: a thousand benchmarks with their profiles are far below both.
 MOST_SENT = 20_000_000

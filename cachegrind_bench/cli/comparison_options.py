@@ -97,7 +97,7 @@ detail_options = options_group(
     ),
     click.option("--lines", is_flag=True, help="Add the source lines that moved (needs 'run --lines')."),
     format_options(
-        *("table", "markdown", "json", "github", "code-quality"),
+        *("table", "markdown", "json", "github", "code-quality", "html"),
         help="Format of the report; 'github' is workflow annotations, 'code-quality' GitLab's JSON.",
     ),
     color_option,
@@ -115,6 +115,12 @@ detail_options = options_group(
         type=Path,
         metavar="FILE",
         help="Also write GitLab's code quality report; '-' is stdout, instead of the table.",
+    ),
+    click.option(
+        "--html",
+        type=Path,
+        metavar="FILE",
+        help="Also write a page with flame graphs of what moved; '-' is stdout, instead of the table.",
     ),
     heading=REPORT,
 )
@@ -145,7 +151,7 @@ def report_options(options: Mapping[str, Any]) -> ReportOptions:
 
     A file that is `-` is the report on stdout, in its format. UsageError if several reports would be there.
     """
-    files = ("markdown", "json", "code_quality")
+    files = ("markdown", "json", "code_quality", "html")
     printed = [name for name in files if str(options[name]) == "-"]
     forms = {options["form"], *(name.replace("_", "-") for name in printed)} - {"table"}
     if len(forms) > 1:

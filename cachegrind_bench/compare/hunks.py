@@ -19,6 +19,7 @@ from cachegrind_bench.model.text import below
 if TYPE_CHECKING:
     from cachegrind_bench.vcs.diff import Hunk
 
+_LINES = 20
 _PYTHON = (".py", ".pyi")
 _NOT_CODE = re.compile(r"//[^\n]*|/\*.*?\*/|\"(?:\\.|[^\"\\])*\"|'(?:\\.|[^'\\\n])'", re.DOTALL)
 _DIRECTIVE = re.compile(r"^[ \t]*#(?:\\\n|[^\n])*", re.MULTILINE)  # and attributes of Rust
@@ -39,10 +40,11 @@ class Blamed(NamedTuple):
 
 
 class Touched(msgspec.Struct, frozen=True, kw_only=True):
-    """A function that is to blame for a part of the difference, with the hunks in it, at least one."""
+    """A function that is to blame for a part of the difference, with the hunks in it, at least one, and their first lines."""
 
     function: Blamed
     hunks: tuple[Hunk, ...]
+    texts: tuple[str, ...]
 
 
 class HunkSplit(msgspec.Struct, frozen=True, kw_only=True):
@@ -94,7 +96,9 @@ def hunk_split(base: Side, candidate: Side, blamed: Collection[Blamed], total: i
         first, last = _span(source, file, function.line) or (1, 0)
         inside = tuple(hunk for hunk in by_file[file] if hunk.first <= last and hunk.last >= first)
         if inside:
-            rows.append(Touched(function=function, hunks=inside))
+            lines = source.split("\n")
+            texts = tuple("\n".join(lines[hunk.first - 1 : min(hunk.last, hunk.first + _LINES)]) for hunk in inside)
+            rows.append(Touched(function=function, hunks=inside, texts=texts))
     known = {hunk for row in rows for hunk in row.hunks}
     return HunkSplit(
         touched=tuple(rows),

@@ -33,6 +33,8 @@ if TYPE_CHECKING:
     from cachegrind_bench.usecases.executors import Workforce
     from cachegrind_bench.vcs.revisions import Repository
 
+_ERROR = "cg-bench: error: "
+
 
 class BackfillRequest(msgspec.Struct, frozen=True, kw_only=True):
     """Which commits to measure by `cg-bench run` with these words: those of `revisions`, as `git rev-list` takes them.
@@ -113,7 +115,10 @@ def backfill(past: Past, store: Store, force: Workforce, notices: Notices) -> Ba
         work = Work(past, store, force, search, notices)
         work.run()
     if not any(costs is not None for costs in search.known.values()):
-        raise MeasurementError("none of these commits could be measured", hint=next(iter(work.failed.values()), None))
+        raise MeasurementError(
+            "none of these commits could be measured",
+            hint=next((f"{sha[:12]}: {why}" for sha, why in work.failed.items()), None),
+        )
     return _summary(past, search, work, before=sum(costs is not None for costs in stored.values()))
 
 
@@ -192,8 +197,9 @@ class Work:
             self._notices.note(f"{did} {sha[:12]}{where}: {self._progress()}")
         else:
             self.failed[sha] = failure
-            first = failure.partition("\n")[0]
-            self._notices.note(f"{sha[:12]} could not be measured{where}: {first}")
+            lines = failure.splitlines()
+            why = next((line.removeprefix(_ERROR) for line in lines if line.startswith(_ERROR)), lines[0])
+            self._notices.note(f"{sha[:12]} could not be measured{where}: {why}")
 
     def _progress(self) -> str:
         running, left = len({*self._running.values()}), self._search.left()

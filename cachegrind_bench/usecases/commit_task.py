@@ -97,7 +97,8 @@ def measure(order: Order) -> Answer:
             place.measure(order.sha, order.words, target)
             result = target.read_bytes()
         except MeasurementError as error:
-            failure = "\n".join((error.message, *"".join(said)[-_KEPT:].splitlines()[-_LINES:]))
+            why = error.message.removeprefix(f"{order.sha[:12]} could not be measured: ")  # each says so by itself
+            failure = "\n".join((why, *"".join(said)[-_KEPT:].splitlines()[-_LINES:]))
         finally:
             os.sched_setaffinity(0, allowed)
     return Answer(machine=socket.gethostname(), result=result, failure=failure)

@@ -5,7 +5,7 @@ Knows results, their profiles and renderers; must not know how a user names the 
 
 from __future__ import annotations
 
-from collections.abc import Callable, Collection, Mapping, Sequence
+from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
 from typing import TYPE_CHECKING, Self
 
 import msgspec
@@ -17,6 +17,7 @@ from cachegrind_bench.usecases.result_files import check_outputs
 if TYPE_CHECKING:
     from pathlib import Path
 
+    from cachegrind_bench.compare.call_paths import CallPaths
     from cachegrind_bench.compare.explain import Details
     from cachegrind_bench.compare.growth import Growth
     from cachegrind_bench.compare.verdict import Comparison, Gates
@@ -89,8 +90,8 @@ def own_limits(benchmarks: Sequence[BenchmarkSpec]) -> list[Limit]:
 class ReportOptions(msgspec.Struct, frozen=True, kw_only=True):
     """How a comparison is shown: `rows` in the table (0 for all), `explain` in each explanation (0 for none).
 
-    Rows are `by` function or file. `form` is table, markdown, json, github or code-quality; `markdown`, `json` and `code_quality`
-    are files to write as well. `places` are FILE:LINE of the configuration by benchmark; files below `root` are
+    Rows are `by` function or file. `form` is table, markdown, json, github, code-quality or html; `markdown`, `json`, `code_quality`
+    and `html` are files to write as well. `places` are FILE:LINE of the configuration by benchmark; files below `root` are
     shown relative to it, and `git` knows what changed between the commits.
     """
 
@@ -104,21 +105,23 @@ class ReportOptions(msgspec.Struct, frozen=True, kw_only=True):
     markdown: Path | None = None
     json: Path | None = None
     code_quality: Path | None = None
+    html: Path | None = None
     places: Mapping[str, str] = {}
 
     def check_files(self, inputs: Collection[str] = ()) -> None:
         """Find out before the work whether the files can be written; UsageError if not, or if one is among the `inputs`."""
-        check_outputs({f"--{kind}": path for kind, path in self._files().items()}, inputs)
+        check_outputs({f"--{kind}": path for kind, path in self.files().items()}, inputs)
 
     def write_files(self, made: Report) -> None:
         """Write the files that were asked for."""
         from cachegrind_bench.store.durable import write_atomic
 
-        for kind, path in self._files().items():
+        for kind, path in self.files().items():
             write_atomic(path, made.text(kind).encode())
 
-    def _files(self) -> dict[str, Path]:
-        files = {"markdown": self.markdown, "json": self.json, "code-quality": self.code_quality}
+    def files(self) -> dict[str, Path]:
+        """Return the files to write as well, by their formats."""
+        files = {"markdown": self.markdown, "json": self.json, "code-quality": self.code_quality, "html": self.html}
         return {kind: path for kind, path in files.items() if path is not None}
 
 
@@ -154,10 +157,11 @@ class Side(msgspec.Struct, frozen=True, kw_only=True):
 
 
 class Report(msgspec.Struct, frozen=True, kw_only=True):
-    """A comparison with its explanations, ready to be written in any format."""
+    """A comparison with its explanations, ready to be written in any format; `paths` are there if a page is asked for."""
 
     comparison: Comparison
     details: Mapping[str, Details]
+    paths: Mapping[str, CallPaths]
     names: tuple[str, str]
     rows: int
     explained: tuple[str, ...]
@@ -167,7 +171,7 @@ class Report(msgspec.Struct, frozen=True, kw_only=True):
     def text(
         self, form: str, *, width: int | None = None, colour: bool = False, most: int | None = None, brief: bool = False
     ) -> str:
-        """Return the comparison as table, markdown, json, github or code-quality.
+        """Return the comparison as table, markdown, json, github, code-quality or html.
 
         A table is cut to this `width`, and has `colour`; Markdown has at most `most` characters; `brief` annotations say nothing twice.
         """
@@ -187,6 +191,10 @@ class Report(msgspec.Struct, frozen=True, kw_only=True):
             from cachegrind_bench.render.comparison import code_quality
 
             return code_quality.render(self._view(0), self.places)
+        if form == "html":
+            from cachegrind_bench.render.comparison import html
+
+            return html.page(self._view(0), self.names, self.paths, tool_version=self.comparison.candidate.tool_version)
         from cachegrind_bench.render.comparison import github
 
         return github.render(self._view(0), brief=brief)  # it counts for itself what it leaves out
@@ -262,6 +270,7 @@ def compared(
     return Report(
         comparison=comparison,
         details=found,
+        paths=dict(_paths(explained, before, after)) if "html" in {options.form, *options.files()} else {},
         names=names,
         rows=options.rows,
         explained=explained,
@@ -315,6 +324,21 @@ def _explanations(
             )
             found[name] = explained if change is None else change.explained(explained, python)
     return found
+
+
+def _paths(
+    names: Sequence[str], before: ResultFile | InMemory, after: ResultFile | InMemory
+) -> Iterator[tuple[str, CallPaths]]:
+    """Yield the paths of Python's functions, else those of the program's, of each benchmark where both sides have them."""
+    from cachegrind_bench.compare.call_paths import native_paths, python_paths
+    from cachegrind_bench.model.text import plain
+
+    for name in names:
+        python, calls = (before.python(name), after.python(name)), (before.calls(name), after.calls(name))
+        if python[0] is not None and python[1] is not None:
+            yield plain(name), python_paths(python[0], python[1])
+        elif calls[0] is not None and calls[1] is not None and calls[0].is_whole and calls[1].is_whole:
+            yield plain(name), native_paths(calls[0], calls[1])
 
 
 def same_program(comparison: Comparison) -> tuple[str, ...]:

@@ -28,9 +28,9 @@ class Opened:
 
     @classmethod
     @contextmanager
-    def quietly(cls, browser: Browser, address: str) -> Iterator[Self]:
+    def quietly(cls, browser: Browser, address: str, **options: Any) -> Iterator[Self]:
         """Open it for a test, after which it must have complained of nothing and asked for nothing but itself."""
-        found = cls(browser, address)
+        found = cls(browser, address, **options)
         yield found
         assert found.complaints == []
         assert {url.partition("#")[0] for url in found.requests if not url.startswith("data:")} == {address}

@@ -2,11 +2,14 @@
 
 from __future__ import annotations
 
+import base64
+import hashlib
 import random
+import re
 
 from cachegrind_bench.model.python_profile import TOP, PythonFunction, PythonPath, PythonProfile
 from tests.unit.pythons import chain, python_profile
-from tests.unit.test_trend_page import HOSTILE
+from tests.unit.test_trend_page import HOSTILE, Page
 
 
 def small() -> PythonProfile:
@@ -43,3 +46,20 @@ def hostile(surrogate: str = "\ud800") -> PythonProfile:
     functions = tuple(PythonFunction(name, name, place) for place, name in enumerate(names))
     paths = tuple(PythonPath(parent=place - 1, function=place, calls=1, ir=1_000) for place in range(len(names)))
     return PythonProfile(total=6_500, functions=functions, paths=paths)
+
+
+def check_page(text: str) -> None:
+    """Check that a page is well formed, and loads and runs nothing but its own style and script."""
+    page = Page(text)
+    ids = [attributes["id"] for _tag, attributes in page.elements if "id" in attributes]
+    assert len(ids) == len(set(ids))
+    for tag, attributes in page.elements:
+        assert not {"src", "srcset", "style", "data", "action"} & attributes.keys(), tag
+        assert not any(name.startswith("on") for name in attributes), tag
+        if tag == "a":
+            assert attributes["href"][1:] in ids
+    assert not re.search(r"url\(|@import|https?:", "".join(page.raw["style"]))
+    policy = next(meta["content"] for meta in page.all("meta") if meta.get("http-equiv") == "Content-Security-Policy")
+    assert "unsafe" not in policy
+    for content, rule in ((page.raw["style"][0], "style-src"), (page.raw["script"][-1], "script-src")):
+        assert f"{rule} 'sha256-{base64.b64encode(hashlib.sha256(content.encode()).digest()).decode()}'" in policy

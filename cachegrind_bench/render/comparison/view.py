@@ -38,6 +38,7 @@ _CIRCUMSTANCES = frozenset({"container", "cpu_model", "kernel", "os", "virtualiz
 _LONELY = (State.MISSING, State.NEW)
 _VARIABLE = "env."  # one that was passed on to the program
 
+_MOST_HUNKS = 5
 _MARGIN = 3  # the cell of half of what layouts, repeated runs or calls differ by; shown where any do
 
 
@@ -58,13 +59,15 @@ class Explanation(msgspec.Struct, frozen=True, kw_only=True):
     """Why one benchmark moved: tables with a heading in their first row, and remarks under them.
 
     What is less than half a percent of the change has no row of its own. Python's functions come first, then those of the
-    program, their calls, then source lines; the last row of functions is their sum.
+    program, their calls, then source lines; the last row of functions is their sum. `hunks` are those of the change that
+    explain it, as a title and the first lines of code.
     """
 
     title: str
     state: State
     tables: tuple[tuple[tuple[str, ...], ...], ...]
     remarks: tuple[str, ...]
+    hunks: tuple[tuple[str, str], ...]
 
 
 class View(msgspec.Struct, frozen=True, kw_only=True):
@@ -268,7 +271,16 @@ def _explanation(item: Difference, comparison: Comparison, details: Details, roo
         state=item.state,
         tables=tuple(tuple(tuple(map(plain, row)) for row in table) for table in tables if table),
         remarks=tuple(map(in_line, _explanation_remarks(details))),
+        hunks=tuple(_hunk_texts(details)),
     )
+
+
+def _hunk_texts(details: Details) -> Iterator[tuple[str, str]]:
+    """Yield what each hunk has to do with the difference, and its code."""
+    for row in () if details.hunks is None else details.hunks.touched[:_MOST_HUNKS]:
+        for hunk, text in [*zip(row.hunks, row.texts, strict=True)][:_MOST_HUNKS]:
+            title = f"{hunk.place}, in {row.function.name}: {signed(row.function.ir)} instructions"
+            yield in_line(title), "\n".join(map(plain, text.split("\n")))
 
 
 def _explanation_remarks(details: Details) -> Iterator[str]:

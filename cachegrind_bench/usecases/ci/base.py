@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING
 
 from msgspec.structs import replace
 
-from cachegrind_bench.ci.artifact import BASE, MOST_SENT, RESULT, unpack
+from cachegrind_bench.ci.artifact import MOST_SENT, RESULT, RESULTS, unpack
 from cachegrind_bench.compare.verdict import State
 from cachegrind_bench.errors import CgBenchError, MeasurementError, UsageError
 from cachegrind_bench.model.codec import ResultFile
@@ -106,7 +106,7 @@ def with_profiles(base: Side, api: Client, artifact: str) -> Side:
         found = api.last_own(artifact, lambda item: item.sha == commit.sha, most=_MOST_LOOKED_AT)
         if found is None:
             raise UsageError(f"no artifact {artifact} of its run is left")
-        files = unpack(api.download(found, MOST_SENT), found.name, {RESULT: True, BASE: False})
+        files = unpack(api.download(found, MOST_SENT), found.name, RESULTS)
         source, whole = ResultFile(files[RESULT], found.name), base.file.whole()
         measured = {(item.id, item.key, item.counts) for item in source.result.benchmarks}
         benchmarks = [

@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING
 import msgspec
 from msgspec.structs import replace
 
-from cachegrind_bench.ci.artifact import BASE, RESULT
+from cachegrind_bench.ci.artifact import BASE, PAGE, RESULT
 from cachegrind_bench.compare.verdict import Gates, State, deciding
 from cachegrind_bench.errors import MeasurementError, UsageError
 from cachegrind_bench.model.codec import encode
@@ -61,13 +61,15 @@ def compare(job: Job, request: CompareRequest, notices: Notices) -> None:
     def wanted(name: str) -> bool:
         return known is None or name in known
 
-    shown = ReportOptions(rows=50, root=str(top_folder(job.cwd) or job.cwd), git=job.repository)
+    page = None if base.missing else job.data / PAGE
+    shown = ReportOptions(rows=50, root=str(top_folder(job.cwd) or job.cwd), git=job.repository, html=page)
     made = compared(base, candidate, request.gates, shown, wanted=wanted)
     if job.token and request.artifact and unexplained(made):
         base = with_profiles(base, job.client(), request.artifact)
         made = compared(base, candidate, request.gates, shown, wanted=wanted)
     twice = same_program(made.comparison) if job.event.run is None and request.baseline == "ab" else ()
     made = made.with_remarks((*base.remarks, *twice, *candidate.remarks))
+    shown.write_files(made)
     if not base.missing:
         whole = base.file.whole()
         benchmarks = tuple(item for item in whole.benchmarks if wanted(item.id))

@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING
 
 import msgspec
 
-from cachegrind_bench.ci.artifact import BASE, MOST_SENT, RESULT, unpack
+from cachegrind_bench.ci.artifact import BASE, MOST_SENT, RESULT, RESULTS, unpack
 from cachegrind_bench.ci.plan import Keep
 from cachegrind_bench.config.command import shell_sign
 from cachegrind_bench.errors import FileFormatError, MeasurementError, UsageError
@@ -139,7 +139,7 @@ def collect(job: Job, run: int) -> None:
     bases: dict[str, bytes] = {}
     size = 0
     for artifact in wanted:
-        files = unpack(api.download(artifact, MOST_SENT), artifact.name, {RESULT: True, BASE: False})
+        files = unpack(api.download(artifact, MOST_SENT), artifact.name, RESULTS)
         size += sum(map(len, files.values()))
         if size > _MOST_BYTES:
             raise UsageError(f"the artifacts of run {run} are too large: more than {_MOST_BYTES} bytes")

@@ -8,6 +8,7 @@ import shlex
 from contextlib import suppress
 
 from cachegrind_bench._version import __version__
+from cachegrind_bench.ci.artifact import PAGE
 from cachegrind_bench.compare.verdict import Comparison
 from cachegrind_bench.model.result import Result, SealState, is_pytests
 from cachegrind_bench.model.text import plain, shortened
@@ -71,6 +72,8 @@ def again(job: Job, comparison: Comparison, text: str | None, identity: str | No
     code = "\n".join(line.replace("`", "'").replace("\n", " ") for line in lines)
     url = event.run_url if re.fullmatch(r"https?://[\w.:/-]+", event.run_url, re.ASCII) else None
     link = f" · [the job's log]({url})" if url and event.run_id else ""
+    if link and event.run is None and (job.data / PAGE).exists():
+        link += f", whose artifact has flame graphs in `{PAGE}`"
     steps = fold("Repeat it on your machine", f"```sh\n{code}\n```")
     return f"{steps}\n{_environment(comparison.candidate)}{link}\n"
 

@@ -1,0 +1,180 @@
+"""The call paths of one execution, or of two as one tree: what a flame graph draws.
+
+Those of Python's functions were recorded. Those of a program are put together from its calls: what a function cost is shared
+out among its callers by what their calls of it cost, and functions that call each other in a circle are one. Either way, the
+own costs of all frames add up to the total. Must not know how any of this is shown.
+"""
+
+from __future__ import annotations
+
+from collections import defaultdict
+from collections.abc import Callable, Iterable
+from heapq import heappop, heappush
+from itertools import count
+from typing import NamedTuple, TypeVar
+
+import msgspec
+
+from cachegrind_bench.compare.call_pairs import native_sides
+from cachegrind_bench.compare.call_split import Label, circles
+from cachegrind_bench.compare.pairing import pair_functions
+from cachegrind_bench.model.call_graph import CallGraph, Calls
+from cachegrind_bench.model.python_profile import TOP, PythonProfile
+
+# What is in a frame that is not a function: everything, code under no function of Python, and narrow paths together.
+ALL, OUTSIDE, OTHERS = -1, -2, -3
+_NARROWEST = 20_000  # a frame is at least this part of the total
+_MOST = 6_000  # frames, so that a page stays within a megabyte
+_State = TypeVar("_State")  # what a tree needs to find the callees of a frame
+_Numbers = tuple[int, ...]  # of base and candidate, or of the only side
+
+
+class Frame(NamedTuple):
+    """A function on one path; `parent` is the index of its caller's frame, -1 for the first, which is ALL.
+
+    `own` is its cost in Ir without what it called, of each side. `merged` is how many paths an OTHERS has.
+    """
+
+    parent: int
+    function: int
+    own: _Numbers
+    calls: _Numbers
+    merged: int = 0
+
+
+class CallPaths(msgspec.Struct, frozen=True, kw_only=True):
+    """The frames, callers before callees and wide callees before narrow ones, and what their functions are called.
+
+    `recorded` is whether the paths are, or only which function called which. `cut`: some lack their outer callers.
+    """
+
+    frames: tuple[Frame, ...]
+    labels: dict[int, Label]
+    recorded: bool
+    cut: bool = False
+
+
+class _Callee(NamedTuple):
+    function: int
+    inclusive: _Numbers
+    calls: _Numbers
+    state: object
+
+
+def python_paths(*profiles: PythonProfile, most: int = _MOST) -> CallPaths:
+    """Return the paths of Python's functions in one profile, or in two."""
+    numbers = pair_functions(profiles[0].functions, profiles[-1].functions)
+    sides = [*zip(profiles, numbers, strict=False)]
+    labels = {
+        at: Label("", function.file, function.name, function.line)
+        for profile, number in sides
+        for at, function in zip(number, profile.functions, strict=True)
+    }
+
+    def callees(paths: list[list[int]]) -> Iterable[_Callee]:
+        found = defaultdict[int, list[list[int]]](lambda: [[] for _ in sides])
+        for side, (profile, number) in enumerate(sides):
+            for index in (child for path in paths[side] for child in profile.children[path]):
+                found[number[profile.paths[index].function]][side].append(index)
+        for function, rows in found.items():
+            pairs = [*zip(profiles, rows, strict=True)]
+            inclusive = tuple(sum(profile.inclusive[index] for index in row) for profile, row in pairs)
+            calls = tuple(sum(profile.paths[index].calls for index in row) for profile, row in pairs)
+            yield _Callee(function, inclusive, calls, rows)
+
+    first, *others = _frames(tuple(profile.total for profile in profiles), [[TOP] for _ in sides], callees, most)
+    if any(first.own):
+        nothing = (0,) * len(sides)
+        others.append(Frame(0, OUTSIDE, first.own, nothing))
+        first = first._replace(own=nothing)
+    labels[OUTSIDE] = Label("", "", "native code")
+    return CallPaths(
+        frames=(first, *others), labels=labels, recorded=True, cut=any(profile.cut for profile in profiles)
+    )
+
+
+def native_paths(*graphs: CallGraph, most: int = _MOST) -> CallPaths:
+    """Return the paths of a program's functions in one graph of calls, or in two."""
+    *both, labels = native_sides(graphs[0], graphs[-1])
+    sides = both[: len(graphs)]
+    pairs = sorted({pair for side in sides for pair in side.calls})
+    below = defaultdict[int, list[int]](list)
+    for caller, callee in pairs:
+        below[caller].append(callee)
+    units = [*circles(sorted(labels), below)]  # callees before their callers
+    of = {number: unit for unit, members in enumerate(units) for number in members}
+    calls = defaultdict[int, dict[int, list[Calls]]](dict)
+    known = [[0 for _ in sides] for _ in units]  # what the calls of each cost
+    for caller, callee in pairs:
+        here, there = of[caller], of[callee]
+        for at, side in enumerate(sides if here != there else ()):
+            found = side.calls.get((caller, callee), Calls(0, 0))
+            sums = calls[here].setdefault(there, [Calls(0, 0) for _ in sides])
+            sums[at] = sums[at].plus(found)
+            known[there][at] += found.ir
+    inclusive = [[sum(side.own.get(number, 0) for number in members) for side in sides] for members in units]
+    began = list[list[int]]()  # what no call explains: it was running when counting began
+    for unit in range(len(units)):
+        for callee, sums in calls[unit].items():
+            for at, (number, ir) in enumerate(sums):
+                # Calls may cost more than their callees are known to.
+                share = ir * min(inclusive[callee][at], known[callee][at]) // (known[callee][at] or 1)
+                sums[at] = Calls(number, share)
+                inclusive[unit][at] += share
+                began[callee][at] -= share
+        began.append([*inclusive[unit]])
+
+    def callees(state: tuple[int | None, _Numbers]) -> Iterable[_Callee]:
+        unit, cost = state
+        if unit is None:
+            for number, whole in enumerate(began):
+                yield _Callee(number, tuple(whole), tuple(map(int, map(bool, whole))), (number, tuple(whole)))
+            return
+        for callee, sums in calls[unit].items():
+            parts = [*zip(sums, cost, inclusive[unit], strict=True)]
+            ir = tuple(found.ir * part // (whole or 1) for found, part, whole in parts)
+            yield _Callee(
+                callee, ir, tuple(found.number * part // (whole or 1) for found, part, whole in parts), (callee, ir)
+            )
+
+    frames = _frames(tuple(sum(side.own.values()) for side in sides), (None, ()), callees, most)
+    names = {unit: _named(members, labels, sides[-1].own) for unit, members in enumerate(units)}
+    return CallPaths(frames=tuple(frames), labels=names, recorded=False)
+
+
+def _named(members: list[int], labels: dict[int, Label], own: dict[int, int]) -> Label:
+    chief = labels[max(members, key=lambda number: (own.get(number, 0), -number))]
+    return (
+        chief if len(members) == 1 else chief._replace(name=f"{chief.name} and {len(members) - 1} that call each other")
+    )
+
+
+def _frames(total: _Numbers, start: _State, callees: Callable[[_State], Iterable[_Callee]], most: int) -> list[Frame]:
+    """Return the frames of a tree, the widest ones first, at most `most` and those of merged paths."""
+    least, order = max(max(total) // _NARROWEST, 1), count()
+    found, narrow = list[tuple[int, _Callee]](), defaultdict[int, list[_Callee]](list)
+    waiting = [(-max(total), next(order), -1, _Callee(ALL, total, (0,) * len(total), start))]
+    while waiting and len(found) <= most:
+        _width, _order, parent, item = heappop(waiting)
+        place = len(found)
+        found.append((parent, item))
+        for callee in sorted(callees(item.state), key=lambda callee: callee.function):  # type: ignore[arg-type]
+            if max(callee.inclusive) >= least:
+                heappush(waiting, (-max(callee.inclusive), next(order), place, callee))
+            elif any(callee.inclusive):
+                narrow[place].append(callee)
+    for _width, _order, parent, item in waiting:
+        narrow[parent].append(item)
+    own = [[*item.inclusive] for _parent, item in found]
+    for parent, item in (*found[1:], *((parent, item) for parent, group in narrow.items() for item in group)):
+        for side, ir in enumerate(item.inclusive):
+            own[parent][side] -= ir
+    frames = [
+        Frame(parent, item.function, tuple(ir), item.calls) for (parent, item), ir in zip(found, own, strict=True)
+    ]
+    for parent, group in sorted(narrow.items()):
+        sums = [
+            tuple(map(sum, zip(*column, strict=True))) for column in zip(*(item[1:3] for item in group), strict=True)
+        ]
+        frames.append(Frame(parent, OTHERS, sums[0], sums[1], merged=len(group)))
+    return frames

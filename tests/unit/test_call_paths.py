@@ -1,0 +1,84 @@
+"""Call paths of two executions as one tree: recorded ones as they are, others shared out, and nothing lost."""
+
+from __future__ import annotations
+
+from hypothesis import given
+
+from cachegrind_bench.compare.call_paths import ALL, OTHERS, CallPaths, native_paths, python_paths
+from cachegrind_bench.model.call_graph import CallGraph, Calls
+from cachegrind_bench.model.python_profile import PythonProfile
+from tests.property.test_call_split_property import graphs
+from tests.property.test_pythonblame_property import python_profiles
+from tests.unit.calls import code, graph
+from tests.unit.pythons import python_profile
+
+
+def named(paths: CallPaths) -> dict[str, tuple[tuple[int, ...], tuple[int, ...]]]:
+    """Own costs and calls by the names on the path, but for the first frame."""
+    names = [""]
+    for frame in paths.frames[1:]:
+        name = "…" if frame.function == OTHERS else paths.labels[frame.function].name
+        names.append(f"{names[frame.parent]}/{name}")
+    return {name: (frame.own, frame.calls) for name, frame in zip(names, paths.frames, strict=True)}
+
+
+def test_a_path_of_both_sides_is_one_frame() -> None:
+    base = python_profile({"main": (1, 1_000, {"parse": (2, 300), "old": (1, 50)})})
+    candidate = python_profile({"main": (1, 1_000, {"parse": (5, 700), "new": (1, 60)})}, native=40)
+    found = python_paths(base, candidate)
+    assert found.recorded
+    assert named(found) == {
+        "": ((0, 0), (0, 0)),
+        "/main": ((1_000, 1_000), (1, 1)),
+        "/main/parse": ((300, 700), (2, 5)),
+        "/main/old": ((50, 0), (1, 0)),
+        "/main/new": ((0, 60), (0, 1)),
+        "/native code": ((0, 40), (0, 0)),
+    }
+
+
+def test_a_function_is_shared_out_among_its_callers() -> None:
+    program = graph({"main": (10, {"a": 1, "b": 3}), "a": (5, {"leaf": 2}), "b": (5, {"leaf": 2}), "leaf": (100, {})})
+    found = native_paths(program)
+    assert not found.recorded
+    assert named(found) == {
+        "": ((0,), (0,)),
+        "/main": ((10,), (1,)),
+        "/main/b": ((15,), (3,)),
+        "/main/b/leaf": ((600,), (6,)),
+        "/main/a": ((5,), (1,)),
+        "/main/a/leaf": ((200,), (2,)),
+    }
+
+
+def test_functions_that_call_each_other_are_one_frame() -> None:
+    main, even, odd = map(code, ("main", "even", "odd"))
+    own = {main: 10, even: 500, odd: 400}
+    calls = {(main, even): Calls(1, 900), (even, odd): Calls(9, 850), (odd, even): Calls(8, 800)}
+    found = named(native_paths(CallGraph(own, calls)))
+    assert found == {"": ((0,), (0,)), "/main": ((10,), (1,)), "/main/even and 1 that call each other": ((900,), (1,))}
+
+
+def test_what_was_running_when_counting_began_is_at_the_top() -> None:
+    calls = {(code("loop"), code("work")): Calls(3, 30)}
+    found = named(native_paths(CallGraph({code("loop"): 5, code("work"): 50}, calls)))
+    assert found == {"": ((0,), (0,)), "/loop": ((5,), (1,)), "/loop/work": ((30,), (3,)), "/work": ((20,), (1,))}
+
+
+def check(found: CallPaths, totals: tuple[int, ...], most: int) -> None:
+    assert len(found.frames) <= 2 * most + 3
+    assert found.frames[0].function == ALL
+    assert all(0 <= frame.parent < place for place, frame in enumerate(found.frames[1:], 1))
+    assert all(ir >= 0 for frame in found.frames for ir in frame.own)
+    assert tuple(map(sum, zip(*(frame.own for frame in found.frames), strict=True))) == totals
+
+
+@given(base=graphs, candidate=graphs)
+def test_own_costs_add_up_whatever_the_graphs_are(base: CallGraph, candidate: CallGraph) -> None:
+    for most in (3, 6_000):
+        check(native_paths(base, candidate, most=most), (base.total, candidate.total), most)
+
+
+@given(base=python_profiles(), candidate=python_profiles())
+def test_own_costs_of_python_functions_add_up(base: PythonProfile, candidate: PythonProfile) -> None:
+    check(python_paths(base, candidate, most=5), (base.total, candidate.total), 5)
