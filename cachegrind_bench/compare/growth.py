@@ -11,6 +11,7 @@ from fractions import Fraction
 from itertools import pairwise
 
 import msgspec
+from msgspec.structs import replace
 
 from cachegrind_bench.model.growth import Fit, fit
 from cachegrind_bench.model.metrics import CostModel, Profile
@@ -57,9 +58,10 @@ class Growth(msgspec.Struct, frozen=True, kw_only=True):
 
         Functions know better than the whole where one of them grows so that the whole hardly shows it.
         """
-        whole = self.judged
+        whole, worst = self.judged, self.worst
         fits = [item.fit for item in self.functions] + [self.rest] * (self.rest is not None)
-        costs = [found.at(size) for found in (fits if self.worst is not None else [whole]) if found is not None]
+        is_known = worst is not None and (worst.fit.clear or whole is None or worst.fit.least > whole.most)
+        costs = [found.at(size) for found in (fits if is_known else [whole]) if found is not None]
         known = [cost for cost in costs if cost is not None]
         return sum(known) if len(known) == len(costs) else None
 
@@ -85,16 +87,21 @@ class Growth(msgspec.Struct, frozen=True, kw_only=True):
 
     @property
     def dominant(self) -> tuple[FunctionGrowth, ...]:
-        """The functions that are a tenth of the cost at least at the furthest size, and are sure to grow so; the worst first."""
-        found = [item for item in self.functions if item.fit.clear and item.shares[-1] >= _MATTERS]
-        return tuple(sorted(found, key=lambda item: (-item.fit.rank, -item.shares[-1], item.file, item.name)))
+        """The functions that are a tenth of the cost at least at the furthest size; the one that is sure to grow worst first."""
+        found = [item for item in self.functions if item.shares[-1] >= _MATTERS]
+        return tuple(sorted(found, key=lambda item: (-item.fit.least, -item.shares[-1], item.file, item.name)))
 
     @property
     def rank(self) -> int:
-        """The place among all classes of the worst that is sure: of the whole, or of a function that will dominate it."""
-        whole = self.judged
-        ranks = [whole.rank] if whole is not None and whole.clear else []
-        return max([*ranks, *(item.fit.rank for item in self.dominant)], default=-1)
+        """The place among all classes of what it is sure to grow with: the whole, or a function that will dominate it."""
+        fits = [self.judged, *(item.fit for item in self.dominant)]
+        return max((found.least for found in fits if found is not None), default=-1)
+
+    @property
+    def most(self) -> int:
+        """The place of the fastest class that cannot be ruled out; functions that no class fits are left out."""
+        fits = [self.judged, *(item.fit for item in self.dominant if item.fit.clear or item.fit.least)]
+        return max((found.most for found in fits if found is not None), default=-1)
 
     @property
     def worst(self) -> FunctionGrowth | None:
@@ -104,7 +111,9 @@ class Growth(msgspec.Struct, frozen=True, kw_only=True):
     @property
     def growth(self) -> GrowthClass | None:
         """The class that it is in, by all that is sure; None if nothing is."""
-        return CLASSES[self.rank] if self.rank >= 0 else None
+        whole = self.judged
+        is_sure = whole is not None and (whole.clear or self.rank > whole.most)
+        return CLASSES[self.rank] if is_sure else None
 
 
 def growths(
@@ -242,11 +251,25 @@ class GrowthChange(msgspec.Struct, frozen=True, kw_only=True):
     @property
     def improved(self) -> bool:
         """Whether it grows less than before, which is sure on both sides."""
-        return self.base is not None and -1 < self.candidate.rank < self.base.rank
+        return self.base is not None and -1 < self.candidate.most < self.base.rank
 
 
 def growth_change(base: Growth | None, candidate: Growth) -> GrowthChange:
-    """Compare a group. Without a bound, growing worse than the base does is a regression where both are sure."""
-    allowed = candidate.bound if candidate.bound is not None else None if base is None else base.growth
-    exceeds = allowed is not None and candidate.rank > CLASSES.index(allowed)
-    return GrowthChange(base=base, candidate=candidate, exceeds=allowed if exceeds else None)
+    """Compare a group. Without a bound, growing worse than the base does is a regression where both are sure.
+
+    Functions count only if both sides have profiles: without those of the base, it may have had the same function.
+    """
+    if base is not None and (base.rest is None) != (candidate.rest is None):
+        base = replace(base, functions=(), rest=None)
+        candidate = candidate if candidate.bound is not None else replace(candidate, functions=(), rest=None)
+    exceeds = candidate.bound
+    if exceeds is not None:
+        is_beyond = candidate.rank > CLASSES.index(exceeds)
+    elif base is None or base.judged is None or candidate.judged is None:
+        is_beyond = False
+    else:
+        exceeds, before = CLASSES[base.most], {item.name: item.fit.most for item in base.functions}
+        is_beyond = candidate.judged.least > base.most or any(
+            item.fit.least > max(base.most, before.get(item.name, 0)) for item in candidate.dominant
+        )
+    return GrowthChange(base=base, candidate=candidate, exceeds=exceeds if is_beyond else None)

@@ -9,18 +9,20 @@ from collections import Counter
 from collections.abc import Callable, Iterable, Mapping
 from enum import StrEnum
 from fractions import Fraction
-from typing import Annotated
+from typing import TYPE_CHECKING, Annotated
 
 import msgspec
 from msgspec.structs import replace
 
 from cachegrind_bench.compare.change import NOISE_FACTOR, Change, Shift, but_for_misses, change
-from cachegrind_bench.compare.growth import Growth, GrowthChange, growth_change
 from cachegrind_bench.model.described import doc
 from cachegrind_bench.model.metrics import DEFAULT_MODEL, IR_MODEL, CostModel, Counts, Profile
 from cachegrind_bench.model.result import Benchmark, Result, Status
 from cachegrind_bench.model.text import matches
 from cachegrind_bench.model.thresholds import Limit, Rules
+
+if TYPE_CHECKING:
+    from cachegrind_bench.compare.growth import Growth, GrowthChange
 
 # Ir that moved less than this did not move: what then moved the score is the memory layout.
 STILL = Fraction(5, 10_000)
@@ -254,6 +256,10 @@ def recognise_layout(
 
 def with_growth(comparison: Comparison, base: Mapping[str, Growth], candidate: Mapping[str, Growth]) -> Comparison:
     """Return the comparison with a difference for each group of the candidate: how it grows is compared where all of it is."""
+    if not candidate:
+        return comparison
+    from cachegrind_bench.compare.growth import growth_change
+
     compared = {item.id for item in comparison.differences if item.change is not None}
     found: list[Difference] = []
     for name, grown in candidate.items():

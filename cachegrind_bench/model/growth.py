@@ -29,9 +29,9 @@ _UNEXPLAINED = Fraction(1, 50)  # of the squares, beyond which no class fits
 class Fit(msgspec.Struct, frozen=True, kw_only=True):
     """The class of a count, as constant + lower * n + factor * f(n); `base` is that of an exponential one.
 
-    `clear`: the class explains the counts, and does so much better than the `other` one, which is the next best: `better`
-    times, in squares of what is left unexplained (None where nothing is). `exponents` are those between neighbouring sizes,
-    without the constant, in thousandths; None where the count did not grow there.
+    `least` and `most` are the places of the slowest and the fastest class that cannot be ruled out. The `other` class is the
+    next best: it leaves `better` times as much unexplained, in squares (None where nothing is). `exponents` are those between
+    neighbouring sizes, without the constant, in thousandths; None where the count did not grow there.
     """
 
     growth: GrowthClass
@@ -39,7 +39,8 @@ class Fit(msgspec.Struct, frozen=True, kw_only=True):
     lower: Fraction
     factor: Fraction
     base: Fraction = Fraction(2)
-    clear: bool
+    least: int
+    most: int
     other: GrowthClass
     better: int | None
     exponents: tuple[int | None, ...]
@@ -48,6 +49,11 @@ class Fit(msgspec.Struct, frozen=True, kw_only=True):
     def rank(self) -> int:
         """The place of its class among all."""
         return CLASSES.index(self.growth)
+
+    @property
+    def clear(self) -> bool:
+        """Whether the class explains the counts, and does so much better than all others."""
+        return self.least == self.most
 
     @property
     def name(self) -> str:
@@ -122,16 +128,20 @@ def fit(points: Sequence[tuple[int, int]], least: Sequence[int] = ()) -> Fit:
             chosen, others = exponential, best
     other = min(others, key=_by_squares)
     better = min(int(other.squares / chosen.squares), 10**9) if chosen.squares else None
-    is_better = chosen.squares <= _UNEXPLAINED * best[0].squares and (
-        better is None or better >= _CLEAR * (1 if len(points) > LEAST_SIZES else 4)
-    )
+    most = chosen.squares * _CLEAR * (1 if len(points) > LEAST_SIZES else 4)
+    near = [chosen.rank, *(model.rank for model in others if model.squares < most)]
+    if is_flat:
+        near = [0]
+    elif chosen.squares > _UNEXPLAINED * best[0].squares:
+        near = [0, EXPONENTIAL]
     return Fit(
         growth=CLASSES[chosen.rank],
         constant=chosen.constant if chosen.rank else chosen.factor,
         lower=chosen.lower,
         factor=chosen.factor if chosen.rank else Fraction(0),
         base=chosen.base,
-        clear=is_flat or is_better,
+        least=min(near),
+        most=max(near),
         other=CLASSES[other.rank],
         better=better,
         exponents=_exponents(points, chosen.constant if chosen.rank else Fraction(0)),

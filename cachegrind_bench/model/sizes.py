@@ -8,7 +8,7 @@ from __future__ import annotations
 import re
 from collections.abc import Sequence
 from itertools import pairwise
-from typing import Literal, get_args
+from typing import Literal, cast, get_args
 
 from cachegrind_bench.errors import UsageError
 
@@ -19,27 +19,32 @@ SIZE = "size"  # the name of the parameter
 LEAST_SIZES, _MOST_SIZES = 4, 64
 LARGEST_SIZE = 10**15
 
-_RANGE = re.compile(r"([0-9_]+)\s*\.\.\s*([0-9_]+)\s*([x*+])\s*([0-9_]+)", re.ASCII)
+_NUMBER = r"[0-9](?:_?[0-9]){0,40}"
+_RANGE = re.compile(rf"({_NUMBER})\s*\.\.\s*({_NUMBER})\s*([x*+])\s*({_NUMBER})", re.ASCII)
 _HINT = "as in 1000..64000x2, 10..50+10, or 1000,2000,4000,8000"
 
 
-def sizes_of(given: str | Sequence[object], option: str) -> tuple[int, ...]:
+def sizes_of(given: object, option: str) -> tuple[int, ...]:
     """Return sizes written as a range (`1000..64000x2`, `10..50+10`) or listed. UsageError, which begins with `option`."""
     if isinstance(given, str):
         match = _RANGE.fullmatch(given.strip())
         words = [word.strip() for word in given.split(",")]
-        if match is None and not all(re.fullmatch(r"-?[0-9_]*[0-9]", word, re.ASCII) for word in words):
+        if match is None and not all(re.fullmatch(f"-?{_NUMBER}", word, re.ASCII) for word in words):
             raise UsageError(f"{option} {given[:80]!r} are not sizes", hint=_HINT)
         found = list(map(int, words)) if match is None else _range(match, option)
+    elif not isinstance(given, Sequence):
+        raise UsageError(f"{option} must be a range or a list", hint=_HINT)
     else:
-        found = [size for size in given if isinstance(size, int) and not isinstance(size, bool)]
-        if len(found) < len(given):
+        values = cast("Sequence[object]", given)
+        found = [size for size in values if isinstance(size, int) and not isinstance(size, bool)]
+        if len(found) < len(values):
             raise UsageError(f"{option} must be whole numbers", hint=_HINT)
+    wrong = next((size for size in found if not 1 <= size <= LARGEST_SIZE), None)
+    if wrong is not None:
+        instead = f", not {wrong}" if abs(wrong) < LARGEST_SIZE**3 else ""  # Python does not write thousands of digits
+        raise UsageError(f"{option} must be from 1 to {LARGEST_SIZE:,}{instead}", hint=_HINT)
     if any(later <= size for size, later in pairwise(found)):
         raise UsageError(f"{option} must ascend: {', '.join(map(str, found[:10]))}", hint=_HINT)
-    if found and not 1 <= found[0] <= found[-1] <= LARGEST_SIZE:
-        wrong = found[0] if found[0] < 1 else found[-1]
-        raise UsageError(f"{option} must be from 1 to {LARGEST_SIZE:,}, not {wrong}", hint=_HINT)
     if not LEAST_SIZES <= len(found) <= _MOST_SIZES:
         raise UsageError(
             f"{option} must be {LEAST_SIZES} to {_MOST_SIZES} numbers, not {len(found)}: fewer do not show a class of growth",

@@ -15,21 +15,27 @@ from cachegrind_bench.model.sizes import LARGEST_SIZE, SIZE, class_of, sizes_of
 
 MARKER = "cg_bench"
 _SIZES, _GROWTH, _PREDICT = "sizes", "growth", "predict"
+_KEYS = (_SIZES, SIZE, _GROWTH, _PREDICT)
 _USE = "as in @pytest.mark.cg_bench(sizes=[1000, 2000, 4000, 8000], growth='n log n')"
 
 
 def parametrize(metafunc: pytest.Metafunc) -> None:
-    """Make a test of each size that a marker has, unless they are those of an argument with parameters of its own."""
+    """Make a test of each size that a marker has, unless they are those of an argument with parameters of its own.
+
+    CollectError, which pytest shows as one sentence, for sizes that are wrong.
+    """
     marker = metafunc.definition.get_closest_marker(MARKER)
+    where = f"{metafunc.definition.nodeid}: cg_bench"
+    if marker is not None and (marker.args or marker.kwargs.keys() - set(_KEYS)):
+        raise pytest.Collector.CollectError(f"{where} takes sizes, size, growth and predict by name: {_USE}")
     if marker is None or _SIZES not in marker.kwargs:
         return
-    where = f"{metafunc.definition.nodeid}: cg_bench"
     if SIZE not in metafunc.fixturenames:
-        raise pytest.UsageError(f"{where} has sizes, but the test has no argument {SIZE!r}")
+        raise pytest.Collector.CollectError(f"{where} has sizes, but the test has no argument {SIZE!r}")
     try:
         found = sizes_of(marker.kwargs[_SIZES], f"{where} {_SIZES}")
     except UsageError as error:
-        raise pytest.UsageError(f"{error.message}: {error.hint}") from None
+        raise pytest.Collector.CollectError(f"{error.message}: {error.hint}") from None
     metafunc.parametrize(SIZE, found, ids=[f"{SIZE}={size}" for size in found])
 
 
@@ -39,7 +45,7 @@ def scale_of(item: pytest.Item) -> dict[str, Any] | None:
     pytest.UsageError for a marker that is wrong.
     """
     marker = item.get_closest_marker(MARKER)
-    if marker is None or not marker.kwargs.keys() & {SIZE, _SIZES, _GROWTH, _PREDICT}:
+    if marker is None or not marker.kwargs:
         return None
     where = f"{item.nodeid}: cg_bench"
     params: Mapping[str, object] = getattr(getattr(item, "callspec", None), "params", {})

@@ -48,7 +48,9 @@ def report(found: Growth, root: str = "") -> Report:
         _functions(found, root),
         Section(rows=tuple(_predictions(found))),
     )
-    return Report(title=f"{found.id}: {verdict(found)}", sections=sections, warnings=(*doubts(found), *_remarks(found)))
+    return Report(
+        title=f"{found.id}: {verdict(found)}", sections=sections, warnings=(*doubts(found), *_remarks(found, root))
+    )
 
 
 def verdict(found: Growth) -> str:
@@ -57,8 +59,12 @@ def verdict(found: Growth) -> str:
     if fit is None:
         return "its growth is unknown"
     if not fit.clear:
-        return f"grows with {fit.name} or {fit.other}, which is in doubt"
+        return f"grows with {_named(fit)}, which is in doubt"
     return "does not grow with its input" if not fit.rank else f"grows with {fit.name}"
+
+
+def _named(fit: Fit) -> str:
+    return fit.name if fit.clear else f"{fit.name} or {fit.other}"
 
 
 def doubts(found: Growth) -> tuple[str, ...]:
@@ -117,7 +123,7 @@ def _functions(found: Growth, root: str) -> Section:
             *(_part(part) for part in item.shares),
             _sure(item.fit),
             demangled(item.name),
-            below(place(item), root),
+            below(_place(item), root),
         )
         for item in shown
     ]
@@ -142,7 +148,7 @@ def _part(part: Fraction) -> str:
     return share(part.numerator, part.denominator)
 
 
-def place(item: FunctionGrowth) -> str:
+def _place(item: FunctionGrowth) -> str:
     """Return where a function is, with its line if it is Python's."""
     return f"{item.file}:{item.line}" if item.line else item.file
 
@@ -161,13 +167,13 @@ def _predictions(found: Growth) -> Iterator[Row]:
             )
 
 
-def _remarks(found: Growth) -> Iterator[str]:
+def _remarks(found: Growth, root: str) -> Iterator[str]:
     worst, fit = found.worst, found.judged
     exceeds = growth_change(None, found).exceeds
     if exceeds is not None:
         yield f"exceeds the bound {exceeds}"
-    if worst is not None and fit is not None and worst.fit.rank > fit.rank:
-        yield dominating(found, worst)
+    if worst is not None and fit is not None and worst.fit.least > fit.most:
+        yield _dominating(found, worst, root)
     caches: dict[tuple[int, int], list[str]] = {}
     for cache, size, larger in found.leaves:
         caches.setdefault((size, larger), []).append(cache)
@@ -175,7 +181,7 @@ def _remarks(found: Growth) -> Iterator[str]:
         yield f"leaves the {joined(names)} between {grouped(size)} and {grouped(larger)}: misses grow faster than instructions from there"
 
 
-def dominating(found: Growth, worst: FunctionGrowth) -> str:
+def _dominating(found: Growth, worst: FunctionGrowth, root: str) -> str:
     """Say which function will dominate, and from when."""
     from cachegrind_bench.valgrind.demangling import demangle, demangled
 
@@ -183,7 +189,7 @@ def dominating(found: Growth, worst: FunctionGrowth) -> str:
     now, later = worst.shares[0], worst.shares[-1]
     at = f"{percent(later)} of the cost at {grouped(100 * found.sizes[-1])}"
     before = f"{percent(now)} at {grouped(found.sizes[-1])}, but " if 2 * now < later else ""
-    return f"{demangled(worst.name)} ({place(worst)}) grows with {worst.fit.name}: {before}{at}"
+    return f"{demangled(worst.name)} ({below(_place(worst), root)}) grows with {_named(worst.fit)}: {before}{at}"
 
 
 def class_text(found: Growth) -> str:
@@ -202,8 +208,8 @@ def function_text(found: Growth) -> str:
     return demangled(found.worst.name)
 
 
-def change_remarks(change: GrowthChange) -> list[str]:
-    """Say what became of the growth of a group, who does it, and what the largest size will cost."""
+def change_remarks(change: GrowthChange, root: str = "") -> list[str]:
+    """Say what became of the growth of a group, which function does it, and what the largest size will cost."""
     base, candidate = change.base, change.candidate
     found: list[str] = []
     if change.exceeds is not None:
@@ -214,7 +220,11 @@ def change_remarks(change: GrowthChange) -> list[str]:
     elif change.improved:
         found.append(f"grows with {class_text(candidate)} instead of {class_text(base)}")
     if candidate.worst is not None and (change.exceeds is not None or change.improved):
-        found.append(dominating(candidate, candidate.worst))
+        found.append(_dominating(candidate, candidate.worst, root))
+    if base is not None and base.judged is not None and base.rest is None:
+        found.append(
+            "only the whole is compared: without profiles of both sides, nothing is known of functions (--with-profile stores them)"
+        )
     return [*found, *_predicted(change), *doubts(candidate)]
 
 

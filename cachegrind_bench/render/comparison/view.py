@@ -25,7 +25,6 @@ from cachegrind_bench.model.text import (
     signed,
 )
 from cachegrind_bench.render.comparison import words
-from cachegrind_bench.render.growth import class_text, function_text
 from cachegrind_bench.render.table import without_empty
 
 if TYPE_CHECKING:
@@ -202,6 +201,8 @@ def _row(item: Difference, comparison: Comparison, details: Details | None, root
     grown = item.growth
     blamed = details if item.state in BLAMING else None
     if grown is not None:
+        from cachegrind_bench.render.growth import class_text, function_text
+
         cells = ["" if grown.base is None else class_text(grown.base), class_text(grown.candidate), *[""] * 6]
         cells[-1] = function_text(grown.candidate) if item.state is State.REGRESSION else ""
     elif moved is None:
@@ -225,7 +226,7 @@ def _row(item: Difference, comparison: Comparison, details: Details | None, root
         *words.cause_remarks(blamed),
         *words.hunk_remarks(blamed),
         *words.allocation_remarks(blamed),
-        *words.remarks(item, comparison.gates),
+        *words.remarks(item, comparison.gates, root),
     ]
     return Row(
         id=plain(item.id),

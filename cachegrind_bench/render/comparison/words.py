@@ -39,7 +39,6 @@ from cachegrind_bench.model.text import (
     signed,
     some,
 )
-from cachegrind_bench.render.growth import change_remarks
 
 if TYPE_CHECKING:
     from cachegrind_bench.compare.call_split import CallCause, Caller, CallSplit, Label
@@ -82,10 +81,12 @@ def numbered(counts: Mapping[State, int]) -> str:
     )
 
 
-def remarks(difference: Difference, gates: Gates) -> list[str]:
-    """Return remarks on one benchmark, in addition to its numbers."""
+def remarks(difference: Difference, gates: Gates, root: str = "") -> list[str]:
+    """Return remarks on one benchmark, in addition to its numbers; files below `root` are shown relative to it."""
     if difference.growth is not None:
-        return change_remarks(difference.growth)
+        from cachegrind_bench.render.growth import change_remarks
+
+        return change_remarks(difference.growth, root)
     return [
         *_state_remarks(difference, gates),
         *_gate_remarks(difference, gates),
