@@ -36,8 +36,7 @@ def report(found: Growth, root: str = "") -> Report:
         if item.counts is not None and item.score is not None
     ]
     fits: list[Row] = [
-        (label, _sure(item), grouped(round(item.constant)), item.other, _better(item))
-        for label, item in found.fits.items()
+        (label, _sure(item), grouped(round(item.constant)), *_next_best(item)) for label, item in found.fits.items()
     ]
     sections = (
         Section(columns=columns, rows=tuple(rows), droppable=((4, 5), (1,))),
@@ -109,8 +108,11 @@ def _sure(fit: Fit) -> str:
     return fit.name if fit.clear else f"{fit.name}?"
 
 
-def _better(item: Fit) -> str:
-    return "the best leaves nothing" if item.better is None else f"{grouped(item.better)} times as much as the best"
+def _next_best(item: Fit) -> Row:
+    if not item.rank:  # does not grow: nothing has to be explained
+        return "", ""
+    said = "the best leaves nothing" if item.better is None else f"{grouped(item.better)} times as much as the best"
+    return item.other, said
 
 
 def _functions(found: Growth, root: str) -> Section:

@@ -238,7 +238,8 @@ class Controller:
         terminalreporter.section("cg-bench")
         lines = [f"cg-bench: {notice}" for notice in self._notices]
         if self._result is not None:
-            lines += summary(self._result, self._asked.output, self._comparison, width=self._width())
+            where = self._asked.output, self._comparison, self._config.rootpath
+            lines += summary(self._result, *where, width=self._width())
         for line in lines:
             terminalreporter.write_line(line)
 

@@ -15,14 +15,20 @@ if TYPE_CHECKING:
     from cachegrind_bench.pytest_plugin.outer.options import Base
 
 
-def summary(result: Result, output: Path | None, comparison: str, *, width: int) -> list[str]:
-    """Return the lines, for a terminal of this width; `output` is the file with the result."""
+def summary(result: Result, output: Path | None, comparison: str, root: Path, *, width: int) -> list[str]:
+    """Return the lines, for a terminal of this width; `output` is the file with the result.
+
+    Files below `root` are shown relative to it.
+    """
     from cachegrind_bench.render import growth, report, table
     from cachegrind_bench.usecases.comparison import InMemory, growths_in
 
     text = io.StringIO()
     if result.benchmarks:
-        reports = [report.suite(result), *map(growth.report, growths_in(InMemory(result)).values())]
+        reports = [
+            report.suite(result),
+            *(growth.report(found, str(root)) for found in growths_in(InMemory(result)).values()),
+        ]
         text.write("\n".join(table.render(one, width=width) for one in reports))
     if output is not None:
         text.write(f"result written to {output}\n")
