@@ -13,7 +13,7 @@ _FIRST_S = 2.0
 class Waiting:
     """Bounds each wait to `longest` seconds, unless that is None, and gives `note` a line after 2 s, after 4 s, 8 s and so on."""
 
-    def __init__(self, note: Callable[[str], None] | None = None, longest: float | None = None) -> None:
+    def __init__(self, note: Callable[[str], object] | None = None, longest: float | None = None) -> None:
         self._note, self._longest = note, longest
         self._next = _FIRST_S
 

@@ -20,7 +20,8 @@ from cachegrind_bench.model import thresholds
 from cachegrind_bench.model.metrics import CostModel
 from cachegrind_bench.model.result import Size
 from cachegrind_bench.model.sizes import class_of
-from cachegrind_bench.store.urls import FORMS, without_password
+from cachegrind_bench.model.text import without_password
+from cachegrind_bench.store.urls import FORMS
 from cachegrind_bench.valgrind.options import Cache
 
 # What a value may be written as.

@@ -61,7 +61,7 @@ class Cargo(Harness):
         self, entry: Entry, environ: Mapping[str, str], note: Callable[[str], object]
     ) -> Sequence[BenchmarkSpec]:
         """Ask Cargo for its programs, and those of this framework for what they have."""
-        programs = self._programs(entry, environ)
+        programs = self._programs(entry, environ, note)
         targets = Counter(program["target"]["name"] for program in programs)
         found: list[BenchmarkSpec] = []
         for program in programs:
@@ -75,14 +75,15 @@ class Cargo(Harness):
                 )
                 continue
             problem = f"{executable} did not list its benchmarks"
-            text = output_of(entry, (executable, *self.list_words), {**environ, **self.list_env}, problem, cwd=folder)
+            words, variables = (executable, *self.list_words), {**environ, **self.list_env}
+            text = output_of(entry, words, variables, note, problem, cwd=folder)
             group = f"{folder.name}/{target}" if targets[target] > 1 else target
             names = [match[1] for line in text.splitlines() if (match := _LISTED.fullmatch(line))]
-            variables = (*entry.each.env, f"CARGO_MANIFEST_DIR={folder}")
+            env = (*entry.each.env, f"CARGO_MANIFEST_DIR={folder}")
             for name in listed_once(entry, names, note):
                 identity = printable(f"{group}/{name.removeprefix(f'{target}::')}")
                 command = (executable, *self.words(name))
-                found.append(entry.spec(identity, command, cwd=folder, env=variables, loop=loop))
+                found.append(entry.spec(identity, command, cwd=folder, env=env, loop=loop))
         if not found:
             raise MeasurementError(
                 f"{entry.each.place}: Cargo built no benchmarks of {self.title} in {self._folder(entry)}",
@@ -97,10 +98,12 @@ class Cargo(Harness):
         folder, *others = entry.keys[self.key]
         return ("cargo", "bench", "--no-run", f"--manifest-path={folder}/Cargo.toml", *options, *others)
 
-    def _programs(self, entry: Entry, environ: Mapping[str, str]) -> list[dict[str, Any]]:
+    def _programs(
+        self, entry: Entry, environ: Mapping[str, str], note: Callable[[str], object]
+    ) -> list[dict[str, Any]]:
         """Return what Cargo says of its bench targets, in the order of their packages and names."""
         command = self._cargo(entry, "--message-format=json")
-        text = output_of(entry, command, environ, "Cargo could not build the benchmarks")
+        text = output_of(entry, command, environ, note, "Cargo could not build the benchmarks", builds=True)
         messages = (json.loads(line) for line in text.splitlines() if line.startswith("{"))
         programs = (item for item in messages if item.get("executable") and "bench" in item["target"]["kind"])
         return sorted(programs, key=lambda item: (item["manifest_path"], item["target"]["name"]))

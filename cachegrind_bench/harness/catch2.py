@@ -13,10 +13,11 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 from xml.etree import ElementTree as ET
 
-from cachegrind_bench.errors import MeasurementError
-from cachegrind_bench.harness.protocol import Harness, found_program, listed_once, output_of
+from cachegrind_bench.errors import MeasurementError, StoreError
+from cachegrind_bench.harness.protocol import LISTING_BYTES, Harness, found_program, listed_once, output_of
 from cachegrind_bench.hermetic.launch import PINNED_CLOCK
 from cachegrind_bench.model.text import printable
+from cachegrind_bench.store.durable import read_file
 from cachegrind_bench.valgrind.options import Loop, Sections
 
 if TYPE_CHECKING:
@@ -41,9 +42,9 @@ class Catch2(Harness):
     ) -> Sequence[BenchmarkSpec]:
         """Run all once, as only those that were executed are known; those that are hidden if there are no others."""
         program, *chosen = entry.keys["catch2"]
-        cases = _cases(entry, environ, (program, *chosen))
+        cases = _cases(entry, environ, note, (program, *chosen))
         if not any(cases.values()) and not chosen:
-            cases = _cases(entry, environ, (program, _ALL))
+            cases = _cases(entry, environ, note, (program, _ALL))
         if not any(cases.values()):
             raise MeasurementError(
                 f"{entry.each.place}: {program} ran no benchmarks of Catch2",
@@ -53,19 +54,25 @@ class Catch2(Harness):
         found: list[BenchmarkSpec] = []
         for case, benchmarks in cases.items():
             command = (program, _SIGNS.sub(r"\\\1", case), *_QUICK)
+            places = {name: place for place, name in enumerate(benchmarks)}
             for name in listed_once(entry, benchmarks, note):
-                loop = _loop(names, benchmarks.index(name), len(benchmarks))
+                loop = _loop(names, places[name], len(benchmarks))
                 found.append(entry.spec(printable(f"{case}/{name}"), command, loop=loop))
         return found
 
 
-def _cases(entry: Entry, environ: Mapping[str, str], command: Sequence[str]) -> dict[str, list[str]]:
+def _cases(
+    entry: Entry, environ: Mapping[str, str], note: Callable[[str], object], command: Sequence[str]
+) -> dict[str, list[str]]:
     """Return the benchmarks of each test case, in the order in which they are executed."""
     with tempfile.TemporaryDirectory() as folder:
         report = Path(folder) / "report.xml"
         options = ("--reporter", "xml", "--out", str(report), "--benchmark-samples", "1", *_QUICK)
-        output_of(entry, (*command, *options), environ, f"{command[0]} could not run its benchmarks")
-        root = ET.fromstring(report.read_bytes())  # noqa: S314 - the program could do worse
+        output_of(entry, (*command, *options), environ, note, f"{command[0]} could not run its benchmarks")
+        try:
+            root = ET.fromstring(read_file(report, LISTING_BYTES))  # noqa: S314 - the program could do worse
+        except (FileNotFoundError, StoreError, ET.ParseError):  # another program's
+            return {}
     return {
         str(case.get("name")): [str(item.get("name")) for item in case.iter("BenchmarkResults")]
         for case in root.iter("TestCase")

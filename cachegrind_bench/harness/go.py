@@ -57,14 +57,13 @@ class Go(Harness):
         self, entry: Entry, environ: Mapping[str, str], note: Callable[[str], object]
     ) -> Sequence[BenchmarkSpec]:
         """Build the packages that have tests, and run what they have."""
-        del note
         found: list[BenchmarkSpec] = []
-        for package in _packages(entry, environ):
-            program = _built(entry, package["ImportPath"], environ)
+        for package in _packages(entry, environ, note):
+            program = _built(entry, package["ImportPath"], environ, note)
             folder = Path(package["Dir"])
             command = (str(program), "-test.run=^$", "-test.cpu=1")
             every = (*command, "-test.bench=.", "-test.benchtime=1x")
-            text = output_of(entry, every, environ, f"{package['ImportPath']} failed", cwd=folder)
+            text = output_of(entry, every, environ, note, f"{package['ImportPath']} failed", cwd=folder)
             module = package.get("Module", {}).get("Path", "")
             inside = package["ImportPath"].removeprefix(module).strip("/")
             for name in dict.fromkeys(_LINE.findall(text)):
@@ -76,13 +75,13 @@ class Go(Harness):
         return found
 
 
-def _go(entry: Entry, environ: Mapping[str, str], *words: str) -> str:
-    return output_of(entry, ("go", *words), environ, f"'go {words[0]}' failed")
+def _go(entry: Entry, environ: Mapping[str, str], note: Callable[[str], object], *words: str) -> str:
+    return output_of(entry, ("go", *words), environ, note, f"'go {words[0]}' failed", builds=True)
 
 
-def _packages(entry: Entry, environ: Mapping[str, str]) -> Iterator[dict[str, Any]]:
+def _packages(entry: Entry, environ: Mapping[str, str], note: Callable[[str], object]) -> Iterator[dict[str, Any]]:
     """Yield what Go says of the packages that have tests."""
-    text = _go(entry, environ, "list", "-json=ImportPath,Dir,Module,TestGoFiles,XTestGoFiles", *entry.keys["go"])
+    text = _go(entry, environ, note, "list", "-json=ImportPath,Dir,Module,TestGoFiles,XTestGoFiles", *entry.keys["go"])
     decoder, place = json.JSONDecoder(), 0
     while place < len(text.rstrip()):
         package, place = decoder.raw_decode(text, place)
@@ -91,9 +90,9 @@ def _packages(entry: Entry, environ: Mapping[str, str]) -> Iterator[dict[str, An
             yield package
 
 
-def _built(entry: Entry, package: str, environ: Mapping[str, str]) -> Path:
+def _built(entry: Entry, package: str, environ: Mapping[str, str], note: Callable[[str], object]) -> Path:
     program = entry.each.cwd.resolve() / ".cg-bench" / "go" / f"{package.replace('/', '_')}.test"
-    _go(entry, environ, "test", "-c", f"-o={program}", package)
+    _go(entry, environ, note, "test", "-c", f"-o={program}", package)
     return program
 
 

@@ -6,9 +6,8 @@ import re
 from collections.abc import Callable, Mapping, Sequence
 from typing import TYPE_CHECKING
 
-from cachegrind_bench import process
 from cachegrind_bench.errors import MeasurementError
-from cachegrind_bench.harness.protocol import Harness, exactly, found_program, last_lines, listed_once
+from cachegrind_bench.harness.protocol import Harness, ask, exactly, found_program, last_lines, listed_once
 from cachegrind_bench.hermetic.launch import FAST_CLOCK
 from cachegrind_bench.model.text import printable
 from cachegrind_bench.valgrind.options import Loop, Sections
@@ -43,10 +42,10 @@ class GoogleBenchmark(Harness):
         """Ask the program, first whether it is one that can be given a number of iterations (1.8 and later)."""
         program = tuple(entry.keys["google-benchmark"])
         fixed = True
-        done = self._run(entry, (*program, "--benchmark_list_tests", "--benchmark_min_time=1x"), environ)
+        done = ask(entry, (*program, "--benchmark_list_tests", "--benchmark_min_time=1x"), environ, note)
         if done.status != 0 or b"--benchmark_min_time" in done.stderr:  # whether it ends or not is up to its main
             fixed = False
-            done = self._run(entry, (*program, "--benchmark_list_tests"), environ)
+            done = ask(entry, (*program, "--benchmark_list_tests"), environ, note)
         names = [printable(line.strip()) for line in done.stdout.decode("utf-8", "backslashreplace").splitlines()]
         if done.status != 0 or not any(names):
             raise MeasurementError(
@@ -61,12 +60,9 @@ class GoogleBenchmark(Harness):
             found.append(entry.spec(name, command, loop=_loop(name, fixed=fixed)))
         return found
 
-    def _run(self, entry: Entry, command: Sequence[str], environ: Mapping[str, str]) -> process.Completed:
-        return process.run(command, env=environ, cwd=entry.each.cwd)
-
 
 def _loop(name: str, *, fixed: bool) -> Loop:
-    explicit = re.search(r"/iterations:(\d+)", name)
+    explicit = re.search(r"/iterations:(\d{1,15})(?!\d)", name)
     if explicit or not fixed:
         number = int(explicit[1]) if explicit else 1  # 1.7 grows it by the clock
         words = {number: (f"--benchmark_min_time={'1x' if fixed else 0}", _TWICE)}

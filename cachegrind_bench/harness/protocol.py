@@ -11,6 +11,7 @@ import re
 from abc import ABC, abstractmethod
 from collections import Counter
 from collections.abc import Callable, Collection, Mapping, Sequence
+from functools import partial
 from importlib import import_module
 from typing import TYPE_CHECKING, ClassVar
 
@@ -22,11 +23,16 @@ from cachegrind_bench.measure.plan import Settings
 from cachegrind_bench.measure.run import native_failure
 from cachegrind_bench.model.result import Benchmark
 from cachegrind_bench.model.text import printable
+from cachegrind_bench.waiting import Waiting
 
 if TYPE_CHECKING:
     from pathlib import Path
 
     from cachegrind_bench.measure.session import ValgrindSetup
+
+# Of a program that lists benchmarks, be it wrong or hostile.
+LISTING_BYTES = 1 << 24
+_LISTING_MS, _MOST_NAMES = 600_000, 100_000
 
 
 class Batch(Settings, frozen=True, kw_only=True):
@@ -135,11 +141,60 @@ def expanded(
     return found
 
 
+def ask(
+    entry: Entry,
+    command: Sequence[str],
+    environ: Mapping[str, str],
+    note: Callable[[str], object],
+    *,
+    cwd: Path | None = None,
+    builds: bool = False,
+) -> process.Completed:
+    """Run a command that says what benchmarks there are, in the entry's folder or another. MeasurementError if it never ends.
+
+    It has ten minutes, or the table's time-out if that is more, and one that `builds` as long as it takes.
+    """
+    seconds = None if builds else max(entry.each.timeout_ms or 0, _LISTING_MS) / 1000
+    written = 0
+
+    def count(chunk: bytes) -> None:
+        nonlocal written
+        written += len(chunk)
+        if written > LISTING_BYTES:
+            raise MeasurementError(
+                f"{entry.each.place}: {command[0]} wrote more than {LISTING_BYTES:,} bytes as a list"
+            )
+
+    done = process.run(
+        command,
+        env=environ,
+        cwd=cwd or entry.each.cwd,
+        timeout=seconds,
+        echo=count,
+        waiting=partial(Waiting(note).look, command[0]),
+        keep_output_limit=LISTING_BYTES,
+        guarded=True,
+    )
+    if done.timed_out:
+        hint = "a longer 'timeout' in its table gives it more"
+        raise MeasurementError(
+            f"{entry.each.place}: {command[0]} did not list its benchmarks in {seconds:g} s", hint=hint
+        )
+    return done
+
+
 def output_of(
-    entry: Entry, command: Sequence[str], environ: Mapping[str, str], problem: str, *, cwd: Path | None = None
+    entry: Entry,
+    command: Sequence[str],
+    environ: Mapping[str, str],
+    note: Callable[[str], object],
+    problem: str,
+    *,
+    cwd: Path | None = None,
+    builds: bool = False,
 ) -> str:
-    """Return what a command writes, in the entry's folder or another. MeasurementError with this problem if it fails."""
-    done = process.run(command, env=environ, cwd=cwd or entry.each.cwd, guarded=True)
+    """Return what a command that is asked writes. MeasurementError with this problem if it fails."""
+    done = ask(entry, command, environ, note, cwd=cwd, builds=builds)
     if done.status != 0:
         raise MeasurementError(f"{entry.each.place}: {problem}", hint=last_lines(done))
     return done.stdout.decode("utf-8", "backslashreplace")
@@ -154,6 +209,10 @@ def last_lines(done: process.Completed, number: int = 40) -> str:
 def listed_once(entry: Entry, names: Sequence[str], note: Callable[[str], object]) -> list[str]:
     """Return the names that a framework lists once; `note` is called with each that is listed twice."""
     found: list[str] = []
+    if len(names) > _MOST_NAMES:
+        raise MeasurementError(
+            f"{entry.each.place}: {len(names):,} benchmarks are listed, and {_MOST_NAMES:,} is the most"
+        )
     for name, times in Counter(names).items():
         if times == 1:
             found.append(name)

@@ -18,7 +18,7 @@ from msgspec.structs import replace
 
 from cachegrind_bench import process
 from cachegrind_bench.errors import MeasurementError, UsageError
-from cachegrind_bench.harness.protocol import Batch, Harness, last_lines
+from cachegrind_bench.harness.protocol import Batch, Harness, ask, last_lines
 from cachegrind_bench.harness.pytest_session.request import Collected, Item, Settings
 from cachegrind_bench.harness.pytest_session.results import Costs, Ended, middle, traceback_of
 from cachegrind_bench.harness.pytest_session.session import Relay, run
@@ -74,8 +74,7 @@ class Pytest(Harness):
         self, entry: Entry, environ: Mapping[str, str], note: Callable[[str], object]
     ) -> Sequence[BenchmarkSpec]:
         """Let pytest collect, and return the benchmarks."""
-        del note
-        found = collected(entry, environ)
+        found = collected(entry, environ, note)
         self._collected[id(entry)] = entry, found
         return [
             entry.spec(
@@ -161,14 +160,14 @@ class _Followed(Relay):
         return self._failed and self._batch.fail_fast
 
 
-def collected(entry: Entry, environ: Mapping[str, str]) -> Collected:
+def collected(entry: Entry, environ: Mapping[str, str], note: Callable[[str], object]) -> Collected:
     """Return what the pytest of this entry collects. MeasurementError if it cannot.
 
     In a worktree, what would be imported from the checkout, as of an editable install, is imported from the worktree.
     """
     cwd, own = entry.each.cwd, [item for item in entry.each.env if "=" in item]
     environ = {**environ, **dict(item.split("=", 1) for item in own)}
-    found = _collected(entry, environ)
+    found = _collected(entry, environ, note)
     if found.copies:
         raise MeasurementError(
             f"{entry.each.place}: {', '.join(found.copies)} is installed as a copy of your checkout, which would be measured in "
@@ -182,6 +181,7 @@ def collected(entry: Entry, environ: Mapping[str, str]) -> Collected:
     found = _collected(
         entry,
         {**environ, "PYTHONPATH": path.rstrip(os.pathsep)},
+        note,
         f"in the worktree of this commit: where it lacks a file that git does not track, {_SETUP_HINT}",
     )
     if found.elsewhere:
@@ -193,12 +193,12 @@ def collected(entry: Entry, environ: Mapping[str, str]) -> Collected:
     return replace(found, python=python)
 
 
-def _collected(entry: Entry, environ: Mapping[str, str], advice: str = "") -> Collected:
+def _collected(entry: Entry, environ: Mapping[str, str], note: Callable[[str], object], advice: str = "") -> Collected:
     with tempfile.TemporaryDirectory(prefix="cg-bench-") as folder:
         target = os.path.join(folder, "collected")
         words = ["--collect-only", "-q", f"--cg-bench-list={target}", *entry.keys["pytest"]]
         argv = [python_of(entry, environ), "-P", "-c", _START, *words]
-        done = process.run(argv, env=environ, cwd=entry.each.cwd, guarded=True)
+        done = ask(entry, argv, environ, note)
         if done.status not in (0, _NO_TESTS) or not os.path.exists(target):
             raise MeasurementError(
                 f"{entry.each.place}: pytest could not collect the benchmarks, and ended with {done.end}",

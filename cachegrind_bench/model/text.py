@@ -21,6 +21,7 @@ _CONTROL = re.compile(
     "\u3164\ud800-\udfff\ufe00-\ufe0f\ufeff\uffa0\ufff0-\ufffb\U000e0000-\U000e0fff]"
     r"|(?<=##)\["  # `##[name]` is a command in the log of a GitHub job, as is `::name::` at the beginning of a line
 )
+_SCHEME = re.compile(r"[A-Za-z][A-Za-z0-9+.-]{0,30}", re.ASCII)
 
 
 def plain(text: str) -> str:
@@ -42,6 +43,23 @@ def in_line(text: str) -> str:
 def printable(text: str | bytes | os.PathLike[str]) -> str:
     """Return text that may hold undecodable bytes of a path as UTF-8, with these bytes as escapes."""
     return os.fsencode(text).decode("utf-8", "backslashreplace")
+
+
+def without_password(url: str) -> str:
+    """Return the URL of a store or remote as it may be shown: of what may hold a password, only the scheme.
+
+    Where a password ends is not known of a URL that is wrong.
+    """
+    scheme, colon, rest = url.partition(":")
+    if not colon:
+        return "…" if "@" in url else url
+    if scheme == "file":
+        hiding = rest.startswith("//") and "@" in rest
+    else:
+        hiding = re.search(r":.*@|[?&#]" if scheme in {"git", "sqlite"} else r"[:@?&#]", rest) is not None
+    if not hiding:
+        return url
+    return f"{scheme}:…" if _SCHEME.fullmatch(scheme) else "…"
 
 
 def some(names: Sequence[str], most: int) -> str:

@@ -106,7 +106,8 @@ class Folder(msgspec.Struct, frozen=True):
             with durable.store_errors(path, "read"):
                 names = sorted(os.listdir(path)) if durable.is_there(path) else []
         except StoreError as error:
-            if report is None:
+            # Where nothing in the store can be read, that is said once.
+            if report is None or not os.access(f"{self.place}/.", os.X_OK):
                 raise StoreError(error.message, hint=error.hint or reading.HINT) from error
             report(folder, error.message)
             return []

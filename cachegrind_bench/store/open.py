@@ -7,9 +7,10 @@ from pathlib import Path
 from urllib.parse import unquote
 
 from cachegrind_bench.errors import UsageError
+from cachegrind_bench.model.text import without_password
 from cachegrind_bench.store.baselines import STORE, Baselines
 from cachegrind_bench.store.protocol import Store
-from cachegrind_bench.store.urls import at_home, branch_of, without_password, wrong_url
+from cachegrind_bench.store.urls import at_home, branch_of, wrong_url
 from cachegrind_bench.waiting import Waiting
 
 # What systems take, 4,096 bytes and 255, less what is made in that folder, or added to that name.

@@ -51,7 +51,7 @@ def differs(name: str, place: str) -> StoreError:
 
 
 class Files(Protocol):
-    """The files of a tree. Methods raise StoreError; where `report` is given, what cannot be listed is reported instead."""
+    """The files of a tree. Methods raise StoreError; where `report` is given, a part that cannot be listed is reported instead."""
 
     @property
     def place(self) -> object:

@@ -9,12 +9,12 @@ import re
 from collections.abc import Mapping
 
 from cachegrind_bench.errors import UsageError
+from cachegrind_bench.model.text import without_password
 
 FORMS = "a store is file:DIR, git:BRANCH[@REMOTE], sqlite:///PATH or postgresql://[USER@]HOST/DATABASE"
 
 # What git takes for a branch is longer to say; this refuses what could be an option, a refspec or another ref's syntax.
 _BRANCH = re.compile(r"(?![-+/.])(?!.*(?:\.\.|//|/\.|\.lock(?:/|$)))[^\x00-\x20\x7f~^:?*\[\\@]+(?<![/.])", re.ASCII)
-_SCHEME = re.compile(r"[A-Za-z][A-Za-z0-9+.-]{0,30}", re.ASCII)
 _REMOTE = re.compile(r"(?!-)[A-Za-z0-9._/-]+", re.ASCII)
 
 
@@ -42,23 +42,6 @@ def branch_of(rest: str, url: str) -> tuple[str, str | None]:
     if _BRANCH.fullmatch(branch) is None or (at and _REMOTE.fullmatch(remote) is None):
         raise wrong_url(url)
     return branch, remote if at else None
-
-
-def without_password(url: str) -> str:
-    """Return the URL as it may be shown in an error: of what may hold a password, only the scheme.
-
-    Where a password ends is not known of a URL that is wrong.
-    """
-    scheme, colon, rest = url.partition(":")
-    if not colon:
-        return "…" if "@" in url else url
-    if scheme == "file":
-        hiding = rest.startswith("//") and "@" in rest
-    else:
-        hiding = re.search(r":.*@|[?&#]" if scheme in {"git", "sqlite"} else r"[:@?&#]", rest) is not None
-    if not hiding:
-        return url
-    return f"{scheme}:…" if _SCHEME.fullmatch(scheme) else "…"
 
 
 def wrong_url(url: str) -> UsageError:

@@ -16,7 +16,7 @@ import msgspec
 
 from cachegrind_bench import process
 from cachegrind_bench.errors import MeasurementError
-from cachegrind_bench.model.text import plain
+from cachegrind_bench.model.text import without_password
 from cachegrind_bench.waiting import Waiting
 
 # Refs of our own: nobody's branches or remote-tracking refs are moved.
@@ -88,7 +88,7 @@ class Git(msgspec.Struct, frozen=True):
             protocols = variables[_ALLOWED].split(":")
             variables[_ALLOWED] = ":".join(name for name in protocols if name != "ext")
         command = _command(arguments)
-        what = f"git {command}" if remote is None else _shown(remote)
+        what = f"git {command}" if remote is None else without_password(remote)
         timeout = timeout if remote is None else self.waiting.at_most(timeout)
         try:
             done = process.run(
@@ -173,11 +173,6 @@ class Git(msgspec.Struct, frozen=True):
 def _command(arguments: Sequence[str]) -> str:
     """Return the name of the command, before which there may be settings."""
     return _command(arguments[2:]) if arguments[0] == "-c" else arguments[0]
-
-
-def _shown(remote: str) -> str:
-    """Return a remote without what may be a password."""
-    return plain(re.sub(r"//[^/]*@", "//", remote))
 
 
 def top_folder(cwd: Path) -> Path | None:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import errno
 import os
 import re
 import shutil
@@ -43,7 +44,12 @@ def worktree(repository: Path, sha: str, path: Path, environ: Mapping[str, str])
             hint = f"if that one is gone: git worktree remove --force --force {path}"
             raise MeasurementError(f"git knows {path} as a worktree of another machine", hint=hint)
     try:
-        git.text("worktree", "add", "--detach", "--force", str(path), sha, timeout=_TIMEOUT_S)
+        try:
+            git.text("worktree", "add", "--detach", "--force", str(path), sha, timeout=_TIMEOUT_S)
+        except MeasurementError as error:
+            if os.strerror(errno.ENOSPC) in error.message:
+                raise MeasurementError(f"no space is left for {path}", hint="free some space there") from error
+            raise
         # Nobody's `git worktree prune` takes it for forgotten; and whoever finds it later knows whether we are alive.
         git.text("worktree", "lock", "--reason", f"cg-bench {_process(os.getpid())}", str(path))
         yield path

@@ -125,6 +125,16 @@ def test_a_file_in_place_of_a_folder_is_not_taken_for_empty(tmp_path: Path) -> N
             FileStore(tmp_path / name).add(RECORDS)
 
 
+def test_where_nothing_of_a_store_can_be_read_it_is_one_error_and_not_one_for_each_folder(tmp_path: Path) -> None:
+    path = tmp_path / "program"
+    path.write_text("#!/bin/sh\n")
+    path.chmod(0o755)
+    said: list[str] = []
+    with pytest.raises(StoreError, match="program/renames: Not a directory"):
+        FileStore(path).snapshots(Query(), lambda where, _what: said.append(where))
+    assert not said
+
+
 def test_a_damaged_segment_is_an_error_for_everyone(store: FileStore) -> None:
     store.compact("2026-02")
     (segment,) = (store.folder / "segments").iterdir()
@@ -158,10 +168,11 @@ def test_a_link_that_leads_nowhere_is_not_taken_for_empty(tmp_path: Path, place:
         lambda: store.remove(NAMES),
         lambda: store.compact("2026-03"),
     )
-    for act in acts:
+    whole = place in {".", ".."}
+    for act in (*acts, store.check) if whole else acts:
         with pytest.raises(StoreError, match="leads nowhere"):
             act()
-    assert [problem for problem in problems(store) if "leads nowhere" in problem]
+    assert whole or [problem for problem in problems(store) if "leads nowhere" in problem]
 
 
 def test_a_segment_that_is_a_link_to_nowhere_is_named_by_everyone(store: FileStore) -> None:

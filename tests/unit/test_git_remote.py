@@ -12,8 +12,9 @@ from pathlib import Path
 import pytest
 
 from cachegrind_bench import waiting
-from cachegrind_bench.errors import StoreError
+from cachegrind_bench.errors import MeasurementError, StoreError
 from cachegrind_bench.store.git_store import GitStore
+from cachegrind_bench.vcs.git import Git
 from cachegrind_bench.waiting import Waiting
 from tests.unit.clones import BRANCH, Place
 from tests.unit.stored import RECORDS
@@ -56,6 +57,16 @@ def test_whoever_waits_for_a_remote_is_told_and_no_longer_than_asked_for(
         assert {*lines} == {"waiting for origin, 0 s", "waiting for origin, 1 s"}
         assert "s3cret" not in caught.value.message
     assert all(map(wait_until_gone, started(pids)))
+
+
+def test_whoever_waits_for_an_address_is_not_shown_its_password(place: Place, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(waiting, "_FIRST_S", 0.1)
+    hang(place)
+    lines = list[str]()
+    git, address = Git(place.path, place.environ, Waiting(lines.append, longest=0.5)), "ssh://user:s3/cret@host/x.git"
+    with pytest.raises(MeasurementError, match="took more than"):
+        git.run("ls-remote", address, remote=address)
+    assert {*lines} == {"waiting for ssh:…, 0 s"}
 
 
 def test_whoever_waits_for_another_try_is_told(place: Place, monkeypatch: pytest.MonkeyPatch) -> None:

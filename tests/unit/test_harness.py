@@ -67,3 +67,48 @@ def test_a_setup_that_fails_ends_the_listing_with_its_last_words() -> None:
     with pytest.raises(MeasurementError, match="its setup failed with exit status 3") as error:
         listed('[[benchmark]]\npytest = "t"\nsetup = "echo no compiler; exit 3"\n')
     assert error.value.hint == "no compiler"
+
+
+def program(text: str, harness: str = "google-benchmark") -> str:
+    """Write a program that is given as a harness's, and return its table."""
+    path = Path("bench")
+    path.write_text(f"#!/bin/sh\n{text}\n", encoding="utf-8")
+    path.chmod(0o755)
+    return f'[[benchmark]]\n{harness} = "./bench"\n'
+
+
+@pytest.mark.parametrize(
+    ("text", "problem"),
+    [
+        ("sleep 100", r"\./bench did not list its benchmarks in 0\.5 s"),
+        ("yes name", r"\./bench wrote more than 100,000 bytes as a list"),
+        ("seq 1000", "1,000 benchmarks are listed, and 100 is the most"),
+    ],
+)
+def test_a_program_whose_list_never_ends_or_is_endless_is_an_error(
+    text: str, problem: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(protocol, "_LISTING_MS", 500)
+    monkeypatch.setattr(protocol, "LISTING_BYTES", 100_000)
+    monkeypatch.setattr(protocol, "_MOST_NAMES", 100)
+    with pytest.raises(MeasurementError, match=f"toml:1: {problem}"):
+        listed(program(text))
+
+
+def test_a_list_of_more_than_a_million_bytes_is_read_whole_and_names_are_made_harmless() -> None:
+    name = "n" * 99_990
+    found = listed(program(f"for number in $(seq 20); do echo {name}$number; done; printf '\\033[31m\\377\\n'"))
+    assert [spec.id for spec in found.benchmarks[:2]] == [f"{name}1", f"{name}2"]
+    assert len(found.benchmarks) == 21
+    assert r"\xff" in found.benchmarks[-1].id
+
+
+@pytest.mark.parametrize("report", ["true", "echo '<a><b' >", "mkfifo", "ln -s /dev/zero", "mkdir"])
+def test_what_is_no_report_of_catch2_is_an_error_that_nobody_waits_for(report: str) -> None:
+    seeks = 'while [ "$1" != --out ]; do shift; done'
+    with pytest.raises(MeasurementError, match=r"\./bench ran no benchmarks of Catch2"):
+        listed(program(f'{seeks}; {report} "$2"', "catch2"))
+
+
+def test_a_number_of_iterations_with_thousands_of_digits_is_not_taken_for_one() -> None:
+    assert len(listed(program(f"echo BM/iterations:{'9' * 5000}")).benchmarks) == 1

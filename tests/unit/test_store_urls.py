@@ -8,10 +8,11 @@ from typing import TYPE_CHECKING
 import pytest
 
 from cachegrind_bench.errors import StoreError, UsageError
+from cachegrind_bench.model.text import without_password
 from cachegrind_bench.store.baselines import Baselines
 from cachegrind_bench.store.open import open_store
 from cachegrind_bench.store.protocol import Survey
-from cachegrind_bench.store.urls import FORMS, without_password
+from cachegrind_bench.store.urls import FORMS
 from tests.unit.repositories import Repository, git_environment
 from tests.unit.stored import NAMES, RECORDS
 

@@ -13,11 +13,14 @@ from pathlib import Path
 import pytest
 
 from cachegrind_bench.errors import MeasurementError
+from cachegrind_bench.store.git_store import GitStore
 from cachegrind_bench.vcs import commits
+from cachegrind_bench.vcs.diff import hunks
 from cachegrind_bench.vcs.revisions import Repository as Revisions
 from cachegrind_bench.vcs.worktree import changes_as_commit, worktree
 from tests.unit.repositories import PATH, Repository, git_environment
 from tests.unit.samples import run_without_rights
+from tests.unit.stored import NAMES, RECORDS
 
 pytestmark = pytest.mark.skipif(shutil.which("git", path=PATH) is None, reason="no git")
 
@@ -309,6 +312,59 @@ def test_hooks_of_the_user_do_not_run(repository: Repository, tmp_path: Path) ->
     with worktree(repository.path, sha, tmp_path / "tree", repository.environ):
         pass
     assert not (tmp_path / "ran").exists()
+
+
+def test_a_hostile_configuration_runs_its_filters_and_no_other_command(repository: Repository, tmp_path: Path) -> None:
+    ran, command = tmp_path / "ran", tmp_path / "command"
+    command.write_text(f"#!/bin/sh\necho $1 >> {ran}\ncat\n")
+    command.chmod(0o755)
+    (repository.path / "file").write_text("older\n")
+    repository.git("add", "file")
+    first = repository.commit("first")
+    (repository.path / ".gitattributes").write_text("* filter=evil diff=evil merge=evil\n")
+    (repository.path / "file").write_text("old\n")
+    keys = (
+        *("filter.evil.clean", "filter.evil.smudge", "diff.evil.textconv", "diff.evil.command", "merge.evil.driver"),
+        *("diff.external", "core.fsmonitor", "core.pager", "core.editor", "core.askPass", "gpg.program", "pager.log"),
+        *("pager.diff", "uploadpack.packObjectsHook", "core.alternateRefsCommand", "gc.recentObjectsHook"),
+    )
+    lines = [f"{name}={command} {name}" for name in keys] + [
+        f"alias.{name}=!{command} alias" for name in ("log", "diff")
+    ]
+    hostile = tmp_path / "hostile"
+    for name, _, value in (line.partition("=") for line in [*lines, "log.showSignature=true", "commit.gpgSign=true"]):
+        repository.git("config", "--file", str(hostile), name, value)
+    repository.git("add", ".")
+    sha = repository.commit("second")
+    repository.git("config", f"includeIf.gitdir:{repository.path}/.path", str(hostile))
+    assert len(commits.line(repository.path, repository.environ, "HEAD")) == 2
+    assert hunks(revisions(repository), first, sha)
+    with GitStore(repository.path, "data", None, repository.environ) as store:
+        store.add(RECORDS)
+        assert store.names() == NAMES
+    assert not ran.exists()
+    (repository.path / "file").write_text("new\n")
+    assert commits.commit_info(repository.path, repository.environ).dirty
+    assert changes_as_commit(repository.path, repository.environ) is not None
+    with worktree(repository.path, sha, tmp_path / "tree", repository.environ):
+        pass
+    assert {*ran.read_text().split()} == {"filter.evil.clean", "filter.evil.smudge"}
+
+
+def test_a_full_disk_is_named_with_what_to_do(repository: Repository, tmp_path: Path) -> None:
+    sha, full = repository.commit(), tmp_path / "bin" / "git"
+    full.parent.mkdir()
+    full.write_text(
+        '#!/bin/sh\ncase "$*" in *"worktree add"*) echo "fatal: could not write to /x: No space left on device" >&2; exit 128;; '
+        f'esac\nexec {shutil.which("git")} "$@"\n'
+    )
+    full.chmod(0o755)
+    path = tmp_path / "tree"
+    environ = {**repository.environ, "PATH": f"{full.parent}:{repository.environ['PATH']}"}
+    full_disk = pytest.raises(MeasurementError, match=f"no space is left for {path}$")
+    with full_disk as caught, worktree(repository.path, sha, path, environ):
+        pass
+    assert caught.value.hint == "free some space there"
 
 
 def test_changes_that_are_not_committed_can_be_a_commit(repository: Repository, tmp_path: Path) -> None:

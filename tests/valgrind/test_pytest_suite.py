@@ -176,7 +176,7 @@ def test_what_an_environment_imports_from_the_checkout_comes_from_a_worktree(
     worktree = tmp_path / "worktree"
     project.git("worktree", "add", str(worktree))
     (entry,) = load(worktree / "cg-bench.toml").entries
-    found = collected(entry, {**project.environ, CHECKOUT: str(project.path)})
+    found = collected(entry, {**project.environ, CHECKOUT: str(project.path)}, print)
     assert ([item.nodeid for item in found.items], found.elsewhere) == (["tests/test_it.py::test_work"], ())
     assert found.python.variables == (f"PYTHONPATH={worktree}/src",)
     assert found.python.executable == f"{project.path}/.venv/bin/python"
@@ -188,4 +188,4 @@ def test_what_an_environment_imports_from_the_checkout_comes_from_a_worktree(
     (metadata / "RECORD").write_text("mine.py,,\n")
     (metadata / "direct_url.json").write_text(json.dumps({"url": project.path.as_uri(), "dir_info": {}}))
     with pytest.raises(MeasurementError, match="mine is installed as a copy of your checkout"):
-        collected(entry, {**project.environ, CHECKOUT: str(project.path)})
+        collected(entry, {**project.environ, CHECKOUT: str(project.path)}, print)

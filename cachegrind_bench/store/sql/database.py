@@ -23,8 +23,8 @@ from sqlalchemy.exc import DBAPIError, SQLAlchemyError
 from sqlalchemy.pool import NullPool
 
 from cachegrind_bench.errors import StoreError, UsageError
+from cachegrind_bench.model.text import without_password
 from cachegrind_bench.store.durable import accept_absence
-from cachegrind_bench.store.urls import without_password
 from cachegrind_bench.waiting import Waiting
 
 if TYPE_CHECKING:
