@@ -55,4 +55,7 @@ def test_from_nothing_to_a_gated_repository(project: Project, tmp_path: Path) ->
     (comment,) = project.comments()
     assert comment.startswith("### ❌ regression")
     assert "cg-bench diff base.json candidate.json" in comment
-    assert sorted(project.artifact("cg-bench-result-")) == ["base.json", "result.json"]
+    artifact = project.artifact("cg-bench-result-")
+    assert sorted(artifact) == ["base.json", "comparison.html", "result.json"]
+    assert b"<h1>main" in artifact["comparison.html"]
+    assert "artifact has flame graphs in `comparison.html`" in comment
