@@ -7,6 +7,7 @@ import os
 import re
 import shutil
 import tempfile
+import time
 from collections.abc import Generator, Mapping
 from contextlib import contextmanager, suppress
 from pathlib import Path
@@ -20,6 +21,7 @@ from cachegrind_bench.vcs.objects import NOBODY
 PREFIX = "cg-bench."
 
 _TIMEOUT_S = 600.0
+_ATTEMPTS, _PAUSE_S, _HALF_MADE = 20, 0.1, "failed to read worktrees/"
 _NUMBERED = re.compile(rf"{re.escape(PREFIX)}[0-9]+")
 _LOCKED = re.compile(r"worktree ([^\n]+)\n(?:[^\n]+\n)*locked (initializing|cg-bench(?: [^ \n]+){5})\n")
 
@@ -45,17 +47,30 @@ def worktree(repository: Path, sha: str, path: Path, environ: Mapping[str, str])
             raise MeasurementError(f"git knows {path} as a worktree of another machine", hint=hint)
     try:
         try:
-            git.text("worktree", "add", "--detach", "--force", str(path), sha, timeout=_TIMEOUT_S)
+            _registered(git, "add", "--detach", "--force", str(path), sha)
         except MeasurementError as error:
             if os.strerror(errno.ENOSPC) in error.message:
                 raise MeasurementError(f"no space is left for {path}", hint="free some space there") from error
             raise
         # Nobody's `git worktree prune` takes it for forgotten; and whoever finds it later knows whether we are alive.
-        git.text("worktree", "lock", "--reason", f"cg-bench {_process(os.getpid())}", str(path))
+        _registered(git, "lock", "--reason", f"cg-bench {_process(os.getpid())}", str(path))
         yield path
     finally:
         with uninterrupted():
             _remove(repository, path, environ)
+
+
+def _registered(git: Git, *words: str) -> None:
+    """Let git register a worktree; again where it finds another one half made or half removed, and gives up."""
+    for left in range(_ATTEMPTS, 0, -1):
+        try:
+            git.text("worktree", *words, timeout=_TIMEOUT_S)
+        except MeasurementError as error:
+            if left == 1 or _HALF_MADE not in error.message:
+                raise
+            time.sleep(_PAUSE_S)
+        else:
+            return
 
 
 def changes_as_commit(repository: Path, environ: Mapping[str, str]) -> str | None:

@@ -93,7 +93,7 @@ def test_a_fork_is_measured_without_rights_and_commented_by_a_workflow_that_runs
     assert measured.jobs == {"measure": "failure"}
     assert measured.summary.startswith("### ❌ regression")
     files = project.artifact("cg-bench-result-")
-    assert sorted(files) == ["base.json", "result.json"]
+    assert sorted(files) == ["base.json", "comparison.html", "result.json"]
     assert {item.id for item in decode(files["result.json"], "result.json").benchmarks} == {"count", "words"}
     assert project.comments() == []
 

@@ -98,12 +98,12 @@ def test_node_agrees_to_a_ten_thousandth(cg_bench: CgBench, tmp_path: Path) -> N
     assert spread(cg_bench, node, "--single-threaded", "--predictable", str(tmp_path / "work.js")) <= 1e-4
 
 
-def test_java_agrees_to_two_ten_thousandths(cg_bench: CgBench, tmp_path: Path) -> None:
+def test_java_agrees_to_three_ten_thousandths(cg_bench: CgBench, tmp_path: Path) -> None:
     java, javac = program("java"), program("javac")
     (tmp_path / "Work.java").write_text(JAVA)
     build([javac, "-d", str(tmp_path), str(tmp_path / "Work.java")], tmp_path, "javac")
     flags = ("-Xint", "-XX:+UseG1GC", "-XX:-UsePerfData")
-    assert spread(cg_bench, java, *flags, "-cp", str(tmp_path), "Work") <= 2e-4
+    assert spread(cg_bench, java, *flags, "-cp", str(tmp_path), "Work") <= 3e-4
 
 
 def test_go_agrees_to_a_thousandth(cg_bench: CgBench, tmp_path: Path) -> None:
