@@ -6,6 +6,7 @@ A stub, through which a library is called, is the function that it leads to. Wha
 from __future__ import annotations
 
 from collections import Counter, defaultdict
+from collections.abc import Iterable, Sequence
 
 from cachegrind_bench.compare.call_split import Label, Side, Sides
 from cachegrind_bench.compare.pairing import is_library, pair_functions, pair_sources, stem
@@ -79,16 +80,21 @@ def _library(path: str) -> str:
     return stem(path) if is_library(path) else ""
 
 
+def python_labels(profiles: Iterable[PythonProfile], numbers: Iterable[Sequence[int]]) -> dict[int, Label]:
+    """Return what the functions with these numbers are called, rather in the last profile."""
+    return {
+        at: Label("", function.file, function.name, function.line)
+        for profile, number in zip(profiles, numbers, strict=True)
+        for at, function in zip(number, profile.functions, strict=True)
+    }
+
+
 def python_sides(base: PythonProfile, candidate: PythonProfile) -> Sides:
     """Return the calls of Python functions; native code not under any of them is TOP."""
-    sides, labels = (Side(), Side()), {TOP: Label("", "", NATIVE)}
     numbers = pair_functions(base.functions, candidate.functions)
+    sides, labels = (Side(), Side()), {TOP: Label("", "", NATIVE)} | python_labels((base, candidate), numbers)
     for side, profile, number in zip(sides, (base, candidate), numbers, strict=True):
         side.own[TOP] = profile.native
-        labels |= {
-            at: Label("", function.file, function.name, function.line)
-            for at, function in zip(number, profile.functions, strict=True)
-        }
         for path, inclusive in zip(profile.paths, profile.inclusive, strict=True):
             side.own[number[path.function]] += path.ir
             caller = TOP if path.parent == TOP else number[profile.paths[path.parent].function]

@@ -15,7 +15,7 @@ from typing import NamedTuple, TypeVar
 
 import msgspec
 
-from cachegrind_bench.compare.call_pairs import native_sides
+from cachegrind_bench.compare.call_pairs import native_sides, python_labels
 from cachegrind_bench.compare.call_split import Label, circles
 from cachegrind_bench.compare.pairing import pair_functions
 from cachegrind_bench.model.call_graph import CallGraph, Calls
@@ -63,13 +63,9 @@ class _Callee(NamedTuple):
 
 def python_paths(*profiles: PythonProfile, most: int = _MOST) -> CallPaths:
     """Return the paths of Python's functions in one profile, or in two."""
-    numbers = pair_functions(profiles[0].functions, profiles[-1].functions)
-    sides = [*zip(profiles, numbers, strict=False)]
-    labels = {
-        at: Label("", function.file, function.name, function.line)
-        for profile, number in sides
-        for at, function in zip(number, profile.functions, strict=True)
-    }
+    numbers = pair_functions(profiles[0].functions, profiles[-1].functions)[: len(profiles)]
+    sides = [*zip(profiles, numbers, strict=True)]
+    labels = python_labels(profiles, numbers)
 
     def callees(paths: list[list[int]]) -> Iterable[_Callee]:
         found = defaultdict[int, list[list[int]]](lambda: [[] for _ in sides])

@@ -9,7 +9,7 @@ from cachegrind_bench.model.python_profile import PythonProfile
 from cachegrind_bench.model.result import Result
 from cachegrind_bench.model.text import plain, share, shortened
 from cachegrind_bench.render.page import block, render
-from cachegrind_bench.valgrind.demangling import demangled
+from cachegrind_bench.valgrind.demangling import demangle, demangled
 
 _ROWS = 100
 _LONGEST = 200
@@ -41,6 +41,7 @@ def graph(paths: CallPaths) -> dict[str, object]:
     used = sorted({frame.function for frame in found} - {ALL, OTHERS})
     number = {function: place for place, function in enumerate(used)}
     sides = range(len(found[0].own))
+    demangle(paths.labels[function].name for function in used)
     return {
         "functions": [  # name, place and colour, which is that of the file, or of none
             (

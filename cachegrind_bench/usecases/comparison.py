@@ -6,6 +6,7 @@ Knows results, their profiles and renderers; must not know how a user names the 
 from __future__ import annotations
 
 from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
+from functools import partial
 from typing import TYPE_CHECKING, Self
 
 import msgspec
@@ -110,17 +111,16 @@ class ReportOptions(msgspec.Struct, frozen=True, kw_only=True):
 
     def check_files(self, inputs: Collection[str] = ()) -> None:
         """Find out before the work whether the files can be written; UsageError if not, or if one is among the `inputs`."""
-        check_outputs({f"--{kind}": path for kind, path in self.files().items()}, inputs)
+        check_outputs({f"--{kind}": path for kind, path in self._files().items()}, inputs)
 
     def write_files(self, made: Report) -> None:
         """Write the files that were asked for."""
         from cachegrind_bench.store.durable import write_atomic
 
-        for kind, path in self.files().items():
+        for kind, path in self._files().items():
             write_atomic(path, made.text(kind).encode())
 
-    def files(self) -> dict[str, Path]:
-        """Return the files to write as well, by their formats."""
+    def _files(self) -> dict[str, Path]:
         files = {"markdown": self.markdown, "json": self.json, "code-quality": self.code_quality, "html": self.html}
         return {kind: path for kind, path in files.items() if path is not None}
 
@@ -157,11 +157,11 @@ class Side(msgspec.Struct, frozen=True, kw_only=True):
 
 
 class Report(msgspec.Struct, frozen=True, kw_only=True):
-    """A comparison with its explanations, ready to be written in any format; `paths` are there if a page is asked for."""
+    """A comparison with its explanations, ready to be written in any format; `paths` finds those that a page draws, by ids."""
 
     comparison: Comparison
     details: Mapping[str, Details]
-    paths: Mapping[str, CallPaths]
+    paths: Callable[[], Iterator[tuple[str, CallPaths]]]
     names: tuple[str, str]
     rows: int
     explained: tuple[str, ...]
@@ -194,7 +194,8 @@ class Report(msgspec.Struct, frozen=True, kw_only=True):
         if form == "html":
             from cachegrind_bench.render.comparison import html
 
-            return html.page(self._view(0), self.names, self.paths, tool_version=self.comparison.candidate.tool_version)
+            version = self.comparison.candidate.tool_version
+            return html.page(self._view(0), self.names, dict(self.paths()), tool_version=version)
         from cachegrind_bench.render.comparison import github
 
         return github.render(self._view(0), brief=brief)  # it counts for itself what it leaves out
@@ -270,7 +271,7 @@ def compared(
     return Report(
         comparison=comparison,
         details=found,
-        paths=dict(_paths(explained, before, after)) if "html" in {options.form, *options.files()} else {},
+        paths=partial(_paths, explained, before, after),
         names=names,
         rows=options.rows,
         explained=explained,

@@ -46,26 +46,23 @@ def worktree(repository: Path, sha: str, path: Path, environ: Mapping[str, str])
             hint = f"if that one is gone: git worktree remove --force --force {path}"
             raise MeasurementError(f"git knows {path} as a worktree of another machine", hint=hint)
     try:
-        try:
-            _registered(git, "add", "--detach", "--force", str(path), sha)
-        except MeasurementError as error:
-            if os.strerror(errno.ENOSPC) in error.message:
-                raise MeasurementError(f"no space is left for {path}", hint="free some space there") from error
-            raise
+        _register(git, path, "add", "--detach", "--force", str(path), sha)
         # Nobody's `git worktree prune` takes it for forgotten; and whoever finds it later knows whether we are alive.
-        _registered(git, "lock", "--reason", f"cg-bench {_process(os.getpid())}", str(path))
+        _register(git, path, "lock", "--reason", f"cg-bench {_process(os.getpid())}", str(path))
         yield path
     finally:
         with uninterrupted():
             _remove(repository, path, environ)
 
 
-def _registered(git: Git, *words: str) -> None:
+def _register(git: Git, path: Path, *words: str) -> None:
     """Let git register a worktree; again where it finds another one half made or half removed, and gives up."""
     for left in range(_ATTEMPTS, 0, -1):
         try:
             git.text("worktree", *words, timeout=_TIMEOUT_S)
         except MeasurementError as error:
+            if os.strerror(errno.ENOSPC) in error.message:
+                raise MeasurementError(f"no space is left for {path}", hint="free some space there") from error
             if left == 1 or _HALF_MADE not in error.message:
                 raise
             time.sleep(_PAUSE_S)

@@ -37,7 +37,6 @@ _CIRCUMSTANCES = frozenset({"container", "cpu_model", "kernel", "os", "virtualiz
 _LONELY = (State.MISSING, State.NEW)
 _VARIABLE = "env."  # one that was passed on to the program
 
-_MOST_HUNKS = 5
 _MARGIN = 3  # the cell of half of what layouts, repeated runs or calls differ by; shown where any do
 
 
@@ -278,8 +277,8 @@ def _explanation(item: Difference, comparison: Comparison, details: Details, roo
 
 def _hunk_texts(details: Details) -> Iterator[tuple[str, str]]:
     """Yield what each hunk has to do with the difference, and its code."""
-    for row in () if details.hunks is None else details.hunks.touched[:_MOST_HUNKS]:
-        for hunk, text in [*zip(row.hunks, row.texts, strict=True)][:_MOST_HUNKS]:
+    for row in () if details.hunks is None else details.hunks.touched[: words.MOST_HUNKS]:
+        for hunk, text in [*zip(row.hunks, row.texts, strict=True)][: words.MOST_HUNKS]:
             title = f"{hunk.place}, in {row.function.name}: {signed(row.function.ir)} instructions"
             yield in_line(title), "\n".join(map(plain, text.split("\n")))
 

@@ -50,7 +50,7 @@ if TYPE_CHECKING:
 # Where the sources of glibc and musl have what programs call most, as debug information says; or it says nothing.
 _OF_LIBC = re.compile(r"^(?:\?\?\?)?$|(?:^|/)(?:malloc|string|sysdeps)/")
 _MOST = Fraction(1, 2)
-_MOST_HUNKS = 5
+MOST_HUNKS = 5
 _MUCH = Fraction(1, 5)  # from here on, how many times the work it is says more
 _ADVICE = "\n"  # what follows is advice for the person who measures
 _NAMELESS = "code without symbols"
@@ -511,8 +511,8 @@ def hunk_remarks(details: Details | None) -> list[str]:
         ]
     part = f", {percent(Fraction(found.ir, found.total))} of the difference," if found.total else ""
     places = "; ".join(
-        f"{_named(row.function.name)} at {some([hunk.place for hunk in row.hunks], _MOST_HUNKS)}"
-        for row in found.touched[:_MOST_HUNKS]
+        f"{_named(row.function.name)} at {some([hunk.place for hunk in row.hunks], MOST_HUNKS)}"
+        for row in found.touched[:MOST_HUNKS]
     )
     return [f"{signed(found.ir)} instructions{part} are of functions that the change touches: {places}"]
 
