@@ -14,7 +14,7 @@ import tempfile
 import time
 from collections import Counter
 from collections.abc import Generator, Mapping
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, TypeAlias
 
@@ -60,11 +60,17 @@ def connected(url: str) -> Generator[Client]:
 def machines(client: Client, request: MeasureRequest) -> dict[str, Machine | str]:
     """Return what each worker would measure under, or why it cannot measure, by its address."""
     asked = replace(request, environ=_settings(request))
-    try:
+    with _answering():
         found: dict[str, Any] = client.run(_described, asked, on_error="return")
+    return {name: value if isinstance(value, Machine | str) else str(value) for name, value in sorted(found.items())}
+
+
+@contextmanager
+def _answering() -> Generator[None]:
+    try:
+        yield
     except OSError as error:
         raise MeasurementError(f"the workers do not answer: {error}") from error
-    return {name: value if isinstance(value, Machine | str) else str(value) for name, value in sorted(found.items())}
 
 
 def _described(request: MeasureRequest) -> Machine | str:
@@ -103,8 +109,9 @@ def workforce(
     own = [name for name in usable if usable[name].key == chosen]
     settings = _settings(request)
     plugin = _Joining(source, replace(request, environ=settings))
-    client.register_plugin(plugin)
-    threads: dict[str, int] = client.nthreads()
+    with _answering():
+        client.register_plugin(plugin)
+        threads: dict[str, int] = client.nthreads()
     executor = client.get_executor(pure=False, resources={_resource(chosen): 1})
     waiting = _Waiting(client, notices)
     try:
@@ -121,7 +128,8 @@ def workforce(
     finally:
         executor.shutdown(wait=False)
         if client.status == "running":
-            client.unregister_worker_plugin(plugin.name)
+            with suppress(OSError):  # a scheduler that has just gone keeps nothing
+                client.unregister_worker_plugin(plugin.name)
 
 
 class _Waiting:
@@ -132,11 +140,14 @@ class _Waiting:
 
     def check(self) -> None:
         """Say so where no worker is left, as others may come. MeasurementError without a scheduler."""
-        if self._client.status != "running":
+        threads: dict[str, int] | None = None
+        with suppress(OSError):
+            threads = self._client.nthreads() if self._client.status == "running" else None
+        if threads is None:
             hint = "what was measured is stored: call again to go on"
             raise MeasurementError("the Dask scheduler went away", hint=hint)
         now = time.monotonic()
-        if self._client.nthreads():
+        if threads:
             self._since = now
         self._waiting.look("a worker", now - self._since)
 

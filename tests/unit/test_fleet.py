@@ -3,8 +3,10 @@
 from __future__ import annotations
 
 from concurrent.futures import Executor, Future
+from datetime import UTC, datetime
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
+from unittest.mock import MagicMock
 
 import pytest
 
@@ -14,8 +16,10 @@ from cachegrind_bench.model.result import Environment
 from cachegrind_bench.usecases.commit_task import Answer, Machine, Order
 from cachegrind_bench.usecases.executors import Workforce
 from cachegrind_bench.usecases.fleet import report
+from cachegrind_bench.usecases.measurement import MeasureRequest
 from cachegrind_bench.usecases.selection import SelectRequest
 from cachegrind_bench.usecases.worktrees import Overlay
+from cachegrind_bench.valgrind.options import Geometry
 from tests.unit.samples import benchmark, result
 
 if TYPE_CHECKING:
@@ -100,3 +104,24 @@ def test_the_parts_of_a_commit_are_one_result_and_nothing_else_is() -> None:
         force.result("2" * 40, answers(one))
     with pytest.raises(MeasurementError, match="a: "):
         force.result(sha, answers(one, result(benchmark(id="a", exit_status=3))))
+
+
+@pytest.mark.parametrize("asked", ["register_plugin", "nthreads", "unregister_worker_plugin"])
+def test_a_scheduler_that_goes_before_its_client_knows_is_one_error(asked: str) -> None:
+    dask_workers = pytest.importorskip("cachegrind_bench.usecases.dask_workers", reason="needs the extra fleet")
+    client = MagicMock(status="running")
+    client.run.return_value = {"tcp://a": machine("3.24")}
+    client.nthreads.return_value = {"tcp://a": 1}
+    now = datetime(2026, 1, 31, tzinfo=UTC)
+    request = MeasureRequest(command=("true",), now=now, geometry=Geometry(), cwd=Path(), environ={})
+    source, notices = MagicMock(digest="d"), MagicMock()
+    getattr(client, asked).side_effect = ConnectionAbortedError("Stream is closed")
+    if asked == "unregister_worker_plugin":
+        with dask_workers.workforce(client, request, source, None, notices) as force:
+            client.nthreads.side_effect = ConnectionAbortedError("Stream is closed")
+            with pytest.raises(MeasurementError, match="the Dask scheduler went away"):
+                force.check()
+        return
+    said = pytest.raises(MeasurementError, match="the workers do not answer: Stream is closed")
+    with said, dask_workers.workforce(client, request, source, None, notices):
+        pass
