@@ -9,7 +9,7 @@ from collections import Counter, defaultdict
 from collections.abc import Iterable, Sequence
 
 from cachegrind_bench.compare.call_split import Label, Side, Sides
-from cachegrind_bench.compare.pairing import is_library, pair_functions, pair_sources, stem
+from cachegrind_bench.compare.pairing import is_included, is_library, pair_functions, pair_sources, stem
 from cachegrind_bench.model.call_graph import CallGraph, Calls, Code, add_calls, graph_of
 from cachegrind_bench.model.python_profile import NATIVE, TOP, PythonProfile
 from cachegrind_bench.model.symbols import STUB, UNKNOWN, folded
@@ -26,7 +26,8 @@ def native_sides(base: CallGraph, candidate: CallGraph) -> Sides:
         number = {code: numbers.setdefault(key, len(numbers)) for code, key in keys.items()}
         labels |= {
             number[code]: Label(*code, graph.lines.get(code, 0))
-            for code in sorted(graph.own, key=lambda code: (graph.own[code], code))
+            for code in sorted(graph.own, key=lambda code: (not is_included(code.file), graph.own[code], code))
+            if number[code] not in labels or not is_included(code.file)  # where a function begins may be inlined code
         }
         for code, ir in graph.own.items():
             side.own[number[code]] += ir

@@ -124,7 +124,8 @@ class CallCause(msgspec.Struct, frozen=True, kw_only=True):
 class CallSplit(msgspec.Struct, frozen=True, kw_only=True):
     """The functions that matter, first the one that matters most. Their blames, `rest` and `top` add up to `total`.
 
-    `top` is what was running from the start on, and is new.
+    `top` is what was running from the start on, and is new. `way` are the functions from which at least half of the
+    difference is called, the innermost first, with how much that is.
     """
 
     rows: tuple[CallDelta, ...]
@@ -132,6 +133,7 @@ class CallSplit(msgspec.Struct, frozen=True, kw_only=True):
     top: int
     total: int
     cause: CallCause | None
+    way: tuple[tuple[Label, int], ...]
 
 
 def split(sides: Sides, *, rows: int, culprit: int | None = None) -> CallSplit:
@@ -148,6 +150,7 @@ def split(sides: Sides, *, rows: int, culprit: int | None = None) -> CallSplit:
         top=top,
         total=total,
         cause=found.cause(total, top, culprit),
+        way=tuple(found.way(total)),
     )
 
 
@@ -242,8 +245,10 @@ class _Comparison:
             return then.ir if pair in self._sides[0].calls else now.ir
         if not then.number:  # it was not called from there: what a call from anywhere cost
             from_outside = [self._calls(0, other) for other in self._of[pair[1]].into if other[1] == pair[1]]
-            then = Calls(sum(found.number for found in from_outside), sum(found.ir for found in from_outside))
-        return scaled(then.ir, (now.number, then.number)) if then.number else now.ir
+            usual = Calls(sum(found.number for found in from_outside), sum(found.ir for found in from_outside))
+            # At most what they cost now: the only call there was may have been the first, for which a library is searched.
+            return min(now.ir, scaled(usual.ir, (now.number, usual.number))) if usual.number else now.ir
+        return scaled(then.ir, (now.number, then.number))
 
     def _blame(self, unit: _Unit) -> int:
         expected = sum(self._expected[pair] for pair in unit.out_of) - sum(self._expected[pair] for pair in unit.into)
@@ -293,6 +298,13 @@ class _Comparison:
             callers=tuple(callers[:_MOST_CALLERS]),
         )
 
+    def way(self, total: int) -> Iterator[tuple[Label, int]]:
+        """Yield what at least half of this difference is called from, the innermost first: each costs more than what it calls."""
+        for unit in sorted(self.units, key=lambda unit: (max(unit.inclusive), self._labels[unit.main])):
+            part = unit.inclusive[1] - unit.inclusive[0]
+            if total and total * total <= 2 * part * total <= 3 * total * total:
+                yield self._labels[unit.main], part
+
     def _caller(self, pair: Pair) -> Caller:
         base, candidate = (self._calls(side, pair) for side in (0, 1))
         return Caller(label=self._labels[pair[0]], base=base, candidate=candidate)
@@ -308,7 +320,7 @@ class _Comparison:
             unit = self._of[culprit]
         parts = [part for part in self._parts(unit) if culprit in {None, part.function, part.caller}]
         blame = self._blame(unit)
-        best = max(parts, key=lambda part: (part.ir * sign, -part.function), default=None)
+        best = max(parts, key=lambda part: (part.ir * sign, part.kind is Kind.CALLED, -part.function), default=None)
         # Parts may undo each other, as where a function was inlined: then it is the whole of it that says something.
         if best is None or not 0 < 2 * best.ir * sign <= 3 * blame * sign:
             best = _Part(blame, Kind.INCLUSIVE, unit.main, None)

@@ -17,7 +17,7 @@ from msgspec.structs import replace
 
 from cachegrind_bench.compare.change import Delta
 from cachegrind_bench.compare.lines import LineDelta, line_deltas
-from cachegrind_bench.compare.pairing import Source, pair_sources
+from cachegrind_bench.compare.pairing import Source, is_included, pair_sources
 from cachegrind_bench.compare.python_blame import PythonBlame, blame
 from cachegrind_bench.model.metrics import EVENTS, ZERO, Counts, FunctionCost, Profile
 from cachegrind_bench.model.python_profile import PythonProfile
@@ -34,10 +34,6 @@ Key = TypeVar("Key")
 _Row = tuple[str, str, tuple[int, ...]]  # file, name and the nine counts
 _Both = tuple[list[_Row], list[_Row]]  # rows of base and candidate that are compared as one
 
-# Python/bytecodes.c of CPython since 3.12 is what generated_cases.c.h names by #line, never a file that is compiled.
-_INCLUDED = re.compile(
-    r"(?:^|/)Python/bytecodes\.c$|\.(?:h|hh|hpp|hxx|h\+\+|inl|inc|ipp|tcc|tpp|def)$|(?:^|/)include/|^/rustc/|(?:^|/)registry/"
-)
 LOADER = "ld.so, which loads libraries"
 _OF_LOADER = re.compile(r"(?:^|/)(?:elf|ldso|sysdeps/\S*)/(?:dl-|do-rel|rtld|dynlink)[^/]*$")  # of glibc and musl
 _MOST_MOVED = 20
@@ -375,7 +371,7 @@ def _homes(rows: Iterable[_Row], names: set[str]) -> Mapping[str, set[str]]:
     """Return the files in which functions of these names are defined, by folded name: those nobody includes."""
     homes = defaultdict[str, set[str]](set)
     for file, name, _ in rows:
-        if name in names and file != UNKNOWN and not _INCLUDED.search(file):
+        if name in names and file != UNKNOWN and not is_included(file):
             homes[folded(name)].add(file)
     return homes
 
@@ -384,7 +380,7 @@ def _one(rows: Sequence[FunctionDelta]) -> FunctionDelta:
     """Add the pieces up, under the file where most is spent of those that are not included."""
 
     def importance(row: FunctionDelta) -> tuple[bool, bool, int, str]:
-        return not _INCLUDED.search(row.file), bool(row.candidate_keys), row.base.Ir + row.candidate.Ir, row.file
+        return not is_included(row.file), bool(row.candidate_keys), row.base.Ir + row.candidate.Ir, row.file
 
     return replace(
         max(rows, key=importance),

@@ -2,14 +2,18 @@
 
 What calls say of a function (its own code, and what is called from it more or less often) is of the hunks in it. A line outside of
 functions, such as a constant or a macro, has no instructions of its own: of it nothing is said. Where a function ends is read
-from its source text; a function where that is in doubt has no hunks. Must not know where text and hunks come from.
+from its source text; where that is in doubt, and for code that compilers inlined, only recorded lines say that a hunk is in it.
+A hunk of comments and of how code is laid out changes nothing. Must not know where text and hunks come from.
 """
 
 from __future__ import annotations
 
 import ast
 import re
-from collections.abc import Callable, Collection, Iterator, Sequence
+from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
+from functools import cache
+from io import StringIO
+from tokenize import COMMENT, TokenError, generate_tokens
 from typing import TYPE_CHECKING, NamedTuple
 
 import msgspec
@@ -21,22 +25,31 @@ if TYPE_CHECKING:
 
 _LINES = 20
 _PYTHON = (".py", ".pyi")
-_NOT_CODE = re.compile(r"//[^\n]*|/\*.*?\*/|\"(?:\\.|[^\"\\])*\"|'(?:\\.|[^'\\\n])'", re.DOTALL)
+_BRACES = re.compile(r"\.(?:c|cc|cpp|cxx|c\+\+|go|h|hh|hpp|hxx|h\+\+|inc|inl|ipp|rs|tcc|tpp)$")
+_SPACES = {ord(" "): "\0", ord("\t"): "\1"}  # in strings, where they count
+_NOT_CODE = re.compile(r"//[^\n]*|/\*.*?\*/|(?P<text>\"(?:\\.|[^\"\\])*\"|'(?:\\.|[^'\\\n])')", re.DOTALL)
 _DIRECTIVE = re.compile(r"^[ \t]*#(?:\\\n|[^\n])*", re.MULTILINE)  # and attributes of Rust
 _CONTAINER = re.compile(
     r"\s*(?:(?:export|inline|default|unsafe|pub(?:\([^)]*\))?|template\s*<[^{}]*>)\s+)*"
     r"(?:(?:namespace|class|impl|mod|trait)\b|(?:struct|union|enum|extern)\b[^()]*$)"
 )
+_BY_COMPILERS = re.compile(
+    r"\b(?:constexpr|consteval|const\s+fn|macro_rules)\b"
+)  # executed, if at all, at compile time
 _ALTERNATIVE = re.compile(r"^[ \t]*#[ \t]*el", re.MULTILINE)  # #else and #elif may have braces of their own
 
 
+Lines = Mapping[str, Collection[int]]  # by file
+
+
 class Blamed(NamedTuple):
-    """A function by where it begins, and the part of the difference that is its doing."""
+    """A function by where it begins, and the part of the difference that is its doing. `lines` are those of its code, if recorded."""
 
     file: str
     line: int
     name: str
     ir: int
+    lines: Lines
 
 
 class Touched(msgspec.Struct, frozen=True, kw_only=True):
@@ -50,12 +63,13 @@ class Touched(msgspec.Struct, frozen=True, kw_only=True):
 class HunkSplit(msgspec.Struct, frozen=True, kw_only=True):
     """The functions that the change touches, the most to blame first; `others` are the hunks in none of them.
 
-    `idle` is whether nothing that changed was executed, as far as that is certain.
+    Where there are none, `through` is the innermost function with hunks from which most of the difference is called. `idle` is whether nothing that changed was executed, as far as that is certain.
     """
 
     touched: tuple[Touched, ...]
     others: tuple[Hunk, ...]
     total: int
+    through: Touched | None = None
     idle: bool = False
 
     @property
@@ -64,9 +78,14 @@ class HunkSplit(msgspec.Struct, frozen=True, kw_only=True):
         return sum(row.function.ir for row in self.touched)
 
     @property
+    def shown(self) -> tuple[Touched, ...]:
+        """What the change touches: these functions, or the one that calls them."""
+        return self.touched or ((self.through,) if self.through is not None else ())
+
+    @property
     def chief(self) -> Hunk | None:
-        """The first hunk of a function that explains most of the difference."""
-        row = self.touched[0] if self.touched else None
+        """The first hunk of a function that explains most of the difference, or calls what does."""
+        row = next(iter(self.shown), None)
         return row.hunks[0] if row is not None and 2 * abs(row.function.ir) > abs(self.total) else None
 
 
@@ -74,57 +93,131 @@ Text = Callable[[str], str | None]  # of a file, by its path in the repository
 
 
 class Side(NamedTuple):
-    """The lines of one side that the other does not have, its text, and file and line of all functions of Python it executed."""
+    """The lines of one side that the other does not have, its text, and where it executed: Python's functions, others' lines."""
 
     hunks: Sequence[Hunk]
     text: Text
-    executed: Collection[tuple[str, int]]
+    executed: Lines
 
 
-def hunk_split(base: Side, candidate: Side, blamed: Collection[Blamed], total: int, *, root: str) -> HunkSplit:
-    """Attribute the change to these functions of the candidate, whose files are below `root`."""
-    by_file: dict[str, list[Hunk]] = {}
-    for hunk in candidate.hunks:
-        by_file.setdefault(hunk.file, []).append(hunk)
-    rows: list[Touched] = []
-    for function in sorted(blamed, key=lambda item: (-abs(item.ir), item)):
-        path = below(function.file, root)
-        file = next((file for file in by_file if _is_same(path, file)), None) if function.line and function.ir else None
-        source = None if file is None else candidate.text(file)
-        if file is None or source is None:
-            continue
-        first, last = _span(source, file, function.line) or (1, 0)
-        inside = tuple(hunk for hunk in by_file[file] if hunk.first <= last and hunk.last >= first)
-        if inside:
-            lines = source.split("\n")
-            texts = tuple("\n".join(lines[hunk.first - 1 : min(hunk.last, hunk.first + _LINES)]) for hunk in inside)
-            rows.append(Touched(function=function, hunks=inside, texts=texts))
-    known = {hunk for row in rows for hunk in row.hunks}
+def hunk_split(
+    base: Side, candidate: Side, blamed: Collection[Blamed], total: int, *, way: Collection[Blamed] = (), root: str
+) -> HunkSplit:
+    """Attribute the change to these functions of the candidate, whose files are below `root`, or to one on the `way` to them."""
+    same = _with_equal_code(base, candidate)
+
+    def touched(functions: Collection[Blamed]) -> Iterator[Touched]:
+        for function in functions:
+            found = _inside(function, candidate, root) if function.ir else ()
+            inside = tuple(hunk for hunk in found if hunk not in same[1])
+            if inside:
+                texts = tuple(_excerpt(candidate.text(hunk.file) or "", hunk) for hunk in inside)
+                yield Touched(function=function, hunks=inside, texts=texts)
+
+    rows = tuple(touched(sorted(blamed, key=lambda item: (-abs(item.ir), item[:-1]))))
+    through = None if rows else next(touched(way), None)
+    known = {hunk for row in (*rows, through) if row is not None for hunk in row.hunks}
     return HunkSplit(
-        touched=tuple(rows),
+        touched=rows,
         others=tuple(hunk for hunk in candidate.hunks if hunk not in known),
         total=total,
-        idle=all(_is_idle(hunk, side, root) for side in (base, candidate) for hunk in side.hunks),
+        through=through,
+        idle=all(
+            hunk in equal or _is_idle(hunk, side, root)
+            for side, equal in zip((base, candidate), same, strict=True)
+            for hunk in side.hunks
+        ),
     )
 
 
+def _with_equal_code(base: Side, candidate: Side) -> tuple[set[Hunk], set[Hunk]]:
+    """Return the hunks of both sides that are the same code, in other lines or with other comments."""
+
+    @cache
+    def lines(side: int, file: str) -> list[str] | None:
+        text = (base, candidate)[side].text(file)
+        return None if text is None else _code(text, file)
+
+    def code(side: int, hunk: Hunk) -> str | None:
+        found = lines(side, hunk.file)
+        inside = () if hunk.only_gone or found is None else found[hunk.first - 1 : hunk.last]
+        if hunk.file.endswith(_PYTHON):  # where a line begins matters
+            return "\n".join(line.rstrip() for line in inside if line.strip())
+        return "".join("".join(inside).split()) if _BRACES.search(hunk.file) else None
+
+    pairs = zip(base.hunks, candidate.hunks, strict=False)  # those of one diff, read from either side
+    equal = [pair for pair in pairs if (old := code(0, pair[0])) is not None and old == code(1, pair[1])]
+    return {old for old, _ in equal}, {new for _, new in equal}
+
+
+def _code(text: str, file: str) -> list[str]:
+    """Return the lines of a file without comments, and without docstrings."""
+    if not file.endswith(_PYTHON):
+        return _NOT_CODE.sub(_without_comment, text).split("\n")
+    lines = text.split("\n")
+    try:
+        comments = [token.start for token in generate_tokens(StringIO(text).readline) if token.type == COMMENT]
+        tree = ast.parse(text)
+    except (SyntaxError, ValueError, RecursionError, MemoryError, TokenError):
+        return lines
+    for line, column in comments:
+        lines[line - 1] = lines[line - 1][:column]
+    for node in ast.walk(tree):
+        if isinstance(node, ast.Expr) and isinstance(node.value, ast.Constant) and isinstance(node.value.value, str):
+            lines[node.lineno - 1 : node.end_lineno] = [""] * ((node.end_lineno or node.lineno) - node.lineno + 1)
+    return lines
+
+
+def _without_comment(match: re.Match[str]) -> str:
+    return match["text"].translate(_SPACES) if match["text"] else "\n" * match[0].count("\n")
+
+
+def _inside(function: Blamed, side: Side, root: str) -> Iterator[Hunk]:
+    """Yield the hunks in the body of a function, and those whose lines are in its code."""
+    file = below(function.file, root) if function.line else ""
+    spans: dict[str, tuple[int, int]] = {}
+    for hunk in side.hunks:
+        if hunk.file not in spans:
+            text = side.text(hunk.file) if _is_same(file, hunk.file) else None
+            spans[hunk.file] = (None if text is None else _span(text, hunk.file, function.line)) or (1, 0)
+        first, last = spans[hunk.file]
+        if (hunk.first <= last and hunk.last >= first) or any(
+            hunk.has(line) for line in _known(function.lines, hunk.file, root)
+        ):
+            yield hunk
+
+
+def _excerpt(text: str, hunk: Hunk) -> str:
+    return "\n".join(text.split("\n")[hunk.first - 1 : min(hunk.last, hunk.first + _LINES - 1)])
+
+
 def _is_same(path: str, file: str) -> bool:
-    return path == file or (not path.startswith("/") and file.endswith(f"/{path}"))
+    return path == file or (not path.startswith("/") and path != "" and file.endswith(f"/{path}"))
+
+
+def _known(lines: Lines, file: str, root: str) -> set[int]:
+    """Return those of a file of the repository."""
+    return {line for path, found in lines.items() if _is_same(below(path, root), file) for line in found}
 
 
 def _is_idle(hunk: Hunk, side: Side, root: str) -> bool:
-    """Return whether a hunk is within the body of a function of Python, and neither that nor one inside of it was executed."""
-    source = side.text(hunk.file) if side.executed and hunk.file.endswith(_PYTHON) else None
-    lines = {line for file, line in side.executed if _is_same(below(file, root), hunk.file)}
-    bodies = () if source is None else _python_functions(source)
-    outermost = next((span for span in bodies if span[1] <= hunk.first and hunk.last <= span[2]), None)
-    return outermost is not None and not any(outermost[0] <= line <= outermost[2] for line in lines)
+    """Return whether a hunk is within the body of a function, and neither that nor one inside of it was executed."""
+    python = hunk.file.endswith(_PYTHON)
+    lines = _known(side.executed, hunk.file, root)
+    if not (lines or (python and any(path.endswith(_PYTHON) for path in side.executed))):
+        return False
+    source = side.text(hunk.file) or ""
+    spans = _python_functions(source) if python else _functions_in_braces(source)
+    outermost = next((span for span in spans if span[1] <= hunk.first and hunk.last <= span[2]), None)
+    if outermost is None or any(outermost[0] <= line <= outermost[2] for line in lines):
+        return False
+    return python or not _BY_COMPILERS.search("\n".join(source.split("\n")[outermost[0] - 1 : outermost[2]]))
 
 
 def _span(text: str, file: str, line: int) -> tuple[int, int] | None:
     """Return the first and the last line of the function that begins at this one, or a few lines above it."""
     if not file.endswith(_PYTHON):
-        return next((span for span in _functions_in_braces(text) if span[0] <= line <= span[1]), None)
+        return next(((first, last) for first, _, last in _functions_in_braces(text) if first <= line <= last), None)
     found = [(first, last) for first, body, last in _python_functions(text) if first <= line < max(body, first + 1)]
     return found[-1] if found else None
 
@@ -141,23 +234,27 @@ def _python_functions(text: str) -> Iterator[tuple[int, int, int]]:
             yield first, node.body[0].lineno, node.end_lineno or node.lineno
 
 
-def _functions_in_braces(text: str) -> list[tuple[int, int]]:
-    """Return the first and the last line of each outermost function of C, C++ or Rust; none where braces do not match."""
+def _functions_in_braces(text: str) -> list[tuple[int, int, int]]:
+    """Return the first line of each outermost function of C, C++ or Rust, that of its body, and its last; none where braces do not match."""
     code = text
     for pattern in (_NOT_CODE, _DIRECTIVE):
         code = pattern.sub(lambda match: "\n" * match[0].count("\n"), code)
-    found: list[tuple[int, int]] = []
-    opened: list[tuple[int, bool]] = []  # where what is before each brace begins, and whether functions may be inside
+    found: list[tuple[int, int, int]] = []
+    opened: list[
+        tuple[int, int, bool]
+    ] = []  # where what is before each brace begins, the brace, and whether functions may be inside
     end = 0
     for match in re.finditer(r"[{};]", code):
         head, end = code[end : match.start()], match.end()
         if match[0] == "{":
-            opened.append((match.start() - len(head.lstrip()), _CONTAINER.match(head) is not None))
+            opened.append((match.start() - len(head.lstrip()), match.start(), _CONTAINER.match(head) is not None))
         elif match[0] == "}":
             if not opened:
                 return []
-            begin, holds = opened.pop()
-            if not holds and all(outer for _, outer in opened):
-                first, last = (code.count("\n", 0, at) + 1 for at in (begin, match.start()))
-                found += [(first, last)] * (not _ALTERNATIVE.search("\n".join(text.split("\n")[first - 1 : last])))
+            begin, brace, holds = opened.pop()
+            if not holds and all(outer for _, _, outer in opened):
+                first, head_end, last = (code.count("\n", 0, at) + 1 for at in (begin, brace, match.start()))
+                found += [(first, head_end + 1, last)] * (
+                    not _ALTERNATIVE.search("\n".join(text.split("\n")[first - 1 : last]))
+                )
     return [] if opened else found

@@ -32,6 +32,10 @@ _PLACES = (
     (re.compile(r"^.*/git/checkouts/([^/]+)-[0-9a-f]{16}/[0-9a-f]{7,}/"), r"/checkouts/\1/"),
     (re.compile(r"^/nix/store/[0-9a-z]{32}-"), "/nix/store/"),
 )
+# Python/bytecodes.c of CPython since 3.12 is what generated_cases.c.h names by #line, never a file that is compiled.
+_INCLUDED = re.compile(
+    r"(?:^|/)Python/bytecodes\.c$|\.(?:h|hh|hpp|hxx|h\+\+|inl|inc|ipp|tcc|tpp|def)$|(?:^|/)include/|^/rustc/|(?:^|/)registry/"
+)
 _LONGEST = 4096
 _DEEPEST = 64  # components that are compared; beyond, paths count as equally alike
 _MANY = 10_000  # pairs that are weighed one by one
@@ -50,6 +54,11 @@ class Source(msgspec.Struct, frozen=True):
     shown: str
     base: str | None
     candidate: str | None
+
+
+def is_included(path: str) -> bool:
+    """Return whether code of this file is in files of its users: a header, or a library of Rust."""
+    return _INCLUDED.search(path) is not None
 
 
 def pair_sources(base: Iterable[str], candidate: Iterable[str]) -> tuple[dict[str, Source], dict[str, Source]]:

@@ -308,14 +308,14 @@ def _explanations(
     change = None if options.git is None else SourceChange(comparison, options.git, options.root)
     found: dict[str, Details] = {}
     for name in moved:
-        profiles = before.profile(name), after.profile(name)
-        if profiles[0] is not None and profiles[1] is not None:
+        base, candidate = before.profile(name), after.profile(name)
+        if base is not None and candidate is not None:
             one, other = before.python(name), after.python(name)
             calls = before.calls(name), after.calls(name)
             python = None if one is None or other is None else (one, other)
             explained = details(
-                profiles[0],
-                profiles[1],
+                base,
+                candidate,
                 comparison,
                 rows=options.explain,
                 by_file=options.by == "file",
@@ -323,7 +323,7 @@ def _explanations(
                 python=python,
                 calls=None if calls[0] is None or calls[1] is None else (calls[0], calls[1]),
             )
-            found[name] = explained if change is None else change.explained(explained, python)
+            found[name] = explained if change is None else change.explained(explained, (base, candidate), python)
     return found
 
 

@@ -2,20 +2,25 @@
 
 from __future__ import annotations
 
-from collections.abc import Collection
+from collections import Counter, defaultdict
+from collections.abc import Collection, Mapping
 from functools import cache, partial
 from typing import TYPE_CHECKING
 
 from msgspec.structs import replace
 
-from cachegrind_bench.compare.hunks import Blamed, Side, hunk_split
+from cachegrind_bench.compare.hunks import Blamed, Lines, Side, hunk_split
 from cachegrind_bench.vcs.diff import hunks, text_at
 
 if TYPE_CHECKING:
+    from cachegrind_bench.compare.call_split import Label
     from cachegrind_bench.compare.explain import Details
     from cachegrind_bench.compare.verdict import Comparison
+    from cachegrind_bench.model.metrics import Profile
     from cachegrind_bench.model.python_profile import PythonProfile
     from cachegrind_bench.vcs.git import Git
+
+_Key = tuple[str, str]  # file and name of a row of a profile
 
 
 class SourceChange:
@@ -31,33 +36,78 @@ class SourceChange:
         self._hunks = cache(partial(hunks, git))
         self._text = cache(partial(text_at, git))
 
-    def explained(self, details: Details, python: tuple[PythonProfile, PythonProfile] | None) -> Details:
-        """Return details with the hunks of the change that explain them, where calls or functions of Python were recorded."""
-        blamed, total = _blamed(details)
+    def explained(
+        self, details: Details, profiles: tuple[Profile, Profile], python: tuple[PythonProfile, PythonProfile] | None
+    ) -> Details:
+        """Return details with the hunks of the change that explain them.
+
+        That takes calls, functions of Python or lines, recorded on both sides.
+        """
+        recorded = all(profile.lines for profile in profiles)
+        blamed, way, total = _blamed(details, _by_function(profiles[1]) if recorded else {})
         if not (blamed and self._commits):
             return details
         old, new = self._commits
         gone, changed = self._hunks(new, old), self._hunks(old, new)
         if gone is None or changed is None:
             return details
-        executed: list[Collection[tuple[str, int]]] = [
-            {(function.file, function.line) for function in profile.functions} for profile in python or ()
-        ] or [(), ()]
+        executed = [
+            _executed(profile, None if python is None else python[side]) for side, profile in enumerate(profiles)
+        ]
         base = Side(gone, partial(self._text, old), executed[0])
         candidate = Side(changed, partial(self._text, new), executed[1])
-        return replace(details, hunks=hunk_split(base, candidate, blamed, total, root=self._root))
+        return replace(details, hunks=hunk_split(base, candidate, blamed, total, way=way, root=self._root))
 
 
-def _blamed(details: Details) -> tuple[list[Blamed], int]:
-    """Return the functions that explain the difference, Python's if one of them is to blame, and the whole difference."""
+def _by_function(profile: Profile) -> dict[_Key, set[int]]:
+    found: dict[_Key, set[int]] = defaultdict(set)
+    for row in profile.lines:
+        found[row.file, row.name].add(row.line)
+    return found
+
+
+def _executed(profile: Profile, python: PythonProfile | None) -> Lines:
+    """Return the lines that were executed; of Python, where its functions begin."""
+    found: dict[str, set[int]] = defaultdict(set)
+    for row in profile.lines:
+        found[row.file].add(row.line)
+    for function in () if python is None else python.functions:
+        found[function.file].add(function.line)
+    return found
+
+
+def _blamed(details: Details, lines: Mapping[_Key, Collection[int]]) -> tuple[list[Blamed], list[Blamed], int]:
+    """Return the functions that explain the difference, those on the way to them, and the whole difference.
+
+    They are Python's if one of these is to blame.
+    """
+    rows = () if details.by_file else (*details.rows, *details.rest)
+    code = {key: row.candidate_keys for row in rows for key in row.candidate_keys}
+    names = Counter(row.name for row in rows)
+    code |= {("", row.name): row.candidate_keys for row in rows if names[row.name] == 1}
+
+    def all_of(found: Collection[tuple[Label, int]]) -> list[Blamed]:
+        keys = [code.get(label[1:3]) or code.get(("", label.name), ()) for label, _ in found]
+        return [
+            Blamed(label.file, label.line, label.name, ir, _joined(lines, rows))
+            for (label, ir), rows in zip(found, keys, strict=True)
+        ]
+
     python = details.python
     if python is not None and python.chief is not None:
-        found = ((row.function, row.blame) for row in (*python.rows, *python.rest))
-        return [
-            Blamed(item.file, item.line, item.name, ir) for item, ir in found if not item.name.startswith("<")
-        ], python.total
-    if details.calls is None:
-        return [], 0
-    return [
-        Blamed(row.label.file, row.label.line, row.label.name, row.blame) for row in details.calls.rows
-    ], details.calls.total
+        found = (
+            (row.function, row.blame) for row in (*python.rows, *python.rest) if not row.function.name.startswith("<")
+        )
+        blamed = [Blamed(item.file, item.line, item.name, ir, {}) for item, ir in found]
+        return blamed, all_of(() if details.python_calls is None else details.python_calls.way), python.total
+    if details.calls is not None:
+        blamed = all_of([(row.label, row.blame) for row in details.calls.rows])
+        return blamed, all_of(details.calls.way), details.calls.total
+    known = [row for row in rows if lines]
+    blamed = [Blamed(row.file, 0, row.name, row.delta.Ir, _joined(lines, row.candidate_keys)) for row in known]
+    return blamed, [], details.total.Ir
+
+
+def _joined(lines: Mapping[_Key, Collection[int]], keys: Collection[_Key]) -> Lines:
+    """Return the lines of a function that consists of these rows, by file."""
+    return {file: lines[file, name] for file, name in keys if (file, name) in lines}

@@ -23,11 +23,16 @@ class Hunk(NamedTuple):
     file: str
     first: int
     last: int
+    only_gone: bool = False
 
     @property
     def place(self) -> str:
         """Where it is, as `src/words.c:7-9`."""
         return f"{self.file}:{self.first}" + (f"-{self.last}" if self.last > self.first else "")
+
+    def has(self, line: int) -> bool:
+        """Return whether this line of its file is one of them."""
+        return self.first <= line <= self.last
 
 
 def hunks(git: Git, base: str, candidate: str) -> tuple[Hunk, ...] | None:
@@ -56,7 +61,7 @@ def _parsed(text: str) -> Iterator[Hunk]:
         if span is not None:
             gone, new = (1 if span[name] is None else int(span[name]) for name in ("gone", "new"))
             inside, first, empty = gone + new, max(1, int(span["first"])), ""
-            yield Hunk(file, first, first + max(new, 1) - 1)
+            yield Hunk(file, first, first + max(new, 1) - 1, new == 0)
         elif inside:
             inside -= not line.startswith("\\")  # "\ No newline at end of file" is not one of them
         elif line.startswith(("--- a/", "+++ b/")):

@@ -79,17 +79,19 @@ def never():
 def split(text: str, file: str, line: int, *changed: tuple[int, int], executed: tuple[int, ...] = ()) -> HunkSplit:
     """Split a change of these lines by one function that begins at this line."""
     found = [Hunk(file, *span) for span in changed]
-    side = Side(found, lambda _file: text, [(f"/root/{file}", number) for number in executed])
-    return hunk_split(side, side, [Blamed(f"/root/{file}", line, "count", 1000)], 1100, root="/root")
+    lines = {f"/root/{file}": executed} if executed else {}
+    base = Side([hunk._replace(only_gone=True) for hunk in found], lambda _file: text, lines)
+    candidate = Side(found, lambda _file: text, lines)
+    return hunk_split(base, candidate, [Blamed(f"/root/{file}", line, "count", 1000, {})], 1100, root="/root")
 
 
 @pytest.mark.parametrize(
     ("text", "file", "line", "inside", "outside"),
     [
-        (C, "src/words.c", 6, [(4, 4), (6, 7), (9, 9)], [(1, 1), (2, 2), (3, 3), (10, 10), (12, 12)]),
+        (C, "src/words.c", 6, [(4, 4), (6, 7), (9, 9)], [(1, 1), (2, 2), (12, 12)]),
         (CXX, "words.cc", 7, [(6, 6), (7, 7), (10, 10)], [(1, 1), (3, 4), (5, 5), (11, 11), (12, 13)]),
         (RUST, "words.rs", 5, [(4, 4), (6, 6)], [(1, 1), (3, 3), (8, 8), (10, 10)]),
-        (PYTHON, "words.py", 6, [(6, 6), (8, 8), (10, 10), (12, 12)], [(3, 3), (4, 5), (13, 13), (16, 16)]),
+        (PYTHON, "words.py", 6, [(6, 6), (8, 8), (10, 10), (12, 12)], [(3, 3), (3, 5), (16, 16)]),
     ],
 )
 def test_a_hunk_is_of_the_function_that_it_is_in(
@@ -124,8 +126,45 @@ def test_only_bodies_of_functions_that_were_not_executed_are_certainly_idle() ->
     assert not split(PYTHON, "words.py", 6, (16, 16), executed=(1, 6, 9, 15)).idle
     assert not split(PYTHON, "words.py", 0, (10, 10), executed=(1, 9)).idle  # the function around it, or one inside
     assert not split(PYTHON, "words.py", 6, (16, 16)).idle  # nothing is known
-    assert not split(C, "words.c", 4, (12, 12), executed=(4,)).idle
+    assert split(C, "words.c", 4, (12, 12), executed=(4,)).idle
+    assert not split(C, "words.c", 4, (11, 11), executed=(4,)).idle  # defaults of arguments are computed elsewhere
+    assert not split(C, "words.c", 4, (12, 12), executed=(4, 12)).idle
+    assert not split(C, "words.c", 4, (1, 1), executed=(4,)).idle
+    assert not split(C.replace("int never", "constexpr int never"), "words.c", 4, (12, 12), executed=(4,)).idle
     assert not split("def (", "words.py", 6, (1, 1), executed=(4,)).idle
+
+
+def test_code_that_was_inlined_is_of_the_function_whose_lines_were_recorded_there() -> None:
+    text, hunk, other = "a\nb\nc\n", Hunk("src/inline.h", 2, 3), Hunk("src/other.h", 2, 3)
+    base, side = Side([], lambda _file: text, {}), Side([hunk, other], lambda _file: text, {})
+    function = Blamed("/root/src/words.c", 9, "count", 1000, {"/root/src/words.c": {9}, "/root/src/inline.h": {3}})
+    found = hunk_split(base, side, [function], 1100, root="/root")
+    assert [(row.hunks, row.texts) for row in found.touched] == [((hunk,), ("b\nc",))]
+    assert found.others == (other,)
+
+
+@pytest.mark.parametrize(
+    ("file", "old", "new", "equal"),
+    [
+        ("a.c", "a(); /* b\n*/ c", "a(); c", True),
+        ("a.c", "if (a)\n  b();", "if (a) b(); // b", True),
+        ("a.c", 'a("b c")', 'a("bc")', False),
+        ("a.c", 'a("// b")', 'a("// c")', False),
+        ("a.py", 'def a():\n    """B."""\n    return 1  # c', 'def a():\n    """C.\n\n    D."""\n\n    return 1', True),
+        ("a.py", "if a:\n    b()\nc()", "if a:\n    b()\n    c()", False),
+        ("a.py", "a = '# b'", "a = '# c'", False),
+        ("a.py", "a(  # b", "a(  # c", False),
+        ("a.toml", "a = 1 # b", "a = 1 # c", False),
+        ("new.c", None, "// a\n", True),
+    ],
+)
+def test_comments_and_layout_are_no_code(file: str, old: str | None, new: str, equal: bool) -> None:
+    def side(text: str | None) -> Side:
+        return Side([Hunk(file, 1, 1 if text is None else text.count("\n") + 1, text is None)], lambda _file: text, {})
+
+    function = Blamed(f"/root/{file}", 0, "a", 1, {f"/root/{file}": {1}})
+    found = hunk_split(side(old), side(new), [function], 1, root="/root")
+    assert (found.touched == (), found.idle) == (equal, equal)
 
 
 def test_what_is_said_is_no_more_than_what_is_certain() -> None:
@@ -173,9 +212,9 @@ def test_the_hunks_of_a_commit_are_those_of_git(tmp_path: Path) -> None:
     old, new = git("rev-parse", "HEAD~"), git("rev-parse", "HEAD")
     assert hunks(here, old, new) == (
         Hunk("a file.c", 2, 3),
-        Hunk("a file.c", 4, 4),
+        Hunk("a file.c", 4, 4, True),
         Hunk("data", 1, 1),
-        Hunk("gone.c", 1, 1),
+        Hunk("gone.c", 1, 1, True),
         Hunk("new é.c", 1, 2),
     )
     assert text_at(here, new, "new é.c") == "1\n2"

@@ -277,9 +277,13 @@ def _explanation(item: Difference, comparison: Comparison, details: Details, roo
 
 def _hunk_texts(details: Details) -> Iterator[tuple[str, str]]:
     """Yield what each hunk has to do with the difference, and its code."""
-    for row in () if details.hunks is None else details.hunks.touched[: words.MOST_HUNKS]:
+    found = details.hunks
+    if found is None:
+        return
+    for row in found.shown[: words.MOST_HUNKS]:
+        how = ", called from it or its own" if row is found.through else ""
         for hunk, text in [*zip(row.hunks, row.texts, strict=True)][: words.MOST_HUNKS]:
-            title = f"{hunk.place}, in {row.function.name}: {signed(row.function.ir)} instructions"
+            title = f"{hunk.place}, in {row.function.name}: {signed(row.function.ir)} instructions{how}"
             yield in_line(title), "\n".join(map(plain, text.split("\n")))
 
 

@@ -43,6 +43,7 @@ from cachegrind_bench.model.text import (
 if TYPE_CHECKING:
     from cachegrind_bench.compare.call_split import CallCause, Caller, CallSplit, Label
     from cachegrind_bench.compare.explain import Details, FunctionDelta
+    from cachegrind_bench.compare.hunks import Touched
     from cachegrind_bench.compare.pairing import ObjectChange
     from cachegrind_bench.compare.python_blame import PythonBlame, PythonDelta
     from cachegrind_bench.model.call_graph import Calls
@@ -505,16 +506,21 @@ def hunk_remarks(details: Details | None) -> list[str]:
         return [
             "nothing that changed between the commits was executed: a compiler, a library or the memory layout did it"
         ]
+    if found.through is not None:
+        way = found.through
+        part = f"{percent(Fraction(way.function.ir, found.total))} of it is called from {_changed(way)}"
+        return [f"no function that explains the difference was changed, but {part}"]
     if not found.touched:
         return [
             "no function that explains the difference was changed; what other lines do, such as constants and arguments, cannot be said"
         ]
     part = f", {percent(Fraction(found.ir, found.total))} of the difference," if found.total else ""
-    places = "; ".join(
-        f"{_named(row.function.name)} at {some([hunk.place for hunk in row.hunks], MOST_HUNKS)}"
-        for row in found.touched[:MOST_HUNKS]
-    )
+    places = "; ".join(map(_changed, found.touched[:MOST_HUNKS]))
     return [f"{signed(found.ir)} instructions{part} are of functions that the change touches: {places}"]
+
+
+def _changed(row: Touched) -> str:
+    return f"{_named(row.function.name)} at {some([hunk.place for hunk in row.hunks], MOST_HUNKS)}"
 
 
 def allocation_remarks(details: Details | None) -> list[str]:

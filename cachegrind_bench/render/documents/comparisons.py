@@ -29,7 +29,7 @@ if TYPE_CHECKING:
     from cachegrind_bench.compare.call_split import CallCause, CallDelta, Caller, CallSplit, Label
     from cachegrind_bench.compare.change import Shift
     from cachegrind_bench.compare.explain import Details, FunctionDelta
-    from cachegrind_bench.compare.hunks import HunkSplit
+    from cachegrind_bench.compare.hunks import HunkSplit, Touched
     from cachegrind_bench.compare.python_blame import PythonBlame, PythonDelta
     from cachegrind_bench.compare.verdict import Difference
     from cachegrind_bench.model.python_profile import PythonCost
@@ -223,6 +223,12 @@ class HunksExplained(msgspec.Struct, frozen=True, kw_only=True):
     """What the hunks between the two commits explain."""
 
     functions: Annotated[tuple[ChangedFunction, ...], doc("functions with hunks, the most to blame first")]
+    through: Annotated[
+        ChangedFunction | None,
+        doc(
+            "without such functions: the innermost with hunks from which most of the difference is called, `ir` being that"
+        ),
+    ]
     others: Annotated[tuple[ChangedLines, ...], doc("hunks in none of these")]
     idle: Annotated[bool, doc("whether nothing that changed was executed, as far as that is certain")]
     total: Annotated[InstructionsMore, doc("the whole difference")]
@@ -446,13 +452,14 @@ def _calls(found: CallSplit) -> CallsExplained:
 
 def _hunks(found: HunkSplit) -> HunksExplained:
     def lines(hunks: tuple[Hunk, ...]) -> tuple[ChangedLines, ...]:
-        return tuple(ChangedLines(**hunk._asdict()) for hunk in hunks)
+        return tuple(ChangedLines(**fields(hunk, "file", "first", "last")) for hunk in hunks)
+
+    def changed(row: Touched) -> ChangedFunction:
+        return ChangedFunction(function=demangled(row.function.name), ir=row.function.ir, hunks=lines(row.hunks))
 
     return HunksExplained(
-        functions=tuple(
-            ChangedFunction(function=demangled(row.function.name), ir=row.function.ir, hunks=lines(row.hunks))
-            for row in found.touched
-        ),
+        functions=tuple(map(changed, found.touched)),
+        through=optional(found.through, changed),
         others=lines(found.others),
         **fields(found, "idle", "total"),
     )
