@@ -13,6 +13,7 @@ import re
 from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
 from functools import cache
 from io import StringIO
+from itertools import accumulate
 from tokenize import COMMENT, TokenError, generate_tokens
 from typing import TYPE_CHECKING, NamedTuple
 
@@ -25,6 +26,7 @@ if TYPE_CHECKING:
 
 _LINES = 20
 _PYTHON = (".py", ".pyi")
+_MODULE = "<module>"
 _BRACES = re.compile(r"\.(?:c|cc|cpp|cxx|c\+\+|go|h|hh|hpp|hxx|h\+\+|inc|inl|ipp|rs|tcc|tpp)$")
 _SPACES = {ord(" "): "\0", ord("\t"): "\1"}  # in strings, where they count
 _NOT_CODE = re.compile(r"//[^\n]*|/\*.*?\*/|(?P<text>\"(?:\\.|[^\"\\])*\"|'(?:\\.|[^'\\\n])')", re.DOTALL)
@@ -175,13 +177,12 @@ def _without_comment(match: re.Match[str]) -> str:
 def _inside(function: Blamed, side: Side, root: str) -> Iterator[Hunk]:
     """Yield the hunks in the body of a function, and those whose lines are in its code."""
     file = below(function.file, root) if function.line else ""
-    spans: dict[str, tuple[int, int]] = {}
+    spans: dict[str, list[tuple[int, int]]] = {}
     for hunk in side.hunks:
         if hunk.file not in spans:
             text = side.text(hunk.file) if _is_same(file, hunk.file) else None
-            spans[hunk.file] = (None if text is None else _span(text, hunk.file, function.line)) or (1, 0)
-        first, last = spans[hunk.file]
-        if (hunk.first <= last and hunk.last >= first) or any(
+            spans[hunk.file] = [] if text is None else _spans(text, hunk.file, function)
+        if any(hunk.first <= last and hunk.last >= first for first, last in spans[hunk.file]) or any(
             hunk.has(line) for line in _known(function.lines, hunk.file, root)
         ):
             yield hunk
@@ -214,12 +215,16 @@ def _is_idle(hunk: Hunk, side: Side, root: str) -> bool:
     return python or not _BY_COMPILERS.search("\n".join(source.split("\n")[outermost[0] - 1 : outermost[2]]))
 
 
-def _span(text: str, file: str, line: int) -> tuple[int, int] | None:
-    """Return the first and the last line of the function that begins at this one, or a few lines above it."""
+def _spans(text: str, file: str, function: Blamed) -> list[tuple[int, int]]:
+    """Return the first and the last line of the function that begins where this one does, or a few lines above it."""
+    line = function.line
     if not file.endswith(_PYTHON):
-        return next(((first, last) for first, _, last in _functions_in_braces(text) if first <= line <= last), None)
-    found = [(first, last) for first, body, last in _python_functions(text) if first <= line < max(body, first + 1)]
-    return found[-1] if found else None
+        return [(first, last) for first, _, last in _functions_in_braces(text) if first <= line <= last][:1]
+    found = sorted(_python_functions(text))
+    if function.name == _MODULE:  # what is between its functions
+        ends = [0, *accumulate((last for *_, last in found), max)]
+        return [(before + 1, first - 1) for before, (first, *_) in zip(ends, [*found, (len(text) + 1,)], strict=True)]
+    return [(first, last) for first, body, last in found if first <= line < max(body, first + 1)][-1:]
 
 
 def _python_functions(text: str) -> Iterator[tuple[int, int, int]]:

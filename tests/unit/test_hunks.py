@@ -134,6 +134,18 @@ def test_only_bodies_of_functions_that_were_not_executed_are_certainly_idle() ->
     assert not split("def (", "words.py", 6, (1, 1), executed=(4,)).idle
 
 
+def test_the_code_of_a_module_is_what_is_between_its_functions() -> None:
+    def through(*span: int) -> bool:
+        hunk = Hunk("words.py", *span)
+        base, candidate = Side([], lambda _file: None, {}), Side([hunk], lambda _file: PYTHON, {})
+        module = Blamed("/root/words.py", 1, "<module>", 900, {})
+        found = hunk_split(base, candidate, [], 1000, way=[module], root="/root")
+        return found.chief == hunk
+
+    assert [through(*span) for span in ((1, 1), (3, 4), (17, 17))] == [True] * 3
+    assert [through(*span) for span in ((6, 6), (8, 12), (15, 16))] == [False] * 3
+
+
 def test_code_that_was_inlined_is_of_the_function_whose_lines_were_recorded_there() -> None:
     text, hunk, other = "a\nb\nc\n", Hunk("src/inline.h", 2, 3), Hunk("src/other.h", 2, 3)
     base, side = Side([], lambda _file: text, {}), Side([hunk, other], lambda _file: text, {})
