@@ -252,7 +252,8 @@ def past_with(shas: tuple[str, ...], required: frozenset[int]) -> Past:
         required=required,
         overlay=Overlay(configuration=None),
         within=".",
-        wanted=None,
+        wanted=frozenset(),
+        others=lambda _name: True,
     )
 
 

@@ -36,8 +36,8 @@ class Interval(msgspec.Struct, frozen=True, kw_only=True):
 class Backfilled(msgspec.Struct, frozen=True, kw_only=True):
     """What is known now of these commits, oldest first: how many were there before or taken over from another one, and why others could not be measured.
 
-    `steps` are the intervals whose ends differ; where these have untried commits, the budget was spent. `subjects` are those
-    of the commits that end a step.
+    `steps` are the intervals whose ends differ; where these have untried commits, the budget was spent. `is_all` is whether
+    measuring further ones cannot help. `subjects` are those of the commits that end a step.
     """
 
     shas: tuple[str, ...]
@@ -48,6 +48,7 @@ class Backfilled(msgspec.Struct, frozen=True, kw_only=True):
     failed_before: int
     steps: tuple[Interval, ...]
     equal: int  # commits between such as cost the same, which were not measured
+    is_all: bool
     costs: Mapping[int, Costs]
     subjects: Mapping[str, str]
     min_step: Fraction

@@ -103,12 +103,16 @@ def backfilled(done: Backfilled, *, width: int | None = None) -> str:
         (len(done.failed), "failed"),
         (done.failed_before, "failed before, which --retry tries again"),
         (done.equal, "between commits that cost the same"),
-        (left, "left, call again to go on"),
+        (left, "between commits that could not be measured" if done.is_all else "left, call again to go on"),
     )
     others = "".join(f", {count} {what}" for count, what in parts if count)
     title = f"{counted(len(done.shas), 'commit')}: {done.measured} measured now{others}"
+    reasons: dict[str, list[str]] = {}
+    for sha, why in done.failed.items():
+        reasons.setdefault(why, []).append(sha[:12])
     failed = tuple(
-        f"{sha[:12]} could not be measured: {plain(why)}" for sha, why in list(done.failed.items())[:_SHOWN_CHANGES]
+        f"{some(shas, _SHOWN_CHANGES)} could not be measured: {'; '.join(map(str.strip, why.splitlines()))}"
+        for why, shas in list(reasons.items())[:_SHOWN_CHANGES]
     )
     columns = "commit", "benchmark", "before", "after", "Δ score", "subject"
     section = Section(columns=columns, rows=tuple(rows), shrinkable=(5, 1))

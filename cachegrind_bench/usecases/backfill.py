@@ -6,7 +6,7 @@ Knows what is measured and stored; must not know on which machines, or whether a
 from __future__ import annotations
 
 import time
-from collections.abc import Sequence
+from collections.abc import Callable, Collection, Sequence
 from concurrent.futures import FIRST_COMPLETED, Future, wait
 from typing import TYPE_CHECKING
 
@@ -21,7 +21,7 @@ from cachegrind_bench.store.protocol import Query, Store
 from cachegrind_bench.store.record import run_record
 from cachegrind_bench.suite.schedule import LOOK_UP_S
 from cachegrind_bench.usecases.commit_task import Answer, Order
-from cachegrind_bench.usecases.selection import SelectRequest, chooses, configuration
+from cachegrind_bench.usecases.selection import SelectRequest, chooses, chooses_id, configuration
 from cachegrind_bench.usecases.worktrees import Overlay, overlay_of, within_of
 from cachegrind_bench.vcs.commits import notes, tags
 
@@ -67,7 +67,7 @@ class Past(msgspec.Struct, frozen=True, kw_only=True):
     """The commits that a request asks for, oldest first, and the places of those to be measured in any case.
 
     `overlay` is laid over each, and `within` the folder in which it is measured. `wanted` are the ids of the benchmarks that a
-    commit is measured by, as far as they are known before; None if they are not.
+    commit is measured by, as far as they are known before; unless that is all, `others` says of an id whether it may be one.
     """
 
     request: BackfillRequest
@@ -76,21 +76,24 @@ class Past(msgspec.Struct, frozen=True, kw_only=True):
     required: frozenset[int]
     overlay: Overlay
     within: str
-    wanted: frozenset[str] | None
+    wanted: frozenset[str]
+    others: Callable[[str], bool] | None
 
 
 def past_of(request: BackfillRequest, repository: Repository) -> Past:
     """Return which commits are asked for. UsageError if there are none, or nothing to measure them by."""
     shas, required = _commits(request, repository)
-    wanted: frozenset[str] | None = None
+    wanted, others = frozenset[str](), None
     if request.command:
         wanted = frozenset((default_id(request.command, repository.cwd),))
-    elif request.carry is not None:
+    elif request.carry is None:
+        others = chooses_id(request.select)
+    else:
         found = configuration(repository.cwd)
-        ids = frozenset(spec.id for spec in filter(chooses(request.select), found.benchmarks))
-        if not ids and not found.entries:
+        wanted = frozenset(spec.id for spec in filter(chooses(request.select), found.benchmarks))
+        others = chooses_id(request.select) if found.entries else None
+        if not wanted and others is None:
             raise UsageError("no benchmark was selected", hint="'cg-bench list' shows what there is")
-        wanted = ids or None
     return Past(
         request=request,
         repository=repository,
@@ -99,6 +102,7 @@ def past_of(request: BackfillRequest, repository: Repository) -> Past:
         overlay=overlay_of(repository, request.carry),
         within=within_of(repository),
         wanted=wanted,
+        others=others,
     )
 
 
@@ -213,6 +217,7 @@ class Work:
 def _summary(past: Past, search: Search, work: Work, *, before: int) -> Backfilled:
     request, repository, found = past.request, past.repository, intervals(search.known)
     steps = tuple(item for item in found if item.difference > request.min_step)
+    more = search.next() is not None
     subjects = notes(repository.cwd, repository.environ, {past.shas[item.after] for item in steps})
     return Backfilled(
         shas=past.shas,
@@ -223,6 +228,7 @@ def _summary(past: Past, search: Search, work: Work, *, before: int) -> Backfill
         failed_before=sum(costs is None for costs in search.known.values()) - len(work.failed),
         steps=steps,
         equal=sum(len(item.untried) for item in found if item not in steps),
+        is_all=not more,
         costs={number: costs for number, costs in search.known.items() if costs is not None},
         subjects={sha: note.subject for sha, note in subjects.items()},
         min_step=request.min_step,
@@ -273,14 +279,21 @@ def _stored(past: Past, store: Store, key: str) -> dict[int, Costs | None]:
                 of_commit.setdefault(point.id, point)
             elif point.key == newest[point.id]:
                 of_commit[point.id] = point
-    wanted = past.wanted
     known: dict[int, Costs | None] = {}
     for place, by_id in points.items():
-        chosen = by_id if wanted is None else {name: point for name, point in by_id.items() if name in wanted}
+        chosen = {
+            name: point for name, point in by_id.items() if name in past.wanted or (past.others and past.others(name))
+        }
         costs = _costs(list(chosen.values()), past.request.model)
-        if chosen and chosen.keys() >= (wanted or set()) and (costs or not past.request.retry):
+        if _is_whole(past, chosen.keys()) and (costs or not past.request.retry):
             known[place] = costs or None
     return known if any(known.values()) else {}  # where all failed, what they are measured by was probably wrong
+
+
+def _is_whole(past: Past, ids: Collection[str]) -> bool:
+    """Return whether these may be all benchmarks of a commit. Where others are asked for by name, there may be none."""
+    enough = past.others is None or past.request.select != SelectRequest() or len(ids) > len(past.wanted)
+    return bool(ids) and past.wanted.issubset(ids) and enough
 
 
 def newest_key(store: Store) -> str | None:

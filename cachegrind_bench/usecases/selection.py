@@ -98,11 +98,16 @@ def selected(specs: Sequence[BenchmarkSpec], request: SelectRequest, store: Path
 
 def chooses(request: SelectRequest) -> Callable[[BenchmarkSpec], bool]:
     """Return whether a benchmark is among those that are asked for, before they are cut into shards."""
-    fits, wanted = matcher(request.expression) if request.expression else None, tagged(request.tags)
-    return lambda spec: (
-        (fits is None or fits(spec.id))
-        and wanted(spec.tags)
-        and (not request.patterns or any(matches(spec.id, pattern) for pattern in request.patterns))
+    named, wanted = chooses_id(request), tagged(request.tags)
+    return lambda spec: named(spec.id) and wanted(spec.tags)
+
+
+def chooses_id(request: SelectRequest) -> Callable[[str], bool]:
+    """Return whether a benchmark of this id is among those that are asked for, if its tags do not decide."""
+    fits = matcher(request.expression) if request.expression else None
+    return lambda name: (
+        (fits is None or fits(name))
+        and (not request.patterns or any(matches(name, pattern) for pattern in request.patterns))
     )
 
 

@@ -8,8 +8,10 @@ from itertools import pairwise
 
 from hypothesis import given
 from hypothesis import strategies as st
+from msgspec.structs import replace
 
-from cachegrind_bench.history.adaptive import Costs, Search, difference, intervals
+from cachegrind_bench.history.adaptive import Backfilled, Costs, Search, difference, intervals
+from cachegrind_bench.render import listings
 
 STEP = Fraction(2, 1000)
 
@@ -124,3 +126,26 @@ def test_every_difference_is_narrowed_down_as_far_as_it_can_be(
             tried = [place for place in range(before, after + 1) if place in known]
             for left, right in pairwise(tried):
                 assert right == left + 1 or (known[left] is None and known[right] is None)
+
+
+def test_commits_between_failed_ones_are_not_asked_for_again_and_a_reason_is_said_once() -> None:
+    reason = "its setup failed with exit status 2: make\nprog.c:3:1: error: broken\n"
+    done = Backfilled(
+        shas=tuple(f"{number:040x}" for number in range(5)),
+        measured=1,
+        taken_over=0,
+        known_before=0,
+        failed={f"{number:040x}": reason for number in (1, 4)},
+        failed_before=0,
+        steps=(),
+        equal=0,
+        is_all=True,
+        costs={0: {"x": 1}},
+        subjects={},
+        min_step=Fraction(1, 500),
+    )
+    said = listings.backfilled(done)
+    assert said.startswith("5 commits: 1 measured now, 2 failed, 2 between commits that could not be measured\n")
+    assert said.count("prog.c:3:1: error: broken") == 1
+    assert "000000000000, 000000000000 could not be measured: its setup failed with exit status 2: make; prog.c" in said
+    assert "2 left, call again to go on" in listings.backfilled(replace(done, is_all=False))

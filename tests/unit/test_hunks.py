@@ -135,8 +135,8 @@ def test_only_bodies_of_functions_that_were_not_executed_are_certainly_idle() ->
 
 
 def test_the_code_of_a_module_is_what_is_between_its_functions() -> None:
-    def through(*span: int) -> bool:
-        hunk = Hunk("words.py", *span)
+    def through(first: int, last: int) -> bool:
+        hunk = Hunk("words.py", first, last)
         base, candidate = Side([], lambda _file: None, {}), Side([hunk], lambda _file: PYTHON, {})
         module = Blamed("/root/words.py", 1, "<module>", 900, {})
         found = hunk_split(base, candidate, [], 1000, way=[module], root="/root")

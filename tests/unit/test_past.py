@@ -9,7 +9,7 @@ import pytest
 
 from cachegrind_bench.errors import UsageError
 from cachegrind_bench.model.metrics import DEFAULT_MODEL
-from cachegrind_bench.usecases.backfill import BackfillRequest, past_of
+from cachegrind_bench.usecases.backfill import BackfillRequest, Past, past_of
 from cachegrind_bench.usecases.selection import SelectRequest
 from cachegrind_bench.vcs.revisions import Repository as Revisions
 from tests.unit.repositories import Repository, git_environment
@@ -42,14 +42,18 @@ def repository(tmp_path: Path) -> Repository:
 
 def chosen(repository: Repository, revisions: str = "main", **asked: Any) -> tuple[list[str], list[int]]:
     """Return the subjects of the commits, and the places of those that are measured in any case."""
+    found = past(repository, revisions, **asked)
+    return [repository.git("log", "-1", "--format=%s", sha) for sha in found.shas], sorted(found.required)
+
+
+def past(repository: Repository, revisions: str = "main", **asked: Any) -> Past:
     values: dict[str, Any] = {
         **dict.fromkeys(("since", "tags", "every", "commits", "seconds", "carry")),
         "all_commits": False, "min_step": Fraction(1, 500), "words": (), "command": ("true",),
         "select": SelectRequest(), "retry": False, "split": 1, "fresh": False, "model": DEFAULT_MODEL,
     }  # fmt: skip
     request = BackfillRequest(revisions=revisions, **(values | asked))
-    past = past_of(request, Revisions(repository.path, repository.environ))
-    return [repository.git("log", "-1", "--format=%s", sha) for sha in past.shas], sorted(past.required)
+    return past_of(request, Revisions(repository.path, repository.environ))
 
 
 def test_a_past_begins_with_the_base_and_follows_first_parents(repository: Repository) -> None:
@@ -73,3 +77,17 @@ def test_since_leaves_out_what_is_older(repository: Repository) -> None:
     assert chosen(repository, since="2023-11-20T12:00:00Z") == (["6", "7", "8", "9"], [0, 3])
     with pytest.raises(UsageError, match="no commits"):
         chosen(repository, since="2030-01-01T00:00:00Z")
+
+
+def test_benchmarks_that_a_commit_lists_itself_are_asked_for_like_others(repository: Repository) -> None:
+    def wanted(text: str, **asked: Any) -> tuple[frozenset[str], list[str] | None]:
+        (repository.path / "cg-bench.toml").write_text(text, encoding="utf-8")
+        found = past(repository, command=(), carry=(), **asked)
+        others = None if found.others is None else [name for name in ("perf/a.py::b", "c") if found.others(name)]
+        return found.wanted, others
+
+    alone = '[[benchmark]]\nid = "a"\ncommand = "true"\n'
+    assert wanted(alone) == (frozenset({"a"}), None)
+    both = alone + '[[benchmark]]\npytest = "perf"\n'
+    assert wanted(both) == (frozenset({"a"}), ["perf/a.py::b", "c"])
+    assert wanted(both, select=SelectRequest(expression="perf")) == (frozenset(), ["perf/a.py::b"])
