@@ -28,7 +28,7 @@ from cachegrind_bench.cli.options import (
 )
 from cachegrind_bench.errors import UsageError
 from cachegrind_bench.model.codec import ResultFile
-from cachegrind_bench.model.text import counted
+from cachegrind_bench.model.text import counted, printable
 from cachegrind_bench.render import listings
 from cachegrind_bench.store.checking import Inspection
 from cachegrind_bench.store.durable import check_writable, write_atomic
@@ -281,8 +281,9 @@ def rename_command(old: str, new: str, **options: Any) -> None:
 
     Stored runs stay as they are.
     """
-    if not new.strip() or old == new:
-        raise UsageError("the new name is " + ("the old one" if old == new else "empty"), hint="give another name")
+    if not new.strip() or old == new or printable(new) != new:
+        why = "the old one" if old == new else "not UTF-8" if new.strip() else "empty"
+        raise UsageError(f"the new name is {why}", hint="give another name")
     with opened_store(options) as store:
         output.write(history.rename(store, old, new, output.NOTICES))
 

@@ -7,7 +7,7 @@ from pathlib import Path
 from urllib.parse import unquote
 
 from cachegrind_bench.errors import UsageError
-from cachegrind_bench.model.text import without_password
+from cachegrind_bench.model.text import printable, without_password
 from cachegrind_bench.store.baselines import STORE, Baselines
 from cachegrind_bench.store.protocol import Store
 from cachegrind_bench.store.urls import at_home, branch_of, wrong_url
@@ -24,7 +24,7 @@ def open_store(url: str, *, cwd: Path, environ: Mapping[str, str], waiting: Wait
     """
     waiting = waiting or Waiting()
     scheme, colon, rest = url.partition(":")
-    if not colon or not rest or "\0" in url:
+    if not colon or not rest or "\0" in url or (scheme not in {"file", "sqlite"} and printable(url) != url):
         raise wrong_url(url)
     if not scheme.startswith("postgres") and (
         len(rest) > _LONGEST or len(max(rest.split("/"), key=len)) > _LONGEST_NAME

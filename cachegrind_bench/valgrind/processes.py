@@ -163,7 +163,7 @@ class OutPath(msgspec.Struct, frozen=True, kw_only=True):
 
     def executable(self, command_line: str, command: Sequence[str]) -> str:
         """Return the program's path, or without its image the first word of the command line in the file."""
-        return self.image.path if self.image and self.image.path else _first_word(command_line, command)
+        return printable(self.image.path if self.image else "") or _first_word(command_line, command)
 
 
 def out_files(tool: Tool, out: Path, images: Sequence[Image] | None) -> Iterator[OutPath]:

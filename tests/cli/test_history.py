@@ -679,6 +679,7 @@ def test_renames_in_one_second_hold_in_their_order(cg_bench: CommandLine) -> Non
         ("nope", "x", "has a benchmark 'nope'\n  there are: sieve\n"),
         ("sieve", "sieve", "the new name is the old one"),
         ("sieve", " ", "the new name is empty"),
+        ("sieve", "a\udcff", "the new name is not UTF-8"),
     ],
 )
 def test_a_rename_that_makes_no_sense_is_reported(cg_bench: CommandLine, old: str, new: str, told: str) -> None:

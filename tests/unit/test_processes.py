@@ -76,6 +76,11 @@ def test_one_process_is_exact(tmp_path: Path) -> None:
     assert (found.doubts, found.split_needed) == ((), False)
 
 
+def test_a_path_that_is_not_utf8_is_recorded_with_escapes(tmp_path: Path) -> None:
+    cachegrind(tmp_path, "out.7")
+    assert shares(accounts(CACHEGRIND, tmp_path, [image(7, "/f\udcff/p")])) == {r"/f\xff/p": 1353}
+
+
 def test_no_out_file_is_an_error(tmp_path: Path) -> None:
     (tmp_path / "log.7").write_text("==7==\n")
     with pytest.raises(MeasurementError, match="Valgrind wrote no out file"):

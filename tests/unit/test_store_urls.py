@@ -84,6 +84,8 @@ def test_opening_makes_nothing(tmp_path: Path) -> None:
         "file:a\0b",
         "git:",
         "git:@origin",
+        "git:b\udcff",
+        "postgresql://b\udcff@host/db",
         "git:data@",
         "git:-d",
         "git:--upload-pack=x",

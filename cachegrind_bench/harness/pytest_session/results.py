@@ -28,6 +28,7 @@ from cachegrind_bench.model.result import (
     Status,
     comparability_key,
 )
+from cachegrind_bench.model.text import printable
 from cachegrind_bench.startup import dumps
 from cachegrind_bench.startup.exchange import WARM_UP, storable
 from cachegrind_bench.valgrind.callgrind_file import CallgrindPart, Wanted, parse_callgrind_bytes
@@ -265,7 +266,7 @@ def _benchmark(
         counts=counts,
         score=Score(model=model.name, value=model.score(counts)),
         runs=tuple(Run(layout=layout, counts=call) for layout, found in enumerate(costs) for call in found.runs),
-        processes=(ProcessCost(executable=executable, counts=counts),),
+        processes=(ProcessCost(executable=printable(executable), counts=counts),),
         processes_exact=not cost.starts_processes,
         objects=identity.objects,
         wall_ms=ended.report["wall_ms"],
