@@ -13,6 +13,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, BinaryIO
 
 from cachegrind_bench.errors import UsageError
+from cachegrind_bench.store.durable import check_writable, open_regular
 
 if TYPE_CHECKING:
     from cachegrind_bench.model.codec import ResultFile
@@ -64,8 +65,6 @@ def check_outputs(files: Mapping[str, str | os.PathLike[str] | None], inputs: Co
 
     UsageError if one cannot be, if two are the same, or one is among the `inputs`.
     """
-    from cachegrind_bench.store.durable import check_writable
-
     names = {option: str(file) for option, file in files.items() if file is not None}
     places = {option: name if name == "-" else os.path.realpath(name) for option, name in names.items()}
     for option, name in names.items():
@@ -93,11 +92,12 @@ def _opened(name: str, limit: int, stack: ExitStack, hint: str) -> BinaryIO:
         mode = os.stat(name).st_mode
         if stat.S_ISCHR(mode) or stat.S_ISBLK(mode):
             raise UsageError(f"cannot read {name}: it is a device", hint=hint)
-        stream = stack.enter_context(open(name, "rb"))  # noqa: SIM115 - the stack closes it
-    status = os.fstat(stream.fileno())
-    if not stat.S_ISREG(status.st_mode):  # a pipe, as of `<(command)`
+        regular = stat.S_ISREG(mode)
+        stream = stack.enter_context(open_regular(Path(name)) if regular else open(name, "rb"))  # noqa: SIM115 - the stack closes it
+    if not regular:  # a pipe, as of `<(command)`
         return _spooled(stream, name, limit, stack, hint)
-    _check_size(name, status.st_size, limit, str(status.st_size))
+    size = os.fstat(stream.fileno()).st_size
+    _check_size(name, size, limit, str(size))
     return stream
 
 

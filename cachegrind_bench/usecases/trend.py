@@ -22,9 +22,10 @@ from cachegrind_bench.model.metrics import CostModel
 from cachegrind_bench.model.text import matches
 from cachegrind_bench.model.thresholds import percentage
 from cachegrind_bench.store.checking import Inspection
+from cachegrind_bench.store.durable import read_file
 from cachegrind_bench.store.protocol import Query, Store
 from cachegrind_bench.store.reading import renames_in
-from cachegrind_bench.usecases.result_files import read_bytes
+from cachegrind_bench.usecases.result_files import DEFAULT_LIMIT, read_bytes
 from cachegrind_bench.usecases.stored_runs import warn_of_damage
 from cachegrind_bench.vcs import commits
 from cachegrind_bench.vcs.git import top_folder
@@ -187,11 +188,10 @@ def _line(repository: Repository, head: str, runs: Sequence[Snapshot], notices: 
 def _accepted(repository: Repository, name: str | None) -> tuple[Accepted, ...]:
     path = (top_folder(repository.cwd) or repository.cwd) / ACCEPTED_FILE if name is None else Path(name)
     try:
-        return parse_accepted(read_bytes(str(path), hint=_ACCEPTED).decode(), path=str(path))
-    except UsageError as error:
-        if name is None and isinstance(error.__cause__, FileNotFoundError):
-            return ()
-        raise
+        data = read_file(path, DEFAULT_LIMIT) if name is None else read_bytes(name, hint=_ACCEPTED)
+        return parse_accepted(data.decode(), path=str(path))
+    except FileNotFoundError:
+        return ()
     except UnicodeDecodeError as error:
         raise FileFormatError("it is not UTF-8", path=str(path)) from error
 

@@ -83,7 +83,8 @@ def _branch_of_service(sha: str, environ: Mapping[str, str]) -> str | None:
 def _pull_request_head(environ: Mapping[str, str]) -> str | None:
     """Return the last commit of GitHub's pull request, while GITHUB_SHA is its merge with the base."""
     try:
-        event = json.loads(Path(environ["GITHUB_EVENT_PATH"]).read_bytes())
+        path = Path(environ["GITHUB_EVENT_PATH"])
+        event = json.loads(path.read_bytes() if path.is_file() else b"")
         return str(event["pull_request"]["head"]["sha"])
     except (KeyError, OSError, TypeError, ValueError):
         return None

@@ -113,6 +113,15 @@ def test_a_bad_file_is_reported_with_file_and_place(
     assert told.err == f"cg-bench: error: {name}{message}"
 
 
+@pytest.mark.skipif(not os.access("/proc/kmsg", os.R_OK), reason="not there, or only root may read it")
+def test_what_is_called_a_regular_file_and_waits_is_not_waited_for(cg_bench: CommandLine) -> None:
+    Path(".cg-bench/baselines").mkdir(parents=True)
+    Path(".cg-bench/baselines/main.json").symlink_to("/proc/kmsg")
+    for command in (["show", "main"], ["baseline", "show", "main"], ["diff", "main", "main"], ["baseline", "list"]):
+        told = cg_bench(*command)
+        assert "main.json" in told.out + told.err
+
+
 @pytest.mark.parametrize("data", [DATA, encode(result(rich_benchmark(), failed_benchmark()))])
 def test_a_pipe_and_stdin_give_what_the_file_gives(data: bytes) -> None:
     Path("r.json").write_bytes(data)

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import os
 import shutil
 from datetime import UTC, datetime
 from pathlib import Path
@@ -162,6 +163,15 @@ def test_an_accepted_change_is_acknowledged_with_its_reason(repository: Reposito
     assert found["state"] != "acknowledged"
     (found,) = findings(cg_bench, "--accepted", "elsewhere.toml")
     assert found["state"] == "acknowledged"
+
+
+def test_a_pipe_in_place_of_the_accepted_changes_is_not_waited_for(
+    repository: Repository, cg_bench: CommandLine
+) -> None:
+    os.mkfifo(repository.path / "cg-bench-accepted.toml")
+    told = cg_bench("trend", "-q")
+    assert (told.code, told.out) == (2, "")
+    assert told.err.endswith("cg-bench-accepted.toml: it is not a regular file\n")
 
 
 def test_an_accepted_change_that_concerns_nothing_is_reported(repository: Repository, cg_bench: CommandLine) -> None:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import os
 from typing import TYPE_CHECKING, Any
 
 import pytest
@@ -198,7 +199,8 @@ def test_a_payload_that_is_not_an_object_is_refused(job: Job, payload: bytes) ->
 def test_a_payload_that_is_not_there_or_endless_is_refused(
     job: Job, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    for path in (tmp_path, tmp_path / "nowhere"):
+    os.mkfifo(tmp_path / "pipe")
+    for path in (tmp_path, tmp_path / "nowhere", tmp_path / "pipe"):
         with pytest.raises(UsageError, match="cannot read the event"):
             job("push", {}, GITHUB_EVENT_PATH=str(path))
     monkeypatch.setattr("cachegrind_bench.ci.event._PAYLOAD_LIMIT", 10)

@@ -190,6 +190,9 @@ def test_the_head_of_a_pull_request_on_github_has_its_branch(repository: Reposit
     for nonsense in ("", "[]", '{"pull_request": null}', "{"):
         event.write_text(nonsense)
         assert repository.info(**variables).branch is None
+    event.unlink()
+    os.mkfifo(event)
+    assert repository.info(**variables).branch is None
 
 
 @pytest.mark.parametrize("variable", ["CI_MERGE_REQUEST_SOURCE_BRANCH_NAME", "CI_COMMIT_BRANCH"])
