@@ -28,7 +28,7 @@ from cachegrind_bench.cli.options import (
 )
 from cachegrind_bench.errors import UsageError
 from cachegrind_bench.model.codec import ResultFile
-from cachegrind_bench.model.text import counted, printable
+from cachegrind_bench.model.text import counted, plain, printable
 from cachegrind_bench.render import listings
 from cachegrind_bench.store.checking import Inspection
 from cachegrind_bench.store.durable import check_writable, write_atomic
@@ -308,7 +308,7 @@ def compact_command(*, before: str | None, **options: Any) -> None:
         raise UsageError(f"--before {month!r} is not a month", hint="as in --before 2026-01") from None
     with opened_store(options) as store:
         folded = store.compact(month)
-        output.write(f"folded {counted(folded, 'run')} of the months before {month} in {store.url}\n")
+        output.write(f"folded {counted(folded, 'run')} of the months before {month} in {plain(store.url)}\n")
 
 
 @command.command(

@@ -73,7 +73,7 @@ def add(store: Store, names: Sequence[str], *, limit: int, profiles: FileStore |
         if profiles is not None:
             for result in whole:
                 profiles.keep_profile(run_record(result), result)
-        return f"added {counted(new, 'run')} to {store.url}{_known(len(records) - new)}\n"
+        return f"added {counted(new, 'run')} to {plain(store.url)}{_known(len(records) - new)}\n"
 
 
 def export(store: Store, request: ExportRequest, notices: Notices) -> Iterator[bytes]:
@@ -138,7 +138,7 @@ def import_file(store: Store, file: str, form: str | None, notices: Notices, *, 
             known = set(store.names())  # a run that was measured is better than what was exported of it
             total = len(runs)
             new = store.add([imported_record(run, form, name) for run in runs if name_of(run) not in known])
-        report = f"imported {counted(new, 'record')} from {plain(name)} into {store.url}{_known(total - new)}\n"
+        report = f"imported {counted(new, 'record')} from {plain(name)} into {plain(store.url)}{_known(total - new)}\n"
     if foreign:
         notices.note(f"{counted(foreign, 'value')} of other tools skipped")
     return report
@@ -158,13 +158,13 @@ def prune(
         rest = found[: max(0, len(found) - (keep or 0))]
         doomed |= dict.fromkeys(name for created_at, _, name in rest if before is None or created_at < before)
     removed = len(doomed) if dry_run else store.remove(list(doomed))
-    lines = [f"  {name}\n" for name in list(doomed)[:_SHOWN]]
+    lines = [f"  {plain(name)}\n" for name in list(doomed)[:_SHOWN]]
     if len(doomed) > _SHOWN:
         lines.append(f"  and {counted(len(doomed) - _SHOWN, 'other')}\n")
     for problem in survey.problems:
         notices.warn(f"{problem.what}; it stays as it is, with all that is in it")
     what = "would remove" if dry_run else "removed"
-    return f"{what} {removed} of {counted(total, 'run')} from {store.url}\n{''.join(lines)}"
+    return f"{what} {removed} of {counted(total, 'run')} from {plain(store.url)}\n{''.join(lines)}"
 
 
 def rename(store: Store, old: str, new: str, notices: Notices) -> str:
@@ -199,7 +199,9 @@ def copy(giving: Store, taking: Store) -> str:
     names = giving.names()
     missing = sorted(set(names) - set(taking.names()))
     new = _add_all(taking, giving.read(missing) if missing else iter(()))
-    return f"copied {counted(new, 'record')} from {giving.url} to {taking.url}{_known(len(names) - new)}\n"
+    return (
+        f"copied {counted(new, 'record')} from {plain(giving.url)} to {plain(taking.url)}{_known(len(names) - new)}\n"
+    )
 
 
 def _add_all(store: Store, records: Iterator[Record]) -> int:

@@ -46,6 +46,20 @@ def written(name: str, *benchmarks: Benchmark, number: int = 1) -> str:
     return name
 
 
+def test_a_store_in_a_hostile_folder_is_named_with_escapes(
+    cg_bench: CommandLine, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    Path("a\n::error::b\x1b[2J").mkdir()
+    monkeypatch.chdir("a\n::error::b\x1b[2J")
+    name = written("r.json", measured())
+    commands = ("add", name), ("import", name), ("compact",), ("prune", "--keep", "9"), ("sync", "--from", "file:s")
+    store(stored(1), folder="s")
+    for command in commands:
+        told = cg_bench("history", *command)
+        assert (told.code, told.out.count("\n")) == (0, 1)
+        assert r"a\x0a::error::b\x1b[2J" in told.out
+
+
 # Add
 
 
