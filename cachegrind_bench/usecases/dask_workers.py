@@ -1,6 +1,6 @@
 """Commits measured by the workers of a Dask scheduler: each has a clone of the repository, made when it joins.
 
-The only module that knows Dask: whoever reaches a scheduler without TLS executes code on its workers.
+The only module that knows Dask: whoever reaches a scheduler without TLS executes code on its workers, and these on callers.
 """
 
 from __future__ import annotations
@@ -39,6 +39,7 @@ if TYPE_CHECKING:
 Client: TypeAlias = Any
 _connect: Client = distributed.Client
 _CONNECT_S = 15
+_ANSWER_S = 60
 _GIT_S = 3600.0
 _SETTINGS = "CG_BENCH_"
 
@@ -61,7 +62,7 @@ def machines(client: Client, request: MeasureRequest) -> dict[str, Machine | str
     """Return what each worker would measure under, or why it cannot measure, by its address."""
     asked = replace(request, environ=_settings(request))
     with _answering():
-        found: dict[str, Any] = client.run(_described, asked, on_error="return")
+        found: dict[str, Any] = client.run(_described, asked, on_error="return", callback_timeout=_ANSWER_S)
     return {name: value if isinstance(value, Machine | str) else str(value) for name, value in sorted(found.items())}
 
 
@@ -69,8 +70,9 @@ def machines(client: Client, request: MeasureRequest) -> dict[str, Machine | str
 def _answering() -> Generator[None]:
     try:
         yield
-    except OSError as error:
-        raise MeasurementError(f"the workers do not answer: {error}") from error
+    except OSError as error:  # a time-out may have no text
+        why = str(error) or f"not all did within {_ANSWER_S} s"
+        raise MeasurementError(f"the workers do not answer: {why}", hint="restart a worker that hangs") from error
 
 
 def _described(request: MeasureRequest) -> Machine | str:

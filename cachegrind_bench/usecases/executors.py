@@ -10,7 +10,7 @@ from collections.abc import Callable, Generator, Mapping, Sequence
 from concurrent.futures import Executor, Future, ThreadPoolExecutor
 from contextlib import contextmanager
 from pathlib import Path
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, cast
 
 import msgspec
 from msgspec.structs import replace
@@ -49,7 +49,10 @@ class Workforce(msgspec.Struct, frozen=True, kw_only=True):
     def answer(self, future: Future[Answer]) -> Answer:
         """Return what came of an order; where nothing did, as of a worker that dies over and over, that is why."""
         try:
-            return future.result()
+            found = cast("object", future.result())
+            if isinstance(found, Answer):
+                return found
+            raise TypeError(f"it answered with {type(found).__name__}")  # noqa: TRY301 - reported below
         except CgBenchError:
             raise
         except Exception as error:

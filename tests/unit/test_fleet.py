@@ -8,6 +8,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 from unittest.mock import MagicMock
 
+import msgspec
 import pytest
 
 from cachegrind_bench.errors import MeasurementError
@@ -104,6 +105,27 @@ def test_the_parts_of_a_commit_are_one_result_and_nothing_else_is() -> None:
         force.result("2" * 40, answers(one))
     with pytest.raises(MeasurementError, match="a: "):
         force.result(sha, answers(one, result(benchmark(id="a", exit_status=3))))
+
+
+@pytest.mark.parametrize(("said", "kind"), [("x", "str"), (None, "NoneType")])
+def test_a_worker_that_answers_with_something_else_is_one_failure(said: object, kind: str) -> None:
+    future: Future[Any] = Future()
+    future.set_result(said)
+    answer = msgspec.structs.replace(workforce(Noting(), result()), remote=True).answer(future)
+    assert (answer.result, answer.failure) == (None, f"its worker failed: TypeError: it answered with {kind}")
+
+
+def test_workers_that_hang_are_not_waited_for() -> None:
+    dask_workers = pytest.importorskip("cachegrind_bench.usecases.dask_workers", reason="needs the extra fleet")
+
+    def run(*_: object, callback_timeout: int, **_options: object) -> None:
+        assert callback_timeout == 60
+        raise TimeoutError
+
+    now = datetime(2026, 1, 31, tzinfo=UTC)
+    request = MeasureRequest(command=("true",), now=now, geometry=Geometry(), cwd=Path(), environ={})
+    with pytest.raises(MeasurementError, match="the workers do not answer: not all did within 60 s"):
+        dask_workers.machines(MagicMock(run=run), request)
 
 
 @pytest.mark.parametrize("asked", ["register_plugin", "nthreads", "unregister_worker_plugin"])
