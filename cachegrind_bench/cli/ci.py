@@ -72,7 +72,7 @@ class _Steps(Group):
     def invoke(self, ctx: click.Context) -> Any:
         """Run a step; report its error as an annotation and in the summary, too."""
         # In a container the checkout belongs to the user outside; actions/checkout lets git read it only for itself.
-        for place in filter(None, {os.environ.get("GITHUB_WORKSPACE"), str(top_folder(Path.cwd()) or "")}):
+        for place in filter(None, {os.environ.get("GITHUB_WORKSPACE"), str(top_folder(working_directory()) or "")}):
             add_setting(os.environ, "safe.directory", place)
         configured = ctx.find_object(Configured)
         try:

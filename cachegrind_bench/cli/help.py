@@ -10,6 +10,8 @@ from typing import Any, TypeVar, cast
 
 import click
 
+from cachegrind_bench.cli.output import cannot_write
+
 Function = TypeVar("Function", bound="Callable[..., Any]")
 Row = tuple[str, str]
 
@@ -99,6 +101,13 @@ class Command(click.Command):
     """A command whose help page has its options under headings."""
 
     context_class = _Context
+
+    def parse_args(self, ctx: click.Context, args: list[str]) -> list[str]:
+        """Find the options; where one of them prints a page, that stdout cannot take it is an error as it is elsewhere."""
+        try:
+            return super().parse_args(ctx, args)
+        except OSError as error:
+            raise cannot_write(error) from error
 
     def format_options(self, ctx: click.Context, formatter: click.HelpFormatter) -> None:
         """Write the options."""

@@ -57,7 +57,7 @@ def write(content: str | bytes) -> None:
     try:
         sys.stdout.buffer.write(content)
     except OSError as error:
-        raise _cannot_write(error) from error
+        raise cannot_write(error) from error
     flush()
 
 
@@ -68,7 +68,7 @@ def flush() -> None:
     try:
         sys.stdout.flush()
     except OSError as error:
-        raise _cannot_write(error) from error
+        raise cannot_write(error) from error
 
 
 def forget(stream: TextIO | None) -> None:
@@ -93,7 +93,8 @@ def write_error(text: str) -> None:
 NOTICES = Notices(write=write_error)
 
 
-def _cannot_write(error: OSError) -> Exception:
+def cannot_write(error: OSError) -> Exception:
+    """Return what to raise where stdout could not take something."""
     if isinstance(error, BrokenPipeError):
         return error
     forget(sys.stdout)

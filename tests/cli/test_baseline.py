@@ -405,8 +405,8 @@ def test_a_working_directory_that_was_removed_is_reported(cg_bench: CommandLine,
     gone.mkdir()
     os.chdir(gone)
     gone.rmdir()
-    for words in (("list",), ("show", "x"), ("remove", "x"), ("update", "x", "-")):
-        told = cg_bench("baseline", *words)
+    for words in ("baseline list", "baseline show x", "baseline remove x", "baseline update x -", "ci plan"):
+        told = cg_bench(*words.split())
         assert (told.code, told.err.splitlines()[0]) == (
             2,
             "cg-bench: error: the working directory no longer exists",

@@ -305,8 +305,9 @@ def test_a_reader_who_leaves_early_is_not_a_failure() -> None:
     assert (code(), done.stdout, done.stderr) == (0, "b0 é\n".encode(), b"")
 
 
-def test_a_full_disk_under_stdout_is_reported() -> None:
-    done = show("> /dev/full")
+@pytest.mark.parametrize("file", ["r.json", "--help"])
+def test_a_full_disk_under_stdout_is_reported(file: str) -> None:
+    done = show("> /dev/full", file=file)
     assert code() == 2
     assert done.stderr.decode().startswith("cg-bench: error: cannot write to stdout: No space left on device\n")
     assert b"Traceback" not in done.stderr

@@ -19,7 +19,7 @@ from cachegrind_bench.ci.event import Event, read_event
 from cachegrind_bench.ci.plan import Hold, Mode, artifact_name, plan
 from cachegrind_bench.ci.runner import Runner, add_token
 from cachegrind_bench.errors import MeasurementError, UsageError
-from cachegrind_bench.store.durable import write_atomic
+from cachegrind_bench.store.durable import store_errors, write_atomic
 from cachegrind_bench.usecases.ci.base import commit_to_measure
 from cachegrind_bench.usecases.result_files import read_result
 from cachegrind_bench.vcs.revisions import Repository
@@ -154,7 +154,9 @@ def plan_job(runner: Runner, request: PlanRequest, cwd: Path) -> None:
     if made.measure and made.compare and request.baseline == "ab":
         use_token(runner, event, request.token)
         base = commit_to_measure(event, Repository(cwd=directory, environ=dict(runner.environ)))
-    folder = tempfile.mkdtemp(prefix="cg-bench-", dir=runner.environ.get("RUNNER_TEMP") or None)
+    place = runner.environ.get("RUNNER_TEMP") or tempfile.gettempdir()
+    with store_errors(Path(place), "make a folder in"):
+        folder = tempfile.mkdtemp(prefix="cg-bench-", dir=place)
     job = Job(runner=runner, event=event, cwd=directory, folder=Path(folder))
     job.data.mkdir()
     # What tells several uses in one job apart; nothing where there need be only one.

@@ -66,6 +66,13 @@ def test_pull_request_target_is_refused_for_all_to_see(job: Job) -> None:
     assert job.outputs == {}
 
 
+def test_a_temporary_folder_that_is_not_there_is_an_error(job: Job) -> None:
+    job.monkeypatch.setenv("RUNNER_TEMP", "/nonexistent")
+    told = job.step("plan")
+    assert told.code == 2
+    assert "cannot make a folder in /nonexistent: No such file or directory" in told.err
+
+
 def test_outside_of_a_job_it_is_said_what_to_use(job: Job) -> None:
     job.monkeypatch.delenv("GITHUB_EVENT_NAME")
     told = job.step("plan")
