@@ -13,7 +13,7 @@ from typing import TYPE_CHECKING
 import pytest
 
 from cachegrind_bench.errors import StoreError, UsageError
-from cachegrind_bench.store.durable import check_writable, read_file, write_atomic
+from cachegrind_bench.store.durable import check_writable, locked, read_file, write_atomic
 from tests.unit.samples import run_without_rights
 
 if TYPE_CHECKING:
@@ -87,6 +87,13 @@ def test_a_device_is_written_to(tmp_path: Path) -> None:
     check_writable(tmp_path / "null")
     write_atomic(tmp_path / "null", b"x")
     assert stat.S_ISCHR((tmp_path / "null").stat().st_mode)
+
+
+def test_a_lock_that_is_a_link_makes_no_file_elsewhere(tmp_path: Path) -> None:
+    (tmp_path / "lock").symlink_to(tmp_path / "elsewhere")
+    with pytest.raises(StoreError, match="cannot lock"), locked(tmp_path / "lock"):
+        pass
+    assert os.listdir(tmp_path) == ["lock"]
 
 
 @pytest.mark.parametrize("action", [check_writable, lambda path: write_atomic(path, b"x")])
