@@ -209,7 +209,8 @@ def store_errors(path: Path, doing: str) -> Generator[None]:
 def write_atomic(path: Path, data: bytes | Iterable[bytes]) -> None:
     """Replace the file by these bytes, or pieces, whole or not at all; pipes and devices are written to."""
     # The file behind a symbolic link: the link stays (`latest.json`, and above all `/dev/stdout`).
-    target = Path(os.path.realpath(path))
+    with store_errors(path, "write"):  # the working directory may be gone
+        target = Path(os.path.realpath(path))
     temporary = _temporary(target.parent)
     pieces = (data,) if isinstance(data, bytes) else data
     try:

@@ -8,6 +8,7 @@ import resource
 import stat
 import tempfile
 import threading
+from pathlib import Path
 from typing import TYPE_CHECKING
 
 import pytest
@@ -18,7 +19,6 @@ from tests.unit.samples import run_without_rights
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
-    from pathlib import Path
 
 
 @pytest.fixture
@@ -87,6 +87,14 @@ def test_a_device_is_written_to(tmp_path: Path) -> None:
     check_writable(tmp_path / "null")
     write_atomic(tmp_path / "null", b"x")
     assert stat.S_ISCHR((tmp_path / "null").stat().st_mode)
+
+
+def test_a_working_directory_that_is_gone_is_an_error(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    (tmp_path / "gone").mkdir()
+    monkeypatch.chdir(tmp_path / "gone")
+    (tmp_path / "gone").rmdir()
+    with pytest.raises(UsageError, match=r"cannot write r\.json: No such file or directory"):
+        write_atomic(Path("r.json"), b"x")
 
 
 def test_a_lock_that_is_a_link_makes_no_file_elsewhere(tmp_path: Path) -> None:
