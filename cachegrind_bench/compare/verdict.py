@@ -369,7 +369,9 @@ def _by_metric(moved: Change, threshold: Fraction, gates: Gates) -> tuple[State,
     if gates.metric is Metric.IR and still:
         shift = moved.score  # what the caches do does not move Ir, and is reported all the same
     if abs(shift.signed) <= shift.floor(threshold):
-        return (State.NOISY if NOISE_FACTOR * shift.noise > threshold else State.UNCHANGED), ()
+        # Where repeated runs cannot show a change of the threshold, what is within it by more than they differ is still unchanged.
+        noisy = NOISE_FACTOR * shift.noise > threshold < abs(shift.signed) + shift.noise
+        return (State.NOISY if noisy else State.UNCHANGED), ()
     cause = Cause.THRESHOLD
     if still or shift.mixed:
         # The same work, better served in one layout and worse in another, is a matter of place however far it moved.

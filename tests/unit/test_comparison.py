@@ -33,7 +33,7 @@ def everything() -> tuple[list[object], list[object]]:
         failed_benchmark(id="i-failed"),
         measured("h-suspicious", counts(100_000)),
         measured("g-not-comparable", key="other", key_fields={"libc": "def"}),
-        measured("e-noisy"),
+        measured("e-noisy", counts(1_004_000)),
         measured("d-shift", counts(ram=400)),
         measured("c-improvement", counts(900_000)),
         measured("b-new"),
