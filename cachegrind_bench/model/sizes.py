@@ -30,7 +30,7 @@ def sizes_of(given: object, option: str) -> tuple[int, ...]:
         match = _RANGE.fullmatch(given.strip())
         words = [word.strip() for word in given.split(",")]
         if match is None and not all(re.fullmatch(f"-?{_NUMBER}", word, re.ASCII) for word in words):
-            raise UsageError(f"{option} {given[:80]!r} are not sizes", hint=_HINT)
+            raise UsageError(f"{option} {given[:80]!r} are not sizes: whole numbers, or a range with a step", hint=_HINT)
         found = list(map(int, words)) if match is None else _range(match, option)
     elif not isinstance(given, Sequence):
         raise UsageError(f"{option} must be a range or a list", hint=_HINT)
@@ -55,7 +55,7 @@ def sizes_of(given: object, option: str) -> tuple[int, ...]:
 
 def _range(match: re.Match[str], option: str) -> list[int]:
     first, last, by = (int(match[place]) for place in (1, 2, 4))
-    if by < 1 + (match[3] != "+") or first < 1:
+    if by < 1 + (match[3] != "+"):
         raise UsageError(f"{option} {match[0]!r} never gets from {first} to {last}", hint=_HINT)
     found: list[int] = []
     while first <= last and len(found) <= _MOST_SIZES:

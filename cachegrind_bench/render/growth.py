@@ -16,6 +16,7 @@ if TYPE_CHECKING:
     from cachegrind_bench.compare.growth import FunctionGrowth
 
 _MOST_FUNCTIONS = 10
+_MISSES = {"first level": "LL hits", "last level": "RAM hits"}  # of each cache
 
 
 def report(found: Growth, root: str = "") -> Report:
@@ -35,8 +36,10 @@ def report(found: Growth, root: str = "") -> Report:
         for size, item, power in zip(found.sizes, found.benchmarks, exponents, strict=True)
         if item.counts is not None and item.score is not None
     ]
+    steps = {_MISSES[cache] for cache, *_ in found.leaves}  # a step is no class
     fits: list[Row] = [
-        (label, _sure(item), grouped(round(item.constant)), *_next_best(item)) for label, item in found.fits.items()
+        (label, f"{item.name}?" if label in steps else _sure(item), grouped(round(item.constant)), *_next_best(item))
+        for label, item in found.fits.items()
     ]
     sections = (
         Section(columns=columns, rows=tuple(rows), droppable=((4, 5), (1,))),
@@ -165,7 +168,7 @@ def _predictions(found: Growth) -> Iterator[Row]:
             yield (
                 f"{label} at {grouped(found.predict)}",
                 "beyond all measure" if count is None else grouped(count),
-                "as predicted",
+                "as predicted" if item.clear else "as predicted, in doubt",
             )
 
 
