@@ -36,7 +36,7 @@ def report(found: Growth, root: str = "") -> Report:
         for size, item, power in zip(found.sizes, found.benchmarks, exponents, strict=True)
         if item.counts is not None and item.score is not None
     ]
-    steps = {_MISSES[cache] for cache, *_ in found.leaves}  # a step is no class
+    steps = {_MISSES[cache] for cache, *_ in found.leaves}  # misses that jump are in no class
     fits: list[Row] = [
         (label, f"{item.name}?" if label in steps else _sure(item), grouped(round(item.constant)), *_next_best(item))
         for label, item in found.fits.items()
