@@ -27,6 +27,8 @@ if TYPE_CHECKING:
 _LINES = 20
 _PYTHON = (".py", ".pyi")
 _MODULE = "<module>"
+_FUNCTIONS = ast.FunctionDef, ast.AsyncFunctionDef
+_DOCUMENTED = (*_FUNCTIONS, ast.ClassDef)
 _BRACES = re.compile(r"\.(?:c|cc|cpp|cxx|c\+\+|go|h|hh|hpp|hxx|h\+\+|inc|inl|ipp|rs|tcc|tpp)$")
 _SPACES = {ord(" "): "\0", ord("\t"): "\1"}  # in strings, where they count
 _NOT_CODE = re.compile(r"//[^\n]*|/\*.*?\*/|(?P<text>\"(?:\\.|[^\"\\])*\"|'(?:\\.|[^'\\\n])')", re.DOTALL)
@@ -35,9 +37,8 @@ _CONTAINER = re.compile(
     r"\s*(?:(?:export|inline|default|unsafe|pub(?:\([^)]*\))?|template\s*<[^{}]*>)\s+)*"
     r"(?:(?:namespace|class|impl|mod|trait)\b|(?:struct|union|enum|extern)\b[^()]*$)"
 )
-_BY_COMPILERS = re.compile(
-    r"\b(?:constexpr|consteval|const\s+fn|macro_rules)\b"
-)  # executed, if at all, at compile time
+# What is executed, if at all, by the compiler.
+_BY_COMPILERS = re.compile(r"\b(?:constexpr|consteval|const\s+fn|macro_rules)\b")
 _ALTERNATIVE = re.compile(r"^[ \t]*#[ \t]*el", re.MULTILINE)  # #else and #elif may have braces of their own
 
 
@@ -65,7 +66,8 @@ class Touched(msgspec.Struct, frozen=True, kw_only=True):
 class HunkSplit(msgspec.Struct, frozen=True, kw_only=True):
     """The functions that the change touches, the most to blame first; `others` are the hunks in none of them.
 
-    Where there are none, `through` is the innermost function with hunks from which most of the difference is called. `idle` is whether nothing that changed was executed, as far as that is certain.
+    Where there are none, `through` is the innermost function with hunks from which most of the difference is called. `idle` is
+    whether nothing that changed was executed, as far as that is certain.
     """
 
     touched: tuple[Touched, ...]
@@ -153,7 +155,7 @@ def _with_equal_code(base: Side, candidate: Side) -> tuple[set[Hunk], set[Hunk]]
 
 
 def _code(text: str, file: str) -> list[str]:
-    """Return the lines of a file without comments, and without docstrings."""
+    """Return the lines of a file without comments, and without docstrings; that of a module may be read by its program."""
     if not file.endswith(_PYTHON):
         return _NOT_CODE.sub(_without_comment, text).split("\n")
     lines = text.split("\n")
@@ -165,8 +167,14 @@ def _code(text: str, file: str) -> list[str]:
     for line, column in comments:
         lines[line - 1] = lines[line - 1][:column]
     for node in ast.walk(tree):
-        if isinstance(node, ast.Expr) and isinstance(node.value, ast.Constant) and isinstance(node.value.value, str):
-            lines[node.lineno - 1 : node.end_lineno] = [""] * ((node.end_lineno or node.lineno) - node.lineno + 1)
+        if isinstance(node, _DOCUMENTED) and ast.get_docstring(node, clean=False) is not None:
+            first, *_ = node.body
+            last = first.end_lineno or first.lineno
+            before, behind = lines[first.lineno - 1].encode(), lines[last - 1].encode()
+            if (
+                not before[: first.col_offset].strip() and not behind[first.end_col_offset :].strip()
+            ):  # else there is code
+                lines[first.lineno - 1 : last] = [""] * (last - first.lineno + 1)
     return lines
 
 
@@ -234,7 +242,7 @@ def _python_functions(text: str) -> Iterator[tuple[int, int, int]]:
     except (SyntaxError, ValueError, RecursionError, MemoryError):
         return
     for node in ast.walk(tree):
-        if isinstance(node, ast.FunctionDef | ast.AsyncFunctionDef):
+        if isinstance(node, _FUNCTIONS):
             first = min(node.lineno, *(item.lineno for item in node.decorator_list), node.lineno)
             yield first, node.body[0].lineno, node.end_lineno or node.lineno
 
@@ -245,9 +253,8 @@ def _functions_in_braces(text: str) -> list[tuple[int, int, int]]:
     for pattern in (_NOT_CODE, _DIRECTIVE):
         code = pattern.sub(lambda match: "\n" * match[0].count("\n"), code)
     found: list[tuple[int, int, int]] = []
-    opened: list[
-        tuple[int, int, bool]
-    ] = []  # where what is before each brace begins, the brace, and whether functions may be inside
+    # Where what is before each brace begins, the brace, and whether functions may be inside.
+    opened: list[tuple[int, int, bool]] = []
     end = 0
     for match in re.finditer(r"[{};]", code):
         head, end = code[end : match.start()], match.end()

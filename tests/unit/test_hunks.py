@@ -165,6 +165,8 @@ def test_code_that_was_inlined_is_of_the_function_whose_lines_were_recorded_ther
         ("a.py", 'def a():\n    """B."""\n    return 1  # c', 'def a():\n    """C.\n\n    D."""\n\n    return 1', True),
         ("a.py", "if a:\n    b()\nc()", "if a:\n    b()\n    c()", False),
         ("a.py", "a = '# b'", "a = '# c'", False),
+        ("a.py", "def a(): 'é'; return 1", "def a(): 'é'; return 2", False),
+        ("a.py", "'b'", "'c'", False),
         ("a.py", "a(  # b", "a(  # c", False),
         ("a.toml", "a = 1 # b", "a = 1 # c", False),
         ("new.c", None, "// a\n", True),
