@@ -103,8 +103,10 @@ def _blamed(details: Details, lines: Mapping[_Key, Collection[int]]) -> tuple[li
     if details.calls is not None:
         blamed = all_of([(row.label, row.blame) for row in details.calls.rows])
         return blamed, all_of(details.calls.way), details.calls.total
-    known = [row for row in rows if lines]
-    blamed = [Blamed(row.file, 0, row.name, row.delta.Ir, _joined(lines, row.candidate_keys)) for row in known]
+    shown = (
+        details.rows if lines and not details.by_file else ()
+    )  # those that matter; of all, each would be held against each hunk
+    blamed = [Blamed(row.file, 0, row.name, row.delta.Ir, _joined(lines, row.candidate_keys)) for row in shown]
     return blamed, [], details.total.Ir
 
 
