@@ -48,7 +48,7 @@ is one commit. Counts repeat, so nothing is measured between commits that cost t
 there is missed, unless --every N finds it. Each commit is stored as soon as it is measured. Call the command again to go on.
 
 \b
-Exit code: 0; 4 if not one commit could be measured.
+Exit code: 0; 4 if not one of the commits could be measured, now or before.
 
 \b
 Examples:

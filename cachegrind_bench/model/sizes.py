@@ -30,7 +30,9 @@ def sizes_of(given: object, option: str) -> tuple[int, ...]:
         match = _RANGE.fullmatch(given.strip())
         words = [word.strip() for word in given.split(",")]
         if match is None and not all(re.fullmatch(f"-?{_NUMBER}", word, re.ASCII) for word in words):
-            raise UsageError(f"{option} {given[:80]!r} are not sizes: whole numbers, or a range with a step", hint=_HINT)
+            raise UsageError(
+                f"{option} {given[:80]!r} are not sizes: whole numbers, or a range with a step", hint=_HINT
+            )
         found = list(map(int, words)) if match is None else _range(match, option)
     elif not isinstance(given, Sequence):
         raise UsageError(f"{option} must be a range or a list", hint=_HINT)

@@ -63,7 +63,10 @@ def machines(client: Client, request: MeasureRequest) -> dict[str, Machine | str
     asked = replace(request, environ=_settings(request))
     with _answering():
         found: dict[str, Any] = client.run(_described, asked, on_error="return", callback_timeout=_ANSWER_S)
-    return {name: value if isinstance(value, Machine | str) else str(value) for name, value in sorted(found.items())}
+    gone = {name: "it went away" for name, value in found.items() if isinstance(value, OSError)}
+    return {
+        name: value if isinstance(value, Machine) else str(value) for name, value in sorted({**found, **gone}.items())
+    }
 
 
 @contextmanager
