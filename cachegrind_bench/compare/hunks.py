@@ -11,7 +11,7 @@ from __future__ import annotations
 import ast
 import re
 from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
-from functools import cache
+from functools import cache, lru_cache
 from io import StringIO
 from itertools import accumulate
 from tokenize import COMMENT, TokenError, generate_tokens
@@ -66,8 +66,8 @@ class Touched(msgspec.Struct, frozen=True, kw_only=True):
 class HunkSplit(msgspec.Struct, frozen=True, kw_only=True):
     """The functions that the change touches, the most to blame first; `others` are the hunks in none of them.
 
-    Where there are none, `through` is the innermost function with hunks from which most of the difference is called. `idle` is
-    whether nothing that changed was executed, as far as that is certain.
+    Without any, `through` is a function that has hunks and calls what explains most of the difference: the innermost such one.
+    `idle` is whether nothing that changed was executed, as far as that is certain.
     """
 
     touched: tuple[Touched, ...]
@@ -171,9 +171,8 @@ def _code(text: str, file: str) -> list[str]:
             first, *_ = node.body
             last = first.end_lineno or first.lineno
             before, behind = lines[first.lineno - 1].encode(), lines[last - 1].encode()
-            if (
-                not before[: first.col_offset].strip() and not behind[first.end_col_offset :].strip()
-            ):  # else there is code
+            code = before[: first.col_offset] + behind[first.end_col_offset :]
+            if not code.strip():
                 lines[first.lineno - 1 : last] = [""] * (last - first.lineno + 1)
     return lines
 
@@ -189,10 +188,9 @@ def _inside(function: Blamed, side: Side, root: str) -> Iterator[Hunk]:
     for hunk in side.hunks:
         if hunk.file not in spans:
             text = side.text(hunk.file) if _is_same(file, hunk.file) else None
-            spans[hunk.file] = [] if text is None else _spans(text, hunk.file, function)
-        if any(hunk.first <= last and hunk.last >= first for first, last in spans[hunk.file]) or any(
-            hunk.has(line) for line in _known(function.lines, hunk.file, root)
-        ):
+            recorded = [(line, line) for line in _known(function.lines, hunk.file, root)]
+            spans[hunk.file] = recorded if text is None else [*_spans(text, hunk.file, function), *recorded]
+        if any(hunk.first <= last and hunk.last >= first for first, last in spans[hunk.file]):
             yield hunk
 
 
@@ -216,7 +214,7 @@ def _is_idle(hunk: Hunk, side: Side, root: str) -> bool:
     if not (lines or (python and any(path.endswith(_PYTHON) for path in side.executed))):
         return False
     source = side.text(hunk.file) or ""
-    spans = _python_functions(source) if python else _functions_in_braces(source)
+    spans = _functions(source, python=python)
     outermost = next((span for span in spans if span[1] <= hunk.first and hunk.last <= span[2]), None)
     if outermost is None or any(outermost[0] <= line <= outermost[2] for line in lines):
         return False
@@ -226,13 +224,20 @@ def _is_idle(hunk: Hunk, side: Side, root: str) -> bool:
 def _spans(text: str, file: str, function: Blamed) -> list[tuple[int, int]]:
     """Return the first and the last line of the function that begins where this one does, or a few lines above it."""
     line = function.line
-    if not file.endswith(_PYTHON):
-        return [(first, last) for first, _, last in _functions_in_braces(text) if first <= line <= last][:1]
-    found = sorted(_python_functions(text))
+    python = file.endswith(_PYTHON)
+    if not python:
+        return [(first, last) for first, _, last in _functions(text, python=python) if first <= line <= last][:1]
+    found = sorted(_functions(text, python=python))
     if function.name == _MODULE:  # what is between its functions
         ends = [0, *accumulate((last for *_, last in found), max)]
         return [(before + 1, first - 1) for before, (first, *_) in zip(ends, [*found, (len(text) + 1,)], strict=True)]
     return [(first, last) for first, body, last in found if first <= line < max(body, first + 1)][-1:]
+
+
+@lru_cache(maxsize=8)  # each hunk and each function asks for those of its file
+def _functions(text: str, *, python: bool) -> list[tuple[int, int, int]]:
+    """Return the first line of each function, that of its body, and its last; outer ones come first."""
+    return [*_python_functions(text)] if python else _functions_in_braces(text)
 
 
 def _python_functions(text: str) -> Iterator[tuple[int, int, int]]:

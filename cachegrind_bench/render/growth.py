@@ -38,7 +38,7 @@ def report(found: Growth, root: str = "") -> Report:
     ]
     steps = {_MISSES[cache] for cache, *_ in found.leaves}  # misses that jump are in no class
     fits: list[Row] = [
-        (label, f"{item.name}?" if label in steps else _sure(item), grouped(round(item.constant)), *_next_best(item))
+        (label, _sure(item, doubted=label in steps), grouped(round(item.constant)), *_next_best(item))
         for label, item in found.fits.items()
     ]
     sections = (
@@ -107,8 +107,8 @@ def _exponent(thousandths: int | None) -> str:
     return "" if thousandths is None else f"{thousandths / 1000:.2f}"
 
 
-def _sure(fit: Fit) -> str:
-    return fit.name if fit.clear else f"{fit.name}?"
+def _sure(fit: Fit, *, doubted: bool = False) -> str:
+    return fit.name if fit.clear and not doubted else f"{fit.name}?"
 
 
 def _next_best(item: Fit) -> Row:

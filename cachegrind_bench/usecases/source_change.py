@@ -43,9 +43,11 @@ class SourceChange:
 
         That takes calls, functions of Python or lines, recorded on both sides.
         """
+        if not self._commits:
+            return details
         recorded = all(profile.lines for profile in profiles)
         blamed, way, total = _blamed(details, _by_function(profiles[1]) if recorded else {})
-        if not (blamed and self._commits):
+        if not blamed:
             return details
         old, new = self._commits
         gone, changed = self._hunks(new, old), self._hunks(old, new)
@@ -103,9 +105,8 @@ def _blamed(details: Details, lines: Mapping[_Key, Collection[int]]) -> tuple[li
     if details.calls is not None:
         blamed = all_of([(row.label, row.blame) for row in details.calls.rows])
         return blamed, all_of(details.calls.way), details.calls.total
-    shown = (
-        details.rows if lines and not details.by_file else ()
-    )  # those that matter; of all, each would be held against each hunk
+    # Those that matter: of all functions, each would be held against each hunk.
+    shown = details.rows if lines and not details.by_file else ()
     blamed = [Blamed(row.file, 0, row.name, row.delta.Ir, _joined(lines, row.candidate_keys)) for row in shown]
     return blamed, [], details.total.Ir
 

@@ -30,10 +30,6 @@ class Hunk(NamedTuple):
         """Where it is, as `src/words.c:7-9`."""
         return f"{self.file}:{self.first}" + (f"-{self.last}" if self.last > self.first else "")
 
-    def has(self, line: int) -> bool:
-        """Return whether this line of its file is one of them."""
-        return self.first <= line <= self.last
-
 
 def hunks(git: Git, base: str, candidate: str) -> tuple[Hunk, ...] | None:
     """Return what differs between two commits; None where git cannot say, as one of them is not here."""
