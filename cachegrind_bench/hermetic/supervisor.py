@@ -90,6 +90,8 @@ class Supervisor:
             raise
         ident, pid, _flags, number, _arch, _ip, *args = _NOTIFICATION.unpack(self._buffer)
         value, error_number, answered = 0, 0, False
+        if self.waits:
+            self.waits.end_due()
         try:
             answered, value = self._answer(ident, self._names.get(number, ""), pid, args)
         except _AlreadySentError:

@@ -43,9 +43,12 @@ _SECOND_NS = 1_000_000_000
 _ID_VALID = 0x40082102
 _MOST_FILES = 64
 # While others work: how long an event is held back for the sake of order, and how much longer than it says a wait may
-# last. In CPU time of the run, so that the machine's load makes no difference.
+# last. In CPU time of the run, so that the machine's load makes no difference. Under the seal's scheduling a thread that
+# is ready has to wait for the one that works, too; so most patience is due until a thread has been found that works
+# without end, as it may spin for another one.
+_PATIENCE_S = 60.0
 _LONGEST_HELD_BACK_S, _LONGEST_BUSY_S, _BUSY_TIMES = 1.0, 2.0, 20
-_REAL_TIMES = 10  # and if a thread does not come to the CPU at all
+_REAL_TIMES = 10  # and if hardly any of this time is theirs
 _SHORTEST_PAUSE_S, _LONGEST_PAUSE_S = 0.0003, 0.004
 
 
@@ -80,6 +83,7 @@ class Waits:
         self._threads = Threads(numbers)
         self._alarmed: set[Process] = set()
         self._pause_s = _SHORTEST_PAUSE_S
+        self._patience_s = _PATIENCE_S
 
     def __bool__(self) -> bool:
         return bool(self._held)
@@ -163,6 +167,17 @@ class Waits:
 
     # Ending it
 
+    def end_due(self) -> None:
+        """End the waits whose time has passed by the readings of their own process.
+
+        For when a call of the program has come in: its caller stands still, so nothing depends on how far it has got.
+        """
+        for wait in [wait for wait in self._held if wait.due <= self._passed(wait.process)]:
+            if self._is_valid(wait):
+                self._time_out(wait)
+            else:
+                self._drop(wait)
+
     def settle(self) -> float:
         """End what is to end now, and return after how many seconds to look again (unless there is a call before)."""
         for wait in tuple(self._held):
@@ -170,10 +185,7 @@ class Waits:
                 self._drop(wait)
         if not self._held:
             return 0.0
-        due = [wait for wait in self._held if wait.due <= self._passed(wait.process)]  # by their own process's readings
-        for wait in due:
-            self._time_out(wait)
-        ended = bool(due) or self._end_next()
+        ended = self._end_next()
         self._pause_s = _SHORTEST_PAUSE_S if ended else min(self._pause_s * 1.5, _LONGEST_PAUSE_S)
         return 0.0 if ended else self._pause_s
 
@@ -189,7 +201,10 @@ class Waits:
         if select.select([self._listener], [], [], 0)[0]:
             return False  # a thread that seems to sleep waits for an answer of ours
         if happened:
-            late = cpu - min(wait.happened or 0.0 for wait in happened) > _LONGEST_HELD_BACK_S
+            patience = max(_LONGEST_HELD_BACK_S, self._patience_s)
+            late = cpu - min(wait.happened or 0.0 for wait in happened) > patience
+            if late:
+                self._patience_s = 0.0
             if late or state != Threads.BUSY:
                 self._wake(happened[0])
                 return True
@@ -200,15 +215,20 @@ class Waits:
             self._pinned.waited_ns += max(0, first.due - self._passed(first.process))
             self._time_out(first)
             return True
-        busy = state == Threads.BUSY
         for wait in self._held:
-            longest = max(_LONGEST_BUSY_S, wait.left_s * _BUSY_TIMES)
-            too_long = cpu - wait.since_cpu >= longest or now - wait.since >= longest * _REAL_TIMES
-            if too_long if busy else now - wait.since >= wait.left_s:
+            if self._lasts_too_long(wait, cpu, now) if state == Threads.BUSY else now - wait.since >= wait.left_s:
                 self._pinned.waited_ns += max(0, wait.due - self._passed(wait.process))
                 self._time_out(wait)
                 return True
         return False
+
+    def _lasts_too_long(self, wait: _Wait, cpu: float, now: float) -> bool:
+        """Return whether a wait is to end although others work: they have worked for long, or none comes to the CPU."""
+        worked, longest = cpu - wait.since_cpu, max(_LONGEST_BUSY_S, wait.left_s * _BUSY_TIMES)
+        if worked >= max(longest, self._patience_s):
+            self._patience_s = 0.0
+            return True
+        return worked < longest and now - wait.since >= longest * _REAL_TIMES
 
     def _has_happened(self, wait: _Wait, cpu: float) -> bool:
         """Return whether there is what a wait is for, and note since when that is known."""

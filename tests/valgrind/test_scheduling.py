@@ -95,6 +95,44 @@ int main(void) {
     return 0;
 }
 """
+# The wait is over by the clock that main has read; main works for longer than the kernel lets a real-time thread, and signals.
+WORK = r"""
+#include <errno.h>
+#include <pthread.h>
+#include <stdio.h>
+#include <time.h>
+static pthread_mutex_t lock = PTHREAD_MUTEX_INITIALIZER;
+static pthread_cond_t ready = PTHREAD_COND_INITIALIZER;
+static struct timespec end, now;
+static volatile int waits, flag, result;
+static void *waiter(void *none) {
+    pthread_mutex_lock(&lock);
+    clock_gettime(CLOCK_REALTIME, &end);
+    end.tv_sec++;
+    waits = 1;
+    while (!flag && !result) result = pthread_cond_timedwait(&ready, &lock, &end);
+    pthread_mutex_unlock(&lock);
+    return none;
+}
+int main(void) {
+    pthread_t thread;
+    pthread_create(&thread, NULL, waiter, NULL);
+    pthread_mutex_lock(&lock);
+    while (!waits) {
+        pthread_mutex_unlock(&lock);
+        nanosleep(&(struct timespec){0, 1000}, NULL);
+        pthread_mutex_lock(&lock);
+    }
+    do clock_gettime(CLOCK_REALTIME, &now); while (now.tv_sec < end.tv_sec || now.tv_nsec < end.tv_nsec);
+    for (volatile long i = 0; i < WORK; i++) ;
+    flag = 1;
+    pthread_cond_signal(&ready);
+    pthread_mutex_unlock(&lock);
+    pthread_join(thread, NULL);
+    printf("<<< %s >>>\n", result == ETIMEDOUT ? "timed out" : "signalled");
+    return 0;
+}
+"""
 MAY = "import os; os.sched_setscheduler(0, os.SCHED_FIFO, os.sched_param(2))"
 
 
@@ -126,6 +164,18 @@ def test_threads_that_share_a_queue_take_turns_alike_under_load(cg_bench: CgBenc
     assert benchmark["seal"]["scheduling"] == {"state": "pinned", "why": None}
     first, *others = (run["counts"] for run in benchmark["runs"])
     assert all(other == first for other in others)
+
+
+@pytest.mark.slow
+@pytest.mark.usefixtures("pinned")
+@pytest.mark.parametrize("rounds", [1, 300_000_000])
+def test_how_long_a_thread_works_does_not_decide_whether_anothers_wait_times_out(
+    cg_bench: CgBench, compile_c: CompileC, rounds: int
+) -> None:
+    program = compile_c(WORK, "-pthread", f"-DWORK={rounds}")
+    finished = cg_bench.run(program, options=["--pin-clock", "--timeout", "60s"])
+    assert finished.benchmark["seal"]["scheduling"]["state"] == "pinned"
+    assert finished.said == "signalled"
 
 
 @pytest.mark.slow
