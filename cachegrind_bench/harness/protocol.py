@@ -56,6 +56,7 @@ class Harness(ABC):
     """
 
     together: ClassVar[bool] = False
+    none_hint: ClassVar[str] = ""  # what to say where it has none
 
     def build(self, entry: Entry) -> str | None:
         """Return the shell command that builds the benchmarks, where the entry has no `setup`."""
@@ -128,9 +129,12 @@ def expanded(
         build = each.setup or harness.build(entry)
         if build is not None:
             note(f"setup: {build}")
-            if failure := native_failure(build, environ, each.cwd):
+            if failure := native_failure(build, environ, each.cwd, partial(Waiting(note).look, build)):
                 raise MeasurementError(f"{each.place}: its setup failed with {failure[0]}: {build}", hint=failure[1])
-        for spec in harness.listed(entry, environ, note):
+        listed = harness.listed(entry, environ, note)
+        if not listed:
+            note(f"{each.place}: {entry.harness} lists no benchmarks{harness.none_hint}")
+        for spec in listed:
             if spec.id in taken:
                 raise UsageError(
                     f"{each.place}: {entry.harness} lists a benchmark {spec.id!r}, an id taken at {taken[spec.id]}",

@@ -61,6 +61,7 @@ class Pytest(Harness):
     """Benchmarks are those of `pytest --cg-bench`, by the ids of their nodes."""
 
     together = True
+    none_hint = ": they are tests with the fixture 'benchmark' or one of these markers: benchmark, cg_bench"
 
     def __init__(self) -> None:
         self._collected: dict[int, tuple[Entry, Collected]] = {}  # by entries

@@ -286,12 +286,14 @@ def _native(plan: Settings, command: str | None, option: str) -> None:
         raise MeasurementError(f"the {option} command failed with {how}: {command}", hint=_last_words(outcome.tail))
 
 
-def native_failure(command: str, environ: Mapping[str, str], cwd: Path) -> tuple[str, str] | None:
+def native_failure(
+    command: str, environ: Mapping[str, str], cwd: Path, waiting: Callable[[float], None] | None = None
+) -> tuple[str, str] | None:
     """Run a command line natively, unsealed and for as long as it takes; return how it failed and its last words, None if it did not.
 
-    MeasurementError if it could not be run at all.
+    `waiting` gets the seconds since the start, over and over. MeasurementError if it could not be run at all.
     """
-    completed = process.run([command], shell=True, env=environ, cwd=cwd)  # noqa: S604 - the user wrote it for a shell
+    completed = process.run([command], shell=True, env=environ, cwd=cwd, waiting=waiting)  # noqa: S604 - the user wrote it for a shell
     if completed.status == 0:
         return None
     return completed.end, _last_words(completed.stderr or completed.stdout) or ""

@@ -35,12 +35,18 @@ def benchmarks(specs: Sequence[BenchmarkSpec], total: int, origin: str, form: st
         return lists.benchmarks(specs, origin)
     rows: list[Row] = [("id", "command", "tags", "parameters")]
     rows += (
-        (spec.id, shlex.join(spec.command), ", ".join(spec.tags), ", ".join(map("=".join, spec.parameters.items())))
+        (spec.id, _command(spec), ", ".join(spec.tags), ", ".join(map("=".join, spec.parameters.items())))
         for spec in specs
     )
     columns, *rows = table.without_empty(rows, (2, 3))  # the values of parameters are in the ids
     section = Section(columns=columns, rows=tuple(rows), shrinkable=(1, 0))
     return table.render(Report(title=_title(specs, total, "benchmark", origin), sections=(section,)), form, width=width)
+
+
+def _command(spec: BenchmarkSpec) -> str:
+    """Return what is run; an id at the end, as pytest's, would only repeat the first column."""
+    *words, last = spec.command
+    return f"{shlex.join(words)} …" if words and last == spec.id else shlex.join(spec.command)
 
 
 def baselines(held: Mapping[str, Result | str], place: str, form: str) -> str:

@@ -13,6 +13,7 @@ from cachegrind_bench.config.load import load
 from cachegrind_bench.errors import MeasurementError, UsageError
 from cachegrind_bench.harness import protocol
 from cachegrind_bench.harness.protocol import Harness
+from cachegrind_bench.render import listings
 from cachegrind_bench.usecases import Notices
 from cachegrind_bench.usecases.selection import with_listed
 
@@ -67,6 +68,21 @@ def test_a_setup_that_fails_ends_the_listing_with_its_last_words() -> None:
     with pytest.raises(MeasurementError, match="its setup failed with exit status 3") as error:
         listed('[[benchmark]]\npytest = "t"\nsetup = "echo no compiler; exit 3"\n')
     assert error.value.hint == "no compiler"
+
+
+def test_a_table_whose_harness_lists_nothing_is_named() -> None:
+    Path("names").write_text("", encoding="utf-8")
+    Path("cg-bench.toml").write_text('[[benchmark]]\npytest = "t"\n', encoding="utf-8")
+    said: list[str] = []
+    with_listed(load(Path.cwd() / "cg-bench.toml"), {"PATH": "/bin:/usr/bin"}, Notices(write=said.append))
+    assert "pytest lists no benchmarks" in said[-1]
+
+
+def test_an_id_that_ends_a_command_is_not_repeated_in_a_list() -> None:
+    Path("names").write_text("a::b", encoding="utf-8")
+    specs = listed('[[benchmark]]\npytest = "t"\n[[benchmark]]\nid = "x"\ncommand = "x a::b"\n').benchmarks
+    text = listings.benchmarks(specs, 2, "cg-bench.toml", "text")
+    assert [line.split() for line in text.splitlines()[-2:]] == [["x", "x", "a::b"], ["a::b", "run", "…", "own"]]
 
 
 def program(text: str, harness: str = "google-benchmark") -> str:
