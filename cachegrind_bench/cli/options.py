@@ -173,6 +173,11 @@ _machine_options = options_group(
     click.option("--I1", "i1", metavar="SIZE,ASSOC,LINE", help="First-level instruction cache. [default: 32768,8,64]"),
     click.option("--D1", "d1", metavar="SIZE,ASSOC,LINE", help="First-level data cache. [default: 32768,8,64]"),
     click.option("--LL", "ll", metavar="SIZE,ASSOC,LINE", help="Last-level cache. [default: 8388608,16,64]"),
+    click.option(
+        "--estimate",
+        is_flag=True,
+        help="Estimate the time, too: which takes a tenth longer: simulate a branch predictor.",
+    ),
     valgrind_option,
     heading="The simulated machine",
 )
@@ -434,9 +439,8 @@ def measure_request(options: Mapping[str, Any], **others: Any) -> MeasureRequest
     from cachegrind_bench.model.metrics import CostModel
     from cachegrind_bench.model.text import printable
     from cachegrind_bench.usecases.measurement import MeasureRequest
-    from cachegrind_bench.valgrind.options import Cache, Geometry
+    from cachegrind_bench.valgrind.options import Geometry
 
-    caches = {name: options[name.lower()] for name in ("I1", "D1", "LL")}
     identity = options.get("benchmark_id")
     parsed: dict[str, Any] = {
         "cwd": working_directory(),
@@ -444,9 +448,7 @@ def measure_request(options: Mapping[str, Any], **others: Any) -> MeasureRequest
         "now": datetime.now(UTC),
         "id": None if identity is None else printable(identity),
         "default_env": configured_texts("env"),
-        "geometry": Geometry(
-            **{name: Cache.parse(text, f"--{name}") for name, text in caches.items() if text is not None}
-        ),
+        "geometry": Geometry.chosen(options, "--"),
         "model": CostModel.parse(options["model"]),
         "timeout_ms": options["timeout"],
         "clock": PINNED_CLOCK if options["pin_clock"] else None,

@@ -305,6 +305,9 @@ class Defaults(Table):
     D1: Annotated[Text | UnsetType, replace(_CACHE, meaning="First-level data cache.", also=("L1",))] = UNSET
     LL: Annotated[Text | UnsetType, replace(
         _CACHE, meaning="Last-level cache.", default="8388608,16,64", example='"8388608,16,64"')] = UNSET
+    estimate: Annotated[bool | UnsetType, Key(
+        "Estimate the time, too: which takes a tenth longer: simulate a branch predictor.",
+        "true", "false")] = UNSET
     model: Annotated[Text | UnsetType, Key(
         "Weights of the score; `ir` is plain instructions.", '"l1+5ll+30ram"', "l1+5ll+30ram",
         _parsed(CostModel.parse))] = UNSET

@@ -217,6 +217,7 @@ def _benchmark_of(plan: Plan, env: Environment, identity: Identity, measurements
         seal=seal,
         profile=accounts.profile,
         calls=accounts.calls,
+        branches=accounts.profile.branches(),
     )
 
 

@@ -25,7 +25,7 @@ import msgspec
 from msgspec.structs import asdict, replace
 
 from cachegrind_bench.errors import FileFormatError, UsageError
-from cachegrind_bench.model.metrics import EVENTS, ZERO, CostModel, Counts, FunctionCost, LineCost, Profile
+from cachegrind_bench.model.metrics import EVENTS, ZERO, Branches, CostModel, Counts, FunctionCost, LineCost, Profile
 from cachegrind_bench.model.parsing import parse, refuse, without_mark
 from cachegrind_bench.model.python_profile import TOP, PythonFunction, PythonPath, PythonProfile
 from cachegrind_bench.model.result import (
@@ -48,7 +48,7 @@ if TYPE_CHECKING:
 WRITTEN = "'cg-bench run -o FILE' writes result files"
 FAMILY = "cg-bench.run/"
 SCHEMA = FAMILY + "1"
-_OPTIONAL = ("output", "python", "iterations", "calls", "taken_over", "scale")  # of a benchmark
+_OPTIONAL = ("output", "python", "iterations", "calls", "taken_over", "scale", "branches")  # of a benchmark
 _NEWER = re.compile(re.escape(FAMILY) + r"[1-9][0-9]{0,8}")
 
 # Far above any count a simulated program can reach (a century of Cachegrind), far below what makes arithmetic slow.
@@ -176,6 +176,7 @@ class _Benchmark(msgspec.Struct):
     calls: _Calls | None = None
     taken_over: bool | None = None
     scale: Scale | None = None
+    branches: Branches | None = None
 
 
 class _Document(msgspec.Struct):

@@ -7,6 +7,7 @@ from __future__ import annotations
 
 import re
 from collections.abc import Iterable, Mapping, Sequence
+from itertools import pairwise
 from typing import Annotated, TypeVar
 
 import msgspec
@@ -80,6 +81,19 @@ EVENTS: tuple[str, ...] = Counts.__struct_fields__
 ZERO = Counts.of([0] * len(EVENTS))
 
 
+class Branches(msgspec.Struct, frozen=True, kw_only=True):
+    """What a simulated branch predictor counted in one run, where the time is estimated; names are Cachegrind's."""
+
+    Bc: Annotated[Events, doc("conditional branches executed")]
+    Bcm: Annotated[Events, doc("conditional branches mispredicted")]
+    Bi: Annotated[Events, doc("indirect branches executed")]
+    Bim: Annotated[Events, doc("indirect branches mispredicted")]
+
+
+BRANCHES: tuple[str, ...] = Branches.__struct_fields__
+EVERY_EVENT = EVENTS + BRANCHES
+
+
 class CostModel(msgspec.Struct, frozen=True):
     """Weights for L1, LL and RAM hits, or (`l1` None) plain instruction counts.
 
@@ -118,6 +132,21 @@ class CostModel(msgspec.Struct, frozen=True):
             )
         l1, ll, ram = match.groups()
         return cls(1 if l1 is None else int(l1), int(ll), int(ram))
+
+
+def estimate(counts: Counts, branches: Branches) -> int:
+    """Return what the time of a run is estimated by, a number without unit; less is faster. The weights are those of docs/truth.md."""
+    return sum(estimate_terms(counts, branches).values())
+
+
+def estimate_terms(counts: Counts, branches: Branches) -> dict[str, int]:
+    """Return the parts that the estimate is the sum of."""
+    return {
+        "instructions": counts.Ir,
+        "mispredicted branches": 80 * branches.Bcm,
+        "L1 misses": 10 * (counts.I1mr + counts.D1mr + counts.D1mw),
+        "LL misses": 100 * counts.ram_hits,
+    }
 
 
 IR_MODEL = CostModel(None)
@@ -164,6 +193,11 @@ class Profile(msgspec.Struct, frozen=True, kw_only=True):
         """Return the totals as the nine counts. KeyError where an event is missing."""
         return Counts.from_mapping(dict(zip(self.events, self.totals(), strict=True)))
 
+    def branches(self) -> Branches | None:
+        """Return the totals of what a branch predictor counted, None where there was none."""
+        totals = dict(zip(self.events, self.totals(), strict=True))
+        return Branches(**{name: totals[name] for name in BRANCHES}) if self.events == EVERY_EVENT else None
+
 
 def merge_profiles(profiles: Sequence[Profile]) -> Profile:
     """Add several profiles of the same events into one; either all of them have source lines, or none."""
@@ -197,11 +231,12 @@ def _summed(rows: Iterable[tuple[_Key, tuple[int, ...]]]) -> list[tuple[_Key, tu
 # came before. So what one of them lacks, the other has too much.
 _INSTRUCTIONS, _READS, _WRITES = (0, 1, 2), (3, 4, 5), (6, 7, 8)  # places in `EVENTS`: accesses, misses of each level
 _LEVELS = (_INSTRUCTIONS, _READS, _WRITES)
+_PREDICTED = ((9, 10), (11, 12))  # places in `EVERY_EVENT`: branches, and those mispredicted
 _TWINS = tuple(zip(_READS, _WRITES, strict=True))
 
 
 def without(profile: Profile, empty: Profile, times: int = 1) -> Profile:
-    """Return `profile` less `times` times `empty`, function by function; both have the nine events, and no lines.
+    """Return `profile` less `times` times `empty`, function by function; both have the nine events, or every event, and no lines.
 
     No count becomes negative: what a row cannot give is taken from its twin (reads for writes), then from the row that
     has most of it. Nor are there more misses than accesses: what is left of a function that did nothing but measure is
@@ -210,13 +245,14 @@ def without(profile: Profile, empty: Profile, times: int = 1) -> Profile:
     """
     totals, less = profile.totals(), empty.totals()
     if all(totals[accesses] == times * less[accesses] for accesses, *_misses in _LEVELS):
-        return Profile(events=EVENTS, functions=())
+        return Profile(events=profile.events, functions=())
+    width = len(profile.events)
     left = {(row.file, row.name): list(row.counts) for row in profile.functions}
     for row in empty.functions:
-        counts = left.setdefault((row.file, row.name), [0] * len(EVENTS))
+        counts = left.setdefault((row.file, row.name), [0] * width)
         for place, count in enumerate(row.counts):
             counts[place] -= times * count
-    owed = [0] * len(EVENTS)
+    owed = [0] * width
     for counts in left.values():
         for pair in _TWINS:
             for short, other in (pair, pair[::-1]):
@@ -229,12 +265,12 @@ def without(profile: Profile, empty: Profile, times: int = 1) -> Profile:
                 counts[place] = 0
     for place, debt in enumerate(owed):
         _pay(left, place, debt)
+    levels = _LEVELS if width == len(EVENTS) else (*_LEVELS, *_PREDICTED)
     for counts in left.values():
-        for accesses, first, last in _LEVELS:
-            counts[first] = min(counts[first], counts[accesses])
-            counts[last] = min(counts[last], counts[first])
+        for before, after in (pair for level in levels for pair in pairwise(level)):
+            counts[after] = min(counts[after], counts[before])
     rows = (FunctionCost(*key, tuple(counts)) for key, counts in sorted(left.items()) if any(counts))
-    return Profile(events=EVENTS, functions=tuple(rows))
+    return Profile(events=profile.events, functions=tuple(rows))
 
 
 def _pay(left: dict[tuple[str, str], list[int]], place: int, debt: int) -> None:

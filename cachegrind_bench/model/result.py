@@ -14,7 +14,7 @@ from typing import TYPE_CHECKING, Annotated
 import msgspec
 
 from cachegrind_bench.model.described import Points, doc
-from cachegrind_bench.model.metrics import Counts, Profile
+from cachegrind_bench.model.metrics import Branches, Counts, Profile
 from cachegrind_bench.model.sizes import LARGEST_SIZE, GrowthClass
 
 if TYPE_CHECKING:
@@ -122,7 +122,7 @@ class Benchmark(msgspec.Struct, frozen=True, kw_only=True):
     `output` is the last part of what the program wrote, where that was to be kept; `python` what its Python functions cost,
     in an execution of its own; `calls` which functions called which, where that was asked for. Where a framework's iterations
     are counted, `counts` are those of `PER_ITERATIONS`, and `iterations` were executed. `taken_over`: the counts are those of an
-    earlier run, as nothing that it read has changed.
+    earlier run, as nothing that it read has changed. `branches` belong to `counts`, where the time is estimated.
     """
 
     id: str
@@ -151,6 +151,7 @@ class Benchmark(msgspec.Struct, frozen=True, kw_only=True):
     calls: CallGraph | None = None
     taken_over: bool | None = None
     scale: Scale | None = None
+    branches: Branches | None = None
 
     def by_layout(self) -> dict[int, list[Counts]]:
         """Return the counts of the runs in each memory layout."""

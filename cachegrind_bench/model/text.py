@@ -158,9 +158,9 @@ def signed(number: int) -> str:
     return f"{number:+,}" if number else "0"
 
 
-def change(share: Fraction) -> str:
+def change(share: Fraction, digits: int = 3) -> str:
     """Return a relative difference in percent, as +1.23 %, -0.00046 % or 0 %; 0 only where nothing changed."""
-    return f"{'+' if share > 0 else ''}{percent(share)}"
+    return f"{'+' if share > 0 else ''}{percent(share, digits)}"
 
 
 def percent(share: Fraction, digits: int = 3) -> str:

@@ -8,10 +8,10 @@ from types import MappingProxyType
 from typing import TYPE_CHECKING
 
 import msgspec
-from msgspec.structs import replace
+from msgspec.structs import asdict, replace
 
 from cachegrind_bench.errors import UsageError
-from cachegrind_bench.model.metrics import EVENTS, CostModel, Counts, FunctionCost
+from cachegrind_bench.model.metrics import EVENTS, CostModel, Counts, FunctionCost, estimate
 from cachegrind_bench.model.python_profile import NATIVE
 from cachegrind_bench.model.result import PER_ITERATIONS, Benchmark, Environment, Result, SealState, Status
 from cachegrind_bench.model.text import below, change, counted, duration, grouped, share, some, spread
@@ -88,6 +88,7 @@ def _minute(time: str) -> str:
 def shown(result: Result, benchmark: Benchmark, *, top: int, sort: str, root: str = "") -> Report:
     """Return the long report: totals, every event, the hottest functions, the seal; files below `root` relative to it."""
     counts = benchmark.counts.as_dict() if benchmark.counts is not None else {}
+    counts |= asdict(benchmark.branches) if benchmark.branches is not None else {}
     events = tuple((name, grouped(value)) for name, value in counts.items())
     seal = tuple((name, part.state.value, part.why or "") for name, part in sorted(benchmark.seal.items()))
     return _report(
@@ -120,9 +121,14 @@ def _numbers(benchmark: Benchmark) -> Section:
         ("Ir", grouped(counts.Ir), "instructions executed"),
         *((name, grouped(number), share(number, sum(hits.values()))) for name, number in hits.items()),
     ]
+    if benchmark.branches is not None:
+        rows.insert(1, ("estimate", grouped(estimate(counts, benchmark.branches)), "of the time, in no unit"))
     if benchmark.iterations is not None:
         rows[0] = (*rows[0][:2], f"{score.model}, for {grouped(PER_ITERATIONS)} iterations")
-        rows.insert(2, ("", per_iteration(counts.Ir), f"in each iteration; {grouped(benchmark.iterations)} measured"))
+        rows.insert(
+            len(rows) - len(hits),
+            ("", per_iteration(counts.Ir), f"in each iteration; {grouped(benchmark.iterations)} measured"),
+        )
     found, runs = spans(benchmark), len(benchmark.runs)
     if found is not None and runs > found.layouts:
         within = " within each layout" if found.layouts > 1 else ""

@@ -6,8 +6,10 @@ from collections.abc import Collection, Mapping, Sequence
 from enum import StrEnum
 from pathlib import Path
 from string import ascii_letters, digits
+from typing import Any
 
 import msgspec
+from msgspec.structs import replace
 
 from cachegrind_bench.errors import UsageError
 from cachegrind_bench.hermetic.environment import PAGE
@@ -71,11 +73,22 @@ def _problem(size: int, ways: int, line: int) -> str | None:
 
 
 class Geometry(msgspec.Struct, frozen=True, kw_only=True):
-    """The three simulated caches; never taken from the host, whose caches differ from runner to runner."""
+    """The three simulated caches; never taken from the host, whose caches differ from runner to runner.
+
+    With `branches` a branch predictor is simulated, too, for an estimate of the time; the other counts remain as they are.
+    """
 
     I1: Cache = Cache(32768, 8, 64)
     D1: Cache = Cache(32768, 8, 64)
     LL: Cache = Cache(8388608, 16, 64)
+    branches: bool = False
+
+    @classmethod
+    def chosen(cls, options: Mapping[str, Any], prefix: str) -> Geometry:
+        """Return what the options i1, d1, ll and estimate ask for; errors call them by this prefix. UsageError for what cannot be."""
+        caches = {name: text for name in ("I1", "D1", "LL") if (text := options.get(name.lower())) is not None}
+        parsed = {name: Cache.parse(str(text), f"{prefix}{name}") for name, text in caches.items()}
+        return replace(cls(branches=bool(options.get("estimate"))), **parsed)
 
     def __str__(self) -> str:
         return f"I1={self.I1} D1={self.D1} LL={self.LL}"
@@ -200,7 +213,10 @@ def arguments(
 
     `pages` is how much higher than usual the program's heap and libraries are to lie.
     """
-    caches = ("--cache-sim=yes", f"--I1={geometry.I1}", f"--D1={geometry.D1}", f"--LL={geometry.LL}")
+    caches = (
+        *("--cache-sim=yes", f"--I1={geometry.I1}", f"--D1={geometry.D1}", f"--LL={geometry.LL}"),
+        *(("--branch-sim=yes",) if geometry.branches else ()),
+    )
     folder = str(out).replace("%", "%%")
     common = (
         f"--tool={tool.value}",

@@ -17,7 +17,16 @@ from typing import TYPE_CHECKING
 import msgspec
 
 from cachegrind_bench.errors import MeasurementError
-from cachegrind_bench.model.metrics import EVENTS, ZERO, Counts, FunctionCost, LineCost, Profile, merge_profiles
+from cachegrind_bench.model.metrics import (
+    EVENTS,
+    EVERY_EVENT,
+    ZERO,
+    Counts,
+    FunctionCost,
+    LineCost,
+    Profile,
+    merge_profiles,
+)
 from cachegrind_bench.model.result import ProcessCost
 from cachegrind_bench.model.symbols import UNKNOWN
 from cachegrind_bench.model.text import printable
@@ -228,14 +237,15 @@ def _first_word(command_line: str, command: Sequence[str]) -> str:
 
 
 def in_order(profile: Profile) -> Profile:
-    """Return the profile with the nine events in their usual order (Callgrind has another)."""
-    if profile.events == EVENTS:
-        return profile
+    """Return the profile with the nine events in their usual order (Callgrind has another), and branches after them, if counted."""
     if missing := [event for event in EVENTS if event not in profile.events]:
         raise MeasurementError(f"Valgrind's out file has no counts of {missing[0]}", hint=DAMAGED_HINT)
-    ordered = itemgetter(*(profile.events.index(event) for event in EVENTS))
+    events = EVERY_EVENT if set(EVERY_EVENT) <= set(profile.events) else EVENTS
+    if profile.events == events:
+        return profile
+    ordered = itemgetter(*(profile.events.index(event) for event in events))
     return Profile(
-        events=EVENTS,
+        events=events,
         functions=tuple(FunctionCost(row.file, row.name, ordered(row.counts)) for row in profile.functions),
         lines=tuple(LineCost(row.file, row.name, row.line, ordered(row.counts)) for row in profile.lines),
     )

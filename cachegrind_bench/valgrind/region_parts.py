@@ -41,7 +41,7 @@ Part = TypeVar("Part", "CallgrindPart", "PartHead")
 
 
 def _profile(parts: Sequence[CallgrindPart]) -> Profile:
-    return merge_profiles([_NOTHING, *(in_order(named(part)) for part in parts)])
+    return merge_profiles([in_order(named(part)) for part in parts] or [_NOTHING])
 
 
 def _graph(parts: Sequence[CallgrindPart]) -> CallGraph:

@@ -273,6 +273,7 @@ def _benchmark(
         seal=seal,
         profile=cost.profile,
         calls=cost.functions,
+        branches=cost.profile.branches(),
         **common,
     )
 

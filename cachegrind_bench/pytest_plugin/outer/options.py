@@ -59,6 +59,11 @@ def add_options(parser: pytest.Parser) -> None:
         help="End a benchmark that takes longer (under Valgrind; the native run before it, too): 90, 1.5min. [none]",
     )
     add("--cg-bench-model", metavar="NAME", help="Weights of the score; 'ir' is plain instructions. [l1+5ll+30ram]")
+    add(
+        "--cg-bench-estimate",
+        action="store_true",
+        help="Estimate the time, too: which takes a tenth longer: simulate a branch predictor.",
+    )
     add("--cg-bench-valgrind", metavar="PATH", help="The Valgrind to use. [the one on PATH]")
     add(
         "--cg-bench-layouts",
@@ -98,7 +103,7 @@ def settings(config: pytest.Config) -> Asked:
     from cachegrind_bench.harness.pytest_session.request import Settings
     from cachegrind_bench.hermetic.environment import LAYOUTS, Request
     from cachegrind_bench.model.metrics import CostModel
-    from cachegrind_bench.valgrind.options import Cache, Geometry
+    from cachegrind_bench.valgrind.options import Geometry
 
     def chosen(name: str) -> Any:
         return config.getoption(f"cg_bench_{name}")
@@ -119,9 +124,6 @@ def settings(config: pytest.Config) -> Asked:
     layouts = str(chosen("layouts") or defaults.get("layouts") or 1)
     if not (_is_number(layouts) and 1 <= int(layouts) <= LAYOUTS):
         raise UsageError(f"--cg-bench-layouts {layouts!r} is not a number from 1 to {LAYOUTS}")
-    sealed = os.environ.get("CG_BENCH_REQUIRE_SEALED", "").strip().lower()
-    if sealed not in _TRUE | _FALSE:
-        raise UsageError(f"CG_BENCH_REQUIRE_SEALED is {sealed!r}, neither true nor false")
     timeout = chosen("timeout") or defaults.get("timeout")
     base = file("compare")
     typed = chosen("env") or os.environ.get("CG_BENCH_ENV", "").split()
@@ -134,26 +136,21 @@ def settings(config: pytest.Config) -> Asked:
             warm_up=chosen("warmup"),
             layouts=int(layouts),
             timeout_ms=None if timeout is None else milliseconds(str(timeout)),
-            require_sealed=sealed in _TRUE,
+            require_sealed=_is_true("CG_BENCH_REQUIRE_SEALED", os.environ.get("CG_BENCH_REQUIRE_SEALED", "")),
             python_profile=chosen("python_profile"),
             call_tree=chosen("call_tree"),
         ),
         output=file("output"),
         compare=None if base is None else Base(path=base, gates=_gates(defaults)),
-        geometry=Geometry(
-            **{
-                name: Cache.parse(str(text), name)
-                for name in _CACHES
-                if (text := defaults.get(name.lower())) is not None
-            }
+        geometry=Geometry.chosen(
+            {**defaults, "estimate": chosen("estimate") or _is_true("estimate", defaults.get("estimate", ""))}, ""
         ),
         valgrind=chosen("valgrind") or defaults.get("valgrind"),
     )
 
 
-_CACHES = ("I1", "D1", "LL")
 # Options of `cg-bench run` and `diff` that mean the same here, by their names in the configuration; of some, several.
-_VARIABLES = ("i1", "d1", "ll", "model", "valgrind", "layouts", "threshold_cache", "metric")
+_VARIABLES = ("i1", "d1", "ll", "estimate", "model", "valgrind", "layouts", "threshold_cache", "metric")
 _LISTS = ("threshold", "threshold_ir", "max_drop", "limit")
 # As click reads them.
 _TRUE, _FALSE = {"1", "true", "t", "yes", "y", "on"}, {"", "0", "false", "f", "no", "n", "off"}
@@ -169,6 +166,15 @@ def of_this_python() -> list[str]:
     """Return the variables that make the measured Python and pytest what this one is."""
     names = [name for name in ("PYTEST_PLUGINS", "PYTEST_DISABLE_PLUGIN_AUTOLOAD") if name in os.environ]
     return [*names, f"PYTHONOPTIMIZE={sys.flags.optimize}"] if sys.flags.optimize else names
+
+
+def _is_true(name: str, said: Any) -> bool:
+    from cachegrind_bench.errors import UsageError
+
+    text = str(said).strip().lower()
+    if text not in _TRUE | _FALSE:
+        raise UsageError(f"{name} is {text!r}, neither true nor false")
+    return text in _TRUE
 
 
 def _is_number(text: str) -> bool:

@@ -39,6 +39,7 @@ from cachegrind_bench.model.text import (
     signed,
     some,
 )
+from cachegrind_bench.render.comparison.estimates import estimate_remarks
 
 if TYPE_CHECKING:
     from cachegrind_bench.compare.call_split import CallCause, Caller, CallSplit, Label
@@ -91,6 +92,7 @@ def remarks(difference: Difference, gates: Gates, root: str = "") -> list[str]:
     return [
         *_state_remarks(difference, gates),
         *_gate_remarks(difference, gates),
+        *estimate_remarks(difference),
         *_measured_remarks(difference, gates),
         *_object_remarks(difference),
     ]

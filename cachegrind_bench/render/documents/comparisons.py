@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING, Annotated, Any, Literal
 import msgspec
 
 from cachegrind_bench.compare.call_split import Kind
+from cachegrind_bench.compare.estimates import EstimateChange, estimated
 from cachegrind_bench.compare.verdict import BLAMING, Cause, Comparison, Conclusion, FieldDifference, Metric, State
 from cachegrind_bench.model.described import (
     DIFFERENCE,
@@ -289,6 +290,24 @@ class PythonExplained(msgspec.Struct, frozen=True, kw_only=True):
     cut: Annotated[bool, doc("whether a profile lacks the outer callers of some calls")]
 
 
+class RangePpm(msgspec.Struct, frozen=True, kw_only=True):
+    """A range of relative changes."""
+
+    low: Annotated[PpmMore, doc("its lower end")]
+    high: Annotated[PpmMore, doc("its upper end")]
+
+
+class EstimateReport(msgspec.Struct, frozen=True, kw_only=True):
+    """Estimates of the time, in no unit, and what a change like this was in time."""
+
+    base: Annotated[Points, doc("estimate of the base")]
+    candidate: Annotated[Points, doc("estimate of the candidate")]
+    change_ppm: Annotated[PpmMore, doc("relative change of the estimate")]
+    half_ppm: Annotated[RangePpm, doc("where the time of half of such changes lay")]
+    most_ppm: Annotated[RangePpm, doc("where the time of nine in ten lay")]
+    terms: Annotated[dict[str, PointsMore], doc("change of each part of the estimate")]
+
+
 class ComparedBenchmark(msgspec.Struct, frozen=True, kw_only=True):
     """One benchmark of the comparison."""
 
@@ -303,6 +322,7 @@ class ComparedBenchmark(msgspec.Struct, frozen=True, kw_only=True):
     threshold_ppm: Annotated[Ppm, doc("what the metric was held to; noise may have raised it")]
     change_ppm: Annotated[ChangePpm | None, doc("relative changes; null unless both sides compare")]
     noise_ppm: Annotated[NoisePpm | None, doc("what repeated runs differ by")]
+    estimate: Annotated[EstimateReport | None, doc("estimates of the time, if both sides have them")]
     layouts: Annotated[int | None, doc("number of memory layouts that both sides have")]
     limits: Annotated[tuple[ExceededLimit, ...], doc("limits that were exceeded")]
     interpreter: Annotated[
@@ -376,6 +396,7 @@ def _benchmark(item: Difference, found: Comparison, details: Details | None) -> 
         threshold_ppm=ppm(item.threshold),
         change_ppm=optional(moved, lambda it: ChangePpm(score=ppm(it.score.relative), Ir=ppm(it.ir.relative))),
         noise_ppm=optional(moved, lambda it: NoisePpm(score=_noise(it.score), Ir=_noise(it.ir))),
+        estimate=optional(estimated(item.base, item.candidate) if moved is not None else None, _estimate),
         layouts=optional(moved, lambda it: it.layouts),
         limits=tuple(
             ExceededLimit(name=broken.limit.name, limit=broken.limit.value, value=broken.value)
@@ -391,6 +412,17 @@ def _benchmark(item: Difference, found: Comparison, details: Details | None) -> 
         python=optional(details, lambda it: optional(it.python, _python)),
         explanation=optional(details, lambda it: _explanation(it, found)),
         growth=optional(item.growth, compared),
+    )
+
+
+def _estimate(found: EstimateChange) -> EstimateReport:
+    return EstimateReport(
+        base=found.base,
+        candidate=found.candidate,
+        change_ppm=ppm(found.relative),
+        half_ppm=RangePpm(low=ppm(found.half.low), high=ppm(found.half.high)),
+        most_ppm=RangePpm(low=ppm(found.most.low), high=ppm(found.most.high)),
+        terms={name: after - before for name, (before, after) in found.terms.items()},
     )
 
 

@@ -1,0 +1,1 @@
+"""How well counts predict time: `python -m benchmarks.truth`."""

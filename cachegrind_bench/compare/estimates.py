@@ -1,0 +1,86 @@
+"""What a change costs in time, as far as counts can tell: the estimates of both sides, and in which range the time lay.
+
+It never decides anything. Knows two benchmarks; must not know words.
+"""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Mapping
+from fractions import Fraction
+
+import msgspec
+
+from cachegrind_bench.model.metrics import estimate_terms
+from cachegrind_bench.model.result import Benchmark
+
+# Where the estimate changed by a factor r, the time changed by r ** k. By the largest change of a class: k in 5, 25, 75 and
+# 95 of 100 composed changes, from `python -m benchmarks.truth`.
+_EXPONENTS: Mapping[str, tuple[tuple[float, tuple[float, float, float, float]], ...]] = {
+    "native": (
+        (1.05, (-0.29, 0.41, 1.42, 3.53)),
+        (1.2, (-0.24, 0.45, 1.39, 3.12)),
+        (float("inf"), (0.03, 0.55, 1.28, 2.41)),
+    ),
+    "python": (
+        (1.05, (0.41, 0.79, 1.18, 1.62)),
+        (1.2, (0.44, 0.80, 1.16, 1.57)),
+        (float("inf"), (0.55, 0.84, 1.12, 1.43)),
+    ),
+}
+
+
+class Range(msgspec.Struct, frozen=True):
+    """A range of relative changes, as fractions of one."""
+
+    low: Fraction
+    high: Fraction
+
+
+class EstimateChange(msgspec.Struct, frozen=True, kw_only=True):
+    """The estimates of both sides. `terms` are what they are the sum of, base and candidate; the first moved most.
+
+    In `half` of all changes like this the time moved within the one range, in nine of ten (`most`) within the other.
+    """
+
+    base: int
+    candidate: int
+    terms: Mapping[str, tuple[int, int]]
+    half: Range
+    most: Range
+
+    @property
+    def relative(self) -> Fraction:
+        """The change as a fraction of the base."""
+        return Fraction(self.candidate - self.base, self.base)
+
+
+def estimated(base: Benchmark | None, candidate: Benchmark | None) -> EstimateChange | None:
+    """Compare the estimates of two benchmarks; None where a side has none."""
+    if base is None or candidate is None or base.counts is None or candidate.counts is None:
+        return None
+    if base.branches is None or candidate.branches is None:
+        return None
+    before = estimate_terms(base.counts, base.branches)
+    after = estimate_terms(candidate.counts, candidate.branches)
+    old, new = sum(before.values()), sum(after.values())
+    if not (old and new):
+        return None
+    ratio = new / old
+    kind = "python" if _is_python(candidate) else "native"
+    size = max(ratio, 1 / ratio)
+    powers = next(powers for largest, powers in _EXPONENTS[kind] if size <= largest)
+    p5, p25, p75, p95 = (Fraction(ratio**power - 1).limit_denominator(10**9) for power in powers)
+    names = sorted(before, key=lambda name: -abs(after[name] - before[name]))
+    return EstimateChange(
+        base=old,
+        candidate=new,
+        terms={name: (before[name], after[name]) for name in names},
+        half=Range(min(p25, p75), max(p25, p75)),
+        most=Range(min(p5, p95), max(p5, p95)),
+    )
+
+
+def _is_python(benchmark: Benchmark) -> bool:
+    programs = [os.path.basename(item.executable) for item in benchmark.processes[:1]]
+    return "python" in benchmark.key_fields or any(name.startswith(("python", "pypy")) for name in programs)
