@@ -91,6 +91,7 @@ def command(**options: Any) -> int:
     known, name = _benchmark_of(base.result, options["base"], request)
     request = replace(request, id=name)
     plan = prepared_plan(request, _existing_plan)
+    plan = replace(plan, call_tree=gates.needs_calls(plan.benchmark_id))
     # The one benchmark, whatever it is called in the base.
     renamed = replace(base.result, benchmarks=(replace(base.with_evidence(known), id=plan.benchmark_id),))
     # Who asks only for the exit code, as in a bisection, reads no explanation.
@@ -107,7 +108,8 @@ def command(**options: Any) -> int:
     except NoValgrindError as error:  # no commit could be measured here
         raise UsageError(error.message, hint=error.hint) from error
     before = Side(name=options["base"], file=InMemory(renamed))
-    if evidence.wants(renamed, result, gates):
+    differs = renamed.benchmarks[0].counts != result.benchmarks[0].counts
+    if (plan.call_tree and differs) or evidence.wants(renamed, result, gates):
         before = _explained(before, result.benchmarks[0].id, request)
     made = compared(before, Side(name="this run", file=InMemory(result)), gates, shown)
     code = made.exit_code()

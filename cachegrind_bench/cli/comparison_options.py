@@ -42,6 +42,12 @@ gate_options = options_group(
         help="Use this threshold for growth of Ir instead. Repeatable.",
     ),
     click.option(
+        "--threshold-allocations",
+        multiple=True,
+        metavar="[PATTERN=]PERCENT",
+        help="More allocations of memory than this are a regression, where calls are recorded. Repeatable.",
+    ),
+    click.option(
         "--threshold-cache",
         default="2%",
         metavar="PERCENT",
@@ -57,7 +63,7 @@ gate_options = options_group(
         "--limit",
         multiple=True,
         metavar="[PATTERN:]NAME=COUNT",
-        help="Upper limit for the score, an event, or L1, LL or RAM (hits). Repeatable.",
+        help="Upper limit for the score, an event, L1, LL or RAM (hits), or allocations. Repeatable.",
     ),
     click.option(
         "--metric",

@@ -40,7 +40,9 @@ BENCHMARKS, COMPARED, MEASURED, REPORT = (
 _AGO = re.compile(r"([0-9]{1,5})\s*([dw])", re.ASCII)
 DEFAULT_STORE = "file:.cg-bench"
 # What the steps of `ci` that compare take of it.
-_JUDGING = frozenset({"threshold", "threshold_ir", "threshold_cache", "max_drop", "limit", "metric"})
+_JUDGING = frozenset(
+    {"threshold", "threshold_ir", "threshold_allocations", "threshold_cache", "max_drop", "limit", "metric"}
+)
 # These add to what benchmarks say; as defaults of options they would be lost as soon as one is typed.
 _ADDED = frozenset({"env"})
 

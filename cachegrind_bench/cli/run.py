@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import os
 import sys
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from contextlib import ExitStack, nullcontext, suppress
 from functools import partial
 from pathlib import Path
@@ -13,6 +13,7 @@ from typing import TYPE_CHECKING, Any
 import click
 import msgspec
 from click.core import ParameterSource
+from msgspec.structs import replace
 
 from cachegrind_bench.cli import output
 from cachegrind_bench.cli.fleet import clone_option, workers_option, workforce
@@ -41,6 +42,8 @@ from cachegrind_bench.errors import MeasurementError, UsageError
 from cachegrind_bench.usecases import Notices
 
 if TYPE_CHECKING:
+    from cachegrind_bench.compare.verdict import Gates
+    from cachegrind_bench.config.benchmarks import BenchmarkSpec
     from cachegrind_bench.model.result import Result
     from cachegrind_bench.render.report import Since
     from cachegrind_bench.store.baselines import Baselines
@@ -162,6 +165,8 @@ def _run_command(options: dict[str, Any]) -> int:
     program = request.command[0]
     is_missing = os.sep in program and not os.path.lexists(program)
     plan = prepared_plan(request) if is_missing else plan_of(request)
+    if _gates().needs_calls(plan.benchmark_id):
+        plan = replace(plan, call_tree=True)
     whole, regions = plan.benchmark_id, f"{plan.benchmark_id}::"
 
     def is_measured(item: str) -> bool:
@@ -193,12 +198,10 @@ def _since(result: Result, project: Path, options: dict[str, Any]) -> dict[str, 
 
 def _run_suite(options: dict[str, Any]) -> int:
     """Measure the suite, write and report what came to its end, and return the exit code."""
-    from cachegrind_bench.cli.options import configured_texts
-    from cachegrind_bench.model.thresholds import limit
     from cachegrind_bench.render import report as reports
     from cachegrind_bench.render.progress import SuiteDisplay
     from cachegrind_bench.store.baselines import Baselines, make_store
-    from cachegrind_bench.usecases.comparison import InMemory, growths_in, own_limits
+    from cachegrind_bench.usecases.comparison import InMemory, growths_in
     from cachegrind_bench.usecases.selection import SelectRequest, configuration, of_harness, selected, with_listed
     from cachegrind_bench.usecases.suite import SuiteRequest, exceeded, measure_suite
 
@@ -209,7 +212,7 @@ def _run_suite(options: dict[str, Any]) -> int:
     found = with_listed(found, each.environ, _notices(options), each.env)
     saved = Baselines.find(found.root)
     selection = selected(found.benchmarks, struct_of(SelectRequest, options), saved.store)
-    ids = {spec.id for spec in selection.specs}
+    gates, ids = _gates(selection.specs), {spec.id for spec in selection.specs}
     targets = _targets(each, options, saved, ids.__contains__ if selection.partial else None)
     with suppress(UsageError):  # only to remember how long each takes
         make_store(saved.store)
@@ -217,9 +220,8 @@ def _run_suite(options: dict[str, Any]) -> int:
         run = _run_on_workers(options, each, selection)
     else:
         show = partial(SuiteDisplay, None if options["quiet"] else sys.stderr)
+        request = replace(request, needs_calls=gates.needs_calls)
         run = measure_suite(request, selection, found.root, saved.store, show)
-    limits = [*map(limit, configured_texts("limit")), *own_limits(selection.specs)]
-
     since = _since(run.result, found.root, options)
 
     def report() -> str:
@@ -227,7 +229,7 @@ def _run_suite(options: dict[str, Any]) -> int:
             run.result,
             unfinished=run.outcome.unfinished,
             reused=run.reused,
-            remarks=exceeded(run.result, limits),
+            remarks=exceeded(run.result, gates.limits),
             since=since,
         )
         growth = growths_in(InMemory(run.result)).values()
@@ -239,6 +241,15 @@ def _run_suite(options: dict[str, Any]) -> int:
     if run.outcome.interrupted:
         raise KeyboardInterrupt
     return 0 if run.whole else MeasurementError.exit_code
+
+
+def _gates(specs: Sequence[BenchmarkSpec] = ()) -> Gates:
+    """Return what the configuration limits, and where it limits allocations, for which calls are to be recorded."""
+    from cachegrind_bench.cli.options import configured_texts
+    from cachegrind_bench.usecases.comparison import GateOptions
+
+    held = configured_texts("threshold_allocations")
+    return GateOptions(limit=configured_texts("limit"), threshold_allocations=held).gates(specs)
 
 
 def _run_on_workers(options: dict[str, Any], request: MeasureRequest, selection: Selection) -> SuiteRun:

@@ -1,4 +1,4 @@
-"""How often two executions allocate memory, and who does it more or less often, from their calls.
+"""How often executions allocate and free memory, and who does it more or less often, from their calls.
 
 An allocation is a call of malloc and its like, or of C++'s operator new, from anything else than these: what one of them
 calls in turn is the same allocation. What the compiler inlined, or a program allocates without them, is not known.
@@ -8,38 +8,77 @@ from __future__ import annotations
 
 import re
 from collections import defaultdict
-from typing import TYPE_CHECKING
 
 import msgspec
 
-if TYPE_CHECKING:
-    from cachegrind_bench.compare.call_split import Label, Sides
+from cachegrind_bench.compare.call_pairs import native_sides
+from cachegrind_bench.compare.call_split import Caller, Label, Sides, user_of
+from cachegrind_bench.model.call_graph import NO_CALLS, CallGraph, Calls
 
-# Of 64- and 32-bit C++ the operators new and new[], which are written with the type of a size.
-_ALLOCATES = re.compile(
-    r"(?:__libc_|__GI_)?(?:(?:c|re)?alloc|malloc|reallocarray|memalign|posix_memalign|aligned_alloc)(?:@|$)|_Zn[aw][mj]"
-)
+_LIBC = r"(?:__libc_|__GI_)*"
+# Of 64- and 32-bit C++ the operators new and new[], which are written with the type of a size; and delete.
+_NEW = rf"{_LIBC}(?:calloc|malloc|memalign|posix_memalign|aligned_alloc)(?:@|$)|_Zn[aw][mj]"
+_ALLOCATES = re.compile(rf"{_NEW}|{_LIBC}realloc(?:array)?(?:@|$)")
+_MAKES = re.compile(_NEW)
+_FREES = re.compile(rf"{_LIBC}c?free(?:@|$)|_Zd[al]Pv")
+_NONE = Calls(0, 0)
 
 
-class Allocations(msgspec.Struct, frozen=True, kw_only=True):
-    """The number of allocations on both sides, and by how many the caller differs that differs most."""
+class Number(msgspec.Struct, frozen=True, kw_only=True):
+    """How often something is done on both sides, and the callers that do it more or less often, the largest difference first."""
 
     base: int
     candidate: int
-    caller: Label
-    more: int
+    callers: tuple[Caller, ...]
+
+    @property
+    def delta(self) -> int:
+        """How much more often."""
+        return self.candidate - self.base
 
 
-def allocations(sides: Sides) -> Allocations | None:
-    """Count the allocations of two sides; None where each function allocates as often as before."""
-    labels, numbers = sides[2], ([0], [0])
-    more = defaultdict[int, int](int)
-    for side, sign, number in zip(sides[:2], (-1, 1), numbers, strict=True):
+class Allocations(msgspec.Struct, frozen=True, kw_only=True):
+    """What is `made` and `freed`, and by how many more blocks than in the base are made, realloc apart, than freed.
+
+    `user` is who called the first of the callers, where that is a function of the system.
+    """
+
+    made: Number
+    freed: Number
+    kept: int
+    user: Label | None = None
+
+
+def counted(base: CallGraph | None, candidate: CallGraph) -> Allocations:
+    """Count the allocations of two executions, or of one."""
+    return allocations(native_sides(base or NO_CALLS, candidate))
+
+
+def allocations(sides: Sides) -> Allocations:
+    """Count the allocations of two sides."""
+    made, freed = _number(sides, _ALLOCATES), _number(sides, _FREES)
+    chief = next((caller.label for caller in (*made.callers, *freed.callers)), None)
+    return Allocations(
+        made=made,
+        freed=freed,
+        kept=_number(sides, _MAKES).delta - freed.delta,
+        user=user_of(sides, chief.name) if chief is not None and chief.code.is_system else None,
+    )
+
+
+def _number(sides: Sides, what: re.Pattern[str]) -> Number:
+    labels, found = sides[2], defaultdict[int, list[Calls]](lambda: [_NONE, _NONE])
+    for at, side in enumerate(sides[:2]):
         for (caller, callee), calls in side.calls.items():
-            if _ALLOCATES.match(labels[callee].name) and not _ALLOCATES.match(labels[caller].name):
-                number[0] += calls.number
-                more[caller] += sign * calls.number
-    if not any(more.values()):
-        return None
-    most = max(more, key=lambda number: (abs(more[number]), labels[number]))
-    return Allocations(base=numbers[0][0], candidate=numbers[1][0], caller=labels[most], more=more[most])
+            inner = _ALLOCATES.match(labels[caller].name) or _FREES.match(labels[caller].name)
+            if not inner and what.match(labels[callee].name):
+                found[caller][at] = found[caller][at].plus(calls)
+    callers = [Caller(label=labels[number], base=both[0], candidate=both[1]) for number, both in found.items()]
+    moved = [caller for caller in callers if caller.base.number != caller.candidate.number]
+    return Number(
+        base=sum(caller.base.number for caller in callers),
+        candidate=sum(caller.candidate.number for caller in callers),
+        callers=tuple(
+            sorted(moved, key=lambda caller: (-abs(caller.candidate.number - caller.base.number), caller.label))
+        ),
+    )

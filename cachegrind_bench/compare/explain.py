@@ -80,7 +80,7 @@ class Details(msgspec.Struct, frozen=True, kw_only=True):
     blamed function explains of what decides, 0 where nothing moved, above 1 where others went the other way. `python` is
     None unless both sides have such a profile, and `calls` unless both have recorded them; `python_calls` are those of
     Python's functions, and `user` is who called the blamed function of a system library. `hunks` are those of the change
-    between the commits, where both are known, `allocations` are where their number differs.
+    between the commits, where both are known, `allocations` are counted by calls.
     """
 
     total: Counts
@@ -157,7 +157,7 @@ def details(
 def _native_calls(
     base: CallGraph, candidate: CallGraph, most: FunctionDelta | None, moved: int, *, rows: int
 ) -> tuple[CallSplit | None, Label | None, Allocations | None]:
-    """Return what calls say: the difference where all are recorded, and what of it are allocations.
+    """Return what calls say: the difference where all are recorded, and how many are allocations.
 
     In between is who called the function that moved most, if that is the system's.
     """

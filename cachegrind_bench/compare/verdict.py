@@ -19,10 +19,12 @@ from cachegrind_bench.model.described import doc
 from cachegrind_bench.model.metrics import DEFAULT_MODEL, IR_MODEL, CostModel, Counts, Profile
 from cachegrind_bench.model.result import Benchmark, Result, Status
 from cachegrind_bench.model.text import matches
-from cachegrind_bench.model.thresholds import Limit, Rules
+from cachegrind_bench.model.thresholds import ALLOCATIONS, Limit, Rules
 
 if TYPE_CHECKING:
+    from cachegrind_bench.compare.allocations import Allocations
     from cachegrind_bench.compare.growth import Growth, GrowthChange
+    from cachegrind_bench.model.call_graph import CallGraph
 
 # Ir that moved less than this did not move: what then moved the score is the memory layout.
 STILL = Fraction(5, 10_000)
@@ -51,6 +53,7 @@ class Gates(msgspec.Struct, frozen=True, kw_only=True):
     threshold_cache: Fraction
     max_drop: Rules[Fraction]
     threshold_ir: Rules[Fraction] = Rules(())
+    threshold_allocations: Rules[Fraction] = Rules(())
     metric: Metric = Metric.SCORE
     limits: tuple[Limit, ...] = ()
     fail_on: FailOn = FailOn.REGRESSION
@@ -60,9 +63,21 @@ class Gates(msgspec.Struct, frozen=True, kw_only=True):
     def patterns(self) -> list[tuple[str, str]]:
         """Return each gate that was typed for some benchmarks only, in words, and its pattern."""
         options = {"--threshold": self.threshold, "--threshold-ir": self.threshold_ir, "--max-drop": self.max_drop}
+        options |= {"--threshold-allocations": self.threshold_allocations}
         found = [(f"{option} {pattern}=…", pattern) for option, rules in options.items() for pattern, _ in rules.rules]
         found += [(f"--limit {limit.pattern}:{limit.name}=…", limit.pattern) for limit in self.limits if not limit.own]
         return [(text, pattern) for text, pattern in found if pattern != "*"]
+
+    @property
+    def counts_allocations(self) -> bool:
+        """Whether the allocations of any benchmark are held to something."""
+        return bool(self.threshold_allocations.rules) or any(limit.name == ALLOCATIONS for limit in self.limits)
+
+    def needs_calls(self, benchmark_id: str) -> bool:
+        """Return whether the allocations of this benchmark are held to something, for which its calls must be known."""
+        limits = (limit for limit in self.limits if limit.name == ALLOCATIONS)
+        limited = any(limit.holds_for(benchmark_id) for limit in limits)
+        return limited or self.threshold_allocations.get(benchmark_id) is not None
 
 
 class State(StrEnum):
@@ -91,6 +106,7 @@ class Cause(StrEnum):
     THRESHOLD = "threshold"
     IR = "threshold-ir"
     CACHE = "threshold-cache"
+    ALLOCATIONS = "threshold-allocations"
     LIMIT = "limit"
 
 
@@ -114,6 +130,7 @@ class Difference(msgspec.Struct, frozen=True, kw_only=True):
 
     `threshold` is what the metric was held to, noise included; `fields` are those whose values differ, which makes the
     two sides not comparable unless `forced`. With `growth` it is not one benchmark, but how several grow with their size.
+    `allocations` are known where they are held to something; `uncounted` are the sides without calls to count them by.
     """
 
     id: str
@@ -127,6 +144,8 @@ class Difference(msgspec.Struct, frozen=True, kw_only=True):
     fields: tuple[FieldDifference, ...] = ()
     forced: bool = False
     growth: GrowthChange | None = None
+    allocations: Allocations | None = None
+    uncounted: tuple[str, ...] = ()
 
     @property
     def moved(self) -> bool:
@@ -254,6 +273,45 @@ def recognise_layout(
     return replace(comparison, differences=_worst_first(map(settled, comparison.differences), gates))
 
 
+def with_allocations(
+    comparison: Comparison, base: Callable[[str], CallGraph | None], candidate: Callable[[str], CallGraph | None]
+) -> Comparison:
+    """Return the comparison with the verdicts on allocations that the gates ask for, as the calls by id show."""
+    gates = comparison.gates
+
+    def held(item: Difference) -> Difference:
+        if not gates.needs_calls(item.id) or item.candidate is None or item.candidate.status is not Status.OK:
+            return item
+        from cachegrind_bench.compare.allocations import counted
+
+        # Where all nine counts are the same, so are the allocations.
+        threshold = gates.threshold_allocations.get(item.id) if item.moved else None
+        before, after = (_whole(side(item.id)) for side in (base, candidate))
+        known = {"base": threshold is None or before is not None, "candidate": after is not None}
+        item = replace(item, uncounted=tuple(name for name, is_known in known.items() if not is_known))
+        if after is None or item.uncounted:
+            return item
+        found = counted(before, after)
+        more = threshold is not None and found.made.candidate > found.made.base * (1 + threshold)
+        limits = (limit for limit in gates.limits if limit.name == ALLOCATIONS and limit.holds_for(item.id))
+        over = [
+            Broken(limit=limit, value=found.made.candidate) for limit in limits if found.made.candidate > limit.value
+        ]
+        if not more and not over:
+            return item
+        # An earlier cause stays only where that was a regression, too.
+        causes = [cause for cause in item.causes if item.state is State.REGRESSION]
+        causes += [Cause.ALLOCATIONS] * more + [Cause.LIMIT] * (bool(over) and not item.broken)
+        broken = (*item.broken, *over)
+        return replace(item, state=State.REGRESSION, causes=tuple(causes), broken=broken, allocations=found)
+
+    return replace(comparison, differences=_worst_first(map(held, comparison.differences), gates))
+
+
+def _whole(calls: CallGraph | None) -> CallGraph | None:
+    return calls if calls is not None and calls.is_whole else None
+
+
 def with_growth(comparison: Comparison, base: Mapping[str, Growth], candidate: Mapping[str, Growth]) -> Comparison:
     """Return the comparison with a difference for each group of the candidate: how it grows is compared where all of it is."""
     if not candidate:
@@ -312,7 +370,8 @@ def judge(
         for limit in gates.limits
         if counts is not None
         and limit.holds_for(benchmark_id)
-        and (value := limit.measured(counts, model)) > limit.value
+        and (value := limit.measured(counts, model)) is not None
+        and value > limit.value
     )
     return Difference(
         id=benchmark_id,

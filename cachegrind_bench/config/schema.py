@@ -294,7 +294,7 @@ class Benchmark(Table):
         "A larger change of this benchmark's score is a regression or improvement.", '"2%"', _FOR_ALL,
         thresholds.percentage, meant=meant_percentage)] = UNSET
     limit: Annotated[Texts | UnsetType, Key(
-        "Upper limits for this benchmark: `NAME=COUNT` with score, an event, or L1, LL or RAM (hits).",
+        "Upper limits for this benchmark: `NAME=COUNT` with score, an event, L1, LL or RAM (hits), or allocations.",
         '"Ir=150_000_000"', "those for all", _own_limit, ("limits", "maximum"), meant_limit)] = UNSET
 
 
@@ -314,13 +314,16 @@ class Defaults(Table):
     threshold: Annotated[Texts | UnsetType, _THRESHOLD] = UNSET
     threshold_ir: Annotated[Texts | UnsetType, replace(
         _THRESHOLD, meaning="Use this threshold for growth of Ir instead.", default="none")] = UNSET
+    threshold_allocations: Annotated[Texts | UnsetType, replace(
+        _THRESHOLD, meaning="More allocations of memory than this are a regression. Calls of these benchmarks are recorded.",
+        default="none", example='"0%"', also=("allocations",))] = UNSET
     threshold_cache: Annotated[Text | UnsetType, Key(
         "A score change above this counts even if Ir did not change.", '"2%"', "2%", thresholds.percentage,
         meant=meant_percentage)] = UNSET
     max_drop: Annotated[Texts | UnsetType, replace(
         _THRESHOLD, meaning="A larger drop of Ir is suspicious.", default="50%", example='"50%"')] = UNSET
     limit: Annotated[Texts | UnsetType, Key(
-        "Upper limits for the score, an event, or L1, LL or RAM (hits): `NAME=COUNT` for all benchmarks, "
+        "Upper limits for the score, an event, L1, LL or RAM (hits), or allocations: `NAME=COUNT` for all benchmarks, "
         "`PATTERN:NAME=COUNT` for some.", '["startup:Ir=150_000_000"]', "none", _limit, ("limits", "maximum"),
         meant_limit)] = UNSET
     metric: Annotated[Metric | UnsetType, Key("The number that decides whether a benchmark regressed, `score` or `Ir`.", '"score"', "score")] = UNSET

@@ -21,7 +21,8 @@ Value = TypeVar("Value")
 _PERCENTAGE = re.compile(r"([0-9]{1,9}(?:\.[0-9]{1,9})?|\.[0-9]{1,9})\s*%")
 _COUNT = re.compile(r"[0-9](?:_?[0-9]){0,18}")
 _HITS = {"L1": "l1_hits", "LL": "ll_hits", "RAM": "ram_hits"}
-_LIMITED = {name.lower(): name for name in ("score", *EVENTS, *_HITS)}
+ALLOCATIONS = "allocations"
+_LIMITED = {name.lower(): name for name in ("score", *EVENTS, *_HITS, ALLOCATIONS)}
 
 
 class Rules(msgspec.Struct, Generic[Value], frozen=True):
@@ -43,7 +44,7 @@ class Rules(msgspec.Struct, Generic[Value], frozen=True):
 
 
 class Limit(msgspec.Struct, frozen=True, kw_only=True):
-    """An absolute bound: these benchmarks must not have more than `value` of `name` (score, an event, or L1/LL/RAM hits).
+    """An absolute bound: these benchmarks must not have more than `value` of `name`: score, an event, L1/LL/RAM hits, allocations.
 
     `own` says that the pattern is the id of one benchmark, whatever wildcards it holds.
     """
@@ -57,8 +58,10 @@ class Limit(msgspec.Struct, frozen=True, kw_only=True):
         """Return whether it bounds this benchmark."""
         return benchmark_id == self.pattern or (not self.own and matches(benchmark_id, self.pattern))
 
-    def measured(self, counts: Counts, model: CostModel) -> int:
-        """Return the number that the limit is about."""
+    def measured(self, counts: Counts, model: CostModel) -> int | None:
+        """Return the number that the limit is about; None for allocations, of which only calls know."""
+        if self.name == ALLOCATIONS:
+            return None
         if self.name == "score":
             return model.score(counts)
         value: int = getattr(counts, _HITS.get(self.name, self.name))

@@ -138,7 +138,23 @@ def _numbers(benchmark: Benchmark) -> Section:
     if found is not None and found.layouts > 1:
         spreads = f"score spread {spread(*found.score)}, Ir spread {spread(*found.ir)}"
         rows.append(("layouts", grouped(found.layouts), spreads))
-    return Section(rows=tuple(rows))
+    return Section(rows=(*rows, *_allocations(benchmark)))
+
+
+def _allocations(benchmark: Benchmark) -> list[Row]:
+    """Return how often memory is allocated, where all calls are recorded."""
+    if benchmark.calls is None or not benchmark.calls.is_whole:
+        return []
+    from cachegrind_bench.compare.allocations import counted as counted_allocations
+    from cachegrind_bench.valgrind.demangling import demangled
+
+    found = counted_allocations(None, benchmark.calls)
+    if not found.made.callers:
+        return []
+    chief = found.made.callers[0]
+    who = demangled((found.user or chief.label).name)
+    most = f"{grouped(chief.candidate.number)} by {who}, " if len(found.made.callers) > 1 else f"by {who}, "
+    return [("allocations", grouped(found.made.candidate), f"{most}{grouped(found.freed.candidate)} freed")]
 
 
 def per_iteration(count: int) -> str:

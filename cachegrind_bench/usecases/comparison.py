@@ -47,6 +47,7 @@ class GateOptions(msgspec.Struct, frozen=True, kw_only=True):
 
     threshold: Sequence[str] = ()
     threshold_ir: Sequence[str] = ()
+    threshold_allocations: Sequence[str] = ()
     threshold_cache: str = "2%"
     max_drop: Sequence[str] = ()
     limit: Sequence[str] = ()
@@ -71,6 +72,7 @@ class GateOptions(msgspec.Struct, frozen=True, kw_only=True):
                 own={spec.id: percentage(spec.threshold, "threshold") for spec in own if spec.threshold is not None},
             ),
             threshold_ir=percentages(self.threshold_ir, None, "--threshold-ir"),
+            threshold_allocations=percentages(self.threshold_allocations, None, "--threshold-allocations"),
             threshold_cache=percentage(self.threshold_cache, "--threshold-cache"),
             max_drop=percentages(self.max_drop, DEFAULT_MAX_DROP, "--max-drop"),
             limits=(*map(limit, self.limit), *(() if "limit" in typed else own_limits(benchmarks))),
@@ -252,12 +254,13 @@ def compared(
     wanted: Callable[[str], bool] = lambda _id: True,
 ) -> Report:
     """Compare the benchmarks whose ids are `wanted`; profiles are read only for what will be shown."""
-    from cachegrind_bench.compare.verdict import State, compare, recognise_layout, with_growth
+    from cachegrind_bench.compare.verdict import State, compare, recognise_layout, with_allocations, with_growth
 
     before, after = base.file, candidate.file
     comparison = compare(before.result, after.result, gates, wanted=wanted)
     comparison = replace(comparison, remarks=(*base.remarks, *candidate.remarks), without_base=base.missing)
     comparison = recognise_layout(comparison, before.profile, after.profile)
+    comparison = with_allocations(comparison, before.calls, after.calls)
     comparison = with_growth(comparison, growths_in(before, wanted), growths_in(after, wanted))
     found = _explanations(comparison, before, after, options)
     # At length: what changed, or what is the only one.

@@ -45,7 +45,10 @@ if TYPE_CHECKING:
 
 
 class SuiteRequest(msgspec.Struct, frozen=True, kw_only=True):
-    """How to measure a suite: `each` benchmark, of whose fields those `typed` go before the benchmark's own table."""
+    """How to measure a suite: `each` benchmark, of whose fields those `typed` go before the benchmark's own table.
+
+    Of those whose ids are said to need calls, these are recorded, too.
+    """
 
     each: MeasureRequest
     typed: frozenset[str]
@@ -54,6 +57,7 @@ class SuiteRequest(msgspec.Struct, frozen=True, kw_only=True):
     fail_fast: bool = False
     capture_output: bool = False
     cached: bool = False
+    needs_calls: Callable[[str], bool] = lambda _id: False
 
 
 class SuiteRun(msgspec.Struct, frozen=True, kw_only=True):
@@ -106,13 +110,17 @@ def measure_suite(request: SuiteRequest, selection: Selection, root: Path, store
 
 def exceeded(result: Result, limits: Sequence[Limit]) -> list[str]:
     """Say which limits were exceeded. It is for comparisons to fail on them."""
+    from cachegrind_bench.compare.allocations import counted
+
     found: list[str] = []
     for item in result.benchmarks:
         for bound in limits:
             if item.counts is None or item.score is None or not bound.holds_for(item.id):
                 continue
             value = bound.measured(item.counts, CostModel.parse(item.score.model))
-            if value > bound.value:
+            if value is None and item.calls is not None and item.calls.is_whole:
+                value = counted(None, item.calls).made.candidate
+            if value is not None and value > bound.value:
                 found.append(f"{item.id}: {bound.name} {grouped(value)} exceeds the limit of {grouped(bound.value)}")
     return found
 
@@ -179,6 +187,7 @@ def _batches(request: SuiteRequest, specs: Sequence[BenchmarkSpec], count: int) 
             settings = {name: getattr(request.each, name) for name in Settings.__struct_fields__}
             variables = (*request.each.default_env, *entry.each.env, *request.each.env)
             settings |= _own(request, entry.each) | {"cwd": entry.each.cwd}
+            settings["call_tree"] |= any(request.needs_calls(spec.id) for spec in chosen)
             found.append(
                 Batch(**settings, entry=entry, specs=chosen, env=variables, jobs=count, fail_fast=request.fail_fast)
             )
@@ -196,9 +205,11 @@ def _own(request: SuiteRequest, spec: BenchmarkSpec) -> dict[str, Any]:
 
 def _plan(request: SuiteRequest, spec: BenchmarkSpec) -> Plan:
     each = request.each
+    own = _own(request, spec)
+    own["call_tree"] |= request.needs_calls(spec.id)
     asked = replace(
         each,
-        **_own(request, spec),
+        **own,
         id=spec.id,
         command=spec.command,
         cwd=spec.cwd,

@@ -283,7 +283,7 @@ def measured_sides(request: AbRequest, repository: Repository, notices: Notices)
             )
             return before, after
 
-        sides = measure(*request.choosing)
+        sides = measure(*request.choosing, *(["--call-tree"] if request.gates.counts_allocations else []))
         _keep(request, sides)
         ids = request.evidence.wants(sides[0].file.result, sides[1].file.result, request.gates)
         if ids:

@@ -165,4 +165,7 @@ def test_bash_completes_commands_and_options(cg_bench: CommandLine) -> None:
     done = subprocess.run(
         ["bash", "-c", code], env={"PATH": f"{programs}:/usr/bin:/bin"}, capture_output=True, text=True, check=False
     )
-    assert done.stdout.splitlines() == ["baseline", "--threshold --threshold-ir --threshold-cache"]
+    assert done.stdout.splitlines() == [
+        "baseline",
+        "--threshold --threshold-ir --threshold-allocations --threshold-cache",
+    ]

@@ -142,7 +142,7 @@ def test_a_value_of_the_wrong_type_is_answered_by_one_of_the_right(text: str, se
         (
             "limit = 'startup:Irr=5'",
             ("1: limit 'startup:Irr=5': 'Irr' is not a count | as in limit = [\"startup:Ir=150_000_000\"]; "
-            "one of: score, Ir, I1mr, ILmr, Dr, D1mr, DLmr, Dw, D1mw, DLmw, L1, LL, RAM"),
+            "one of: score, Ir, I1mr, ILmr, Dr, D1mr, DLmr, Dw, D1mw, DLmw, L1, LL, RAM, allocations"),
         ),
         ("limit = 'Ir=1e9'", "1: limit 'Ir=1e9': '1e9' is not a whole number | did you mean \"Ir=1_000_000_000\"?"),
         (f"{COMMAND}limit = 'a:Ir=5'", "4: limit 'a:Ir=5' names a benchmark, but is in the table of one | did you mean 'Ir=5'?"),

@@ -120,7 +120,39 @@ def test_allocations_are_counted_with_who_makes_them(cg_bench: CgBench, compile_
         for words in (100, 900)
     )
     found = cg_bench("diff", str(base), str(candidate))
-    assert re.search(r"1,600 more allocations \(\d+ → 1,\d+\), from split \(main\.c:\d+\)", found.stdout)
+    said = re.compile(r"1,600 more allocations \(\d+ → 1,\d+\), from split \(main\.c:\d+\)")
+    assert said.search(found.stdout)
+    assert "more free" not in found.stdout  # realloc moves what there is
+    assert re.search(r"allocations +1,801 +1,800 by split, 900 freed", cg_bench("show", str(candidate)).stdout)
+    held = cg_bench("diff", str(base), str(candidate), "--threshold=9999%", "--threshold-allocations=10%")
+    assert (held.code, said.search(held.stdout.splitlines()[-1]) is None) == (1, False)
+    assert cg_bench("diff", str(candidate), str(base), "--threshold-allocations=0%", "--max-drop=99%").code == 0
+
+
+@pytest.mark.slow
+def test_held_allocations_are_recorded_by_whatever_measures(
+    cg_bench: CgBench, compile_c: CompileC, tmp_path: Path
+) -> None:
+    base, more = (str(compile_c(ALLOCATING, "-O1", "-g", "-fno-builtin", f"-DWORDS={words}")) for words in (100, 102))
+    configuration = cg_bench.cwd / "cg-bench.toml"
+    target = tmp_path / "base.json"
+    assert cg_bench("run", "-q", "--id", "split", "-o", str(target), "--", base).code == 0
+    held = "--id", "split", "--threshold=99%", "--threshold-allocations=split=0%"
+    unknown = cg_bench("check", *held, "--base", str(target), "--", more)
+    assert (unknown.code, "no calls are recorded of the base (run --call-tree)" in unknown.stdout) == (0, True)
+    configuration.write_text('threshold-allocations = "split=0%"')
+    assert cg_bench("run", "-q", "--id", "split", "-o", str(target), "--", base).code == 0
+    worse = cg_bench("check", "-q", "--threshold=99%", "--base", str(target), "--", more)
+    assert worse.code == 1
+    assert "4 more allocations (201 → 205), from split (main.c:" in worse.stdout
+    tables = (
+        f'[[benchmark]]\nid = "{name}"\ncommand = ["{more}"]\nlimit = "{name}=204"\n' for name in ("Dw", "allocations")
+    )
+    configuration.write_text("".join(tables))
+    suite = cg_bench("run", "-o", str(target))
+    assert "allocations: allocations 205 exceeds the limit of 204" in suite.stdout
+    has_calls = ["calls" in item for item in json.loads(target.read_bytes())["benchmarks"]]
+    assert has_calls == [False, True]
 
 
 def test_calls_are_of_the_execution_that_was_counted(cg_bench: CgBench, compile_c: CompileC) -> None:

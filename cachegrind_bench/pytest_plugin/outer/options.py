@@ -125,7 +125,7 @@ def settings(config: pytest.Config) -> Asked:
     if not (_is_number(layouts) and 1 <= int(layouts) <= LAYOUTS):
         raise UsageError(f"--cg-bench-layouts {layouts!r} is not a number from 1 to {LAYOUTS}")
     timeout = chosen("timeout") or defaults.get("timeout")
-    base = file("compare")
+    base, gates = file("compare"), _gates(defaults)
     typed = chosen("env") or os.environ.get("CG_BENCH_ENV", "").split()
     return Asked(
         settings=Settings(
@@ -138,10 +138,10 @@ def settings(config: pytest.Config) -> Asked:
             timeout_ms=None if timeout is None else milliseconds(str(timeout)),
             require_sealed=_is_true("CG_BENCH_REQUIRE_SEALED", os.environ.get("CG_BENCH_REQUIRE_SEALED", "")),
             python_profile=chosen("python_profile"),
-            call_tree=chosen("call_tree"),
+            call_tree=chosen("call_tree") or gates.counts_allocations,
         ),
         output=file("output"),
-        compare=None if base is None else Base(path=base, gates=_gates(defaults)),
+        compare=None if base is None else Base(path=base, gates=gates),
         geometry=Geometry.chosen(
             {**defaults, "estimate": chosen("estimate") or _is_true("estimate", defaults.get("estimate", ""))}, ""
         ),
@@ -151,7 +151,7 @@ def settings(config: pytest.Config) -> Asked:
 
 # Options of `cg-bench run` and `diff` that mean the same here, by their names in the configuration; of some, several.
 _VARIABLES = ("i1", "d1", "ll", "estimate", "model", "valgrind", "layouts", "threshold_cache", "metric")
-_LISTS = ("threshold", "threshold_ir", "max_drop", "limit")
+_LISTS = ("threshold", "threshold_ir", "threshold_allocations", "max_drop", "limit")
 # As click reads them.
 _TRUE, _FALSE = {"1", "true", "t", "yes", "y", "on"}, {"", "0", "false", "f", "no", "n", "off"}
 

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from typing import TYPE_CHECKING
 
 import msgspec
@@ -28,6 +28,7 @@ from cachegrind_bench.render.comparison import words
 from cachegrind_bench.render.table import without_empty
 
 if TYPE_CHECKING:
+    from cachegrind_bench.compare.allocations import Allocations
     from cachegrind_bench.compare.explain import Details
     from cachegrind_bench.compare.lines import LineDelta
     from cachegrind_bench.model.metrics import Counts
@@ -105,7 +106,8 @@ def view(
     if details:
         from cachegrind_bench.valgrind.demangling import demangle
 
-        demangle(_names(details))
+        gated = (item.allocations for item in comparison.differences)
+        demangle([*_names(details), *_allocators((*gated, *(item.allocations for item in details.values())))])
     table = [_row(item, comparison, details.get(item.id), root) for item in shown]
     columns, *cells = without_empty([_columns(comparison), *(row.cells for row in table)], (_MARGIN,))
     return View(
@@ -136,6 +138,15 @@ def _names(details: Mapping[str, Details]) -> Iterator[str]:
             yield from (label.name for label in (item.cause.function, item.cause.culprit))
         for row in item.calls.rows if item.calls is not None else ():
             yield from (label.name for label in (row.label, *(caller.label for caller in row.callers)))
+
+
+def _allocators(found: Iterable[Allocations | None]) -> Iterator[str]:
+    """Yield the names of the functions that are said to allocate."""
+    for item in found:
+        for number in () if item is None else (item.made, item.freed):
+            yield from (caller.label.name for caller in number.callers[:1])
+        if item is not None and item.user is not None:
+            yield item.user.name
 
 
 def _columns(comparison: Comparison) -> tuple[str, ...]:
@@ -224,7 +235,7 @@ def _row(item: Difference, comparison: Comparison, details: Details | None, root
         *words.python_remarks(blamed),
         *words.cause_remarks(blamed),
         *words.hunk_remarks(blamed),
-        *words.allocation_remarks(blamed),
+        *words.allocation_remarks(item, blamed),
         *words.remarks(item, comparison.gates, root),
     ]
     return Row(

@@ -42,6 +42,7 @@ from cachegrind_bench.model.text import (
 from cachegrind_bench.render.comparison.estimates import estimate_remarks
 
 if TYPE_CHECKING:
+    from cachegrind_bench.compare.allocations import Allocations, Number
     from cachegrind_bench.compare.call_split import CallCause, Caller, CallSplit, Label
     from cachegrind_bench.compare.explain import Details, FunctionDelta
     from cachegrind_bench.compare.hunks import Touched
@@ -171,6 +172,7 @@ def _gate_remarks(difference: Difference, gates: Gates) -> list[str]:
         f"limit of {grouped(item.limit.value)}"
         for item in difference.broken
     ]
+    found += _allocation_gates(difference, gates)
     moved = difference.change
     if moved is None:
         return found
@@ -189,6 +191,18 @@ def _gate_remarks(difference: Difference, gates: Gates) -> list[str]:
             how = f"the work is the same (Ir {change(moved.ir.relative)}), but the caches serve it {served},"
         found.append(f"{how} by more than --threshold-cache {exact_percent(gates.threshold_cache)}")
     return found
+
+
+def _allocation_gates(difference: Difference, gates: Gates) -> list[str]:
+    """Say what is wrong with allocations and who makes them, or that they could not be counted."""
+    if difference.uncounted:
+        sides = " and ".join(difference.uncounted)
+        return [f"allocations are not compared: no calls are recorded of the {sides} (run --call-tree)"]
+    said = None if difference.allocations is None else allocations(difference.allocations)
+    wanted = gates.threshold_allocations.get(difference.id)
+    if said is None or Cause.ALLOCATIONS not in difference.causes or wanted is None:
+        return [said] if said else []
+    return [f"{said}; --threshold-allocations is {exact_percent(wanted)}"]
 
 
 def _measured_remarks(difference: Difference, gates: Gates) -> list[str]:
@@ -292,7 +306,8 @@ def _about(worst: Difference, comparison: Comparison, details: Mapping[str, Deta
     reasons = [*_state_remarks(worst, gates), *_gate_remarks(worst, gates)]
     text = ", ".join([text, *reasons])
     found = _culprit(details.get(worst.id))
-    if found is not None and worst.state in BLAMING:
+    by_allocations = {*worst.causes} == {Cause.ALLOCATIONS}  # who makes them has been said
+    if found is not None and worst.state in BLAMING and not by_allocations:
         name, where, part = found
         at = f" ({where})" if where else ""
         known = details[worst.id]
@@ -321,6 +336,11 @@ def place(item: Difference, details: Details | None, root: str) -> tuple[str, in
     if worst is not None:
         path, line = below(worst.file, root), worst.line
         inside = worst.file.startswith("/") and "site-packages" not in path.split("/")
+    elif {*item.causes} == {Cause.ALLOCATIONS} and item.allocations is not None:
+        found = item.allocations
+        label = found.user or found.made.callers[0].label
+        path, line = below(label.file, root), label.line
+        inside = label.file.startswith("/") or os.path.isfile(os.path.join(root, path))
     elif hunk is not None:  # what a reviewer looks at
         path, line, inside = hunk.file, hunk.first, True
     elif row is not None:
@@ -525,17 +545,38 @@ def _changed(row: Touched) -> str:
     return f"{_named(row.function.name)} at {some([hunk.place for hunk in row.hunks], MOST_HUNKS)}"
 
 
-def allocation_remarks(details: Details | None) -> list[str]:
-    """Say how many more or fewer allocations there are, and from where."""
-    found = None if details is None else details.allocations
-    if found is None:
-        return []
-    delta = found.candidate - found.base
-    how = f"{grouped(abs(delta))} {'more' if delta > 0 else 'fewer'}" if delta else "as many"
-    some = f"{grouped(abs(found.more))} {'more' if found.more > 0 else 'fewer'} " if found.more != delta else ""
-    at = f" ({place})" if (place := _short(found.caller)) else ""
-    text = f"{how} allocations ({grouped(found.base)} → {grouped(found.candidate)})"
-    return [f"{text}, {some}from {_function(found.caller)}{at}"]
+def allocation_remarks(item: Difference, details: Details | None) -> list[str]:
+    """Say how many more or fewer allocations there are, and from where, unless a verdict on them says so."""
+    known = None if details is None or item.allocations is not None else details.allocations
+    said = None if known is None else allocations(known)
+    return [said] if said else []
+
+
+def allocations(found: Allocations) -> str | None:
+    """Say how many more or fewer allocations there are, and whether fewer of them are freed; None where nothing changed."""
+    made, freed = found.made, found.freed
+    if not made.callers:
+        return _more(freed, "free", found.user) if freed.delta else None
+    text = _more(made, "allocation", found.user)
+    if found.kept <= 0:
+        return text
+    if freed.delta <= 0:
+        less = counted(-freed.delta, "fewer free") if freed.delta else "no more frees"
+        return f"{text}, and {less}"
+    return f"{text}, but only {counted(freed.delta, 'more free')}"
+
+
+def _more(number: Number, what: str, user: Label | None) -> str:
+    """Say how much more often it is done, and which caller changed most."""
+    chief, delta = number.callers[0], number.delta
+    own = chief.candidate.number - chief.base.number
+    some = f"{grouped(abs(own))} {'more' if own > 0 else 'fewer'} " if own != delta else ""
+    label = user or chief.label
+    at = f" ({place})" if (place := _short(label)) else ""
+    through = f", through {_function(chief.label)}" if user is not None else ""
+    counts = f"{grouped(number.base)} → {grouped(number.candidate)}"
+    how = counted(abs(delta), f"{'more' if delta > 0 else 'fewer'} {what}") if delta else f"as many {what}s"
+    return f"{how} ({counts}), {some}from {_function(label)}{at}{through}"
 
 
 def is_worth_a_row(part: int, whole: int) -> bool:

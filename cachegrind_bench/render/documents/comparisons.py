@@ -27,6 +27,7 @@ from cachegrind_bench.render.documents.growth import ComparedGrowth, compared
 from cachegrind_bench.valgrind.demangling import demangled
 
 if TYPE_CHECKING:
+    from cachegrind_bench.compare.allocations import Allocations, Number
     from cachegrind_bench.compare.call_split import CallCause, CallDelta, Caller, CallSplit, Label
     from cachegrind_bench.compare.change import Shift
     from cachegrind_bench.compare.explain import Details, FunctionDelta
@@ -220,6 +221,26 @@ class ChangedFunction(msgspec.Struct, frozen=True, kw_only=True):
     hunks: Annotated[tuple[ChangedLines, ...], doc("hunks in it")]
 
 
+class NumberOfCalls(msgspec.Struct, frozen=True, kw_only=True):
+    """How often something is done."""
+
+    base: Annotated[int, doc("how often in the base")]
+    candidate: Annotated[int, doc("how often in the candidate")]
+    delta: Annotated[int, doc("how much more often")]
+    callers: Annotated[
+        tuple[CallerPart, ...], doc("functions that do it more or less often, the largest difference first")
+    ]
+
+
+class AllocationsExplained(msgspec.Struct, frozen=True, kw_only=True):
+    """How often memory is allocated and freed, by calls of `malloc`, `operator new`, `free` and their like."""
+
+    text: Annotated[str | None, doc("the difference in one sentence; null if there is none")]
+    made: Annotated[NumberOfCalls, doc("allocations; a `realloc` is one")]
+    freed: Annotated[NumberOfCalls, doc("calls that free memory")]
+    kept: Annotated[int, doc("by how many more blocks are allocated, and not freed, than in the base")]
+
+
 class HunksExplained(msgspec.Struct, frozen=True, kw_only=True):
     """What the hunks between the two commits explain."""
 
@@ -332,6 +353,7 @@ class ComparedBenchmark(msgspec.Struct, frozen=True, kw_only=True):
     cause: Annotated[CallReason | None, doc("what happened, if calls were recorded")]
     calls: Annotated[CallsExplained | None, doc("what became of calls, if both sides recorded them")]
     hunks: Annotated[HunksExplained | None, doc("hunks of the change, if both commits and calls are known")]
+    allocations: Annotated[AllocationsExplained | None, doc("allocations of memory, if both sides recorded calls")]
     python: Annotated[PythonExplained | None, doc("Python's functions, if both sides have such a profile")]
     explanation: Annotated[Explained | None, doc("native functions, if both sides have a profile")]
     growth: Annotated[ComparedGrowth | None, doc("instead of all this, how benchmarks with `sizes` grow")]
@@ -409,6 +431,7 @@ def _benchmark(item: Difference, found: Comparison, details: Details | None) -> 
         cause=optional(details if item.state in BLAMING else None, _cause),
         calls=optional(details, lambda it: optional(it.calls, _calls)),
         hunks=optional(details, lambda it: optional(it.hunks, _hunks)),
+        allocations=optional(item.allocations or (None if details is None else details.allocations), _allocations),
         python=optional(details, lambda it: optional(it.python, _python)),
         explanation=optional(details, lambda it: _explanation(it, found)),
         growth=optional(item.growth, compared),
@@ -480,6 +503,15 @@ def _calls(found: CallSplit) -> CallsExplained:
         for row in found.rows
     )
     return CallsExplained(functions=tuple(rows), **fields(found, "rest", "top", "total"))
+
+
+def _allocations(found: Allocations) -> AllocationsExplained:
+    def number(of: Number) -> NumberOfCalls:
+        return NumberOfCalls(**fields(of, "base", "candidate", "delta"), callers=tuple(map(_caller, of.callers)))
+
+    return AllocationsExplained(
+        text=words.allocations(found), made=number(found.made), freed=number(found.freed), kept=found.kept
+    )
 
 
 def _hunks(found: HunkSplit) -> HunksExplained:
