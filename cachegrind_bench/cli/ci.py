@@ -19,6 +19,7 @@ from cachegrind_bench.cli.options import (
     configured_benchmarks,
     configured_store,
     named_store,
+    project_root,
     repository,
     store_timeout_option,
     struct_of,
@@ -236,7 +237,7 @@ def gitlab_comment_command(
         base=base,
         candidate=candidate,
         gates=gates_of(options, configured_benchmarks()),
-        report=ReportOptions(rows=50),
+        report=ReportOptions(rows=50, root=project_root(), git=repository()),
     )
 
     def compared() -> Report:

@@ -8,7 +8,7 @@ own costs of all frames add up to the total. Must not know how any of this is sh
 from __future__ import annotations
 
 from collections import defaultdict
-from collections.abc import Callable, Iterable
+from collections.abc import Callable, Iterable, Mapping
 from heapq import heappop, heappush
 from itertools import count
 from typing import NamedTuple, TypeVar
@@ -45,13 +45,14 @@ class Frame(NamedTuple):
 class CallPaths(msgspec.Struct, frozen=True, kw_only=True):
     """The frames, callers before callees and wide callees before narrow ones, and what their functions are called.
 
-    `recorded` is whether the paths are, or only which function called which. `cut`: some lack their outer callers.
+    `circles` are how many others call each other with a function, in the same frame; `recorded` is whether the paths are, or only which function called which. `cut`: some lack their outer callers.
     """
 
     frames: tuple[Frame, ...]
     labels: dict[int, Label]
     recorded: bool
     cut: bool = False
+    circles: Mapping[int, int] = {}
 
 
 class _Callee(NamedTuple):
@@ -134,14 +135,13 @@ def native_paths(*graphs: CallGraph, most: int = _MOST) -> CallPaths:
             )
 
     frames = _frames(tuple(sum(side.own.values()) for side in sides), (None, ()), callees, most)
-    names = {unit: _named(members, labels, sides[-1].own) for unit, members in enumerate(units)}
-    return CallPaths(frames=tuple(frames), labels=names, recorded=False)
-
-
-def _named(members: list[int], labels: dict[int, Label], own: dict[int, int]) -> Label:
-    chief = labels[max(members, key=lambda number: (own.get(number, 0), -number))]
-    return (
-        chief if len(members) == 1 else chief._replace(name=f"{chief.name} and {len(members) - 1} that call each other")
+    own = sides[-1].own
+    chiefs = [max(members, key=lambda number: (own.get(number, 0), -number)) for members in units]
+    return CallPaths(
+        frames=tuple(frames),
+        labels={unit: labels[chief] for unit, chief in enumerate(chiefs)},
+        recorded=False,
+        circles={unit: len(members) - 1 for unit, members in enumerate(units) if len(members) > 1},
     )
 
 

@@ -45,7 +45,7 @@ def graph(paths: CallPaths) -> dict[str, object]:
     return {
         "functions": [  # name, place and colour, which is that of the file, or of none
             (
-                plain(_cut(demangled(item.name))),
+                plain(_cut(demangled(item.name) + _others(paths.circles.get(function, 0)))),
                 plain(_cut(item.place)) or _NOWHERE[function == OUTSIDE],
                 -1 if function == OUTSIDE else crc32(item.file.encode(errors="surrogatepass")) % _COLOURS,
             )
@@ -57,6 +57,10 @@ def graph(paths: CallPaths) -> dict[str, object]:
         "calls": [[frame.calls[side] for frame in found] for side in sides],
         "merged": {place: frame.merged for place, frame in enumerate(found) if frame.function == OTHERS},
     }
+
+
+def _others(number: int) -> str:
+    return f" and {number} that call each other" if number else ""
 
 
 def _cut(text: str) -> str:

@@ -2,11 +2,14 @@
 
 from __future__ import annotations
 
+from typing import Any
+
 from hypothesis import given
 
 from cachegrind_bench.compare.call_paths import ALL, OTHERS, CallPaths, native_paths, python_paths
 from cachegrind_bench.model.call_graph import CallGraph, Calls
 from cachegrind_bench.model.python_profile import PythonProfile
+from cachegrind_bench.render.flame import graph as drawn
 from tests.property.test_call_split_property import graphs
 from tests.property.test_pythonblame_property import python_profiles
 from tests.unit.calls import code, graph
@@ -52,11 +55,13 @@ def test_a_function_is_shared_out_among_its_callers() -> None:
 
 
 def test_functions_that_call_each_other_are_one_frame() -> None:
-    main, even, odd = map(code, ("main", "even", "odd"))
+    main, even, odd = map(code, ("main", "_ZN4calc4evenEl", "_ZN4calc3oddEl"))
     own = {main: 10, even: 500, odd: 400}
     calls = {(main, even): Calls(1, 900), (even, odd): Calls(9, 850), (odd, even): Calls(8, 800)}
-    found = named(native_paths(CallGraph(own, calls)))
-    assert found == {"": ((0,), (0,)), "/main": ((10,), (1,)), "/main/even and 1 that call each other": ((900,), (1,))}
+    found = native_paths(CallGraph(own, calls))
+    assert named(found) == {"": ((0,), (0,)), "/main": ((10,), (1,)), "/main/_ZN4calc4evenEl": ((900,), (1,))}
+    functions: Any = drawn(found)["functions"]
+    assert {function[0] for function in functions} == {"main", "calc::even(long) and 1 that call each other"}
 
 
 def test_what_was_running_when_counting_began_is_at_the_top() -> None:

@@ -10,10 +10,12 @@ import pytest
 
 from cachegrind_bench.ci import gitlab as api
 from cachegrind_bench.ci.github import Patience
+from cachegrind_bench.model.call_graph import CallGraph, Code
 from cachegrind_bench.model.codec import encode
 from tests.cli.ci.job import SLOWER, active, base_run, one, run, unescaped
 from tests.github_stub import Token
 from tests.gitlab_stub import LOGIN, GitLab
+from tests.unit.repositories import Repository, git_environment
 from tests.unit.samples import HOSTILE
 
 if TYPE_CHECKING:
@@ -55,6 +57,26 @@ def test_what_moved_is_commented_then_kept_up_to_date_and_the_verdict_ends_nothi
     (body,) = pipeline.stub.bodies()
     assert body.startswith("### ✔️ unchanged")
     assert TOKEN not in told.err + body
+
+
+def test_the_comment_names_the_hunk_of_the_change(
+    pipeline: Pipeline, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    repository = Repository(tmp_path / "words", git_environment(tmp_path))
+    monkeypatch.chdir(repository.path)
+    sides: list[Result] = []
+    for body, number in (("return 1;", 5), ("return 2;", 9)):
+        Path("words.c").write_text(f"int split(void) {{\n    {body}\n}}\n", encoding="utf-8")
+        repository.git("add", ".")
+        repository.commit()
+        own = {Code("words", str(repository.path / "words.c"), "split"): number * 1_000_000}
+        calls = CallGraph(own, {}, dict.fromkeys(own, 1))
+        sides.append(run(one(number * 1_000_000, calls=calls), commit=repository.info()))
+    for name, side in zip(("base.json", "result.json"), sides, strict=True):
+        Path(name).write_bytes(encode(side))
+    assert pipeline.cg_bench("ci", "gitlab-comment", "base.json", "result.json").code == 0
+    (body,) = pipeline.stub.bodies()
+    assert "functions that the change touches: split at words.c:2" in unescaped(body)
 
 
 @pytest.mark.parametrize(
