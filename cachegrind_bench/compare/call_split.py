@@ -30,6 +30,7 @@ from cachegrind_bench.model.symbols import UNKNOWN
 Pair = tuple[int, int]  # caller and callee
 _NONE = Calls(0, 0)
 _MOST_CALLERS = 5
+_MOST_SHARES = 100
 
 
 class Label(NamedTuple):
@@ -76,7 +77,8 @@ class CallDelta(msgspec.Struct, frozen=True, kw_only=True):
     """A function, or several that call each other (`members`, at least 1): calls from outside of it and their cost in Ir.
 
     `base` and `candidate` are all these calls with all they cost, what was running from the start on being one call; the
-    difference of the costs is `by_calls` and `by_cost`. `blame` is explained above, `own` the part of its own code.
+    difference of the costs is `by_calls` and `by_cost`. `blame` is explained above, `own` the part of its own code. `shares` are
+    what the functions are to blame for one by one, the largest of several: for the cost of their code, and for calls.
     """
 
     label: Label
@@ -89,6 +91,7 @@ class CallDelta(msgspec.Struct, frozen=True, kw_only=True):
     own: int
     blame: int
     callers: tuple[Caller, ...]
+    shares: tuple[tuple[Label, int], ...]
 
     @property
     def by_cost(self) -> int:
@@ -296,7 +299,16 @@ class _Comparison:
             own=unit.own[1] - scaled(unit.own[0], unit.ratio),
             blame=self._blame(unit),
             callers=tuple(callers[:_MOST_CALLERS]),
+            shares=tuple(self._shares(unit)),
         )
+
+    def _shares(self, unit: _Unit) -> Iterator[tuple[Label, int]]:
+        sums = defaultdict[int, int](int)
+        for part in self._traced(unit) if len(unit.members) > 1 else ():
+            sums[part.function if part.caller is None else part.caller] += part.ir
+        sums[unit.main] += self._blame(unit) - sum(sums.values())  # all of one, and what rounding leaves
+        shares = ((self._labels[member], ir) for member, ir in sums.items() if ir)
+        yield from sorted(shares, key=lambda share: (-abs(share[1]), share[0]))[:_MOST_SHARES]
 
     def way(self, total: int) -> Iterator[tuple[Label, int]]:
         """Yield what at least half of this difference is called from, the innermost first: each costs more than what it calls."""
@@ -318,7 +330,8 @@ class _Comparison:
                 return None
         else:
             unit = self._of[culprit]
-        parts = [part for part in self._parts(unit) if culprit in {None, part.function, part.caller}]
+        parts = [*self._traced(unit)] if culprit is None else [*self._parts(unit)]
+        parts = [part for part in parts if culprit in {None, part.function, part.caller}]
         blame = self._blame(unit)
         best = max(parts, key=lambda part: (part.ir * sign, part.kind is Kind.CALLED, -part.function), default=None)
         # Parts may undo each other, as where a function was inlined: then it is the whole of it that says something.
@@ -336,6 +349,36 @@ class _Comparison:
             if often != usual:  # within a recursion
                 yield _Part(often - usual, Kind.CALLED, member, self._chief_caller(member))
             yield _Part(candidate.ir - often, Kind.OWN, member, None)
+
+    def _traced(self, unit: _Unit) -> Iterator[_Part]:
+        """Yield the parts, those of a circle for more calls where these begin."""
+        if len(unit.members) == 1:
+            yield from self._parts(unit)
+            return
+        sums = defaultdict[tuple[Kind, int, int | None], int](int)
+        for part in self._parts(unit):
+            way = (
+                (part.function, part.caller) if part.caller is None else self._origin(unit, part.function, part.caller)
+            )
+            sums[part.kind, *way] += part.ir
+        yield from (_Part(ir, *key) for key, ir in sums.items())
+
+    def _origin(self, unit: _Unit, function: int, caller: int) -> tuple[int, int]:
+        """Return which call of a circle is the first of a chain that leads to this one: in it each only passes on being called more."""
+        found, seen = (function, caller), {function}
+        while found[1] in unit.members and found[1] not in seen and self._passes_on(*found):
+            seen.add(found[1])
+            found = found[1], self._chief_caller(found[1])
+        return (function, caller) if found[1] in seen else found
+
+    def _passes_on(self, function: int, caller: int) -> bool:
+        """Return whether at least nine tenths of a change in how often it is called from there come with calls of the caller."""
+        calls = [self._calls(side, (caller, function)).number for side in (0, 1)]
+        times = [self._all_calls(side, caller).number for side in (0, 1)]
+        if not times[0]:
+            return True  # it is new, which is its caller's doing
+        usual = scaled(calls[0], (times[1], times[0]))
+        return times[0] != times[1] and 10 * abs(calls[1] - usual) <= abs(calls[1] - calls[0])
 
     def _all_calls(self, side: int, member: int) -> Calls:
         """Return all calls of a function, those within a recursion too, with its own cost."""

@@ -103,7 +103,7 @@ def _blamed(details: Details, lines: Mapping[_Key, Collection[int]]) -> tuple[li
         blamed = [Blamed(item.file, item.line, item.name, ir, {}) for item, ir in found]
         return blamed, all_of(() if details.python_calls is None else details.python_calls.way), python.total
     if details.calls is not None:
-        blamed = all_of([(row.label, row.blame) for row in details.calls.rows])
+        blamed = all_of([share for row in details.calls.rows for share in row.shares])
         return blamed, all_of(details.calls.way), details.calls.total
     # Those that matter: of all functions, each would be held against each hunk.
     shown = details.rows if lines and not details.by_file else ()

@@ -168,6 +168,37 @@ def test_functions_that_call_each_other_are_one_row() -> None:
     assert cause_of(found).members == 2
 
 
+def written(*, encoded: int = 100, escaped: int = 100, pasted: int = 100, cost: int = 50) -> CallGraph:
+    """A circle: eval calls lists 100 times, these encode, encode escapes, and that sometimes calls eval; or eval copies."""
+    main, evaluate, lists, encode, escape = map(code, ("main", "eval", "lists", "encode", "escape"))
+    copy = code("copy")
+    own = {main: 1, evaluate: 1_000, lists: 700, encode: 9 * encoded, escape: cost * escaped, copy: 3 * pasted}
+    calls = {
+        (evaluate, lists): 100,
+        (lists, encode): encoded,
+        (encode, escape): escaped,
+        (escape, evaluate): 5,
+        (escape, copy): pasted,
+    }
+    costs = {pair: Calls(number, 3 * number) for pair, number in calls.items()}
+    return CallGraph(own, {(main, evaluate): Calls(1, sum(own.values()) - 1)} | costs)
+
+
+def test_within_a_circle_the_first_of_a_chain_of_calls_is_named() -> None:
+    base = written()
+    found = compared(base, written(encoded=200, escaped=200, pasted=200))
+    assert said(found) == "encode (words.c) is called 200 instead of 100 times, from lists"
+    assert (cause_of(found).culprit.name, cause_of(found).ir) == ("lists", found.total)
+    assert [(label.name, ir) for label, ir in found.rows[0].shares] == [("lists", found.total)]
+    assert said(compared(base, written(escaped=300, pasted=300))) == (
+        "escape (words.c) is called 300 instead of 100 times, from encode"
+    )
+    assert said(compared(base, written(pasted=300))) == "copy (words.c) is called 300 instead of 100 times, from escape"
+    dearer = compared(base, written(encoded=110, escaped=110, pasted=110, cost=80))
+    assert said(dearer) == "each call of escape (words.c) costs 80 instead of 50 instructions"
+    assert {label.name: ir for label, ir in dearer.rows[0].shares if ir} == {"escape": 110 * 30, "lists": 10 * 62}
+
+
 def test_what_ran_from_the_start_on_and_is_new_has_no_caller() -> None:
     found = compared(CallGraph({code("f"): 10}, {}), CallGraph({code("f"): 10, code("g"): 5}, {}))
     assert (found.total, found.top, found.cause) == (5, 5, None)

@@ -78,6 +78,17 @@ def _script(folder: Path, turns: int) -> Built:
 
 
 def _json(folder: Path, turns: int) -> Built:
+    original, flags = json_sources()
+    modules = folder / "modules"
+    modules.mkdir()
+    source = _write(folder / "_json.c", JSON_FUNCTION, JSON_PLANTED % turns, original=original)
+    _compile("gcc", "-O2", *flags, source, to=modules / "_json.so")
+    script = shutil.copy(SOURCES / "documents.py", folder)
+    return Built(command=(PYTHON, WITHOUT_SITE, str(script)), variables={"PYTHONPATH": str(modules)})
+
+
+def json_sources() -> tuple[Path, tuple[str, ...]]:
+    """Return the `_json.c` of the system's Python, and options of the compiler that make an extension of it."""
     version = _require_python()
     original = TOOLS / f"cpython-{version}" / "_json.c"
     headers = f"/usr/include/python{version.rpartition('.')[0]}"
@@ -85,14 +96,8 @@ def _json(folder: Path, turns: int) -> Built:
         without(f"no _json.c of Python {version} in .tools (`scripts/setup.sh test-slow` says why)")
     if not os.path.exists(f"{headers}/internal/pycore_ceval.h"):
         without(f"no {headers} (`scripts/setup.sh test-slow` installs python3-dev)")
-    modules = folder / "modules"
-    modules.mkdir()
-    source = _write(folder / "_json.c", JSON_FUNCTION, JSON_PLANTED % turns, original=original)
-    flags = ("-O2", "-g", "-fPIC", "-shared", "-DPy_BUILD_CORE_MODULE")
-    paths = (f"-I{headers}", f"-I{headers}/internal", f"-I{original.parent}")
-    _compile("gcc", *flags, *paths, source, to=modules / "_json.so")
-    script = shutil.copy(SOURCES / "documents.py", folder)
-    return Built(command=(PYTHON, WITHOUT_SITE, str(script)), variables={"PYTHONPATH": str(modules)})
+    flags = ("-g", "-fPIC", "-shared", "-DPy_BUILD_CORE_MODULE")
+    return original, (*flags, f"-I{headers}", f"-I{headers}/internal", f"-I{original.parent}")
 
 
 JSON_FUNCTION = """

@@ -1,4 +1,7 @@
-"""Changes planted in commits of C, C++, Rust and Python: function, cause, caller and hunk are named, and no hunk that was not executed."""
+"""Changes planted in commits of C, C++, Rust, Python and CPython's C code: function, cause, caller and hunk are named.
+
+No hunk is that was not executed.
+"""
 
 from __future__ import annotations
 
@@ -12,6 +15,8 @@ import pytest
 
 from tests.pythons import any_python
 from tests.unit.repositories import Repository, git_environment
+from tests.valgrind.programs import PYTHON as PYTHON_OF_SYSTEM
+from tests.valgrind.programs import json_sources
 
 if TYPE_CHECKING:
     from pathlib import Path
@@ -328,6 +333,24 @@ if __name__ == "__main__":
     print(digest(60), areas(400), fib(14 + 2 * sys.flags.optimize), collected(900), stored(300))
 """
 
+# With CPython's own `_json.c`, built anew, in the place of the interpreter's.
+JSON = """\
+import _json
+
+
+class Usual:
+    strict = True
+    object_hook = object_pairs_hook = parse_constant = None
+    parse_float, parse_int = float, int
+
+
+assert _json.__file__.endswith("/_json.so")
+documents = [{"name": f"entry {i}", "text": "words " * 40, "tags": ["\\n" * 90, "blue"], "sizes": [i] * 20} for i in range(200)]
+write = _json.make_encoder({}, None, _json.encode_basestring_ascii, None, ": ", ", ", False, False, True)
+text = "".join(write(documents, 0))
+assert _json.make_scanner(Usual)(text, 0) == (documents, len(text))
+"""
+
 
 class Plant(NamedTuple):
     """What is written in the place of what; the sentence, without places; and the function with the hunk, empty where none is named.
@@ -512,6 +535,38 @@ PLANTS: dict[str, list[Plant]] = {
         Plant('{"row": row}', '{"row": row, "twice": [row, row]}', "", "stored"),
         Plant("fib(14", "fib(16", "fib is called", "<module>", on_the_way=True),
     ],
+    "cpython": [
+        Plant(
+            "output_size, 127);",
+            "output_size, 127); for (volatile Py_ssize_t turn = 0; turn < input_chars; turn++);",
+            "each call of ascii_escape_unicode costs",
+            "ascii_escape_unicode",
+        ),
+        Plant(
+            "chars = ascii_escape_unichar(c, output, chars);",
+            "ascii_escape_unichar(c, output, chars); chars = ascii_escape_unichar(c, output, chars);",
+            "ascii_escape_unichar is called 36,000 instead of 18,000 times, from ascii_escape_unicode",
+            "ascii_escape_unicode",
+        ),
+        Plant(
+            "d = PyUnicode_READ(kind, buf, next);",
+            "d = PyUnicode_READ(kind, buf, next); for (volatile int turn = 0; turn < 2; turn++);",
+            "each call of scanstring_unicode costs",
+            "scanstring_unicode",
+        ),
+        Plant(
+            "rval = PyLong_FromString(buf, NULL, 10);",
+            "{ Py_XDECREF(PyLong_FromString(buf, NULL, 10)); rval = PyLong_FromString(buf, NULL, 10); }",
+            "PyLong_FromString is called 8,000 instead of 4,000 times, from _match_number_unicode",
+            "_match_number_unicode",
+        ),
+        Plant(
+            "encoded = encoder_encode_string(s, obj);",
+            "encoded = (Py_XDECREF(encoder_encode_string(s, obj)), encoder_encode_string(s, obj));",
+            "encoder_encode_string is called 2,400 instead of 1,600 times, from encoder_listencode_obj",
+            "encoder_listencode_obj",
+        ),
+    ],
 }
 # What is not executed, comments and layout: none of it is named, though a build that costs more comes with it.
 INNOCENT: dict[str, list[tuple[str, str]]] = {
@@ -543,6 +598,11 @@ INNOCENT: dict[str, list[tuple[str, str]]] = {
         ("value += 1", "value -= 1"),
         ("total = 0", "total = 0  # of all"),
     ],
+    "cpython": [
+        ('"json.decoder"', '"json" ".decoder"'),
+        ("rval = PyLong_FromString(buf", "rval = PyLong_FromString( buf /* of ASCII */"),
+        ("/* Read a JSON number", "/* Read the JSON number"),
+    ],
 }
 SOURCES: dict[str, dict[str, str]] = {
     "c": {"main.c": C, "parts.c": LIBRARY},
@@ -557,9 +617,14 @@ COMPILERS: dict[str, list[tuple[str, ...]]] = {
     ],
     "cc": [("g++", "-O1", "-g", "-o", "program", "main.cc")],
     "rs": [("rustc", "-O", "-g", "-o", "program", "main.rs")],
-    "py": [],
 }
-APART = {"c": ("-DWORDS=900",), "cc": ("-DLIMIT=9000",), "rs": ("--cfg", "apart"), "py": ("-O",)}
+APART = {
+    "c": ("-DWORDS=900",),
+    "cc": ("-DLIMIT=9000",),
+    "rs": ("--cfg", "apart"),
+    "py": ("-O",),
+    "cpython": ("-O0",),
+}
 _PLACE = re.compile(r" \([^()]*:[0-9]+\)| \(\S*\.so[^)]*\)")
 
 
@@ -568,6 +633,7 @@ class Project:
 
     def __init__(self, language: str, folder: Path) -> None:
         self.language, self._folder = language, folder
+        self._sources, self._compilers, self._command = _built(language)
         self._repository = Repository(folder / "repository", git_environment(folder))
         self._base = self._measured("base.json", (), ())
 
@@ -581,26 +647,44 @@ class Project:
         return dict(benchmark)
 
     def _measured(self, name: str, edits: tuple[tuple[str, str], ...], more: tuple[str, ...]) -> Path:
-        for file, text in SOURCES[self.language].items():
+        for file, text in self._sources.items():
             for edit in edits:
                 text = text.replace(*edit)  # noqa: PLW2901
             (self._repository.path / file).write_text(text, encoding="utf-8")
-        self._repository.git("add", *SOURCES[self.language])
+        self._repository.git("add", *self._sources)
         self._repository.commit("change")
-        for compiler in COMPILERS[self.language]:
+        for compiler in self._compilers:
             subprocess.run([*compiler, *more], cwd=self._repository.path, check=True, capture_output=True)
-        python = str(any_python()), *more, "-S", "-B", "words.py"
-        recorded, command = (
-            (("--python-profile",), python) if self.language == "py" else (("--call-tree", "--lines"), ("./program",))
-        )
+        recorded = ["--python-profile"] if self.language == "py" else ["--call-tree", "--lines"]
+        program, *words = self._command
+        command = program, *(more if self.language == "py" else ()), *words
         self._cg_bench("run", "-q", *recorded, "--id", "x", "-o", str(self._folder / name), "--", *command)
         return self._folder / name
+
+    def line(self, old: str) -> dict[str, Any]:
+        """Return where this is in the base."""
+        ((file, text),) = ((file, text) for file, text in self._sources.items() if old in text)
+        line = text[: text.index(old)].count("\n") + 1
+        return {"file": file, "first": line, "last": line}
 
     def _cg_bench(self, *words: str) -> None:
         command = [sys.executable, "-m", "cachegrind_bench", *words]
         subprocess.run(
             command, cwd=self._repository.path, env=self._repository.environ, check=True, capture_output=True
         )
+
+
+def _built(language: str) -> tuple[dict[str, str], list[tuple[str, ...]], tuple[str, ...]]:
+    """Return the sources of a project, how they are compiled, and what is measured."""
+    if language == "py":
+        return SOURCES[language], [], (str(any_python()), "-S", "-B", "words.py")
+    if language != "cpython":
+        return SOURCES[language], COMPILERS[language], ("./program",)
+    original, flags = json_sources()
+    sources = {"words.py": JSON, "_json.c": original.read_text("utf-8")}
+    # Called once, functions are inlined, which other plants are about.
+    compiler = "gcc", "-O1", "-fno-inline-functions-called-once", *flags, "-o", "_json.so", "_json.c"
+    return sources, [compiler], (PYTHON_OF_SYSTEM, "-S", "-B", "words.py")
 
 
 @pytest.mark.parametrize("language", PLANTS)
@@ -612,19 +696,13 @@ def test_each_planted_change_is_explained_and_innocent_ones_are_not_blamed(langu
         found = benchmark["hunks"]
         named = [found["through"]] if plant.on_the_way else found["functions"]
         assert [row["function"] for row in named] == ([plant.function] if plant.function else []), plant
-        assert all(row["hunks"] == [_line(language, plant.old)] for row in named), plant
+        assert all(row["hunks"] == [project.line(plant.old)] for row in named), plant
         assert (found["through"] is not None) == plant.on_the_way, plant
         assert (found["functions"] != []) == (plant.function != "" and not plant.on_the_way), plant
-        assert found["others"] == ([] if plant.function else [_line(language, plant.old)]), plant
+        assert found["others"] == ([] if plant.function else [project.line(plant.old)]), plant
         assert not found["idle"], plant
     benchmark = project.compared(*INNOCENT[language], more=APART[language])
     found = benchmark["hunks"]
     assert benchmark["cause"] is not None
     assert (found["functions"], found["through"], found["idle"]) == ([], None, True)
     assert found["others"]
-
-
-def _line(language: str, old: str) -> dict[str, Any]:
-    ((file, text),) = ((file, text) for file, text in SOURCES[language].items() if old in text)
-    line = text[: text.index(old)].count("\n") + 1
-    return {"file": file, "first": line, "last": line}
