@@ -59,6 +59,16 @@ def test_the_environment_beats_the_configuration(project: pytest.Pytester, monke
     assert _settings(project).compare is None
 
 
+@pytest.mark.parametrize("variable", ["THRESHOLD_ALLOCATIONS=0%", "LIMIT=test_a:allocations=9"])
+def test_calls_are_recorded_where_allocations_are_held(
+    variable: str, project: pytest.Pytester, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    assert not _settings(project).settings.call_tree
+    name, _, value = variable.partition("=")
+    monkeypatch.setenv(f"CG_BENCH_{name}", value)
+    assert _settings(project).settings.call_tree
+
+
 def test_a_wrong_threshold_is_found_before_anything_is_measured(
     project: pytest.Pytester, monkeypatch: pytest.MonkeyPatch
 ) -> None:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+from types import SimpleNamespace
 from typing import TYPE_CHECKING, Any
 
 import pytest
@@ -14,6 +15,7 @@ from cachegrind_bench.model.thresholds import limit, percentages
 from cachegrind_bench.render.comparison import words
 from cachegrind_bench.render.documents.comparisons import comparison
 from cachegrind_bench.render.report import measured as report
+from cachegrind_bench.usecases.ci.base import unexplained
 from cachegrind_bench.usecases.suite import exceeded
 from tests.unit.calls import Functions, graph
 from tests.unit.comparing import compared, counts, measured
@@ -138,6 +140,12 @@ def test_sides_without_calls_are_named_and_are_no_regression(
     assert words.remarks(found.differences[0], found.gates) == [
         f"allocations are not compared: no calls are recorded of the {sides} (run --call-tree)"
     ]
+
+
+def test_the_action_fetches_calls_of_the_base_where_allocations_are_held() -> None:
+    for base, expected in ((None, True), (BEFORE, False)):
+        made: Any = SimpleNamespace(comparison=gated(base, BEFORE, allocations="0%"), details={})
+        assert unexplained(made) is expected
 
 
 def test_where_all_counts_are_the_same_no_calls_are_needed() -> None:

@@ -67,6 +67,18 @@ def test_ab_explains_what_regressed_and_measures_nothing_else_again(repository: 
     assert "again" not in run(repository, "ab", "HEAD", "HEAD~1").stderr
 
 
+def test_ab_records_calls_where_allocations_are_held(repository: Repository) -> None:
+    source = repository.path / "main.c"
+    text = source.read_text().replace("int main", "void *volatile kept;\nint main", 1)
+    source.write_text(re.sub(r"(int main\(.*\) \{)", r"\1 kept = malloc(7);", text))
+    assert "kept = malloc(7)" in source.read_text()
+    found = run(repository, "ab", "HEAD", "--threshold=9%", "--threshold-allocations=program=0%", "--evidence=never")
+    assert found.returncode == 1, found.stdout + found.stderr
+    assert "1 more allocation (" in found.stdout
+    assert "), from main (main.c:" in found.stdout
+    assert "and no more frees; --threshold-allocations is 0 %" in found.stdout.splitlines()[-1]
+
+
 def test_check_builds_the_base_to_explain_a_regression(repository: Repository) -> None:
     repository.git("checkout", "--quiet", "HEAD~1")
     command = ("--prepare", BUILD, "--", "./program")

@@ -90,9 +90,10 @@ def _fetched(repository: Repository, sha: str) -> str:
 
 
 def unexplained(made: Report) -> bool:
-    """Return whether something moved and it is not known in which function."""
+    """Return whether something moved and it is not known in which function, or allocations of the base would be."""
     return any(
-        item.change is not None and item.state is not State.UNCHANGED and item.id not in made.details
+        (item.change is not None and item.state is not State.UNCHANGED and item.id not in made.details)
+        or "base" in item.uncounted
         for item in made.comparison.differences
     )
 
