@@ -67,6 +67,7 @@ def test_ab_explains_what_regressed_and_measures_nothing_else_again(repository: 
     assert "again" not in run(repository, "ab", "HEAD", "HEAD~1").stderr
 
 
+@pytest.mark.slow
 def test_ab_records_calls_where_allocations_are_held(repository: Repository) -> None:
     source = repository.path / "main.c"
     text = source.read_text().replace("int main", "void *volatile kept;\nint main", 1)
