@@ -12,7 +12,7 @@ from collections import defaultdict
 import msgspec
 
 from cachegrind_bench.compare.call_pairs import native_sides
-from cachegrind_bench.compare.call_split import Caller, Label, Sides, user_of
+from cachegrind_bench.compare.call_split import Caller, Label, Sides, passes_on, user_of
 from cachegrind_bench.model.call_graph import NO_CALLS, CallGraph, Calls
 
 _LIBC = r"(?:__libc_|__GI_)*"
@@ -40,7 +40,7 @@ class Number(msgspec.Struct, frozen=True, kw_only=True):
 class Allocations(msgspec.Struct, frozen=True, kw_only=True):
     """What is `made` and `freed`, and by how many more blocks than in the base are made, realloc apart, than freed.
 
-    `user` is who called the first of the callers, where that is a function of the system.
+    `user` is where the first of the callers, as `xmalloc` or `strdup`, is called from more or less often.
     """
 
     made: Number
@@ -57,13 +57,33 @@ def counted(base: CallGraph | None, candidate: CallGraph) -> Allocations:
 def allocations(sides: Sides) -> Allocations:
     """Count the allocations of two sides."""
     made, freed = _number(sides, _ALLOCATES), _number(sides, _FREES)
-    chief = next((caller.label for caller in (*made.callers, *freed.callers)), None)
+    chief = next((caller for caller in (*made.callers, *freed.callers)), None)
     return Allocations(
         made=made,
         freed=freed,
         kept=_number(sides, _MAKES).delta - freed.delta,
-        user=user_of(sides, chief.name) if chief is not None and chief.code.is_system else None,
+        user=None if chief is None else _user(sides, chief),
     )
+
+
+def _user(sides: Sides, chief: Caller) -> Label | None:
+    """Return where a chain of calls begins that ends with this function; each in it only passes on being called more often."""
+    labels, into = sides[2], defaultdict[int, dict[int, list[int]]](dict)
+    for at, side in enumerate(sides[:2]):
+        for (caller, callee), each in side.calls.items():
+            into[callee].setdefault(caller, [0, 0])[at] += each.number
+    found = next(number for number, label in labels.items() if label == chief.label)
+    calls, seen = [chief.base.number, chief.candidate.number], set[int]()
+    while into[found] and found not in seen:
+        times = [sum(column) for column in zip(*into[found].values(), strict=True)]
+        if not passes_on((calls[0], calls[1]), (times[0], times[1])):
+            break
+        seen.add(found)
+        found, calls = max(into[found].items(), key=lambda item: (abs(item[1][1] - item[1][0]), -item[0]))
+    label = labels[found]
+    if found in seen or not label.code.is_system:
+        return None if found in seen or label == chief.label else label
+    return user_of(sides, label.name)
 
 
 def _number(sides: Sides, what: re.Pattern[str]) -> Number:

@@ -165,6 +165,14 @@ def user_of(sides: Sides, name: str) -> Label | None:
     return None if user is None else sides[2][user]
 
 
+def passes_on(calls: tuple[int, int], times: tuple[int, int]) -> bool:
+    """Return whether at least nine tenths of a change in calls come with those of the caller (`times`, on both sides)."""
+    if not times[0]:
+        return True  # it is new, which is its caller's doing
+    usual = scaled(calls[0], (times[1], times[0]))
+    return times[0] != times[1] and 10 * abs(calls[1] - usual) <= abs(calls[1] - calls[0])
+
+
 @dataclass(eq=False)
 class _Unit:
     """Functions that call each other, mostly a single one; pairs are base and candidate."""
@@ -372,13 +380,10 @@ class _Comparison:
         return (function, caller) if found[1] in seen else found
 
     def _passes_on(self, function: int, caller: int) -> bool:
-        """Return whether at least nine tenths of a change in how often it is called from there come with calls of the caller."""
+        """Return whether it is called from there more often because the caller is."""
         calls = [self._calls(side, (caller, function)).number for side in (0, 1)]
         times = [self._all_calls(side, caller).number for side in (0, 1)]
-        if not times[0]:
-            return True  # it is new, which is its caller's doing
-        usual = scaled(calls[0], (times[1], times[0]))
-        return times[0] != times[1] and 10 * abs(calls[1] - usual) <= abs(calls[1] - calls[0])
+        return passes_on((calls[0], calls[1]), (times[0], times[1]))
 
     def _all_calls(self, side: int, member: int) -> Calls:
         """Return all calls of a function, those within a recursion too, with its own cost."""

@@ -152,7 +152,7 @@ def _allocations(benchmark: Benchmark) -> list[Row]:
     if not found.made.callers:
         return []
     chief = found.made.callers[0]
-    who = demangled((found.user or chief.label).name)
+    who = demangled(chief.label.name)
     most = f"{grouped(chief.candidate.number)} by {who}, " if len(found.made.callers) > 1 else f"by {who}, "
     return [("allocations", grouped(found.made.candidate), f"{most}{grouped(found.freed.candidate)} freed")]
 

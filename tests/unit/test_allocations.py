@@ -65,7 +65,7 @@ def test_more_allocations_are_counted_once_each_and_named_with_who_makes_most_of
             {"main": (10, {"split": 6, "join": 1}), "join": (3, JOIN | {"libc:_Znwm": 1})},
             "as many allocations (9 → 9), 1 fewer from join (words.c)",
         ),
-        ({"main": (10, {"split": 9, "join": 1})}, "4 more allocations (9 → 13), from split (words.c)"),
+        ({"main": (10, {"split": 9, "join": 1})}, "4 more allocations (9 → 13), from main (words.c), through split"),
         (
             {"split": (3, {"libc:malloc": 3, "libc:free": 2})},
             "10 more allocations (9 → 19), from split (words.c), but only 5 more frees",
@@ -83,6 +83,10 @@ def test_more_allocations_are_counted_once_each_and_named_with_who_makes_most_of
         (
             {"join": (3, JOIN | {"libc:strdup": 4, "libc:free": 3})},
             "3 more allocations (9 → 12), from join (words.c), through strdup",
+        ),
+        (
+            {"join": (3, JOIN | {"xmalloc": 2, "libc:free": 2}), "xmalloc": (9, {"libc:malloc": 1})},
+            "2 more allocations (9 → 11), from join (words.c), through xmalloc",
         ),
     ],
 )
@@ -116,7 +120,7 @@ def test_more_allocations_than_the_threshold_are_a_regression(threshold: str, st
 
 def test_the_verdict_names_who_allocates_more() -> None:
     found = gated(BEFORE, AFTER, allocations="0%")
-    text = "4 more allocations (9 → 13), from split (words.c); --threshold-allocations is 0 %"
+    text = "4 more allocations (9 → 13), from main (words.c), through split; --threshold-allocations is 0 %"
     assert words.headline(found, {}) == f"regression: sieve score +0.01 %, {text}"
     (difference,) = found.differences
     assert words.remarks(difference, found.gates) == [text]
