@@ -178,7 +178,7 @@ def key_of(
     """Return the name of all results that this plan may give here while no file changes: 32 hex digits.
 
     Who we are and which kernel this is decide what the seal can do and which files can be read. Values of variables
-    may be secrets: only the hash is ever stored. `valgrind` says where the one that is used lies.
+    may be secrets: only the hash is ever stored. `valgrind` says where the one that is used lies, and what it counts apart.
     """
     host = os.uname()
     document = {

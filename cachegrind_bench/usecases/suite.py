@@ -88,7 +88,8 @@ def measure_suite(request: SuiteRequest, selection: Selection, root: Path, store
     known = {spec.id: times[spec.id] for spec in specs if spec.id in times}
     reuse: Reuse | None = None
     if request.cached:
-        valgrind = ready.valgrind.launcher, ready.valgrind.libexec
+        branches = ("branches",) if ready.geometry.branches else ()  # not part of the environment: all else is the same
+        valgrind = ready.valgrind.launcher, ready.valgrind.libexec, *branches
         reuse = Reuse(
             cache=Cache.open(store, each.environ.get(RESULTS)),
             environment=ready.environment,

@@ -63,3 +63,12 @@ def test_callgrind_counts_branches_as_cachegrind_does(cg_bench: CgBench, compile
     whole = cg_bench.run(program, options=["--estimate"]).benchmark["branches"]
     found = cg_bench.run(program, options=["--estimate", *part]).benchmark["branches"]
     assert 0.7 * whole["Bcm"] < found["Bcm"] <= whole["Bcm"]
+
+
+@pytest.mark.slow
+def test_a_stored_result_without_branches_is_not_reused_for_an_estimate(cg_bench: CgBench) -> None:
+    (cg_bench.cwd / "cg-bench.toml").write_text('[[benchmark]]\nid = "true"\ncommand = "/bin/true"\n', encoding="utf-8")
+    for options, reused in (([], False), (["--estimate"], False), (["--estimate"], True)):
+        done = cg_bench("run", "--cached", *options, "-o", "r.json")
+        assert ("re-used" in done.stderr) is reused, done.stderr
+    assert "branches" in json.loads((cg_bench.cwd / "r.json").read_text("utf-8"))["benchmarks"][0]
