@@ -74,6 +74,8 @@ class Cargo(Harness):
                     f"{entry.each.place}: the bench target {target} of {folder.name} is left out: it is not one of {self.title}"
                 )
                 continue
+            if not (loop.sections.begin and loop.sections.end):
+                raise self._unseen(entry, f"{target} of {folder.name}")
             problem = f"{executable} did not list its benchmarks"
             words, variables = (executable, *self.list_words), {**environ, **self.list_env}
             text = output_of(entry, words, variables, note, problem, cwd=folder)
@@ -90,6 +92,15 @@ class Cargo(Harness):
                 hint="they are programs of a [[bench]] table with harness = false",
             )
         return found
+
+    def _unseen(self, entry: Entry, target: str) -> MeasurementError:
+        """Return the error of a program without the functions that start and stop the framework's clock."""
+        value = " ".join(entry.keys[self.key])
+        return MeasurementError(
+            f"{entry.each.place}: in the bench target {target} no function is left that starts and stops {self.title}'s clock: "
+            "LTO has inlined it, or the program is stripped",
+            hint=f'build it without LTO: {self.key} = "{value} --config profile.bench.lto=false" (or profile.bench.strip=false)',
+        )
 
     def _folder(self, entry: Entry) -> Path:
         return entry.each.cwd / str(entry.keys[self.key][0])

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 import sys
 from pathlib import Path
 from types import ModuleType
@@ -124,6 +125,25 @@ def test_what_is_no_report_of_catch2_is_an_error_that_nobody_waits_for(report: s
     seeks = 'while [ "$1" != --out ]; do shift; done'
     with pytest.raises(MeasurementError, match=r"\./bench ran no benchmarks of Catch2"):
         listed(program(f'{seeks}; {report} "$2"', "catch2"))
+
+
+@pytest.mark.parametrize(("harness", "mark"), [("criterion", "9criterion7bencher"), ("divan", "DIVAN_SAMPLE_SIZE")])
+def test_a_program_whose_clock_lto_has_inlined_is_refused_before_anything_runs(harness: str, mark: str) -> None:
+    bench = Path.cwd() / "parse-1"
+    bench.write_text(f"#!/bin/sh\n# {mark}\ntouch ran\n", encoding="utf-8")
+    bench.chmod(0o755)
+    target = {"name": "parse", "kind": ["bench"]}
+    built = {"executable": str(bench), "manifest_path": str(Path.cwd() / "Cargo.toml"), "target": target}
+    cargo = Path.cwd() / "bin" / "cargo"
+    cargo.parent.mkdir()
+    cargo.write_text(f"#!/bin/sh\necho '{json.dumps(built)}'\n", encoding="utf-8")
+    cargo.chmod(0o755)
+    path = Path.cwd() / "cg-bench.toml"
+    path.write_text(f'[[benchmark]]\n{harness} = ". --features x"\n', encoding="utf-8")
+    with pytest.raises(MeasurementError, match="in the bench target parse of .* no function is left") as error:
+        with_listed(load(path), {"PATH": f"{cargo.parent}:/bin:/usr/bin"}, NOTICES)
+    assert f'{harness} = ". --features x --config profile.bench.lto=false"' in str(error.value.hint)
+    assert not Path("ran").exists()
 
 
 def test_a_number_of_iterations_with_thousands_of_digits_is_not_taken_for_one() -> None:
