@@ -7,6 +7,7 @@ from __future__ import annotations
 
 from collections.abc import Collection
 
+from cachegrind_bench.compare.verdict import State
 from cachegrind_bench.model.text import shortened
 from cachegrind_bench.render.comparison.view import Row, View
 from cachegrind_bench.render.comparison.words import LOOKS
@@ -17,17 +18,21 @@ _LONGEST, LONGEST_MESSAGE = 200, 4000
 
 
 def render(view: View, *, brief: bool = False) -> str:
-    """Return the annotations, worst first, and last the verdict; if `brief`, that only where no benchmark has an annotation."""
+    """Return the annotations, worst first, and last the verdict; if `brief`, that only where no benchmark has an annotation.
+
+    Without a base all benchmarks are new, which is not worth an annotation.
+    """
     text = ""
     for level in ("error", "warning", "notice"):
         rows = [row for row in view.rows if LOOKS[row.state][2] == level]
+        rows = [row for row in rows if not (view.without_base and row.state is State.NEW)]
         room = _MOST - (level == "notice")
         shown = rows if len(rows) <= room else rows[: room - 1]
         for row in shown:
             text += command(level, f"{row.state.value}: {row.id}", message(row, view), place=row.place)
         if len(shown) < len(rows):
             text += command(level, "cg-bench", f"{len(rows) - len(shown)} more benchmarks like these")
-    if brief and text:
+    if brief and (text or view.without_base):
         return text
     notices = "".join(f" ({notice})" for notice in view.notices)
     level = LOOKS[view.verdict][2] or "notice"

@@ -36,7 +36,7 @@ def render(view: View, *, most: int = MOST_CHARACTERS) -> str:
 
 
 def _head(view: View) -> str:
-    sign = "⚠️" if view.headline.startswith("no baseline") else LOOKS[view.verdict][1]
+    sign = "⚠️" if view.without_base and view.verdict is State.NEW else LOOKS[view.verdict][1]
     lines = [f"### {sign} {_cut(view.headline, 3000)}", ""]
     lines += [f"> ⚠️ {_cut(notice, 500)}\n" for notice in view.notices[:_MOST_ROWS]]
     shown = _changed(view)[:_MOST_ROWS]
@@ -61,7 +61,8 @@ def _parts(view: View) -> Iterator[str]:
             yield fold(f"What moved in {item.title}", tables + remarks)
     unchanged = [row for row in view.rows if row.state in _QUIET]
     # In pieces, so that of a long list only the end is left out.
-    for rows, what in ((changed[_MOST_ROWS:], "more changed"), (unchanged, "unchanged")):
+    more = "more" if view.without_base else "more changed"
+    for rows, what in ((changed[_MOST_ROWS:], more), (unchanged, "unchanged")):
         for start in range(0, len(rows), 50):
             some = rows[start : start + 50]
             yield fold(counted(len(some), f"{what} benchmark"), _table(view, some) + _remarks(view, some))

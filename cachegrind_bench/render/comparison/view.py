@@ -72,7 +72,7 @@ class Explanation(msgspec.Struct, frozen=True, kw_only=True):
 class View(msgspec.Struct, frozen=True, kw_only=True):
     """A comparison ready to be laid out. `left_out` says in words what rows are not shown; empty if all are.
 
-    `deciding` is the column of the number that decides, `start` what all ids begin with.
+    `deciding` is the column of the number that decides, `start` what all ids begin with. `without_base`: none was found.
     """
 
     headline: str
@@ -85,6 +85,7 @@ class View(msgspec.Struct, frozen=True, kw_only=True):
     rows: tuple[Row, ...]
     left_out: str
     explanations: tuple[Explanation, ...]
+    without_base: bool
 
 
 def view(
@@ -123,6 +124,7 @@ def view(
         explanations=tuple(
             _explanation(by_id[name], comparison, details[name], root) for name in explained if name in details
         ),
+        without_base=comparison.without_base,
     )
 
 
@@ -238,6 +240,8 @@ def _row(item: Difference, comparison: Comparison, details: Details | None, root
         *words.allocation_remarks(item, blamed),
         *words.remarks(item, comparison.gates, root),
     ]
+    if comparison.without_base and item.state is State.NEW:
+        said = []  # as all are, which the verdict says
     return Row(
         id=plain(item.id),
         state=item.state,

@@ -72,8 +72,11 @@ def test_what_is_unchanged_passes_and_what_is_better_is_a_notice(job: Job) -> No
 
 def test_no_baseline_is_loud_and_green(job: Job) -> None:
     told = job.pull_request().has(SLOWER).compared()
-    assert any("no baseline" in each for each in noted(told, "warning"))
+    (warning,) = noted(told, "warning")
+    assert warning == "cg-bench: no baseline: there is no store (store: none)"
+    assert not noted(told, "notice")  # that each of them is new needs no annotation, and no line
     assert "no baseline" in job.summary
+    assert "only the candidate has it" not in job.summary
     found = job.outputs
     assert (found["verdict"], found["comparable"], found["baseline-sha"]) == ("no baseline", "false", "")
     assert job.step("gate").code == 0
