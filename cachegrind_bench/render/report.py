@@ -187,7 +187,8 @@ def _conditions(benchmarks: Sequence[Benchmark], env: Environment) -> Section:
         ("sealed", text if len(seals) == 1 else f"{text}: {some(ids, _NAMED)}") for text, ids in seals.items()
     ]
     rows += (("", f"not pinned: {name}: {why}") for name, why in lacking)
-    rows.append(("measured", f"{counted(runs, 'run')} under {tools} {env.fields.get('valgrind', '?')} in {took}"))
+    if runs:
+        rows.append(("measured", f"{counted(runs, 'run')} under {tools} {env.fields.get('valgrind', '?')} in {took}"))
     if not all(item.processes_exact for item in benchmarks):
         rows.append(("processes", "not all counted exactly, see the warnings"))
     return Section(rows=tuple(rows))
@@ -301,7 +302,10 @@ def suite(
     rows = [_suite_row(item, since.get(item.id), reused=item.id in reused) for item in result.benchmarks]
     columns, *rows = without_empty([columns, *rows], (2, 4, 6, 7))
     # Why benchmarks have no score: below the table, whose columns are for numbers.
-    failures = tuple((item.id, (item.error or "").partition("\n")[0]) for item in failed)
+    reasons = dict[str, list[str]]()
+    for item in failed:
+        reasons.setdefault((item.error or "").partition("\n")[0], []).append(item.id)
+    failures = tuple((some(ids, 1), reason) for reason, ids in reasons.items())
     warned = dict[str, list[str]]()
     for item in result.benchmarks:
         for text in item.warnings:

@@ -261,6 +261,19 @@ def test_the_report_has_one_row_for_each_benchmark() -> None:
     )
 
 
+def test_a_reason_why_many_failed_is_said_once_and_no_run_is_not_reported_as_measured() -> None:
+    failed = [failed_benchmark(id=name) for name in "abc"]
+    text = as_table(*failed, failed_benchmark(id="d", error="another"))
+    assert (
+        "  not measured\n"
+        "    a and 2 more  the command failed with exit status 3\n"
+        "    d             another\n"
+        "\n"
+        "  sealed  fully (clock kept)\n"
+    ) in text
+    assert "0 runs" not in text
+
+
 def test_how_benchmarks_were_sealed_and_what_they_warn_of_is_said_once_with_the_ids() -> None:
     unsealed = {
         "cpu": SealPart(state=SealState.PINNED),
