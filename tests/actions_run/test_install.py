@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+import re
 import subprocess
 import sys
 import tomllib
@@ -12,6 +13,7 @@ import pytest
 
 ROOT = Path(__file__).resolve().parents[2]
 INSTALL = ROOT / "scripts" / "action" / "install.sh"
+README = (ROOT / "README.md").read_text("utf-8")
 VALGRIND = ROOT / "scripts" / "action" / "valgrind.sh"
 
 
@@ -51,6 +53,19 @@ def test_nothing_of_the_checkout_is_executed(place: Path, wheels: Path) -> None:
     said = run(VALGRIND, place, CG_BENCH_PYTHON=python, INPUT_VALGRIND="skip", PYTHONPATH=str(place))
     assert "This machine can measure" in said.stdout, said.stdout + said.stderr
     assert not seen.exists()
+
+
+@pytest.mark.slow
+def test_the_readmes_copy_of_the_action_in_a_folder_installs_itself(place: Path, wheels: Path) -> None:
+    (command,) = re.findall(r"```\n(git -C \.\./cachegrind-bench archive .*?)```", README, re.DOTALL)
+    (place.parent / "cachegrind-bench").symlink_to(ROOT)
+    subprocess.run(["sh", "-ec", command], cwd=place, check=True)
+    copy = place / ".github" / "cg-bench"
+    assert (copy / "action.yml").is_file()
+    offline = {"PIP_NO_INDEX": "1", "PIP_FIND_LINKS": str(wheels)}
+    done = run(copy / "scripts" / "action" / "install.sh", place, GITHUB_OUTPUT=str(place.parent / "outputs"), **offline)
+    assert done.returncode == 0, done.stdout + done.stderr
+    assert "cg-bench, version " in done.stdout
 
 
 @pytest.mark.parametrize("python", ["/bin/false", "/nowhere/python", "no such thing"])
