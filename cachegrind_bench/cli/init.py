@@ -38,7 +38,8 @@ def command(*, dry_run: bool) -> None:
             f"there is a configuration already: {shown(known)}",
             hint="'cg-bench list' shows what 'cg-bench run' would measure",
         )
-    files = starter(root, detected(root))
+    harnesses = detected(root)
+    files = starter(root, harnesses)
     if dry_run:
         output.write("\n".join(f"==> {shown(file.path)}\n{file.added}" for file in files))
         return
@@ -48,4 +49,6 @@ def command(*, dry_run: bool) -> None:
     for file in files:
         write_atomic(file.path, file.data)
     done = "".join(f"{'extended' if file.is_extended else 'wrote'} {shown(file.path)}\n" for file in files)
-    output.write(f"{done}'cg-bench list' shows the benchmark, 'cg-bench run' measures it\n")
+    found = f"this project has benchmarks already: {', '.join(harnesses)}\n" if harnesses else ""
+    what, which = ("them", "them") if harnesses else ("the benchmark", "it")
+    output.write(f"{done}{found}'cg-bench list' shows {what}, 'cg-bench run' measures {which}\n")

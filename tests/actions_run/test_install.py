@@ -63,7 +63,9 @@ def test_the_readmes_copy_of_the_action_in_a_folder_installs_itself(place: Path,
     copy = place / ".github" / "cg-bench"
     assert (copy / "action.yml").is_file()
     offline = {"PIP_NO_INDEX": "1", "PIP_FIND_LINKS": str(wheels)}
-    done = run(copy / "scripts" / "action" / "install.sh", place, GITHUB_OUTPUT=str(place.parent / "outputs"), **offline)
+    done = run(
+        copy / "scripts" / "action" / "install.sh", place, GITHUB_OUTPUT=str(place.parent / "outputs"), **offline
+    )
     assert done.returncode == 0, done.stdout + done.stderr
     assert "cg-bench, version " in done.stdout
 

@@ -155,6 +155,15 @@ def test_a_pyproject_with_a_byte_order_mark_is_extended(cg_bench: CommandLine) -
     assert Path("pyproject.toml").read_bytes().startswith(b"\xef\xbb\xbf[project]\n")
 
 
+def test_the_benchmarks_that_a_project_has_are_named(cg_bench: CommandLine) -> None:
+    make({"Cargo.toml": f'{CARGO}[dev-dependencies]\ncriterion = "0.5"\n'})
+    assert cg_bench("init").out == (
+        "wrote cg-bench.toml\n"
+        "this project has benchmarks already: criterion\n"
+        "'cg-bench list' shows them, 'cg-bench run' measures them\n"
+    )
+
+
 def test_files_that_are_there_are_never_replaced(cg_bench: CommandLine) -> None:
     make({"pyproject.toml": PYPROJECT, "benchmarks/bench_example.py": "mine", "benchmarks/bench_example_2.py": ""})
     cg_bench("init")

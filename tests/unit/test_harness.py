@@ -140,7 +140,7 @@ def test_a_program_whose_clock_lto_has_inlined_is_refused_before_anything_runs(h
     cargo.chmod(0o755)
     path = Path.cwd() / "cg-bench.toml"
     path.write_text(f'[[benchmark]]\n{harness} = ". --features x"\n', encoding="utf-8")
-    with pytest.raises(MeasurementError, match="in the bench target parse of .* no function is left") as error:
+    with pytest.raises(MeasurementError, match=r"in the bench target parse of .* no function is left") as error:
         with_listed(load(path), {"PATH": f"{cargo.parent}:/bin:/usr/bin"}, NOTICES)
     assert f'{harness} = ". --features x --config profile.bench.lto=false"' in str(error.value.hint)
     assert not Path("ran").exists()
