@@ -57,6 +57,8 @@ def test_noise_that_decides_nothing_is_reported_too() -> None:
 def test_gates_that_were_exceeded_are_reported_with_their_values() -> None:
     worse = measured(value=counts(1_010_000))
     assert said(measured(), worse, threshold="5%", threshold_ir="0.5%") == "Ir +1 % exceeds --threshold-ir 0.5 %"
+    missing = counts(ram=20_000), counts(1_006_000, ram=20_000)  # of which the score grows by less
+    assert said(*(measured(value=value) for value in missing)) == "Ir +0.6 % exceeds the threshold of 0.5 %"
     assert "the caches serve it worse, by more than --threshold-cache 2 %" in said(
         measured(), measured(value=counts(ram=1_000))
     )

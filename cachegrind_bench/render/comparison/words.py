@@ -178,12 +178,12 @@ def _gate_remarks(difference: Difference, gates: Gates) -> list[str]:
         return found
     if Cause.IR in difference.causes:
         wanted = gates.threshold_ir.get(difference.id)
-        option = (
-            f"--threshold {exact_percent(difference.threshold)}"
+        limit = (
+            f"the threshold of {exact_percent(difference.threshold)}"
             if wanted is None
             else f"--threshold-ir {exact_percent(wanted)}"
         )
-        found.append(f"Ir {change(moved.ir.relative)} exceeds {option}")
+        found.append(f"Ir {change(moved.ir.relative)} exceeds {limit}")
     if Cause.CACHE in difference.causes:
         how = "up in some memory layouts and down in others, in their median"
         if not moved.score.mixed:
