@@ -40,5 +40,5 @@ def command(valgrind: str | None, form: str) -> int:
     except FileNotFoundError:
         cwd = Path("/")
     found = examine(dict(os.environ), cwd, valgrind=valgrind)
-    output.write(diagnosis.machine(found, form))
+    output.write(diagnosis.machine(found, form, width=output.terminal_width()))
     return 0 if found.works else MeasurementError.exit_code

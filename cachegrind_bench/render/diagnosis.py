@@ -7,7 +7,7 @@ from cachegrind_bench.measure.doctor import Diagnosis, Level
 from cachegrind_bench.measure.findings import Difference, Finding, Verdict, Verification
 from cachegrind_bench.model.text import counted, grouped, joined, plain
 from cachegrind_bench.render.markdown import escape, table
-from cachegrind_bench.render.table import aligned
+from cachegrind_bench.render.table import aligned, wrapped
 from cachegrind_bench.valgrind.demangling import demangled
 
 _LEVELS = {Level.OK: "✓", Level.WARNING: "!", Level.BAD: "✗"}
@@ -23,23 +23,24 @@ _VERDICTS = {
 }
 
 
-def machine(found: Diagnosis, form: str) -> str:
-    """Return one line for each check of the doctor, and below it what mends it."""
+def machine(found: Diagnosis, form: str, *, width: int | None = None) -> str:
+    """Return each check of the doctor, for a terminal of this `width`, and below it what mends it, in lines to copy."""
     if form == "json":
         from cachegrind_bench.render.documents.checks import diagnosis
 
         return diagnosis(found, _usability(found))
-    width = max((len(check.name) for check in found.checks), default=0)
+    longest = max((len(check.name) for check in found.checks), default=0)
     lines: list[str] = []
     for title, checks in found.sections:
         lines += [title]
         last: tuple[str, ...] = ()
         for check in checks:
-            lines.append(f"  {_LEVELS[check.level]} {check.name.ljust(width)}  {plain(check.found)}")
+            start = f"  {_LEVELS[check.level]} {check.name.ljust(longest)}  "
+            lines += wrapped(plain(check.found), width, start, " " * len(start))
             if check.level is Level.OK:
                 continue
             fixes = ("as above",) if check.fixes and check.fixes == last else check.fixes
-            lines += [f"    {'':{width}}  fix: {plain(fix)}" for fix in fixes]
+            lines += [f"    {'':{longest}}  fix: {plain(fix)}" for fix in fixes]
             last = check.fixes or last
         lines.append("")
     return "\n".join([*lines, _usability(found)]) + "\n"

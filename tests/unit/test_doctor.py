@@ -349,6 +349,16 @@ def test_the_table_shows_marks_fixes_and_the_outcome() -> None:
     ]
 
 
+def test_what_is_found_fits_a_terminal_and_a_fix_stays_one_line_to_copy() -> None:
+    half = Check(name="half", level=Level.WARNING, found="so so " * 4, fixes=("sudo apt-get install it all",))
+    assert diagnosis.machine(diagnosed(half), "table", width=24).splitlines()[1:5] == [
+        "  ! half  so so so so so",
+        "          so so so",
+        "          fix: sudo apt-get install it all",
+        "",
+    ]
+
+
 def test_the_outcome_counts_what_is_to_mend() -> None:
     good, half = Check(name="good", found="fine"), Check(name="half", level=Level.WARNING, found="so so")
     assert diagnosis.machine(diagnosed(good), "table").endswith("\nThis machine can measure, fully sealed.\n")
