@@ -218,7 +218,7 @@ def _plan(request: SuiteRequest, spec: BenchmarkSpec) -> Plan:
         stdin=None if spec.stdin is None else str(spec.stdin),
         prepare=spec.prepare,
         cleanup=spec.cleanup,
-        lines=each.lines and spec.region is None and spec.loop is None,
+        lines=each.lines and spec.region is None,
         collect=Collect.inside(region=spec.region, toggles=spec.toggles, loop=spec.loop),
         clock=each.clock if spec.loop is None else spec.loop.clock,
     )

@@ -121,7 +121,8 @@ class ValgrindRunner:
                 from cachegrind_bench.valgrind.section_parts import section_accounts
 
                 sections = target.collect.loop.sections
-                accounts = section_accounts(self.scratch.out, outcome, target.argv, sections, calls=target.calls)
+                wanted = {"lines": target.lines, "calls": target.calls}
+                accounts = section_accounts(self.scratch.out, outcome, target.argv, sections, **wanted)
         return _measurement(tool, outcome, log, accounts)
 
     def measure_regions(self, target: Target) -> dict[str, Measurement]:

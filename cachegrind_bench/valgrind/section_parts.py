@@ -6,6 +6,7 @@ import re
 from collections import defaultdict
 from collections.abc import Iterable, Sequence
 from itertools import chain, groupby
+from operator import add, attrgetter, sub
 from typing import TYPE_CHECKING
 
 import msgspec
@@ -13,7 +14,7 @@ from msgspec.structs import replace
 
 from cachegrind_bench.errors import MeasurementError
 from cachegrind_bench.model.call_graph import every, of_system
-from cachegrind_bench.model.metrics import FunctionCost, Profile
+from cachegrind_bench.model.metrics import FunctionCost, LineCost, Profile
 from cachegrind_bench.model.result import PER_ITERATIONS, ProcessCost
 from cachegrind_bench.valgrind.callgrind_file import parse_callgrind
 from cachegrind_bench.valgrind.options import Sections, Tool
@@ -28,9 +29,17 @@ if TYPE_CHECKING:
 
 
 def section_accounts(
-    out: Path, outcome: Outcome, command: Sequence[str], sections: Sections, *, calls: bool = False
+    out: Path,
+    outcome: Outcome,
+    command: Sequence[str],
+    sections: Sections,
+    *,
+    lines: bool = False,
+    calls: bool = False,
 ) -> Accounts:
-    """Read the parts in this directory that belong to sections, with `calls` all calls, else those of functions of the system.
+    """Read the parts in this directory that belong to sections, with their source `lines` if asked.
+
+    With `calls` they have all calls, else those of functions of the system.
 
     MeasurementError if no part belongs to a section, or they are not in their order.
     """
@@ -43,7 +52,7 @@ def section_accounts(
         found = timed(heads, sections)
         number, order = number + len(found.sections), order + found.order
         for head in chain.from_iterable(found.sections):
-            for part in parse_callgrind(head.path, calls=every if calls else of_system):
+            for part in parse_callgrind(head.path, lines=lines, calls=every if calls else of_system):
                 graphs += [] if part.calls is None else [part.calls]
                 profiles[files[0].executable(part.command_line, command)].append(in_order(named(part)))
     if not number or not re.fullmatch(sections.order or ".*", order):
@@ -102,14 +111,22 @@ def _process(file: OutPath) -> tuple[int, int]:
 def scaled(accounts: Accounts, iterations: int) -> Accounts:
     """Return what `PER_ITERATIONS` cost, from what this number did; exact where it divides that."""
 
-    def each(profile: Profile) -> Profile:
-        rows = (
-            FunctionCost(row.file, row.name, tuple(count * PER_ITERATIONS // iterations for count in row.counts))
-            for row in profile.functions
-        )
-        return Profile(events=profile.events, functions=tuple(rows))
+    def share(counts: Iterable[int]) -> tuple[int, ...]:
+        return tuple(count * PER_ITERATIONS // iterations for count in counts)
 
-    profile = each(accounts.profile)
+    whole = accounts.profile
+    lines: list[LineCost] = []
+    for _, rows in groupby(whole.lines, key=attrgetter("file", "name")):
+        before = (0,) * len(whole.events)
+        for row in rows:  # those of a function add up to it, whatever is rounded
+            after = tuple(map(add, before, row.counts))
+            lines.append(LineCost(row.file, row.name, row.line, tuple(map(sub, share(after), share(before)))))
+            before = after
+    profile = Profile(
+        events=whole.events,
+        functions=tuple(FunctionCost(row.file, row.name, share(row.counts)) for row in whole.functions),
+        lines=tuple(lines),
+    )
     total = profile.counts()
     (first, *_others) = accounts.processes
     processes = (ProcessCost(executable=first.executable, counts=total),)

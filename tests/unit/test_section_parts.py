@@ -6,7 +6,7 @@ from pathlib import Path
 
 import pytest
 
-from cachegrind_bench.model.metrics import EVENTS, FunctionCost, Profile
+from cachegrind_bench.model.metrics import EVENTS, FunctionCost, LineCost, Profile
 from cachegrind_bench.model.result import ProcessCost
 from cachegrind_bench.valgrind.options import Sections
 from cachegrind_bench.valgrind.processes import Accounts
@@ -64,9 +64,16 @@ def test_what_happened_is_noted_by_its_first_letters() -> None:
 
 def test_counts_are_those_of_a_thousand_iterations_and_add_up() -> None:
     rows = (FunctionCost("a.c", "a", (7,) * 9), FunctionCost("a.c", "b", (5,) * 9))
-    profile = Profile(events=EVENTS, functions=rows)
+    lines = tuple(
+        LineCost("a.c", name, line, (1 + line,) * 9) for name, line in (("a", 1), ("a", 2), ("a", 1), ("b", 4))
+    )
+    profile = Profile(events=EVENTS, functions=rows, lines=lines)
     costs = (ProcessCost(executable="x", counts=profile.counts()),)
     found = scaled(Accounts(profile=profile, processes=costs, doubts=(), split_needed=False), 100)
     assert found.profile.totals() == (120,) * 9
     assert found.processes[0].counts == found.profile.counts()
+    assert [(row.name, row.counts[0]) for row in found.profile.lines] == [("a", 20), ("a", 30), ("a", 20), ("b", 50)]
+    odd = scaled(Accounts(profile=profile, processes=costs, doubts=(), split_needed=False), 3000).profile
+    assert [row.counts[0] for row in odd.functions] == [2, 1]  # to which their lines add up
+    assert [row.counts[0] for row in odd.lines] == [0, 1, 1, 1]
     assert Sections(begin=("after:a",), end=("before:b",)).dumps == ("--dump-after=a", "--dump-before=b")

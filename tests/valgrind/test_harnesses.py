@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import os
+import re
 import shutil
 import subprocess
 from typing import TYPE_CHECKING, Any
@@ -35,7 +36,7 @@ def test_a_slower_iteration_is_found_and_blamed_and_a_slower_preparation_is_not(
 ) -> None:
     flags = ("-O1", "-g")
     base = f"google-benchmark = '{compile_c(STATE, *flags)}'"
-    finished, one = measured(cg_bench, base, "base.json")
+    finished, one = measured(cg_bench, base, "base.json", "--lines")
     assert "many/threads:2 is left out: it uses threads" in finished.stderr
     assert "twice is left out: it is listed twice" in finished.stderr
     assert {name: item["iterations"] for name, item in one.items()} == {"plain/8": 1000, "paused": 10}
@@ -45,11 +46,12 @@ def test_a_slower_iteration_is_found_and_blamed_and_a_slower_preparation_is_not(
     prepared = f"google-benchmark = '{compile_c(STATE, *flags, '-DSETUP=20000')}'"
     assert measured(cg_bench, prepared, "prepared.json")[1]["plain/8"]["counts"] == one["plain/8"]["counts"]
     slower = f"google-benchmark = '{compile_c(STATE, *flags, '-DWORK=1010')}'"
-    measured(cg_bench, slower, "slower.json")
-    told = cg_bench("diff", *(str(cg_bench.folder / name) for name in ("base.json", "slower.json")))
+    measured(cg_bench, slower, "slower.json", "--lines")
+    told = cg_bench("diff", "--lines", *(str(cg_bench.folder / name) for name in ("base.json", "slower.json")))
     assert told.code == 1
     assert "regression  plain/8" in told.stdout
     assert "work" in told.stdout.split("regression  plain/8")[1]
+    assert re.search(r"  work +\S*main\.c:\d+\n", told.stdout)
 
 
 def test_a_program_that_does_not_do_what_it_is_asked_for_is_believed_in_what_it_did(
