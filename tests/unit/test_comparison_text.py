@@ -159,6 +159,20 @@ def test_one_benchmark_with_source_lines_libraries_and_an_interpreter(
     golden(f"comparison-one.{suffix}", text_of(layout, seen(found, lines=True)))
 
 
+def test_a_long_function_leaves_its_source_lines_room_on_a_terminal() -> None:
+    name = "criterion::bencher::Bencher<M>::iter_batched_ref"
+
+    def side(ir: int) -> Benchmark:
+        row = counts(ir).as_tuple()
+        lines = (LineCost("src/parser/numbers.rs", name, 36, row),)
+        profile = Profile(events=EVENTS, functions=(FunctionCost("src/parser/numbers.rs", name, row),), lines=lines)
+        return measured("script", counts(ir), profile=profile)
+
+    text = table.render(seen(compared(side(1_000_000), side(1_020_000)), lines=True), width=72)
+    assert "src/parser/numbers.rs:36\n" in text
+    assert max(map(len, text.splitlines())) <= 72
+
+
 def test_by_file_and_without_lines(golden: Golden) -> None:
     before, after = suite()
     found = compare(before, after, gates(metric=Metric.IR), wanted=lambda name: name == "parse[codec=json,n=1000]")

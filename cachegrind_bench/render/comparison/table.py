@@ -95,7 +95,9 @@ def _cells(row: Row, start: str = "") -> tuple[str, ...]:
 
 
 def _table(rows: Sequence[Sequence[str]], width: int | None) -> Iterator[str]:
-    last = len(rows[0]) - 1  # the file or source line, after the function
+    last = len(rows[0]) - 1  # the file after the function, or the source line, which says more than that
+    by_line = rows[0][last] == "source line"
     texts = [[shortened(cell, _LONGEST_NAME) for cell in row] for row in rows]
-    cells = fitted(texts, width, (last, last - 1), _optional(rows[0], rows[0][0]), (last,))
+    order, optional = ((last - 1, last), ()) if by_line else ((last, last - 1), (last,))
+    cells = fitted(texts, width, order, _optional(rows[0], rows[0][0]), optional)
     return (f"  {line}" for line in aligned(cells, headed=True))
