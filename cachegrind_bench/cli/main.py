@@ -145,7 +145,8 @@ def _give_variables(command: click.Command) -> None:
     """Let every option of a command, and of the commands below it, be given by the environment."""
     for option in command.params:
         if isinstance(option, click.Option):
-            option.envvar = "CG_BENCH_" + max(option.opts, key=len).lstrip("-").replace("-", "_").upper()
+            name = min(option.opts, key=lambda name: not name.startswith("--"))  # the first long one, if any
+            option.envvar = "CG_BENCH_" + name.lstrip("-").replace("-", "_").upper()
     for below in command.commands.values() if isinstance(command, click.Group) else ():
         _give_variables(below)
 

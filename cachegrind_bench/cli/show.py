@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import shlex
-from collections.abc import Mapping, Sequence
+from collections.abc import Collection, Mapping, Sequence
 from typing import TYPE_CHECKING, Any
 
 import click
@@ -25,6 +25,7 @@ from cachegrind_bench.usecases.comparison_inputs import resolve
 from cachegrind_bench.usecases.result_files import check_outputs, read_result
 
 if TYPE_CHECKING:
+    from cachegrind_bench.compare.growth import Growth
     from cachegrind_bench.model.codec import ResultFile
     from cachegrind_bench.model.python_profile import PythonProfile
     from cachegrind_bench.model.result import Benchmark, Result
@@ -35,7 +36,7 @@ _EPILOG = """\b
 Examples:
   cg-bench show result.json
   cg-bench show result.json --top 30 --sort D1mr
-  cg-bench show result.json --benchmark parse --flame parse.html
+  cg-bench show result.json --benchmark parse --html parse.html
   cg-bench show result.json --export speedscope -o parse.speedscope.json
 """
 
@@ -47,9 +48,9 @@ options = options_group(
     pattern_option,
     format_option,
     click.option(
-        "--flame",
+        *("--html", "--flame", "html"),
         metavar="FILE",
-        help="Write a flame graph of the Python functions instead, one HTML file; '-' is stdout.",
+        help="Also write a page with flame graphs, functions and lines; '-' is stdout, instead of the report.",
     ),
     click.option(
         "--export",
@@ -77,32 +78,30 @@ def command(*, file: str, max_size: int, **options: Any) -> None:
 
 def checked_files(options: Mapping[str, Any]) -> dict[str, str | None]:
     """Return the files to write, by their options. UsageError if anything is wrong with the options."""
-    from cachegrind_bench.render.report import sort_name
+    from cachegrind_bench.render.functions import sort_name
 
     sort_name(options["sort"])
     if options["output"] != "-" and options["export"] is None:
         raise UsageError("-o needs --export", hint="add --export speedscope")
-    return {"--flame": options["flame"], "-o": options["output"] if options["export"] else None}
+    return {"--html": options["html"], "-o": options["output"] if options["export"] else None}
 
 
 def write_result(source: ResultFile, name: str, options: Mapping[str, Any]) -> None:
     """Write an opened result, which the user knows by this name: the files that are asked for, else a report."""
     result = source.result
     benchmarks = chosen(result, name, options["pattern"])
-    if options["flame"] is None and options["export"] is None:
-        output.write(_report(source, benchmarks, options))
+    if options["html"] is not None:
+        output.write_file(options["html"], _page(source, name, benchmarks, options).encode())
+    if options["export"] is None:
+        if options["html"] != "-":
+            output.write(_report(source, benchmarks, options))
         return
     profiles = _profiles(source, name, benchmarks)
-    if options["flame"] is not None:
-        from cachegrind_bench.render.flame import page
-
-        identity, profile = _only(profiles, "a flame graph shows one benchmark")
-        output.write_file(options["flame"], page(result, identity, profile).encode())
     if options["export"] == _SPEEDSCOPE:
         from cachegrind_bench.render.exports import speedscope
 
         output.write_file(options["output"], speedscope(profiles))
-    elif options["export"] == _CALLGRIND:
+    else:
         from cachegrind_bench.render.exports import callgrind
 
         output.write_file(options["output"], callgrind(*_only(profiles, "Callgrind's format holds one benchmark")))
@@ -110,11 +109,10 @@ def write_result(source: ResultFile, name: str, options: Mapping[str, Any]) -> N
 
 def _report(source: ResultFile, benchmarks: Sequence[Benchmark], options: Mapping[str, Any]) -> str:
     from cachegrind_bench.render.report import overview, shown
-    from cachegrind_bench.usecases.comparison import growths_in
 
     wanted = replace(source.result, benchmarks=tuple(benchmarks))
     if len(benchmarks) > 1 and not any(map(typed, ("pattern", "top", "sort"))):
-        growth = growths_in(source, {item.id for item in benchmarks}.__contains__).values()
+        growth = _growth(source, benchmarks)
         return output.report_text(wanted, options["form"], [overview(wanted)], growth=growth, root=project_root())
 
     def details(benchmark: Benchmark) -> Report:
@@ -123,6 +121,26 @@ def _report(source: ResultFile, benchmarks: Sequence[Benchmark], options: Mappin
 
     root = project_root()
     return output.report_text(wanted, options["form"], map(details, benchmarks))
+
+
+def _page(source: ResultFile, name: str, benchmarks: Sequence[Benchmark], options: Mapping[str, Any]) -> str:
+    from cachegrind_bench.render.result_page import page
+
+    return page(
+        replace(source.result, benchmarks=tuple(benchmarks)),
+        name,
+        source.with_evidence,
+        top=options["top"] if typed("top") else None,
+        sort=options["sort"],
+        growth=_growth(source, benchmarks),
+        root=project_root(),
+    )
+
+
+def _growth(source: ResultFile, benchmarks: Sequence[Benchmark]) -> Collection[Growth]:
+    from cachegrind_bench.usecases.comparison import growths_in
+
+    return growths_in(source, {item.id for item in benchmarks}.__contains__).values()
 
 
 def chosen(result: Result, name: str, pattern: str | None) -> list[Benchmark]:

@@ -8,7 +8,8 @@ own costs of all frames add up to the total. Must not know how any of this is sh
 from __future__ import annotations
 
 from collections import defaultdict
-from collections.abc import Callable, Iterable, Mapping
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from enum import StrEnum
 from heapq import heappop, heappush
 from itertools import count
 from typing import NamedTuple, TypeVar
@@ -24,7 +25,7 @@ from cachegrind_bench.model.python_profile import TOP, PythonProfile
 # What is in a frame that is not a function: everything, code under no function of Python, and narrow paths together.
 ALL, OUTSIDE, OTHERS = -1, -2, -3
 _NARROWEST = 20_000  # a frame is at least this part of the total
-_MOST = 6_000  # frames, so that a page stays within a megabyte
+MOST = 12_000  # frames of a graph, so that its page stays near a megabyte
 _State = TypeVar("_State")  # what a tree needs to find the callees of a frame
 _Numbers = tuple[int, ...]  # of base and candidate, or of the only side
 
@@ -42,12 +43,20 @@ class Frame(NamedTuple):
     merged: int = 0
 
 
+class Kind(StrEnum):
+    """Whose functions the frames are."""
+
+    PYTHON = "Python functions"
+    NATIVE = "native functions"
+
+
 class CallPaths(msgspec.Struct, frozen=True, kw_only=True):
     """The frames, callers before callees and wide callees before narrow ones, and what their functions are called.
 
     `circles` are how many others call each other with a function, in the same frame; `recorded` is whether the paths are, or only which function called which. `cut`: some lack their outer callers.
     """
 
+    kind: Kind
     frames: tuple[Frame, ...]
     labels: dict[int, Label]
     recorded: bool
@@ -62,7 +71,19 @@ class _Callee(NamedTuple):
     state: object
 
 
-def python_paths(*profiles: PythonProfile, most: int = _MOST) -> CallPaths:
+def all_paths(
+    pythons: Sequence[PythonProfile | None], graphs: Sequence[CallGraph | None], most: int = MOST
+) -> Iterator[CallPaths]:
+    """Yield the paths of Python's functions, and those of the program's, as far as each side has them."""
+    profiles = [profile for profile in pythons if profile is not None]
+    if len(profiles) == len(pythons):
+        yield python_paths(*profiles, most=most)
+    whole = [graph for graph in graphs if graph is not None and graph.is_whole]
+    if len(whole) == len(graphs):
+        yield native_paths(*whole, most=most)
+
+
+def python_paths(*profiles: PythonProfile, most: int = MOST) -> CallPaths:
     """Return the paths of Python's functions in one profile, or in two."""
     numbers = pair_functions(profiles[0].functions, profiles[-1].functions)[: len(profiles)]
     sides = [*zip(profiles, numbers, strict=True)]
@@ -86,11 +107,15 @@ def python_paths(*profiles: PythonProfile, most: int = _MOST) -> CallPaths:
         first = first._replace(own=nothing)
     labels[OUTSIDE] = Label("", "", "native code")
     return CallPaths(
-        frames=(first, *others), labels=labels, recorded=True, cut=any(profile.cut for profile in profiles)
+        kind=Kind.PYTHON,
+        frames=(first, *others),
+        labels=labels,
+        recorded=True,
+        cut=any(profile.cut for profile in profiles),
     )
 
 
-def native_paths(*graphs: CallGraph, most: int = _MOST) -> CallPaths:
+def native_paths(*graphs: CallGraph, most: int = MOST) -> CallPaths:
     """Return the paths of a program's functions in one graph of calls, or in two."""
     *both, labels = native_sides(graphs[0], graphs[-1])
     sides = both[: len(graphs)]
@@ -138,6 +163,7 @@ def native_paths(*graphs: CallGraph, most: int = _MOST) -> CallPaths:
     own = sides[-1].own
     chiefs = [max(members, key=lambda number: (own.get(number, 0), -number)) for members in units]
     return CallPaths(
+        kind=Kind.NATIVE,
         frames=tuple(frames),
         labels={unit: labels[chief] for unit, chief in enumerate(chiefs)},
         recorded=False,

@@ -157,6 +157,12 @@ def split(sides: Sides, *, rows: int, culprit: int | None = None) -> CallSplit:
     )
 
 
+def costs(side: Side, labels: dict[int, Label]) -> list[CallDelta]:
+    """Return the functions of one execution, the dearest by itself first, as if it were compared with itself."""
+    found = _Comparison(side, side, labels)
+    return [found.row(unit) for unit in sorted(found.units, key=lambda unit: (-unit.own[0], labels[unit.main]))]
+
+
 def user_of(sides: Sides, name: str) -> Label | None:
     """Return the nearest caller, outside system libraries, of their function of this name; None where that is not clear."""
     numbers = (number for number, label in sides[2].items() if label.name == name and label.code.is_system)

@@ -46,12 +46,16 @@ class PythonPath(msgspec.Struct, frozen=True):
 
 
 class PythonCost(msgspec.Struct, frozen=True, kw_only=True):
-    """What one function cost over all its paths. `inclusive` counts recursion once; `ir` is self cost."""
+    """What one function cost over all its paths. `inclusive` counts recursion once; `ir` is self cost.
+
+    `entries` are the calls that are not within another one of the same function.
+    """
 
     function: PythonFunction
     calls: int
     ir: int
     inclusive: int
+    entries: int = 0
 
 
 class PythonProfile(msgspec.Struct, frozen=True, kw_only=True, dict=True):
@@ -91,14 +95,21 @@ class PythonProfile(msgspec.Struct, frozen=True, kw_only=True, dict=True):
 
     def costs(self) -> tuple[PythonCost, ...]:
         """Return the functions with what they cost, the dearest by itself first."""
-        calls, own, inclusive = defaultdict[int, int](int), defaultdict[int, int](int), defaultdict[int, int](int)
+        calls, own, inclusive, entries = (defaultdict[int, int](int) for _ in range(4))
         for path in self.paths:
             calls[path.function] += path.calls
             own[path.function] += path.ir
         for index in self.outermost():
             inclusive[self.paths[index].function] += self.inclusive[index]
+            entries[self.paths[index].function] += self.paths[index].calls
         found = (
-            PythonCost(function=self.functions[key], calls=calls[key], ir=own[key], inclusive=inclusive[key])
+            PythonCost(
+                function=self.functions[key],
+                calls=calls[key],
+                ir=own[key],
+                inclusive=inclusive[key],
+                entries=entries[key],
+            )
             for key in calls
         )
         return tuple(sorted(found, key=lambda cost: (-cost.ir, -cost.inclusive, cost.function)))

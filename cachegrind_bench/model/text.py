@@ -112,6 +112,11 @@ def shortened_path(path: str, length: int) -> str:
 _NUMBER = re.compile(r"[+-]?[0-9][0-9,.]*(?: %)?", re.ASCII)
 
 
+def name_or_path(text: str, length: int) -> str:
+    """Return a name, or a path, of at most this many characters."""
+    return (shortened_path if "/" in text and " " not in text else shortened)(text, length)
+
+
 def grouped(number: int) -> str:
     """Return 1234567 as 1,234,567."""
     return f"{number:,}"

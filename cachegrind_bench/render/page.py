@@ -24,16 +24,12 @@ _PAGES = files("cachegrind_bench.render").joinpath("pages")  # templates, styles
 _MEANT = re.compile("[<>&\u2028\u2029\ud800-\udfff]")
 
 
-def render(name: str, *, data: str, with_flames: bool = False, **values: object) -> str:
-    """Return the page of this name. Its template has the `values`; its script reads `data`, which `block` made.
-
-    A page `with_flames` has style and script of flame graphs.
-    """
+def render(name: str, *, data: str, **values: object) -> str:
+    """Return the page of this name. Its template has the `values`; its script reads `data`, which `block` made."""
     looks: dict[str, object] = {}
-    own = [*["flame"] * with_flames, name]
     for what, common, ending in (("style", "base.css", "css"), ("script", "theme.js", "js")):
-        files_of = [_PAGES / common, *(_PAGES / folder / f"page.{ending}" for folder in own)]
-        text = "\n".join(file.read_text(encoding="utf-8").strip() for file in files_of if file.is_file())
+        files_of = [_PAGES / common, _PAGES / name / f"page.{ending}"]
+        text = "\n".join(file.read_text(encoding="utf-8").strip() for file in files_of)
         digest = base64.b64encode(hashlib.sha256(text.encode()).digest()).decode()
         looks |= {what: _ours(text), f"{what}_hash": f"sha256-{digest}"}  # the hash lets a browser run it, and no other
     return _template(name).render(data=_ours(data), counted=counted, grouped=grouped, **values, **looks)

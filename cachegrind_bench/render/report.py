@@ -10,11 +10,10 @@ from typing import TYPE_CHECKING
 import msgspec
 from msgspec.structs import asdict, replace
 
-from cachegrind_bench.errors import UsageError
-from cachegrind_bench.model.metrics import EVENTS, CostModel, Counts, FunctionCost, estimate
-from cachegrind_bench.model.python_profile import NATIVE
+from cachegrind_bench.model.metrics import CostModel, estimate
 from cachegrind_bench.model.result import PER_ITERATIONS, Benchmark, Environment, Result, SealState, Status
-from cachegrind_bench.model.text import below, change, counted, duration, grouped, share, some, spread
+from cachegrind_bench.model.text import change, counted, duration, grouped, share, some, spread
+from cachegrind_bench.render.functions import called, hottest, lines, python
 from cachegrind_bench.render.table import Report, Row, Section, without_empty
 
 if TYPE_CHECKING:
@@ -77,7 +76,7 @@ def _between(layouts: Sequence[Sequence[int]]) -> Span:
 def measured(benchmark: Benchmark, env: Environment, since: Since | None = None) -> Report:
     """Return the short report that follows a run; `since` is how it differs from the last one."""
     rows = () if since is None else (("change", change(since.change), f"since the last run, of {_minute(since.at)}"),)
-    return _report(benchmark, _python(benchmark, top=_FIRST), _conditions([benchmark], env), news=rows)
+    return _report(benchmark, python(benchmark, top=_FIRST), _conditions([benchmark], env), news=rows)
 
 
 def _minute(time: str) -> str:
@@ -86,15 +85,17 @@ def _minute(time: str) -> str:
 
 
 def shown(result: Result, benchmark: Benchmark, *, top: int, sort: str, root: str = "") -> Report:
-    """Return the long report: totals, every event, the hottest functions, the seal; files below `root` relative to it."""
+    """Return the long report: totals, every event, what functions and lines cost, the seal; files below `root` relative to it."""
     counts = benchmark.counts.as_dict() if benchmark.counts is not None else {}
     counts |= asdict(benchmark.branches) if benchmark.branches is not None else {}
     events = tuple((name, grouped(value)) for name, value in counts.items())
     seal = tuple((name, part.state.value, part.why or "") for name, part in sorted(benchmark.seal.items()))
     return _report(
         benchmark,
-        _python(benchmark, top=top, root=root),
-        _hottest(benchmark, top=top, sort=sort, root=root),
+        python(benchmark, top=top, root=root),
+        called(benchmark.calls, top=top, root=root),
+        hottest(benchmark, top=top, sort=sort, root=root),
+        lines(benchmark, top=top, sort=sort, root=root),
         Section(title="events", rows=events),
         Section(title="seal", rows=seal),
         _conditions([benchmark], result.env),
@@ -212,68 +213,6 @@ def _origin(result: Result, benchmark: Benchmark) -> Section:
         *((f"  {name}", value) for name, value in fields),
     ]
     return Section(title="origin", rows=tuple(rows))
-
-
-def _hottest(benchmark: Benchmark, *, top: int, sort: str, root: str) -> Section:
-    from cachegrind_bench.valgrind.demangling import demangle, demangled
-
-    profile, score = benchmark.profile, benchmark.score
-    if profile is None or score is None or top <= 0:
-        return Section(rows=())
-    model, name = CostModel.parse(score.model), sort_name(sort)
-
-    def weight(row: FunctionCost) -> int:
-        counts = Counts.from_mapping(dict(zip(profile.events, row.counts, strict=True)))
-        return model.score(counts) if name == "score" else counts.as_dict()[name]
-
-    weighed = sorted(
-        ((weight(row), row) for row in profile.functions), key=lambda item: (-item[0], item[1].name, item[1].file)
-    )
-    total = sum(value for value, _row in weighed)
-    demangle(row.name for _value, row in weighed[:top])
-    rows = [
-        (grouped(value), share(value, total), demangled(row.name), below(row.file, root))
-        for value, row in weighed[:top]
-    ]
-    rest = weighed[top:]
-    if rest:
-        value = sum(value for value, _row in rest)
-        rows.append((grouped(value), share(value, total), counted(len(rest), "other function"), ""))
-    return Section(
-        title="hottest functions", columns=(name, "share", "function", "file"), rows=tuple(rows), shrinkable=(3, 2)
-    )
-
-
-def _python(benchmark: Benchmark, *, top: int, root: str = "") -> Section:
-    """List the Python functions that cost most by themselves; the rows add up to what the execution cost."""
-    profile = benchmark.python
-    if profile is None or top <= 0:
-        return Section(rows=())
-
-    def row(ir: int, inclusive: str, calls: str, name: str, place: str) -> Row:
-        return grouped(ir), share(ir, profile.total), inclusive, calls, name, place
-
-    costs = profile.costs()
-    rows = [
-        row(item.ir, grouped(item.inclusive), grouped(item.calls), item.function.name, below(item.function.place, root))
-        for item in costs[:top]
-    ]
-    rest = costs[top:]
-    if rest:
-        calls = grouped(sum(item.calls for item in rest))
-        rows.append(row(sum(item.ir for item in rest), "", calls, counted(len(rest), "other function"), ""))
-    rows.append(row(profile.native, "", "", NATIVE, ""))
-    title = f"hottest Python functions, of {grouped(profile.total)} Ir in an execution of its own with -X perf"
-    columns = ("Ir", "share", "with callees", "calls", "function", "file")
-    return Section(title=title, columns=columns, rows=tuple(rows), shrinkable=(5, 4))
-
-
-def sort_name(text: str) -> str:
-    """Return the canonical spelling of a column to sort by; UsageError on anything else."""
-    names = {name.lower(): name for name in ("score", *EVENTS)}
-    if text.lower() not in names:
-        raise UsageError(f"cannot sort by {text!r}", hint=f"one of: {', '.join(names.values())}")
-    return names[text.lower()]
 
 
 def suite(

@@ -163,7 +163,7 @@ class Report(msgspec.Struct, frozen=True, kw_only=True):
 
     comparison: Comparison
     details: Mapping[str, Details]
-    paths: Callable[[], Iterator[tuple[str, CallPaths]]]
+    paths: Callable[[], Iterator[tuple[str, list[CallPaths]]]]
     names: tuple[str, str]
     rows: int
     explained: tuple[str, ...]
@@ -332,17 +332,14 @@ def _explanations(
 
 def _paths(
     names: Sequence[str], before: ResultFile | InMemory, after: ResultFile | InMemory
-) -> Iterator[tuple[str, CallPaths]]:
-    """Yield the paths of Python's functions, else those of the program's, of each benchmark where both sides have them."""
-    from cachegrind_bench.compare.call_paths import native_paths, python_paths
+) -> Iterator[tuple[str, list[CallPaths]]]:
+    """Yield the paths of each benchmark that both sides have."""
+    from cachegrind_bench.compare.call_paths import all_paths
     from cachegrind_bench.model.text import plain
 
     for name in names:
         python, calls = (before.python(name), after.python(name)), (before.calls(name), after.calls(name))
-        if python[0] is not None and python[1] is not None:
-            yield plain(name), python_paths(python[0], python[1])
-        elif calls[0] is not None and calls[1] is not None and calls[0].is_whole and calls[1].is_whole:
-            yield plain(name), native_paths(calls[0], calls[1])
+        yield plain(name), [*all_paths(python, calls)]
 
 
 def same_program(comparison: Comparison) -> tuple[str, ...]:

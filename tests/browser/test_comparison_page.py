@@ -8,7 +8,7 @@ import pytest
 
 from cachegrind_bench.model.python_profile import TOP, PythonFunction, PythonPath, PythonProfile
 from tests.browser.opening import Opened
-from tests.browser.test_flame import luminance
+from tests.browser.test_result_page import luminance
 from tests.unit.test_comparison_page import moved, page_of, sides
 
 if TYPE_CHECKING:

@@ -260,7 +260,7 @@ def test_every_option_has_help_and_a_variable_of_its_plain_name(name: str) -> No
     assert options or name == "completion"
     for option in options:
         assert option.help, option.name
-        long = max(option.opts, key=len).lstrip("-")
+        long = min(option.opts, key=lambda name: not name.startswith("--")).lstrip("-")
         assert option.envvar == f"CG_BENCH_{long.upper().replace('-', '_')}"
 
 

@@ -1,4 +1,4 @@
-"""`cg-bench show --flame` and `--export`: what Python functions cost, for other programs."""
+"""`cg-bench show --html` and `--export`: what Python functions cost, for other programs."""
 
 from __future__ import annotations
 
@@ -10,9 +10,10 @@ import pytest
 
 from cachegrind_bench.model.codec import encode
 from cachegrind_bench.render.exports import callgrind, speedscope
-from cachegrind_bench.render.flame import page
 from tests.unit import flaming
+from tests.unit.resulting import page_of
 from tests.unit.samples import benchmark, result
+from tests.unit.test_trend_page import Page, block
 
 if TYPE_CHECKING:
     from tests.cli.conftest import CommandLine
@@ -27,19 +28,36 @@ def _saved(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     Path("r.json").write_bytes(encode(value))
 
 
-def test_a_flame_graph_is_one_file(cg_bench: CommandLine) -> None:
-    told = cg_bench("show", "r.json", "--benchmark", "a", "--flame", "a.html")
-    assert (told.code, told.out, told.err) == (0, "", "")
-    assert Path("a.html").read_text() == page(result(), "a", flaming.small())
-    told = cg_bench("show", "r.json", "--benchmark", "a", "--flame", "-")
+def test_a_page_is_written_along_with_the_report(cg_bench: CommandLine) -> None:
+    report = cg_bench("show", "r.json", "--benchmark", "a")
+    told = cg_bench("show", "r.json", "--benchmark", "a", "--html", "a.html")
+    assert (told.code, told.out, told.err) == (0, report.out, "")
+    assert Path("a.html").read_text() == page_of(flaming.small(), "a")
+    told = cg_bench("show", "r.json", "--benchmark", "a", "--html", "-")
     assert told.out == Path("a.html").read_text()
 
 
-def test_a_stored_run_has_a_flame_graph_if_its_profiles_were_kept(cg_bench: CommandLine) -> None:
+def test_the_option_had_another_name(cg_bench: CommandLine) -> None:
+    assert cg_bench("show", "r.json", "--flame", "a.html").code == 0
+    assert "flame" in Path("a.html").read_text()
+
+
+def test_a_page_has_all_benchmarks_that_are_chosen(cg_bench: CommandLine) -> None:
+    page = Page(cg_bench("show", "r.json", "--html", "-").out)
+    assert [attributes["class"] for attributes in page.all("section") if "class" in attributes] == [
+        "flame",
+        "flame",
+        "",
+    ]
+    assert "3 benchmarks" in page.text
+    assert "No flame graph: calls of this benchmark were not recorded" in page.text
+
+
+def test_a_stored_run_has_a_page_with_graphs_if_its_profiles_were_kept(cg_bench: CommandLine) -> None:
     assert cg_bench("history", "add", "r.json", "--with-profile").code == 0
-    told = cg_bench("history", "show", "--benchmark", "a", "--flame", "a.html")
-    assert (told.code, told.out, told.err) == (0, "", "")
-    assert Path("a.html").read_text() == page(result(), "a", flaming.small())
+    told = cg_bench("history", "show", "--benchmark", "a", "--html", "-")
+    assert (told.code, told.err) == (0, "")
+    assert block(told.out) == block(page_of(flaming.small(), "a"))
 
 
 def test_speedscope_takes_all_benchmarks_at_once(cg_bench: CommandLine) -> None:
@@ -58,7 +76,7 @@ def test_callgrinds_format_holds_one_benchmark(cg_bench: CommandLine) -> None:
 
 
 def test_both_can_be_written_at_once(cg_bench: CommandLine) -> None:
-    told = cg_bench("show", "r.json", "--benchmark", "a", "--flame", "a.html", "--export", "callgrind")
+    told = cg_bench("show", "r.json", "--benchmark", "a", "--html", "a.html", "--export", "callgrind")
     assert told.code == 0
     assert told.out.encode() == callgrind("a", flaming.small())
     assert Path("a.html").exists()
@@ -73,19 +91,18 @@ NO_PROFILE = """\
 @pytest.mark.parametrize(
     ("arguments", "message"),
     [
-        (["--flame", "x.html"], "a flame graph shows one benchmark, and 2 are meant\n  choose with --benchmark: a, b"),
         (["--export", "callgrind"], "Callgrind's format holds one benchmark, and 2 are meant\n  choose with"),
         (
-            ["--benchmark", "plain", "--flame", "x.html"],
+            ["--benchmark", "plain", "--export", "callgrind"],
             f"benchmark 'plain' of r.json has no profile of Python functions\n{NO_PROFILE}",
         ),
         (["--benchmark", "plain", "--export", "speedscope"], "benchmark 'plain' of r.json has no profile"),
-        (["--benchmark", "c", "--flame", "x.html"], "r.json has no benchmark 'c'\n  it has: a, b, plain"),
-        (["--flame", "r.json"], "--flame r.json would overwrite an input file"),
-        (["--flame", "missing/x.html"], "cannot write missing/x.html"),
+        (["--benchmark", "c", "--html", "x.html"], "r.json has no benchmark 'c'\n  it has: a, b, plain"),
+        (["--html", "r.json"], "--html r.json would overwrite an input file"),
+        (["--html", "missing/x.html"], "cannot write missing/x.html"),
         (["--to", "x.json"], "-o needs --export"),
-        (["--flame", "-", "--export", "speedscope"], "--flame and -o name the same file"),
-        (["--flame", "x", "--export", "speedscope", "-o", "./x"], "--flame and -o name the same file"),
+        (["--html", "-", "--export", "speedscope"], "--html and -o name the same file"),
+        (["--html", "x", "--export", "speedscope", "-o", "./x"], "--html and -o name the same file"),
     ],
 )
 def test_what_cannot_be_written_is_reported(cg_bench: CommandLine, arguments: list[str], message: str) -> None:

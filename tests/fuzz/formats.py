@@ -31,7 +31,7 @@ from cachegrind_bench.model.call_graph import every
 from cachegrind_bench.model.codec import ResultFile, decode, encode
 from cachegrind_bench.model.python_profile import PythonFunction
 from cachegrind_bench.model.text import plain
-from cachegrind_bench.render.flame import page
+from cachegrind_bench.render.result_page import page
 from cachegrind_bench.store import profiles
 from cachegrind_bench.store.checking import wrong_with
 from cachegrind_bench.store.open import open_store
@@ -145,12 +145,9 @@ def result(data: bytes) -> None:
         assert item.profile is None or item.profile.counts() == item.counts
 
 
-def flame(data: bytes) -> None:
+def html_page(data: bytes) -> None:
     file = ResultFile(data, "r.json")
-    for item in file.result.benchmarks:
-        profile = file.python(item.id)
-        if profile is not None:
-            assert "<script>alert" not in page(file.result, item.id, profile)
+    assert "<script>alert" not in page(file.result, "r.json", file.with_evidence)
 
 
 def record(data: bytes) -> None:
@@ -373,7 +370,7 @@ FORMATS: dict[str, tuple[Callable[[bytes], None], list[bytes]]] = {
     "perf-map": (perf_map, [_MAP]),
     "log": (log, _LOG),
     "result": (result, _RESULTS),
-    "flame": (flame, _files("results/v1/python.json")),
+    "page": (html_page, _RESULTS),
     "record": (record, [RECORDS[0].data]),
     "segment": (segment, [_SEGMENT]),
     "segment-lines": (segment_lines, [gzip.decompress(_SEGMENT)]),

@@ -9,7 +9,7 @@ from hypothesis import given
 from cachegrind_bench.compare.call_paths import ALL, OTHERS, CallPaths, native_paths, python_paths
 from cachegrind_bench.model.call_graph import CallGraph, Calls
 from cachegrind_bench.model.python_profile import PythonProfile
-from cachegrind_bench.render.flame import graph as drawn
+from cachegrind_bench.render.benchmark_page import drawn
 from tests.property.test_call_split_property import graphs
 from tests.property.test_pythonblame_property import python_profiles
 from tests.unit.calls import code, graph

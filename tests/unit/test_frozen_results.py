@@ -35,6 +35,8 @@ def test_a_stored_profile_of_python_functions_still_means_the_same() -> None:
     (benchmark,) = decode((RESULTS / "v1" / "python.json").read_bytes(), "python.json").benchmarks
     assert benchmark.python is not None
     assert (benchmark.python.total, benchmark.python.native, benchmark.python.cut) == (90210, 67150, False)
-    fib = PythonCost(function=PythonFunction("bench.py", "fib", 4), calls=177, ir=17240, inclusive=17240)
-    module = PythonCost(function=PythonFunction("bench.py", "<module>", 1), calls=1, ir=5200, inclusive=23060)
+    fib = PythonCost(function=PythonFunction("bench.py", "fib", 4), calls=177, ir=17240, inclusive=17240, entries=1)
+    module = PythonCost(
+        function=PythonFunction("bench.py", "<module>", 1), calls=1, ir=5200, inclusive=23060, entries=1
+    )
     assert benchmark.python.costs()[:2] == (fib, module)

@@ -151,9 +151,9 @@ def test_a_report_lists_the_hottest_python_functions_and_adds_up_to_the_total() 
     text = table.render(shown(whole, whole.benchmarks[0], top=2, sort="score"))
     assert "hottest Python functions, of 1,000 Ir in an execution of its own with -X perf" in text
     assert profile_rows(text) == [
-        ["Ir", "share", "with", "callees", "calls", "function", "file"],
-        ["150", "15.0", "%", "180", "5", "work", "a.py:5"],
-        ["39", "3.9", "%", "39", "9", "key", "a.py"],
+        ["Ir", "share", "with", "callees", "calls", "each", "function", "file"],
+        ["150", "15.0", "%", "180", "5", "90", "work", "a.py:5"],
+        ["39", "3.9", "%", "39", "9", "4", "key", "a.py"],
         ["10", "1.0", "%", "1", "1", "other", "function"],
         ["801", "80.1", "%", "native", "code", "not", "under", "any", "Python", "function"],
     ]

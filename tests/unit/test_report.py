@@ -13,7 +13,8 @@ from cachegrind_bench.model.metrics import EVENTS
 from cachegrind_bench.model.result import Commit, Environment, Run
 from cachegrind_bench.render import table
 from cachegrind_bench.render.documents.summaries import summary
-from cachegrind_bench.render.report import measured, shown, sort_name
+from cachegrind_bench.render.functions import sort_name
+from cachegrind_bench.render.report import measured, shown
 from cachegrind_bench.render.table import Report, Section
 from tests.unit.samples import HOSTILE, VECTOR, benchmark, failed_benchmark, result, rich_benchmark
 

@@ -6,7 +6,7 @@ from collections.abc import Iterator, Sequence
 from itertools import zip_longest
 
 from cachegrind_bench.compare.verdict import State
-from cachegrind_bench.model.text import counted, shortened, shortened_path
+from cachegrind_bench.model.text import counted, name_or_path, shortened
 from cachegrind_bench.render.comparison.view import Row, View
 from cachegrind_bench.render.comparison.words import LOOKS
 from cachegrind_bench.render.markdown import escape, fold, table
@@ -100,16 +100,13 @@ def _explained(rows: Sequence[Sequence[str]]) -> str:
     wanted = [place for place, name in enumerate(rows[0]) if place == 0 or name not in {"Δ Ir", "Δ score"}]
     cells = [[row[place] for place in wanted] for row in zip(*zip_longest(*rows, fillvalue=""), strict=True)]
     if cells[0][-2].endswith("function"):
-        cells = [[*row[:-2], ", ".join(map(name_or_path, filter(None, row[-2:])))] for row in cells]
+        cells = [
+            [*row[:-2], ", ".join(name_or_path(cell, _LONGEST_CELL) for cell in row[-2:] if cell)] for row in cells
+        ]
     heading, *others = cells
     if len(others) > _MOST_FUNCTIONS:
         others = [*others[: _MOST_FUNCTIONS - 1], ["…"], others[-1]]
     return table(heading, others)
-
-
-def name_or_path(cell: str) -> str:
-    """Return a cell of words, not too long."""
-    return shortened_path(cell, _LONGEST_CELL) if "/" in cell and " " not in cell else shortened(cell, _LONGEST_CELL)
 
 
 def _cut(text: str, length: int) -> str:

@@ -43,7 +43,7 @@ from cachegrind_bench.render.comparison.estimates import estimate_remarks
 
 if TYPE_CHECKING:
     from cachegrind_bench.compare.allocations import Allocations, Number
-    from cachegrind_bench.compare.call_split import CallCause, Caller, CallSplit, Label
+    from cachegrind_bench.compare.call_split import CallCause, CallDelta, Caller, CallSplit, Label
     from cachegrind_bench.compare.explain import Details, FunctionDelta
     from cachegrind_bench.compare.hunks import Touched
     from cachegrind_bench.compare.pairing import ObjectChange
@@ -388,9 +388,9 @@ def _culprit(details: Details | None) -> tuple[str, str, Fraction] | None:
     if found is not None and details.calls is not None:
         from cachegrind_bench.compare.call_split import Kind
 
-        name = _function(found.culprit)
+        name = function_name(found.culprit)
         if found.caller is not None and found.kind is Kind.OWN:
-            name += f" (from {_function(found.caller.label)})"
+            name += f" (from {function_name(found.caller.label)})"
         return name, "", Fraction(found.ir, details.calls.total)
     if details.blamed is None:
         return None
@@ -402,7 +402,7 @@ def _user(blamed: FunctionDelta, user: Label | None) -> str:
     from cachegrind_bench.model.call_graph import Code
 
     if user is not None:
-        return f" (from {_function(user)})"
+        return f" (from {function_name(user)})"
     of_libc = Code("", blamed.file, blamed.name).is_system and _OF_LIBC.search(blamed.file)
     return " (libc)" if of_libc else ""
 
@@ -420,8 +420,8 @@ def cause(details: Details) -> str | None:
         return None
     from cachegrind_bench.compare.call_split import Kind
 
-    name = f"{_function(found.function)}{f' ({at})' if (at := _short(found.function)) else ''}"
-    caller = found.caller and _function(found.caller.label)
+    name = f"{function_name(found.function)}{f' ({at})' if (at := _short(found.function)) else ''}"
+    caller = found.caller and function_name(found.caller.label)
     if found.caller is not None and found.caller.label.line:
         caller = f"{caller} ({_short(found.caller.label)})"
     before, after = found.base.number, found.candidate.number
@@ -432,7 +432,7 @@ def cause(details: Details) -> str | None:
         here = found.caller.candidate.number - found.caller.base.number
         some = "" if here == after - before else f"{grouped(abs(here))} {'more' if here > 0 else 'fewer'} "
         return f"{text}, {some}from {'itself' if found.caller.label == found.function else caller}"
-    costs = f"{_each(found.candidate)} instead of {_each(found.base)} instructions"
+    costs = f"{each_call(found.candidate)} instead of {each_call(found.base)} instructions"
     itself = "" if found.kind is Kind.OWN else ", with what it calls"
     by = f", called from {caller}" if caller else ""
     if before == after == 1:
@@ -440,12 +440,13 @@ def cause(details: Details) -> str | None:
     return f"each call of {name}{itself}{',' if itself else ''} costs {costs}{by}"
 
 
-def _each(calls: Calls) -> str:
+def each_call(calls: Calls) -> str:
     """Return what one of these calls costs, in the mean."""
     return grouped(round(Fraction(calls.ir, calls.number))) if calls.number else "0"
 
 
-def _function(label: Label) -> str:
+def function_name(label: Label) -> str:
+    """Return what a function is called; code without a name, by its library."""
     if label.name == UNKNOWN and label.object not in {"", UNKNOWN}:
         return f"{_NAMELESS} in {os.path.basename(label.object)}"
     return _named(label.name)
@@ -481,25 +482,31 @@ def calls_table(found: CallSplit) -> list[tuple[str, ...]]:
     ]
     for row in found.rows:
         before, after = row.base, row.candidate
-        each = [_each(side) if side.number else "–" for side in (before, after)]
+        each = [each_call(side) if side.number else "–" for side in (before, after)]
         delta = after.ir - before.ir
         numbers = (
             *map(signed, (row.blame, delta, row.by_calls, row.by_cost)),
             _arrow(grouped(before.number), grouped(after.number)),
         )
-        more = f" and {counted(row.members - 1, 'other')} in a circle" if row.members > 1 else ""
-        rows.append((*numbers, _arrow(*each), _function(row.label) + more, ", ".join(map(_from, row.callers))))
+        rows.append((*numbers, _arrow(*each), *ends(row)))
     if found.rest or found.top:
         rows.append((signed(found.rest + found.top), *[""] * 5, "everything else", ""))
     return [*rows, (signed(found.total), *[""] * 5, "total", "")]
+
+
+def ends(row: CallDelta) -> tuple[str, str]:
+    """Return what was called, and from where."""
+    more = f" and {counted(row.members - 1, 'other')} in a circle" if row.members > 1 else ""
+    return function_name(row.label) + more, ", ".join(map(calls_from, row.callers))
 
 
 def _arrow(before: str, after: str) -> str:
     return after if before == after else f"{before} → {after}"
 
 
-def _from(caller: Caller) -> str:
-    return f"{_function(caller.label)} {_arrow(grouped(caller.base.number), grouped(caller.candidate.number))}"
+def calls_from(caller: Caller) -> str:
+    """Return a caller, and how often it calls."""
+    return f"{function_name(caller.label)} {_arrow(grouped(caller.base.number), grouped(caller.candidate.number))}"
 
 
 def python_remarks(details: Details | None) -> list[str]:
@@ -573,10 +580,10 @@ def _more(number: Number, what: str, user: Label | None) -> str:
     some = f"{grouped(abs(own))} {'more' if own > 0 else 'fewer'} " if own != delta else ""
     label = user or chief.label
     at = f" ({place})" if (place := _short(label)) else ""
-    through = f", through {_function(chief.label)}" if user is not None else ""
+    through = f", through {function_name(chief.label)}" if user is not None else ""
     counts = f"{grouped(number.base)} → {grouped(number.candidate)}"
     how = counted(abs(delta), f"{'more' if delta > 0 else 'fewer'} {what}") if delta else f"as many {what}s"
-    return f"{how} ({counts}), {some}from {_function(label)}{at}{through}"
+    return f"{how} ({counts}), {some}from {function_name(label)}{at}{through}"
 
 
 def is_worth_a_row(part: int, whole: int) -> bool:

@@ -1,4 +1,4 @@
-"""The flame graph in a real browser without a window: what people do with it, and what it must never do."""
+"""The page of a result in a real browser without a window: what people do with it, and what it must never do."""
 
 from __future__ import annotations
 
@@ -7,10 +7,12 @@ from typing import TYPE_CHECKING, Any
 
 import pytest
 
-from cachegrind_bench.render.flame import page
+from cachegrind_bench.render.result_page import page
 from tests.browser.opening import Opened
 from tests.unit import flaming
-from tests.unit.samples import result
+from tests.unit.calls import graph
+from tests.unit.resulting import page_of
+from tests.unit.samples import benchmark, result
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
@@ -24,7 +26,7 @@ pytestmark = pytest.mark.slow
 
 
 def written(path: Path, profile: PythonProfile, name: str = "rows") -> str:
-    path.write_text(page(result(), name, profile), encoding="utf-8")
+    path.write_text(page_of(profile, name), encoding="utf-8")
     return path.as_uri()
 
 
@@ -142,17 +144,18 @@ def test_the_search_marks_frames_counts_recursion_once_and_sifts_the_table(opene
     assert page.locator("tr.function:visible").count() == 1
     page.locator(".search").fill("rows.py")
     assert page.locator(".found").inner_text() == "4 frames, 84.1 %"
+    assert page.locator("tr.function:visible").count() == 6
     page.keyboard.press("Escape")
     assert page.locator(".search").input_value() == ""
     assert page.locator(".frame.hit").count() == 0
-    assert page.locator("tr.function:visible").count() == 9
+    assert page.locator("tr.function:visible").count() == 11
 
 
 def test_what_is_too_small_to_be_seen_is_not_drawn_until_one_zooms_in(browser: Browser, tmp_path: Path) -> None:
     found = Opened(browser, written(tmp_path / "large.html", flaming.large()))
     frames = found.page.locator(".frame")
     before = frames.count()
-    total = found.page.evaluate("() => JSON.parse(document.getElementById('data').textContent)[0].parent.length")
+    total = found.page.evaluate("() => JSON.parse(document.getElementById('data').textContent)[0][0].parent.length")
     assert 50 < before < total
     frames.nth(30).evaluate("frame => frame.click()")
     assert found.page.evaluate("() => document.documentElement.scrollWidth") <= 1100
@@ -211,7 +214,11 @@ def test_nothing_sticks_out_on_a_phone(browser: Browser, address: str, size: int
 def test_the_graph_grows_with_the_window(opened: Opened) -> None:
     opened.page.set_viewport_size({"width": 700, "height": 900})
     opened.page.wait_for_function("() => document.querySelector('.frame').clientWidth < 700")
-    assert width(opened, "native code") == pytest.approx(width(opened, "all") * 62_500 / flaming.small().total, abs=1.5)
+    # At once, as the graph may be drawn anew in between.
+    part, whole = opened.page.evaluate(
+        """() => ["native code", "all"].map((name) => document.querySelector(`.frame[aria-label^="${name} "]`).clientWidth)"""
+    )
+    assert part == pytest.approx(whole * 62_500 / flaming.small().total, abs=1.5)
 
 
 def test_hostile_names_run_no_script(browser: Browser, tmp_path: Path) -> None:
@@ -232,9 +239,34 @@ def test_hostile_names_run_no_script(browser: Browser, tmp_path: Path) -> None:
 
 
 def test_a_profile_of_nothing_is_a_page_too(browser: Browser, tmp_path: Path) -> None:
-    from tests.unit.test_flame import EMPTY
+    from tests.unit.test_result_page import EMPTY
 
     found = Opened(browser, written(tmp_path / "empty.html", EMPTY))
     assert found.page.locator(".frame").count() == 1
     assert found.complaints == []
     found.context.close()
+
+
+def test_one_graph_is_shown_and_the_other_can_be_chosen(browser: Browser, tmp_path: Path) -> None:
+    program = graph({"main": (10, {"parse": 3}), "parse": (200, {})})
+    path = tmp_path / "both.html"
+    path.write_text(page_of(flaming.small(), calls=program), encoding="utf-8")
+    with Opened.quietly(browser, path.as_uri()) as found:
+        doubt = found.page.get_by_text("Who called whom was recorded")
+        assert frame(found, "parse_row").is_visible()
+        assert doubt.is_hidden()
+        frame(found, "load").click()
+        found.page.locator(".kind").select_option("native functions")
+        assert frame(found, "parse_row").count() == 0
+        assert width(found, "parse") == pytest.approx(width(found, "all") * 600 / 610, abs=1.5)
+        assert doubt.is_visible()
+        found.page.locator(".kind").select_option("Python functions")
+        assert width(found, "parse_row") == pytest.approx(width(found, "all") * 490_000 / 618_204, abs=1.5)
+
+
+def test_a_page_of_many_benchmarks_has_a_graph_for_each(browser: Browser, tmp_path: Path) -> None:
+    many = [benchmark(id=f"b{number}", python=flaming.large(300)) for number in range(60)]
+    path = tmp_path / "many.html"
+    path.write_text(page(result(*many), "r.json", lambda item: item), encoding="utf-8")
+    with Opened.quietly(browser, path.as_uri()) as found:
+        found.page.wait_for_function("() => document.querySelectorAll('.frame[tabindex=\"0\"]').length === 60")

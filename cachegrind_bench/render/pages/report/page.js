@@ -8,13 +8,10 @@
   const percent = (part, whole) => whole ? `${(100 * part / whole).toFixed(1)} %` : "-";
   const sections = [...document.querySelectorAll(".flame")];
 
-  function drawGraph(section, data) {
-    const within = (name) => section.querySelector(`.${name}`);
-    const graph = within("graph"), status = within("status"), field = within("search"), view = within("view"), whole = within("whole");
+  // --- The frames of one graph -------------------------------------------------------------------------------------------
+
+  function framesOf(data) {
     const count = data.parent.length, sides = data.own.length, isPair = sides === 2;
-
-    // --- The frames ------------------------------------------------------------------------------------------------------
-
     // Callers come before their callees: what all of these cost is known when their caller's turn comes from the end.
     const inclusive = data.own.map((own) => [...own]);
     const widths = [...inclusive, ...(isPair ? [data.own[0].map((own, index) => Math.abs(data.own[1][index] - own))] : [])];
@@ -37,18 +34,16 @@
       frames.push(frame);
     }
     const deepest = frames.reduce((most, { depth }) => Math.max(most, depth), 0);
-    let width = widths[sides - 1];
-    function arrange() {
+    const arrange = (width) => {
       const next = new Array(count).fill(0);
       for (const frame of frames) {
         frame.width = width[frame.index];
         frame.from = frame.parent ? frame.parent.from + next[frame.parent.index] : 0;
         if (frame.parent) next[frame.parent.index] += frame.width;
       }
-    }
-
+    };
     const both = (column, index) => column.map((side) => grouped(side[index])).join(" → ");
-    function described({ index, number, name }) {
+    const described = ({ index, number, name }) => {
       const calls = data.calls[sides - 1][index], change = moved(index);
       const share = isPair ? percent(change, moved(0)) : percent(inclusive[0][index], inclusive[0][0]);
       const parts = [`${both(inclusive, index)} instructions, ${isPair ? `${signed(change)}, ${share} of the change` : share}`];
@@ -57,7 +52,16 @@
       }
       if (number !== ALL && data.calls.some((side) => side[index])) parts.push(`${both(data.calls, index)} call${calls === 1 ? "" : "s"}`);
       return parts.join(" · ");
-    }
+    };
+    return { frames, widths, deepest, arrange, described };
+  }
+
+  function drawGraphs(section, graphs) {
+    const within = (name) => section.querySelector(`.${name}`);
+    const graph = within("graph"), status = within("status"), field = within("search"), whole = within("whole");
+    const view = within("view"), kind = within("kind"), known = [];
+    let frames, widths, deepest, arrange, described; // of the graph that is shown
+    let width; // of its frames
     function say(frame) {
       const strong = document.createElement("b");
       strong.textContent = frame.name;
@@ -67,7 +71,8 @@
     // --- Drawing -----------------------------------------------------------------------------------------------------------
 
     const drawn = new Map(); // elements by frame, of what can be seen now
-    let zoomed = frames[0], current = frames[0], wanted = "";
+    let drawnFor = 0; // a graph of this width
+    let zoomed, current, wanted = "";
     const isOuter = (frame) => frame.depth < zoomed.depth;
 
     function seen() {
@@ -93,6 +98,7 @@
       return item;
     }
     function draw() {
+      drawnFor = graph.clientWidth;
       const [list, most] = seen(), keep = document.activeElement?.parentElement === graph;
       drawn.clear();
       for (const [frame, from, across] of list) {
@@ -149,8 +155,21 @@
         if (hit || below) inside.add(frame);
       }
       within("found").textContent = wanted ? `${grouped(hits)} frame${hits === 1 ? "" : "s"}, ${percent(sum, width[0])}` : "";
-      for (const row of section.querySelectorAll("tr.function")) row.hidden = !row.cells[0].textContent.toLowerCase().includes(wanted);
+      const words = (row) => [...row.querySelectorAll("code")].map((cell) => cell.textContent).join(" ").toLowerCase();
+      for (const row of section.querySelectorAll("tr.function")) row.hidden = wanted !== "" && !words(row).includes(wanted);
       mark();
+    }
+
+    // Show the graph of the kind that is chosen, as wide as is chosen, from its top.
+    function show() {
+      const place = kind ? kind.selectedIndex : 0;
+      known[place] ??= framesOf(graphs[place]);
+      ({ frames, widths, deepest, arrange, described } = known[place]);
+      width = widths[view ? view.selectedIndex : 0];
+      arrange(width);
+      for (const remark of section.querySelectorAll("[data-graph]")) remark.hidden = Number(remark.dataset.graph) !== place;
+      zoomed = current = frames[0];
+      say(current);
     }
 
     // --- Hands -------------------------------------------------------------------------------------------------------------
@@ -181,17 +200,15 @@
     whole.addEventListener("click", () => zoom(frames[0]));
     field.addEventListener("input", search);
     within("tools").addEventListener("submit", (event) => event.preventDefault());
-    view?.addEventListener("change", () => { width = widths[view.selectedIndex]; arrange(); zoom(frames[0]); search(); });
+    view?.addEventListener("change", () => { show(); draw(); search(); });
+    kind?.addEventListener("change", () => { show(); draw(); search(); });
 
-    let drawnFor = 0;
-    new ResizeObserver(() => { if (graph.clientWidth !== drawnFor) { drawnFor = graph.clientWidth; draw(); } }).observe(graph);
-    if (view) width = widths[view.selectedIndex];
-    arrange();
+    new ResizeObserver(() => { if (graph.clientWidth !== drawnFor) draw(); }).observe(graph);
+    show();
     draw();
-    say(frames[0]);
   }
 
   for (const hidden of document.querySelectorAll(".scripted")) hidden.hidden = false;
-  const graphs = JSON.parse(document.getElementById("data").textContent);
-  sections.forEach((section, place) => drawGraph(section, graphs[place]));
+  const data = JSON.parse(document.getElementById("data").textContent);
+  sections.forEach((section, place) => drawGraphs(section, data[place]));
 })();
