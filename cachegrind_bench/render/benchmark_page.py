@@ -86,11 +86,10 @@ class BenchmarkPage(msgspec.Struct, frozen=True, kw_only=True):
 
 
 def _words_first(table: Section) -> Section:
-    """Return a table with what its rows are called on the left, where a narrow screen shows it."""
-    if not table.columns:
-        return table
-    columns = zip_longest(table.columns, *table.rows, fillvalue="")
-    heading, *rows = zip(*sorted(columns, key=lambda column: column[0] not in _WORDS), strict=True)
+    """Return a table with what its rows are called on the left, where a narrow screen shows it, next to the numbers."""
+    columns = [*zip_longest(table.columns, *table.rows, fillvalue="")]
+    first = next((column for column in columns if column[0] in _WORDS), columns[0])
+    heading, *rows = zip(*sorted(columns, key=lambda column: column is not first), strict=True)
     return replace(table, columns=heading, rows=tuple(rows))
 
 

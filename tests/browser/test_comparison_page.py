@@ -6,14 +6,12 @@ from typing import TYPE_CHECKING, Any
 
 import pytest
 
-from cachegrind_bench.model.python_profile import TOP, PythonFunction, PythonPath, PythonProfile
 from tests.browser.opening import Opened
 from tests.browser.test_result_page import luminance
-from tests.unit.test_comparison_page import moved, page_of, sides
+from tests.unit.test_comparison_page import page_of, sides
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
-    from pathlib import Path
 
     from playwright.sync_api import Browser, Locator
 
@@ -117,29 +115,3 @@ def test_names_stand_out_from_their_frames(browser: Browser, address: str, schem
 def test_nothing_sticks_out(browser: Browser, address: str, size: int) -> None:
     with Opened.quietly(browser, address, viewport={"width": size, "height": 900}) as found:
         assert found.page.evaluate("() => document.documentElement.scrollWidth") <= size
-
-
-def test_ten_thousand_functions_are_zoomed_without_a_pause(browser: Browser, tmp_path: Path) -> None:
-    def side(factor: int) -> PythonProfile:
-        functions = tuple(PythonFunction(f"src/m{n % 50}.py", f"f{n}", n) for n in range(10_000))
-        paths = [
-            PythonPath(parent=TOP if n == 0 else (n - 1) // 4, function=n, calls=1, ir=1_000 + n * factor)
-            for n in range(10_000)
-        ]
-        return PythonProfile(total=sum(path.ir for path in paths), functions=functions, paths=tuple(paths))
-
-    profiles = [side(factor) for factor in (1, 2)]
-    base, candidate = ([moved("large", profile.total, python=profile)] for profile in profiles)
-    path = tmp_path / "large.html"
-    path.write_text(page_of(base, candidate), encoding="utf-8")
-    with Opened.quietly(browser, path.as_uri()) as found:
-        frames = found.page.locator(".frame")
-        assert frames.count() > 500
-        drawn = found.page.evaluate(
-            """() => {
-                const frame = document.querySelectorAll(".frame")[3], name = frame.textContent;
-                frame.click();
-                return [name, document.querySelector(".frame[tabindex='0']").textContent];
-            }"""
-        )
-        assert drawn[0] == drawn[1]

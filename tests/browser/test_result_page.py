@@ -7,10 +7,12 @@ from typing import TYPE_CHECKING, Any
 
 import pytest
 
+from cachegrind_bench.model.python_profile import TOP, PythonFunction, PythonPath, PythonProfile
 from cachegrind_bench.render.result_page import page
 from tests.browser.opening import Opened
 from tests.unit import flaming
 from tests.unit.calls import graph
+from tests.unit.pythons import Tree, python_profile
 from tests.unit.resulting import page_of
 from tests.unit.samples import benchmark, result
 
@@ -20,7 +22,6 @@ if TYPE_CHECKING:
 
     from playwright.sync_api import Browser, Dialog, Locator
 
-    from cachegrind_bench.model.python_profile import PythonProfile
 
 pytestmark = pytest.mark.slow
 
@@ -270,3 +271,82 @@ def test_a_page_of_many_benchmarks_has_a_graph_for_each(browser: Browser, tmp_pa
     path.write_text(page(result(*many), "r.json", lambda item: item), encoding="utf-8")
     with Opened.quietly(browser, path.as_uri()) as found:
         found.page.wait_for_function("() => document.querySelectorAll('.frame[tabindex=\"0\"]').length === 60")
+
+
+def columns(factor: int = 0) -> PythonProfile:
+    """Return 10,000 functions: 1,000 paths, ten calls deep, which are all of about the same width."""
+    functions = tuple(PythonFunction(f"src/m{number % 50}.py", f"f{number}", number) for number in range(10_000))
+    paths = [
+        PythonPath(parent=TOP if n % 10 == 0 else n - 1, function=n, calls=1, ir=1_000 + n % 7 * factor)
+        for n in range(10_000)
+    ]
+    return PythonProfile(total=sum(path.ir for path in paths), functions=functions, paths=tuple(paths))
+
+
+@pytest.fixture(scope="module")
+def of_columns(tmp_path_factory: pytest.TempPathFactory) -> str:
+    return written(tmp_path_factory.mktemp("columns") / "columns.html", columns())
+
+
+def test_of_ten_thousand_functions_each_can_be_reached_and_few_are_drawn(browser: Browser, of_columns: str) -> None:
+    with Opened.quietly(browser, of_columns) as found:
+        total = found.page.evaluate("() => JSON.parse(document.getElementById('data').textContent)[0][0].parent.length")
+        assert total == 10_001
+        assert 8 < found.page.locator(".frame").count() < 30
+        strip = found.page.locator(".frame.strip").nth(3)
+        strip.hover()
+        assert re.match(r"… 12\d narrow frames: zoom in · 1,2\d0,000 instructions", status(found))
+        strip.click()
+        assert 1_000 < found.page.locator(".frame").count() < 3_001
+        assert found.page.locator(".frame.strip").count() == 0
+        assert frame(found, "all").is_visible()
+        name = found.page.locator(".frame").nth(500).get_attribute("aria-label")
+        assert name is not None
+        found.page.locator(".frame").nth(500).click()
+        assert status(found).startswith(name)
+        found.page.keyboard.press("Escape")
+        assert found.page.locator(".frame").count() < 30
+
+
+def test_keys_lead_into_narrow_frames(browser: Browser, of_columns: str) -> None:
+    with Opened.quietly(browser, of_columns) as found:
+        frame(found, "all").focus()
+        for key, said in (
+            ("ArrowDown", "…"),
+            ("ArrowRight", "…"),
+            ("Enter", "f"),
+            ("ArrowRight", "f"),
+            ("ArrowDown", "f"),
+            ("ArrowUp", "f"),
+            ("ArrowUp", "all"),
+        ):
+            found.page.keyboard.press(key)
+            assert status(found).startswith(said), key
+
+
+def test_the_search_marks_narrow_frames_that_have_what_is_searched_for(browser: Browser, of_columns: str) -> None:
+    with Opened.quietly(browser, of_columns) as found:
+        found.page.keyboard.press("/")
+        found.page.keyboard.type("f7777 ")
+        assert found.page.locator(".found").inner_text() == "1 frame, 0.0 %"
+        hits = found.page.locator(".frame.hit")
+        assert hits.count() == 1
+        hits.click()
+        assert frame(found, "f7777").is_visible()
+        assert hits.count() == 1
+
+
+def test_a_graph_never_has_more_frames_than_a_browser_draws_at_once(browser: Browser, tmp_path: Path) -> None:
+    tree: Tree = {}
+    for number in range(480):
+        path: Tree = {f"leaf{number}": (1, 100)}
+        for depth in range(20):
+            path = {f"f{number}_{depth}": (1, 0, path)}
+        tree |= path
+    deep = python_profile(tree)
+    with Opened.quietly(
+        browser, written(tmp_path / "deep.html", deep), viewport={"width": 1600, "height": 900}
+    ) as found:
+        assert found.page.locator(".frame").count() <= 3_001
+        found.page.locator(".frame.strip").first.click()
+        assert 1_000 < found.page.locator(".frame").count() <= 3_001

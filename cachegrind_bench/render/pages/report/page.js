@@ -1,9 +1,9 @@
 // Draws the flame graph of each section that has one, of one execution or of two.
 (() => {
   "use strict";
-  const NATIVE = "native code", ROW = 20, NARROWEST = 0.6; // pixels
+  const NATIVE = "native code", ROW = 20, NARROWEST = 3, READABLE = 24, MOST = 3000, STRIP = 1 / 8; // pixels, frames at once, part of the width
   const ALL = -1, STEPS = [0.5, 0.1, 0.01]; // parts of the whole change from which on a colour is stronger
-  const grouped = (number) => number.toLocaleString("en-US");
+  const grouped = new Intl.NumberFormat("en-US").format; // made once: toLocaleString makes one for each number
   const signed = (number) => `${number < 0 ? "−" : "+"}${grouped(Math.abs(number))}`;
   const percent = (part, whole) => whole ? `${(100 * part / whole).toFixed(1)} %` : "-";
   const sections = [...document.querySelectorAll(".flame")];
@@ -23,17 +23,16 @@
       const level = STEPS.findIndex((step) => Math.abs(moved(index)) >= step * widths[2][0]);
       return level < 0 || !moved(index) ? "same" : `${moved(index) > 0 ? "grew" : "shrank"}${level}`;
     };
-    const frames = [];
+    const frames = [], words = data.functions.map(([name, place]) => `${name} ${place}`.toLowerCase());
     for (let index = 0; index < count; index += 1) {
       const number = data.function[index], parent = frames[data.parent[index]] || null;
       const [name, place, colour] = number >= 0 ? data.functions[number] : number === ALL ? ["all", "", -1]
         : ["…", `${grouped(data.merged[index])} smaller callees`, -1];
-      const frame = { index, number, name, place, parent, children: [], colour: colourOf(index, colour) };
+      const frame = { index, number, name, place, words: words[number], parent, children: [], colour: colourOf(index, colour) };
       frame.depth = parent ? parent.depth + 1 : 0;
       if (parent) parent.children.push(frame);
       frames.push(frame);
     }
-    const deepest = frames.reduce((most, { depth }) => Math.max(most, depth), 0);
     const arrange = (width) => {
       const next = new Array(count).fill(0);
       for (const frame of frames) {
@@ -43,7 +42,8 @@
       }
     };
     const both = (column, index) => column.map((side) => grouped(side[index])).join(" → ");
-    const described = ({ index, number, name }) => {
+    const described = ({ index, number, name, children, isStrip }) => {
+      if (isStrip) return `${inclusive.map((side) => grouped(children.reduce((sum, child) => sum + side[child.index], 0))).join(" → ")} instructions`;
       const calls = data.calls[sides - 1][index], change = moved(index);
       const share = isPair ? percent(change, moved(0)) : percent(inclusive[0][index], inclusive[0][0]);
       const parts = [`${both(inclusive, index)} instructions, ${isPair ? `${signed(change)}, ${share} of the change` : share}`];
@@ -53,14 +53,14 @@
       if (number !== ALL && data.calls.some((side) => side[index])) parts.push(`${both(data.calls, index)} call${calls === 1 ? "" : "s"}`);
       return parts.join(" · ");
     };
-    return { frames, widths, deepest, arrange, described };
+    return { frames, widths, arrange, described };
   }
 
   function drawGraphs(section, graphs) {
     const within = (name) => section.querySelector(`.${name}`);
     const graph = within("graph"), status = within("status"), field = within("search"), whole = within("whole");
     const view = within("view"), kind = within("kind"), known = [];
-    let frames, widths, deepest, arrange, described; // of the graph that is shown
+    let frames, widths, arrange, described; // of the graph that is shown
     let width; // of its frames
     function say(frame) {
       const strong = document.createElement("b");
@@ -70,79 +70,106 @@
 
     // --- Drawing -----------------------------------------------------------------------------------------------------------
 
-    const drawn = new Map(); // elements by frame, of what can be seen now
+    const drawn = new Map(), framesBy = new Map(); // elements by frame, of what can be seen now, and the other way round
     let drawnFor = 0; // a graph of this width
-    let zoomed, current, wanted = "";
-    const isOuter = (frame) => frame.depth < zoomed.depth;
+    let zoomed, current, wanted = "", holding = new Set(); // frames that are searched for, or have such below them
 
-    function seen() {
-      const across = graph.clientWidth || 1000, scale = across / (zoomed.width || 1), list = [];
-      for (let outer = zoomed.parent; outer; outer = outer.parent) list.unshift([outer, 0, across]);
-      const waiting = [zoomed];
-      while (waiting.length) {
-        const frame = waiting.pop(), wide = frame.width * scale;
-        if (wide < NARROWEST && frame !== zoomed) continue;
-        list.push([frame, (frame.from - zoomed.from) * scale, wide]);
-        for (let at = frame.children.length - 1; at >= 0; at -= 1) waiting.push(frame.children[at]);
-      }
-      return [list, across];
+    // Callees in a row that are too narrow are one frame, of less than the whole width, so that zooming in shows more of them.
+    function strip(parent, children) {
+      const { from, depth } = children[0], width = children.reduce((sum, child) => sum + child.width, 0);
+      const place = `${grouped(children.length)} narrow frames: zoom in`;
+      return { name: "…", place, parent, children, colour: "other strip", depth, from, width, isStrip: true };
     }
-    function made(frame) {
-      const item = document.createElement("div");
-      item.className = `frame ${frame.colour}`;
+    // Return the frames that are at least so wide, and strips of others.
+    function seen(across, narrowest) {
+      const scale = across / (zoomed.width || 1), list = [], waiting = [zoomed];
+      for (let outer = zoomed.parent; outer; outer = outer.parent) list.unshift(outer);
+      while (waiting.length && list.length <= MOST) {
+        const frame = waiting.pop(), widest = STRIP * zoomed.width;
+        if (frame !== zoomed || !frame.isStrip) list.push(frame);
+        if (frame.isStrip && frame !== zoomed) continue;
+        let run = [], sum = 0;
+        const next = [];
+        const end = () => {
+          if (sum * scale >= 0.5) list.push(run.length === 1 ? run[0] : strip(frame.isStrip ? frame.parent : frame, run));
+          [run, sum] = [[], 0];
+        };
+        for (const child of frame.children) {
+          if (child.width * scale >= narrowest) { end(); next.push(child); continue; }
+          if (sum + child.width > widest) end();
+          run.push(child);
+          sum += child.width;
+        }
+        end();
+        waiting.push(...next.reverse());
+      }
+      return list;
+    }
+    function made(frame, across) {
+      const item = document.createElement("div"), outer = frame.depth < zoomed.depth || frame === zoomed;
+      const from = outer ? 0 : (frame.from - zoomed.from) / zoomed.width, width = outer ? 1 : frame.width / zoomed.width;
+      const isThin = width * across < READABLE;
+      item.className = `frame ${frame.colour}${frame.depth < zoomed.depth ? " outer" : ""}${isThin ? " thin" : ""}`;
+      item.style.cssText = `top:${frame.depth * ROW}px;left:${(100 * from).toFixed(4)}%;width:max(1px,${(100 * width).toFixed(4)}%)`;
       item.setAttribute("role", "treeitem");
       item.setAttribute("aria-level", frame.depth + 1);
-      item.setAttribute("aria-label", `${frame.name} ${frame.place}, ${described(frame)}`);
-      item.dataset.index = frame.index;
-      item.style.top = `${frame.depth * ROW}px`;
+      item.setAttribute("aria-label", `${frame.name} ${frame.place}`); // the rest is said of the one in focus
+      if (!isThin) item.textContent = frame.name;
+      item.tabIndex = -1;
       return item;
     }
     function draw() {
       drawnFor = graph.clientWidth;
-      const [list, most] = seen(), keep = document.activeElement?.parentElement === graph;
+      const across = drawnFor || 1000, keep = document.activeElement?.parentElement === graph;
+      let list = seen(across, NARROWEST);
+      for (let narrowest = 2 * NARROWEST; list.length > MOST && narrowest < across; narrowest *= 2) list = seen(across, narrowest);
       drawn.clear();
-      for (const [frame, from, across] of list) {
-        const item = made(frame), outer = isOuter(frame);
-        item.style.left = `${(100 * from / most).toFixed(4)}%`;
-        item.style.width = `${(100 * Math.max(across, 1) / most).toFixed(4)}%`;
-        item.classList.toggle("outer", outer);
-        item.classList.toggle("thin", across < 24);
-        if (across >= 24) item.textContent = frame.name;
-        item.tabIndex = -1;
+      framesBy.clear();
+      let lowest = 0;
+      for (const frame of list) {
+        const item = made(frame, across);
         drawn.set(frame, item);
+        framesBy.set(item, frame);
+        lowest = Math.max(lowest, frame.depth);
       }
       graph.replaceChildren(...drawn.values());
-      const lowest = list.reduce((most, [frame]) => Math.max(most, frame.depth), 0);
-      graph.style.height = `${(zoomed === frames[0] ? deepest : lowest) * ROW + ROW}px`;
+      graph.style.height = `${lowest * ROW + ROW}px`;
       whole.hidden = zoomed === frames[0];
       mark();
-      if (!drawn.has(current)) current = zoomed;
-      drawn.get(current).tabIndex = 0;
+      if (!drawn.has(current)) current = zoomed.isStrip ? zoomed.children[0] : zoomed;
+      if (!drawn.has(current)) current = zoomed.parent;
+      reach(current);
       if (keep) drawn.get(current).focus({ preventScroll: true });
+    }
+    function reach(frame) {
+      drawn.get(frame).tabIndex = 0;
+      drawn.get(frame).setAttribute("aria-label", `${frame.name} ${frame.place}, ${described(frame)}`);
     }
     function zoom(frame) {
       zoomed = current = frame;
       draw();
-      say(frame);
+      say(current);
     }
     function move(frame) {
       if (!frame || !drawn.has(frame)) return;
       drawn.get(current).tabIndex = -1;
       current = frame;
-      drawn.get(frame).tabIndex = 0;
+      reach(frame);
       drawn.get(frame).focus();
     }
+    const callees = (frame) => [...drawn.keys()].filter(({ parent }) => parent === frame).sort((one, other) => one.from - other.from);
     function beside(step) {
-      const row = current.parent ? current.parent.children.filter((frame) => drawn.has(frame)) : [];
+      const row = current.parent ? callees(current.parent) : [];
       return row[row.indexOf(current) + step];
     }
 
     // --- Search ------------------------------------------------------------------------------------------------------------
 
-    const fits = ({ number, name, place }) => number >= 0 && name !== NATIVE && `${name} ${place}`.toLowerCase().includes(wanted);
+    const fits = ({ number, name, words }) => number >= 0 && name !== NATIVE && words.includes(wanted);
+    const holds = (frame) => (frame.isStrip ? frame.children.some((child) => holding.has(child)) : fits(frame));
     function mark() {
       graph.classList.toggle("searching", wanted !== "");
-      for (const [frame, item] of drawn) item.classList.toggle("hit", wanted !== "" && fits(frame));
+      for (const [frame, item] of drawn) item.classList.toggle("hit", wanted !== "" && holds(frame));
     }
     function search() {
       wanted = field.value.trim().toLowerCase();
@@ -154,6 +181,11 @@
         if (hit && !below) sum += frame.width;
         if (hit || below) inside.add(frame);
       }
+      holding = new Set();
+      for (let at = wanted === "" ? -1 : frames.length - 1; at >= 0; at -= 1) {
+        const frame = frames[at];
+        if (holding.has(frame) || fits(frame)) holding.add(frame).add(frame.parent);
+      }
       within("found").textContent = wanted ? `${grouped(hits)} frame${hits === 1 ? "" : "s"}, ${percent(sum, width[0])}` : "";
       const words = (row) => [...row.querySelectorAll("code")].map((cell) => cell.textContent).join(" ").toLowerCase();
       for (const row of section.querySelectorAll("tr.function")) row.hidden = wanted !== "" && !words(row).includes(wanted);
@@ -164,7 +196,7 @@
     function show() {
       const place = kind ? kind.selectedIndex : 0;
       known[place] ??= framesOf(graphs[place]);
-      ({ frames, widths, deepest, arrange, described } = known[place]);
+      ({ frames, widths, arrange, described } = known[place]);
       width = widths[view ? view.selectedIndex : 0];
       arrange(width);
       for (const remark of section.querySelectorAll("[data-graph]")) remark.hidden = Number(remark.dataset.graph) !== place;
@@ -174,7 +206,7 @@
 
     // --- Hands -------------------------------------------------------------------------------------------------------------
 
-    const frameOf = (event) => frames[event.target.closest?.(".frame")?.dataset.index];
+    const frameOf = (event) => framesBy.get(event.target.closest?.(".frame"));
     graph.addEventListener("click", (event) => { const frame = frameOf(event); if (frame) zoom(frame); });
     graph.addEventListener("pointerover", (event) => { const frame = frameOf(event); if (frame) say(frame); });
     graph.addEventListener("pointerleave", () => say(current));
@@ -182,7 +214,7 @@
     graph.addEventListener("keydown", (event) => {
       if (event.ctrlKey || event.metaKey || event.altKey) return;
       const turns = {
-        ArrowUp: () => move(current.parent), ArrowDown: () => move(current.children.find((frame) => drawn.has(frame))),
+        ArrowUp: () => move(current.parent), ArrowDown: () => move(callees(current)[0]),
         ArrowLeft: () => move(beside(-1)), ArrowRight: () => move(beside(1)), Home: () => move(zoomed),
         Enter: () => zoom(current), " ": () => zoom(current),
       };
