@@ -70,7 +70,7 @@ def result_schema() -> str:
     (root,), found = msgspec.json.schema_components([codec._Document])  # noqa: SLF001 - private, as nobody else builds one
     for name, rows in (
         ("_Profile", ("functions", "lines")),
-        ("_Python", ("functions", "paths")),
+        ("_Python", ("functions", "paths", "parts")),
         ("_Calls", ("functions", "calls")),
     ):
         properties = found[name]["properties"]  # which msgspec leaves open, since their rows are parsed later

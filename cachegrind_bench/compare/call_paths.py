@@ -48,6 +48,7 @@ class Kind(StrEnum):
 
     PYTHON = "Python functions"
     NATIVE = "native functions"
+    BOTH = "Python and native functions"
 
 
 class CallPaths(msgspec.Struct, frozen=True, kw_only=True):
@@ -88,8 +89,14 @@ def python_paths(*profiles: PythonProfile, most: int = MOST) -> CallPaths:
     numbers = pair_functions(profiles[0].functions, profiles[-1].functions)[: len(profiles)]
     sides = [*zip(profiles, numbers, strict=True)]
     labels = python_labels(profiles, numbers)
+    natives = _Natives(profiles, first=len(labels))
+    labels |= natives.labels
 
-    def callees(paths: list[list[int]]) -> Iterable[_Callee]:
+    def callees(state: tuple[bool, list[list[int]]]) -> Iterable[_Callee]:
+        is_native, paths = state
+        yield from natives.callees(paths, is_native=is_native)
+        if is_native:
+            return
         found = defaultdict[int, list[list[int]]](lambda: [[] for _ in sides])
         for side, (profile, number) in enumerate(sides):
             for index in (child for path in paths[side] for child in profile.children[path]):
@@ -98,21 +105,54 @@ def python_paths(*profiles: PythonProfile, most: int = MOST) -> CallPaths:
             pairs = [*zip(profiles, rows, strict=True)]
             inclusive = tuple(sum(profile.inclusive[index] for index in row) for profile, row in pairs)
             calls = tuple(sum(profile.paths[index].calls for index in row) for profile, row in pairs)
-            yield _Callee(function, inclusive, calls, rows)
+            yield _Callee(function, inclusive, calls, (False, rows))
 
-    first, *others = _frames(tuple(profile.total for profile in profiles), [[TOP] for _ in sides], callees, most)
+    start = False, [[TOP] for _ in sides]
+    first, *others = _frames(tuple(profile.total for profile in profiles), start, callees, most)
     if any(first.own):
         nothing = (0,) * len(sides)
         others.append(Frame(0, OUTSIDE, first.own, nothing))
         first = first._replace(own=nothing)
     labels[OUTSIDE] = Label("", "", "native code")
     return CallPaths(
-        kind=Kind.PYTHON,
+        kind=Kind.BOTH if natives.labels else Kind.PYTHON,
         frames=(first, *others),
         labels=labels,
         recorded=True,
         cut=any(profile.cut for profile in profiles),
     )
+
+
+class _Natives:
+    """The native functions that ran on the paths of one profile, or of two: of one name, one function."""
+
+    def __init__(self, profiles: Sequence[PythonProfile], first: int) -> None:
+        self._profiles = profiles
+        names = sorted({part.name for profile in profiles for part in profile.parts})
+        self._numbers = {name: first + place for place, name in enumerate(names)}
+        self.labels = {number: Label("native code", "", name) for name, number in self._numbers.items()}
+        self._below = [defaultdict[tuple[int, int], list[int]](list) for _ in profiles]  # by path, or by part
+        self._inclusive = [[part.ir for part in profile.parts] for profile in profiles]
+        for profile, below, inclusive in zip(profiles, self._below, self._inclusive, strict=True):
+            for index, part in reversed([*enumerate(profile.parts)]):
+                if part.parent == TOP:
+                    below[part.path, TOP].append(index)
+                else:
+                    below[TOP, part.parent].append(index)
+                    inclusive[part.parent] += inclusive[index]
+
+    def callees(self, places: list[list[int]], *, is_native: bool) -> Iterator[_Callee]:
+        """Yield what these paths, or these native parts, ran."""
+        found = defaultdict[int, list[list[int]]](lambda: [[] for _ in places])
+        for side, (profile, below) in enumerate(zip(self._profiles, self._below, strict=True)):
+            for place in places[side]:
+                for index in below.get((TOP, place) if is_native else (place, TOP), ()):
+                    found[self._numbers[profile.parts[index].name]][side].append(index)
+        for function, rows in found.items():
+            sides = [*zip(self._profiles, self._inclusive, rows, strict=True)]
+            ir = tuple(sum(inclusive[index] for index in row) for _profile, inclusive, row in sides)
+            calls = tuple(sum(profile.parts[index].calls for index in row) for profile, _inclusive, row in sides)
+            yield _Callee(function, ir, calls, (True, rows))
 
 
 def native_paths(*graphs: CallGraph, most: int = MOST) -> CallPaths:

@@ -7,6 +7,7 @@ from __future__ import annotations
 
 import os
 import re
+from collections import Counter
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from contextlib import suppress
 from typing import Protocol, TypeVar
@@ -22,9 +23,10 @@ from cachegrind_bench.measure.perf_maps import PerfMaps
 from cachegrind_bench.measure.plan import Plan, Progress, target_of
 from cachegrind_bench.measure.run import seal_of, surrounded
 from cachegrind_bench.measure.source_locations import Places
+from cachegrind_bench.model.metrics import Profile
 from cachegrind_bench.model.python_profile import PythonProfile
 from cachegrind_bench.model.result import Benchmark, Environment
-from cachegrind_bench.valgrind.options import WHOLE, Collect, Scope, Tool
+from cachegrind_bench.valgrind.options import WHOLE, Collect, Scope, Tool, is_plain
 from cachegrind_bench.valgrind.perf_map import Trampolines
 from cachegrind_bench.valgrind.processes import OutPath, out_files
 from cachegrind_bench.valgrind.python_contexts import PathReader
@@ -36,6 +38,9 @@ DEPTHS = (100, 1000)
 # Stubs between shared libraries count as callers, too, and take most of the time, unless Callgrind knows their names. An
 # execution that looks no farther than to the next caller is quick, and shows them.
 DEPTH_OF_STUBS = 1
+# Native functions with a part of their own: each makes more contexts, and more patterns of names to skip all others.
+_MOST_NATIVES, _LEAST_NATIVE = 20, 200  # at least one 200th of the instructions
+_EVALUATOR = "_PyEval_EvalFrameDefault"  # what it costs is what Python's own code does
 _OLDEST = (3, 12)
 _PYTHON = re.compile(r"(?:python|pypy)[\d.]*[a-z]*(?:-dbg)?")
 _PROBE = (
@@ -73,24 +78,50 @@ class Reader(Protocol):
 Kind = TypeVar("Kind", bound=Reader)
 
 
-def profile_python(plan: Plan, runner: Executor, env: Environment, progress: Progress) -> PythonProfile:
+def natives_of(profile: Profile | None) -> tuple[str, ...]:
+    """Return the native functions that cost so much that they are to be told apart below the Python functions that ran them."""
+    if profile is None:
+        return ()
+    at, costs = profile.events.index("Ir"), Counter[str]()
+    for row in profile.functions:
+        if is_plain(row.name) and row.name != _EVALUATOR:
+            costs[row.name] += row.counts[at]
+    total = profile.counts().Ir
+    return tuple(name for name, ir in costs.most_common(_MOST_NATIVES) if ir * _LEAST_NATIVE >= total)
+
+
+def profile_python(
+    plan: Plan, runner: Executor, env: Environment, progress: Progress, kept: Sequence[str] = ()
+) -> PythonProfile:
     """Return what the Python functions of the planned command cost. UsageError if its Python cannot report this.
+
+    Native functions that are `kept` are counted separately below them.
 
     MeasurementError if the command fails, or its counts cannot be read.
     """
-    found = followed(plan, runner, env, progress, lambda depth: PathReader(depth=depth))
+    found = followed(plan, runner, env, progress, lambda depth: PathReader(depth=depth, kept=kept), kept)
     return Places(plan.cwd).located(found.profile())
 
 
-def followed(plan: Plan, runner: Executor, env: Environment, progress: Progress, make: Callable[[int], Kind]) -> Kind:
+def followed(  # noqa: PLR0917 - what the caller has, as it is
+    plan: Plan,
+    runner: Executor,
+    env: Environment,
+    progress: Progress,
+    make: Callable[[int], Kind],
+    kept: Sequence[str] = (),
+) -> Kind:
     """Execute with perf trampolines, and return a reader that has read it all; `make` makes one for a number of callers.
+
+    Native functions that are `kept` are among the callers.
 
     Raises what `profile_python` does.
     """
     argv = perf_command(plan.command, plan.variables)
 
     def execute(reader: Kind | PathReader, part: Plan, depth: int, stubs: tuple[str, ...] = ()) -> None:
-        collect = Collect(scope=part.collect.scope, python_depth=depth, stubs=stubs)
+        natives = tuple(kept) if depth > DEPTH_OF_STUBS else ()
+        collect = Collect(scope=part.collect.scope, python_depth=depth, stubs=stubs, kept=natives)
         target = target_of(part)
         # The variable is for Pythons that this one starts; the option for programs that clear theirs.
         variables = {**target.variables, "PYTHONPERFSUPPORT": "1"}
@@ -187,7 +218,9 @@ def with_profiles(
         if plan.collect.scope is Scope.REGIONS:
             profiles = _of_regions(plan, benchmarks, runner, env, progress)
         else:
-            profiles = [profile_python(plan, runner, env, progress)]
+            calls = benchmarks[0].calls
+            kept = natives_of(benchmarks[0].profile) if calls is not None and calls.is_whole else ()
+            profiles = [profile_python(plan, runner, env, progress, kept)]
     except MeasurementError as error:
         return tuple(replace(item, warnings=(*item.warnings, _note(error))) for item in benchmarks)
     return tuple(replace(item, python=profile) for item, profile in zip(benchmarks, profiles, strict=True))

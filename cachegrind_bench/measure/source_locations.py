@@ -51,7 +51,7 @@ class Places:
             PythonRow(path.parent, moved[profile.functions[path.function]], path.calls, path.ir)
             for path in profile.paths
         )
-        return profile_of(rows, total=profile.total, cut=profile.cut)
+        return profile_of(rows, total=profile.total, cut=profile.cut, parts=profile.parts)
 
     def _absolute(self, file: str) -> str:
         path = os.path.normpath(os.path.join(self._cwd, file))

@@ -8,17 +8,19 @@ profile may have `lines`, rows of file, name, line and counts, which add up to i
 functions called which, and `scale`, the size of its input and the group it is in:
 
     "profile": {"events": [NAME, ...], "functions": [[FILE, NAME, COUNT, ...], ...], "lines": [[FILE, NAME, LINE, COUNT, ...], ...]}
-    "python": {"total": IR, "cut": false, "functions": [[FILE, NAME, LINE], ...], "paths": [[CALLER, FUNCTION, CALLS, IR], ...]}
+    "python": {"total": IR, "cut": false, "functions": [[FILE, NAME, LINE], ...], "paths": [[CALLER, FUNCTION, CALLS, IR], ...],
+               "parts": [[PATH, CALLER, NAME, CALLS, IR], ...]}
     "calls": {"functions": [[OBJECT, FILE, NAME, IR], ...], "calls": [[FUNCTION, FUNCTION, CALLS, IR], ...]}
 
 OBJECT, FILE and NAME are places among the document's `strings`, FUNCTION one among the functions; of two, the first is the
-caller. CALLER is that of an earlier path counted from 1, and 0 where no Python function called.
+caller. CALLER is that of an earlier path counted from 1, and 0 where no Python function called; of parts, it is an earlier part
+of the same PATH, and 0 where that path's function called.
 """
 
 from __future__ import annotations
 
 import re
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from typing import TYPE_CHECKING, Annotated, Any, NoReturn
 
 import msgspec
@@ -27,7 +29,7 @@ from msgspec.structs import asdict, replace
 from cachegrind_bench.errors import FileFormatError, UsageError
 from cachegrind_bench.model.metrics import EVENTS, ZERO, Branches, CostModel, Counts, FunctionCost, LineCost, Profile
 from cachegrind_bench.model.parsing import parse, refuse, without_mark
-from cachegrind_bench.model.python_profile import TOP, PythonFunction, PythonPath, PythonProfile
+from cachegrind_bench.model.python_profile import TOP, NativePart, PythonFunction, PythonPath, PythonProfile
 from cachegrind_bench.model.result import (
     Benchmark,
     Commit,
@@ -95,12 +97,14 @@ def _profile(profile: Profile, place: Callable[[str], int]) -> dict[str, object]
 
 
 def _python(profile: PythonProfile, place: Callable[[str], int]) -> dict[str, object]:
-    return {
+    document: dict[str, object] = {
         "total": profile.total,
         "cut": profile.cut,
         "functions": [[place(item.file), place(item.name), item.line] for item in profile.functions],
         "paths": [[path.parent - TOP, path.function, path.calls, path.ir] for path in profile.paths],
     }
+    parts = [[part.path, part.parent - TOP, place(part.name), part.calls, part.ir] for part in profile.parts]
+    return document | {"parts": parts} if parts else document
 
 
 def _calls(graph: CallGraph, place: Callable[[str], int]) -> dict[str, object]:
@@ -141,6 +145,7 @@ class _Python(msgspec.Struct):
     cut: bool
     functions: msgspec.Raw
     paths: msgspec.Raw
+    parts: msgspec.Raw = msgspec.field(default_factory=msgspec.Raw)
 
 
 class _Calls(msgspec.Struct):
@@ -297,11 +302,32 @@ class ResultFile:
                 self._refuse(f"{path}.paths[{index}]", "a second row of this path")
             paths[caller, place] = PythonPath(caller + TOP, place, calls, ir)
         profile = PythonProfile(
-            total=stored.total, functions=tuple(functions), paths=tuple(paths.values()), cut=stored.cut
+            total=stored.total,
+            functions=tuple(functions),
+            paths=tuple(paths.values()),
+            cut=stored.cut,
+            parts=self._parts(stored.parts, f"{path}.parts", [*paths.values()]) if bytes(stored.parts) else (),
         )
         if profile.native < 0:
             self._refuse(path, "its paths cost more than its total")
         return profile
+
+    def _parts(self, raw: msgspec.Raw, path: str, paths: Sequence[PythonPath]) -> tuple[NativePart, ...]:
+        found = list[NativePart]()
+        left = [item.ir for item in paths]
+        for index, (place, caller, name, calls, ir) in enumerate(self._rows(raw, path, 5, strings=0)):
+            where = f"{path}[{index}]"
+            if place >= len(paths):
+                self._refuse(where, f"it points to path {place} of {len(paths)}")
+            if caller > len(found) or (caller and found[caller - 1].path != place):
+                self._refuse(where, f"its caller is part {caller}, which is not one before it on its path")
+            if name >= len(self._strings):
+                self._refuse(where, f"it points to string {name} of {len(self._strings)}")
+            left[place] -= ir
+            if left[place] < 0:
+                self._refuse(where, "with it, the parts of its path cost more than the path")
+            found.append(NativePart(place, caller + TOP, self._strings[name], calls, ir))
+        return tuple(found)
 
     def calls(self, identity: str) -> CallGraph | None:
         """Parse which functions of the benchmark of this id called which. FileFormatError if that is wrong."""

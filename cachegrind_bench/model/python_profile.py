@@ -45,6 +45,20 @@ class PythonPath(msgspec.Struct, frozen=True):
     ir: int
 
 
+class NativePart(msgspec.Struct, frozen=True):
+    """A native function that the Python function of a path ran, or that another part did: the index of that `parent`, or TOP.
+
+    `calls` counts those from there, `ir` its instructions with all native code that has no part of its own. They are among
+    those of the path.
+    """
+
+    path: int
+    parent: int
+    name: str
+    calls: int
+    ir: int
+
+
 class PythonCost(msgspec.Struct, frozen=True, kw_only=True):
     """What one function cost over all its paths. `inclusive` counts recursion once; `ir` is self cost.
 
@@ -62,13 +76,15 @@ class PythonProfile(msgspec.Struct, frozen=True, kw_only=True, dict=True):
     """A tree of paths, parents before children, and the `total` that it explains, in Ir.
 
     What is left of the total is `native`: code not under any Python function. `cut` is set where some paths were deeper
-    than could be followed: their self costs and calls are exact, and what they cost their outer callers is missing.
+    than could be followed: their self costs and calls are exact, and what they cost their outer callers is missing. `parts`
+    say, as far as that was recorded, which native functions ran on which path, parents before what they called.
     """
 
     total: int
     functions: tuple[PythonFunction, ...]
     paths: tuple[PythonPath, ...]
     cut: bool = False
+    parts: tuple[NativePart, ...] = ()
 
     @property
     def native(self) -> int:
@@ -139,8 +155,8 @@ class PythonRow(NamedTuple):
     ir: int
 
 
-def profile_of(rows: Sequence[PythonRow], *, total: int, cut: bool) -> PythonProfile:
-    """Return the profile of these paths; each comes after its parent.
+def profile_of(rows: Sequence[PythonRow], *, total: int, cut: bool, parts: Sequence[NativePart] = ()) -> PythonProfile:
+    """Return the profile of these paths; each comes after its parent. Paths of `parts` are rows, which have their instructions.
 
     Rows of one path are added up, paths without any cost left out, and the rest put in the order of files and names: it
     does not matter in which order they were found.
@@ -167,10 +183,38 @@ def profile_of(rows: Sequence[PythonRow], *, total: int, cut: bool) -> PythonPro
         function: index for index, function in enumerate(sorted({key[1] for key in places if alive[places[key]]}))
     }
     paths: list[PythonPath] = []
+    found: dict[int, int] = {}  # paths by their places
     waiting = [(TOP, function, place) for function, place in sorted(children[TOP], reverse=True)]
     while waiting:
         parent, function, place = waiting.pop()
         paths.append(PythonPath(parent, functions[function], *own[place]))
-        here = len(paths) - 1
+        here = found[place] = len(paths) - 1
         waiting += [(here, inner, below) for inner, below in sorted(children[place], reverse=True)]
-    return PythonProfile(total=total, functions=tuple(functions), paths=tuple(paths), cut=cut)
+    below = tuple(_parts_on(parts, [found.get(place, TOP) for place in moved]))
+    return PythonProfile(total=total, functions=tuple(functions), paths=tuple(paths), cut=cut, parts=below)
+
+
+def _parts_on(parts: Sequence[NativePart], moved: Sequence[int]) -> Iterator[NativePart]:
+    """Yield the parts that cost anything with those below them, on the paths that their rows became, in the order of their names."""
+    below = defaultdict[tuple[int, int], list[int]](list)
+    costs = [part.ir for part in parts]
+    for index in range(len(parts) - 1, -1, -1):
+        part = parts[index]
+        below[moved[part.path] if part.parent == TOP else -1, part.parent].append(index)
+        if part.parent != TOP:
+            costs[part.parent] += costs[index]
+    count = 0
+    waiting = [
+        (index, TOP) for key in sorted(below, reverse=True) if key[1] == TOP for index in _by_name(below[key], parts)
+    ]
+    while waiting:
+        index, parent = waiting.pop()
+        part = parts[index]
+        if costs[index]:
+            yield NativePart(moved[part.path], parent, part.name, part.calls, part.ir)
+            waiting += [(inner, count) for inner in _by_name(below.get((-1, index), []), parts)]
+            count += 1
+
+
+def _by_name(indexes: Sequence[int], parts: Sequence[NativePart]) -> list[int]:
+    return sorted(indexes, key=lambda index: parts[index].name, reverse=True)

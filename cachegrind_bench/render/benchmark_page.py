@@ -8,16 +8,21 @@ from __future__ import annotations
 from collections.abc import Iterator, Sequence
 from functools import partial
 from itertools import zip_longest
+from os.path import basename
+from typing import TYPE_CHECKING
 from zlib import crc32
 
 import msgspec
 from msgspec.structs import replace
 
-from cachegrind_bench.compare.call_paths import ALL, OTHERS, OUTSIDE, CallPaths
+from cachegrind_bench.compare.call_paths import ALL, OTHERS, OUTSIDE, CallPaths, Kind
 from cachegrind_bench.model.text import counted, is_number, name_or_path, plain, shortened
 from cachegrind_bench.render.page import block, render
 from cachegrind_bench.render.table import Section  # noqa: TC001 - a field's type
 from cachegrind_bench.valgrind.demangling import demangle, demangled
+
+if TYPE_CHECKING:
+    from cachegrind_bench.compare.call_split import Label
 
 _MOST_ROWS = 1_000  # of benchmarks
 _LONGEST, _LONGEST_CELL = 300, 100
@@ -100,6 +105,11 @@ def _remarks_on(paths: CallPaths) -> Iterator[str]:
             "Who called whom was recorded, not whole paths: what a function cost is shared out among its callers by what "
             "their calls of it cost."
         )
+    if paths.kind is Kind.BOTH:
+        yield (
+            "Native functions that cost at least half a percent of the program are frames below the Python function that ran "
+            "them; what others cost is in the frame above. All of these paths were recorded."
+        )
     if paths.cut:
         yield (
             "Some calls were nested too deeply to be followed to their outermost callers: they are at the top, by themselves."
@@ -120,8 +130,8 @@ def drawn(paths: CallPaths) -> dict[str, object]:
         "functions": [  # name, place and colour, which is that of the file, or of none
             (
                 plain(_cut(demangled(item.name) + _others(paths.circles.get(function, 0)))),
-                plain(_cut(item.place)) or _NOWHERE[function == OUTSIDE],
-                -1 if function == OUTSIDE else crc32(item.file.encode(errors="surrogatepass")) % _COLOURS,
+                plain(_cut(item.place or basename(item.object))) or _NOWHERE[function == OUTSIDE],
+                _colour(item, paths.kind) if function != OUTSIDE else -1,
             )
             for function, item in ((function, paths.labels[function]) for function in used)
         ],
@@ -135,6 +145,13 @@ def drawn(paths: CallPaths) -> dict[str, object]:
 
 def _others(number: int) -> str:
     return f" and {number} that call each other" if number else ""
+
+
+def _colour(item: Label, kind: Kind) -> int:
+    """Return the colour of a function: that of its file, and one of its own for what is native below Python."""
+    if kind is Kind.BOTH and item.object:
+        return _COLOURS
+    return crc32((item.file or item.object).encode(errors="surrogatepass")) % _COLOURS
 
 
 def _cut(text: str) -> str:

@@ -154,7 +154,7 @@ class Collect(msgspec.Struct, frozen=True, kw_only=True):
     """What to count: `toggles` are names of functions, with * and ?, for Scope.TOGGLE; `region` is the only one wanted.
 
     `loop` is for Scope.ITERATIONS. `python_depth` asks for the paths of Python calls (see `python_contexts`), with up to that many callers; `stubs` are the
-    names of stubs of libraries that are not to count among the callers. `by_instruction` keeps the counts of instructions apart.
+    names of stubs of libraries that are not to count among the callers, `kept` those of native functions that are. `by_instruction` keeps the counts of instructions apart.
     """
 
     scope: Scope = Scope.PROCESS
@@ -163,6 +163,7 @@ class Collect(msgspec.Struct, frozen=True, kw_only=True):
     loop: Loop | None = None
     python_depth: int | None = None
     stubs: tuple[str, ...] = ()
+    kept: tuple[str, ...] = ()
     by_instruction: bool = False
 
     @classmethod
@@ -231,7 +232,7 @@ def arguments(
         return common
     return (
         *common,
-        *(_LIKE_CACHEGRIND if collect.python_depth is None else python_paths(collect.python_depth, collect.stubs)),
+        *(_LIKE_CACHEGRIND if collect.python_depth is None else python_paths(collect)),
         *(f"--dump-before={name}" for name in (OUTER_FORK, *FORKS, *THREADS, *EXECS)),
         *(("--dump-instr=yes",) if collect.by_instruction else ()),
         *_scope(collect),
@@ -247,21 +248,27 @@ def _scope(collect: Collect) -> tuple[str, ...]:
     return _SCOPES.get(collect.scope, ())
 
 
-def python_paths(depth: int, stubs: Sequence[str] = ()) -> tuple[str, ...]:
+def is_plain(name: str) -> bool:
+    """Return whether a function of this name can be kept among the callers on the paths of Python calls."""
+    return name[:1] in {*_FIRST_SIGNS} and {*name} <= {*_SIGNS}
+
+
+def python_paths(collect: Collect) -> tuple[str, ...]:
     """Return the options by which Callgrind keeps the paths of Python calls apart.
 
     With `python -X perf` each Python function runs through a trampoline of its own, which is code without a name. All
     functions that have a name are skipped, which books what they cost to the nearest caller that is not: a trampoline.
-    So contexts of `--separate-callers` are made of trampolines only, and each has the exact self cost of a path.
+    So contexts of `--separate-callers` are made of trampolines only, and each has the exact self cost of a path; functions
+    that are kept are in these contexts, too.
     """
     return (
         "--skip-plt=no",  # a skipped stub that nobody called yet ends Callgrind
         "--dump-instr=yes",
         "--dump-line=no",
         "--separate-recs=2",
-        f"--separate-callers={depth}",
-        *(f"--fn-skip={stub}" for stub in stubs),
-        *(f"--fn-skip={pattern}" for pattern in _all_names_but({OUTER_FORK, *FORKS, *THREADS, *EXECS})),
+        f"--separate-callers={collect.python_depth}",
+        *(f"--fn-skip={stub}" for stub in collect.stubs),
+        *(f"--fn-skip={name}" for name in _all_names_but({OUTER_FORK, *FORKS, *THREADS, *EXECS, *collect.kept})),
     )
 
 

@@ -2,19 +2,27 @@
 
 Knows how Callgrind names contexts, `fn=(2) OWN'LEVEL'CALLER'CALLER'S_CALLER...` with the innermost caller first, and
 which of them are trampolines; must not know where out files and maps come from. Names that are not an address are of
-functions that nobody called, addresses that are not a trampoline of code without a name: both cost their Python caller.
+functions that nobody called or that are kept apart, addresses that are not a trampoline of code without a name: these cost their
+Python caller.
 """
 
 from __future__ import annotations
 
 import re
-from collections.abc import Callable, Iterable
+from collections.abc import Callable, Collection, Iterable
 from typing import TYPE_CHECKING
 
 import msgspec
 
 from cachegrind_bench.errors import FileFormatError
-from cachegrind_bench.model.python_profile import TOP, PythonFunction, PythonProfile, PythonRow, profile_of
+from cachegrind_bench.model.python_profile import (
+    TOP,
+    NativePart,
+    PythonFunction,
+    PythonProfile,
+    PythonRow,
+    profile_of,
+)
 from cachegrind_bench.valgrind.out_format import CUT_HINT, DAMAGED_HINT, decode, numbered, reading, shown
 
 if TYPE_CHECKING:
@@ -57,7 +65,7 @@ class ContextFile:
     """State while reading one file, a line at a time: files of hundreds of megabytes are usual.
 
     `place` says for the name of a function where in `calls` and `ir` its costs belong (below 0: nowhere), and the address
-    of the instruction whose Ir are its calls.
+    of the instruction whose Ir are its calls; BY_CALLER, if those that its callers count are.
     """
 
     def __init__(self, path: str, place: Callable[[bytes], tuple[int, int]], calls: list[int], ir: list[int]) -> None:
@@ -67,6 +75,7 @@ class ContextFile:
         self._columns, self._column = 1, -1  # of positions, and the one of Ir
         self._address = 0
         self._place: tuple[int, int] | None = None
+        self._callee = (-1, -1)
         self._sum = self._total = 0
         self._complete = False
 
@@ -80,9 +89,11 @@ class ContextFile:
             elif line.startswith(b"fn="):
                 self._place = self._defined(line[3:])
             elif line.startswith(b"cfn="):
-                self._defined(line[4:])
+                self._callee = self._defined(line[4:])
             elif line.startswith((b"calls=", b"jump=", b"jcnd=")):
                 skip = True
+                if self._callee[1] == BY_CALLER and line.startswith(b"calls="):
+                    self._called(line)
             else:
                 self._other(line)
         if not self._complete:
@@ -96,6 +107,12 @@ class ContextFile:
         elif number not in self._places:
             raise self._error(f"function {decode(number[:80])} has no name yet", hint=DAMAGED_HINT)
         return self._places[number]
+
+    def _called(self, line: bytes) -> None:
+        number = line[6:].split()[:1]
+        if not number or not number[0].isdigit() or len(number[0]) > 18:
+            raise self._error("not a number of calls", hint=DAMAGED_HINT)
+        self._calls[self._callee[0]] += int(number[0])
 
     def _cost(self, tokens: list[bytes], *, of_call: bool) -> None:
         """Book a line of costs; the inclusive cost of a call counts only as a position."""
@@ -154,6 +171,7 @@ class ContextFile:
 
 
 NATIVE = -2  # the path of what is under no Python function
+BY_CALLER = -3
 _ADDRESS = re.compile(rb"0x[0-9a-f]+")
 _STUB = re.compile(rb"0x[0-9a-f]{1,16} \[PLT\]")
 _NAMED = re.compile(rb"[A-Za-z_]")
@@ -162,20 +180,21 @@ _NAMED = re.compile(rb"[A-Za-z_]")
 class PathReader:
     """A tree of paths that grows with each out file."""
 
-    def __init__(self, *, depth: int | None = None, hide: Hide | None = None) -> None:
+    def __init__(self, *, depth: int | None = None, hide: Hide | None = None, kept: Collection[str] = ()) -> None:
         """`depth` is the number of callers that was asked for, to recognise paths that were cut.
 
-        Functions that are to `hide` disappear: what they called belongs to their callers, and what they cost themselves
+        Native functions that are `kept` have rows below the Python function that ran them. Functions that are to `hide` disappear: what they called belongs to their callers, and what they cost themselves
         is native.
         """
         self.cut = False
         self._depth, self._hide = depth, hide
+        self.kept = frozenset(name.encode() for name in kept)
         self._total = 0
         self._parents: list[int] = []
-        self._functions: list[PythonFunction] = []
+        self._functions: list[PythonFunction | str] = []  # or the name of a native one
         self._calls: list[int] = []
         self._ir: list[int] = []
-        self._places: dict[tuple[int, PythonFunction], int] = {}
+        self._places: dict[tuple[int, PythonFunction | str], int] = {}
         self._stubs: set[bytes] = set()
         self._outermost: set[bytes] = set()
 
@@ -186,8 +205,19 @@ class PathReader:
 
     def profile(self) -> PythonProfile:
         """Return what was read so far."""
-        rows = map(PythonRow, self._parents, self._functions, self._calls, self._ir)
-        return profile_of(tuple(rows), total=self._total, cut=self.cut)
+        rows, parts = list[PythonRow](), list[NativePart]()
+        places: list[int] = []  # of each, in rows or in parts
+        for parent, function, calls, ir in zip(self._parents, self._functions, self._calls, self._ir, strict=True):
+            if isinstance(function, PythonFunction):
+                places.append(len(rows))
+                rows.append(PythonRow(parent if parent == TOP else places[parent], function, calls, ir))
+                continue
+            above, is_part = places[parent], isinstance(self._functions[parent], str)
+            path = parts[above].path if is_part else above
+            places.append(len(parts))
+            parts.append(NativePart(path, above if is_part else TOP, function, calls, ir))
+            rows[path] = rows[path]._replace(ir=rows[path].ir + ir)
+        return profile_of(rows, total=self._total, cut=self.cut, parts=parts)
 
     def read_all(self, files: Iterable[OutPath], trampolines: Callable[[int], Trampolines]) -> None:
         """Add the out files of several processes, each with the trampolines of its own."""
@@ -203,8 +233,8 @@ class PathReader:
         with reading(path) as stream:
             self._total += ContextFile(shown(path), contexts.place, self._calls, self._ir).read(stream)
 
-    def below(self, parent: int, function: PythonFunction) -> int:
-        """Return the path of a function that was called from another path.
+    def below(self, parent: int, function: PythonFunction | str) -> int:
+        """Return the path of a function that was called from another path; a native one is named.
 
         A function that calls itself has two paths, one for the first call and one for all others: Callgrind keeps no
         more of them apart, unless something without a name comes between.
@@ -219,6 +249,10 @@ class PathReader:
             self._calls.append(0)
             self._ir.append(0)
         return place
+
+    def native(self, above: int, name: str) -> int:
+        """Return the place of a native function that ran below a path or another one; one that calls itself has one."""
+        return above if self._functions[above] == name else self.below(above, name)
 
     def hidden(self, function: PythonFunction) -> bool:
         """Return whether a function is to disappear."""
@@ -253,17 +287,26 @@ class _Contexts:
         called = self._function(own)
         if self._is_hidden(called or (found[0] if found else None)):
             return NATIVE, -1
-        path = TOP
-        for function in reversed(found):
-            if not self._is_hidden(function):
-                path = self._tree.below(path, function)
+        path = part = TOP
+        for element in reversed(callers):
+            function = self._function(element)
+            if function is not None and not self._is_hidden(function):
+                path = part = self._tree.below(path, function)
+            elif element in self._tree.kept:
+                part = self._part(part, element)
+        if called is None and own in self._tree.kept and part != TOP:
+            return self._part(part, own), BY_CALLER
         if called is None:
-            return path, self._counter if self._address(own) == self._counter else -1
+            return part, self._counter if self._address(own) == self._counter else -1
         path = self._tree.below(path, called)
         if again and own not in callers:
             path = self._tree.below(path, called)
         start = int(own, 16)
         return path, start if start in self._trampolines.functions else -1
+
+    def _part(self, above: int, name: bytes) -> int:
+        """Return the place of a native function, which is that of its caller if it calls itself; TOP under no Python function."""
+        return above if above == TOP else self._tree.native(above, decode(name))
 
     def _is_hidden(self, function: PythonFunction | None) -> bool:
         if function is None:

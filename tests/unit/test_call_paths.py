@@ -5,10 +5,12 @@ from __future__ import annotations
 from typing import Any
 
 from hypothesis import given
+from hypothesis import strategies as st
+from msgspec.structs import replace
 
-from cachegrind_bench.compare.call_paths import ALL, OTHERS, CallPaths, native_paths, python_paths
+from cachegrind_bench.compare.call_paths import ALL, OTHERS, CallPaths, Kind, native_paths, python_paths
 from cachegrind_bench.model.call_graph import CallGraph, Calls
-from cachegrind_bench.model.python_profile import PythonProfile
+from cachegrind_bench.model.python_profile import TOP, NativePart, PythonProfile
 from cachegrind_bench.render.benchmark_page import drawn
 from tests.property.test_call_split_property import graphs
 from tests.property.test_pythonblame_property import python_profiles
@@ -87,3 +89,37 @@ def test_own_costs_add_up_whatever_the_graphs_are(base: CallGraph, candidate: Ca
 @given(base=python_profiles(), candidate=python_profiles())
 def test_own_costs_of_python_functions_add_up(base: PythonProfile, candidate: PythonProfile) -> None:
     check(python_paths(base, candidate, most=5), (base.total, candidate.total), 5)
+
+
+def with_parts(*parts: NativePart) -> PythonProfile:
+    return replace(python_profile({"main": (1, 1_000, {"parse": (2, 300)})}), parts=parts)
+
+
+def test_native_functions_are_below_the_python_functions_that_ran_them() -> None:
+    base = with_parts(NativePart(0, TOP, "sort", 2, 200), NativePart(0, 0, "compare", 7, 70))
+    candidate = with_parts(NativePart(0, TOP, "sort", 3, 300), NativePart(1, TOP, "compare", 1, 90))
+    found = python_paths(base, candidate)
+    assert (found.kind, found.recorded) == (Kind.BOTH, True)
+    assert named(found) == {
+        "": ((0, 0), (0, 0)),
+        "/main": ((730, 700), (1, 1)),
+        "/main/parse": ((300, 210), (2, 2)),
+        "/main/sort": ((200, 300), (2, 3)),
+        "/main/sort/compare": ((70, 0), (7, 0)),
+        "/main/parse/compare": ((0, 90), (0, 1)),
+    }
+    assert python_paths(with_parts()).kind is Kind.PYTHON
+
+
+@given(
+    python_profiles(),
+    st.lists(st.tuples(st.integers(0, 9), st.integers(0, 9), st.sampled_from("abc"), st.integers(0, 99))),
+)
+def test_own_costs_add_up_with_native_functions(profile: PythonProfile, rows: list[tuple[int, int, str, int]]) -> None:
+    left, parts = [path.ir for path in profile.paths], list[NativePart]()
+    for path, above, name, ir in rows:
+        callers = [TOP, *(index for index, part in enumerate(parts) if part.path == path)]
+        if path < len(left):
+            parts.append(NativePart(path, callers[above % len(callers)], name, 1, min(ir, left[path])))
+            left[path] -= parts[-1].ir
+    check(python_paths(replace(profile, parts=tuple(parts)), most=5), (profile.total,), 5)

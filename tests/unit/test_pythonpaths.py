@@ -217,3 +217,69 @@ def test_all_costs_add_up_to_the_total_whatever_the_paths_and_whoever_is_hidden(
         assert bool(profile.native) == any(
             not any(item in {"0x1000", "0x1010", "0x1020", "0x1030"} for item in names) for names in elements
         )
+
+
+# main sorts, which looks things up and calls f back, which does so, too.
+NATIVES = """\
+fn=(2) 0x1000'(below main)
+0x1000 1
+cfn=(4) list_sort'0x1000'(below main)
+calls=2 0x700
+* 500 7
+fn=(4)
+0x700 20
+cfn=(6) lookup'list_sort'0x1000'(below main)
+calls=9 0x800
+* 90
+cfn=(8) 0x1010'list_sort'0x1000'(below main)
+calls=3 0x1010
+* 60
+fn=(6)
+0x800 9
+fn=(7) lookup'2'lookup'list_sort'0x1000'(below main)
+0x800 6
+fn=(8)
+0x1010 3
++4 30
+cfn=(10) lookup'0x1010'list_sort'0x1000'(below main)
+calls=3 0x800
+* 12
+fn=(10)
+0x800 12
+fn=(12) lookup'(below main)
+0x800 5
+"""
+
+
+def parts_of(profile: PythonProfile) -> dict[str, tuple[int, int]]:
+    """Return calls and Ir of native parts, as in `main/list_sort/lookup`."""
+    paths, names = [*tree(profile)], list[str]()
+    for part in profile.parts:
+        names.append(f"{paths[part.path] if part.parent == TOP else names[part.parent]}/{part.name}")
+    return {name: (part.calls, part.ir) for name, part in zip(names, profile.parts, strict=True)}
+
+
+def test_native_functions_that_are_kept_are_parts_of_the_paths_that_ran_them(
+    read: Callable[..., PythonProfile],
+) -> None:
+    profile = read(file_of(NATIVES, 86), kept=("list_sort", "lookup"))
+    assert tree(profile) == {"main": (1, 36), "main/f": (3, 45)}
+    assert parts_of(profile) == {
+        "main/list_sort": (2, 20),
+        "main/list_sort/lookup": (9, 15),
+        "main/f/lookup": (3, 12),
+    }
+    assert profile.native == 5
+
+
+def test_without_any_that_are_kept_the_paths_are_the_same(read: Callable[..., PythonProfile]) -> None:
+    profile = read(file_of(NATIVES, 86))
+    assert tree(profile) == {"main": (1, 36), "main/f": (3, 45)}
+    assert profile.parts == ()
+
+
+def test_native_parts_of_functions_that_are_hidden_are_native(read: Callable[..., PythonProfile]) -> None:
+    profile = read(file_of(NATIVES, 86), kept=("lookup",), hide=lambda function: function.name == "f")
+    assert tree(profile) == {"main": (1, 36)}
+    assert parts_of(profile) == {"main/lookup": (9, 15)}
+    assert profile.native == 50

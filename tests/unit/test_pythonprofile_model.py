@@ -12,7 +12,15 @@ from msgspec.structs import replace
 
 from cachegrind_bench.errors import FileFormatError
 from cachegrind_bench.model.codec import ResultFile, decode, encode
-from cachegrind_bench.model.python_profile import TOP, PythonFunction, PythonPath, PythonProfile, PythonRow, profile_of
+from cachegrind_bench.model.python_profile import (
+    TOP,
+    NativePart,
+    PythonFunction,
+    PythonPath,
+    PythonProfile,
+    PythonRow,
+    profile_of,
+)
 from cachegrind_bench.render.report import measured, shown
 from cachegrind_bench.store.record import run_record
 from tests.unit.samples import HOSTILE, benchmark, result
@@ -92,6 +100,25 @@ def test_sums_survive_and_what_is_written_is_read_again(found: tuple[PythonRow, 
     assert decode(data, "x").benchmarks[0].python == profile
 
 
+def test_native_parts_are_written_and_read_again() -> None:
+    rows = (PythonRow(TOP, MAIN, 1, 50), PythonRow(0, WORK, 2, 30))
+    parts = (
+        NativePart(1, TOP, "sort", 2, 10),
+        NativePart(0, TOP, "read", 1, 5),
+        NativePart(1, 0, "compare", 9, 15),
+        NativePart(1, TOP, "nothing", 1, 0),
+    )
+    profile = profile_of(rows, total=90, cut=False, parts=parts)
+    assert [(part.path, part.parent, part.name, part.ir) for part in profile.parts] == [
+        (0, TOP, "read", 5),
+        (1, TOP, "sort", 10),
+        (1, 1, "compare", 15),
+    ]
+    data = encode(result(replace(benchmark(), python=profile)))
+    assert decode(data, "x").benchmarks[0].python == profile
+    assert b'"parts"' not in encode(result(replace(benchmark(), python=PROFILE)))
+
+
 def test_a_result_file_without_one_has_no_key_for_it() -> None:
     assert b'"python"' not in encode(result(benchmark()))
     assert decode(encode(result(benchmark())), "x").benchmarks[0].python is None
@@ -123,6 +150,18 @@ def test_a_python_profile_is_not_parsed_until_it_is_wanted() -> None:
         ({"paths": [[0, 0, 1, 1], [0, 0, 1, 1]]}, r"python.paths\[1\]: a second row of this path"),
         ({"paths": [[0, 0, 1, 1.5]]}, r"python.paths\[0\]\[3\]: expected a whole number, got a number with a fraction"),
         ({"paths": None}, r"python.paths: expected a list"),
+        ({"parts": [[0, 0, 0, 1]]}, r"python.parts\[0\]: it has 4 numbers instead of 5"),
+        ({"parts": [[9, 0, 0, 1, 1]]}, r"python.parts\[0\]: it points to path 9 of "),
+        (
+            {"parts": [[0, 1, 0, 1, 1]]},
+            r"python.parts\[0\]: its caller is part 1, which is not one before it on its path",
+        ),
+        ({"parts": [[0, 0, 0, 1, 1], [1, 1, 0, 1, 1]]}, r"python.parts\[1\]: its caller is part 1, which is not"),
+        ({"parts": [[0, 0, 999, 1, 1]]}, r"python.parts\[0\]: it points to string 999 of "),
+        (
+            {"parts": [[0, 0, 0, 1, 10_000]]},
+            r"python.parts\[0\]: with it, the parts of its path cost more than the path",
+        ),
     ],
 )
 def test_a_profile_that_cannot_be_is_refused_with_its_place(changes: dict[str, Any], message: str) -> None:

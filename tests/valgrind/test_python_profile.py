@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING
 import pytest
 from msgspec.structs import replace
 
+from cachegrind_bench.compare.call_paths import Kind, python_paths
 from cachegrind_bench.errors import CommandFailedError
 from cachegrind_bench.measure.command import resolve
 from cachegrind_bench.measure.plan import Plan
@@ -263,3 +264,32 @@ def test_two_profiles_are_identical_and_the_counts_are_those_of_a_run_without(
     # The number of the process is in its map's name: with another number of digits, writing the name takes other work.
     assert abs(first[1].total - second[1].total) < 100
     assert replace(first[1], total=0) == replace(second[1], total=0)
+
+
+NATIVES = """\
+def contains(words, word):
+    return word in words
+
+words = [str(n) for n in range(300)]
+print(sum(contains(words, str(n)) for n in range(0, 600, 2)))
+"""
+
+
+def test_native_functions_are_told_apart_below_python_where_calls_are_recorded(
+    tmp_path: Path, valgrind_path: Path
+) -> None:
+    written(tmp_path, NATIVES)
+    plan = replace(
+        plan_of(tmp_path, str(any_python()), "-S", "script.py"), python_profile=True, call_tree=True, id="natives"
+    )
+    ready = valgrind_setup(valgrind=str(valgrind_path), geometry=Geometry(), environ=plan.environ, passed={})
+    with ready.session(echo=lambda _: None) as session:
+        (found,) = measured(plan, session, lambda _text: None)
+    profile = found.python
+    assert profile is not None
+    (at,) = [index for index, path in enumerate(profile.paths) if profile.functions[path.function].name == "contains"]
+    assert profile.paths[at].calls == 300
+    parts = [part for part in profile.parts if part.path == at]
+    assert profile.paths[at].ir >= sum(part.ir for part in parts) > profile.paths[at].ir / 3
+    assert {part.calls for part in parts if part.name in {"list_contains", "PySequence_Contains"}} <= {300}
+    assert python_paths(profile).kind is Kind.BOTH
