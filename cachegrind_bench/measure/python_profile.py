@@ -40,6 +40,9 @@ DEPTHS = (100, 1000)
 DEPTH_OF_STUBS = 1
 # Native functions with a part of their own: each makes more contexts, and more patterns of names to skip all others.
 _MOST_NATIVES, _LEAST_NATIVE = 20, 200  # at least one 200th of the instructions
+_LONGEST_NATIVES = (
+    30_000  # squares of the lengths of their names: with these, patterns take a megabyte of the command line
+)
 _EVALUATOR = "_PyEval_EvalFrameDefault"  # what it costs is what Python's own code does
 _OLDEST = (3, 12)
 _PYTHON = re.compile(r"(?:python|pypy)[\d.]*[a-z]*(?:-dbg)?")
@@ -79,7 +82,7 @@ Kind = TypeVar("Kind", bound=Reader)
 
 
 def natives_of(profile: Profile | None) -> tuple[str, ...]:
-    """Return the native functions that cost so much that they are to be told apart below the Python functions that ran them."""
+    """Return the native functions that cost enough to be counted separately, below the Python functions that ran them."""
     if profile is None:
         return ()
     at, costs = profile.events.index("Ir"), Counter[str]()
@@ -87,7 +90,13 @@ def natives_of(profile: Profile | None) -> tuple[str, ...]:
         if is_plain(row.name) and row.name != _EVALUATOR:
             costs[row.name] += row.counts[at]
     total = profile.counts().Ir
-    return tuple(name for name, ir in costs.most_common(_MOST_NATIVES) if ir * _LEAST_NATIVE >= total)
+    dear = (name for name, ir in costs.most_common(_MOST_NATIVES) if ir * _LEAST_NATIVE >= total)
+    found, size = list[str](), 0
+    for name in dear:  # patterns are made of all beginnings of a name
+        if size + len(name) ** 2 <= _LONGEST_NATIVES:
+            size += len(name) ** 2
+            found.append(name)
+    return tuple(found)
 
 
 def profile_python(

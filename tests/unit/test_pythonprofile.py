@@ -14,10 +14,10 @@ from cachegrind_bench.errors import MeasurementError, UsageError
 from cachegrind_bench.hermetic.orders import Image
 from cachegrind_bench.measure.command import Command
 from cachegrind_bench.measure.plan import Plan, Progress
-from cachegrind_bench.measure.python_profile import DEPTHS, perf_command, profile_python
+from cachegrind_bench.measure.python_profile import DEPTHS, natives_of, perf_command, profile_python
 from cachegrind_bench.valgrind import perf_map
 from cachegrind_bench.valgrind.options import Tool
-from tests.unit.samples import outcome
+from tests.unit.samples import VECTOR, outcome, profile_of, times
 from tests.unit.test_pythonpaths import BODY, file_of
 
 if TYPE_CHECKING:
@@ -196,3 +196,21 @@ def test_maps_are_removed_when_something_fails(folder: Path, body: str) -> None:
     with pytest.raises((MeasurementError, KeyboardInterrupt)):
         profiled(folder, executor(folder, write))
     assert list((folder / "maps").iterdir()) == []
+
+
+def test_native_functions_that_cost_enough_are_kept_if_their_names_can_be() -> None:
+    costs = {
+        "_PyEval_EvalFrameDefault": 5_000,
+        "list_sort": 900,
+        "_Z3fooi.part.0": 700,
+        "???": 800,
+        "foo(int)": 600,
+        "C" * 180: 500,
+        "malloc": 400,
+        "free": 10,
+    }
+    profile = profile_of(**{name: times(VECTOR, weight) for name, weight in costs.items()})
+    assert natives_of(profile) == ("list_sort", "_Z3fooi.part.0", "malloc")
+    assert natives_of(None) == ()
+    many = profile_of(**{f"f{number}": VECTOR for number in range(100)})
+    assert len(natives_of(many)) == 20
