@@ -124,22 +124,31 @@ def python_paths(*profiles: PythonProfile, most: int = MOST) -> CallPaths:
 
 
 class _Natives:
-    """The native functions that ran on the paths of one profile, or of two: of one name, one function."""
+    """The native functions that ran on the paths of one profile, or of two: of one name, one function.
+
+    Those that were counted separately on one side only are parts of what ran them: they would look new, or gone.
+    """
 
     def __init__(self, profiles: Sequence[PythonProfile], first: int) -> None:
         self._profiles = profiles
-        names = sorted({part.name for profile in profiles for part in profile.parts})
+        base, candidate = ({part.name for part in profile.parts} for profile in (profiles[0], profiles[-1]))
+        names = sorted(base & candidate)
         self._numbers = {name: first + place for place, name in enumerate(names)}
         self.labels = {number: Label("native code", "", name) for name, number in self._numbers.items()}
         self._below = [defaultdict[tuple[int, int], list[int]](list) for _ in profiles]  # by path, or by part
         self._inclusive = [[part.ir for part in profile.parts] for profile in profiles]
         for profile, below, inclusive in zip(profiles, self._below, self._inclusive, strict=True):
+            nearest = list[int]()  # of each, itself or the next caller that is a frame
+            callers = list[int]()
+            for index, part in enumerate(profile.parts):
+                callers.append(TOP if part.parent == TOP else nearest[part.parent])
+                nearest.append(index if part.name in self._numbers else callers[index])
             for index, part in reversed([*enumerate(profile.parts)]):
-                if part.parent == TOP:
-                    below[part.path, TOP].append(index)
-                else:
-                    below[TOP, part.parent].append(index)
-                    inclusive[part.parent] += inclusive[index]
+                caller = callers[index]
+                if caller != TOP:
+                    inclusive[caller] += inclusive[index]
+                if nearest[index] == index:
+                    below[(part.path, TOP) if caller == TOP else (TOP, caller)].append(index)
 
     def callees(self, places: list[list[int]], *, is_native: bool) -> Iterator[_Callee]:
         """Yield what these paths, or these native parts, ran."""
