@@ -178,7 +178,7 @@ _machine_options = options_group(
     click.option(
         "--estimate",
         is_flag=True,
-        help="Estimate the time, too: which takes a tenth longer: simulate a branch predictor.",
+        help="Estimate the time, too: a branch predictor is simulated, which takes a tenth longer.",
     ),
     valgrind_option,
     heading="The simulated machine",

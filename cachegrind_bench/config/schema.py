@@ -306,7 +306,7 @@ class Defaults(Table):
     LL: Annotated[Text | UnsetType, replace(
         _CACHE, meaning="Last-level cache.", default="8388608,16,64", example='"8388608,16,64"')] = UNSET
     estimate: Annotated[bool | UnsetType, Key(
-        "Estimate the time, too: which takes a tenth longer: simulate a branch predictor.",
+        "Estimate the time, too: a branch predictor is simulated, which takes a tenth longer.",
         "true", "false")] = UNSET
     model: Annotated[Text | UnsetType, Key(
         "Weights of the score; `ir` is plain instructions.", '"l1+5ll+30ram"', "l1+5ll+30ram",

@@ -76,7 +76,7 @@ def test_a_key_that_does_not_exist_is_answered_by_the_nearest_one(text: str, sen
 
 def test_a_key_that_is_near_to_none_is_answered_by_all() -> None:
     sentence = told("xyz = 1")
-    assert sentence.startswith("1: unknown key 'xyz' in the defaults; known are I1, D1, LL, model, ")
+    assert sentence.startswith("1: unknown key 'xyz' in the defaults; known are I1, D1, LL, estimate, model, ")
 
 
 @pytest.mark.parametrize(

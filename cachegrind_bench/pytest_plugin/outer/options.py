@@ -62,7 +62,7 @@ def add_options(parser: pytest.Parser) -> None:
     add(
         "--cg-bench-estimate",
         action="store_true",
-        help="Estimate the time, too: which takes a tenth longer: simulate a branch predictor.",
+        help="Estimate the time, too: a branch predictor is simulated, which takes a tenth longer.",
     )
     add("--cg-bench-valgrind", metavar="PATH", help="The Valgrind to use. [the one on PATH]")
     add(
