@@ -66,7 +66,8 @@ class Touched(msgspec.Struct, frozen=True, kw_only=True):
 class HunkSplit(msgspec.Struct, frozen=True, kw_only=True):
     """The functions that the change touches, the most to blame first; `others` are the hunks in none of them.
 
-    Without any, `through` is a function that has hunks and calls what explains most of the difference: the innermost such one.
+    Where they explain less than half, `through` is a function that has hunks and calls what explains most of the difference: the
+    innermost such one.
     `idle` is whether nothing that changed was executed, as far as that is certain.
     """
 
@@ -83,8 +84,10 @@ class HunkSplit(msgspec.Struct, frozen=True, kw_only=True):
 
     @property
     def shown(self) -> tuple[Touched, ...]:
-        """What the change touches: these functions, or the one that calls them."""
-        return self.touched or ((self.through,) if self.through is not None else ())
+        """What the change touches: the function that calls what explains most, if it is known, and these functions."""
+        if self.through is None:
+            return self.touched
+        return self.through, *(row for row in self.touched if row.hunks != self.through.hunks)
 
     @property
     def chief(self) -> Hunk | None:
@@ -119,7 +122,7 @@ def hunk_split(
                 yield Touched(function=function, hunks=inside, texts=texts)
 
     rows = tuple(touched(sorted(blamed, key=lambda item: (-abs(item.ir), item[:-1]))))
-    through = None if rows else next(touched(way), None)
+    through = next(touched(way), None) if 2 * abs(sum(row.function.ir for row in rows)) < abs(total) else None
     known = {hunk for row in (*rows, through) if row is not None for hunk in row.hunks}
     return HunkSplit(
         touched=rows,

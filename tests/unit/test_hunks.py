@@ -106,6 +106,20 @@ def test_a_hunk_is_of_the_function_that_it_is_in(
         assert (found.touched, found.others, found.idle) == ((), (Hunk(file, *span),), False)
 
 
+@pytest.mark.parametrize(("own", "shown"), [(3, [990, 2]), (600, [600, 2])])
+def test_a_caller_that_passes_on_what_makes_another_dear_comes_before_what_it_costs_itself(
+    own: int, shown: list[int]
+) -> None:
+    hunks = [Hunk("words.py", 10, 10), Hunk("words.py", 16, 16)]
+    base = Side([hunk._replace(only_gone=True) for hunk in hunks], lambda _file: PYTHON, {})
+    candidate = Side(hunks, lambda _file: PYTHON, {})
+    blamed = [Blamed("/root/words.py", 6, "count", own, {}), Blamed("/root/words.py", 15, "never", 2, {})]
+    way = [Blamed("/root/words.py", 6, "count", 990, {})]
+    found = hunk_split(base, candidate, blamed, 1000, way=way, root="/root")
+    assert [row.function.ir for row in found.shown] == shown
+    assert found.chief == hunks[0]
+
+
 @pytest.mark.parametrize(
     "text",
     [

@@ -538,7 +538,8 @@ def hunk_remarks(details: Details | None) -> list[str]:
     if found.through is not None:
         way = found.through
         part = f"{percent(Fraction(way.function.ir, found.total))} of it is called from {_changed(way)}"
-        return [f"no function that explains the difference was changed, but {part}"]
+        own = f"{percent(Fraction(found.ir, found.total))} of the difference is of functions that the change touches"
+        return [f"{own if found.touched else 'no function that explains the difference was changed'}, but {part}"]
     if not found.touched:
         return [
             "no function that explains the difference was changed; what other lines do, such as constants and arguments, cannot be said"

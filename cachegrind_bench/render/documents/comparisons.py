@@ -248,7 +248,7 @@ class HunksExplained(msgspec.Struct, frozen=True, kw_only=True):
     through: Annotated[
         ChangedFunction | None,
         doc(
-            "without such functions: the innermost with hunks from which most of the difference is called, `ir` being that"
+            "where these explain less than half: the innermost with hunks from which most of the difference is called, `ir` being that"
         ),
     ]
     others: Annotated[tuple[ChangedLines, ...], doc("hunks in none of these")]
