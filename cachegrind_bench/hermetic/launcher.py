@@ -2,7 +2,7 @@
 
 Started by `launch` as a Python of its own, without site packages. Reads its orders from stdin, which cg-bench holds open:
 when that pipe closes, cg-bench is gone, and every descendant is killed and the scratch directory removed. It forks into a
-guard and the launcher proper, each of which ends the tree if the other one cannot. Both are single-threaded, so `fork` is
+guard and the launcher proper, each of which ends the tree if the other one cannot. Both are single-threaded while they fork, which is
 safe. Only the standard library, and little of it.
 """
 
@@ -17,7 +17,7 @@ import socket
 import sys
 import time
 from contextlib import suppress
-from typing import Any, NoReturn
+from typing import TYPE_CHECKING, Any, NoReturn
 
 from cachegrind_bench.hermetic import kernel
 from cachegrind_bench.hermetic.file_trace import Recorder
@@ -30,9 +30,13 @@ from cachegrind_bench.hermetic.supervisor import Supervisor
 from cachegrind_bench.hermetic.trace_notes import FILE
 from cachegrind_bench.hermetic.waits import Waits
 
+if TYPE_CHECKING:
+    from cachegrind_bench.hermetic.idle import Idle
+
 _LONGEST_WAIT_MS = 3_600_000  # poll takes 31 bits
 # How much later than the launcher the guard acts: it waits for the CPU (see Scheduling) before its time begins.
 _LATE_S = 15.0
+_LONGEST_BUSY_S = 5.0  # after that, waits of others are looked after although a thread works on
 # How long to go on killing what another user's rights, or a file system that hangs, may keep alive.
 _LONGEST_KILL_S = 30.0
 _LONGEST_DEATH_S = 0.1
@@ -162,6 +166,7 @@ class _Launch:
         self.unplaced = orders.keep_place  # why files are seen at their real paths alone
         self.supervisor: Supervisor | None = None
         self.recorder = Recorder(orders.scratch, Translation(orders.places)) if orders.record_files else None
+        self.idle: Idle | None = None
         self.poll = select.poll()
         self.scheduling = Scheduling(orders.cpu, wanted=orders.pin_scheduling)
 
@@ -304,10 +309,29 @@ class _Launch:
 
     def _settle(self, supervisor: Supervisor, waits: Waits, wakeup: int) -> None:
         """End the waits that are to end, and wait for a call for as long as there is nothing to do."""
+        if self.scheduling.pinned and self._is_called(supervisor, wakeup):
+            return
         with self.scheduling.lowered():  # it looks for threads in /proc, some of which may be gone
             pause = waits.settle()
         if pause:
             select.select([supervisor.listener, 0, wakeup], [], [], pause)
+
+    def _is_called(self, supervisor: Supervisor, wakeup: int) -> bool:
+        """Wait until the program has nothing to execute; return whether there is something else to do before.
+
+        Until then, each call is answered at once. To look after the waits by the clock would leave it to chance whether we had
+        given our priority up when a call comes, and so what others execute before it is answered.
+        """
+        if self.idle is None:
+            from cachegrind_bench.hermetic.idle import Idle
+
+            self.idle = Idle()
+        self.idle.ask()
+        others = [item for item in (supervisor.listener, 0, wakeup, self.scheduling.claim) if item is not None]
+        ready = select.select([*others, self.idle], [], [], _LONGEST_BUSY_S)[0]
+        if self.idle in ready:
+            self.idle.take()
+        return any(item in ready for item in others)
 
     def _serve(self, supervisor: Supervisor, event: int) -> bool:
         """Answer a notification; return whether any process may still send one."""
