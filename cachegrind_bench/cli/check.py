@@ -108,8 +108,10 @@ def command(**options: Any) -> int:
     except NoValgrindError as error:  # no commit could be measured here
         raise UsageError(error.message, hint=error.hint) from error
     before = Side(name=options["base"], file=InMemory(renamed))
-    differs = renamed.benchmarks[0].counts != result.benchmarks[0].counts
-    if (plan.call_tree and differs) or evidence.wants(renamed, result, gates):
+    is_held = gates.threshold_allocations.get(plan.benchmark_id) is not None
+    if (is_held and renamed.benchmarks[0].counts != result.benchmarks[0].counts) or evidence.wants(
+        renamed, result, gates
+    ):
         before = _explained(before, result.benchmarks[0].id, request)
     made = compared(before, Side(name="this run", file=InMemory(result)), gates, shown)
     code = made.exit_code()

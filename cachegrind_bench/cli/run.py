@@ -160,12 +160,14 @@ def _run_command(options: dict[str, Any]) -> int:
     from cachegrind_bench.store.baselines import Baselines
     from cachegrind_bench.usecases.measurement import measured, plan_of, prepared_plan
     from cachegrind_bench.usecases.saving import failure_saved
+    from cachegrind_bench.valgrind.options import Scope
 
     request = measure_request(options, collect=_collect(options))
     program = request.command[0]
     is_missing = os.sep in program and not os.path.lexists(program)
     plan = prepared_plan(request) if is_missing else plan_of(request)
-    if _gates().needs_calls(plan.benchmark_id):
+    gates, by_region = _gates(), plan.collect.scope is Scope.REGIONS  # whose ids are known when they have been entered
+    if gates.needs_calls(plan.benchmark_id) or (by_region and gates.counts_allocations):
         plan = replace(plan, call_tree=True)
     whole, regions = plan.benchmark_id, f"{plan.benchmark_id}::"
 

@@ -18,8 +18,8 @@ from cachegrind_bench.model.call_graph import NO_CALLS, CallGraph, Calls
 _LIBC = r"(?:__libc_|__GI_)*"
 # Of 64- and 32-bit C++ the operators new and new[], which are written with the type of a size; and delete.
 _NEW = rf"{_LIBC}(?:calloc|malloc|memalign|posix_memalign|aligned_alloc)(?:@|$)|_Zn[aw][mj]"
-_ALLOCATES = re.compile(rf"{_NEW}|{_LIBC}realloc(?:array)?(?:@|$)")
-_MAKES = re.compile(_NEW)
+_MAKES, _RESIZES = re.compile(_NEW), re.compile(rf"{_LIBC}realloc(?:array)?(?:@|$)")
+_ALLOCATES = re.compile(f"{_MAKES.pattern}|{_RESIZES.pattern}")
 _FREES = re.compile(rf"{_LIBC}c?free(?:@|$)|_Zd[al]Pv")
 _NONE = Calls(0, 0)
 
@@ -38,7 +38,9 @@ class Number(msgspec.Struct, frozen=True, kw_only=True):
 
 
 class Allocations(msgspec.Struct, frozen=True, kw_only=True):
-    """What is `made` and `freed`, and by how many more blocks than in the base are made, realloc apart, than freed.
+    """What is `made` and `freed`, and by how many more blocks than in the base are made than freed.
+
+    That is not known, and `kept` 0, where realloc, which may make a block or only move one, is called more or less often.
 
     `user` is where the first of the callers, as `xmalloc` or `strdup`, is called from more or less often.
     """
@@ -61,7 +63,7 @@ def allocations(sides: Sides) -> Allocations:
     return Allocations(
         made=made,
         freed=freed,
-        kept=_number(sides, _MAKES).delta - freed.delta,
+        kept=0 if _number(sides, _RESIZES).delta else _number(sides, _MAKES).delta - freed.delta,
         user=None if chief is None else _user(sides, chief),
     )
 

@@ -10,6 +10,7 @@ from collections.abc import Mapping
 from fractions import Fraction
 
 import msgspec
+from msgspec.structs import replace
 
 from cachegrind_bench.model.metrics import estimate_terms
 from cachegrind_bench.model.result import Benchmark
@@ -29,6 +30,8 @@ _EXPONENTS: Mapping[str, tuple[tuple[float, tuple[float, float, float, float]], 
     ),
 }
 
+_SMALLEST, _LARGEST = 1.01, 2  # factors of the composed changes
+
 
 class Range(msgspec.Struct, frozen=True):
     """A range of relative changes, as fractions of one."""
@@ -40,14 +43,15 @@ class Range(msgspec.Struct, frozen=True):
 class EstimateChange(msgspec.Struct, frozen=True, kw_only=True):
     """The estimates of both sides. `terms` are what they are the sum of, base and candidate; the first moved most.
 
-    In `half` of all changes like this the time moved within the one range, in nine of ten (`most`) within the other.
+    In `half` of all changes like this the time moved within the one range, in nine of ten (`most`) within the other: None where
+    none like it was composed, as it is very small or large, or mostly consists of parts that cancel.
     """
 
     base: int
     candidate: int
     terms: Mapping[str, tuple[int, int]]
-    half: Range
-    most: Range
+    half: Range | None = None
+    most: Range | None = None
 
     @property
     def relative(self) -> Fraction:
@@ -66,19 +70,18 @@ def estimated(base: Benchmark | None, candidate: Benchmark | None) -> EstimateCh
     old, new = sum(before.values()), sum(after.values())
     if not (old and new):
         return None
+    names = sorted(before, key=lambda name: -abs(after[name] - before[name]))
+    found = EstimateChange(base=old, candidate=new, terms={name: (before[name], after[name]) for name in names})
+    parts = sum(abs(after[name] - before[name]) for name in names)
     ratio = new / old
+    if not _SMALLEST <= max(ratio, 1 / ratio) <= _LARGEST or 2 * abs(new - old) < parts:
+        return found
     kind = "python" if _is_python(candidate) else "native"
     size = max(ratio, 1 / ratio)
     powers = next(powers for largest, powers in _EXPONENTS[kind] if size <= largest)
     p5, p25, p75, p95 = (Fraction(ratio**power - 1).limit_denominator(10**9) for power in powers)
-    names = sorted(before, key=lambda name: -abs(after[name] - before[name]))
-    return EstimateChange(
-        base=old,
-        candidate=new,
-        terms={name: (before[name], after[name]) for name in names},
-        half=Range(min(p25, p75), max(p25, p75)),
-        most=Range(min(p5, p95), max(p5, p95)),
-    )
+    half, most = Range(min(p25, p75), max(p25, p75)), Range(min(p5, p95), max(p5, p95))
+    return replace(found, half=half, most=most)
 
 
 def _is_python(benchmark: Benchmark) -> bool:

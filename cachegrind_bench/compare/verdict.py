@@ -286,24 +286,26 @@ def with_allocations(
 
         # Where all nine counts are the same, so are the allocations.
         threshold = gates.threshold_allocations.get(item.id) if item.moved else None
+        limits = [limit for limit in gates.limits if limit.name == ALLOCATIONS and limit.holds_for(item.id)]
+        if threshold is None and not limits:
+            return item
         before, after = (_whole(side(item.id)) for side in (base, candidate))
         known = {"base": threshold is None or before is not None, "candidate": after is not None}
         item = replace(item, uncounted=tuple(name for name, is_known in known.items() if not is_known))
-        if after is None or item.uncounted:
+        if after is None:
             return item
         found = counted(before, after)
-        more = threshold is not None and found.made.candidate > found.made.base * (1 + threshold)
-        limits = (limit for limit in gates.limits if limit.name == ALLOCATIONS and limit.holds_for(item.id))
-        over = [
-            Broken(limit=limit, value=found.made.candidate) for limit in limits if found.made.candidate > limit.value
-        ]
+        made = found.made.candidate
+        more = threshold is not None and before is not None and made > found.made.base * (1 + threshold)
+        over = [Broken(limit=limit, value=made) for limit in limits if made > limit.value]
         if not more and not over:
             return item
         # An earlier cause stays only where that was a regression, too.
         causes = [cause for cause in item.causes if item.state is State.REGRESSION]
         causes += [Cause.ALLOCATIONS] * more + [Cause.LIMIT] * (bool(over) and not item.broken)
         broken = (*item.broken, *over)
-        return replace(item, state=State.REGRESSION, causes=tuple(causes), broken=broken, allocations=found)
+        compared = None if before is None else found
+        return replace(item, state=State.REGRESSION, causes=tuple(causes), broken=broken, allocations=compared)
 
     return replace(comparison, differences=_worst_first(map(held, comparison.differences), gates))
 

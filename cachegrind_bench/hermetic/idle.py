@@ -1,12 +1,13 @@
 """Says when no thread of the program is ready to run, without taking its CPU: then a thread of ours that is below them runs.
 
-Runs inside the launcher: only the standard library, and little of it.
+So it does where the kernel gives ordinary tasks a turn, some hundredths of each second: whoever asked has to look. Runs inside the launcher: only the standard library, and little of it.
 """
 
 from __future__ import annotations
 
 import _thread
 import os
+import select
 import signal
 
 
@@ -24,7 +25,9 @@ class Idle:
         return self._told
 
     def ask(self) -> None:
-        """Have it said the next time, if that is not so already."""
+        """Have it said the next time from now on."""
+        if self._is_asked and select.select([self._told], [], [], 0)[0]:
+            self.take()  # that was so before
         if not self._is_asked:
             self._is_asked = True
             os.write(self._ask, b"?")

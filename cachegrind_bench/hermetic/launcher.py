@@ -282,7 +282,7 @@ class _Launch:
             left_ms = None if deadline is None else (deadline - time.monotonic_ns()) // 1_000_000 + 1
             wait = None if left_ms is None else min(max(0, left_ms), _LONGEST_WAIT_MS)
             if self.supervisor is not None and self.supervisor.waits:
-                self._settle(self.supervisor, self.supervisor.waits, wakeup)
+                self._settle(self.supervisor, self.supervisor.waits, wakeup, left_ms)
                 wait = 0
             for descriptor, event in self.poll.poll(wait):
                 if self.supervisor is not None and descriptor == self.supervisor.listener:
@@ -307,17 +307,18 @@ class _Launch:
             if deadline is not None and now >= deadline:
                 return self.status is None, self.end_tree()
 
-    def _settle(self, supervisor: Supervisor, waits: Waits, wakeup: int) -> None:
+    def _settle(self, supervisor: Supervisor, waits: Waits, wakeup: int, left_ms: int | None) -> None:
         """End the waits that are to end, and wait for a call for as long as there is nothing to do."""
-        if self.scheduling.pinned and self._is_called(supervisor, wakeup):
+        longest = _LONGEST_BUSY_S if left_ms is None else min(max(0, left_ms) / 1000, _LONGEST_BUSY_S)
+        if self.scheduling.pinned and self._is_called(supervisor, wakeup, longest):
             return
         with self.scheduling.lowered():  # it looks for threads in /proc, some of which may be gone
             pause = waits.settle()
         if pause:
             select.select([supervisor.listener, 0, wakeup], [], [], pause)
 
-    def _is_called(self, supervisor: Supervisor, wakeup: int) -> bool:
-        """Wait until the program has nothing to execute; return whether there is something else to do before.
+    def _is_called(self, supervisor: Supervisor, wakeup: int, longest: float) -> bool:
+        """Wait until the program has nothing to execute, for `longest` seconds at most; return whether there is something else to do before.
 
         Until then, each call is answered at once. To look after the waits by the clock would leave it to chance whether we had
         given our priority up when a call comes, and so what others execute before it is answered.
@@ -328,7 +329,7 @@ class _Launch:
             self.idle = Idle()
         self.idle.ask()
         others = [item for item in (supervisor.listener, 0, wakeup, self.scheduling.claim) if item is not None]
-        ready = select.select([*others, self.idle], [], [], _LONGEST_BUSY_S)[0]
+        ready = select.select([*others, self.idle], [], [], longest)[0]
         if self.idle in ready:
             self.idle.take()
         return any(item in ready for item in others)

@@ -362,10 +362,12 @@ class ResultFile:
         """Return rows of the right width, whose first numbers point to `strings`."""
         rows = parse(raw, _Rows, self.name, path=path)
         many = len(self._strings)
-        if {*map(len, rows)} <= {width} and all(max(row[:strings], default=0) < many for row in rows):
+        if {*map(len, rows)} <= {width} and all(max(row[:strings], default=-1) < many for row in rows):
             return rows
         index, row = next(
-            (index, row) for index, row in enumerate(rows) if len(row) != width or max(row[:strings], default=0) >= many
+            (index, row)
+            for index, row in enumerate(rows)
+            if len(row) != width or max(row[:strings], default=-1) >= many
         )
         if len(row) != width:
             self._refuse(f"{path}[{index}]", f"it has {len(row)} numbers instead of {width}")

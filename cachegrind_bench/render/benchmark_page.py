@@ -108,7 +108,7 @@ def _remarks_on(paths: CallPaths) -> Iterator[str]:
     if paths.kind is Kind.BOTH:
         both = " on both sides" if len(paths.frames[0].own) > 1 else ""
         yield (
-            f"Native functions that cost at least half a percent of the program{both} are frames below the Python function that ran "
+            f"Up to 20 native functions that cost at least half a percent of the program{both} are frames below the Python function that ran "
             "them; what others cost is in the frame above. All of these paths were recorded."
         )
     if paths.cut:

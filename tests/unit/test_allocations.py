@@ -154,21 +154,32 @@ def test_the_action_fetches_calls_of_the_base_where_allocations_are_held() -> No
 
 def test_where_all_counts_are_the_same_no_calls_are_needed() -> None:
     gates = {"threshold_allocations": percentages(["0%"], None, "")}
-    found = with_allocations(compared(measured(), measured(), **gates), lambda _id: None, lambda _id: AFTER)
-    assert (found.verdict, found.differences[0].uncounted) == (State.UNCHANGED, ())
+    for calls in (AFTER, None):
+        found = with_allocations(compared(measured(), measured(), **gates), lambda _id: None, {"sieve": calls}.get)
+        assert (found.verdict, found.differences[0].uncounted) == (State.UNCHANGED, ())
 
 
 def test_a_limit_holds_whatever_the_base_has() -> None:
     limits = (limit("sieve:allocations=12"),)
     for base in (BEFORE, None):
-        (found,) = gated(base, AFTER, limits=limits).differences
-        assert (found.state, found.causes) == (State.REGRESSION, (Cause.LIMIT,))
-        assert (
-            words.remarks(found, gated(base, AFTER, limits=limits).gates)[0] == "allocations 13 exceeds the limit of 12"
-        )
+        found = gated(base, AFTER, limits=limits)
+        (difference,) = found.differences
+        assert (difference.state, difference.causes) == (State.REGRESSION, (Cause.LIMIT,))
+        said, *more = words.remarks(difference, found.gates)
+        assert said == "allocations 13 exceeds the limit of 12"
+        assert more == (["4 more allocations (9 → 13), from main (words.c), through split"] if base else [])
     assert gated(BEFORE, AFTER, limits=(limit("allocations=13"),)).verdict is State.UNCHANGED
     (unknown,) = gated(None, None, limits=limits).differences
     assert (unknown.state, unknown.uncounted) == (State.UNCHANGED, ("candidate",))
+
+
+def test_a_limit_holds_where_a_threshold_cannot() -> None:
+    found = gated(None, AFTER, allocations="0%", limits=(limit("sieve:allocations=12"),))
+    (difference,) = found.differences
+    assert (difference.state, difference.uncounted) == (State.REGRESSION, ("base",))
+    said = words.remarks(difference, found.gates)
+    assert said[0] == "allocations 13 exceeds the limit of 12"
+    assert said[1].startswith("allocations are not compared: no calls are recorded of the base")
 
 
 def test_a_report_has_the_allocations_of_one_execution_and_the_limits_they_exceed() -> None:

@@ -44,22 +44,36 @@ def test_the_parts_add_up_and_the_first_moved_most() -> None:
     assert next(iter(found.terms)) == "mispredicted branches"
 
 
-@pytest.mark.parametrize("ir", [500_000, 900_000, 990_000, 1_010_000, 1_100_000, 3_000_000])
+@pytest.mark.parametrize("ir", [600_000, 900_000, 990_000, 1_010_001, 1_100_000, 1_900_000])
 @pytest.mark.parametrize("fields", [{}, {"key_fields": {"python": "3.11.7"}}])
 def test_the_range_of_most_holds_that_of_half_which_holds_about_the_estimate(ir: int, fields: dict[str, Any]) -> None:
     found = change(side(), side(ir, **fields))
+    assert found.most is not None
+    assert found.half is not None
     ends = [found.most.low, found.half.low, found.relative, found.half.high, found.most.high]
     assert all(low <= high for low, high in pairwise(ends))
 
 
 def test_there_and_back_again_are_each_others_inverse() -> None:
     up, down = change(side(), side(1_100_000)), change(side(1_100_000), side())
+    assert up.most is not None
+    assert down.most is not None
     assert float((1 + up.most.high) * (1 + down.most.low)) == pytest.approx(1)
 
 
 def test_python_varies_less_than_native_code() -> None:
     native, python = change(side(), side(1_100_000)), change(side(), side(1_100_000, key_fields={"python": "3"}))
+    assert python.most is not None
+    assert native.most is not None
     assert python.most.high - python.most.low < native.most.high - native.most.low
+
+
+@pytest.mark.parametrize("candidate", [side(1_009_000), side(2_100_000), side(400_000), side(1_100_000, wrong=0)])
+def test_what_is_unlike_all_changes_that_were_composed_has_no_range(candidate: Benchmark) -> None:
+    base = side(wrong=1_000) if candidate.counts == side(1_100_000).counts else side()
+    found = change(base, candidate)
+    assert (found.half, found.most) == (None, None)
+    assert len(found.terms) == 4
 
 
 @pytest.mark.parametrize(("base", "candidate"), [(measured(), side()), (side(), measured()), (None, side())])
@@ -75,6 +89,7 @@ def test_a_comparison_says_how_the_estimate_moved_with_its_ranges() -> None:
 
 def test_where_score_and_estimate_part_it_says_what_did_that() -> None:
     assert said(side(wrong=2000), side(1_030_000)).startswith("estimate -11 %, by fewer mispredicted branches: ")
+    assert said(side(wrong=2000), side(1_100_000)) == "estimate -5.2 %, by fewer mispredicted branches"
     assert said(side(), side(wrong=2000)).startswith("estimate +16 %, by more mispredicted branches: ")
 
 

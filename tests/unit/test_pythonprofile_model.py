@@ -224,3 +224,10 @@ def test_the_profile_of_nothing_is_all_native() -> None:
 
 def test_the_record_of_a_run_leaves_it_behind_like_other_profiles() -> None:
     assert b'"python"' not in run_record(result(replace(benchmark(), python=PROFILE))).data
+
+
+def test_a_row_of_a_file_without_strings_is_refused_as_any_other() -> None:
+    document = json.loads(encode(result(replace(benchmark(), profile=None, python=PROFILE))))
+    document["benchmarks"][0]["python"] |= {"functions": [], "paths": [], "parts": [[0, 0, 0, 1, 1]]}
+    with pytest.raises(FileFormatError, match=r"python.parts\[0\]: it points to path 0 of 0"):
+        decode(json.dumps(document | {"strings": []}).encode(), "x.json")

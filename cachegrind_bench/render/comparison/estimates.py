@@ -24,6 +24,8 @@ def estimate_remarks(difference: Difference) -> list[str]:
         up = by_estimate > 0
         term = next(name for name, (before, after) in found.terms.items() if (after > before) is up)
         text += f", by {'more' if up else 'fewer'} {term}"
+    if found.half is None or found.most is None:
+        return [text]
     half, most = _range(found.half), _range(found.most)
     return [f"{text}: changes like this moved the time by {half} in half of all cases, by {most} in nine of ten"]
 

@@ -566,7 +566,7 @@ def allocations(found: Allocations) -> str | None:
     if not made.callers:
         return _more(freed, "free", found.user) if freed.delta else None
     text = _more(made, "allocation", found.user)
-    if found.kept <= 0:
+    if found.kept <= 0 or made.delta <= 0:
         return text
     if freed.delta <= 0:
         less = counted(-freed.delta, "fewer free") if freed.delta else "no more frees"

@@ -238,7 +238,12 @@ class AllocationsExplained(msgspec.Struct, frozen=True, kw_only=True):
     text: Annotated[str | None, doc("the difference in one sentence; null if there is none")]
     made: Annotated[NumberOfCalls, doc("allocations; a `realloc` is one")]
     freed: Annotated[NumberOfCalls, doc("calls that free memory")]
-    kept: Annotated[int, doc("by how many more blocks are allocated, and not freed, than in the base")]
+    kept: Annotated[
+        int,
+        doc(
+            "by how many more blocks are allocated, and not freed, than in the base; 0 if realloc is called more or less often"
+        ),
+    ]
 
 
 class HunksExplained(msgspec.Struct, frozen=True, kw_only=True):
@@ -324,8 +329,10 @@ class EstimateReport(msgspec.Struct, frozen=True, kw_only=True):
     base: Annotated[Points, doc("estimate of the base")]
     candidate: Annotated[Points, doc("estimate of the candidate")]
     change_ppm: Annotated[PpmMore, doc("relative change of the estimate")]
-    half_ppm: Annotated[RangePpm, doc("where the time of half of such changes lay")]
-    most_ppm: Annotated[RangePpm, doc("where the time of nine in ten lay")]
+    half_ppm: Annotated[
+        RangePpm | None, doc("where the time of half of such changes lay; null if none like it is known")
+    ]
+    most_ppm: Annotated[RangePpm | None, doc("where the time of nine in ten lay")]
     terms: Annotated[dict[str, PointsMore], doc("change of each part of the estimate")]
 
 
@@ -443,8 +450,8 @@ def _estimate(found: EstimateChange) -> EstimateReport:
         base=found.base,
         candidate=found.candidate,
         change_ppm=ppm(found.relative),
-        half_ppm=RangePpm(low=ppm(found.half.low), high=ppm(found.half.high)),
-        most_ppm=RangePpm(low=ppm(found.most.low), high=ppm(found.most.high)),
+        half_ppm=optional(found.half, lambda it: RangePpm(low=ppm(it.low), high=ppm(it.high))),
+        most_ppm=optional(found.most, lambda it: RangePpm(low=ppm(it.low), high=ppm(it.high))),
         terms={name: after - before for name, (before, after) in found.terms.items()},
     )
 
