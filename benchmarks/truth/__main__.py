@@ -5,7 +5,7 @@
 Reads `points.csv`: 527 programs and loops of 89 families, counted by Callgrind and timed natively, pinned, on one server
 (thread CPU time, the minimum of several starts). A change of a program is composed: a mix of four programs is the base,
 and in the candidate one of them, or a fifth, does more, and another less, by no more than what is added. What a change of the
-estimate is in time is told by an exponent k: the time changes by (the estimate's ratio) ** k. Its quantiles are printed; and of
+estimate is in time is described by an exponent k: the time changes by (the estimate's ratio) ** k. Its quantiles are printed; and of
 changes that are composed of one half of the families, how many lie within the quantiles of those of the other half.
 """
 

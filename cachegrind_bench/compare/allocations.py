@@ -17,9 +17,10 @@ from cachegrind_bench.model.call_graph import NO_CALLS, CallGraph, Calls
 
 _LIBC = r"(?:__libc_|__GI_)*"
 # Of 64- and 32-bit C++ the operators new and new[], which are written with the type of a size; and delete.
-_NEW = rf"{_LIBC}(?:calloc|malloc|memalign|posix_memalign|aligned_alloc)(?:@|$)|_Zn[aw][mj]"
-_MAKES, _RESIZES = re.compile(_NEW), re.compile(rf"{_LIBC}realloc(?:array)?(?:@|$)")
-_ALLOCATES = re.compile(f"{_MAKES.pattern}|{_RESIZES.pattern}")
+_RESIZES = re.compile(rf"{_LIBC}realloc(?:array)?(?:@|$)")
+_ALLOCATES = re.compile(
+    rf"{_LIBC}(?:calloc|malloc|memalign|posix_memalign|aligned_alloc)(?:@|$)|_Zn[aw][mj]|{_RESIZES.pattern}"
+)
 _FREES = re.compile(rf"{_LIBC}c?free(?:@|$)|_Zd[al]Pv")
 _NONE = Calls(0, 0)
 
@@ -63,7 +64,7 @@ def allocations(sides: Sides) -> Allocations:
     return Allocations(
         made=made,
         freed=freed,
-        kept=0 if _number(sides, _RESIZES).delta else _number(sides, _MAKES).delta - freed.delta,
+        kept=0 if _number(sides, _RESIZES).delta else made.delta - freed.delta,
         user=None if chief is None else _user(sides, chief),
     )
 

@@ -36,7 +36,7 @@ if TYPE_CHECKING:
 _LONGEST_WAIT_MS = 3_600_000  # poll takes 31 bits
 # How much later than the launcher the guard acts: it waits for the CPU (see Scheduling) before its time begins.
 _LATE_S = 15.0
-_LONGEST_BUSY_S = 5.0  # after that, waits of others are looked after although a thread works on
+_LONGEST_LOOK_S = 5.0  # after that, waits of others are looked after although a thread works on
 # How long to go on killing what another user's rights, or a file system that hangs, may keep alive.
 _LONGEST_KILL_S = 30.0
 _LONGEST_DEATH_S = 0.1
@@ -309,7 +309,7 @@ class _Launch:
 
     def _settle(self, supervisor: Supervisor, waits: Waits, wakeup: int, left_ms: int | None) -> None:
         """End the waits that are to end, and wait for a call for as long as there is nothing to do."""
-        longest = _LONGEST_BUSY_S if left_ms is None else min(max(0, left_ms) / 1000, _LONGEST_BUSY_S)
+        longest = _LONGEST_LOOK_S if left_ms is None else min(max(0, left_ms) / 1000, _LONGEST_LOOK_S)
         if self.scheduling.pinned and self._is_called(supervisor, wakeup, longest):
             return
         with self.scheduling.lowered():  # it looks for threads in /proc, some of which may be gone

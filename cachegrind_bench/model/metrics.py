@@ -195,8 +195,9 @@ class Profile(msgspec.Struct, frozen=True, kw_only=True):
 
     def branches(self) -> Branches | None:
         """Return the totals of what a branch predictor counted, None where there was none."""
-        totals = dict(zip(self.events, self.totals(), strict=True))
-        return Branches(**{name: totals[name] for name in BRANCHES}) if self.events == EVERY_EVENT else None
+        if self.events != EVERY_EVENT:  # nothing is summed up for those who ask for no estimate
+            return None
+        return Branches(**dict(zip(BRANCHES, self.totals()[len(EVENTS) :], strict=True)))
 
 
 def merge_profiles(profiles: Sequence[Profile]) -> Profile:

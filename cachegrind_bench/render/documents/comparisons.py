@@ -235,7 +235,7 @@ class NumberOfCalls(msgspec.Struct, frozen=True, kw_only=True):
 class AllocationsExplained(msgspec.Struct, frozen=True, kw_only=True):
     """How often memory is allocated and freed, by calls of `malloc`, `operator new`, `free` and their like."""
 
-    text: Annotated[str | None, doc("the difference in one sentence; null if there is none")]
+    text: Annotated[str | None, doc("the difference in one sentence; null without a difference")]
     made: Annotated[NumberOfCalls, doc("allocations; a `realloc` is one")]
     freed: Annotated[NumberOfCalls, doc("calls that free memory")]
     kept: Annotated[
