@@ -19,6 +19,7 @@ class Real:
     fork = staticmethod(os.fork)
     waitpid = staticmethod(os.waitpid)
     getpid = staticmethod(os.getpid)
+    getppid = staticmethod(os.getppid)
     leave = staticmethod(os._exit)
     open = staticmethod(cast("Callable[[str, str], BinaryIO]", open))  # of bytes only
     rename = staticmethod(os.rename)

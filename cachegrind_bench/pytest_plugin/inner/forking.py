@@ -173,7 +173,15 @@ class Copy:
         return what
 
     def branch(self, count: int) -> int:
-        """In the copy: return in copies of it that speak for it, one after the other, with the numbers from 1 to below `count`."""
+        """In the copy: return in copies of it that speak for it, one after the other, with the numbers from 1 to below `count`.
+
+        A copy of this process makes them: what Python does after a fork is then translated there, once for all of them.
+        """
+        own = Real.getpid()
+        maker = Real.fork()
+        if maker:
+            Real.waitpid(maker, 0)
+            Real.leave(1)
         for number in range(1, count):
             pid = Real.fork()
             if not pid:
@@ -181,4 +189,6 @@ class Copy:
                 return number
             if Real.waitpid(pid, 0)[1] != signal.SIGKILL:
                 break  # it ended by itself
+            if Real.getppid() != own:
+                Real.kill(Real.getpid(), signal.SIGKILL)  # no more layouts are wanted
         Real.leave(1)
