@@ -83,14 +83,15 @@ def test_a_side_without_branches_has_no_estimate(base: Benchmark | None, candida
 
 def test_a_comparison_says_how_the_estimate_moved_with_its_ranges() -> None:
     assert said(side(), side(1_100_000)) == (
-        "estimate +10 %: changes like this moved the time by +4.4 to +14 % in half of all cases, by -2.3 to +35 % in nine of ten"
+        "estimate +10 % (instructions +10 %): changes like this moved the time by +4.4 to +14 % in half of all cases, by -2.3 to +35 % in nine of ten"
     )
 
 
-def test_where_score_and_estimate_part_it_says_what_did_that() -> None:
-    assert said(side(wrong=2000), side(1_030_000)).startswith("estimate -11 %, by fewer mispredicted branches: ")
-    assert said(side(wrong=2000), side(1_100_000)) == "estimate -5.2 %, by fewer mispredicted branches"
-    assert said(side(), side(wrong=2000)).startswith("estimate +16 %, by more mispredicted branches: ")
+def test_a_comparison_says_which_parts_moved_the_estimate_largest_first() -> None:
+    fewer = said(side(wrong=2000), side(1_030_000))
+    assert fewer.startswith("estimate -11 % (mispredicted branches -14 %, instructions +2.6 %): ")
+    assert said(side(wrong=2000), side(1_100_000)) == "estimate -5.2 % (mispredicted branches -14 %, instructions +8.6 %)"
+    assert said(side(), side(wrong=2000)).startswith("estimate +16 % (mispredicted branches +16 %): ")
 
 
 def test_what_hardly_moved_is_not_mentioned() -> None:

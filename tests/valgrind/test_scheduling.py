@@ -156,12 +156,10 @@ def without_right() -> list[str]:
 
 def run_pinned(cg_bench: CgBench, program: Path, *options: str) -> Finished:
     """Run until no other worker of pytest measures on the processor, which leaves the program's schedule to the kernel."""
-    for _ in range(10):
-        finished = cg_bench.run(program, options=options)
-        scheduling = finished.benchmark["seal"]["scheduling"]
-        if scheduling["why"] != SHARED:
-            break
-    assert scheduling == {"state": "pinned", "why": None}
+    finished, tries = cg_bench.run(program, options=options), 10
+    while tries and finished.benchmark["seal"]["scheduling"]["why"] == SHARED:
+        finished, tries = cg_bench.run(program, options=options), tries - 1
+    assert finished.benchmark["seal"]["scheduling"] == {"state": "pinned", "why": None}
     return finished
 
 
