@@ -90,7 +90,9 @@ def test_a_comparison_says_how_the_estimate_moved_with_its_ranges() -> None:
 def test_a_comparison_says_which_parts_moved_the_estimate_largest_first() -> None:
     fewer = said(side(wrong=2000), side(1_030_000))
     assert fewer.startswith("estimate -11 % (mispredicted branches -14 %, instructions +2.6 %): ")
-    assert said(side(wrong=2000), side(1_100_000)) == "estimate -5.2 % (mispredicted branches -14 %, instructions +8.6 %)"
+    assert (
+        said(side(wrong=2000), side(1_100_000)) == "estimate -5.2 % (mispredicted branches -14 %, instructions +8.6 %)"
+    )
     assert said(side(), side(wrong=2000)).startswith("estimate +16 % (mispredicted branches +16 %): ")
 
 
