@@ -20,12 +20,14 @@ from cachegrind_bench.cli.options import (
     COMPARED,
     REPORT,
     configured_benchmarks,
+    named_time_model,
     opened_store,
     pattern_option,
     repository,
     size_limit_option,
     store_option,
     struct_of,
+    time_model_option,
 )
 from cachegrind_bench.usecases.comparison_inputs import CompareRequest, compare_sides
 
@@ -71,6 +73,7 @@ _rows_option = options_group(
         metavar="N",
         help="Number of benchmarks in the table; 0 for all.",
     ),
+    time_model_option,
     heading=REPORT,
 )
 
@@ -99,6 +102,11 @@ def command(base: str, candidate: str, **options: Any) -> int:
         gates=gates_of(options, configured_benchmarks()),
         report=report_options(options),
     )
+    model = named_time_model(options["time_model"])
     made, code = compare_sides(request, repository(), lambda: opened_store(options), output.NOTICES)
+    if model is not None:
+        from cachegrind_bench.render.time_models import time_remarks
+
+        made = made.with_remarks((*made.comparison.remarks, *time_remarks(made.comparison, model)))
     deliver(made, request.report)
     return code

@@ -36,6 +36,7 @@ SECTIONS = {
         "list": "List the benchmarks of the suite.",
         "growth": "Find out how a command's cost grows with its input.",
         "verify": "Find out what makes a command's counts vary.",
+        "calibrate": "Find out what events take in time on this machine.",
     },
     "Compare": {
         "diff": "Compare two results: what changed, and where.",
@@ -62,7 +63,21 @@ COMMANDS = {name: summary for commands in SECTIONS.values() for name, summary in
 
 # Those whose options the configuration may set. Others must not fail over a mistake in it.
 _CONFIGURABLE = frozenset(
-    {"run", "ab", "check", "growth", "verify", "diff", "history", "trend", "bisect", "backfill", "fleet", "ci"}
+    {
+        "run",
+        "ab",
+        "check",
+        "growth",
+        "verify",
+        "calibrate",
+        "diff",
+        "history",
+        "trend",
+        "bisect",
+        "backfill",
+        "fleet",
+        "ci",
+    }
 )
 
 COMPLETE = "_CG_BENCH_COMPLETE"  # set by the script that a shell was given for completing commands

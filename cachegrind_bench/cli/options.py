@@ -21,6 +21,7 @@ from cachegrind_bench.waiting import Waiting
 
 if TYPE_CHECKING:
     from cachegrind_bench.config.benchmarks import BenchmarkSpec, Configuration
+    from cachegrind_bench.model.time_model import TimeModel
     from cachegrind_bench.store.protocol import Store
     from cachegrind_bench.usecases.measurement import MeasureRequest
     from cachegrind_bench.vcs.revisions import Repository
@@ -168,13 +169,16 @@ _program_options = options_group(
     ),
     heading="The program's surroundings",
 )
+caches_options = options_group(
+    click.option("--I1", "i1", metavar="SIZE,ASSOC,LINE", help="First-level instruction cache. [default: 32768,8,64]"),
+    click.option("--D1", "d1", metavar="SIZE,ASSOC,LINE", help="First-level data cache. [default: 32768,8,64]"),
+    click.option("--LL", "ll", metavar="SIZE,ASSOC,LINE", help="Last-level cache. [default: 8388608,16,64]"),
+)
 _machine_options = options_group(
     click.option(
         "--model", metavar="MODEL", default="l1+5ll+30ram", help="Weights of the score; 'ir' counts instructions only."
     ),
-    click.option("--I1", "i1", metavar="SIZE,ASSOC,LINE", help="First-level instruction cache. [default: 32768,8,64]"),
-    click.option("--D1", "d1", metavar="SIZE,ASSOC,LINE", help="First-level data cache. [default: 32768,8,64]"),
-    click.option("--LL", "ll", metavar="SIZE,ASSOC,LINE", help="Last-level cache. [default: 8388608,16,64]"),
+    caches_options,
     click.option(
         "--estimate",
         is_flag=True,
@@ -293,6 +297,9 @@ store_option = options_group(
 )
 with_profile_option = click.option(
     "--with-profile", is_flag=True, help="Keep profiles too, compressed next to the run (stores of files only)."
+)
+time_model_option = click.option(
+    "--time-model", metavar="NAME", help="Tell times by this model of 'calibrate' (needs 'run --estimate')."
 )
 pattern_option = click.option(
     "--benchmark", "pattern", metavar="PATTERN", help="Only benchmarks with this id (* and ? are wildcards)."
@@ -433,6 +440,16 @@ def named_store(url: str | None) -> Store:
     if url is None:
         url, cwd = configured or (DEFAULT_STORE, cwd)
     return open_store(url, cwd=cwd, environ=dict(os.environ), waiting=_waiting())
+
+
+def named_time_model(name: str | None) -> TimeModel | None:
+    """Return the model of the time that `time_model_option` names. UsageError if there is none."""
+    if name is None:
+        return None
+    from cachegrind_bench.store.baselines import Baselines
+    from cachegrind_bench.store.time_models import read
+
+    return read(Baselines.find(working_directory()).store, name)
 
 
 def measure_request(options: Mapping[str, Any], **others: Any) -> MeasureRequest:

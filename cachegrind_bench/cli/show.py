@@ -13,9 +13,11 @@ from cachegrind_bench.cli import output
 from cachegrind_bench.cli.help import Command, options_group
 from cachegrind_bench.cli.options import (
     format_option,
+    named_time_model,
     pattern_option,
     project_root,
     size_limit_option,
+    time_model_option,
     typed,
     working_directory,
 )
@@ -57,6 +59,7 @@ options = options_group(
         type=click.Choice([_SPEEDSCOPE, _CALLGRIND]),
         help="Write the costs of Python functions instead, for speedscope.app or KCachegrind.",
     ),
+    time_model_option,
     click.option("-o", "--to", "output", default="-", metavar="FILE", help="Where --export writes."),
     size_limit_option,
 )
@@ -81,6 +84,8 @@ def checked_files(options: Mapping[str, Any]) -> dict[str, str | None]:
     from cachegrind_bench.render.functions import sort_name
 
     sort_name(options["sort"])
+    if options["time_model"] is not None and options["form"] == "json":
+        raise UsageError("--time-model is for tables: JSON has exact counts only", hint="leave one out")
     if options["output"] != "-" and options["export"] is None:
         raise UsageError("-o needs --export", hint="add --export speedscope")
     return {"--html": options["html"], "-o": options["output"] if options["export"] else None}
@@ -111,13 +116,16 @@ def _report(source: ResultFile, benchmarks: Sequence[Benchmark], options: Mappin
     from cachegrind_bench.render.report import overview, shown
 
     wanted = replace(source.result, benchmarks=tuple(benchmarks))
+    model = named_time_model(options["time_model"])
     if len(benchmarks) > 1 and not any(map(typed, ("pattern", "top", "sort"))):
         growth = _growth(source, benchmarks)
-        return output.report_text(wanted, options["form"], [overview(wanted)], growth=growth, root=project_root())
+        return output.report_text(
+            wanted, options["form"], [overview(wanted, model)], growth=growth, root=project_root()
+        )
 
     def details(benchmark: Benchmark) -> Report:
         evidence = source.with_evidence(benchmark)
-        return shown(wanted, evidence, top=options["top"], sort=options["sort"], root=root)
+        return shown(wanted, evidence, top=options["top"], sort=options["sort"], root=root, model=model)
 
     root = project_root()
     return output.report_text(wanted, options["form"], map(details, benchmarks))

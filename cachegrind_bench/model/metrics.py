@@ -141,12 +141,16 @@ def estimate(counts: Counts, branches: Branches) -> int:
 
 def estimate_terms(counts: Counts, branches: Branches) -> dict[str, int]:
     """Return the parts that the estimate is the sum of."""
-    return {
-        "instructions": counts.Ir,
-        "mispredicted branches": 80 * branches.Bcm,
-        "L1 misses": 10 * (counts.I1mr + counts.D1mr + counts.D1mw),
-        "LL misses": 100 * counts.ram_hits,
-    }
+    return {name: WEIGHTS[name] * number for name, number in weighed_events(counts, branches).items()}
+
+
+def weighed_events(counts: Counts, branches: Branches) -> dict[str, int]:
+    """Return how often each event happened that takes time, by the names of `WEIGHTS`."""
+    numbers = counts.Ir, branches.Bcm, counts.I1mr + counts.D1mr + counts.D1mw, counts.ram_hits
+    return dict(zip(WEIGHTS, numbers, strict=True))
+
+
+WEIGHTS: Mapping[str, int] = {"instructions": 1, "mispredicted branches": 80, "L1 misses": 10, "LL misses": 100}
 
 
 IR_MODEL = CostModel(None)

@@ -19,6 +19,8 @@ from cachegrind_bench.render.table import Report, Row, Section, without_empty
 if TYPE_CHECKING:
     from fractions import Fraction
 
+    from cachegrind_bench.model.time_model import TimeModel
+
 _FIRST = 10  # Python functions in a short report
 _NAMED = 5  # benchmarks of a kind
 _CUT = (
@@ -84,14 +86,17 @@ def _minute(time: str) -> str:
     return f"{time[:16].replace('T', ' ')} UTC"
 
 
-def shown(result: Result, benchmark: Benchmark, *, top: int, sort: str, root: str = "") -> Report:
-    """Return the long report: totals, every event, what functions and lines cost, the seal; files below `root` relative to it."""
+def shown(
+    result: Result, benchmark: Benchmark, *, top: int, sort: str, root: str = "", model: TimeModel | None = None
+) -> Report:
+    """Return the long report: totals, the time by a model, every event, what functions and lines cost, the seal; files below `root` relative to it."""
     counts = benchmark.counts.as_dict() if benchmark.counts is not None else {}
     counts |= asdict(benchmark.branches) if benchmark.branches is not None else {}
     events = tuple((name, grouped(value)) for name, value in counts.items())
     seal = tuple((name, part.state.value, part.why or "") for name, part in sorted(benchmark.seal.items()))
     return _report(
         benchmark,
+        *_times(result, [benchmark], model),
         python(benchmark, top=top, root=root),
         called(benchmark.calls, top=top, root=root),
         hottest(benchmark, top=top, sort=sort, root=root),
@@ -101,6 +106,14 @@ def shown(result: Result, benchmark: Benchmark, *, top: int, sort: str, root: st
         _conditions([benchmark], result.env),
         _origin(result, benchmark),
     )
+
+
+def _times(result: Result, benchmarks: Sequence[Benchmark], model: TimeModel | None) -> tuple[Section, ...]:
+    if model is None:
+        return ()
+    from cachegrind_bench.render.time_models import time_section
+
+    return (time_section(result, benchmarks, model),)
 
 
 def _report(benchmark: Benchmark, *sections: Section, news: tuple[Row, ...] = ()) -> Report:
@@ -263,8 +276,8 @@ def suite(
     )
 
 
-def overview(result: Result) -> Report:
-    """Return the benchmarks of a result in one table, and once for all of them how and from what they were measured."""
+def overview(result: Result, model: TimeModel | None = None) -> Report:
+    """Return the benchmarks of a result in one table, their times by a model, and once for all of them how and from what they were measured."""
     found = suite(result)
     keys = dict.fromkeys(item.key for item in result.benchmarks)
     rows: list[Row] = [
@@ -273,7 +286,8 @@ def overview(result: Result) -> Report:
         ("keys" if len(keys) > 1 else "key", some([*keys], _NAMED)),
         ("details", "with --benchmark PATTERN"),
     ]
-    return replace(found, sections=(*found.sections, Section(rows=tuple(rows))))
+    times = _times(result, result.benchmarks, model)
+    return replace(found, sections=(*found.sections, *times, Section(rows=tuple(rows))))
 
 
 def _suite_row(item: Benchmark, since: Since | None, *, reused: bool) -> Row:

@@ -41,11 +41,7 @@ class Baselines(msgspec.Struct, frozen=True, kw_only=True):
 
     def path(self, name: str) -> Path:
         """Return where this baseline is or would be; UsageError if nothing can have that name."""
-        if not _is_name(name):
-            raise UsageError(
-                f"{name[: _LONGEST + 1]!r} cannot name a baseline",
-                hint=f"a name has letters, digits and . _ - and begins with a letter or digit, {_LONGEST} at most",
-            )
+        check_name(name, "a baseline")
         return self.store / "baselines" / f"{name}{_SUFFIX}"
 
     def exists(self, name: str) -> bool:
@@ -87,6 +83,15 @@ class Baselines(msgspec.Struct, frozen=True, kw_only=True):
             raise UsageError(f"there is no baseline {name!r}", hint=self.known()) from None
         except OSError as error:
             raise UsageError(f"cannot remove the baseline {name!r}: {error.strerror}") from error
+
+
+def check_name(name: str, what: str) -> None:
+    """UsageError if this cannot be the name of a file of the store."""
+    if not _is_name(name):
+        raise UsageError(
+            f"{name[: _LONGEST + 1]!r} cannot name {what}",
+            hint=f"a name has letters, digits and . _ - and begins with a letter or digit, {_LONGEST} at most",
+        )
 
 
 def make_store(store: Path, folder: Path | None = None) -> None:

@@ -23,7 +23,21 @@ if TYPE_CHECKING:
     from cachegrind_bench.model.result import Benchmark
     from tests.cli.conftest import CommandLine, ReplayRunner
 
-CONFIGURED = ("run", "ab", "check", "growth", "verify", "diff", "history", "trend", "bisect", "backfill", "fleet", "ci")
+CONFIGURED = (
+    "run",
+    "ab",
+    "check",
+    "growth",
+    "verify",
+    "calibrate",
+    "diff",
+    "history",
+    "trend",
+    "bisect",
+    "backfill",
+    "fleet",
+    "ci",
+)
 BROKEN = "repeet = 2\n"
 TOLD = "cg-bench.toml:1: "
 

@@ -1,0 +1,59 @@
+"""A model of the time made here: a few kernels compiled, timed and counted."""
+
+from __future__ import annotations
+
+import os
+from datetime import UTC, datetime
+from typing import TYPE_CHECKING
+
+import pytest
+
+from cachegrind_bench.measure.kernels import STARTS, Compiler
+from cachegrind_bench.model import calibration
+from cachegrind_bench.model.metrics import WEIGHTS
+from cachegrind_bench.usecases.calibration import calibrated
+from cachegrind_bench.usecases.measurement import MeasureRequest
+from cachegrind_bench.valgrind.options import Geometry
+
+if TYPE_CHECKING:
+    from pathlib import Path
+
+    from cachegrind_bench.model.calibration import Fit, Sample
+
+KERNELS = ("scan/16K", "scan/16M", "gather/16K", "gather/16M", "chase/64M", "branch/even", "branch/always", "apart/add")
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("compiler", ["gcc", "clang"])
+def test_kernels_are_timed_and_counted_in_the_same_geometry(
+    tmp_path: Path, valgrind_path: Path, monkeypatch: pytest.MonkeyPatch, compiler: str
+) -> None:
+    monkeypatch.setattr("cachegrind_bench.usecases.calibration.MOST_APART", 10)  # other tests run at the same time
+    seen: list[Sample] = []
+
+    def fit(samples: list[Sample]) -> Fit:
+        seen[:] = samples
+        return calibration.fit(samples)
+
+    monkeypatch.setattr("cachegrind_bench.usecases.calibration.fit", fit)
+    environ = {**os.environ, "CC": compiler}
+    request = MeasureRequest(
+        command=(),
+        now=datetime.now(UTC),
+        geometry=Geometry(),
+        cwd=tmp_path,
+        environ=environ,
+        valgrind=str(valgrind_path),
+    )
+    phases: list[str] = []
+    model = calibrated(request, "here", phases.append, KERNELS)
+    assert sorted(item.name for item in seen) == sorted(KERNELS)
+    assert len([phase for phase in phases if phase.startswith("timing")]) == STARTS
+    events = {item.name: dict(zip(WEIGHTS, item.events, strict=True)) for item in seen}
+    assert events["branch/even"]["mispredicted branches"] > 200_000 > events["branch/always"]["mispredicted branches"]
+    assert 200 * events["scan/16K"]["LL misses"] < 200_000 < events["chase/64M"]["LL misses"]
+    times = {item.name: min(item.times) for item in seen}
+    assert times["branch/even"] > times["branch/always"]
+    assert (model.kernels, model.geometry) == (len(KERNELS), str(Geometry()))
+    assert model.compiler == Compiler.find(environ).version
+    assert all(weight.low <= weight.picoseconds <= weight.high for weight in model.weights.values())
