@@ -9,7 +9,6 @@
 #define _GNU_SOURCE
 #include <cg_bench.h>
 #include <inttypes.h>
-#include <math.h>
 #include <sched.h>
 #include <stdint.h>
 #include <stdio.h>
@@ -229,15 +228,6 @@ static uint64_t encode(size_t size) { /* three bytes to four letters */
     }
     return to[-1];
 }
-static uint64_t escape(size_t size) {
-    unsigned char *to = bytes + 8 * M;
-    TIMES(size) {
-        const unsigned char letter = bytes[turn];
-        if (letter == '"' || letter == '\\' || letter < ' ') *to++ = '\\';
-        *to++ = letter;
-    }
-    return (uint64_t)(to - bytes);
-}
 static uint64_t digest(size_t size) { /* four sums that know nothing of each other, as in a fast hash */
     uint64_t a = 1, b = 2, c = 3, d = 4;
     for (size_t i = 0; i + 4 <= size / 8; i += 4) {
@@ -286,21 +276,6 @@ static uint64_t walk(size_t size) { /* over objects that were made one after the
     }
     return sum + size;
 }
-static uint64_t heap(size_t size) {
-    size_t count = 0;
-    TIMES(2 * size) {
-        size_t at = turn < size ? ++count : 1;
-        const uint64_t value = next_random();
-        if (turn < size) for (; at > 1 && words[at / 2] > value; at /= 2) words[at] = words[at / 2];
-        else for (size_t below; (below = 2 * at) < count; at = below) {
-            below += words[below + 1] < words[below];
-            if (words[below] >= value) break;
-            words[at] = words[below];
-        }
-        words[at] = value;
-    }
-    return words[1];
-}
 static uint64_t filter(size_t size) {
     const float *in = (const float *)bytes;
     float *out = (float *)(bytes + 8 * M);
@@ -343,10 +318,10 @@ static const struct kernel {
     {"call/any", call_any, N, noise}, {"call/fibonacci", fibonacci, 24, 0},
     {"sort/qsort1K", sort, K, 0}, {"sort/qsort8K", sort, 8 * K, 0},
     {"table/hash4K", hash, 4 * K, 0}, {"table/hash128K", hash, 128 * K, 0}, {"table/histogram", histogram, 2 * N, noise},
-    {"text/words", count_words, 2 * N, text}, {"text/encode", encode, N, text}, {"text/escape", escape, 2 * N, text},
+    {"text/words", count_words, 2 * N, text}, {"text/encode", encode, N, text},
     {"text/digest", digest, 8 * N, 0}, {"text/numbers", write_numbers, 64 * K, 0},
     {"program/interpret", interpret, 64 * K, 0}, {"program/list1K", walk, K, list}, {"program/list16K", walk, 16 * K, list},
-    {"program/heap16K", heap, 16 * K, 0}, {"matrix/filter", filter, 128 * K, 0}, {"matrix/64", matrix, 64, 0}, {"matrix/128", matrix, 128, 0}, {"matrix/sieve", sieve, 512 * K, 0},
+    {"matrix/filter", filter, 128 * K, 0}, {"matrix/64", matrix, 64, 0}, {"matrix/128", matrix, 128, 0}, {"matrix/sieve", sieve, 512 * K, 0},
 };
 
 static volatile uint64_t result; /* so that nothing is left out */

@@ -29,7 +29,7 @@ Times: TypeAlias = Mapping[str, tuple[int, ...]]  # picoseconds of each start, b
 STARTS = 3
 _SOURCE = Path(__file__).with_name("kernels.c")
 _INCLUDE = Path(__file__).parent.parent / "include"
-_OPTIONS = ("-O2", "-DCG_BENCH_REQUIRE")
+_OPTIONS = ("-O2", "-fno-strict-aliasing", "-DCG_BENCH_REQUIRE")
 _ERROR = re.compile(r"(?:fatal )?error: (.*)")
 _PICO = 1000  # in a nanosecond
 
