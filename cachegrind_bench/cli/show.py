@@ -7,6 +7,7 @@ from collections.abc import Collection, Mapping, Sequence
 from typing import TYPE_CHECKING, Any
 
 import click
+from click.core import ParameterSource
 from msgspec.structs import replace
 
 from cachegrind_bench.cli import output
@@ -84,7 +85,8 @@ def checked_files(options: Mapping[str, Any]) -> dict[str, str | None]:
     from cachegrind_bench.render.functions import sort_name
 
     sort_name(options["sort"])
-    if options["time_model"] is not None and options["form"] == "json":
+    source = click.get_current_context().get_parameter_source("time_model")
+    if source is ParameterSource.COMMANDLINE and options["form"] == "json":
         raise UsageError("--time-model is for tables: JSON has exact counts only", hint="leave one out")
     if options["output"] != "-" and options["export"] is None:
         raise UsageError("-o needs --export", hint="add --export speedscope")

@@ -3,14 +3,24 @@
 from __future__ import annotations
 
 import sys
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import click
 
 from cachegrind_bench.cli import output
 from cachegrind_bench.cli.help import Command
-from cachegrind_bench.cli.options import command_argument, execution_options, format_option, measure_request
+from cachegrind_bench.cli.options import (
+    command_argument,
+    execution_options,
+    format_option,
+    measure_request,
+    named_time_model,
+    refuse_typed,
+)
 from cachegrind_bench.errors import UsageError
+
+if TYPE_CHECKING:
+    from cachegrind_bench.usecases.measurement import MeasureRequest
 
 # As in `measure.axes`, which is not imported just for a help page; a test compares the two.
 AXES = (
@@ -35,6 +45,10 @@ Exit code: 0 if nothing is marked ✗, 1 if anything is, 4 if the command could 
 The command is executed up to 27 times under Valgrind and once without. Where plain repeats differ, the clock is pinned
 to see whether it is the cause; if so, the other axes are tried with the clock pinned.
 
+With --hardware, nothing is changed: the command is executed five times without Valgrind, and its instructions, mispredicted
+branches and LL misses are compared with those that the CPU counted, as far as the kernel lets programs ask for them; the
+estimate of the time, or the time by a model, is compared with the clock.
+
 \b
 Examples:
   cg-bench verify -- python benchmark.py
@@ -52,6 +66,12 @@ Examples:
 )
 @click.option(
     "--skip", multiple=True, type=click.Choice(AXES[1:]), metavar="AXIS", help="Leave this axis out. Repeatable."
+)
+@click.option("--hardware", is_flag=True, help="Compare with the counters of the hardware and the clock instead.")
+@click.option(
+    "--time-model",
+    metavar="NAME",
+    help="With --hardware: compare the time by this model of 'calibrate' with the clock.",
 )
 @execution_options
 @format_option
@@ -77,8 +97,33 @@ def command(**options: Any) -> int:
         raise UsageError(f"--only and --skip both name {', '.join(both)}")
     axes = [axis for axis in ALL if (not only or axis.key in only) and axis.key not in skip]
     request = measure_request(options)
+    if options["hardware"]:
+        return _compare_with_hardware(request, options)
     plan = plan_of(request)
     with Display(sys.stderr) as display, valgrind_setup_of(request).session(echo=lambda _chunk: None) as ready:
         found = verify(ready.on_cpu(plan), ready.runner, display.phase, axes=axes)
     output.write(verification(found, options["form"]))
     return 0 if found.held else 1
+
+
+def _compare_with_hardware(request: MeasureRequest, options: dict[str, Any]) -> int:
+    from msgspec.structs import replace
+
+    from cachegrind_bench.measure.hardware import executed
+    from cachegrind_bench.measure.session import default_cpu
+    from cachegrind_bench.render import table
+    from cachegrind_bench.render.hardware import report
+    from cachegrind_bench.render.progress import Display
+    from cachegrind_bench.usecases.measurement import measured, plan_of
+
+    refuse_typed(("only", "skip"), "cannot be combined with --hardware", "leave one out")
+    if options["form"] == "json":
+        raise UsageError("--hardware has no JSON: nothing of it is to be kept", hint="leave one out")
+    model = named_time_model(options["time_model"])
+    request = replace(request, geometry=replace(request.geometry, branches=True))
+    plan = plan_of(request)
+    with Display(sys.stderr) as display:
+        result = measured(request, plan, display.phase, lambda _chunk: None)
+        native = executed(replace(plan, cpu=default_cpu(0)), display.phase)
+    output.write(table.render(report(result, native, model), options["form"], width=output.terminal_width()))
+    return 0

@@ -19,6 +19,8 @@ if TYPE_CHECKING:
     from pathlib import Path
 
     from cachegrind_bench.model.calibration import Fit, Sample
+    from tests.conftest import CompileC
+    from tests.valgrind.conftest import CgBench
 
 KERNELS = ("scan/16K", "scan/16M", "gather/16K", "gather/16M", "chase/64M", "branch/even", "branch/always", "apart/add")
 
@@ -57,3 +59,13 @@ def test_kernels_are_timed_and_counted_in_the_same_geometry(
     assert (model.kernels, model.geometry) == (len(KERNELS), str(Geometry()))
     assert model.compiler == Compiler.find(environ).version
     assert all(weight.low <= weight.picoseconds <= weight.high for weight in model.weights.values())
+
+
+def test_the_clock_or_the_hardware_is_held_against_an_execution_under_valgrind(
+    cg_bench: CgBench, compile_c: CompileC
+) -> None:
+    program = compile_c("int main(void) { for (volatile int i = 0; i < 3000000; i++); }")
+    done = cg_bench("verify", "--hardware", "--", str(program))
+    assert done.code == 0
+    assert "the least of 5 executions without Valgrind" in done.stdout
+    assert "  estimate " in done.stdout
