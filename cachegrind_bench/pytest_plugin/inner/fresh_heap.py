@@ -154,9 +154,8 @@ class _Mallinfo2(ctypes.Structure):
 def _libc() -> Any:
     """Return the C library, once: to load it makes a type."""
     libc: Any = ctypes.PyDLL(None)
-    libc.malloc.restype = (
-        ctypes.c_size_t
-    )  # no argtypes: with them it takes half as long again, and sizes fit into an int
+    # No argtypes: with them it takes half as long again, and sizes fit into an int.
+    libc.malloc.restype = ctypes.c_size_t
     libc.memset.argtypes = [ctypes.c_void_p, ctypes.c_int, ctypes.c_size_t]
     libc.free.argtypes = [ctypes.c_void_p]
     libc.mmap.argtypes = [ctypes.c_void_p, ctypes.c_size_t, *[ctypes.c_int] * 3, ctypes.c_long]
