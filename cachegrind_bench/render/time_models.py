@@ -24,10 +24,12 @@ def report(model: TimeModel) -> Report:
         for name, weight in model.weights.items()
     ]
     made: list[Row] = [
-        ("kernels", grouped(model.kernels), _worth(model)),
-        ("starts", f"differ by {model.starts_ppm / 10_000:.1f} %", "in the median of the kernels"),
-        ("CPU", model.cpu, model.compiler),
-        ("caches", model.geometry, "simulated"),
+        ("kernels", grouped(model.kernels)),
+        *_worth(model),
+        ("starts", f"differ by {model.starts_ppm / 10_000:.1f} % in the median of the kernels"),
+        ("CPU", model.cpu),
+        ("compiler", model.compiler),
+        ("caches", f"simulated: {model.geometry}"),
     ]
     return Report(
         title=f"model {model.name}, made {model.created_at}",
@@ -42,7 +44,7 @@ def time_section(result: Result, benchmarks: Iterable[Benchmark], model: TimeMod
     rows = [(item.id, f"about {text}") for item in benchmarks if (text := _time(item, model)) is not None]
     if not rows:
         raise no_branches()
-    return Section(title=f"time by model {model.name}", rows=(*rows, ("", _worth(model))))
+    return Section(title=f"time by model {model.name}", rows=(*rows, *_worth(model)))
 
 
 def time_remarks(comparison: Comparison, model: TimeModel) -> list[str]:
@@ -92,6 +94,6 @@ def _time(benchmark: Benchmark | None, model: TimeModel) -> str | None:
     return about(model.picoseconds(benchmark.counts, benchmark.branches))
 
 
-def _worth(model: TimeModel) -> str:
+def _worth(model: TimeModel) -> tuple[Row, ...]:
     half, most = (f"{low / 1000:.2g} to {high / 1000:.2g}" for low, high in (model.half, model.most))
-    return f"half of its kernels took {half} times what it says, nine of ten {most} times"
+    return ("", f"half of its kernels took {half} times what it says,"), ("", f"nine of ten {most} times")
