@@ -17,7 +17,7 @@ from cachegrind_bench.model.result import Benchmark
 
 # Where the estimate changed by a factor r, the time changed by r ** k. By the largest change of a class: k in 5, 25, 75 and
 # 95 of 100 composed changes, from `python -m benchmarks.truth`.
-_EXPONENTS: Mapping[str, tuple[tuple[float, tuple[float, float, float, float]], ...]] = {
+EXPONENTS: Mapping[str, tuple[tuple[float, tuple[float, float, float, float]], ...]] = {
     "native": (
         (1.05, (-0.29, 0.41, 1.42, 3.53)),
         (1.2, (-0.24, 0.45, 1.39, 3.12)),
@@ -78,7 +78,7 @@ def estimated(base: Benchmark | None, candidate: Benchmark | None) -> EstimateCh
         return found
     kind = "python" if _is_python(candidate) else "native"
     size = max(ratio, 1 / ratio)
-    powers = next(powers for largest, powers in _EXPONENTS[kind] if size <= largest)
+    powers = next(powers for largest, powers in EXPONENTS[kind] if size <= largest)
     p5, p25, p75, p95 = (Fraction(ratio**power - 1).limit_denominator(10**9) for power in powers)
     half, most = Range(min(p25, p75), max(p25, p75)), Range(min(p5, p95), max(p5, p95))
     return replace(found, half=half, most=most)
