@@ -66,7 +66,6 @@ PYTHON = _listed(
     base64 20
     chaos 1 --width=64 --height=64 --iterations=500
     comprehensions 100
-    coroutines 1
     deepcopy 10
     deltablue 1
     float 1 --points=5000
@@ -82,14 +81,11 @@ PYTHON = _listed(
     regex_dna 1 --fasta-length=5000
     regex_effbot 1
     regex_v8 1
-    richards 1
-    richards_super 1
     sqlite_synth 50
     telco 1
     typing_runtime_protocols 20
     unpack_sequence 50
     pathlib 1
-    gc_traversal 1
     """
 )
 OTHERS = {"pickle": ("unpickle", "pickle_dict", "pickle_list")}  # further benchmarks of a script
