@@ -11,6 +11,7 @@ from typing import NamedTuple
 SOURCES = Path(__file__).with_name("programs")
 ROOT = SOURCES.parents[2]
 SWEEP = ROOT / "examples" / "cache-sweep" / "sweep.c"
+ONE_PASS = ROOT / "examples" / "pyperformance" / "one_pass.py"
 PYPERFORMANCE = "pyperformance==1.14.0"
 
 
@@ -183,5 +184,5 @@ def pythons(work: Path, interpreters: Sequence[str]) -> Iterator[Case]:
             loops, *shorter = words
             for other in ("", *OTHERS.get(script, ())):
                 after = loops, str(path), *((other,) if other else shorter)
-                before = python, str(SOURCES / "one_pass.py")
+                before = python, str(ONE_PASS)
                 yield Case(f"bm-{script}", other or script, f"py{version}", "python", before, after, ("--regions",))

@@ -67,7 +67,8 @@ def measure(file: Path, work: Path, interpreters: Sequence[str], kinds: Sequence
         file.write_text(",".join(COLUMNS) + "\n", "utf-8")
     with file.open(encoding="utf-8") as lines:
         known = {row["id"] for row in csv.DictReader(lines)}
-    cases = [*native(work.resolve()), *(pythons(work.resolve(), interpreters) if interpreters else ())]
+    compiled = native(work.resolve()) if set(kinds) != {"python"} else ()
+    cases = [*compiled, *(pythons(work.resolve(), interpreters) if interpreters else ())]
     wanted = [case for case in cases if case.name not in known and (not kinds or case.kind in kinds)]
     failed = 0
     for number, case in enumerate(wanted, 1):
@@ -75,7 +76,7 @@ def measure(file: Path, work: Path, interpreters: Sequence[str], kinds: Sequence
         try:
             with tempfile.TemporaryDirectory() as folder:
                 row = point(case, Path(folder))
-        except (subprocess.SubprocessError, ValueError, StopIteration) as error:
+        except (subprocess.SubprocessError, OSError, ValueError, LookupError, StopIteration) as error:
             failed += 1
             said = str(getattr(error, "stderr", "") or error).strip().splitlines()
             print(f"{number} of {len(wanted)}: {case.name} is left out: {said[-1] if said else error!r}", flush=True)

@@ -50,7 +50,7 @@ def draw(everything: list[Point], path: Path, title: str) -> None:
     right.margins(x=0.15)
     right.invert_yaxis()
     right.axvline(0, color="black", linewidth=0.8)
-    right.set(xticks=[], title="Worst: time as a multiple of what the estimate predicts")
+    right.set(xticks=[], title="Worst of each family: time / prediction")
     for panel in (left, right):
         panel.spines[["top", "right"]].set_visible(False)
     right.spines["bottom"].set_visible(False)
