@@ -2,7 +2,7 @@
 
     python one_pass.py PASSES LOOPS run_benchmark.py [OPTION]...
 
-Stands in for pyperf, which would start more processes: a pass is LOOPS loops of the benchmark. Passes are the region "work" for
+Replaces pyperf, which would start more processes: a pass is LOOPS loops of the benchmark. Passes are the region "work" for
 `cg-bench run --regions`. One pass before them warms the interpreter up, and another one, in a region of its own, the simulated caches.
 """
 
