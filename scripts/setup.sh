@@ -4,7 +4,7 @@
 #   test       the same, compilers for C and C++, and the test tools in .venv
 #   test-slow  the same, clang, compilers for Rust, the headers of the system's Python and of Google Benchmark, PostgreSQL's
 #              programs (no server is started), Chromium, and in .tools two more Valgrinds, one source file of the system's
-#              Python, a benchmark built with Criterion, act and actionlint, which run and check workflows, environments with
+#              Python, benchmarks with Criterion, JMH, tinybench and Vitest, act and actionlint, which run and check workflows, environments with
 #              real benchmark suites, and a newer Python if there is none with perf trampolines
 #   lint       this package and the linters in .venv
 # Packages come by apt as root or with sudo; where neither goes, the line to run is printed. Safe to run at any time: with
@@ -290,6 +290,42 @@ criterion_benchmark() {
     rm -rf "$log" "$dest/target" # of 300 MB, two programs are needed
 }
 
+# --- Packages of Node with benchmarks, for the tests -----------------------------------------------------------------------
+
+node_packages() {
+    source=tests/data/node
+    dest=.tools/node
+    have npm && ! cmp -s "$source/package-lock.json" "$dest/package-lock.json" || return 0
+    say "npm ci in $source"
+    rm -rf "$dest"
+    mkdir -p "$dest"
+    cp "$source/package.json" "$dest"
+    cp "$source/package-lock.json" "$dest"
+    if ! npm ci --silent --ignore-scripts --prefix "$dest" >/dev/null 2>&1; then
+        rm -rf "$dest"
+        say "no tinybench and no Vitest, their tests are skipped"
+    fi
+}
+
+# --- A jar with benchmarks of JMH, for the tests ---------------------------------------------------------------------------
+
+jmh_benchmarks() {
+    source=tests/data/jmh
+    dest=.tools/jmh
+    stamp_of_jmh=$(cat "$source/pom.xml" "$source/src/bench/"*.java | cksum)
+    ! grep -qxF "$stamp_of_jmh" "$dest/stamp" 2>/dev/null || return 0
+    have mvn && have javac || return 0
+    say "mvn dependency:copy-dependencies and javac in $source"
+    rm -rf "$dest"
+    mkdir -p "$dest/classes"
+    if mvn -q -B -f "$source/pom.xml" dependency:copy-dependencies -DoutputDirectory="$here/$dest/lib" >/dev/null 2>&1 &&
+        javac -d "$dest/classes" -cp "$dest/lib/*" "$source/src/bench/"*.java >/dev/null 2>&1; then
+        echo "$stamp_of_jmh" >"$dest/stamp"
+    else
+        say "no benchmarks with JMH, their tests are skipped"
+    fi
+}
+
 # --- Environments with real benchmark suites, for the tests ---------------------------------------------------------------
 
 suite_environments() {
@@ -308,6 +344,8 @@ if [ "$stage" = test-slow ]; then
     actions_tools &
     python_source &
     criterion_benchmark &
+    node_packages &
+    jmh_benchmarks &
     newer_python
     suite_environments
     wait

@@ -237,6 +237,15 @@ class Benchmark(Table):
     catch2: Annotated[Command | UnsetType, Key(
         "Instead of `command`: a program with benchmarks of [Catch2](harnesses.md), and which of its test cases have them.",
         '"build/tests [!benchmark]"', also=("catch",), harness="catch2")] = UNSET
+    tinybench: Annotated[Command | UnsetType, Key(
+        "Instead of `command`: a script with benchmarks of [tinybench](harnesses.md), its arguments, and options of Node before it.",
+        '"bench/index.mjs"', harness="tinybench")] = UNSET
+    jmh: Annotated[Command | UnsetType, Key(
+        "Instead of `command`: a jar with benchmarks of [JMH](harnesses.md), with options of Java before it and patterns after it.",
+        '"target/benchmarks.jar"', harness="jmh")] = UNSET
+    vitest: Annotated[Command | UnsetType, Key(
+        "Instead of `command`: the folder of a package with benchmarks of [Vitest](harnesses.md), and options of `vitest bench`.",
+        '"."', harness="vitest")] = UNSET
     cwd: Annotated[Text | UnsetType, Key(
         "The folder everything of this benchmark runs in, relative to that of the configuration.", '"benchmarks"',
         "that of the configuration",

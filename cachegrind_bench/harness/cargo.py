@@ -74,7 +74,7 @@ class Cargo(Harness):
                     f"{entry.each.place}: the bench target {target} of {folder.name} is left out: it is not one of {self.title}"
                 )
                 continue
-            if not (loop.sections.begin and loop.sections.end):
+            if loop.sections is None or not (loop.sections.begin and loop.sections.end):
                 raise self._unseen(entry, f"{target} of {folder.name}")
             problem = f"{executable} did not list its benchmarks"
             words, variables = (executable, *self.list_words), {**environ, **self.list_env}

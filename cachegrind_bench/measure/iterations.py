@@ -6,17 +6,20 @@ A result has the counts of `PER_ITERATIONS`, so that results compare whatever nu
 from __future__ import annotations
 
 import re
+from typing import TYPE_CHECKING
 
 from msgspec.structs import replace
 
+from cachegrind_bench.measure.differences import difference
 from cachegrind_bench.measure.run import Executions, seal_of
 from cachegrind_bench.model.result import Benchmark
 from cachegrind_bench.valgrind.options import Loop, Tool
 from cachegrind_bench.valgrind.runner import Measurement
 from cachegrind_bench.valgrind.section_parts import scaled
 
-# More iterations are executed as long as they stay below this, which takes some tenths of a second.
-_MOST_IR = 10_000_000
+if TYPE_CHECKING:
+    from cachegrind_bench.valgrind.processes import Accounts
+
 # What it takes to write a part, in instructions that could be counted in that time.
 _PART_IR = 150_000
 
@@ -29,31 +32,39 @@ def measure_iterations(executions: Executions) -> Benchmark:
     executions.target = replace(executions.target, argv=(*argv, *loop.native))
     executions.warm_up()
     executions.target = replace(executions.target, argv=argv)
-    iterations, number, executed = None, min(loop.words), 1
+    number, executed, chosen = _smallest(loop), 1, False
     found: list[Measurement] = []
-    while len(found) < len(plan.schedule):
-        number = iterations or number
+
+    def measured(number: int) -> Measurement:
         with executions.execution(len(found)) as target:
             measurement = runner.measure(replace(target, argv=(*argv, *loop.words[number])), Tool.CALLGRIND)
         seal_of(plan, measurement.outcome, executions.env)
-        if iterations is None:
-            iterations = _suitable(loop, measurement)
-            if iterations != number:
-                continue
+        return measurement
+
+    while len(found) < len(plan.schedule):
+        base = None if loop.sections else measured(0).accounts
+        while True:
+            measurement = measured(number)
+            accounts = measurement.accounts if base is None else difference(measurement.accounts, base)
+            before, number, chosen = number, number if chosen else _suitable(loop, accounts), True
+            if number == before:
+                break
         executed = _executed(loop, measurement) or number
-        accounts = scaled(measurement.accounts, executed)
-        found.append(replace(measurement, accounts=accounts))
+        found.append(replace(measurement, accounts=scaled(accounts, executed)))
     benchmark = executions.benchmark(found)
     words = loop.words[number]
     return replace(benchmark, iterations=executed, command=(*benchmark.command, *words))
 
 
-def _suitable(loop: Loop, measurement: Measurement) -> int:
-    """Return how many iterations to execute, from the measurement of the smallest number."""
-    smallest = min(loop.words)
-    accounts = measurement.accounts
+def _smallest(loop: Loop) -> int:
+    return min(number for number in loop.words if number)
+
+
+def _suitable(loop: Loop, accounts: Accounts) -> int:
+    """Return how many iterations to execute, from what the smallest number cost."""
+    smallest = _smallest(loop)
     cost = accounts.profile.counts().Ir + 2 * (accounts.sections - 1) * _PART_IR
-    return max((number for number in loop.words if number * cost <= _MOST_IR * smallest), default=smallest)
+    return max((number for number in loop.words if number * cost <= loop.most_ir * smallest), default=smallest)
 
 
 def _executed(loop: Loop, measurement: Measurement) -> int | None:

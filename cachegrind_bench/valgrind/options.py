@@ -140,12 +140,15 @@ class Loop(msgspec.Struct, frozen=True, kw_only=True):
     """How a framework is made to loop a number of times: the words that follow its command, by the number of iterations.
 
     `native` are those of an execution that is not measured. `clock` is what it sees of the time, if that decides.
-    `reported` is a regular expression for a line of its output that says how many it executed.
+    `reported` is a regular expression for a line of its output that says how many it executed. Without `sections`, what
+    an execution costs more than that with the words for 0 iterations is counted. As many are executed as stay below `most_ir`
+    instructions.
     """
 
     words: Mapping[int, tuple[str, ...]]
     native: tuple[str, ...]
-    sections: Sections
+    sections: Sections | None = None
+    most_ir: int = 10_000_000  # which takes some tenths of a second
     clock: Clock | None = None
     reported: str = ""
 
@@ -174,6 +177,11 @@ class Collect(msgspec.Struct, frozen=True, kw_only=True):
         if toggles:
             return cls(scope=Scope.TOGGLE, toggles=tuple(toggles))
         return WHOLE if region is None else cls(scope=Scope.REGIONS, region=region)
+
+    @property
+    def sections(self) -> Sections | None:
+        """Where the loop's clock starts and stops, if only what lies between is counted."""
+        return None if self.loop is None else self.loop.sections
 
 
 WHOLE = Collect()
@@ -237,7 +245,7 @@ def arguments(
         *(("--dump-instr=yes",) if collect.by_instruction else ()),
         *_scope(collect),
         *(f"--toggle-collect={name}" for name in collect.toggles),
-        *(() if collect.loop is None else collect.loop.sections.dumps),
+        *(() if collect.sections is None else collect.sections.dumps),
     )
 
 

@@ -115,12 +115,11 @@ class ValgrindRunner:
         """Execute once under Valgrind."""
         outcome, log = self.execute(target, tool)
         with reading_out_files():
-            if target.collect.loop is None:
+            if (sections := target.collect.sections) is None:
                 accounts = account(tool, self.scratch.out, outcome, target.argv, lines=target.lines, calls=target.calls)
             else:
                 from cachegrind_bench.valgrind.section_parts import section_accounts
 
-                sections = target.collect.loop.sections
                 wanted = {"lines": target.lines, "calls": target.calls}
                 accounts = section_accounts(self.scratch.out, outcome, target.argv, sections, **wanted)
         return _measurement(tool, outcome, log, accounts)

@@ -148,3 +148,54 @@ def test_a_program_whose_clock_lto_has_inlined_is_refused_before_anything_runs(h
 
 def test_a_number_of_iterations_with_thousands_of_digits_is_not_taken_for_one() -> None:
     assert len(listed(program(f"echo BM/iterations:{'9' * 5000}")).benchmarks) == 1
+
+
+def on_path(name: str, text: str) -> None:
+    """Have a program of this name before all others of a `PATH` that `listed_with` uses."""
+    path = Path.cwd() / "bin" / name
+    path.parent.mkdir(exist_ok=True)
+    path.write_text(f"#!/bin/sh\n{text}\n", encoding="utf-8")
+    path.chmod(0o755)
+
+
+def listed_with(text: str) -> Configuration:
+    path = Path.cwd() / "cg-bench.toml"
+    path.write_text(text, encoding="utf-8")
+    return with_listed(load(path), {"PATH": f"{Path.cwd()}/bin:/bin:/usr/bin"}, NOTICES)
+
+
+def test_benchmarks_of_jmh_are_all_combinations_of_their_parameters() -> None:
+    lines = ["Benchmarks: ", "a.B.plain", "a.B.sized", '  param "n" = {1, 20}', '  param "kind" = {x, y z}', ""]
+    on_path("java", "\n".join(['echo "$@" >> asked', "cat <<'END'", *lines, "END"]))
+    found = listed_with('[[benchmark]]\njmh = "-Dx=1 -jar b.jar B.x"\n').benchmarks
+    assert [spec.id for spec in found] == [
+        "a.B.plain",
+        *(f"a.B.sized[n={n},kind={x}]" for n in (1, 20) for x in ("x", "y z")),
+    ]
+    assert Path("asked").read_text(encoding="utf-8") == "-Dx=1 -jar b.jar -lp B.x\n"
+    assert found[2].command[-5:] == ("-p", "n=1", "-p", "kind=y z", r"^a\.B\.sized$")
+
+
+@pytest.mark.parametrize(
+    ("harness", "program", "value", "problem"),
+    [
+        ("jmh", "java", "b.jar", r"b\.jar has no benchmarks of JMH"),
+        ("tinybench", "node", "bench.mjs", r"bench\.mjs ran no benchmarks of tinybench"),
+        ("vitest", "node", ".", "Vitest found no benchmarks in"),
+    ],
+)
+def test_a_framework_that_lists_nothing_is_an_error_with_advice(
+    harness: str, program: str, value: str, problem: str
+) -> None:
+    on_path(program, "true")
+    with pytest.raises(MeasurementError, match=problem) as error:
+        listed_with(f'[[benchmark]]\n{harness} = "{value}"\n')
+    assert error.value.hint
+
+
+def test_an_unknown_name_of_javascript_is_any_text() -> None:
+    names = ["a / b", "sort (1)", "twice", "twice"]
+    on_path("node", "cat <<'END'\n" + "\n".join(f"cg-bench: {json.dumps(name)}" for name in names) + "\nEND")
+    found = listed_with('[[benchmark]]\ntinybench = "bench.mjs x"\n').benchmarks
+    assert [spec.id for spec in found] == ["a / b", "sort (1)"]
+    assert found[0].command[-3:] == ("bench.mjs", "x", "--cg-bench-task=a / b")

@@ -132,10 +132,10 @@ def test_catch2_is_counted_for_one_warm_iteration(cg_bench: CgBench, tmp_path: P
 
 
 def one_per_cent_is_found_and_preparation_is_not(
-    cg_bench: CgBench, entry: str, identity: str, *, spread: float = 0
+    cg_bench: CgBench, entry: str, identity: str, *, spread: float = 0, blamed: str = "work"
 ) -> None:
     """Compare with base.json what the same program does with more work in an iteration, and in what precedes it."""
-    base, name = cg_bench.folder / "base.json", identity.rsplit("/", maxsplit=1)[-1]
+    base, name = cg_bench.folder / "base.json", re.split(r"[/.]", identity)[-1]
     ir = [
         measured(cg_bench, f"{entry}\nenv = ['{more}']", f"{more}.json", "-k", name)[1][identity]["counts"]["Ir"]
         for more in ("WORK=1000", "WORK=1010", "SETUP=200000")
@@ -144,7 +144,56 @@ def one_per_cent_is_found_and_preparation_is_not(
     assert ir[0] < ir[1]
     told = cg_bench("diff", str(base), str(cg_bench.folder / "WORK=1010.json"))
     assert told.code == 1
-    assert "work" in told.stdout.split(f"regression  {identity}")[1]
+    assert blamed in told.stdout.split(f"regression  {identity}")[1]
+
+
+@pytest.fixture
+def node_packages(cg_bench: CgBench) -> None:
+    """Have a package with benchmarks in the working directory, and what it depends on."""
+    installed = ROOT / ".tools" / "node" / "node_modules"
+    if shutil.which("node") is None or not installed.exists():
+        pytest.skip("no Node, tinybench and Vitest (make test-slow installs them)")
+    shutil.copytree(ROOT / "tests" / "data" / "node", cg_bench.cwd, dirs_exist_ok=True)
+    (cg_bench.cwd / "node_modules").symlink_to(installed)
+
+
+@pytest.mark.slow
+@pytest.mark.usefixtures("node_packages")
+def test_tinybench_is_counted_for_one_warm_iteration(cg_bench: CgBench) -> None:
+    _, one = measured(cg_bench, "tinybench = 'tiny.mjs'", "base.json")
+    assert list(one) == ["sums/work", "sums/promised", "sums/prepared"]
+    assert {item["iterations"] for item in one.values()} == {100}
+    ir = [item["counts"]["Ir"] / 1000 for item in one.values()]
+    assert 0 < ir[1] - ir[0] < 10_000  # what a promise costs
+    assert ir[2] < ir[0] / 2  # without what precedes each iteration
+    one_per_cent_is_found_and_preparation_is_not(cg_bench, "tinybench = 'tiny.mjs'", "sums/work", spread=1e-3)
+
+
+@pytest.mark.slow
+@pytest.mark.usefixtures("node_packages")
+def test_vitest_is_counted_for_one_warm_iteration(cg_bench: CgBench) -> None:
+    _, one = measured(cg_bench, "vitest = '.'", "base.json")
+    assert list(one) == ["sums/sums/work"]
+    one_per_cent_is_found_and_preparation_is_not(cg_bench, "vitest = '.'", "sums/sums/work", spread=1e-3)
+
+
+@pytest.mark.slow
+def test_jmh_is_counted_by_the_difference_of_two_batches(cg_bench: CgBench) -> None:
+    folder = ROOT / ".tools" / "jmh"
+    if shutil.which("java") is None or not (folder / "stamp").exists():
+        pytest.skip("no Java and JMH (make test-slow builds benchmarks with them)")
+    entry = f"jmh = ['-cp', '{folder}/classes:{folder}/lib/*', 'org.openjdk.jmh.Main', 'Sums']"
+    finished = cg_bench(
+        "run", "--harness", "jmh", "--", "java", "-cp", f"{folder}/classes:{folder}/lib/*", "org.openjdk.jmh.Main", "no"
+    )
+    assert "has no benchmarks of JMH" in finished.stderr
+    _, one = measured(cg_bench, entry, "base.json")
+    assert list(one) == ["bench.Sums.sized[size=100]", "bench.Sums.sized[size=1000]", "bench.Sums.work"]
+    assert [item["iterations"] for item in one.values()] == [10_000, 1000, 1000]
+    hundred, thousand, work = (item["counts"]["Ir"] / 1000 for item in one.values())
+    assert thousand == pytest.approx(work, rel=1e-3)
+    assert thousand / hundred == pytest.approx(10, rel=0.2)
+    one_per_cent_is_found_and_preparation_is_not(cg_bench, entry, "bench.Sums.work", spread=1e-3, blamed="???")
 
 
 GO = {

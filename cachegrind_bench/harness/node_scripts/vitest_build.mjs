@@ -1,0 +1,40 @@
+// Builds the benchmark files of a project by its own Vite and configuration, and writes what became of each: the file that was
+// built, and its path in the project. The folders of the result and the options of Vitest are the arguments.
+
+import { createRequire } from "node:module";
+import path from "node:path";
+import process from "node:process";
+import { pathToFileURL } from "node:url";
+
+const [target, ...options] = process.argv.slice(2);
+const root = process.cwd();
+const load = async (from, name) => {
+  const found = await import(pathToFileURL(createRequire(from).resolve(name)));
+  return found.default?.build || found.default?.createVitest ? { ...found.default, ...found } : found;
+};
+const { createVitest, parseCLI } = await load(path.join(root, "package.json"), "vitest/node");
+const given = options.length ? parseCLI(["vitest", "bench", ...options], { allowUnknownOptions: false }) : { options: {}, filter: [] };
+const vitest = await createVitest("benchmark", { ...given.options, root, watch: false, run: true });
+const specifications = await (vitest.globTestSpecifications ?? vitest.globTestSpecs).call(vitest, given.filter);
+const files = [...new Set(specifications.map((item) => item.moduleId))].sort();
+const { configFile } = (vitest.vite ?? vitest.server).config;
+await vitest.close();
+
+const named = (file) => path.relative(root, file).replace(/(\.(bench|benchmark))?\.[cm]?[jt]sx?$/, "");
+const ours = new URL("./vitest.mjs", import.meta.url).pathname;
+const vite = await load(createRequire(path.join(root, "package.json")).resolve("vitest/package.json"), "vite");
+await vite.build({
+  root,
+  configFile: configFile || false,
+  logLevel: "warn",
+  plugins: [{ name: "cg-bench", enforce: "pre", resolveId: (id) => (id === "vitest" ? { id: ours, external: true } : null) }],
+  build: {
+    ssr: true, lib: false, outDir: target, emptyOutDir: true, minify: false, target: "esnext", sourcemap: false, copyPublicDir: false,
+    rollupOptions: {
+      input: Object.fromEntries(files.map((file) => [named(file), file])),
+      output: { format: "es", entryFileNames: "[name].mjs", chunkFileNames: "[name].mjs" },
+    },
+  },
+});
+for (const file of files) console.log(`cg-bench-file: ${JSON.stringify([path.join(target, `${named(file)}.mjs`), named(file)])}`);
+process.exit(0);

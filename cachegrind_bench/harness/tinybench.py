@@ -1,0 +1,51 @@
+"""Benchmarks of tinybench, from 2.5 on: a script of ours replaces how its `Bench` runs them, in the process that does."""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Callable, Mapping, Sequence
+from typing import TYPE_CHECKING
+
+from cachegrind_bench.errors import MeasurementError
+from cachegrind_bench.harness.node import NODE, SCRIPTS, depends, specs
+from cachegrind_bench.harness.protocol import Harness
+
+if TYPE_CHECKING:
+    from pathlib import Path
+
+    from cachegrind_bench.config.benchmarks import BenchmarkSpec, Entry
+
+
+class Tinybench(Harness):
+    """The benchmarks of a script. All it does before it runs one of them is done, and nothing of what would follow."""
+
+    def detect(self, root: Path) -> str | None:
+        """Look for a script that imports it, in the folders where such scripts usually are."""
+        if not depends(root, "tinybench"):
+            return None
+        folders = (root, *(root / name for name in ("bench", "benches", "benchmark", "benchmarks")))
+        paths = (
+            path for folder in folders for kind in ("*.mjs", "*.js", "*.cjs") for path in sorted(folder.glob(kind))
+        )
+        found = (path.relative_to(root) for path in paths if path.is_file() and b"tinybench" in path.read_bytes())
+        return next(map(str, found), None)
+
+    def value(self, command: Sequence[str]) -> tuple[str, ...]:
+        """Take what follows `node`."""
+        return tuple(command[1:] if os.path.basename(command[0]) == "node" else command)
+
+    def listed(
+        self, entry: Entry, environ: Mapping[str, str], note: Callable[[str], object]
+    ) -> Sequence[BenchmarkSpec]:
+        """Run the script, which executes each benchmark once."""
+        command = (*NODE, "--import", str(SCRIPTS / "tinybench.mjs"), *entry.keys["tinybench"])
+        found = specs(entry, command, environ, note, cwd=entry.each.cwd)
+        if not found:
+            raise MeasurementError(
+                f"{entry.each.place}: {' '.join(entry.keys['tinybench'])} ran no benchmarks of tinybench",
+                hint="they are those of the tinybench in the nearest node_modules above the script",
+            )
+        return found
+
+
+HARNESS = Tinybench()

@@ -1,0 +1,47 @@
+package bench;
+
+import org.openjdk.jmh.annotations.Benchmark;
+import org.openjdk.jmh.annotations.Param;
+import org.openjdk.jmh.annotations.Scope;
+import org.openjdk.jmh.annotations.Setup;
+import org.openjdk.jmh.annotations.State;
+
+@State(Scope.Thread)
+public class Sums {
+    @State(Scope.Thread)
+    public static class Sized {
+        @Param({"100", "1000"})
+        int size;
+    }
+
+    int rounds = variable("WORK", 1000);
+    int prepared;
+
+    static int variable(String name, int value) {
+        String text = System.getenv(name);
+        return text == null ? value : Integer.parseInt(text);
+    }
+
+    static int work(int rounds) {
+        int total = 0;
+        for (int round = 0; round < rounds; round++) {
+            total = (total ^ round) + 1;
+        }
+        return total;
+    }
+
+    @Setup
+    public void prepare() {
+        prepared = work(variable("SETUP", 10));
+    }
+
+    @Benchmark
+    public int work() {
+        return work(rounds);
+    }
+
+    @Benchmark
+    public int sized(Sized sized) {
+        return work(sized.size);
+    }
+}
