@@ -197,8 +197,9 @@ def output_of(
     cwd: Path | None = None,
     builds: bool = False,
 ) -> str:
-    """Return what a command that is asked writes. MeasurementError with this problem if it fails."""
-    done = ask(entry, command, environ, note, cwd=cwd, builds=builds)
+    """Return what a command that is asked writes, with the variables of its table. MeasurementError with this problem if it fails."""
+    own = dict(item.split("=", 1) for item in entry.each.env if "=" in item)
+    done = ask(entry, command, {**environ, **own}, note, cwd=cwd, builds=builds)
     if done.status != 0:
         raise MeasurementError(f"{entry.each.place}: {problem}", hint=last_lines(done))
     return done.stdout.decode("utf-8", "backslashreplace")

@@ -199,3 +199,9 @@ def test_an_unknown_name_of_javascript_is_any_text() -> None:
     found = listed_with('[[benchmark]]\ntinybench = "bench.mjs x"\n').benchmarks
     assert [spec.id for spec in found] == ["a / b", "sort (1)"]
     assert found[0].command[-3:] == ("bench.mjs", "x", "--cg-bench-task=a / b")
+
+
+def test_what_lists_benchmarks_has_the_variables_of_its_table() -> None:
+    on_path("node", """echo "cg-bench: \\"sort $SIZE\\"" """)
+    found = listed_with('[[benchmark]]\ntinybench = "bench.mjs"\nenv = ["SIZE=7", "HOME"]\n').benchmarks
+    assert [spec.id for spec in found] == ["sort 7"]
