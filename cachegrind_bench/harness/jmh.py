@@ -27,9 +27,10 @@ JAVA = ("java", "-Xint", "-XX:+UseG1GC", "-XX:-UsePerfData", "-Djmh.ignoreLock=t
 _ONCE = ("-f", "0", "-t", "1", "-bm", "ss", "-wi", "1", "-wbs", "10", "-i", "1", "-v", "SILENT", "-foe", "true")
 _PARAMETER = re.compile(r'  param "(.+?)" = \{(.*)\}')
 _LOOP = Loop(
-    words={number: ("-bs", str(1 + number)) for number in (0, 1, 10, 100, 1000, 10_000)},
+    words={number: ("-bs", str(1 + number)) for number in (0, 10, 100, 1000, 10_000, 100_000)},
     native=("-bs", "1"),
-    most_ir=100_000_000,  # so that what differs from run to run, ten thousand instructions, is a ten-thousandth
+    # What differs from run to run, ten thousand instructions, is then a ten-thousandth; of fewer than ten iterations it could be all.
+    most_ir=100_000_000,
     clock=PINNED_CLOCK,
 )
 
