@@ -375,3 +375,14 @@ def test_what_is_not_a_file_is_not_an_empty_database(tmp_path: Path) -> None:
     os.mkfifo(tmp_path / "pipe")
     for path in ("/dev/full", "/dev/null", tmp_path, tmp_path / "pipe"):
         assert "is not a file (name another file)" in refused(f"sqlite:///{path}")
+
+
+@pytest.mark.parametrize("part", ["-journal", "-wal", "-shm"])
+def test_a_pipe_in_place_of_a_file_that_sqlite_keeps_next_to_it_is_not_waited_for(tmp_path: Path, part: str) -> None:
+    url = f"sqlite:///{tmp_path / 'h.db'}"
+    with SqlStore(url) as store:
+        store.add(RECORDS)
+    os.mkfifo(tmp_path / f"h.db{part}")
+    for act in ACTS:
+        with SqlStore(url) as store, pytest.raises(StoreError, match=f"h.db{part} is not a file"):
+            act(store)

@@ -12,7 +12,7 @@ import re
 import stat
 import time
 from collections.abc import Callable, Generator, Sequence
-from contextlib import ExitStack, contextmanager
+from contextlib import ExitStack, contextmanager, suppress
 from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, TypeVar
@@ -262,15 +262,22 @@ class Database:
         if self._path is None:
             return False
         try:
-            mode = os.stat(self._path).st_mode
+            _expect_file(self._path, self.url, "name another file")
         except FileNotFoundError:
             accept_absence(Path(self._path))
             return True
         except OSError:
             return False
-        if not stat.S_ISREG(mode):  # a device may look empty, and a pipe waits
-            raise StoreError(f"{self.url} is not a file", hint="name another file")
+        for part in ("-journal", "-wal", "-shm"):  # SQLite opens these by itself
+            with suppress(OSError):
+                _expect_file(self._path + part, self._path + part, "remove it, if no program uses the database")
         return False
+
+
+def _expect_file(path: str, name: str, hint: str) -> None:
+    """Raise a StoreError unless there is a file at this path: a device may look empty, and a pipe waits."""
+    if not stat.S_ISREG(os.stat(path).st_mode):
+        raise StoreError(f"{name} is not a file", hint=hint)
 
 
 def _sqlite(path: str, patience: float) -> Engine:
