@@ -21,7 +21,8 @@ from cachegrind_bench.vcs.objects import NOBODY
 PREFIX = "cg-bench."
 
 _TIMEOUT_S = 600.0
-_ATTEMPTS, _PAUSE_S, _HALF_MADE = 20, 0.1, "failed to read worktrees/"
+_ATTEMPTS, _PAUSE_S = 20, 0.1
+_HALF_MADE = re.compile("failed to read (?:.*/)?worktrees/")  # some versions of git name the whole path
 _NUMBERED = re.compile(rf"{re.escape(PREFIX)}[0-9]+")
 _LOCKED = re.compile(r"worktree ([^\n]+)\n(?:[^\n]+\n)*locked (initializing|cg-bench(?: [^ \n]+){5})\n")
 
@@ -63,7 +64,7 @@ def _register(git: Git, path: Path, *words: str) -> None:
         except MeasurementError as error:
             if os.strerror(errno.ENOSPC) in error.message:
                 raise MeasurementError(f"no space is left for {path}", hint="free some space there") from error
-            if left == 1 or _HALF_MADE not in error.message:
+            if left == 1 or not _HALF_MADE.search(error.message):
                 raise
             time.sleep(_PAUSE_S)
         else:

@@ -8,6 +8,7 @@ import signal
 import subprocess
 import sys
 import tempfile
+import threading
 from pathlib import Path
 
 import pytest
@@ -365,6 +366,21 @@ def test_a_full_disk_is_named_with_what_to_do(repository: Repository, tmp_path: 
     with full_disk as caught, worktree(repository.path, sha, path, environ):
         pass
     assert caught.value.hint == "free some space there"
+
+
+def test_a_worktree_that_another_git_has_half_made_is_waited_for(repository: Repository, tmp_path: Path) -> None:
+    sha, half = repository.commit(), repository.path / ".git" / "worktrees" / "half"
+    half.mkdir(parents=True)
+    (half / "locked").write_text("initializing")
+    (half / "gitdir").write_text(f"{tmp_path}/half/.git\n")
+    (half / "commondir").touch()
+    timer = threading.Timer(0.5, shutil.rmtree, [half])
+    timer.start()
+    try:
+        with worktree(repository.path, sha, tmp_path / "tree", repository.environ) as path:
+            assert (path / ".git").exists()
+    finally:
+        timer.join()
 
 
 def test_changes_that_are_not_committed_can_be_a_commit(repository: Repository, tmp_path: Path) -> None:
