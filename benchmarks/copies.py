@@ -2,7 +2,7 @@
 
     python -m benchmarks.copies
 
-Makes the table of docs/what-makes-runs-differ.md. Each size of each kind is a region of one program; 256 bytes to 16 MiB.
+Prints the figures of docs/what-makes-runs-differ.md. Each size of each kind is a region of one program; 256 bytes to 16 MiB.
 """
 
 from __future__ import annotations

@@ -27,6 +27,8 @@ def draw(everything: list[Point], path: Path, title: str) -> None:
 
     figure, (left, right) = plt.subplots(1, 2, figsize=(11, 5), layout="constrained", width_ratios=(1, 1.1))
     for name, kind in KINDS.items():
+        if all(at.kind != kind for at in everything):
+            continue
         own = [at for at in everything if at.kind == kind]
         middle = median(at.seconds / estimate(at) for at in own)
         predicted = [estimate(at) * middle * 1e3 for at in own]

@@ -14,7 +14,7 @@ from cachegrind_bench.cli.options import caches_options, measure_request, valgri
 
 _EPILOG = """\b
 Some eighty small loops in C are compiled with cc, or $CC, timed here on one CPU (the least of nine runs in each of three
-starts), and counted under Valgrind: half a minute in all. What an instruction, a mispredicted branch, an L1 miss and an
+starts), and counted under Valgrind: some fifteen seconds in all. What an instruction, a mispredicted branch, an L1 miss and an
 LL miss take is fitted to that, and kept in .cg-bench/models/NAME.json.
 
 A model gives absolute times. How a time changes, the estimate of 'run --estimate' says as well without a model.

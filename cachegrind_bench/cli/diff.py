@@ -23,6 +23,7 @@ from cachegrind_bench.cli.options import (
     named_time_model,
     opened_store,
     pattern_option,
+    refuse_typed,
     repository,
     size_limit_option,
     store_option,
@@ -102,6 +103,8 @@ def command(base: str, candidate: str, **options: Any) -> int:
         gates=gates_of(options, configured_benchmarks()),
         report=report_options(options),
     )
+    if options["form"] == "json":
+        refuse_typed(("time_model",), "is for tables: JSON has exact counts only", "leave one out")
     model = named_time_model(options["time_model"])
     made, code = compare_sides(request, repository(), lambda: opened_store(options), output.NOTICES)
     if model is not None:

@@ -7,7 +7,6 @@ from collections.abc import Collection, Mapping, Sequence
 from typing import TYPE_CHECKING, Any
 
 import click
-from click.core import ParameterSource
 from msgspec.structs import replace
 
 from cachegrind_bench.cli import output
@@ -17,6 +16,7 @@ from cachegrind_bench.cli.options import (
     named_time_model,
     pattern_option,
     project_root,
+    refuse_typed,
     size_limit_option,
     time_model_option,
     typed,
@@ -85,9 +85,8 @@ def checked_files(options: Mapping[str, Any]) -> dict[str, str | None]:
     from cachegrind_bench.render.functions import sort_name
 
     sort_name(options["sort"])
-    source = click.get_current_context().get_parameter_source("time_model")
-    if source is ParameterSource.COMMANDLINE and options["form"] == "json":
-        raise UsageError("--time-model is for tables: JSON has exact counts only", hint="leave one out")
+    if options["form"] == "json" or options["html"] is not None:
+        refuse_typed(("time_model",), "is for tables: JSON and pages have exact counts only", "leave one out")
     if options["output"] != "-" and options["export"] is None:
         raise UsageError("-o needs --export", hint="add --export speedscope")
     return {"--html": options["html"], "-o": options["output"] if options["export"] else None}

@@ -99,6 +99,7 @@ def command(**options: Any) -> int:
     request = measure_request(options)
     if options["hardware"]:
         return _compare_with_hardware(request, options)
+    refuse_typed(("time_model",), "is for a comparison with the clock", "add --hardware")
     plan = plan_of(request)
     with Display(sys.stderr) as display, valgrind_setup_of(request).session(echo=lambda _chunk: None) as ready:
         found = verify(ready.on_cpu(plan), ready.runner, display.phase, axes=axes)
@@ -114,12 +115,15 @@ def _compare_with_hardware(request: MeasureRequest, options: dict[str, Any]) -> 
     from cachegrind_bench.render import table
     from cachegrind_bench.render.hardware import report
     from cachegrind_bench.render.progress import Display
+    from cachegrind_bench.render.time_models import check_caches
     from cachegrind_bench.usecases.measurement import measured, plan_of
 
     refuse_typed(("only", "skip"), "cannot be combined with --hardware", "leave one out")
     if options["form"] == "json":
         raise UsageError("--hardware has no JSON: nothing of it is to be kept", hint="leave one out")
     model = named_time_model(options["time_model"])
+    if model is not None:
+        check_caches(str(request.geometry), model)
     request = replace(request, geometry=replace(request.geometry, branches=True))
     plan = plan_of(request)
     with Display(sys.stderr) as display:

@@ -49,9 +49,10 @@ def executed(plan: Plan, progress: Progress) -> Native:
         progress(f"execution {number} of {EXECUTIONS}, without Valgrind")
         with surrounded(plan):
             found.append(_once(plan))
-    events = {name: min(item.events[name] for item in found) for name in found[0].events}
-    least = min(item.picoseconds for item in found)
-    return Native(picoseconds=least, events=events, why_none=found[0].why_none)
+    every = all(item.events for item in found)
+    events = {name: min(item.events[name] for item in found) for name in found[0].events} if every else {}
+    why = next((item.why_none for item in found if item.why_none), None)
+    return Native(picoseconds=min(item.picoseconds for item in found), events=events, why_none=why)
 
 
 def _once(plan: Plan) -> Native:

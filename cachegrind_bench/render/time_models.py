@@ -40,7 +40,7 @@ def report(model: TimeModel) -> Report:
 
 def time_section(result: Result, benchmarks: Iterable[Benchmark], model: TimeModel) -> Section:
     """Return the time of these benchmarks by a model. UsageError or NotComparableError if it cannot tell any."""
-    check_caches(result, model)
+    check_caches(_caches(result), model)
     rows = [(item.id, f"about {text}") for item in benchmarks if (text := _time(item, model)) is not None]
     if not rows:
         raise no_branches()
@@ -49,8 +49,8 @@ def time_section(result: Result, benchmarks: Iterable[Benchmark], model: TimeMod
 
 def time_remarks(comparison: Comparison, model: TimeModel) -> list[str]:
     """Return the times of both sides of what changed. UsageError or NotComparableError if the model cannot tell any."""
-    check_caches(comparison.base, model)
-    check_caches(comparison.candidate, model)
+    for result in (comparison.base, comparison.candidate):
+        check_caches(_caches(result), model)
     paired = [item for item in comparison.differences if item.change is not None]
     both = [
         (item, before, after)
@@ -71,10 +71,9 @@ def no_branches() -> UsageError:
     return UsageError("a model of the time needs counts of branches", hint="measure with 'cg-bench run --estimate'")
 
 
-def check_caches(result: Result, model: TimeModel) -> None:
-    """NotComparableError if the result was measured with other caches than the model."""
-    caches = result.env.fields.get("geometry", model.geometry)
-    if caches != model.geometry:
+def check_caches(caches: str | None, model: TimeModel) -> None:
+    """NotComparableError if these caches, as far as they are known, are others than the model's."""
+    if caches not in {None, model.geometry}:
         raise NotComparableError(
             f"model {model.name} was made for caches of {model.geometry}, not of {caches}",
             hint="make one with the same --I1, --D1 and --LL: cg-bench calibrate NAME",
@@ -86,6 +85,10 @@ def about(picoseconds: int) -> str:
     value = float(f"{picoseconds:.2g}")
     size, unit = next(((size, unit) for size, unit in _UNITS if value >= size), _UNITS[-1])
     return f"{value / size:.{1 if value < 10 * size and size > 1 else 0}f} {unit}"
+
+
+def _caches(result: Result) -> str | None:
+    return result.env.fields.get("geometry")
 
 
 def _time(benchmark: Benchmark | None, model: TimeModel) -> str | None:

@@ -153,11 +153,20 @@ def test_a_model_of_other_caches_is_refused(cg_bench: CommandLine) -> None:
     assert "was made for caches of" in told.err
 
 
-def test_json_has_no_times(cg_bench: CommandLine) -> None:
+@pytest.mark.parametrize(
+    "words",
+    [
+        ["show", "r.json", "--format", "json"],
+        ["show", "r.json", "--html", "page.html"],
+        ["diff", "r.json", "r.json", "--format", "json"],
+        ["verify", "--", "/bin/true"],
+    ],
+)
+def test_where_there_are_no_times_a_model_is_refused(cg_bench: CommandLine, words: list[str]) -> None:
     saved("r.json", 1)
-    told = cg_bench("show", "r.json", "--time-model", "laptop", "--format", "json")
+    told = cg_bench(words[0], "--time-model", "laptop", *words[1:])
     assert told.code == 2
-    assert "--time-model is for tables" in told.err
+    assert "--time-model is for " in told.err
 
 
 @pytest.mark.parametrize(

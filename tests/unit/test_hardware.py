@@ -48,7 +48,10 @@ def test_events_of_valgrind_and_the_hardware_are_next_to_each_other() -> None:
 def test_without_counters_the_estimate_is_held_against_the_clock() -> None:
     text = table.render(report(MILLION, Native(picoseconds=10**12, events={}, why_none="ENOENT"), None))
     assert "no counters of the hardware here (ENOENT)" in text
-    assert "estimate  7,363,000,000  1.0 s  140 ps for each of it" in text
+    assert "estimate  7,363,000,000  1.0 s  140 ps for each point" in text
+    assert "so short a program" not in text
+    brief = Native(picoseconds=10**9, events={}, why_none="ENOENT")
+    assert "in so short a program, most of the time is " in table.render(report(MILLION, brief, None))
 
 
 def test_counts_without_branches_are_refused() -> None:

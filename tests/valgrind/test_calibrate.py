@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+import shutil
 from datetime import UTC, datetime
 from typing import TYPE_CHECKING
 
@@ -14,6 +15,7 @@ from cachegrind_bench.model.metrics import WEIGHTS
 from cachegrind_bench.usecases.calibration import calibrated
 from cachegrind_bench.usecases.measurement import MeasureRequest
 from cachegrind_bench.valgrind.options import Geometry
+from tests.conftest import without
 
 if TYPE_CHECKING:
     from pathlib import Path
@@ -30,6 +32,8 @@ KERNELS = ("scan/16K", "scan/16M", "gather/16K", "gather/16M", "chase/64M", "bra
 def test_kernels_are_timed_and_counted_in_the_same_geometry(
     tmp_path: Path, valgrind_path: Path, monkeypatch: pytest.MonkeyPatch, compiler: str
 ) -> None:
+    if shutil.which(compiler) is None:
+        without(f"no {compiler}")
     monkeypatch.setattr("cachegrind_bench.usecases.calibration.MOST_APART", 10)  # other tests run at the same time
     seen: list[Sample] = []
 

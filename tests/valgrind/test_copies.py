@@ -17,4 +17,4 @@ if TYPE_CHECKING:
 def test_no_size_of_a_copy_costs_much_more_for_each_byte_than_half_of_it(tmp_path: Path) -> None:
     rises = {kind: largest_rise(found) for kind, found in measured(tmp_path, largest=1 << 17).items()}
     assert {"memset", "memcpy", "memmove", "realloc", "vector", "bytes(data)", "list[:]"} <= rises.keys()
-    assert max(rises.values()) < 1.5, f"it was 20 where libc copied by `rep movsb`: {rises}"
+    assert max(rises.values()) < 2, f"it was 15 where libc copied by `rep movsb`: {rises}"
