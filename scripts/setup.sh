@@ -290,21 +290,37 @@ criterion_benchmark() {
     rm -rf "$log" "$dest/target" # of 300 MB, two programs are needed
 }
 
+# first_error LOG: print what says why npm, Maven or javac failed; their last lines are about logs and help.
+first_error() {
+    grep -i -m 1 error "$1" || tail -n 1 "$1"
+}
+
 # --- Packages of Node with benchmarks, for the tests -----------------------------------------------------------------------
 
 node_packages() {
     source=tests/data/node
     dest=.tools/node
-    have npm && ! cmp -s "$source/package-lock.json" "$dest/package-lock.json" || return 0
+    stamp_of_node=$(cat "$source/package.json" "$source/package-lock.json" | cksum)
+    ! grep -qxF "$stamp_of_node" "$dest/stamp" 2>/dev/null || return 0
+    skipped="the tests of tinybench and Vitest are skipped"
+    if ! node -e 'process.exit(parseInt(process.versions.node) < 20 ? 1 : 0)' 2>/dev/null; then
+        say "no Node 20 or newer: $skipped"
+        return 0
+    elif ! have npm; then
+        say "no npm: $skipped"
+        return 0
+    fi
     say "npm ci in $source"
+    log=$(mktemp)
     rm -rf "$dest"
     mkdir -p "$dest"
-    cp "$source/package.json" "$dest"
-    cp "$source/package-lock.json" "$dest"
-    if ! npm ci --silent --ignore-scripts --prefix "$dest" >/dev/null 2>&1; then
-        rm -rf "$dest"
-        say "no tinybench and no Vitest, their tests are skipped"
+    cp "$source/package.json" "$source/package-lock.json" "$dest"
+    if npm ci --loglevel=error --no-audit --no-fund --fetch-retries=0 --ignore-scripts --prefix "$dest" >"$log" 2>&1; then
+        echo "$stamp_of_node" >"$dest/stamp"
+    else
+        say "no tinybench and no Vitest, their tests are skipped ($(first_error "$log"))"
     fi
+    rm -f "$log"
 }
 
 # --- A jar with benchmarks of JMH, for the tests ---------------------------------------------------------------------------
@@ -314,16 +330,27 @@ jmh_benchmarks() {
     dest=.tools/jmh
     stamp_of_jmh=$(cat "$source/pom.xml" "$source/src/bench/"*.java | cksum)
     ! grep -qxF "$stamp_of_jmh" "$dest/stamp" 2>/dev/null || return 0
-    have mvn && have javac || return 0
+    for tool in mvn javac java; do
+        if ! have "$tool"; then
+            say "no $tool: the tests with JMH are skipped"
+            return 0
+        fi
+    done
     say "mvn dependency:copy-dependencies and javac in $source"
+    log=$(mktemp)
     rm -rf "$dest"
     mkdir -p "$dest/classes"
-    if mvn -q -B -f "$source/pom.xml" dependency:copy-dependencies -DoutputDirectory="$here/$dest/lib" >/dev/null 2>&1 &&
-        javac -d "$dest/classes" -cp "$dest/lib/*" "$source/src/bench/"*.java >/dev/null 2>&1; then
+    # Without its list of benchmarks, which the processor writes, JMH finds none.
+    if mvn -q -B -Dstyle.color=never -f "$source/pom.xml" dependency:copy-dependencies \
+        -DoutputDirectory="$here/$dest/lib" >"$log" 2>&1 &&
+        javac -d "$dest/classes" -cp "$dest/lib/*" -processor org.openjdk.jmh.generators.BenchmarkProcessor \
+            "$source/src/bench/"*.java >"$log" 2>&1 &&
+        [ -e "$dest/classes/META-INF/BenchmarkList" ]; then
         echo "$stamp_of_jmh" >"$dest/stamp"
     else
-        say "no benchmarks with JMH, their tests are skipped"
+        say "no benchmarks with JMH, their tests are skipped ($(first_error "$log"))"
     fi
+    rm -f "$log"
 }
 
 # --- Environments with real benchmark suites, for the tests ---------------------------------------------------------------
