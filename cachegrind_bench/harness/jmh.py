@@ -1,18 +1,18 @@
 """Benchmarks of JMH (Java), from 1.21 on: executed as one batch in JMH's own process by Java's interpreter.
 
-A batch of more iterations minus a batch of one is what these cost. The compilers of the JVM work on threads of their own, as
-long as the clock lets them.
+A batch of more iterations minus a batch of one is what these cost. The JVM's compilers, whose threads would begin at another
+moment in each run, are off.
 """
 
 from __future__ import annotations
 
 import os
 import re
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from itertools import product
 from typing import TYPE_CHECKING
 
-from cachegrind_bench.errors import MeasurementError
+from cachegrind_bench.errors import MeasurementError, UsageError
 from cachegrind_bench.harness.protocol import Harness, exactly, output_of
 from cachegrind_bench.hermetic.launch import PINNED_CLOCK
 from cachegrind_bench.model.text import printable
@@ -26,6 +26,10 @@ if TYPE_CHECKING:
 JAVA = ("java", "-Xint", "-XX:+UseG1GC", "-XX:-UsePerfData", "-Djmh.ignoreLock=true")  # several are measured at a time
 _ONCE = ("-f", "0", "-t", "1", "-bm", "ss", "-wi", "1", "-wbs", "10", "-i", "1", "-v", "SILENT", "-foe", "true")
 _PARAMETER = re.compile(r'  param "(.+?)" = \{(.*)\}')
+# Options of Java whose value is the next word.
+_WITH_A_WORD = re.compile(
+    "-cp|-classpath|--class-path|-p|--(upgrade-)?module-path|--patch-module|--(add|limit)-modules|--add-(reads|exports|opens)|--source"
+)
 _LOOP = Loop(
     words={number: ("-bs", str(1 + number)) for number in (0, 10, 100, 1000, 10_000, 100_000)},
     native=("-bs", "1"),
@@ -51,7 +55,7 @@ class Jmh(Harness):
         self, entry: Entry, environ: Mapping[str, str], note: Callable[[str], object]
     ) -> Sequence[BenchmarkSpec]:
         """Ask for the names and parameters, and choose each by both."""
-        program, patterns = _parted(entry.keys["jmh"])
+        program, patterns = _parted(entry.keys["jmh"], entry.each.place)
         problem = "JMH could not list its benchmarks"
         text = output_of(entry, ("java", *program, "-lp", *patterns), environ, note, problem)
         found: list[BenchmarkSpec] = []
@@ -69,28 +73,33 @@ class Jmh(Harness):
         return found
 
 
-def _parted(words: Sequence[str]) -> tuple[tuple[str, ...], tuple[str, ...]]:
-    """Return what starts JMH, and the patterns that choose benchmarks: a jar, or options of Java that end in one or in a class."""
-    if words[0].endswith(".jar"):
-        words = ("-jar", *words)
-    end = next(
-        (place for place, word in enumerate(words) if word.endswith((".jar", "jmh.Main")) and ":" not in word), 0
+def _parted(words: Sequence[str], place: str) -> tuple[tuple[str, ...], tuple[str, ...]]:
+    """Return what starts JMH, options of Java that a jar or a class ends, and the patterns that choose benchmarks."""
+    end = 0
+    while end < len(words):
+        word = words[end]
+        if word in ("-jar", "-m", "--module") and end + 1 < len(words):
+            return tuple(words[: end + 2]), tuple(words[end + 2 :])
+        if not word.startswith("-"):
+            jar = ("-jar",) if word.endswith(".jar") else ()
+            return (*words[:end], *jar, word), tuple(words[end + 1 :])
+        end += 2 if _WITH_A_WORD.fullmatch(word) else 1
+    raise UsageError(
+        f"{place}: {' '.join(('java', *words))} names neither a jar nor a class",
+        hint="as in: java -jar target/benchmarks.jar",
     )
-    return tuple(words[: end + 1]), tuple(words[end + 1 :])
 
 
-def _benchmarks(text: str) -> Iterator[tuple[str, dict[str, list[str]]]]:
-    """Yield what JMH lists: names in lines of their own, each followed by its parameters."""
-    name, parameters = "", dict[str, list[str]]()
+def _benchmarks(text: str) -> list[tuple[str, dict[str, list[str]]]]:
+    """Return what JMH lists: names in lines of their own, each followed by its parameters, once for each of its modes."""
+    found: list[tuple[str, dict[str, list[str]]]] = []
     for line in text.partition("Benchmarks:")[2].splitlines():
-        if match := _PARAMETER.fullmatch(line):
-            parameters[match[1]] = match[2].split(", ")
-        elif line.strip():
-            if name:
-                yield name, parameters
-            name, parameters = line.strip(), {}
-    if name:
-        yield name, parameters
+        if not (match := _PARAMETER.fullmatch(line)):
+            if line.strip():
+                found.append((line.strip(), {}))
+        elif found:
+            found[-1][1][match[1]] = match[2].split(", ")
+    return list({repr(item): item for item in found}.values())
 
 
 HARNESS = Jmh()

@@ -1,6 +1,8 @@
 package bench;
 
 import org.openjdk.jmh.annotations.Benchmark;
+import org.openjdk.jmh.annotations.BenchmarkMode;
+import org.openjdk.jmh.annotations.Mode;
 import org.openjdk.jmh.annotations.Param;
 import org.openjdk.jmh.annotations.Scope;
 import org.openjdk.jmh.annotations.Setup;
@@ -37,6 +39,12 @@ public class Sums {
 
     @Benchmark
     public int work() {
+        return work(rounds);
+    }
+
+    @Benchmark
+    @BenchmarkMode({Mode.AverageTime, Mode.Throughput})
+    public int twoModes() {
         return work(rounds);
     }
 
