@@ -5,20 +5,23 @@ from __future__ import annotations
 import json
 import re
 from collections.abc import Callable, Mapping, Sequence
+from contextlib import suppress
 from pathlib import Path
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 from cachegrind_bench.harness.protocol import listed_once, output_of
 from cachegrind_bench.hermetic.launch import PINNED_CLOCK
-from cachegrind_bench.model.text import printable
 from cachegrind_bench.valgrind.options import Loop, Sections
 
 if TYPE_CHECKING:
     from cachegrind_bench.config.benchmarks import BenchmarkSpec, Entry
 
 SCRIPTS = Path(__file__).with_name("node_scripts")
-# The compiler then works on the thread of the program, when a count of executed bytecodes says so, which is a tenth of the usual.
-NODE = ("node", "--single-threaded", "--predictable", "--interrupt-budget=13000")
+# The compiler then works on the thread of the program, when a count of executed bytecodes says so, which is a tenth of the usual:
+# from Node 24 on, one for each of its two compilers.
+_FLAGS, _BUDGET = ("--single-threaded", "--predictable"), ("--interrupt-budget", "13000")
+_COUNTS = (("--invocation-count-for-maglev", "40"), ("--invocation-count-for-turbofan", "300"))
+_LONGEST = 100_000  # bytes of a name; Linux takes 131,071 in an argument
 _LISTED = re.compile(r'cg-bench: (".*")')
 _LOOP = Loop(
     words={number: (f"--cg-bench-iterations={number}",) for number in (1, 10, 100, 1000)},
@@ -26,6 +29,24 @@ _LOOP = Loop(
     sections=Sections(begin=("before:setpriority",), end=("before:getpriority",)),
     clock=PINNED_CLOCK,
 )
+
+
+def node(entry: Entry, environ: Mapping[str, str], note: Callable[[str], object], cwd: Path) -> tuple[str, ...]:
+    """Return Node with those flags of its compiler that this version has."""
+    command = ("node", "--v8-options")
+    known = output_of(entry, command, environ, note, "Node does not list its flags", cwd=cwd)
+    has_budget = f" {_BUDGET[0]} " in known
+    counts = [f"{flag}={value}" for flag, value in ((_BUDGET,) if has_budget else _COUNTS) if f" {flag} " in known]
+    return ("node", *_FLAGS, *counts)
+
+
+def printed(text: str, line: re.Pattern[str]) -> list[Any]:
+    """Return what our scripts have written in lines of this kind; lines of a benchmark that look like them are not JSON."""
+    found: list[Any] = []
+    for match in filter(None, map(line.fullmatch, text.split("\n"))):  # other ends of lines may be in a name
+        with suppress(ValueError):
+            found.append(json.loads(match[1]))
+    return found
 
 
 def specs(
@@ -37,11 +58,24 @@ def specs(
 ) -> list[BenchmarkSpec]:
     """Return the benchmarks that this command lists; it takes what `node_scripts/measure.mjs` does."""
     text = output_of(entry, command, environ, note, f"{entry.harness} could not list its benchmarks", cwd=cwd)
-    names = [json.loads(match[1]) for line in text.splitlines() if (match := _LISTED.fullmatch(line))]
+    names: list[str] = []
+    for name in printed(text, _LISTED):
+        if _is_argument(name):
+            names.append(name)
+        else:
+            shown = ascii(name[:100])[1:-1]
+            note(f"{entry.each.place}: {shown} is left out: its name cannot be an argument of a program")
     return [
-        entry.spec(printable(name), (*command, f"--cg-bench-task={name}"), cwd=cwd, loop=_LOOP)
+        entry.spec(name, (*command, f"--cg-bench-task={name}"), cwd=cwd, loop=_LOOP)
         for name in listed_once(entry, names, note)
     ]
+
+
+def _is_argument(name: str) -> bool:
+    try:
+        return "\0" not in name and len(name.encode()) <= _LONGEST
+    except UnicodeEncodeError:  # half of a pair of surrogates
+        return False
 
 
 def depends(root: Path, package: str) -> bool:

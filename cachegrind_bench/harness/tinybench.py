@@ -6,8 +6,8 @@ import os
 from collections.abc import Callable, Mapping, Sequence
 from typing import TYPE_CHECKING
 
-from cachegrind_bench.errors import MeasurementError
-from cachegrind_bench.harness.node import NODE, SCRIPTS, depends, specs
+from cachegrind_bench.errors import MeasurementError, UsageError
+from cachegrind_bench.harness.node import SCRIPTS, depends, node, specs
 from cachegrind_bench.harness.protocol import Harness
 
 if TYPE_CHECKING:
@@ -38,11 +38,18 @@ class Tinybench(Harness):
         self, entry: Entry, environ: Mapping[str, str], note: Callable[[str], object]
     ) -> Sequence[BenchmarkSpec]:
         """Run the script, which executes each benchmark once."""
-        command = (*NODE, "--import", str(SCRIPTS / "tinybench.mjs"), *entry.keys["tinybench"])
-        found = specs(entry, command, environ, note, cwd=entry.each.cwd)
+        words = entry.keys["tinybench"]
+        if all(word.startswith("-") for word in words):
+            raise UsageError(
+                f"{entry.each.place}: {' '.join(('node', *words))} does not name a script",
+                hint="as in: node bench/index.mjs",
+            )
+        cwd = entry.each.cwd
+        command = (*node(entry, environ, note, cwd), "--import", str(SCRIPTS / "tinybench.mjs"), *words)
+        found = specs(entry, command, environ, note, cwd=cwd)
         if not found:
             raise MeasurementError(
-                f"{entry.each.place}: {' '.join(entry.keys['tinybench'])} ran no benchmarks of tinybench",
+                f"{entry.each.place}: {' '.join(words)} ran no benchmarks of tinybench",
                 hint="they are those of the tinybench in the nearest node_modules above the script",
             )
         return found

@@ -5,20 +5,22 @@ To start Vitest in each measured process takes billions of instructions.
 
 from __future__ import annotations
 
-import json
+import os
 import re
 from collections.abc import Callable, Mapping, Sequence
 from typing import TYPE_CHECKING
 
 from cachegrind_bench.errors import MeasurementError
-from cachegrind_bench.harness.node import NODE, SCRIPTS, depends, specs
+from cachegrind_bench.harness.node import SCRIPTS, depends, node, printed, specs
 from cachegrind_bench.harness.protocol import Harness, output_of
+from cachegrind_bench.store.baselines import make_store
 
 if TYPE_CHECKING:
     from pathlib import Path
 
     from cachegrind_bench.config.benchmarks import BenchmarkSpec, Entry
 
+_VITEST = re.compile(r"(^|/)vitest(@[^/]*|\.mjs)?$")
 _BUILT = re.compile(r"cg-bench-file: (\[.*\])")
 
 
@@ -29,13 +31,17 @@ class Vitest(Harness):
         """Look for files of benchmarks in a project that depends on Vitest."""
         if not depends(root, "vitest"):
             return None
-        found = (path.relative_to(root).parts for path in root.rglob("*.bench.*"))
-        return "." if any("node_modules" not in parts for parts in found) else None
+        for _, folders, names in os.walk(root):
+            folders[:] = [name for name in folders if name != "node_modules" and not name.startswith(".")]
+            if any(".bench." in name for name in names):
+                return "."
+        return None
 
     def value(self, command: Sequence[str]) -> tuple[str, ...]:
         """Take what follows `vitest bench`, however it is started."""
-        words = tuple(command[command.index("bench") + 1 :] if "bench" in command else command)
-        return (".", *(word for word in words if word != "--run"))
+        known = ["bench" if word == "bench" else "vitest" if _VITEST.search(word) else "" for word in command]
+        start = next((known.index(word) for word in ("bench", "vitest") if word in known), len(command))
+        return (".", *(word for word in command[start + 1 :] if word not in ("--run", "--")))
 
     def listed(
         self, entry: Entry, environ: Mapping[str, str], note: Callable[[str], object]
@@ -43,11 +49,13 @@ class Vitest(Harness):
         """Build all files, and have each list what it has."""
         folder, *options = entry.keys["vitest"]
         cwd = entry.each.cwd / folder
+        if cwd.is_dir():
+            make_store(cwd / ".cg-bench")
         build = ("node", str(SCRIPTS / "vitest_build.mjs"), ".cg-bench/vitest", *options)
         problem = "Vitest could not build its benchmarks"
         text = output_of(entry, build, environ, note, problem, cwd=cwd, builds=True)
-        files = [json.loads(match[1]) for line in text.splitlines() if (match := _BUILT.fullmatch(line))]
-        run = (*NODE, str(SCRIPTS / "vitest_run.mjs"))
+        files = printed(text, _BUILT)
+        run = (*node(entry, environ, note, cwd), str(SCRIPTS / "vitest_run.mjs"))
         found = [spec for file in files for spec in specs(entry, (*run, *file), environ, note, cwd=cwd)]
         if not found:
             raise MeasurementError(

@@ -12,7 +12,7 @@ import pytest
 
 from cachegrind_bench.config.load import load
 from cachegrind_bench.errors import MeasurementError, UsageError
-from cachegrind_bench.harness import protocol
+from cachegrind_bench.harness import jmh, protocol
 from cachegrind_bench.harness.protocol import Harness
 from cachegrind_bench.render import listings
 from cachegrind_bench.usecases import Notices
@@ -174,6 +174,122 @@ def test_benchmarks_of_jmh_are_all_combinations_of_their_parameters() -> None:
     ]
     assert Path("asked").read_text(encoding="utf-8") == "-Dx=1 -jar b.jar -lp B.x\n"
     assert found[2].command[-5:] == ("-p", "n=1", "-p", "kind=y z", r"^a\.B\.sized$")
+
+
+@pytest.mark.parametrize(
+    ("words", "program", "patterns"),
+    [
+        ("b.jar x", "-jar b.jar", "x"),
+        ("-Xmx1g b.jar", "-Xmx1g -jar b.jar", ""),
+        ("-Dx=1 -jar b.jar x y.jar", "-Dx=1 -jar b.jar", "x y.jar"),
+        ("-jar odd", "-jar odd", ""),
+        ("-cp a.jar org.openjdk.jmh.Main x", "-cp a.jar org.openjdk.jmh.Main", "x"),
+        ("--class-path a.jar:b.jar -ea own.Main b.jar", "--class-path a.jar:b.jar -ea own.Main", "b.jar"),
+        ("-p mods --add-opens a/b=c -m mod/Main -f", "-p mods --add-opens a/b=c -m mod/Main", "-f"),
+    ],
+)
+def test_what_starts_jmh_ends_with_a_jar_or_a_class(words: str, program: str, patterns: str) -> None:
+    assert jmh._parted(words.split(), "here") == (tuple(program.split()), tuple(patterns.split()))
+
+
+@pytest.mark.parametrize(
+    ("harness", "command", "problem"),
+    [
+        ("jmh", "java", "--harness jmh: java names neither a jar nor a class"),
+        ("jmh", "java -cp a.jar", "java -cp a.jar names neither"),
+        ("jmh", "java -Xmx1g -jar", "java -Xmx1g -jar names neither"),
+        ("tinybench", "node", "--harness tinybench: node does not name a script"),
+        ("tinybench", "node --no-warnings", "node --no-warnings does not name a script"),
+    ],
+)
+def test_a_command_that_names_no_program_is_refused_with_an_example(harness: str, command: str, problem: str) -> None:
+    entry = protocol.entry_of(harness, command.split(), Path.cwd())
+    with pytest.raises(UsageError, match=problem) as error:
+        protocol.harness_of(harness).listed(entry, {"PATH": "/bin:/usr/bin"}, NOTICES.write)
+    assert command.split(maxsplit=1)[0] in str(error.value.hint)
+
+
+@pytest.mark.parametrize(
+    ("command", "value"),
+    [
+        ("npx vitest", "."),
+        ("npx vitest@4 bench --run parse", ". parse"),
+        ("node_modules/.bin/vitest bench --config x.ts", ". --config x.ts"),
+        ("npm run bench -- parse", ". parse"),
+        ("npx vitest bench src/bench bench", ". src/bench bench"),
+        ("npm test", "."),
+    ],
+)
+def test_words_that_start_vitest_choose_no_files(command: str, value: str) -> None:
+    assert protocol.harness_of("vitest").value(command.split()) == tuple(value.split())
+
+
+def test_files_of_vitest_are_not_looked_for_in_installed_packages() -> None:
+    Path("package.json").write_text('{"devDependencies": {"vitest": "4"}}', encoding="utf-8")
+    for folder in ("node_modules/x", "packages/y/node_modules/z", ".git"):
+        Path(folder).mkdir(parents=True)
+        Path(folder, "a.bench.ts").touch()
+    assert protocol.harness_of("vitest").detect(Path.cwd()) is None
+    Path("packages/y/a.bench.ts").touch()
+    assert protocol.harness_of("vitest").detect(Path.cwd()) == "."
+
+
+def test_what_vitest_builds_is_ignored_by_git() -> None:
+    on_path("node", "true")
+    with pytest.raises(MeasurementError, match="found no benchmarks"):
+        listed_with('[[benchmark]]\nvitest = "."\n')
+    assert Path(".cg-bench/.gitignore").read_bytes() == b"*\n"
+
+
+def test_a_benchmark_of_jmh_with_two_modes_is_listed_once() -> None:
+    lines = [
+        "Benchmarks: ",
+        "a.B.two",
+        "a.B.two",
+        "a.B.sized",
+        '  param "n" = {1, 20}',
+        "a.B.sized",
+        '  param "n" = {1, 20}',
+    ]
+    assert jmh._benchmarks("\n".join(lines)) == [("a.B.two", {}), ("a.B.sized", {"n": ["1", "20"]})]
+
+
+@pytest.mark.parametrize(
+    ("known", "flags"),
+    [
+        ("--interrupt-budget --invocation-count-for-maglev", ["--interrupt-budget=13000"]),
+        (
+            "--invocation-count-for-maglev --force-emit-interrupt-budget-checks --invocation-count-for-turbofan",
+            ["--invocation-count-for-maglev=40", "--invocation-count-for-turbofan=300"],
+        ),
+        ("--invocation-count-for-turbofan", ["--invocation-count-for-turbofan=300"]),
+        ("--invocation-count-for-maglev-osr", []),
+    ],
+)
+def test_node_is_given_only_flags_that_it_has(known: str, flags: list[str]) -> None:
+    listed_flags = "".join(f"  {flag} (what it does)\n        type: int\n" for flag in known.split())
+    on_path("node", f"""[ $1 = --v8-options ] && printf '{listed_flags}' || echo 'cg-bench: "a"'""")
+    (found,) = listed_with('[[benchmark]]\ntinybench = "bench.mjs"\n').benchmarks
+    assert [*found.command[: found.command.index("--import")]] == ["node", "--single-threaded", "--predictable", *flags]
+
+
+def test_lines_of_a_benchmark_that_look_like_a_list_are_not_one_and_what_cannot_be_an_argument_is_left_out() -> None:
+    names = ["a\u2028b", "half \ud800", "byte \udc80", "null \0", "n" * 100_001, "n" * 100_001]
+    lines = ['cg-bench: "a" or "b"', 'cg-bench: "\\x"', 'cg-bench: ["c"]', "cg-bench: 1", 'x cg-bench: "d"']
+    lines += [f"cg-bench: {json.dumps(name)}" for name in names] + ['cg-bench: "one\x85line"', 'cg-bench: "\u2029"']
+    Path("list").write_text("\n".join(lines), encoding="utf-8")
+    on_path("node", f"[ $1 = --v8-options ] || cat {Path.cwd() / 'list'}")
+    Path("cg-bench.toml").write_text('[[benchmark]]\ntinybench = "bench.mjs"\n', encoding="utf-8")
+    said: list[str] = []
+    environ = {"PATH": f"{Path.cwd()}/bin:/bin:/usr/bin"}
+    found = with_listed(load(Path("cg-bench.toml").absolute()), environ, Notices(write=said.append)).benchmarks
+    assert [spec.id for spec in found] == ["a\u2028b", "one\x85line", "\u2029"]
+    assert [text.split("toml:1: ")[1].split(" is left out")[0][:12] for text in said] == [
+        r"half \ud800",
+        r"byte \udc80",
+        r"null \x00",
+        *["n" * 12] * 2,
+    ]
 
 
 @pytest.mark.parametrize(

@@ -74,6 +74,12 @@ function* steps(benchmark) {
   process.reallyExit(0);
 }
 
+/** End the process with a sentence that the user sees. */
+export function fail(sentence) {
+  console.error(sentence);
+  process.exit(1);
+}
+
 /** Note the name of a benchmark, if all are listed. */
 export function list(name) {
   if (wanted === undefined) process.stdout.write(`\ncg-bench: ${JSON.stringify(name)}\n`);

@@ -4,7 +4,7 @@ import fs from "node:fs";
 import path from "node:path";
 import process from "node:process";
 import { pathToFileURL } from "node:url";
-import { chosen, count, countSync, list } from "./measure.mjs";
+import { chosen, count, countSync, fail, list } from "./measure.mjs";
 
 const ONCE = { time: 0, iterations: 1, warmup: false, warmupTime: 0, warmupIterations: 0 };
 const added = new WeakMap(); // the functions of each Bench, which some versions keep to themselves
@@ -38,8 +38,11 @@ function patch({ prototype }) {
 
 // The library that the script imports, where Node finds it: in the nearest node_modules above the script.
 const inside = (folder) => path.join(folder, "node_modules", "tinybench", "dist");
-let folder = path.dirname(fs.realpathSync(process.argv[1]));
+const script = process.argv[1]; // without its ending, if the user left it out
+let folder = path.dirname(fs.existsSync(script) ? fs.realpathSync(script) : script);
 while (!fs.existsSync(inside(folder)) && folder !== path.dirname(folder)) folder = path.dirname(folder);
+if (!fs.existsSync(inside(folder)))
+  fail(`no node_modules above ${script} has tinybench: "npm ci" installs what a project needs, "npm install --save-dev tinybench" adds it`);
 for (const name of ["index.js", "index.cjs"]) {
   const file = path.join(inside(folder), name);
   if (fs.existsSync(file)) patch((await import(pathToFileURL(fs.realpathSync(file)))).Bench);

@@ -43,4 +43,25 @@ export const test = variants(() => {});
 export const it = test;
 export const beforeAll = nothing, beforeEach = nothing, afterAll = nothing, afterEach = nothing;
 
-Object.assign(globalThis, { bench, describe, suite }); // for a configuration that has `globals`
+export const aroundAll = nothing, aroundEach = nothing, assertType = nothing;
+
+/** What stands for a function of Vitest, and for all that it has: an import of it works, and a call is an error. */
+function absent(name) {
+  return new Proxy(() => {}, {
+    get: (_, key) => (typeof key === "symbol" || key === "then" ? undefined : absent(`${name}.${key}`)),
+    apply: () => {
+      throw new Error(`${name}() is not there: cg-bench executes benchmarks of Vitest without Vitest`);
+    },
+  });
+}
+
+const ABSENT = Object.fromEntries(
+  ["assert", "chai", "createExpect", "expect", "expectTypeOf", "inject", "onTestFailed", "onTestFinished", "recordArtifact", "should", "vi"]
+    .map((name) => [name, absent(name)]),
+);
+export const { assert, chai, createExpect, expect, expectTypeOf, inject, onTestFailed, onTestFinished, recordArtifact, should, vi } = ABSENT;
+export const vitest = vi;
+
+// For a configuration that has `globals`.
+const hooks = { beforeAll, beforeEach, afterAll, afterEach, aroundAll, aroundEach };
+Object.assign(globalThis, { bench, describe, suite, test, it, ...hooks, ...ABSENT, vitest });

@@ -12,13 +12,18 @@ const load = async (from, name) => {
   const found = await import(pathToFileURL(createRequire(from).resolve(name)));
   return found.default?.build || found.default?.createVitest ? { ...found.default, ...found } : found;
 };
-const { createVitest, parseCLI } = await load(path.join(root, "package.json"), "vitest/node");
+const { createVitest, parseCLI } = await load(path.join(root, "package.json"), "vitest/node").catch((error) => {
+  if (error.code !== "MODULE_NOT_FOUND" || !error.message.includes("'vitest/node'")) throw error;
+  console.error(`${root} has no Vitest: "npm ci" installs what a project needs, "npm install --save-dev vitest" adds it`);
+  process.exit(1);
+});
 const given = options.length ? parseCLI(["vitest", "bench", ...options], { allowUnknownOptions: false }) : { options: {}, filter: [] };
 const vitest = await createVitest("benchmark", { ...given.options, root, watch: false, run: true });
 const specifications = await (vitest.globTestSpecifications ?? vitest.globTestSpecs).call(vitest, given.filter);
 const files = [...new Set(specifications.map((item) => item.moduleId))].sort();
 const { configFile } = (vitest.vite ?? vitest.server).config;
 await vitest.close();
+if (!files.length) process.exit(0);
 
 const named = (file) => path.relative(root, file).replace(/(\.(bench|benchmark))?\.[cm]?[jt]sx?$/, "");
 const ours = new URL("./vitest.mjs", import.meta.url).pathname;
