@@ -167,7 +167,7 @@ def test_tinybench_is_counted_for_one_warm_iteration(cg_bench: CgBench) -> None:
     assert {item["iterations"] for item in one.values()} <= {10, 100, 1000}
     ir = [item["counts"]["Ir"] / 1000 for item in one.values()]
     assert 0 < ir[1] - ir[0] < 10_000  # what a promise costs
-    assert ir[2] < ir[0] / 2  # without what precedes each iteration
+    assert ir[2] < ir[0]  # without what precedes each iteration, a hundred times as much
     one_per_cent_is_found_and_preparation_is_not(
         cg_bench, "tinybench = 'tiny.mjs'", "sums/work", spread=1e-3, blamed=NAMELESS
     )
