@@ -257,12 +257,11 @@ def test_a_benchmark_of_jmh_with_two_modes_is_listed_once() -> None:
 @pytest.mark.parametrize(
     ("known", "flags"),
     [
-        ("--interrupt-budget --invocation-count-for-maglev", ["--interrupt-budget=13000"]),
+        ("--invocation-count-for-turbofan --interrupt-budget", ["--interrupt-budget=13000"]),
         (
             "--invocation-count-for-maglev --force-emit-interrupt-budget-checks --invocation-count-for-turbofan",
-            ["--invocation-count-for-maglev=40", "--invocation-count-for-turbofan=300"],
+            ["--invocation-count-for-turbofan=300"],
         ),
-        ("--invocation-count-for-turbofan", ["--invocation-count-for-turbofan=300"]),
         ("--invocation-count-for-maglev-osr", []),
     ],
 )
