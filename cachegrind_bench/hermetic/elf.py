@@ -70,13 +70,29 @@ def content_id(file: int) -> str:
         return f"sha256:{hashlib.file_digest(stream, 'sha256').hexdigest()[:40]}"
 
 
+def code_at(path: str, address: int, size: int) -> bytes:
+    """Return what a file has in memory at an address that is not moved yet. OSError or UnusableError if that cannot be read."""
+    with opened(path) as file, _damage_reported():
+        for segment in _headers(file)[-1]:
+            inside = address - segment["p_vaddr"]
+            if segment["p_type"] == "PT_LOAD" and 0 <= inside < segment["p_filesz"]:
+                return os.pread(file, min(size, segment["p_filesz"] - inside), segment["p_offset"] + inside)
+    return b""
+
+
 def read_elf(file: int) -> Elf:
     """Read an executable or a library. UnusableError if it is neither, or damaged."""
+    with _damage_reported():
+        return _read(file)
+
+
+@contextmanager
+def _damage_reported() -> Generator[None]:
     # Here and below, not at the top: heavy, and not every command needs it.
     from elftools.construct import ConstructError
 
     try:
-        return _read(file)
+        yield
     except (ConstructError, struct.error, IndexError, OverflowError) as error:
         raise UnusableError("its ELF headers are damaged") from error
 
@@ -91,7 +107,8 @@ def _structures(little_endian: bool, bits: int) -> Any:  # noqa: FBT001 - a cach
     return structures
 
 
-def _read(file: int) -> Elf:
+def _headers(file: int) -> tuple[Any, Any, list[Any]]:
+    """Return the structures of this file, its header and its segments."""
     head = os.pread(file, HEAD, 0)
     if not head.startswith(b"\x7fELF"):
         raise UnusableError("it is neither an ELF file nor a script with a `#!` line" if head else "it is empty")
@@ -106,15 +123,19 @@ def _read(file: int) -> Elf:
     if header["e_phentsize"] != size:
         raise UnusableError("it is an ELF file without program headers")
     table = os.pread(file, min(size * header["e_phnum"], _TABLE_LIMIT), header["e_phoff"])
-    segments = [structures.Elf_Phdr.parse(table[at : at + size]) for at in range(0, len(table), size)]
+    return structures, header, [structures.Elf_Phdr.parse(table[at : at + size]) for at in range(0, len(table), size)]
+
+
+def _read(file: int) -> Elf:
+    structures, header, segments = _headers(file)
     if not any(segment["p_type"] == "PT_LOAD" for segment in segments):
         raise UnusableError("it is an ELF file with nothing to load")
     loader = next((_segment(file, s) for s in segments if s["p_type"] == "PT_INTERP"), None)
     dynamic = _dynamic(file, structures, segments)
     return Elf(
-        bits=bits,
+        bits=structures.elfclass,
         machine=str(header["e_machine"]),
-        build_id=_build_id(file, segments, "<" if little else ">") or content_id(file),
+        build_id=_build_id(file, segments, "<" if structures.little_endian else ">") or content_id(file),
         loader=None if loader is None else os.fsdecode(loader.split(b"\0")[0]),
         needed=tuple(dynamic.get("DT_NEEDED", ())),
         rpath=":".join(dynamic.get("DT_RPATH", ())),

@@ -20,6 +20,7 @@ from cachegrind_bench.interruption import uninterrupted
 from cachegrind_bench.measure.plan import Plan, Progress, Settings, target_of
 from cachegrind_bench.measure.seal import require_sealed, seal_parts, weakest, with_copies
 from cachegrind_bench.measure.session import SCRATCH_BASE, Identity, benchmark_key_fields
+from cachegrind_bench.measure.string_instructions import counted_by_element
 from cachegrind_bench.model.metrics import CostModel, Counts
 from cachegrind_bench.model.result import Benchmark, Environment, Run, Score, SealPart, comparability_key
 from cachegrind_bench.model.text import printable
@@ -194,6 +195,7 @@ def _benchmark_of(plan: Plan, env: Environment, identity: Identity, measurements
     key_fields = benchmark_key_fields(identity, seal, chosen.tool, plan.collect)
     counts = accounts.profile.counts()
     warnings = [*plan.command.notes, *accounts.doubts, *_launcher_notes(chosen, counts, plan.command.script)]
+    warnings += counted_by_element(accounts.calls, counts.Ir)
     if plan.ignore_exit_status and outcome.exit_status:
         warnings.append(f"the command ended with exit status {outcome.exit_status}, which was ignored")
     return Benchmark(

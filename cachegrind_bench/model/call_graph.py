@@ -64,12 +64,14 @@ class CallGraph(msgspec.Struct, frozen=True):
     The cost of calls within a recursion contains that of the calls inside of them, so only that of the calls into it is
     to be added up. A call that had begun before counting, or ended after it, may lack a part of its cost. A graph without
     any cost has only calls of functions of the system, to name these with their callers. `lines` are the lines of their files
-    where functions begin, as far as debug information says.
+    where functions begin, as far as debug information says. `heavy` are instructions that took a hundredth of all or more, by
+    function and address, where instructions are counted one by one.
     """
 
     own: Mapping[Code, int]
     calls: Mapping[tuple[Code, Code], Calls]
     lines: Mapping[Code, int] = {}
+    heavy: Mapping[tuple[Code, int], int] = {}
 
     @property
     def total(self) -> int:
@@ -97,6 +99,7 @@ def graph_of(
     own: Iterable[tuple[Code, int]],
     calls: Iterable[tuple[tuple[Code, Code], Calls]],
     lines: Iterable[tuple[Code, int]] = (),
+    heavy: Iterable[tuple[tuple[Code, int], int]] = (),
 ) -> CallGraph:
     """Return the graph of these self costs and calls, each of which may occur many times."""
     costs = defaultdict[Code, int](int)
@@ -105,7 +108,10 @@ def graph_of(
     sums = dict[tuple[Code, Code], Calls]()
     for pair, found in calls:
         add_calls(sums, pair, found)
-    return CallGraph(dict(costs), sums, dict(lines))
+    instructions = Counter[tuple[Code, int]]()
+    for place, ir in heavy:
+        instructions[place] += ir
+    return CallGraph(dict(costs), sums, dict(lines), instructions)
 
 
 def merge_graphs(graphs: Iterable[CallGraph]) -> CallGraph:
@@ -113,7 +119,8 @@ def merge_graphs(graphs: Iterable[CallGraph]) -> CallGraph:
     parts = [*graphs]
     own = (item for part in parts for item in part.own.items())
     lines = (item for part in parts for item in part.lines.items())
-    return graph_of(own, (item for part in parts for item in part.calls.items()), lines)
+    heavy = (item for part in parts for item in part.heavy.items())
+    return graph_of(own, (item for part in parts for item in part.calls.items()), lines, heavy)
 
 
 _NONE = Calls(0, 0)
@@ -172,4 +179,5 @@ def named_graph(graph: CallGraph) -> CallGraph:
     own = [(names[code], ir) for code, ir in graph.own.items()]
     calls = (((names[caller], names[callee]), found) for (caller, callee), found in graph.calls.items())
     lines = ((code, line) for code, line in graph.lines.items() if names.get(code) == code)
-    return graph_of(own, (item for item in calls if own or item[0][1].name != UNKNOWN), lines)
+    kept = (item for item in calls if own or item[0][1].name != UNKNOWN)
+    return graph_of(own, kept, lines, graph.heavy.items())

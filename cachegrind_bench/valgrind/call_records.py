@@ -15,6 +15,7 @@ from cachegrind_bench.valgrind.out_format import DAMAGED_HINT, MOST_FUNCTIONS, N
 
 Named = tuple[bytes, str, str, str | None]  # a function: the value of its line, its name, object and file
 _MANY = 100_000  # lines that are kept at a time
+_HUNDREDTH = 100
 _LONGEST = 19  # digits of what Valgrind counts in 64 bits
 
 
@@ -108,7 +109,14 @@ class CallRecords:
             ((code[place], ir) for place, ir in self._own.items()),
             (((code[caller], code[callee]), found) for caller, callee, found in self._counted()),
             ((code[place], line) for place, line in self._lines.items() if place != NOBODY),
+            (((code[place], address), ir) for place, address, ir in self._heavy()),
         )
+
+    def _heavy(self) -> Iterator[tuple[int, int, int]]:
+        total = sum(self._own.values())
+        for (place, address), ir in self._executed.items():
+            if ir * _HUNDREDTH >= total:
+                yield place, address, ir
 
     def _counted(self) -> Iterator[tuple[int, int, Calls]]:
         """Yield the calls, as many as were made while costs were counted.
