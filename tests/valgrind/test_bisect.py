@@ -187,6 +187,7 @@ def culprit(repository: Repository) -> str:
 CHECK = (*COMMAND, "check", "--base", "good")
 
 
+@pytest.mark.slow
 def test_the_commit_is_found_where_check_builds_the_program(repository: Repository) -> None:
     said = repository.bisect(*CHECK, "--prepare", "make -s", "--", "./words")
     assert culprit(repository) == PLANTED

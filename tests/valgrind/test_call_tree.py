@@ -82,6 +82,7 @@ PLANTS = {
 }
 
 
+@pytest.mark.slow
 def test_planted_changes_are_explained(cg_bench: CgBench, compile_c: CompileC) -> None:
     base = measured(cg_bench, compile_c(CALLS, "-O1", "-g", "-fno-builtin"))
     for plant, said in PLANTS.items():

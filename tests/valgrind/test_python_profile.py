@@ -275,6 +275,7 @@ print(sum(contains(words, str(n)) for n in range(0, 600, 2)))
 """
 
 
+@pytest.mark.slow
 def test_native_functions_are_told_apart_below_python_where_calls_are_recorded(
     tmp_path: Path, valgrind_path: Path
 ) -> None:
