@@ -443,7 +443,7 @@ def named_store(url: str | None) -> Store:
 
 
 def named_time_model(name: str | None) -> TimeModel | None:
-    """Return the model of the time that `time_model_option` names. UsageError if there is none."""
+    """Return the model of the time that `time_model_option` names. UsageError if it does not exist."""
     if name is None:
         return None
     from cachegrind_bench.store.baselines import Baselines

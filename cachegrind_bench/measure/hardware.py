@@ -35,7 +35,7 @@ _START = 'read -r _; exec "$@" <"$0" >/dev/null 2>&1'
 
 
 class Native(msgspec.Struct, frozen=True, kw_only=True):
-    """The least of several executions: CPU time of all its processes, and events, or why there are none."""
+    """The least of several executions: CPU time of all its processes, and events, or why they cannot be counted."""
 
     picoseconds: int
     events: Mapping[str, int]
@@ -83,7 +83,7 @@ def _once(plan: Plan) -> Native:
 
 
 def _opened(pid: int, config: int) -> int:
-    """Return a counter of this event of the hardware, in a process and its children. OSError where there is none."""
+    """Return a counter of this event of the hardware, in a process and its children. OSError where the CPU or the kernel has no such counter."""
     attributes = struct.pack("=IIQQQQQ", _HARDWARE, _SIZE, config, 0, 0, _TIMES, _FLAGS).ljust(_SIZE, b"\0")
     words = ctypes.c_int(pid), ctypes.c_int(-1), ctypes.c_int(-1), ctypes.c_ulong(_CLOSE_ON_EXEC)
     number = _CALLS.get(os.uname().machine, -1)  # the kernel refuses -1

@@ -50,11 +50,7 @@ class Baselines(msgspec.Struct, frozen=True, kw_only=True):
 
     def names(self) -> list[str]:
         """Return the names of all baselines, sorted. UsageError if the folder cannot be read."""
-        folder = self.store / "baselines"
-        with store_errors(folder, "read"):
-            files = os.listdir(folder) if is_there(folder) else []
-        names = (name.removesuffix(_SUFFIX) for name in files if name.endswith(_SUFFIX))
-        return sorted(filter(self.exists, names))
+        return [*filter(self.exists, names_in(self.store / "baselines"))]
 
     def known(self) -> str:
         """Return a sentence that names the baselines, as advice where another one was asked for."""
@@ -83,6 +79,13 @@ class Baselines(msgspec.Struct, frozen=True, kw_only=True):
             raise UsageError(f"there is no baseline {name!r}", hint=self.known()) from None
         except OSError as error:
             raise UsageError(f"cannot remove the baseline {name!r}: {error.strerror}") from error
+
+
+def names_in(folder: Path) -> list[str]:
+    """Return the names of the JSON files in a folder of the store, sorted. UsageError if the folder cannot be read."""
+    with store_errors(folder, "read"):
+        files = os.listdir(folder) if is_there(folder) else []
+    return sorted(name.removesuffix(_SUFFIX) for name in files if name.endswith(_SUFFIX))
 
 
 def check_name(name: str, what: str) -> None:

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import os
 from pathlib import Path
 
 import msgspec
@@ -12,8 +11,8 @@ from cachegrind_bench.model.metrics import WEIGHTS
 from cachegrind_bench.model.parsing import parse, refuse
 from cachegrind_bench.model.text import some
 from cachegrind_bench.model.time_model import TimeModel
-from cachegrind_bench.store.baselines import check_name, make_store
-from cachegrind_bench.store.durable import check_writable, is_there, read_file, store_errors, write_atomic
+from cachegrind_bench.store.baselines import check_name, make_store, names_in
+from cachegrind_bench.store.durable import check_writable, read_file, write_atomic
 
 _LARGEST = 1_000_000
 _SHOWN = 20
@@ -34,12 +33,12 @@ def write(path: Path, model: TimeModel) -> None:
 
 
 def read(store: Path, name: str) -> TimeModel:
-    """Return the model of this name. UsageError if there is none, or the file is not what it should be."""
+    """Return the model of this name. UsageError if it does not exist, or the file is not what it should be."""
     path = _path(store, name)
     try:
         data = read_file(path, _LARGEST)
     except FileNotFoundError:
-        known = some(_names(path.parent), _SHOWN) or "none; 'cg-bench calibrate NAME' makes one"
+        known = some(names_in(path.parent), _SHOWN) or "none; 'cg-bench calibrate NAME' makes one"
         raise UsageError(f"there is no model {name!r}", hint=f"models: {known}") from None
     found = parse(data, TimeModel, str(path), hint=_HINT)
     if found.weights.keys() != WEIGHTS.keys():
@@ -50,9 +49,3 @@ def read(store: Path, name: str) -> TimeModel:
 def _path(store: Path, name: str) -> Path:
     check_name(name, "a model")
     return store / "models" / f"{name}.json"
-
-
-def _names(folder: Path) -> list[str]:
-    with store_errors(folder, "read"):
-        files = os.listdir(folder) if is_there(folder) else []
-    return sorted(name.removesuffix(".json") for name in files if name.endswith(".json"))
