@@ -6,8 +6,9 @@ For the measured process, which only wants to know whether two calls cost the sa
 from __future__ import annotations
 
 import os
+from collections.abc import Iterator
 from contextlib import suppress
-from itertools import zip_longest
+from itertools import islice, zip_longest
 from typing import Any, Final
 
 from cachegrind_bench.startup.os_functions import Real
@@ -22,22 +23,27 @@ _TAIL_BYTES, _HEAD_BYTES = 1 << 10, 1 << 14
 Region = tuple[list[int], list[int]]  # the numbers of its parts, and the sum of their totals: Ir, Dr, Dw, then misses
 
 
-def calls(out: str, prefix: str, count: int) -> list[tuple[Region, Region]]:
-    """Return the last `count` calls whose parts have names with this prefix; with each the empty one before it.
+def calls(out: str, prefix: str, after: int, count: int) -> list[tuple[Region, Region]]:
+    """Return the `count` calls after a part of this number whose parts have names with this prefix; with each the empty one before it.
 
     There are fewer where Callgrind could not write all parts.
     """
-    regions = _regions(out, prefix)[-2 * count :]
+    regions = list(islice(_regions(out, prefix, after), 2 * count))
     return list(zip(regions[::2], regions[1::2], strict=False))
 
 
-def _regions(out: str, prefix: str) -> list[Region]:
-    """Return all regions in their order. Usually one is one part; before a process starts, Callgrind writes one as well."""
-    numbers = (int(name.removeprefix(prefix)) for name in Real.listdir(out) if name.startswith(prefix))
-    found: list[Region] = []
+def numbers(out: str, prefix: str) -> list[int]:
+    """Return the numbers of all parts whose names have this prefix, in their order."""
+    return sorted(int(name.removeprefix(prefix)) for name in Real.listdir(out) if name.startswith(prefix))
+
+
+def _regions(out: str, prefix: str, after: int) -> Iterator[Region]:
+    """Yield the regions after a part in their order. Usually one is one part; before a process starts, Callgrind writes one as well."""
     parts: list[int] = []
     sums: list[int] = []
-    for number in sorted(numbers):
+    for number in numbers(out, prefix):
+        if number <= after:
+            continue
         with Real.open(f"{out}/{prefix}{number}", "rb") as file:
             head = file.read(_HEAD_BYTES)
             file.seek(-min(_TAIL_BYTES, file.seek(0, os.SEEK_END)), os.SEEK_END)
@@ -48,9 +54,8 @@ def _regions(out: str, prefix: str) -> list[Region]:
         parts.append(number)
         sums = [a + b for a, b in zip_longest(sums, totals, fillvalue=0)]
         if END in head:
-            found.append((parts, sums))
+            yield parts, sums
             parts, sums = [], []
-    return found
 
 
 def keep(out: str, record: dict[str, Any] | None, name: str) -> None:

@@ -12,10 +12,19 @@ if TYPE_CHECKING:
     from pathlib import Path
 
 SUITE = """
-import json, pytest
+import json, pytest, threading
+@pytest.fixture
+def thread():
+    end = threading.Event()
+    waiting = threading.Thread(target=end.wait)
+    waiting.start()
+    yield
+    end.set()
+    waiting.join()
 @pytest.fixture
 def data(): return {str(i): [i / 3] * 20 for i in range(60)}
 def test_dumps(benchmark, data): benchmark(json.dumps, data)
+def test_here(benchmark, data, thread): benchmark(json.dumps, data)
 @pytest.mark.benchmark
 def test_whole(data): assert json.loads(json.dumps(data)) == data
 def test_fails(benchmark): benchmark(lambda: 1 / 0)
@@ -33,7 +42,7 @@ def test_each_layout_repeats_exactly_and_the_first_is_the_one_without_the_option
         name: item["runs"] for name, item in moved.items()
     }
     assert moved["test_fails"]["runs"] == []
-    for name in ("test_dumps", "test_whole"):
+    for name in ("test_dumps", "test_whole", "test_here"):  # the last one cannot be counted in a copy of its process
         runs = moved[name]["runs"]
         assert [run for run in runs if run["layout"] == 0] == plain[name]["runs"]
         assert {run["layout"] for run in runs} == {0, 1, 2}

@@ -89,7 +89,7 @@ def read_costs(
             try:
                 with reading_out_files():
                     layouts = zip(parts_of(out, report["meter"]), report["meter"]["layouts"], strict=True)
-                    found[nodeid] = tuple(_cost_of(one, settings, paths, settled=tried[2]) for one, tried in layouts)
+                    found[nodeid] = tuple(_cost_of(one, settings, paths, settled=tried[-1]) for one, tried in layouts)
             except MeasurementError as error:
                 found.setdefault(nodeid, error)  # another thread may have read it meanwhile
 
@@ -130,13 +130,13 @@ def middle(costs: Costs, model: CostModel) -> Cost:
 def parts_of(out: Path, meter: Mapping[str, Any]) -> list[_Pairs]:
     """Return the files of the calls that count, for each layout in a meter's record. MeasurementError if some are missing."""
     found: list[_Pairs] = []
-    for pid, made, settled in meter["layouts"]:
+    for pid, after, made, settled in meter["layouts"]:
         prefix = dumps.kept_as(meter["name"], pid)
-        count = 1 if settled else made - 1
-        calls = dumps.calls(str(out), prefix, count)
-        if len(calls) < count:
+        calls = dumps.calls(str(out), prefix, after, made)
+        if len(calls) < made:
             raise MeasurementError("some of what Callgrind wrote is missing: is the disk full?")
-        found.append([tuple([out / f"{prefix}{number}" for number in one[0]] for one in call) for call in calls])
+        last = calls[-1:] if settled else calls[1:]
+        found.append([tuple([out / f"{prefix}{number}" for number in one[0]] for one in call) for call in last])
     return found
 
 

@@ -135,13 +135,12 @@ def flush() -> None:
 class Copy:
     """A copy of this process, which says that it is ready, and waits for the order to go on; leaving this context kills it."""
 
-    CALL, LAYOUT = b"?", b">"  # what it is to go on with
+    CALL, LAYOUT = b"?", b">"  # what it is to go on with: one more call, or the first ones of the next layout
 
     def __init__(self) -> None:
         told, self._tell = Real.pipe()
         asked, self._ask = Real.pipe()
         self.pid = Real.fork()
-        self._branched = False
         self._hear = asked if self.pid else told
         for end in (told, self._ask) if self.pid else (asked, self._tell):
             Real.close(end)
@@ -156,39 +155,18 @@ class Copy:
         Real.close(self._hear)
         Real.close(self._tell)
 
-    def ready(self) -> int:
-        """Wait until the copy is ready, and return which process says so; 0 if it has ended."""
-        return int.from_bytes(Real.read(self._hear, _NUMBER_BYTES), "little")
+    def ready(self) -> bool:
+        """Wait until the copy is ready; False if it has ended."""
+        return bool(Real.read(self._hear, 1))
 
     def go_on(self, what: bytes) -> None:
         """Let the copy go on with this."""
         Real.write(self._tell, what)
 
     def wait(self) -> bytes:
-        """In the copy: say that it is ready, wait, and return what to go on with. A copy of the copy has one layout only."""
-        Real.write(self._ask, Real.own_process())
+        """In the copy: say that it is ready, wait, and return what to go on with."""
+        Real.write(self._ask, b"!")
         what = Real.read(self._hear, 1)
-        if not what or (self._branched and what == self.LAYOUT):
+        if not what:
             Real.kill(Real.getpid(), signal.SIGKILL)
         return what
-
-    def branch(self, count: int) -> int:
-        """In the copy: return in copies of it that speak for it, one after the other, with the numbers from 1 to below `count`.
-
-        A copy of this process makes them: what Python does after a fork is then translated there, once for all of them.
-        """
-        own = Real.getpid()
-        maker = Real.fork()
-        if maker:
-            Real.waitpid(maker, 0)
-            Real.leave(1)
-        for number in range(1, count):
-            pid = Real.fork()
-            if not pid:
-                self._branched = True
-                return number
-            if Real.waitpid(pid, 0)[1] != signal.SIGKILL:
-                break  # it ended by itself
-            if Real.getppid() != own:
-                Real.kill(Real.getpid(), signal.SIGKILL)  # no more layouts are wanted
-        Real.leave(1)

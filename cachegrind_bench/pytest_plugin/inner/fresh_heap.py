@@ -42,6 +42,7 @@ _STDERR = 2
 _STRIDE = 27
 
 _kept: list[Any] = []
+_moved: list[Any] = []  # what lies before what a call allocates, in the present layout
 
 
 def take_free_memory() -> None:
@@ -55,8 +56,9 @@ def move_heaps(layout: int) -> None:
     """Let both heaps go on elsewhere within a page and within a pool; where, depends on the number alone, and 0 is here."""
     if not layout:
         return
+    _moved.clear()  # the last one of each size first: they are taken again in their order
     # Near its beginning: a call that comes to the end of a pool takes another one, and gives it back, each time.
-    _kept.append([_blocks(size, layout * _STRIDE % (_POOL // size // 8)) for size in _SIZES])
+    _moved.append([_blocks(size, layout * _STRIDE % (_POOL // size // 8)) for size in _SIZES])
     _libc().malloc(_moved_bytes(layout))
 
 

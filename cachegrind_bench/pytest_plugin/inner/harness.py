@@ -108,7 +108,8 @@ def _has_threads() -> bool:
     return Real.stat("/proc/self/task").st_nlink > _LINKS_OF_ONE_TASK
 
 
-_Tried = tuple[int, int, int]  # of one memory layout: the process, how many calls it counted, and what is known of them
+# Of one memory layout: the process, the last part that it had written before, how many calls it counted, and what is known of them.
+_Tried = tuple[int, int, int, int]
 
 
 # Global generators of random numbers, and what returns their state.
@@ -159,8 +160,8 @@ class Between:
 class Meter:
     """Measures the one benchmark of this process, in some memory layouts. `record` reports how, when it is done.
 
-    The first layout is measured as if there were no other. Those that follow are each laid out in a copy of the process that
-    counted it: there, what is simulated has been translated, and the code is warm.
+    The first layout is measured as if there were no other. Those that follow are laid out in the process that counted it: there,
+    what is simulated has been translated, and the code is warm.
 
     Calls are counted in a copy of the process: when instrumentation is switched on, Valgrind forgets what it has translated,
     and this process still has a test to finish. If anything ends the copy early, the calls are counted in this process: what
@@ -258,7 +259,7 @@ class Meter:
                     done = yield from self._count_here(least, between, work)
                 if done[0][-1]:
                     break
-            self.record = {"layouts": [(pid, calls, settled == _AGREE) for pid, calls, settled in done]}
+            self.record = {"layouts": [(*where, settled == _AGREE) for *where, settled in done]}
         finally:
             gc.unfreeze()
             if enabled:
@@ -275,10 +276,10 @@ class Meter:
             seed_all()
             yield from self._simulated(least, between, work, copy=copy)
         last, done = self._batches[-1], list[_Tried]()
-        count, most = least, least + (0 if least == last else _MORE)
+        count, most, after = least, least + (0 if least == last else _MORE), 0
         with copy:
-            while pid := copy.ready():
-                compared = functools.partial(self._compared, pid, count)
+            while copy.ready():
+                compared = functools.partial(self._compared, copy.pid, after, count)
                 # As long as this process may have to count again: what it reads takes memory.
                 settled = compared() if done else Real.elsewhere(compared)
                 if settled is None:
@@ -287,10 +288,10 @@ class Meter:
                     count += 1
                     copy.go_on(copy.CALL)
                     continue
-                done.append((pid, count, settled))
+                done.append((copy.pid, after, count, settled))
                 if len(done) == self._layouts or (settled == _OPEN and least != last):
                     break
-                count, most = _AGREEING, last
+                count, most, after = _AGREEING, last, self._last_part(copy.pid)
                 copy.go_on(copy.LAYOUT)
         return done
 
@@ -298,12 +299,13 @@ class Meter:
         """Yield what `_steps` does for this many simulated calls in each layout, all of it anew."""
         pid, done = int.from_bytes(self._own, "little"), list[_Tried]()
         for layout in range(self._layouts):
+            after = self._last_part(pid) if layout else 0
             yield from self._simulated(count, between, work, layout)
             self._make(*self._stop)
-            settled = Real.elsewhere(functools.partial(self._compared, pid, count))
+            settled = Real.elsewhere(functools.partial(self._compared, pid, after, count))
             if settled is None:
-                settled = self._compared(pid, count)  # whatever it raises is why this benchmark fails
-            done.append((pid, count, settled))
+                settled = self._compared(pid, after, count)  # whatever it raises is why this benchmark fails
+            done.append((pid, after, count, settled))
             if not done[0][-1] and count != self._batches[-1]:
                 break
         return done
@@ -331,8 +333,7 @@ class Meter:
                 if copy is None:
                     return
                 if copy.wait() == copy.LAYOUT:
-                    made, count, layout = 0, _AGREEING, copy.branch(self._layouts)
-                    self._own = Real.own_process()
+                    made, count, layout = 0, _AGREEING, layout + 1
                     move_heaps(layout)
             take_chunks(_LEFT_BEHIND, layout)
 
@@ -341,12 +342,15 @@ class Meter:
         if Real.own_process() != self._own:
             Real.leave(0)
 
-    def _compared(self, pid: int, count: int) -> int:
-        """Return whether the last of this many calls took about the same path through the code. Errors as of `_calls`.
+    def _last_part(self, pid: int) -> int:
+        return dumps.numbers(self.out, dumps.of_process(pid))[-1]
+
+    def _compared(self, pid: int, after: int, count: int) -> int:
+        """Return whether the last of this many calls after a part took about the same path through the code. Errors as of `_calls`.
 
         Misses may differ more: where memory is freed in another order than it was taken, objects change places.
         """
-        calls = self._calls(pid, count)
+        calls = self._calls(pid, after, count)
         pair = zip(*(itertools.chain(*map(dumps.path, call)) for call in calls[-_AGREEING:]), strict=True)
         if all((max(counts) - min(counts)) * _ALIKE <= min(counts) for counts in pair):
             return _AGREE
@@ -356,9 +360,9 @@ class Meter:
         near = (max(last) - min(last)) * _NEAR <= min(last)
         return _SWING if near and len(later) >= _SWINGING and len(rises) > 1 else _OPEN
 
-    def _calls(self, pid: int, count: int) -> list[tuple[dumps.Region, dumps.Region]]:
-        """Return this many calls, each after the empty one before it. RuntimeError if some are missing."""
-        calls = dumps.calls(self.out, dumps.of_process(pid), count)
+    def _calls(self, pid: int, after: int, count: int) -> list[tuple[dumps.Region, dumps.Region]]:
+        """Return this many calls after a part, each after the empty one before it. RuntimeError if some are missing."""
+        calls = dumps.calls(self.out, dumps.of_process(pid), after, count)
         if len(calls) < count:
             raise RuntimeError("some of what Callgrind wrote is missing: is the disk full?")
         return calls
