@@ -199,21 +199,26 @@ def steps_of(call: str) -> list[float]:
     os._exit(0)
 
 
-def floor(rounds: int) -> None:
+def floor(rounds: int, at_once: int) -> None:
     """Print what Valgrind itself takes for each step of one benchmark, below which no exact measurement of it comes.
 
     `one call` is one warm-up and one call, in one process for all benchmarks, as pytest-codspeed measures; `two, apart` are
     ten warm-ups and two calls that can be compared, in a process of their own. No pytest, no plugin, nothing written.
+    Steps are the mean of this many processes at once, as CPUs that share their caches take longer for them.
     """
     heads = ("start", *STEPS, "one call", "two, apart", "ratio")
-    print(f"{'milliseconds':12}" + "".join(f"{head:>11}" for head in heads))
+    print(f"{f'ms, {at_once} at once':12}" + "".join(f"{head:>11}" for head in heads))
     for name, call in CALLS.items():
         rows: list[list[float]] = []
+        words = (*CALLGRIND, *GEOMETRY, sys.executable, __file__, "--inside", call)
         for _ in range(rounds):
             begun = time.monotonic()
-            words = (*CALLGRIND, *GEOMETRY, sys.executable, __file__, "--inside", call)
-            done = subprocess.run(words, stdout=subprocess.PIPE, stderr=subprocess.DEVNULL, text=True, check=True)
-            steps = [float(word) for word in done.stdout.split()]
+            running = [
+                subprocess.Popen(words, stdout=subprocess.PIPE, stderr=subprocess.DEVNULL, text=True)
+                for _ in range(at_once)
+            ]
+            said = [[float(word) for word in process.communicate()[0].split()] for process in running]
+            steps = [statistics.mean(column) for column in zip(*said, strict=True)]
             rows.append([time.monotonic() - begun - sum(steps), *steps])
         start, warm_up, fork, on, first, second, off = (
             1000 * statistics.median(column) for column in zip(*rows, strict=True)
@@ -237,7 +242,8 @@ def main() -> None:
         print(*steps_of(asked.inside))
         return
     if asked.floor:
-        floor(asked.rounds)
+        floor(asked.rounds, 1)
+        floor(asked.rounds, len(os.sched_getaffinity(0)))
         return
     with tempfile.TemporaryDirectory() as name:
         home = Path(name)

@@ -57,6 +57,16 @@ class Request:
         self.block: Final = struct.pack("=6Q", code, argument, 0, 0, 0, 0)
 
 
+def executable(code: bytes) -> tuple[mmap.mmap, int]:
+    """Return a page with this machine code, and its address. UnsupportedError if that is not allowed."""
+    try:
+        page = mmap.mmap(-1, mmap.PAGESIZE, prot=mmap.PROT_READ | mmap.PROT_WRITE | mmap.PROT_EXEC)
+    except OSError as error:
+        raise UnsupportedError(f"memory that is writable and executable was refused: {error.strerror}") from error
+    page.write(code)
+    return page, ctypes.addressof(ctypes.c_char.from_buffer(page))
+
+
 class Requests:
     """The stub in memory. `make(request.block)` makes a request; `counter` is the address of what counts them."""
 
@@ -64,12 +74,7 @@ class Requests:
         code = _STUBS.get(platform.machine())
         if code is None:
             raise UnsupportedError(f"client requests of Valgrind are not known for {platform.machine()}")
-        try:
-            self._page = mmap.mmap(-1, mmap.PAGESIZE, prot=mmap.PROT_READ | mmap.PROT_WRITE | mmap.PROT_EXEC)
-        except OSError as error:
-            raise UnsupportedError(f"memory that is writable and executable was refused: {error.strerror}") from error
-        self._page.write(code)
-        address = ctypes.addressof(ctypes.c_char.from_buffer(self._page))
+        self._page, address = executable(code)
         self.counter: Final = address + len(code) - _LAST_INSTRUCTION[platform.machine()]
         # PYFUNCTYPE keeps the interpreter's lock: nothing else may run between the request and what is measured.
         self.make: Final = ctypes.PYFUNCTYPE(None)(address)

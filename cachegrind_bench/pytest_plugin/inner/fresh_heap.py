@@ -5,6 +5,8 @@ few harmless edits of imported modules moved a benchmark by 4.6 %, all of it in 
 allocators begin on fresh memory, at the same place within a page. Takes about as much memory as was free.
 """
 
+# ruff: noqa: ERA001 - the source of machine code
+
 from __future__ import annotations
 
 import ctypes
@@ -12,10 +14,13 @@ import functools
 import gc
 import mmap
 import operator
+import platform
+import struct
 import sys
 from itertools import repeat
 from typing import Any, Final
 
+from cachegrind_bench.region.requests import executable
 from cachegrind_bench.startup.os_functions import Real
 
 # CPython's Objects/obmalloc.c on 64-bit machines, 3.10 and later: blocks in pools of 16 KiB with a header, in arenas.
@@ -25,10 +30,37 @@ _SIZES: Final = range(_LARGEST_BLOCK, 0, -_STEP)
 _ONE_DIGIT = 1 << 20  # of an int's digits, which have 30 bits; small ones are always there
 _BYTES_HEADER: Final = sys.getsizeof(b"")
 # glibc's malloc/malloc.c: a chunk has 8 bytes more than was asked for, and is a multiple of 16 and at least 32 bytes long.
-_OVERHEAD, _SMALLEST, _PAGE, _LINE = 8, 32, 4096, 64
-_LARGEST_CACHED = 1040  # chunks up to here are kept for their thread, by their size
-_LARGEST: Final = 1 << 16  # below what glibc maps on its own
-_LEFT: Final = 1 << 16  # what the heap's end has left before the heap grows
+# Up to 1,040 bytes it keeps them for their thread, by their size; from 128 KiB on it maps each on its own. What is left at the
+# heap's end before the heap grows are 64 KiB.
+_PAGE, _LINE, _LEAST_MOVED = 4096, 64, 1040
+# Takes chunks of glibc's heap, and leaves its end where it always is: a call of a C function by ctypes takes some 2,500
+# simulated instructions, and all of this takes a hundred of them. By GCC for x86-64, with -Os -fPIC -fno-stack-protector
+# -fcf-protection=none -fomit-frame-pointer -fno-asynchronous-unwind-tables:
+#
+#     typedef unsigned long word;
+#     struct mallinfo2 { word others[9], keepcost; };
+#     struct asked {
+#         word (*malloc)(word), (*free)(word), (*memset)(word, int, word), (*sbrk)(word);
+#         struct mallinfo2 (*mallinfo2)(void);
+#         word most, moved;
+#     };
+#     void take(struct asked *c)
+#     {
+#         word end = c->sbrk(0) - c->mallinfo2().keepcost, most = c->most, spare;
+#         for (word size = 65536; size >= 32; size = size <= 1040 ? size - 16 : size / 2 > 1040 ? size / 2 : 1040)
+#             while (c->malloc(size - 8) < end && most)
+#                 most--;
+#         while ((spare = c->mallinfo2().keepcost - 65536) - 8192 > 65536 - 8192)
+#             c->malloc(32768 - 8);
+#         c->malloc(spare + c->moved - 8);
+#         c->free(c->memset(c->malloc(32768), 0, 32768));
+#     }
+_TAKE: Final = bytes.fromhex(
+    "41564155415455bd00000100534889fb31ff4881eca0000000ff53184889e74989c4ff53204c8b6b284c2b6424484c8d75f84c89f7ff134c"
+    "39e0730a4d85ed740549ffcdebec4881fd1004000077114883ed104883fd1f77d5488d6c2450eb154881fd21080000760548d1edebc0bd10"
+    "040000ebb94889efff5320488b942498000000488d8200e0feff483d00e00000488b037609bff87f0000ffd0ebd7488b4b30488dbc0af8ff"
+    "feffffd0488b6b084c8b6310bf00800000ff13ba0080000031f64889c741ffd44881c4a00000005b4889c74889e85d415c415d415effe0"
+)
 _MOST_ROUNDS = 1000
 _ALL = 1 << 20
 # Of the 64 pools of an arena, this many are left, to begin at the same place of one. Beginning takes one or two.
@@ -38,11 +70,11 @@ _FEW = 4
 _STATISTICS_BYTES = 1 << 16
 _STDERR = 2
 
-# From one layout to the next: odd, so that all of the 64 lines of a page come, and the first ones lie far apart.
-_STRIDE = 27
+# From one layout to the next: odd, so that all of the 64 lines of a page come, and the first ones lie far apart; and a step
+# of CPython's heap, small enough for some layouts to begin in the first one of the pools that are held.
+_STRIDE, _STEPS_OF_POOL = 27, 40
 
 _kept: list[Any] = []
-_moved: list[Any] = []  # what lies before what a call allocates, in the present layout
 
 
 def take_free_memory() -> None:
@@ -52,18 +84,9 @@ def take_free_memory() -> None:
     take_chunks(_ALL)
 
 
-def move_heaps(layout: int) -> None:
-    """Let both heaps go on elsewhere within a page and within a pool; where, depends on the number alone, and 0 is here."""
-    if not layout:
-        return
-    _moved.clear()  # the last one of each size first: they are taken again in their order
-    # Near its beginning: a call that comes to the end of a pool takes another one, and gives it back, each time.
-    _moved.append([_blocks(size, layout * _STRIDE % (_POOL // size // 8)) for size in _SIZES])
-    _libc().malloc(_moved_bytes(layout))
-
-
-def _moved_bytes(layout: int) -> int:
-    return _LARGEST_CACHED + layout * _STRIDE * _LINE % _PAGE
+def move_blocks(steps: int) -> None:
+    """Let CPython's heap go on this many steps further within its pools."""
+    _kept.append([_blocks(size, steps * max(1, _POOL // size // _STEPS_OF_POOL)) for size in _SIZES])
 
 
 def _take_blocks() -> None:
@@ -145,27 +168,29 @@ def _blocks(size: int, count: int) -> list[Any]:
         return [object() for _ in repeat(None, count)]
     if size == 2 * _STEP:
         return list(range(_ONE_DIGIT, _ONE_DIGIT + count))
-    return list(map(bytes, repeat(size - _BYTES_HEADER, count)))
-
-
-class _Mallinfo2(ctypes.Structure):
-    _fields_ = (("others", ctypes.c_size_t * 9), ("keepcost", ctypes.c_size_t))
+    # A quarter faster than calls of `bytes`.
+    return list(map(operator.mul, repeat(b"\0", count), repeat(size - _BYTES_HEADER)))
 
 
 @functools.cache
 def _libc() -> Any:
     """Return the C library, once: to load it makes a type."""
     libc: Any = ctypes.PyDLL(None)
-    # No argtypes: with them it takes half as long again, and sizes fit into an int.
-    libc.malloc.restype = ctypes.c_size_t
-    libc.memset.argtypes = [ctypes.c_void_p, ctypes.c_int, ctypes.c_size_t]
-    libc.free.argtypes = [ctypes.c_void_p]
     libc.mmap.argtypes = [ctypes.c_void_p, ctypes.c_size_t, *[ctypes.c_int] * 3, ctypes.c_long]
     libc.mmap.restype, libc.munmap.argtypes = ctypes.c_size_t, [ctypes.c_void_p, ctypes.c_size_t]
-    libc.sbrk.argtypes, libc.sbrk.restype = [ctypes.c_ssize_t], ctypes.c_size_t
-    if hasattr(libc, "mallinfo2"):
-        libc.mallinfo2.argtypes, libc.mallinfo2.restype = [], _Mallinfo2
     return libc
+
+
+@functools.cache
+def _taker() -> tuple[Any, Any, bytes] | None:
+    """Return the page of the function that takes chunks, that function, and the addresses that its argument begins with."""
+    libc = _libc()
+    if platform.machine() != "x86_64" or not hasattr(libc, "mallinfo2"):  # glibc 2.33 and later
+        return None
+    page, address = executable(_TAKE)
+    functions = libc.malloc, libc.free, libc.memset, libc.sbrk, libc.mallinfo2
+    addresses = [ctypes.cast(function, ctypes.c_void_p).value for function in functions]
+    return page, ctypes.PYFUNCTYPE(None)(address), struct.pack("=5Q", *addresses)
 
 
 def take_chunks(most: int, layout: int = 0) -> None:
@@ -173,28 +198,6 @@ def take_chunks(most: int, layout: int = 0) -> None:
 
     What comes after it has always as much room before the heap's end, and is in the caches, as memory that is used again is.
     """
-    libc = _libc()
-    if not hasattr(libc, "mallinfo2"):  # glibc 2.33 and later
-        return
-    malloc, sbrk, mallinfo2 = libc.malloc, libc.sbrk, libc.mallinfo2
-
-    def end_bytes() -> int:
-        return int(mallinfo2().keepcost)
-
-    end, size = sbrk(0) - end_bytes(), _LARGEST
-    while size >= _SMALLEST:
-        while malloc(size - _OVERHEAD) < end and most:
-            most -= 1
-        size = size - _STEP if size <= _LARGEST_CACHED else max(size // 2, _LARGEST_CACHED)
-    while end_bytes() < _LEFT + 2 * _PAGE:
-        malloc(_LARGEST - _OVERHEAD)
-    spare = end_bytes() - _LEFT
-    while spare > _LARGEST:
-        malloc(_LARGEST // 2 - _OVERHEAD)
-        spare = end_bytes() - _LEFT
-    malloc(spare - _OVERHEAD)
-    if layout:
-        malloc(_moved_bytes(layout))
-    rest = malloc(_LEFT // 2)
-    libc.memset(rest, 0, _LEFT // 2)
-    libc.free(rest)
+    if (taker := _taker()) is not None:
+        _page, take, addresses = taker
+        take(addresses + struct.pack("=2Q", most, layout and _LEAST_MOVED + layout * _STRIDE * _LINE % _PAGE))

@@ -20,7 +20,7 @@ from typing import Any, TypeAlias
 from cachegrind_bench.pytest_plugin.fixture import Work, plainly
 from cachegrind_bench.pytest_plugin.inner.bytecode import executed, forget_specialised, keep_specialised
 from cachegrind_bench.pytest_plugin.inner.forking import Copy
-from cachegrind_bench.pytest_plugin.inner.fresh_heap import move_heaps, take_chunks, take_free_memory
+from cachegrind_bench.pytest_plugin.inner.fresh_heap import move_blocks, take_chunks, take_free_memory
 from cachegrind_bench.pytest_plugin.inner.type_versions import can_be_spread, observe_look_ups, spread_look_ups
 from cachegrind_bench.region.requests import (
     DUMP_STATS_AT,
@@ -48,7 +48,7 @@ _SWINGING, _NEAR = 3, 300
 # This many calls on a fresh heap take and free other pieces of it than later ones.
 _FIRST_ON_HEAP = 2
 # A call leaves free chunks of glibc's heap, and the next one would search them: textwrap.wrap took up to 3 % more or less from
-# call to call. At most this many are taken: each costs some 2,500 simulated instructions.
+# call to call. At most this many are taken.
 _LEFT_BEHIND = 2000
 
 
@@ -279,10 +279,9 @@ class Meter:
         count, most, after = least, least + (0 if least == last else _MORE), 0
         with copy:
             while copy.ready():
-                compared = functools.partial(self._compared, copy.pid, after, count)
-                # As long as this process may have to count again: what it reads takes memory.
-                settled = compared() if done else Real.elsewhere(compared)
-                if settled is None:
+                try:
+                    settled = self._compared(copy.pid, after, count)
+                except (RuntimeError, OSError, ValueError):
                     break
                 if settled == _OPEN and count < most:
                     count += 1
@@ -317,7 +316,7 @@ class Meter:
         self._result = None  # what it takes is not to be free later
         keep_specialised(self._codes)
         take_free_memory()
-        move_heaps(layout)
+        move_blocks(layout)
         for _ in range(_FIRST_ON_HEAP):
             yield between.prepare, *self._uncounted
         zero, end = (self._zero.block,), (self._end.block,)
@@ -334,7 +333,7 @@ class Meter:
                     return
                 if copy.wait() == copy.LAYOUT:
                     made, count, layout = 0, _AGREEING, layout + 1
-                    move_heaps(layout)
+                    move_blocks(1)
             take_chunks(_LEFT_BEHIND, layout)
 
     def _end_foreign(self) -> None:
