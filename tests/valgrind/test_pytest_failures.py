@@ -299,3 +299,32 @@ def test_starts(benchmark): benchmark.pedantic(sorted, ([3, 1, 2] * 100,), setup
     plain, starts = project.measure().values()
     assert abs(starts["counts"]["Ir"] - plain["counts"]["Ir"]) < 100
     assert not starts["warnings"]
+
+
+def test_sigchld_may_be_ignored_or_handled_by_benchmarks_and_their_files(project: Project) -> None:
+    project.write(
+        """
+import os, signal
+def bury(*_):
+    try:
+        while os.waitpid(-1, os.WNOHANG)[0]: pass
+    except ChildProcessError: pass
+def handler(new): signal.signal(signal.SIGCHLD, new)
+handler(bury)
+def test_file(benchmark):
+    assert signal.getsignal(signal.SIGCHLD) is bury
+    benchmark(sorted, [3, 1, 2] * 100)
+def test_test(benchmark):
+    handler(signal.SIG_IGN)
+    benchmark(sorted, [3, 1, 2] * 100)
+def test_call(benchmark): benchmark(handler, signal.SIG_IGN)
+def test_dead(benchmark): os._exit(5)
+"""
+    )
+    found = project.measure(status=1)
+    assert {name: item["error"] for name, item in found.items()} == {
+        "test_file": None,
+        "test_test": None,
+        "test_call": None,
+        "test_dead": "cg-bench: the process of this benchmark ended with exit status 5",
+    }

@@ -5,6 +5,7 @@ Runs inside Valgrind. Whatever user code does there, a piece is known to have co
 
 from __future__ import annotations
 
+import functools
 import mmap
 import os
 import signal
@@ -52,8 +53,13 @@ def fork_for_each(work: Callable[[int], None], bury: Callable[[int, int, int], N
     """Do the work with FIRST and the numbers that follow it, each in a process of its own, until NoMoreError.
 
     A piece that did not come to its end is reported by `bury`, given its number and what waitpid says of its process, in
-    yet another one: this process must stay as it is.
+    yet another one: this process must stay as it is. A handler of SIGCHLD that was set here, as when a file of tests was
+    imported, is that of the work alone: it would hide how the processes end.
     """
+    handler = signal.getsignal(signal.SIGCHLD)
+    if handler not in {signal.SIG_DFL, None}:
+        signal.signal(signal.SIGCHLD, signal.SIG_DFL)
+        work = functools.partial(_under, handler, work)
     word = mmap.mmap(-1, 1 + _NUMBER_BYTES)  # shared with the children
     start = FIRST.to_bytes(_NUMBER_BYTES, "big")
     word[1:] = start
@@ -63,6 +69,11 @@ def fork_for_each(work: Callable[[int], None], bury: Callable[[int, int, int], N
     word[1:] = start
     while _round(word, work, bury):
         _count(word)
+
+
+def _under(handler: Any, work: Callable[[int], None], number: int) -> None:
+    signal.signal(signal.SIGCHLD, handler)
+    work(number)
 
 
 def _count(word: mmap.mmap) -> None:
@@ -151,7 +162,8 @@ class Copy:
     def __exit__(self, *_: object) -> None:
         # By itself, it would write out once more what it counted.
         Real.kill(self.pid, signal.SIGKILL)
-        Real.waitpid(self.pid, 0)
+        with suppress(ChildProcessError):  # a test may have SIGCHLD ignored
+            Real.waitpid(self.pid, 0)
         Real.close(self._hear)
         Real.close(self._tell)
 
