@@ -98,7 +98,8 @@ def update_command(name: str, file: str, *, force: bool, max_size: int) -> None:
     saved = Baselines.find(working_directory())
     saved.path(name)
     source = resolve(file, working_directory())
-    data = read_bytes(source, limit=max_size)  # saved as they are: a newer cg-bench may have written more than we know
+    # Saved as they are: a newer cg-bench may have written more than we know.
+    data = read_bytes(source, limit=max_size, note=output.NOTICES.note)
     opened = ResultFile(data, shown_name(source))
     opened.whole()  # a damaged profile is an error as well
     after = opened.result

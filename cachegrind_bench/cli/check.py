@@ -87,7 +87,7 @@ def command(**options: Any) -> int:
     shown = report_options(options)
     shown.check_files()
     request = measure_request(options)
-    base = read_result(resolve(options["base"], request.cwd), limit=options["max_size"])
+    base = read_result(resolve(options["base"], request.cwd), limit=options["max_size"], note=output.NOTICES.note)
     known, name = _benchmark_of(base.result, options["base"], request)
     request = replace(request, id=name)
     plan = prepared_plan(request, _existing_plan)

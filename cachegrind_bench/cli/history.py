@@ -89,7 +89,7 @@ def add_command(files: tuple[str, ...], **options: Any) -> None:
     names = resolve_all(files, working_directory())
     store = opened_store(options)
     profiles = profile_store(store) if options["with_profile"] else None
-    output.write(history.add(store, names, limit=options["max_size"], profiles=profiles))
+    output.write(history.add(store, names, limit=options["max_size"], profiles=profiles, notices=output.NOTICES))
 
 
 @command.command(

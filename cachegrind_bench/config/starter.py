@@ -127,6 +127,8 @@ def _is_python(root: Path, pyproject: Mapping[str, Any] | None) -> bool:
 
 def _takes_examples(root: Path) -> bool:
     """Return whether this is a Rust package where cargo finds programs in examples/ by itself."""
+    if not os.path.isfile(root / _CARGO):
+        return False
     try:
         package: Any = tomllib.loads((root / _CARGO).read_text(encoding="utf-8")).get("package")
     except (OSError, ValueError):

@@ -214,8 +214,9 @@ def write_atomic(path: Path, data: bytes | Iterable[bytes]) -> None:
     temporary = _temporary(target.parent)
     pieces = (data,) if isinstance(data, bytes) else data
     try:
-        if _is_special(path):
-            path.write_bytes(b"".join(pieces))
+        if is_special(path):
+            with os.fdopen(_open_special(path), "wb") as stream:
+                stream.writelines(pieces)
             return
         mode = _mode(target)
         descriptor = os.open(temporary, _NEW, 0o666 if mode is None else stat.S_IMODE(mode))
@@ -230,9 +231,25 @@ def write_atomic(path: Path, data: bytes | Iterable[bytes]) -> None:
             os.unlink(temporary)
 
 
+def _open_special(path: Path) -> int:
+    """Open a device, or a pipe once somebody reads it. OSError, or UsageError where nobody does for a minute."""
+    since = time.monotonic()
+    while time.monotonic() - since < WAIT_S:
+        try:
+            descriptor = os.open(path, os.O_WRONLY | os.O_NONBLOCK | os.O_CLOEXEC)
+        except OSError as error:
+            if error.errno != errno.ENXIO or not path.is_fifo():
+                raise
+            time.sleep(_POLL_S)
+        else:
+            os.set_blocking(descriptor, True)
+            return descriptor
+    raise UsageError(f"cannot write {path}: nobody has read this pipe for {WAIT_S:g} s", hint="start its reader first")
+
+
 def check_writable(path: Path) -> None:
     """Find out before any work whether `write_atomic` will work; UsageError naming the file if not."""
-    if _is_special(path):
+    if is_special(path):
         return
     if os.path.isdir(path):  # unlike Path's, never an exception (Python up to 3.13)
         raise UsageError(f"cannot write {path}: it is a directory", hint="name a file in it")
@@ -248,7 +265,7 @@ def check_writable(path: Path) -> None:
 
 def check_replaceable(path: Path) -> None:
     """Find out before any work whether a result may take the place of this file: UsageError if it is something else."""
-    if _is_special(path):
+    if is_special(path):
         return
     try:
         with path.open("rb") as file:
@@ -280,7 +297,8 @@ def _mode(path: Path) -> int | None:
     return None
 
 
-def _is_special(path: Path) -> bool:
+def is_special(path: Path) -> bool:
+    """Return whether there is a pipe, a device or a socket at this path."""
     mode = _mode(path)
     return mode is not None and not stat.S_ISREG(mode) and not stat.S_ISDIR(mode)
 

@@ -10,13 +10,14 @@ from typing import Literal
 
 import msgspec
 
-from cachegrind_bench.errors import FileFormatError, UsageError
+from cachegrind_bench.errors import CgBenchError, UsageError
 from cachegrind_bench.model.parsing import parse
-from cachegrind_bench.store.durable import write_atomic
+from cachegrind_bench.store.durable import is_special, read_file, write_atomic
 
 SCHEMA = "cg-bench.timings/1"
 _FILE = "timings.json"
 _MOST = 100_000
+_MOST_BYTES = 100_000_000
 
 
 class _Timings(msgspec.Struct):
@@ -27,15 +28,15 @@ class _Timings(msgspec.Struct):
 def read_timings(store: Path) -> dict[str, int]:
     """Return milliseconds by the id of the benchmark; nothing where they are not known or cannot be read."""
     try:
-        found = parse((store / _FILE).read_bytes(), _Timings, _FILE).wall_ms
-    except (OSError, FileFormatError):
+        found = parse(read_file(store / _FILE, _MOST_BYTES), _Timings, _FILE).wall_ms
+    except (OSError, CgBenchError):
         return {}
     return {name: value for name, value in found.items() if type(value) is int and value >= 0}
 
 
 def write_timings(store: Path, measured: Mapping[str, int]) -> None:
     """Remember these; others stay as they are. A folder that cannot be written is not a reason to fail."""
-    if not measured:
+    if not measured or is_special(store / _FILE):
         return
     times = {**read_timings(store), **measured}
     kept = dict(sorted(times.items())[:_MOST])

@@ -18,14 +18,14 @@ from typing import TYPE_CHECKING
 import msgspec
 from msgspec.structs import replace
 
-from cachegrind_bench.errors import FileFormatError, UsageError
+from cachegrind_bench.errors import FileFormatError, StoreError, UsageError
 from cachegrind_bench.hermetic import files
 from cachegrind_bench.hermetic.trace_notes import LIST, Input, Recording, is_unchanged, merged
 from cachegrind_bench.model.codec import decode, encode
 from cachegrind_bench.model.result import Benchmark, Environment, Result, Status
 from cachegrind_bench.model.text import printable
 from cachegrind_bench.store.baselines import make_store
-from cachegrind_bench.store.durable import make_folder, write_atomic
+from cachegrind_bench.store.durable import make_folder, read_file, write_atomic
 
 if TYPE_CHECKING:
     from cachegrind_bench.hermetic.launch import Outcome
@@ -63,6 +63,7 @@ def unpack(data: bytes) -> tuple[tuple[Input, ...], bytes]:
         raise DamagedError(str(error)) from error
 
 
+_MOST_BYTES = 10**9
 _MOST = 1000  # files; the least recently used go first
 _SUFFIX = ".cache"
 _DIGITS = 16  # of the checksum that a file begins with
@@ -102,15 +103,15 @@ class Cache(msgspec.Struct, frozen=True, kw_only=True):
 
     def _looked_up(self, path: Path) -> Result | str:
         try:
-            inputs, encoded = unpack(path.read_bytes())
+            inputs, encoded = unpack(read_file(path, _MOST_BYTES))
             changed = next((item for item in inputs if not is_unchanged(item)), None)
             if changed is not None:
                 return _change(changed)
             result = decode(encoded, "stored result")
         except FileNotFoundError:
             return "nothing is stored for it yet"
-        except OSError as error:
-            return f"its stored result cannot be read: {path}: {error.strerror}"
+        except StoreError as error:
+            return f"its stored result is of no use: {error.message}"
         except (DamagedError, FileFormatError) as error:
             return f"its stored result is damaged: {path}: {error}"
         if len(result.benchmarks) != 1:

@@ -134,7 +134,7 @@ class Sides(msgspec.Struct, frozen=True, kw_only=True):
                 f"{text!r} is neither a result file nor a saved baseline, nor a commit that git knows",
                 hint=Baselines.find(self.repository.cwd).known(),
             )
-        return Side(name=text, file=read_result(name, limit=self.limit))
+        return Side(name=text, file=read_result(name, limit=self.limit, note=self.notices.note))
 
     def _wanted(self, text: str) -> _Wanted | None:
         """Return the commit that is meant, None for a file or a saved baseline."""

@@ -55,12 +55,12 @@ class ExportRequest(msgspec.Struct, frozen=True, kw_only=True):
             raise UsageError(f"{self.form} always has all runs: --run has no effect", hint="--since chooses from them")
 
 
-def add(store: Store, names: Sequence[str], *, limit: int, profiles: FileStore | None) -> str:
+def add(store: Store, names: Sequence[str], *, limit: int, profiles: FileStore | None, notices: Notices) -> str:
     """Add result files, and keep their `profiles` in a store of files: all, or none if one cannot be read."""
     whole: list[Result] = []
     records: dict[str, Record] = {}
     for name in names:
-        source = read_result(name, limit=limit)
+        source = read_result(name, limit=limit, note=notices.note)
         record = run_record(source.result)
         problem = wrong_with(record)
         if problem is not None:
@@ -120,7 +120,7 @@ def import_file(store: Store, file: str, form: str | None, notices: Notices, *, 
         raise UsageError(f"{form} {_ONE_WAY[form]}, so it cannot be imported", hint="use jsonl, which loses nothing")
     name = shown_name(file)
     foreign = 0
-    with store, open_input(file, limit=limit, hint=_HINT) as stream:
+    with store, open_input(file, limit=limit, hint=_HINT, note=notices.note) as stream:
         form = form or detect(stream)
         if form == "jsonl":
             names = [record.name for record in jsonl.read(stream, name)]  # all are looked at before the first is added

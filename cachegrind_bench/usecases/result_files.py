@@ -3,52 +3,59 @@
 from __future__ import annotations
 
 import os
+import select
 import stat
 import sys
 import tempfile
-from collections.abc import Collection, Generator, Mapping
+import time
+from collections.abc import Callable, Collection, Generator, Mapping
 from contextlib import ExitStack, contextmanager
 from itertools import combinations
 from pathlib import Path
-from typing import TYPE_CHECKING, BinaryIO
+from typing import TYPE_CHECKING, BinaryIO, TypeAlias
 
 from cachegrind_bench.errors import UsageError
 from cachegrind_bench.store.durable import check_writable, open_regular
+from cachegrind_bench.waiting import Waiting
 
 if TYPE_CHECKING:
     from cachegrind_bench.model.codec import ResultFile
 
 DEFAULT_LIMIT = 10**9
 _CHUNK = 1 << 20
+_LOOK_S = 0.5
 _SPACE = "free some space, let TMPDIR name another folder, or save it to a file first"
 _HINT = "'cg-bench run -o FILE' writes result files"
 
+# Gets a line where something is waited for.
+Note: TypeAlias = "Callable[[str], object] | None"
 
-def read_result(name: str, *, limit: int = DEFAULT_LIMIT, hint: str = _HINT) -> ResultFile:
-    """Read a result file of up to `limit` bytes, '-' being stdin.
+
+def read_result(name: str, *, limit: int = DEFAULT_LIMIT, hint: str = _HINT, note: Note = None) -> ResultFile:
+    """Read a result file of up to `limit` bytes, '-' being stdin; `note` gets a line where a pipe is waited for.
 
     UsageError, with this hint, if it cannot be read, FileFormatError if it is not a result.
     """
     from cachegrind_bench.model.codec import ResultFile
 
-    return ResultFile(read_bytes(name, limit=limit, hint=hint), shown_name(name))
+    return ResultFile(read_bytes(name, limit=limit, hint=hint, note=note), shown_name(name))
 
 
-def read_bytes(name: str, *, limit: int = DEFAULT_LIMIT, hint: str = _HINT) -> bytes:
+def read_bytes(name: str, *, limit: int = DEFAULT_LIMIT, hint: str = _HINT, note: Note = None) -> bytes:
     """Return the bytes of such a file. UsageError, with this hint, if it cannot be read."""
-    with open_input(name, limit=limit, hint=hint) as stream, _errors(f"cannot read {name}", hint):
+    with open_input(name, limit=limit, hint=hint, note=note) as stream, _errors(f"cannot read {name}", hint):
         return stream.read()
 
 
 @contextmanager
-def open_input(name: str, *, limit: int = DEFAULT_LIMIT, hint: str = _HINT) -> Generator[BinaryIO]:
+def open_input(name: str, *, limit: int = DEFAULT_LIMIT, hint: str = _HINT, note: Note = None) -> Generator[BinaryIO]:
     """Open a file of up to `limit` bytes, '-' being stdin, so that it can be read twice. UsageError if it cannot be read.
 
     `hint` says where such files come from.
     """
     with ExitStack() as stack:
         if name != "-":
-            yield _opened(name, limit, stack, hint)
+            yield _opened(name, limit, stack, hint, note)
             return
         if sys.stdin is None:  # started with a closed descriptor
             raise UsageError("cannot read stdin: it is closed", hint=hint)
@@ -87,17 +94,31 @@ def _errors(what: str, hint: str) -> Generator[None]:
         raise UsageError(f"{what}: {error.strerror}", hint=hint) from error
 
 
-def _opened(name: str, limit: int, stack: ExitStack, hint: str) -> BinaryIO:
+def _opened(name: str, limit: int, stack: ExitStack, hint: str, note: Note) -> BinaryIO:
     with _errors(f"cannot read {name}", hint):
         mode = os.stat(name).st_mode
         if stat.S_ISCHR(mode) or stat.S_ISBLK(mode):
             raise UsageError(f"cannot read {name}: it is a device", hint=hint)
         regular = stat.S_ISREG(mode)
-        stream = stack.enter_context(open_regular(Path(name)) if regular else open(name, "rb"))  # noqa: SIM115 - the stack closes it
+        stream = stack.enter_context(open_regular(Path(name)) if regular else _opened_pipe(name, Waiting(note)))
     if not regular:  # a pipe, as of `<(command)`
         return _spooled(stream, name, limit, stack, hint)
     size = os.fstat(stream.fileno()).st_size
     _check_size(name, size, limit, str(size))
+    return stream
+
+
+def _opened_pipe(name: str, waiting: Waiting) -> BinaryIO:
+    """Open a pipe once something was written to it, or whoever had opened it for that has closed it."""
+    stream = os.fdopen(os.open(name, os.O_RDONLY | os.O_NONBLOCK | os.O_CLOEXEC), "rb")
+    since = time.monotonic()
+    try:
+        while not select.select([stream], (), (), _LOOK_S)[0]:
+            waiting.look(name, time.monotonic() - since)
+        os.set_blocking(stream.fileno(), True)
+    except BaseException:
+        stream.close()
+        raise
     return stream
 
 

@@ -232,3 +232,12 @@ def test_a_file_in_the_way_of_a_folder_is_reported_before_anything_is_written(cg
     assert (told.code, told.out) == (2, "")
     assert "cannot make the folder" in told.err
     assert everything() == before
+
+
+@pytest.mark.parametrize("name", ["cg-bench.toml", "Cargo.toml", "it_test.go"])
+def test_a_pipe_is_neither_written_to_nor_waited_for(cg_bench: CommandLine, name: str) -> None:
+    Path("go.mod").touch()
+    os.mkfifo(name)
+    told = cg_bench("init")
+    wrong = "cg-bench: error: cannot write cg-bench.toml: it is not a regular file\n  remove it first\n"
+    assert (told.code, told.err) == ((2, wrong) if name == "cg-bench.toml" else (0, ""))

@@ -113,6 +113,19 @@ def test_a_bad_file_is_reported_with_file_and_place(
     assert told.err == f"cg-bench: error: {name}{message}"
 
 
+def test_a_pipe_that_nobody_writes_to_yet_is_waited_for_with_a_word(
+    cg_bench: CommandLine, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr("cachegrind_bench.waiting._FIRST_S", 0.1)
+    os.mkfifo("fifo")
+    writer = threading.Timer(1, Path("fifo").write_bytes, (DATA,))
+    writer.start()
+    told = cg_bench("show", "fifo")
+    writer.join()
+    assert told.code == 0
+    assert told.err.startswith("cg-bench: waiting for fifo, ")
+
+
 @pytest.mark.skipif(not os.access("/proc/kmsg", os.R_OK), reason="not there, or only root may read it")
 def test_what_is_called_a_regular_file_and_waits_is_not_waited_for(cg_bench: CommandLine) -> None:
     Path(".cg-bench/baselines").mkdir(parents=True)

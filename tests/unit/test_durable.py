@@ -82,6 +82,13 @@ def test_a_pipe_is_written_to_and_stays_a_pipe(tmp_path: Path) -> None:
     assert stat.S_ISFIFO(path.stat().st_mode)
 
 
+def test_a_pipe_that_nobody_reads_is_an_error_in_the_end(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr("cachegrind_bench.store.durable.WAIT_S", 0.1)
+    os.mkfifo(tmp_path / "fifo")
+    with pytest.raises(UsageError, match=r"nobody has read this pipe for 0\.1 s"):
+        write_atomic(tmp_path / "fifo", b"x")
+
+
 def test_a_device_is_written_to(tmp_path: Path) -> None:
     (tmp_path / "null").symlink_to("/dev/null")
     check_writable(tmp_path / "null")

@@ -35,6 +35,13 @@ def test_nothing_measured_writes_nothing(tmp_path: Path) -> None:
     assert os.listdir(tmp_path) == []
 
 
+def test_a_pipe_in_its_place_is_let_alone(tmp_path: Path) -> None:
+    os.mkfifo(tmp_path / "timings.json")
+    assert read_timings(tmp_path) == {}
+    write_timings(tmp_path, {"a": 1})
+    assert (tmp_path / "timings.json").is_fifo()
+
+
 @pytest.mark.parametrize(
     "text",
     [
