@@ -33,6 +33,8 @@ _DRAIN_S = 0.5
 _FAREWELL_S = 2.0
 # Holds our pipe open in the background: when that closes, as it does when we are killed, its process group has to end.
 _GUARD = 'exec 3<&0 <"$0"; { read -r _ <&3; kill -9 "-$$"; } </dev/null >/dev/null 2>&1 & exec "$@" 3<&-'
+# The same as its parent, which it may stop or kill.
+_PARENT = _GUARD.replace('exec "$@" 3<&-', '"$@" 3<&-; exit "$?"')
 _ABSENT = (errno.ENOENT, errno.ENOTDIR, errno.ELOOP, errno.ENAMETOOLONG)
 _REFUSED = (errno.EACCES, errno.EPERM, errno.ENOEXEC, errno.EISDIR, errno.ELIBBAD, errno.ETXTBSY)
 
@@ -102,6 +104,12 @@ class Child:
         except ChildProcessError:  # reaped: by us, or by the kernel with SIGCHLD ignored
             return True
 
+    def wake(self) -> None:
+        """Let its process group go on if it was stopped."""
+        with suppress(ChildProcessError):
+            if os.waitid(os.P_PID, self.pid, os.WSTOPPED | os.WNOHANG):
+                os.killpg(self.pid, signal.SIGCONT)
+
     def wait(self, timeout: float | None = None) -> int | None:
         """Reap it and return its exit code, or minus the signal; None if it still runs after `timeout` seconds."""
         try:
@@ -155,21 +163,24 @@ def run(
     keep_output_limit: int = 1 << 20,
     guarded: bool = False,
     shell: bool = False,
+    untrusted: bool = False,
 ) -> Completed:
     """Run a program to its end and keep the tail of its output; its input is `stdin`, or a file, or nothing.
 
     `echo` gets stdout and stderr as they come, `waiting` the seconds since the start, over and over. What is left of the
     process group is killed when the program ends, after `timeout` seconds, and when we are interrupted; if it is `guarded`,
-    even if we are killed. With `shell`, argv[0] is a command line for `/bin/sh`, which is guarded and has no input.
+    even if we are killed. What is `untrusted` is guarded, too, and has another parent than us, which it may stop or kill: a
+    signal that ends it is then an exit status above 128. With `shell`, argv[0] is a command line for `/bin/sh`, which is
+    untrusted and has no input.
     """
     started = time.monotonic()
     command = ["/bin/sh", "-c", *argv] if shell else argv
-    guarded = guarded or shell
+    guard = _PARENT if untrusted or shell else _GUARD if guarded else None
     with ExitStack() as stack:
         with held():
             source = _open_input(stdin, stdin_path)
             try:
-                child = stack.enter_context(_started(command, source, guarded=guarded, env=env, cwd=cwd))
+                child = stack.enter_context(_started(command, source, guard=guard, env=env, cwd=cwd))
             finally:
                 if source >= 0:
                     os.close(source)
@@ -209,18 +220,18 @@ def _started(
     command: Sequence[str | bytes | os.PathLike[str]],
     source: int,
     *,
-    guarded: bool,
+    guard: str | None,
     env: Mapping[str, str] | None,
     cwd: str | os.PathLike[str] | None,
 ) -> Child:
     """Start a program with this input."""
-    if not guarded:
+    if guard is None:
         return start(command, env=env, cwd=cwd, stdin_pipe=False, stdin=source)
     if source < 0:
-        return start(["/bin/sh", "-c", _GUARD, "/dev/null", *command], env=env, cwd=cwd)
+        return start(["/bin/sh", "-c", guard, "/dev/null", *command], env=env, cwd=cwd)
     high = fcntl.fcntl(source, fcntl.F_DUPFD_CLOEXEC, 10)  # the guard needs 3 for itself
     try:
-        return start(["/bin/sh", "-c", _GUARD, f"/proc/self/fd/{high}", *command], env=env, cwd=cwd, pass_fds=(high,))
+        return start(["/bin/sh", "-c", guard, f"/proc/self/fd/{high}", *command], env=env, cwd=cwd, pass_fds=(high,))
     finally:
         os.close(high)
 
@@ -238,6 +249,7 @@ def _pump(child: Child, take: Callable[[int, bytes], None], look: Callable[[], N
         while not (ended := child.has_ended()) and time.monotonic() < deadline:
             if cancel is not None:
                 cancel.check()
+            child.wake()
             look()
             if selector.get_map():
                 _read(selector, take, _POLL_S)

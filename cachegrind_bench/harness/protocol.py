@@ -177,7 +177,7 @@ def ask(
         echo=count,
         waiting=partial(Waiting(note).look, command[0]),
         keep_output_limit=LISTING_BYTES,
-        guarded=True,
+        untrusted=True,
     )
     if done.timed_out:
         hint = "a longer 'timeout' in its table gives it more"

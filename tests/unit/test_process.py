@@ -403,3 +403,13 @@ def test_many_threads_may_run_programs_at_once() -> None:
     for thread in threads:
         thread.join()
     assert sorted(results) == sorted(str(number)[::-1].encode() for number in range(10, 20))
+
+
+@pytest.mark.parametrize(("number", "status"), [("STOP", 7), ("KILL", None)])
+def test_what_stops_or_kills_its_parent_does_not_stop_us(number: str, status: int | None) -> None:
+    done = process.run([f"kill -{number} $PPID; sleep 0.2; exit 7"], env=ENV, shell=True, timeout=60)  # noqa: S604 - it is what is tested
+    assert (done.status, done.signal) == (status, None if status else signal.SIGKILL)
+
+
+def test_what_stops_its_whole_group_goes_on() -> None:
+    assert sh("kill -STOP 0; exit 7", untrusted=True, timeout=60).status == 7
