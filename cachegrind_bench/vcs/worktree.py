@@ -3,8 +3,10 @@
 from __future__ import annotations
 
 import errno
+import itertools
 import os
 import re
+import shlex
 import shutil
 import tempfile
 import time
@@ -22,7 +24,7 @@ PREFIX = "cg-bench."
 
 _TIMEOUT_S = 600.0
 _ATTEMPTS, _PAUSE_S = 20, 0.1
-_HALF_MADE = re.compile("failed to read (?:.*/)?worktrees/")  # some versions of git name the whole path
+_HALF_MADE = re.compile("failed to read (?:.*/)?worktrees/([^/\n]+)/")  # some versions of git name the whole path
 _NUMBERED = re.compile(rf"{re.escape(PREFIX)}[0-9]+")
 _LOCKED = re.compile(r"worktree ([^\n]+)\n(?:[^\n]+\n)*locked (initializing|cg-bench(?: [^ \n]+){5})\n")
 
@@ -57,18 +59,39 @@ def worktree(repository: Path, sha: str, path: Path, environ: Mapping[str, str])
 
 
 def _register(git: Git, path: Path, *words: str) -> None:
-    """Let git register a worktree; again where it finds another one half made or half removed, and gives up."""
-    for left in range(_ATTEMPTS, 0, -1):
+    """Let git register a worktree; again where it finds another one half made or half removed, and gives up.
+
+    One of ours that stays so is forgotten: its git was killed, and no other one works in this repository any more.
+    """
+    for left in itertools.count(_ATTEMPTS, -1):
         try:
             git.text("worktree", *words, timeout=_TIMEOUT_S)
         except MeasurementError as error:
             if os.strerror(errno.ENOSPC) in error.message:
                 raise MeasurementError(f"no space is left for {path}", hint="free some space there") from error
-            if left == 1 or not _HALF_MADE.search(error.message):
+            half = _HALF_MADE.search(error.message)
+            if half is None:
                 raise
+            entry = git.cwd / git.text("rev-parse", "--git-common-dir").rstrip("\n") / "worktrees" / half[1]
+            if left <= 0 and not _forget(entry):
+                hint = f"if no git is at work there, one was killed: rm -r {shlex.quote(str(entry))}"
+                raise MeasurementError(error.message, hint=hint) from error
             time.sleep(_PAUSE_S)
         else:
             return
+
+
+def _forget(entry: Path) -> bool:
+    """Remove git's entry of a worktree in one of our folders that has been half made for some time; return whether it was removed."""
+    try:
+        tree = Path((entry / "gitdir").read_text("utf-8", "surrogateescape")).parent
+        fresh = time.time() - (entry / "commondir").stat().st_mtime < _ATTEMPTS * _PAUSE_S
+        if fresh or not tree.parent.name.startswith(PREFIX):
+            return False
+        shutil.rmtree(entry)
+    except OSError:
+        return False
+    return True
 
 
 def changes_as_commit(repository: Path, environ: Mapping[str, str]) -> str | None:

@@ -9,6 +9,7 @@ import subprocess
 import sys
 import tempfile
 import threading
+from contextlib import nullcontext
 from pathlib import Path
 
 import pytest
@@ -446,6 +447,7 @@ def test_the_worktree_of_a_process_that_was_killed_is_removed_by_the_next(
 
 LEAVE = """
 import os, signal, subprocess, sys
+from contextlib import nullcontext
 from pathlib import Path
 from cachegrind_bench.vcs import worktree
 if len(sys.argv) > 4:  # as before the machine started anew
@@ -475,6 +477,24 @@ def test_the_place_of_a_process_that_was_killed_can_be_used_again_though_its_fil
         assert (place / ".git").exists()
     assert killed.wait() == -signal.SIGKILL
     assert repository.git("worktree", "list").count("\n") == 0
+
+
+@pytest.mark.parametrize("name", ["cg-bench.51", "theirs"])
+def test_a_worktree_that_a_killed_git_has_half_made_is_forgotten_if_it_was_ours(
+    repository: Repository, tmp_path: Path, name: str
+) -> None:
+    sha, entry = repository.commit(), repository.path / ".git" / "worktrees" / "tree"
+    entry.mkdir(parents=True)
+    (entry / "locked").write_text("initializing\n")
+    (entry / "gitdir").write_text(f"{tmp_path / name}/tree/.git\n")
+    (entry / "commondir").touch()
+    os.utime(entry / "commondir", (0, 0))
+    outcome = nullcontext() if name == "cg-bench.51" else pytest.raises(MeasurementError, match="failed to read")
+    with outcome as caught, worktree(repository.path, sha, tmp_path / "cg-bench.52" / "tree", repository.environ):
+        pass
+    assert entry.exists() == (caught is not None)
+    if caught is not None:
+        assert caught.value.hint == f"if no git is at work there, one was killed: rm -r {entry}"
 
 
 def test_the_place_of_another_machine_is_left_alone(repository: Repository, tmp_path: Path) -> None:
