@@ -18,6 +18,7 @@ from cachegrind_bench.history.formats.fields import imported_record
 from cachegrind_bench.model.codec import decode, encode
 from cachegrind_bench.model.metrics import DEFAULT_MODEL, EVENTS
 from cachegrind_bench.model.result import Commit, Score, SealState, Status, comparability_key
+from cachegrind_bench.model.text import plain
 from cachegrind_bench.store.files import FileStore
 from cachegrind_bench.store.reading import snapshot
 from cachegrind_bench.store.record import Record, run_record
@@ -140,7 +141,25 @@ def test_no_cell_is_a_formula_and_the_text_comes_back(text: str) -> None:
     assert csvformat.unguarded(cell) == text
 
 
-@pytest.mark.parametrize("text", ["", " ", "sieve", "a'b", "a=b", "1"])
+@pytest.mark.parametrize(
+    "text", ["\x1b[31m\0\n", "\x9b1", "\u202e", r"\x1b", r"\x5cx1b", "::error::", r"\ud800", "\U000e0001\t="]
+)
+def test_a_cell_has_nothing_that_a_terminal_obeys_and_the_text_comes_back(text: str) -> None:
+    cell = csvformat.guarded(text)
+    assert cell == plain(cell)
+    assert csvformat.unguarded(cell) == text
+    (run,) = snapshots(1)
+    odd = replace(run, points=(replace(run.points[0], id=text),))
+    written = "".join((*csvformat.write([odd]), *export_only.openmetrics([odd])))
+    assert all(plain(line) == line for line in written.splitlines())
+
+
+@pytest.mark.parametrize("text", [r"\ud800", r"\Uffffffff"])
+def test_what_no_text_can_hold_is_no_escape(text: str) -> None:
+    assert csvformat.unguarded(text) == text
+
+
+@pytest.mark.parametrize("text", ["", " ", "sieve", "a'b", "a=b", "1", "a\\b"])
 def test_what_is_not_a_formula_stays_as_it_is(text: str) -> None:
     assert csvformat.guarded(text) == text
     assert csvformat.unguarded(text) == text

@@ -1,33 +1,44 @@
 """A history as a table, one row for each benchmark of each run, and back.
 
 Carries runs, commits, keys, statuses, counts and scores; not commands, seals, single runs or what failed. No cell can be
-taken for a formula by a spreadsheet.
+taken for a formula by a spreadsheet, or has what a terminal would obey.
 """
 
 from __future__ import annotations
 
 import csv
 import io
+import re
 from collections.abc import Iterable, Iterator
 
 from cachegrind_bench.errors import FileFormatError, UsageError
 from cachegrind_bench.history.formats.fields import NAMES, Runs, texts_of
 from cachegrind_bench.model.result import Snapshot
+from cachegrind_bench.model.text import plain
 
 # A cell that begins with one of these, after spaces, may be taken for a formula; a quote says that it is not.
 _FORMULA = "=+-@'＝＋－＠"
+_ESCAPE = re.compile(r"\\(?:x([0-9a-f]{2})|u([0-9a-f]{4})|U([0-9a-f]{8}))", re.ASCII)  # as `plain` makes them
+_SURROGATES, _END = range(0xD800, 0xE000), 0x110000
 _BLANK = "\t\r\n"
 _DELIMITERS = ",;\t"  # European spreadsheets write semicolons
 
 
 def guarded(text: str) -> str:
-    """Return text that no spreadsheet runs: with a quote before it where that is needed."""
-    return f"'{text}" if _dangerous(text) else text
+    """Return text that no spreadsheet runs and no terminal obeys: where that is needed, with a quote before it and with escapes."""
+    escaped = plain(_ESCAPE.sub(lambda found: f"\\x5c{found[0][1:]}", text))
+    return f"'{escaped}" if _dangerous(text) else escaped
 
 
 def unguarded(cell: str) -> str:
     """Return the text that `guarded` made this cell of."""
-    return cell[1:] if cell.startswith("'") and _dangerous(cell[1:]) else cell
+    text = _ESCAPE.sub(_sign, cell)
+    return text[1:] if text.startswith("'") and _dangerous(text[1:]) else text
+
+
+def _sign(found: re.Match[str]) -> str:
+    code = int(found[1] or found[2] or found[3], 16)
+    return found[0] if code in _SURROGATES or code >= _END else chr(code)
 
 
 def _dangerous(text: str) -> bool:

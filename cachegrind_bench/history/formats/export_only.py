@@ -75,7 +75,8 @@ def openmetrics(runs: Iterable[Snapshot]) -> Iterator[str]:
 
 
 def _escaped(text: str) -> str:
-    return text.replace("\\", "\\\\").replace("\n", "\\n").replace('"', '\\"')
+    lines = map(plain, text.split("\n"))
+    return r"\n".join(line.replace("\\", "\\\\").replace('"', '\\"') for line in lines)
 
 
 def otava(runs: Iterable[Snapshot], warn: Callable[[str], None]) -> Iterator[str]:
