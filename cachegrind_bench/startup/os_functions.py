@@ -21,6 +21,7 @@ class Real:
     getpid = staticmethod(os.getpid)
     getppid = staticmethod(os.getppid)
     leave = staticmethod(os._exit)
+    setpgid = staticmethod(os.setpgid)
     open = staticmethod(cast("Callable[[str, str], BinaryIO]", open))  # of bytes only
     rename = staticmethod(os.rename)
     listdir = staticmethod(os.listdir)

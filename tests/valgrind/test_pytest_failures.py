@@ -328,3 +328,25 @@ def test_dead(benchmark): os._exit(5)
         "test_call": None,
         "test_dead": "cg-bench: the process of this benchmark ended with exit status 5",
     }
+
+
+def test_a_benchmark_that_kills_its_group_is_alone_and_one_that_kills_its_parent_is_named(project: Project) -> None:
+    project.write(
+        """
+import os, signal
+def test_group(benchmark): os.kill(0, signal.SIGKILL)
+def test_good(benchmark): benchmark(int)
+def test_parent(benchmark):
+    os.kill(os.getppid(), signal.SIGKILL)
+    os._exit(0)
+def test_last(benchmark): benchmark(int)
+"""
+    )
+    found = project.measure(status=1)
+    lost = "cg-bench: this benchmark was not run: the process of its file was killed by SIGKILL while test_it.py::test_parent ran"
+    assert {name: item["error"] for name, item in found.items()} == {
+        "test_group": "cg-bench: the process of this benchmark was killed by SIGKILL",
+        "test_good": None,
+        "test_parent": lost,
+        "test_last": lost,
+    }

@@ -271,7 +271,9 @@ class Lane(Worker):
         if late is not None:
             text = f"what comes before the benchmarks {late}"
         elif trouble is not None:
-            text = trouble.get("text") or f"the process of its file {ending(trouble)}"
+            at = self._items.get((number, trouble.get("at", -1)))
+            when = f" while {at.nodeid} ran" if at else ""
+            text = trouble.get("text") or f"the process of its file {ending(trouble)}{when}"
         else:
             error = self.future.exception() if over else None
             text = "\n".join(str(part) for part in (error, getattr(error, "hint", None)) if part)

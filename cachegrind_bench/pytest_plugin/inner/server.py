@@ -24,7 +24,7 @@ import cachegrind_bench
 from cachegrind_bench.pytest_plugin.inner.forking import at_work, flush, fork_for_each, how_it_ended, order
 from cachegrind_bench.pytest_plugin.inner.harness import Meter
 from cachegrind_bench.region.requests import Requests
-from cachegrind_bench.startup.exchange import Exchange, put_current, put_report
+from cachegrind_bench.startup.exchange import Exchange, put_current, put_report, take_current
 from cachegrind_bench.startup.import_finder import replace
 from cachegrind_bench.startup.os_functions import Real
 
@@ -41,7 +41,7 @@ def main(orders: dict[str, Any]) -> None:
     flush()
     fork_for_each(
         lambda number: _file(exchange, number, meter),
-        lambda number, pid, status: _bury(exchange.trouble(number), how_it_ended(pid, status, out)),
+        lambda number, pid, status: _bury(exchange, number, how_it_ended(pid, status, out)),
     )
     put_current(exchange.current, 0, -1, -1)  # nobody is at work any more
     flush()
@@ -61,11 +61,12 @@ def _file(exchange: Exchange, number: int, meter: Meter) -> None:
         put_report(exchange.trouble(number), {"text": text})
 
 
-def _bury(path: str, report: dict[str, Any]) -> None:
-    """Report for a file whose process ended before it could, and remove what it made."""
+def _bury(exchange: Exchange, number: int, report: dict[str, Any]) -> None:
+    """Report for a file whose process ended before it could, and at which benchmark; remove what it made."""
     from cachegrind_bench.pytest_plugin.inner.run import empty_folder
 
-    put_report(path, report)
+    now = take_current(exchange.current)
+    put_report(exchange.trouble(number), {**report, "at": now[2] if now and now[1] == number else -1})
     empty_folder(os.environ["TMPDIR"])
 
 
