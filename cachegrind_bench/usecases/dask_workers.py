@@ -14,7 +14,9 @@ import tempfile
 import time
 from collections import Counter
 from collections.abc import Generator, Mapping
+from concurrent.futures import ThreadPoolExecutor
 from contextlib import contextmanager, suppress
+from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, TypeAlias
 
@@ -24,6 +26,7 @@ from distributed import WorkerPlugin
 from msgspec.structs import replace
 
 from cachegrind_bench.errors import CgBenchError, MeasurementError, NotComparableError
+from cachegrind_bench.model.text import some
 from cachegrind_bench.usecases.commit_task import Answer, Machine, Order, describe, measure
 from cachegrind_bench.usecases.executors import Workforce
 from cachegrind_bench.usecases.fleet import difference
@@ -40,6 +43,7 @@ Client: TypeAlias = Any
 _connect: Client = distributed.Client
 _CONNECT_S = 15
 _ANSWER_S = 60
+_SHOWN = 5
 _GIT_S = 3600.0
 _SETTINGS = "CG_BENCH_"
 
@@ -61,12 +65,30 @@ def connected(url: str) -> Generator[Client]:
 def machines(client: Client, request: MeasureRequest) -> dict[str, Machine | str]:
     """Return what each worker would measure under, or why it cannot measure, by its address."""
     asked = replace(request, environ=_settings(request))
+    found: dict[str, Any] = {}
     with _answering():
-        found: dict[str, Any] = client.run(_described, asked, on_error="return", callback_timeout=_ANSWER_S)
+        names: list[str] = list(client.nthreads())
+        with ThreadPoolExecutor(max(1, len(names))) as threads:  # one that hangs is to be named
+            for answer in threads.map(partial(_asked, client, asked), names):
+                found |= answer
+    silent = [name for name, value in found.items() if isinstance(value, TimeoutError)]
+    if silent:
+        what = f"the workers do not answer: {some(silent, _SHOWN)} did not within {_ANSWER_S} s"
+        raise MeasurementError(what, hint="restart a worker that hangs")
     gone = {name: "it went away" for name, value in found.items() if isinstance(value, OSError)}
     return {
         name: value if isinstance(value, Machine) else str(value) for name, value in sorted({**found, **gone}.items())
     }
+
+
+def _asked(client: Client, request: MeasureRequest, name: str) -> dict[str, Any]:
+    try:
+        found: dict[str, Any] = client.run(
+            _described, request, workers=[name], on_error="return", callback_timeout=_ANSWER_S
+        )
+    except TimeoutError as error:
+        return {name: error}
+    return found
 
 
 @contextmanager

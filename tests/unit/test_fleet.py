@@ -118,14 +118,16 @@ def test_a_worker_that_answers_with_something_else_is_one_failure(said: object, 
 def test_workers_that_hang_are_not_waited_for() -> None:
     dask_workers = pytest.importorskip("cachegrind_bench.usecases.dask_workers", reason="needs the extra fleet")
 
-    def run(*_: object, callback_timeout: int, **_options: object) -> None:
+    def run(*_: object, callback_timeout: int, workers: list[str], **_options: object) -> dict[str, Machine]:
         assert callback_timeout == 60
-        raise TimeoutError
+        if workers == ["tcp://b"]:
+            raise TimeoutError
+        return dict.fromkeys(workers, machine("3.24"))
 
     now = datetime(2026, 1, 31, tzinfo=UTC)
     request = MeasureRequest(command=("true",), now=now, geometry=Geometry(), cwd=Path(), environ={})
-    with pytest.raises(MeasurementError, match="the workers do not answer: not all did within 60 s"):
-        dask_workers.machines(MagicMock(run=run), request)
+    with pytest.raises(MeasurementError, match="the workers do not answer: tcp://b did not within 60 s"):
+        dask_workers.machines(MagicMock(run=run, nthreads=lambda: {"tcp://a": 1, "tcp://b": 1}), request)
 
 
 @pytest.mark.parametrize("asked", ["register_plugin", "nthreads", "unregister_worker_plugin"])
