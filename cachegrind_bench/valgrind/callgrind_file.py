@@ -26,6 +26,7 @@ from cachegrind_bench.valgrind.out_format import (
     CUT_HINT,
     DAMAGED_HINT,
     NOBODY,
+    UNNAMED,
     UNWANTED,
     CostTable,
     OutFile,
@@ -41,6 +42,7 @@ from cachegrind_bench.valgrind.out_format import (
 if TYPE_CHECKING:
     from cachegrind_bench.model.call_graph import CallGraph
     from cachegrind_bench.valgrind.call_records import CallRecords
+    from cachegrind_bench.valgrind.code_log import CompiledCode
 
 Wanted = Callable[[str, str], bool] | None  # of object and name of what is called
 
@@ -72,13 +74,15 @@ class CallgrindPart(OutFile, frozen=True, kw_only=True):
     calls: CallGraph | None = None
 
 
-def parse_callgrind(path: Path, *, lines: bool = False, calls: Wanted = None) -> tuple[CallgrindPart, ...]:
+def parse_callgrind(
+    path: Path, *, lines: bool = False, calls: Wanted = None, code: CompiledCode | None = None
+) -> tuple[CallgrindPart, ...]:
     """Read all parts of one out file, in their order; with `lines` keep the counts of these too.
 
-    `calls` says whether to keep the calls of a function.
+    `calls` says whether to keep the calls of a function, `code` what instructions without a name are, if their addresses are known.
     """
     with reading(path) as stream:
-        return _Reader(shown(path), lines=lines, calls=calls).read(stream)
+        return _Reader(shown(path), lines=lines, calls=calls, code=code).read(stream)
 
 
 def parse_callgrind_bytes(
@@ -91,7 +95,7 @@ def parse_callgrind_bytes(
 class _Reader:
     """State while reading. What is per file comes first, what is per part is set anew by `_begin_part`."""
 
-    def __init__(self, path: str, *, lines: bool, calls: Wanted) -> None:
+    def __init__(self, path: str, *, lines: bool, calls: Wanted, code: CompiledCode | None = None) -> None:
         self._path = path
         self._calls: CallRecords | None = None
         if calls is not None:
@@ -106,11 +110,14 @@ class _Reader:
         self._command_line = ""
         self._names: dict[tuple[str, bytes], str] = {}
         self._source = Positions() if lines else None
+        self._code = code
+        self._instructions = None if code is None else Positions(b"instr")
         # Of instructions, by which calls are counted where Callgrind did not count all of the time.
         self._addresses: Positions | None = None
         self._entries = (
             Positions() if self._calls is not None and self._calls.is_whole else None
         )  # lines of functions called
+        self._tracked = any((self._source, self._instructions, self._entries))
         self._complete = False
         self._begin_part()
 
@@ -144,8 +151,7 @@ class _Reader:
             if 42 <= line[0] <= 57:
                 if skip:  # after calls= it is the inclusive cost of these
                     skip = False
-                    tracked = self._source is not None or self._entries is not None
-                    place = self._called_at(line.split()) if tracked else (0, 0)
+                    place = self._called_at(line.split()) if self._tracked else (0, 0)
                     if self._callee != UNWANTED and self._calls is not None:
                         self._calls.call(self._callee, self._line, self._call_line, line, place)
                     self._callee, self._called_object, self._called_file = NOBODY, None, None
@@ -178,6 +184,8 @@ class _Reader:
         line = 0
         if self._source is not None:
             self._source.read(cost)
+        if self._instructions is not None:
+            self._instructions.read(cost)
         if self._entries is not None:
             line = self._entries.of_target(self._call_line.split()[1:])
             self._entries.read(cost)
@@ -227,10 +235,11 @@ class _Reader:
 
     def _name_of_calls(self, calls: CallRecords, key: bytes, value: bytes, name: str) -> None:
         if key == b"fn":
-            calls.enter(value, name, self._object, self._own_file)
+            file, name = self._compiled(self._own_file, name)
+            calls.enter(value, name, self._object, file)
         elif key == b"cfn":
-            places = self._called_object or self._object, self._called_file or self._file
-            self._callee = calls.callee(value, name, *places)
+            file, name = self._compiled(self._called_file or self._file, name)
+            self._callee = calls.callee(value, name, self._called_object or self._object, file)
         elif key == b"ob":
             self._object = name
         elif key == b"cob":
@@ -245,14 +254,15 @@ class _Reader:
         if self._file is None or self._function is None:
             first = next(iter(self._costs))
             raise self._error("counts without `fl=` and `fn=` lines before them", line=first)
-        if self._source is None:
+        if self._source is None and self._code is None:
             counts = self._table.add_lines(self._file, self._function, self._costs, skip=self._positions)
             if self._calls is not None:
                 self._calls.book(counts[self._ir])
         else:
             for number, tokens in ((number, line.split()) for number, line in self._costs.items()):
                 counts = self._table.read(tokens[self._positions :], number)
-                self._table.add(self._file, self._function, counts, self._source.read(tokens))
+                file, function, at = self._place(self._file, self._function, tokens)
+                self._table.add(file, function, counts, at)
                 if self._calls is not None:
                     self._calls.book(counts[self._ir])
         if self._calls is not None and self._entries is not None:
@@ -262,6 +272,20 @@ class _Reader:
                     (ir,) = tokens[self._positions + self._ir :][:1] or (b"0",)
                     self._calls.execute(self._addresses.read(tokens), int(ir))
         self._costs.clear()
+
+    def _compiled(self, file: str | None, function: str) -> tuple[str | None, str]:
+        """Return file and name of a function, which for one without a name is the address where it begins."""
+        found = self._code.at(int(function, 16)) if self._code is not None and UNNAMED.fullmatch(function) else None
+        return (file, function) if found is None else found[:2]
+
+    def _place(self, file: str, function: str, tokens: list[bytes]) -> tuple[str, str, int]:
+        """Return the file, function and line that this line of costs belongs to, in code of a function that is called so."""
+        line = 0 if self._source is None else self._source.read(tokens)
+        address = 0 if self._instructions is None else self._instructions.read(tokens)
+        found = self._code.at(address) if self._code is not None and UNNAMED.fullmatch(function) else None
+        if self._code is None or found is None:
+            return file, function, line
+        return *found[:2], 0 if self._source is None else self._code.line(found)
 
     def _header_line(self, key: bytes, value: bytes) -> None:
         if self._costs or (self._function is not None and not self._complete):
@@ -294,7 +318,7 @@ class _Reader:
         self._positions = len(columns)
         if self._entries is not None and b"instr" in columns:
             self._addresses = Positions(b"instr")
-        for positions in (self._source, self._entries, self._addresses):
+        for positions in (self._source, self._entries, self._addresses, self._instructions):
             if positions is not None:
                 positions.columns = columns
 

@@ -136,13 +136,17 @@ class Sections(msgspec.Struct, frozen=True, kw_only=True):
         return tuple(f"--dump-{when}={name}" for when, _, name in (place.partition(":") for place in places))
 
 
+CODE_LOG = "code.log"  # how the names of logs of compilers end
+
+
 class Loop(msgspec.Struct, frozen=True, kw_only=True):
     """How a framework is made to loop a number of times: the words that follow its command, by the number of iterations.
 
     `native` are those of an execution that is not measured. `clock` is what it sees of the time, if that decides.
     `reported` is a regular expression for a line of its output that says how many it executed. Without `sections`, what
     an execution costs more than that with the words for 0 iterations is counted. As many are executed as stay below `most_ir`
-    instructions.
+    instructions. The words of `log` follow the program's name in measured executions: they have its compiler write a log,
+    whose path comes last.
     """
 
     words: Mapping[int, tuple[str, ...]]
@@ -151,6 +155,7 @@ class Loop(msgspec.Struct, frozen=True, kw_only=True):
     most_ir: int = 10_000_000  # which takes some tenths of a second
     clock: Clock | None = None
     reported: str = ""
+    log: tuple[str, ...] = ()
 
 
 class Collect(msgspec.Struct, frozen=True, kw_only=True):
@@ -173,7 +178,7 @@ class Collect(msgspec.Struct, frozen=True, kw_only=True):
     def inside(cls, *, region: str | None = None, toggles: Sequence[str] = (), loop: Loop | None = None) -> Collect:
         """Return what counts only this region, or only what is inside of these functions or this loop, else everything."""
         if loop is not None:
-            return cls(scope=Scope.ITERATIONS, loop=loop)
+            return cls(scope=Scope.ITERATIONS, loop=loop, by_instruction=bool(loop.log))
         if toggles:
             return cls(scope=Scope.TOGGLE, toggles=tuple(toggles))
         return WHOLE if region is None else cls(scope=Scope.REGIONS, region=region)

@@ -26,6 +26,7 @@ MOST_BYTES = 2_000_000_000
 # More than the largest programs have: a row takes 400 bytes.
 MOST_FUNCTIONS, MOST_LINES = 3_000_000, 10_000_000
 _ADDRESS = re.compile(rb"0x[0-9a-f]{1,16}")
+UNNAMED = re.compile(r"0x[0-9a-f]+")  # what Callgrind calls a function without a name
 NOBODY, UNWANTED = -1, -2  # instead of the place of a function that is called
 DAMAGED_HINT = "the file is damaged or cut off: measure again"
 

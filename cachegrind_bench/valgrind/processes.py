@@ -32,7 +32,7 @@ from cachegrind_bench.model.symbols import UNKNOWN
 from cachegrind_bench.model.text import printable
 from cachegrind_bench.valgrind.options import EXECS, FORKS, OUTER_FORK, THREADS, Tool
 from cachegrind_bench.valgrind.out_file import parse_cachegrind
-from cachegrind_bench.valgrind.out_format import DAMAGED_HINT
+from cachegrind_bench.valgrind.out_format import DAMAGED_HINT, UNNAMED
 
 if TYPE_CHECKING:
     from collections.abc import Iterable
@@ -43,7 +43,6 @@ if TYPE_CHECKING:
     from cachegrind_bench.model.call_graph import CallGraph
     from cachegrind_bench.valgrind.callgrind_file import CallgrindPart
 
-_ADDRESS = re.compile(r"0x[0-9a-f]+")  # what Callgrind calls a function without a name
 LAST = "Program termination"
 _LAST_BLOCK = (UNKNOWN, "(last block of a thread)")
 _AT_ONCE = 50  # profiles that are kept before they are added up
@@ -227,7 +226,7 @@ def named(part: CallgrindPart) -> Profile:
 
 
 def _name(name: str) -> str:
-    return "???" if _ADDRESS.fullmatch(name) else name
+    return "???" if UNNAMED.fullmatch(name) else name
 
 
 def _first_word(command_line: str, command: Sequence[str]) -> str:

@@ -20,7 +20,7 @@ from cachegrind_bench.hermetic.launch import Outcome, Output, launch
 from cachegrind_bench.hermetic.orders import GRACE_MS, SEED, Clock, Command, Orders
 from cachegrind_bench.hermetic.place import NOWHERE, Translation, pairs_of
 from cachegrind_bench.valgrind.failures import check_outcome, refused_programs
-from cachegrind_bench.valgrind.options import WHOLE, Collect, Geometry, Tool, arguments
+from cachegrind_bench.valgrind.options import CODE_LOG, WHOLE, Collect, Geometry, Tool, arguments
 from cachegrind_bench.valgrind.out_format import reading
 from cachegrind_bench.valgrind.processes import Accounts, account
 
@@ -149,7 +149,10 @@ class ValgrindRunner:
             pages=layout(target.layout).pages,
             collect=collect,
         )
-        argv = (self.valgrind.launcher, *options, *target.argv)
+        program, *words = target.argv
+        if collect.loop is not None and collect.loop.log:
+            words[:0] = (*collect.loop.log[:-1], f"{collect.loop.log[-1]}{self.scratch.out}/{CODE_LOG}")
+        argv = (self.valgrind.launcher, *options, program, *words)
         outcome = self._launch(target, argv, tool=tool, echo=self.echo)
         with reading_out_files():
             _restore(self.scratch.out, outcome.places)

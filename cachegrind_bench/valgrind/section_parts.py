@@ -17,6 +17,7 @@ from cachegrind_bench.model.call_graph import every, of_system
 from cachegrind_bench.model.metrics import FunctionCost, LineCost, Profile
 from cachegrind_bench.model.result import PER_ITERATIONS, ProcessCost
 from cachegrind_bench.valgrind.callgrind_file import parse_callgrind
+from cachegrind_bench.valgrind.code_log import read_code
 from cachegrind_bench.valgrind.options import Sections, Tool
 from cachegrind_bench.valgrind.processes import Accounts, OutPath, accounts_of, in_order, named, out_files
 from cachegrind_bench.valgrind.python_contexts import PartHead, part_head
@@ -51,8 +52,9 @@ def section_accounts(
         heads = sorted((part_head(file.path) for file in files), key=lambda head: head.part)
         found = timed(heads, sections)
         number, order = number + len(found.sections), order + found.order
+        code = read_code(out, files[0].pid)
         for head in chain.from_iterable(found.sections):
-            for part in parse_callgrind(head.path, lines=lines, calls=every if calls else of_system):
+            for part in parse_callgrind(head.path, lines=lines, calls=every if calls else of_system, code=code):
                 graphs += [] if part.calls is None else [part.calls]
                 profiles[files[0].executable(part.command_line, command)].append(in_order(named(part)))
     if not number or not re.fullmatch(sections.order or ".*", order):

@@ -41,6 +41,7 @@ from cachegrind_bench.store.record import Record, run_record
 from cachegrind_bench.store.segments import read_segment, segment_names, write_segment
 from cachegrind_bench.suite import cache
 from cachegrind_bench.valgrind.callgrind_file import parse_callgrind_bytes
+from cachegrind_bench.valgrind.code_log import CompiledCode
 from cachegrind_bench.valgrind.failures import check_outcome, refused_programs
 from cachegrind_bench.valgrind.out_file import read_cachegrind
 from cachegrind_bench.valgrind.perf_map import parse_map
@@ -48,6 +49,7 @@ from cachegrind_bench.valgrind.processes import in_cachegrinds_terms, in_order
 from cachegrind_bench.valgrind.python_contexts import PathReader, part_head
 from tests.unit.samples import outcome
 from tests.unit.stored import RECORDS, RENAME
+from tests.unit.test_code_log import LOG as CODE_LOG
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Sequence
@@ -124,6 +126,13 @@ def perf_map(data: bytes) -> None:
     found = parse_map(data)
     for address in (0, 1, 0x10000, 1 << 64):
         assert found.at(address) is None or isinstance(found.at(address), PythonFunction)
+
+
+def code_log(data: bytes) -> None:
+    found = CompiledCode()
+    found.read(data.splitlines(keepends=True))
+    for address in (0, 0x1000, 0x1030, 1 << 64):
+        assert found.at(address) is None or len(found.at(address) or ()) == 3
 
 
 def log(data: bytes) -> None:
@@ -368,6 +377,7 @@ FORMATS: dict[str, tuple[Callable[[bytes], None], list[bytes]]] = {
     "callgrind": (callgrind, _files("valgrind/*/*.callgrind", "outfiles/*.callgrind")),
     "python-paths": (python_paths, [_PYTHON]),
     "perf-map": (perf_map, [_MAP]),
+    "code-log": (code_log, [CODE_LOG]),
     "log": (log, _LOG),
     "result": (result, _RESULTS),
     "page": (html_page, _RESULTS),

@@ -124,10 +124,28 @@ def test_libraries_that_came_went_or_changed_are_reported_and_the_executable_is_
 def test_an_interpreter_is_named_whatever_the_order_of_its_libraries() -> None:
     objects = (ObjectFile(path="/lib/ld.so.1", build_id="1"), ObjectFile(path="/usr/bin/perl", build_id="2"))
     scripted = measured(key_fields={"interpreter": "2"}, objects=objects)
-    assert interpreted(difference(scripted, scripted)) == "perl"
-    assert interpreted(difference(measured(), measured())) is None
+    assert interpreted(difference(scripted, scripted), None) == "perl"
+    assert interpreted(difference(measured(), measured()), None) is None
     unknown = measured(key_fields={"interpreter": "2"}, objects=())
-    assert interpreted(difference(unknown, unknown)) == "the interpreter"
+    assert interpreted(difference(unknown, unknown), None) == "the interpreter"
+
+
+@pytest.mark.parametrize(
+    ("file", "iterations", "name"), [("a.mjs", 10, None), ("???", 10, "node"), ("a.c", None, "node")]
+)
+def test_a_function_that_a_compiler_has_logged_is_not_one_of_the_interpreter(
+    file: str, iterations: int | None, name: str | None
+) -> None:
+    objects = (ObjectFile(path="/usr/bin/node", build_id="1"),)
+    base, candidate = (
+        Profile(events=EVENTS, functions=(FunctionCost(file, "work", counts(ir).as_tuple()),)) for ir in (1000, 2000)
+    )
+    sides = (
+        measured(value=of.counts(), profile=of, key_fields={"interpreter": "1"}, objects=objects, iterations=iterations)
+        for of in (base, candidate)
+    )
+    found = compared(*sides)
+    assert interpreted(found.differences[0], details(base, candidate, found)) == name
 
 
 @pytest.mark.parametrize(

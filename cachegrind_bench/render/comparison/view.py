@@ -197,7 +197,8 @@ def notices(comparison: Comparison, details: Mapping[str, Details]) -> list[str]
         found.append(
             f"{UNKNOWN}: the program has no debug information; compile with -g (Cargo: debug = true), and do not strip"
         )
-    names = {words.interpreted(item) for item in explained if details[item.id].python is None} - {None}
+    others = [item for item in explained if details[item.id].python is None]
+    names = {words.interpreted(item, details[item.id]) for item in others} - {None}
     if names:
         found.append(
             f"the functions named are C functions of {', '.join(sorted(map(str, names)))}, not those of its script"

@@ -257,9 +257,15 @@ def _library(item: ObjectChange) -> str:
     return f"{name} ({before} → {after})"
 
 
-def interpreted(difference: Difference) -> str | None:
-    """Return the name of the interpreter whose functions a profile's rows are, None for a program of its own."""
+def interpreted(difference: Difference, details: Details | None) -> str | None:
+    """Return the name of the interpreter whose functions a profile's rows are, None for a program of its own.
+
+    None as well where the function to blame is one of the script, which the compiler of the interpreter has logged.
+    """
     side = difference.candidate or difference.base
+    blamed = None if details is None else details.blamed
+    if side is not None and side.iterations is not None and blamed is not None and blamed.file != UNKNOWN:
+        return None
     if side is None or side.key_fields.get("interpreter", "none") == "none":
         return None
     from cachegrind_bench.compare.pairing import is_library
@@ -346,7 +352,7 @@ def place(item: Difference, details: Details | None, root: str) -> tuple[str, in
     elif row is not None:
         path, line = below(row.function.file, root), row.function.line
         inside = path.endswith(".py") and "site-packages" not in path.split("/")
-    elif details is None or details.blamed is None or interpreted(item) is not None:
+    elif details is None or details.blamed is None or interpreted(item, details) is not None:
         return None
     else:
         own = details.user if details.cause is None else _own(details.cause)
@@ -359,7 +365,7 @@ def place(item: Difference, details: Details | None, root: str) -> tuple[str, in
 
 def lacks_debug_information(item: Difference, details: Details) -> bool:
     """Return whether the file of the native function to blame is unknown."""
-    return details.blamed is not None and details.blamed.file == UNKNOWN and interpreted(item) is None
+    return details.blamed is not None and details.blamed.file == UNKNOWN and interpreted(item, details) is None
 
 
 def _own(found: CallCause) -> Label:

@@ -431,7 +431,7 @@ def _benchmark(item: Difference, found: Comparison, details: Details | None) -> 
             ExceededLimit(name=broken.limit.name, limit=broken.limit.value, value=broken.value)
             for broken in item.broken
         ),
-        interpreter=words.interpreted(item),
+        interpreter=words.interpreted(item, details),
         blamed=None
         if blamed is None or details is None
         else BlamedFunction(function=demangled(blamed.name), file=blamed.file, share_ppm=ppm(details.blamed_share)),
