@@ -8,6 +8,7 @@ from __future__ import annotations
 import contextlib
 import itertools
 import os
+import re
 import tomllib
 from collections.abc import Mapping
 from importlib.resources import files
@@ -62,7 +63,9 @@ def starter(root: Path, harnesses: Mapping[str, str]) -> list[NewFile]:
     FileFormatError if a pyproject.toml is there and is not TOML.
     """
     if harnesses:
-        tables = "\n".join(f"[[benchmark]]\n{name} = {quoted(value)}\n" for name, value in harnesses.items())
+        tables = "\n".join(
+            f"[[benchmark]]\n{name} = {quoted(value)}\n{_setup(root, value)}" for name, value in harnesses.items()
+        )
         return [
             _new(root / OWN_FILE, _text("configuration.toml.txt").partition("[[")[0].replace("<table>", "") + tables)
         ]
@@ -75,6 +78,17 @@ def starter(root: Path, harnesses: Mapping[str, str]) -> list[NewFile]:
     if build is not None and (build != "make" or _has(root, _C_SOURCES)):
         return _c(root, build)
     return [_new(root / OWN_FILE, _configuration("other"))]
+
+
+def _setup(root: Path, value: str) -> str:
+    """Return the line that builds this program in a fresh checkout, in the same way; nothing where it is not known how."""
+    folder = value.partition("/")[0]
+    cache = root / folder / "CMakeCache.txt"
+    if not cache.is_file():
+        return ""
+    kind = re.search(rb"^CMAKE_BUILD_TYPE:\w+=(\w+)$", cache.read_bytes(), re.MULTILINE)
+    build = f"cmake -S . -B {folder} -DCMAKE_BUILD_TYPE={kind[1].decode() if kind else 'RelWithDebInfo'}"
+    return f"setup = {quoted(f'{build} && cmake --build {folder}')}\n"
 
 
 def _python(root: Path, pyproject: Mapping[str, Any] | None) -> list[NewFile]:

@@ -35,7 +35,7 @@ class Catch2(Harness):
 
     def detect(self, root: Path) -> str | None:
         """Look for a program that is built, with benchmarks of Catch2 in it."""
-        return found_program(root, ("*bench*", "*test*"), _MODEL)
+        return found_program(root, ("*[Bb]ench*", "*[Tt]est*"), _MODEL)
 
     def listed(
         self, entry: Entry, environ: Mapping[str, str], note: Callable[[str], object]

@@ -16,6 +16,7 @@ from cachegrind_bench.errors import MeasurementError
 from cachegrind_bench.harness.protocol import Harness, exactly, output_of
 from cachegrind_bench.hermetic.launch import PINNED_CLOCK
 from cachegrind_bench.model.text import printable
+from cachegrind_bench.store.baselines import STORE, make_store
 from cachegrind_bench.valgrind.options import Loop, Sections
 
 if TYPE_CHECKING:
@@ -95,7 +96,9 @@ def _packages(entry: Entry, environ: Mapping[str, str], note: Callable[[str], ob
 
 
 def _built(entry: Entry, package: str, environ: Mapping[str, str], note: Callable[[str], object]) -> Path:
-    program = entry.each.cwd.resolve() / ".cg-bench" / "go" / f"{package.replace('/', '_')}.test"
+    store = entry.each.cwd.resolve() / STORE
+    make_store(store)  # which git ignores
+    program = store / "go" / f"{package.replace('/', '_')}.test"
     _go(entry, environ, note, "test", "-c", f"-o={program}", package)
     return program
 

@@ -34,7 +34,7 @@ class GoogleBenchmark(Harness):
 
     def detect(self, root: Path) -> str | None:
         """Look for a program that is built, with the library's options in it."""
-        return found_program(root, ("*bench*",), re.compile(_START.encode()))
+        return found_program(root, ("*[Bb]ench*",), re.compile(_START.encode()))
 
     def listed(
         self, entry: Entry, environ: Mapping[str, str], note: Callable[[str], object]

@@ -129,7 +129,8 @@ def expanded(
         build = each.setup or harness.build(entry)
         if build is not None:
             note(f"setup: {build}")
-            if failure := native_failure(build, environ, each.cwd, partial(Waiting(note).look, build)):
+            variables = _variables(entry, environ)
+            if failure := native_failure(build, variables, each.cwd, partial(Waiting(note).look, build)):
                 raise MeasurementError(f"{each.place}: its setup failed with {failure[0]}: {build}", hint=failure[1])
         listed = harness.listed(entry, environ, note)
         if not listed:
@@ -158,6 +159,10 @@ def ask(
 
     It has ten minutes, or the table's time-out if that is more, and one that `builds` as long as it takes.
     """
+    place, folder = entry.each.place, cwd or entry.each.cwd
+    if "/" in command[0] and folder.is_dir() and not os.path.lexists(folder / command[0]):
+        hint = "build it; with a 'setup' in its table that does, 'ab' can measure other commits, too"
+        raise MeasurementError(f"{place}: there is no program {command[0]}", hint=hint)
     seconds = None if builds else max(entry.each.timeout_ms or 0, _LISTING_MS) / 1000
     written = 0
 
@@ -165,14 +170,12 @@ def ask(
         nonlocal written
         written += len(chunk)
         if written > LISTING_BYTES:
-            raise MeasurementError(
-                f"{entry.each.place}: {command[0]} wrote more than {LISTING_BYTES:,} bytes as a list"
-            )
+            raise MeasurementError(f"{place}: {command[0]} wrote more than {LISTING_BYTES:,} bytes as a list")
 
     done = process.run(
         command,
         env=environ,
-        cwd=cwd or entry.each.cwd,
+        cwd=folder,
         timeout=seconds,
         echo=count,
         waiting=partial(Waiting(note).look, command[0]),
@@ -181,9 +184,7 @@ def ask(
     )
     if done.timed_out:
         hint = "a longer 'timeout' in its table gives it more"
-        raise MeasurementError(
-            f"{entry.each.place}: {command[0]} did not list its benchmarks in {seconds:g} s", hint=hint
-        )
+        raise MeasurementError(f"{place}: {command[0]} did not list its benchmarks in {seconds:g} s", hint=hint)
     return done
 
 
@@ -198,11 +199,14 @@ def output_of(
     builds: bool = False,
 ) -> str:
     """Return what a command that is asked writes, with the variables of its table. MeasurementError with this problem if it fails."""
-    own = dict(item.split("=", 1) for item in entry.each.env if "=" in item)
-    done = ask(entry, command, {**environ, **own}, note, cwd=cwd, builds=builds)
+    done = ask(entry, command, _variables(entry, environ), note, cwd=cwd, builds=builds)
     if done.status != 0:
         raise MeasurementError(f"{entry.each.place}: {problem}", hint=last_lines(done))
     return done.stdout.decode("utf-8", "backslashreplace")
+
+
+def _variables(entry: Entry, environ: Mapping[str, str]) -> Mapping[str, str]:
+    return {**environ, **dict(item.split("=", 1) for item in entry.each.env if "=" in item)}
 
 
 def last_lines(done: process.Completed, number: int = 40) -> str:
@@ -228,8 +232,8 @@ def listed_once(entry: Entry, names: Sequence[str], note: Callable[[str], object
 
 def found_program(root: Path, patterns: Sequence[str], code: re.Pattern[bytes]) -> str | None:
     """Return the first program with such a name that is built in this project, and has this in it."""
-    folders = (root / folder for folder in ("build", "builddir", "."))
-    paths = (path for folder in folders for pattern in patterns for path in sorted(folder.glob(pattern)))
+    places = ("build*/**/", "cmake-build*/**/", "out/**/", "")
+    paths = (path for place in places for pattern in patterns for path in sorted(root.glob(f"{place}{pattern}")))
     programs = (path for path in paths if path.is_file() and os.access(path, os.X_OK))
     found = (str(path.relative_to(root)) for path in programs if code.search(path.read_bytes()))
     return next((name if "/" in name else f"./{name}" for name in found), None)

@@ -164,6 +164,25 @@ def test_the_benchmarks_that_a_project_has_are_named(cg_bench: CommandLine) -> N
     )
 
 
+@pytest.mark.parametrize(("kind", "written"), [("Release", "Release"), ("", "RelWithDebInfo")])
+def test_a_program_in_a_build_of_cmake_is_found_and_has_a_setup(cg_bench: CommandLine, kind: str, written: str) -> None:
+    cache = f"CMAKE_BUILD_TYPE:STRING={kind}\nCMAKE_CXX_FLAGS:STRING=\n"
+    program = "cmake-build/tests/parserBench"
+    make(
+        {"CMakeLists.txt": "", "cmake-build/CMakeCache.txt": cache, program: "_ZN9benchmark5State16StartKeepRunningEv"}
+    )
+    Path(program).chmod(0o755)
+    assert "benchmarks already: google-benchmark" in cg_bench("init").out
+    assert (
+        Path("cg-bench.toml")
+        .read_text()
+        .endswith(
+            f'google-benchmark = "{program}"\n'
+            f'setup = "cmake -S . -B cmake-build -DCMAKE_BUILD_TYPE={written} && cmake --build cmake-build"\n'
+        )
+    )
+
+
 def test_files_that_are_there_are_never_replaced(cg_bench: CommandLine) -> None:
     make({"pyproject.toml": PYPROJECT, "benchmarks/bench_example.py": "mine", "benchmarks/bench_example_2.py": ""})
     cg_bench("init")

@@ -241,6 +241,19 @@ def test_what_vitest_builds_is_ignored_by_git() -> None:
     assert Path(".cg-bench/.gitignore").read_bytes() == b"*\n"
 
 
+def test_what_go_builds_is_ignored_by_git() -> None:
+    on_path("go", """[ $1 = list ] && echo '{"ImportPath": "m", "Dir": ".", "TestGoFiles": ["a"]}' || exit 1""")
+    with pytest.raises(MeasurementError, match="'go test' failed"):
+        listed_with('[[benchmark]]\ngo = "."\n')
+    assert Path(".cg-bench/.gitignore").read_bytes() == b"*\n"
+
+
+def test_a_program_that_is_not_built_is_an_error_that_says_what_builds_it() -> None:
+    with pytest.raises(MeasurementError, match="there is no program build/bench") as error:
+        listed_with('[[benchmark]]\ngoogle-benchmark = "build/bench"\n')
+    assert "'setup'" in str(error.value.hint)
+
+
 def test_a_benchmark_of_jmh_with_two_modes_is_listed_once() -> None:
     lines = [
         "Benchmarks: ",
@@ -320,3 +333,8 @@ def test_what_lists_benchmarks_has_the_variables_of_its_table() -> None:
     on_path("node", """echo "cg-bench: \\"sort $SIZE\\"" """)
     found = listed_with('[[benchmark]]\ntinybench = "bench.mjs"\nenv = ["SIZE=7", "HOME"]\n').benchmarks
     assert [spec.id for spec in found] == ["sort 7"]
+
+
+def test_what_builds_benchmarks_has_the_variables_of_its_table() -> None:
+    text = '[[benchmark]]\npytest = "t"\nsetup = "echo $KIND > names"\nenv = ["KIND=fast"]\n'
+    assert [spec.id for spec in listed(text).benchmarks] == ["fast"]
