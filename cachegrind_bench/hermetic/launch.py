@@ -42,8 +42,6 @@ _LONGEST_WAIT_S = 3600.0  # poll takes 31 bits of milliseconds
 _INSISTENCE_S = 0.5  # how often a clean-up looks for a second interrupt
 # 2025-01-01, a millisecond for every reading: loops that wait for a deadline end after a fixed number of rounds.
 PINNED_CLOCK = Clock(1_735_689_600_000_000_000, 1_000_000)
-# A second for each: they end after a number of rounds that is easily known.
-SECONDS_CLOCK = PINNED_CLOCK._replace(step_ns=10**9)
 # Loops that wait for some time end after one round.
 FAST_CLOCK = PINNED_CLOCK._replace(step_ns=1000 * 10**9)
 
@@ -75,6 +73,7 @@ class Outcome(msgspec.Struct, frozen=True, kw_only=True):
     images: tuple[Image, ...] | None
     recording: Recording | None = None
     libraries: tuple[bytes, ...] = ()
+    jump: int | None = None  # of the clock's, by which it went on
     places: Translation = NOWHERE  # in force: what the program says of its files has these paths
 
 
@@ -194,6 +193,7 @@ def _outcome(report: Report, orders: Orders, tail: bytes) -> Outcome:
         places=places,
         recording=recorded,
         libraries=tuple(report.libraries),
+        jump=report.jump,
     )
 
 

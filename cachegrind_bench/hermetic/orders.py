@@ -36,12 +36,18 @@ class Command(NamedTuple):
 
 
 class Clock(NamedTuple):
-    """A clock that starts at `epoch_ns` and moves by `step_ns` with every reading; by `later_ns` more after `turn` readings."""
+    """A clock that starts at `epoch_ns` and moves by `step_ns` with every reading; by `later_ns` more after `turn` readings.
+
+    With `jumps`, it jumps once, when Callgrind has written a part for the `turn`th time for one of the `triggers`: by what that part
+    cost. Each jump has the most instructions that it is for, and nanoseconds.
+    """
 
     epoch_ns: int
     step_ns: int
     turn: int = 0
     later_ns: int = 0
+    jumps: tuple[tuple[int, int], ...] = ()
+    triggers: tuple[str, ...] = ()
 
     def passed_ns(self, readings: int) -> int:
         """Return the time that this number of readings takes."""
@@ -116,6 +122,7 @@ class Report(NamedTuple):
     placed: bool
     files: tuple[str | None, list[Any]] | None
     libraries: list[bytes]
+    jump: int | None = None  # which one of its jumps the clock has made
 
 
 def packed(message: Orders | Report) -> bytes:

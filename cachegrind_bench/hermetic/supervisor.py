@@ -62,7 +62,7 @@ class Supervisor:
         # Reasons, by part of the seal that turned out not to hold.
         self.failures: dict[str, str] = {}
         self._at_random_pinned = False
-        self._time = None if orders.clock is None else PinnedTime(orders.clock)
+        self._time = None if orders.clock is None else PinnedTime(orders.clock, orders.out)
         self.waits: Waits | None = None
         self._recorder = recorder
         self._scheduling = scheduling
@@ -78,6 +78,11 @@ class Supervisor:
         if self._time is not None:
             self.waits = Waits(listener, self._time, numbers=self._names, poke=self._poke, send=self._reply)
         self._processes = ProcessTable(root, orders)
+
+    @property
+    def jump(self) -> int | None:
+        """Which one of its jumps the clock has made."""
+        return None if self._time is None else self._time.jump
 
     def serve_one(self) -> None:
         """Receive one notification and answer it. OSError(EBADF) and the like end the service."""

@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING
 
 from msgspec.structs import replace
 
+from cachegrind_bench.errors import MeasurementError
 from cachegrind_bench.measure.differences import difference
 from cachegrind_bench.measure.run import Executions, seal_of
 from cachegrind_bench.model.result import Benchmark
@@ -46,8 +47,10 @@ def measure_iterations(executions: Executions) -> Benchmark:
         while True:
             measurement = measured(number)
             accounts = measurement.accounts if base is None else difference(measurement.accounts, base)
-            before, number, chosen = number, number if chosen else _suitable(loop, accounts), True
-            if number == before:
+            before, once = number, bool(loop.clock and loop.clock.jumps)
+            if once or not chosen:
+                number, chosen = _suitable(loop, measurement.outcome.jump, accounts), True
+            if once or number == before:
                 break
         executed = _executed(loop, measurement) or number
         found.append(replace(measurement, accounts=scaled(accounts, executed)))
@@ -60,8 +63,15 @@ def _smallest(loop: Loop) -> int:
     return min(number for number in loop.words if number)
 
 
-def _suitable(loop: Loop, accounts: Accounts) -> int:
-    """Return how many iterations to execute, from what the smallest number cost."""
+def _suitable(loop: Loop, jump: int | None, accounts: Accounts) -> int:
+    """Return how many iterations to execute, from what the smallest number cost, unless the clock decided."""
+    if loop.clock and loop.clock.jumps:
+        if jump is None:
+            raise MeasurementError(
+                "it is not known how many iterations were executed: the benchmark did not see the clock that decides it",
+                hint="'cg-bench doctor' says whether clocks can be pinned here",
+            )
+        return tuple(loop.words)[jump]
     smallest = _smallest(loop)
     cost = accounts.profile.counts().Ir + 2 * (accounts.sections - 1) * _PART_IR
     return max((number for number in loop.words if number * cost <= loop.most_ir * smallest), default=smallest)

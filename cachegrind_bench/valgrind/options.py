@@ -110,7 +110,8 @@ class Sections(msgspec.Struct, frozen=True, kw_only=True):
     Each is written as `before:NAME` or `after:NAME`, for its entry or its return. A section is what lies between the last
     `begin` and the next `end`; where a `settle` follows the `begin`, it begins there. At a `reset` all so far is forgotten, and
     after a `finish` nothing counts until the next `reset`. Where `share[1]` benchmarks run one after the other, each
-    has as many sections, and those of number `share[0]` count. The first `skip` of these do not count. `order` is a regular
+    has as many sections, and those of number `share[0]` count. The first `skip` of these do not count, nor do those before the
+    last of `lone` times that an `end` follows an `end`. `order` is a regular
     expression for what must happen, by first letters. `patterns` are places with wildcards that cover these, for names
     that have a `*` or `?`: of two patterns that begin alike, Callgrind 3.19 finds one only. `unseen` says what a user can do
     about a program in which none of these functions was called.
@@ -123,6 +124,7 @@ class Sections(msgspec.Struct, frozen=True, kw_only=True):
     finish: tuple[str, ...] = ()
     share: tuple[int, int] = (0, 1)
     skip: int = 0
+    lone: int = 0
     order: str = ""
     patterns: tuple[str, ...] = ()
     unseen: str = (
@@ -142,7 +144,8 @@ CODE_LOG = "code.log"  # how the names of logs of compilers end
 class Loop(msgspec.Struct, frozen=True, kw_only=True):
     """How a framework is made to loop a number of times: the words that follow its command, by the number of iterations.
 
-    `native` are those of an execution that is not measured. `clock` is what it sees of the time, if that decides.
+    `native` are those of an execution that is not measured. `clock` is what it sees of the time, if that decides; if it
+    `jumps`, that decides, too, which of the numbers it is, and one execution is enough.
     `reported` is a regular expression for a line of its output that says how many it executed. Without `sections`, what
     an execution costs more than that with the words for 0 iterations is counted. As many are executed as stay below `most_ir`
     instructions. The words of `log` follow the program's name in measured executions: they have its compiler write a log,

@@ -77,7 +77,7 @@ class Timed(msgspec.Struct, kw_only=True):
 def timed(heads: Iterable[PartHead], sections: Sections) -> Timed:
     """Return the parts of one process that belong to sections, given in their order; none if they cannot be shared out."""
     places = {name: _triggers(getattr(sections, name)) for name in ("begin", "end", "finish", "reset", "settle")}
-    found, finished = Timed(), False
+    found, finished, lone = Timed(), False, sections.lone
     current: list[PartHead] | None = None  # what belongs to the section that has begun
     settled = True
     for head in heads:
@@ -90,6 +90,8 @@ def timed(heads: Iterable[PartHead], sections: Sections) -> Timed:
         if "end" in events and current is not None:
             found.sections.append(current)
             current = None
+        elif "end" in events and lone:
+            found.sections, lone = [], lone - 1
         if "begin" in events and not finished:
             current, settled = [], False
         elif "settle" in events and current is not None and not settled:

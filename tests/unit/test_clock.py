@@ -4,12 +4,16 @@ from __future__ import annotations
 
 import os
 import struct
+from typing import TYPE_CHECKING
 
 from cachegrind_bench.hermetic.clock import PinnedTime
 from cachegrind_bench.hermetic.fake_proc import statistics, substitute, uptime
 from cachegrind_bench.hermetic.images import Process, ProcessTable
-from cachegrind_bench.hermetic.orders import Clock, Command, Orders
+from cachegrind_bench.hermetic.orders import Clock, Command, Image, Orders
 from tests.unit.test_supervisor import BUFFER, SECOND, Watched
+
+if TYPE_CHECKING:
+    from pathlib import Path
 
 EPOCH = 1_735_689_600
 STEP = SECOND // 100
@@ -71,3 +75,18 @@ def test_a_child_goes_on_where_its_parent_forked() -> None:
     parent.ticks = 9
     child: Process = table._meet(os.getpid())
     assert (child.ticks, child.born) == (7, 7)
+
+
+def test_a_clock_jumps_once_by_what_callgrind_has_counted_there(tmp_path: Path) -> None:
+    jumps = ((50, 100 * SECOND), (60, 200 * SECOND), (1 << 62, 300 * SECOND))
+    clock = Clock(0, SECOND, turn=2, jumps=jumps, triggers=("--dump-before=end",))
+    pinned, process = PinnedTime(clock, str(tmp_path)), Process(b"", Image(os.getpid(), "", [], 0, forked=False), 0)
+    head = "# callgrind format\ncmd:  /bin/words --bench\n\ndesc: Trigger: --dump-{}\n\nevents: Ir Dr\nsummary: {} 7\n"
+    parts = [("before=end", 5), ("after=begin", 70), ("before=end", 60), ("before=end", 80)]
+    (tmp_path / "out.1.1").write_text(head.format("before=end", 5))  # of another process
+    shown = [pinned.read(process, 0)]
+    for number, part in enumerate(parts, 1):
+        (tmp_path / f"out.{os.getpid()}.{number}").write_text(head.format(*part))
+        shown.append(pinned.read(process, 0))
+    assert shown == [SECOND, 2 * SECOND, 3 * SECOND, 204 * SECOND, 205 * SECOND]
+    assert pinned.jump == 1
