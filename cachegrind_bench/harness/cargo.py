@@ -68,11 +68,10 @@ class Cargo(Harness):
             target, executable = program["target"]["name"], program["executable"]
             folder = Path(program["manifest_path"]).parent
             with open(executable, "rb") as file, mmap.mmap(file.fileno(), 0, access=mmap.ACCESS_READ) as data:
-                loop = self.loop(data)
+                loop, stripped = self.loop(data), data.find(b"\0.symtab\0") < 0
             if loop is None:
-                note(
-                    f"{entry.each.place}: the bench target {target} of {folder.name} is left out: it is not one of {self.title}"
-                )
+                why = "is stripped" if stripped else f"has no benchmarks of {self.title}"
+                note(f"{entry.each.place}: the bench target {target} of {folder.name} is left out: it {why}")
                 continue
             if loop.sections is None or not (loop.sections.begin and loop.sections.end):
                 raise self._unseen(entry, f"{target} of {folder.name}")
