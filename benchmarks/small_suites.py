@@ -207,7 +207,7 @@ def floor(rounds: int, at_once: int) -> None:
     Steps are the mean of this many processes at once, as CPUs that share their caches take longer for them.
     """
     heads = ("start", *STEPS, "one call", "two, apart", "ratio")
-    print(f"{f'ms, {at_once} at once':12}" + "".join(f"{head:>11}" for head in heads))
+    print(f"{f'ms, {at_once} each':12}" + "".join(f"{head:>11}" for head in heads))
     for name, call in CALLS.items():
         rows: list[list[float]] = []
         words = (*CALLGRIND, *GEOMETRY, sys.executable, __file__, "--inside", call)
@@ -218,6 +218,8 @@ def floor(rounds: int, at_once: int) -> None:
                 for _ in range(at_once)
             ]
             said = [[float(word) for word in process.communicate()[0].split()] for process in running]
+            if any(process.returncode for process in running):
+                sys.exit(f"{' '.join(words)} failed")
             steps = [statistics.mean(column) for column in zip(*said, strict=True)]
             rows.append([time.monotonic() - begun - sum(steps), *steps])
         start, warm_up, fork, on, first, second, off = (

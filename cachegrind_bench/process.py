@@ -34,7 +34,7 @@ _FAREWELL_S = 2.0
 # Holds our pipe open in the background: when that closes, as it does when we are killed, its process group has to end.
 _GUARD = 'exec 3<&0 <"$0"; { read -r _ <&3; kill -9 "-$$"; } </dev/null >/dev/null 2>&1 & exec "$@" 3<&-'
 # The same as its parent, which it may stop or kill.
-_PARENT = _GUARD.replace('exec "$@" 3<&-', '"$@" 3<&-; exit "$?"')
+_PARENT = _GUARD.replace('exec "$@" 3<&-', '(exec "$@" 3<&-); exit "$?"')
 _ABSENT = (errno.ENOENT, errno.ENOTDIR, errno.ELOOP, errno.ENAMETOOLONG)
 _REFUSED = (errno.EACCES, errno.EPERM, errno.ENOEXEC, errno.EISDIR, errno.ELIBBAD, errno.ETXTBSY)
 
@@ -106,7 +106,7 @@ class Child:
 
     def wake(self) -> None:
         """Let its process group go on if it was stopped."""
-        with suppress(ChildProcessError):
+        with suppress(ChildProcessError, ProcessLookupError, PermissionError):
             if os.waitid(os.P_PID, self.pid, os.WSTOPPED | os.WNOHANG):
                 os.killpg(self.pid, signal.SIGCONT)
 

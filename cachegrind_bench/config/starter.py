@@ -9,6 +9,7 @@ import contextlib
 import itertools
 import os
 import re
+import shlex
 import tomllib
 from collections.abc import Mapping
 from importlib.resources import files
@@ -21,6 +22,7 @@ from cachegrind_bench.config.source import OWN_FILE, PYPROJECT, read
 from cachegrind_bench.config.suggestions import quoted
 from cachegrind_bench.vcs.git import folders_up
 
+_OF_CMAKE = frozenset({"google-benchmark", "catch2"})
 _PYTHON = ("setup.py", "setup.cfg", "requirements.txt")
 _C_BUILDS = {
     "CMakeLists.txt": "cmake -S . -B build && cmake --build build",
@@ -64,7 +66,7 @@ def starter(root: Path, harnesses: Mapping[str, str]) -> list[NewFile]:
     """
     if harnesses:
         tables = "\n".join(
-            f"[[benchmark]]\n{name} = {quoted(value)}\n{_setup(root, value)}" for name, value in harnesses.items()
+            f"[[benchmark]]\n{name} = {quoted(value)}\n{_setup(root, name, value)}" for name, value in harnesses.items()
         )
         return [
             _new(root / OWN_FILE, _text("configuration.toml.txt").partition("[[")[0].replace("<table>", "") + tables)
@@ -80,15 +82,18 @@ def starter(root: Path, harnesses: Mapping[str, str]) -> list[NewFile]:
     return [_new(root / OWN_FILE, _configuration("other"))]
 
 
-def _setup(root: Path, value: str) -> str:
-    """Return the line that builds this program in a fresh checkout, in the same way; nothing where it is not known how."""
+def _setup(root: Path, name: str, value: str) -> str:
+    """Return the line that builds a program of CMake's in a fresh checkout, with its build type; empty if that is not known."""
     folder = value.partition("/")[0]
     cache = root / folder / "CMakeCache.txt"
-    if not cache.is_file():
+    if name not in _OF_CMAKE or not cache.is_file():
         return ""
-    kind = re.search(rb"^CMAKE_BUILD_TYPE:\w+=(\w+)$", cache.read_bytes(), re.MULTILINE)
-    build = f"cmake -S . -B {folder} -DCMAKE_BUILD_TYPE={kind[1].decode() if kind else 'RelWithDebInfo'}"
-    return f"setup = {quoted(f'{build} && cmake --build {folder}')}\n"
+    known = dict(re.findall(r"^(\w+):\w+=(.*)$", cache.read_text("utf-8", "replace"), re.MULTILINE))
+    if known.get("CMAKE_HOME_DIRECTORY") != str(root):
+        return ""
+    kind, quiet = known.get("CMAKE_BUILD_TYPE") or "RelWithDebInfo", shlex.quote(folder)
+    build = f"cmake -S . -B {quiet} -DCMAKE_BUILD_TYPE={shlex.quote(kind)} && cmake --build {quiet}"
+    return f"setup = {quoted(build)}\n"
 
 
 def _python(root: Path, pyproject: Mapping[str, Any] | None) -> list[NewFile]:

@@ -23,7 +23,7 @@ _FLAGS = ("--single-threaded", "--predictable")
 _COUNTS = (("--interrupt-budget", "13000"), ("--invocation-count-for-turbofan", "300"))
 _LONGEST = 100_000  # bytes of a name; Linux takes 131,071 in an argument
 _LISTED = re.compile(r'cg-bench: (".*")')
-# In a first section V8 reads what starts and stops the others. It would compile that among more than a hundred of them.
+# In a first section V8 reads the code that starts and stops the others; among more than a hundred of them it would compile it.
 _LOOP = Loop(
     words={number: (f"--cg-bench-iterations={number}",) for number in (1, 10, 100)},
     native=("--cg-bench-iterations=1",),

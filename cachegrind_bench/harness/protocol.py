@@ -234,7 +234,8 @@ def found_program(root: Path, patterns: Sequence[str], code: re.Pattern[bytes]) 
     """Return the first program with such a name that is built in this project, and has this in it."""
     places = ("build*/**/", "cmake-build*/**/", "out/**/", "")
     paths = (path for place in places for pattern in patterns for path in sorted(root.glob(f"{place}{pattern}")))
-    programs = (path for path in paths if path.is_file() and os.access(path, os.X_OK))
+    own = (path for path in paths if "_deps" not in path.parts)  # where CMake builds what it has fetched
+    programs = (path for path in own if path.is_file() and os.access(path, os.X_OK | os.R_OK))
     found = (str(path.relative_to(root)) for path in programs if code.search(path.read_bytes()))
     return next((name if "/" in name else f"./{name}" for name in found), None)
 

@@ -8,6 +8,7 @@ little of it.
 from __future__ import annotations
 
 import os
+import stat
 import struct
 from typing import TYPE_CHECKING, NamedTuple
 
@@ -49,7 +50,7 @@ class PinnedTime:
         self.waited_ns = 0
         self.jump: int | None = None
         self._out = out
-        self._part = self._triggered = 0  # those that were looked at
+        self._parts = self._triggered = 0  # how many were looked at, and had a trigger
 
     def boot_s(self) -> int:
         """Return when the machine booted, in seconds of the wall clock."""
@@ -74,11 +75,11 @@ class PinnedTime:
     def _look_at_parts(self, pid: int) -> None:
         """Jump if Callgrind has written the part of this process that says by how much."""
         triggers = tuple(f"\ndesc: Trigger: {trigger}\n".encode() for trigger in self.clock.triggers)
-        while os.path.exists(path := f"{self._out}/out.{pid}.{self._part + 1}"):
-            self._part += 1
-            with open(path, "rb") as file:
-                head = file.read(_HEAD_BYTES)
-            self._triggered += any(trigger in head for trigger in triggers)
+        while (head := _head(f"{self._out}/out.{pid}.{self._parts + 1}")) is not None:
+            self._parts += 1
+            if not any(trigger in head for trigger in triggers):
+                continue
+            self._triggered += 1
             counts = head.partition(b"\nsummary: ")[2].split(None, 1)
             if self._triggered == self.clock.turn and counts and counts[0].isdigit():
                 self.jump = next(place for place, (most, _) in enumerate(self.clock.jumps) if int(counts[0]) <= most)
@@ -116,3 +117,17 @@ class PinnedTime:
         # Most of the memory is Valgrind's, and some pages more or less in each run.
         peak = 0 if children else -(-peak_kb // _PEAK_STEP_KB) * _PEAK_STEP_KB
         return Answer(0, args[1], struct.pack("=18q", seconds, rest // 1000, 0, 0, peak, *[0] * 13))
+
+
+def _head(path: str) -> bytes | None:
+    """Return the beginning of a file, None where there is no regular one: the program may have put anything there."""
+    try:
+        file = os.open(path, os.O_RDONLY | os.O_NOFOLLOW | os.O_NONBLOCK | os.O_CLOEXEC)
+    except OSError:
+        return None
+    try:
+        return os.read(file, _HEAD_BYTES) if stat.S_ISREG(os.fstat(file).st_mode) else None
+    except OSError:
+        return None
+    finally:
+        os.close(file)

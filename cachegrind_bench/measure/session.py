@@ -56,6 +56,10 @@ def identify(executable: str, variables: Mapping[str, str]) -> Identity:
     )
 
 
+# A scope by another name where it is counted in another way than once.
+_MEASURED = {Scope.ITERATIONS: "iterations/2"}
+
+
 def benchmark_key_fields(
     identity: Identity, seal: Mapping[str, SealPart], tool: Tool, collect: Collect = WHOLE
 ) -> dict[str, str]:
@@ -63,7 +67,7 @@ def benchmark_key_fields(
     states = {f"seal.{part}": seal[part].state.value for part in _COUNTED_PARTS}
     if seal["clock"].state is SealState.PINNED:
         states["seal.clock"] = _PINNED_CLOCK
-    measured = " ".join((collect.scope.value, *map(quote, sorted(set(collect.toggles)))))
+    measured = " ".join((_MEASURED.get(collect.scope, collect.scope.value), *map(quote, sorted(set(collect.toggles)))))
     part = {} if collect.scope is Scope.PROCESS else {"measured": measured}
     return {**identity.key_fields, **states, "tool": tool.value, **part}
 

@@ -24,7 +24,7 @@ Region = tuple[list[int], list[int]]  # the numbers of its parts, and the sum of
 
 
 def calls(out: str, prefix: str, after: int, count: int) -> list[tuple[Region, Region]]:
-    """Return the `count` calls after a part of this number whose parts have names with this prefix; with each the empty one before it.
+    """Return the first `count` calls after part `after` of those whose names have this prefix; with each the empty one before it.
 
     There are fewer where Callgrind could not write all parts.
     """

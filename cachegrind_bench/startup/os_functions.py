@@ -19,7 +19,6 @@ class Real:
     fork = staticmethod(os.fork)
     waitpid = staticmethod(os.waitpid)
     getpid = staticmethod(os.getpid)
-    getppid = staticmethod(os.getppid)
     leave = staticmethod(os._exit)
     setpgid = staticmethod(os.setpgid)
     open = staticmethod(cast("Callable[[str, str], BinaryIO]", open))  # of bytes only

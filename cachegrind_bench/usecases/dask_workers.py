@@ -44,6 +44,7 @@ _connect: Client = distributed.Client
 _CONNECT_S = 15
 _ANSWER_S = 60
 _SHOWN = 5
+_AT_ONCE = 64
 _GIT_S = 3600.0
 _SETTINGS = "CG_BENCH_"
 
@@ -68,7 +69,7 @@ def machines(client: Client, request: MeasureRequest) -> dict[str, Machine | str
     found: dict[str, Any] = {}
     with _answering():
         names: list[str] = list(client.nthreads())
-        with ThreadPoolExecutor(max(1, len(names))) as threads:  # one that hangs is to be named
+        with ThreadPoolExecutor(_AT_ONCE) as threads:  # one that hangs is to be named
             for answer in threads.map(partial(_asked, client, asked), names):
                 found |= answer
     silent = [name for name, value in found.items() if isinstance(value, TimeoutError)]

@@ -23,7 +23,7 @@ if TYPE_CHECKING:
 
 DEFAULT_LIMIT = 10**9
 _CHUNK = 1 << 20
-_LOOK_S = 0.5
+_LOOK_MS = 100
 _SPACE = "free some space, let TMPDIR name another folder, or save it to a file first"
 _HINT = "'cg-bench run -o FILE' writes result files"
 
@@ -110,16 +110,17 @@ def _opened(name: str, limit: int, stack: ExitStack, hint: str, note: Note) -> B
 
 def _opened_pipe(name: str, waiting: Waiting) -> BinaryIO:
     """Open a pipe once something was written to it, or whoever had opened it for that has closed it."""
-    stream = os.fdopen(os.open(name, os.O_RDONLY | os.O_NONBLOCK | os.O_CLOEXEC), "rb")
-    since = time.monotonic()
+    descriptor = os.open(name, os.O_RDONLY | os.O_NONBLOCK | os.O_CLOEXEC)
+    since, poll = time.monotonic(), select.poll()
+    poll.register(descriptor, select.POLLIN)
     try:
-        while not select.select([stream], (), (), _LOOK_S)[0]:
+        while not poll.poll(_LOOK_MS):
             waiting.look(name, time.monotonic() - since)
-        os.set_blocking(stream.fileno(), True)
+        os.set_blocking(descriptor, True)
+        return os.fdopen(descriptor, "rb")
     except BaseException:
-        stream.close()
+        os.close(descriptor)
         raise
-    return stream
 
 
 def _spooled(source: BinaryIO, name: str, limit: int, stack: ExitStack, hint: str) -> BinaryIO:

@@ -16,6 +16,7 @@ import re
 from bisect import bisect_left, bisect_right
 from collections.abc import Iterable
 from contextlib import suppress
+from itertools import accumulate
 from pathlib import Path
 from urllib.parse import unquote
 
@@ -74,7 +75,7 @@ class CompiledCode:
         if file not in self._ends:
             self._ends[file] = _ends_of_lines(Path(file)) if file.startswith("/") else []
         ends = self._ends[file]
-        return bisect_left(ends, position) + 1 if ends and position >= 0 else 0
+        return bisect_left(ends, position) + 1 if ends and 0 <= position <= ends[-1] else 0
 
     def read(self, lines: Iterable[bytes]) -> None:
         """Take in the lines of a log."""
@@ -128,16 +129,21 @@ def read_code(out: Path, pid: int) -> CompiledCode | None:
     paths = sorted(out.glob(f"isolate-*-{pid}-{CODE_LOG}"))
     found = CompiledCode()
     for path in paths:
-        with reading(path) as stream:
+        with suppress(FileFormatError), reading(path) as stream:  # it is for names only
             found.read(stream)
     return found if paths else None
 
 
 def _ends_of_lines(path: Path) -> list[int]:
     with suppress(FileFormatError), reading(path) as stream:
-        text = stream.read().decode("utf-8", "replace")
-        return [*(found.start() for found in re.finditer("\n", text)), len(text)]
+        ends = list(accumulate(_units(line) + 1 for line in stream.read().decode("utf-8", "replace").split("\n")))
+        return [end - 1 for end in ends]
     return []
+
+
+def _units(line: str) -> int:
+    """Return the length of text as JavaScript counts it."""
+    return len(line.encode("utf-16-le", "surrogatepass")) // 2
 
 
 def _function(text: str) -> tuple[str, str]:

@@ -110,8 +110,8 @@ class Sections(msgspec.Struct, frozen=True, kw_only=True):
     Each is written as `before:NAME` or `after:NAME`, for its entry or its return. A section is what lies between the last
     `begin` and the next `end`; where a `settle` follows the `begin`, it begins there. At a `reset` all so far is forgotten, and
     after a `finish` nothing counts until the next `reset`. Where `share[1]` benchmarks run one after the other, each
-    has as many sections, and those of number `share[0]` count. The first `skip` of these do not count, nor do those before the
-    last of `lone` times that an `end` follows an `end`. `order` is a regular
+    has as many sections, and those of number `share[0]` count. The first `skip` of these do not count. A second `end` in
+    a row ends a warm-up: sections up to the `lone`th of these do not count. `order` is a regular
     expression for what must happen, by first letters. `patterns` are places with wildcards that cover these, for names
     that have a `*` or `?`: of two patterns that begin alike, Callgrind 3.19 finds one only. `unseen` says what a user can do
     about a program in which none of these functions was called.

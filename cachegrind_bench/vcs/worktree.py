@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import errno
-import itertools
 import os
 import re
 import shlex
@@ -36,7 +35,7 @@ def worktree(repository: Path, sha: str, path: Path, environ: Mapping[str, str])
     Nobody else may use `path` on this machine: what git has registered there is left over, whoever has made it.
     """
     git = Git(repository, environ)
-    listed = git.run("worktree", "list", "--porcelain").stdout.decode("utf-8", "surrogateescape")
+    listed = _register(git, path, "list", "--porcelain").decode("utf-8", "surrogateescape")
     for name, reason in _LOCKED.findall(listed):
         is_ours = name == os.path.realpath(path)
         # Whoever takes a numbered folder tidies up, and may be at work there.
@@ -58,27 +57,29 @@ def worktree(repository: Path, sha: str, path: Path, environ: Mapping[str, str])
             _remove(repository, path, environ)
 
 
-def _register(git: Git, path: Path, *words: str) -> None:
-    """Let git register a worktree; again where it finds another one half made or half removed, and gives up.
+def _register(git: Git, path: Path, *words: str) -> bytes:
+    """Let git list or register worktrees; again where it finds another one half made or half removed, and gives up.
 
-    One of ours that stays so is forgotten: its git was killed, and no other one works in this repository any more.
+    One of ours that stays so is forgotten: its git was killed.
     """
-    for left in itertools.count(_ATTEMPTS, -1):
-        try:
-            git.text("worktree", *words, timeout=_TIMEOUT_S)
-        except MeasurementError as error:
-            if os.strerror(errno.ENOSPC) in error.message:
-                raise MeasurementError(f"no space is left for {path}", hint="free some space there") from error
-            half = _HALF_MADE.search(error.message)
-            if half is None:
-                raise
-            entry = git.cwd / git.text("rev-parse", "--git-common-dir").rstrip("\n") / "worktrees" / half[1]
-            if left <= 0 and not _forget(entry):
-                hint = f"if no git is at work there, one was killed: rm -r {shlex.quote(str(entry))}"
-                raise MeasurementError(error.message, hint=hint) from error
-            time.sleep(_PAUSE_S)
-        else:
-            return
+    left = _ATTEMPTS
+    while (done := git.run("worktree", *words, timeout=_TIMEOUT_S)).status != 0:
+        error = git.failed(done, "worktree")
+        if os.strerror(errno.ENOSPC) in error.message:
+            raise MeasurementError(f"no space is left for {path}", hint="free some space there") from error
+        half = _HALF_MADE.search(error.message)
+        if half is None:
+            raise error
+        left -= 1
+        if left <= 0 and not _forget(entry := _entry(git, half[1])):
+            hint = f"if no git is at work there, one was killed: rm -r {shlex.quote(str(entry))}"
+            raise MeasurementError(error.message, hint=hint) from error
+        time.sleep(_PAUSE_S)
+    return done.stdout
+
+
+def _entry(git: Git, name: str) -> Path:
+    return git.cwd / git.text("rev-parse", "--git-common-dir").rstrip("\n") / "worktrees" / name
 
 
 def _forget(entry: Path) -> bool:

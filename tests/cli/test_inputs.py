@@ -20,6 +20,7 @@ from cachegrind_bench.cli.options import size as bytes_of
 from cachegrind_bench.errors import UsageError
 from cachegrind_bench.model.codec import SCHEMA, encode
 from cachegrind_bench.usecases.result_files import DEFAULT_LIMIT, read_result
+from cachegrind_bench.waiting import Waiting
 from tests.unit.samples import benchmark, failed_benchmark, result, rich_benchmark, run_without_rights
 
 if TYPE_CHECKING:
@@ -113,13 +114,20 @@ def test_a_bad_file_is_reported_with_file_and_place(
     assert told.err == f"cg-bench: error: {name}{message}"
 
 
-def test_a_pipe_that_nobody_writes_to_yet_is_waited_for_with_a_word(
+def test_a_pipe_that_nobody_writes_to_yet_is_waited_for_with_a_message(
     cg_bench: CommandLine, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr("cachegrind_bench.waiting._FIRST_S", 0.1)
     os.mkfifo("fifo")
-    writer = threading.Timer(1, Path("fifo").write_bytes, (DATA,))
-    writer.start()
+    writer = threading.Timer(0, Path("fifo").write_bytes, (DATA,))
+    look = Waiting.look
+
+    def looked(waiting: Waiting, what: str, passed_s: float) -> None:
+        look(waiting, what, passed_s)
+        if passed_s > 1 and not writer.is_alive():
+            writer.start()
+
+    monkeypatch.setattr(Waiting, "look", looked)
     told = cg_bench("show", "fifo")
     writer.join()
     assert told.code == 0

@@ -82,7 +82,7 @@ def test_a_pipe_is_written_to_and_stays_a_pipe(tmp_path: Path) -> None:
     assert stat.S_ISFIFO(path.stat().st_mode)
 
 
-def test_a_pipe_that_nobody_reads_is_an_error_in_the_end(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_a_pipe_that_nobody_reads_is_an_error_after_a_while(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr("cachegrind_bench.store.durable.WAIT_S", 0.1)
     os.mkfifo(tmp_path / "fifo")
     with pytest.raises(UsageError, match=r"nobody has read this pipe for 0\.1 s"):

@@ -447,7 +447,6 @@ def test_the_worktree_of_a_process_that_was_killed_is_removed_by_the_next(
 
 LEAVE = """
 import os, signal, subprocess, sys
-from contextlib import nullcontext
 from pathlib import Path
 from cachegrind_bench.vcs import worktree
 if len(sys.argv) > 4:  # as before the machine started anew

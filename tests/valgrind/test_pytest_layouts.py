@@ -74,6 +74,36 @@ def test_further_layouts_begin_where_the_first_was_counted_and_one_that_fails_is
     assert warning.startswith("2 of its memory layouts could not be measured")
 
 
+# Counted in its own process, as it has a thread; the first two counted calls differ, and later ones do not.
+SECOND = """
+import pytest, threading
+calls = []
+def work():
+    calls.append(1)
+    for _ in range(1000 * max(1, 17 - len(calls))): pass
+@pytest.fixture
+def thread():
+    end = threading.Event()
+    waiting = threading.Thread(target=end.wait)
+    waiting.start()
+    yield
+    end.set()
+    waiting.join()
+    with open("calls", "w") as file: print(len(calls), file=file)
+def test_second(benchmark, thread): benchmark(work)
+"""
+
+
+@pytest.mark.slow
+def test_a_second_try_in_the_same_process_is_not_compared_with_the_first(tmp_path: Path) -> None:
+    project = Project(tmp_path)
+    project.write(SECOND)
+    found = project.measure()["test_second"]
+    assert (found["warnings"], len(found["runs"])) == ([], 1)
+    # Eleven warm-ups, two on a fresh heap and two counted; then ten, two and three.
+    assert (project.folder / "calls").read_text() == "30\n"
+
+
 @pytest.mark.parametrize("number", ["0", "65", "many"])
 def test_a_number_of_layouts_that_cannot_be_is_refused(tmp_path: Path, number: str) -> None:
     project = Project(tmp_path)

@@ -161,9 +161,9 @@ class Copy:
         return self
 
     def __exit__(self, *_: object) -> None:
-        # By itself, it would write out once more what it counted.
-        Real.kill(self.pid, signal.SIGKILL)
-        with suppress(ChildProcessError):  # a test may have SIGCHLD ignored
+        # By itself, it would write out once more what it counted. If it has ended and a test has SIGCHLD ignored, it is gone.
+        with suppress(ProcessLookupError, ChildProcessError):
+            Real.kill(self.pid, signal.SIGKILL)
             Real.waitpid(self.pid, 0)
         Real.close(self._hear)
         Real.close(self._tell)

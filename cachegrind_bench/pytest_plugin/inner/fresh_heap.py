@@ -46,20 +46,23 @@ _PAGE, _LINE, _LEAST_MOVED = 4096, 64, 1040
 #     };
 #     void take(struct asked *c)
 #     {
-#         word end = c->sbrk(0) - c->mallinfo2().keepcost, most = c->most, spare;
+#         word end = c->sbrk(0) - c->mallinfo2().keepcost, most = c->most, spare, rest;
 #         for (word size = 65536; size >= 32; size = size <= 1040 ? size - 16 : size / 2 > 1040 ? size / 2 : 1040)
-#             while (c->malloc(size - 8) < end && most)
+#             while (c->malloc(size - 8) - 1 < end - 1 && most)
 #                 most--;
-#         while ((spare = c->mallinfo2().keepcost - 65536) - 8192 > 65536 - 8192)
-#             c->malloc(32768 - 8);
+#         for (int round = 64; (spare = c->mallinfo2().keepcost - 65536) - 8192 > 65536 - 8192; round--)
+#             if (!round || !c->malloc(32768 - 8))
+#                 return;
 #         c->malloc(spare + c->moved - 8);
-#         c->free(c->memset(c->malloc(32768), 0, 32768));
+#         if ((rest = c->malloc(32768)))
+#             c->free(c->memset(rest, 0, 32768));
 #     }
 _TAKE: Final = bytes.fromhex(
-    "41564155415455bd00000100534889fb31ff4881eca0000000ff53184889e74989c4ff53204c8b6b284c2b6424484c8d75f84c89f7ff134c"
-    "39e0730a4d85ed740549ffcdebec4881fd1004000077114883ed104883fd1f77d5488d6c2450eb154881fd21080000760548d1edebc0bd10"
-    "040000ebb94889efff5320488b942498000000488d8200e0feff483d00e00000488b037609bff87f0000ffd0ebd7488b4b30488dbc0af8ff"
-    "feffffd0488b6b084c8b6310bf00800000ff13ba0080000031f64889c741ffd44881c4a00000005b4889c74889e85d415c415d415effe0"
+    "41564155415455bd00000100534889fb31ff4881eca0000000ff53184889e74989c4ff53204c2b6424484c8b6b2849ffcc4c8d75f84c89f7"
+    "ff1348ffc84c39e0730a4d85ed740549ffcdebe94881fd1004000077164883ed104883fd1f77d2bd410000004c8d642450eb254881fd2108"
+    "0000760548d1edebb8bd10040000ebb1ffcd746cbff87f0000ff134885c074604c89e7ff5320488b842498000000488d9000e0feff4881fa"
+    "00e0000077d2488b5330488dbc10f8fffeffff13bf00800000ff134889c74885c07425488b6b08ba0080000031f6ff53104881c4a0000000"
+    "5b4889c74889e85d415c415d415effe04881c4a00000005b5d415c415d415ec3"
 )
 _MOST_ROUNDS = 1000
 _ALL = 1 << 20
@@ -70,8 +73,8 @@ _FEW = 4
 _STATISTICS_BYTES = 1 << 16
 _STDERR = 2
 
-# From one layout to the next: odd, so that all of the 64 lines of a page come, and the first ones lie far apart; and a step
-# of CPython's heap, small enough for some layouts to begin in the first one of the pools that are held.
+# From one layout to the next, glibc's heap moves by this many lines: odd, so that all of the 64 lines of a page come, and the first
+# ones lie far apart. CPython's moves by this part of a pool, so that many layouts begin in the pools that are held.
 _STRIDE, _STEPS_OF_POOL = 27, 40
 
 _kept: list[Any] = []

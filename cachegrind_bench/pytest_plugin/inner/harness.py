@@ -108,7 +108,7 @@ def _has_threads() -> bool:
     return Real.stat("/proc/self/task").st_nlink > _LINKS_OF_ONE_TASK
 
 
-# Of one memory layout: the process, the last part that it had written before, how many calls it counted, and what is known of them.
+# Of one memory layout: the process, the last part that it had written before, how many calls it counted, and _OPEN, _AGREE or _SWING.
 _Tried = tuple[int, int, int, int]
 
 
@@ -298,7 +298,7 @@ class Meter:
         """Yield what `_steps` does for this many simulated calls in each layout, all of it anew."""
         pid, done = int.from_bytes(self._own, "little"), list[_Tried]()
         for layout in range(self._layouts):
-            after = self._last_part(pid) if layout else 0
+            after = self._last_part(pid)
             yield from self._simulated(count, between, work, layout)
             self._make(*self._stop)
             settled = Real.elsewhere(functools.partial(self._compared, pid, after, count))
@@ -342,7 +342,7 @@ class Meter:
             Real.leave(0)
 
     def _last_part(self, pid: int) -> int:
-        return dumps.numbers(self.out, dumps.of_process(pid))[-1]
+        return max(dumps.numbers(self.out, dumps.of_process(pid)), default=0)
 
     def _compared(self, pid: int, after: int, count: int) -> int:
         """Return whether the last of this many calls after a part took about the same path through the code. Errors as of `_calls`.
