@@ -5,7 +5,10 @@ Knows seconds; must not know what is waited for.
 
 from __future__ import annotations
 
-from collections.abc import Callable
+import threading
+import time
+from collections.abc import Callable, Generator
+from contextlib import contextmanager
 
 _FIRST_S = 2.0
 
@@ -33,3 +36,24 @@ class Waiting:
             while self._next <= seconds:
                 self._next *= 2
             self._note(f"waiting for {what}, {seconds:.0f} s")
+
+    @contextmanager
+    def watched(self, what: str, longest: float | None = None, give_up: Callable[[], object] = int) -> Generator[None]:
+        """Look from a thread during a wait that lets nothing else happen, and give up when it has taken this long."""
+        since, over = time.monotonic(), threading.Event()
+
+        def watch() -> None:
+            while not over.wait(0.5):
+                past = time.monotonic() - since
+                self.look(what, past)
+                if longest is not None and past >= longest:
+                    give_up()
+                    return
+
+        thread = threading.Thread(target=watch, daemon=True)
+        thread.start()
+        try:
+            yield
+        finally:
+            over.set()
+            thread.join()

@@ -12,6 +12,7 @@ from cachegrind_bench.cli import output
 from cachegrind_bench.cli.help import Command
 from cachegrind_bench.cli.options import format_options, measure_request, valgrind_option
 from cachegrind_bench.errors import NotComparableError, UsageError
+from cachegrind_bench.waiting import Waiting
 
 if TYPE_CHECKING:
     from cachegrind_bench.usecases.executors import Workforce
@@ -79,5 +80,5 @@ def _scheduler(url: str) -> Generator[tuple[Any, Any]]:
         raise UsageError(
             "--workers needs Dask, which is not installed", hint="in a checkout of cg-bench: pip install '.[fleet]'"
         ) from error
-    with dask_workers.connected(url) as client:
+    with dask_workers.connected(url, Waiting(output.NOTICES.note)) as client:
         yield dask_workers, client

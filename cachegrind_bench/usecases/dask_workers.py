@@ -40,7 +40,14 @@ if TYPE_CHECKING:
 
 # A client of Dask's, whose types say little.
 Client: TypeAlias = Any
-_connect: Client = distributed.Client
+
+
+class _Client(distributed.Client):
+    def __del__(self) -> None:
+        """Do nothing: `connected` closes each, but one that could not begin, for which Dask would wait half a minute."""
+
+
+_connect: Client = _Client
 _CONNECT_S = 15
 _ANSWER_S = 60
 _SHOWN = 5
@@ -50,10 +57,11 @@ _SETTINGS = "CG_BENCH_"
 
 
 @contextmanager
-def connected(url: str) -> Generator[Client]:
+def connected(url: str, waiting: Waiting) -> Generator[Client]:
     """Reach the scheduler at this address. MeasurementError if that cannot be."""
     try:
-        client = _connect(url, timeout=_CONNECT_S, set_as_default=False)
+        with waiting.watched(f"the scheduler {url}"):
+            client = _connect(url, timeout=_CONNECT_S, set_as_default=False)
     except (OSError, ValueError, TypeError) as error:
         hint = "write it as in tcp://scheduler:8786, and start it with: dask scheduler"
         raise MeasurementError(f"the Dask scheduler {url} cannot be reached: {error}", hint=hint) from error

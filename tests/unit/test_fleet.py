@@ -15,12 +15,14 @@ from cachegrind_bench.errors import MeasurementError
 from cachegrind_bench.model.codec import encode
 from cachegrind_bench.model.result import Environment
 from cachegrind_bench.usecases.commit_task import Answer, Machine, Order
+from cachegrind_bench.usecases.dask_workers import connected
 from cachegrind_bench.usecases.executors import Workforce
 from cachegrind_bench.usecases.fleet import report
 from cachegrind_bench.usecases.measurement import MeasureRequest
 from cachegrind_bench.usecases.selection import SelectRequest
 from cachegrind_bench.usecases.worktrees import Overlay
 from cachegrind_bench.valgrind.options import Geometry
+from cachegrind_bench.waiting import Waiting
 from tests.unit.samples import benchmark, result
 
 if TYPE_CHECKING:
@@ -148,4 +150,10 @@ def test_a_scheduler_that_goes_before_its_client_knows_is_one_error(asked: str) 
         return
     said = pytest.raises(MeasurementError, match="the workers do not answer: Stream is closed")
     with said, dask_workers.workforce(client, request, source, None, notices):
+        pass
+
+
+@pytest.mark.filterwarnings("error")
+def test_an_address_that_is_none_is_an_error_at_once() -> None:
+    with pytest.raises(MeasurementError, match="cannot be reached: missing port"), connected("x", Waiting()):
         pass

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import os
 import shutil
+import signal
 import socket
 import sqlite3
 import subprocess
@@ -386,3 +387,41 @@ def test_a_pipe_in_place_of_a_file_that_sqlite_keeps_next_to_it_is_not_waited_fo
     for act in ACTS:
         with SqlStore(url) as store, pytest.raises(StoreError, match=f"h.db{part} is not a file"):
             act(store)
+
+
+def test_a_host_that_can_be_none(postgres: Server) -> None:
+    told = refused(postgres.url("x").replace("127.0.0.1", "x" * 64), (SqlStore.names,))
+    assert "cannot read postgresql://owner@xxx" in told
+
+
+def test_a_server_that_stops_is_said_and_bounded(postgres: Server) -> None:
+    notes: list[str] = []
+    url = postgres.make_database("stopped")
+    with SqlStore(url) as store:
+        store.add(RECORDS)
+    store = SqlStore(url, waiting=waiting.Waiting(notes.append, 2.5))
+
+    def ask() -> None:
+        with store._database.reading() as connection:
+            assert connection is not None
+            number = connection.exec_driver_sql("SELECT pg_backend_pid()").scalar()
+            assert isinstance(number, int)
+            os.kill(number, signal.SIGSTOP)
+            try:
+                connection.exec_driver_sql("SELECT 1")
+            finally:
+                os.kill(number, signal.SIGCONT)
+
+    with pytest.raises(StoreError, match="server closed the connection"):
+        ask()
+    assert notes == [f"waiting for {store.url}, 2 s"]
+
+
+def test_a_database_that_drops_what_is_added_is_an_error(postgres: Server) -> None:
+    url = postgres.make_database("dropping")
+    with SqlStore(url) as store:
+        store.add([stored(98)])
+        postgres.run("CREATE RULE r AS ON INSERT TO cg_bench_records DO INSTEAD NOTHING", "dropping")
+        assert store.add([stored(98)]) == 0
+        with pytest.raises(StoreError, match="does not keep what is added"):
+            store.add([stored(99)])

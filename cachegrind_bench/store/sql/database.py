@@ -9,6 +9,7 @@ from __future__ import annotations
 import os
 import random
 import re
+import socket
 import stat
 import time
 from collections.abc import Callable, Generator, Sequence
@@ -89,6 +90,7 @@ _FOREIGN = (
     "SELECT 1 FROM sqlite_master WHERE lower(tbl_name) IN ('cg_bench_schema', 'cg_bench_records')"
     " AND (type IN ('view', 'trigger') OR lower(sql) LIKE 'create virtual%')"
 )
+_SILENCE_S = 300.0  # of a server that was asked something
 _TRY_S = 1.0  # that SQLite waits for a lock by itself, without a word
 
 
@@ -140,7 +142,7 @@ class Database:
         else:
             parsed = _postgresql_url(url)
             self.url, self._secrets = _without_secrets(parsed)
-            self._engine = _postgresql(parsed)
+            self._engine = _postgresql(parsed, self.url, self._waiting, patience)
 
     @contextmanager
     def reading(self) -> Generator[Connection | None]:
@@ -245,8 +247,12 @@ class Database:
         """Turn an error into one for the user, as in `cannot read sqlite:///x.db: …`; none of the secrets is in it."""
         try:
             yield
-        except (SQLAlchemyError, UnicodeDecodeError) as error:  # the latter for a damaged schema
-            code, detail, hint = "", str(error), None
+        except (SQLAlchemyError, UnicodeError) as error:  # the latter for a damaged schema, or a host that can be none
+            code, detail, hint = (
+                "",
+                str(error),
+                _NO_CONNECTION if type(error) in {UnicodeError, UnicodeEncodeError} else None,
+            )
             if isinstance(error, DBAPIError):
                 code, detail = _code(error), str(error.orig)
                 lost = error.connection_invalidated or error.statement is None
@@ -302,17 +308,37 @@ def _sqlite(path: str, patience: float) -> Engine:
     return engine
 
 
-def _postgresql(url: URL) -> Engine:
+def _postgresql(url: URL, shown: str, waiting: Waiting, patience: float) -> Engine:
+    import psycopg
+
+    silence = max(waiting.at_most(_SILENCE_S), patience) + _TRY_S  # the server itself ends waits for locks
+
+    class Patient(psycopg.Connection[Any]):
+        """Says so where the server does not answer, and hangs up in the end: one that is stopped keeps the connection."""
+
+        def wait(self, *arguments: Any, **options: Any) -> Any:
+            with ExitStack() as stack:
+                line = stack.enter_context(socket.socket(fileno=os.dup(self.pgconn.socket)))
+                stack.enter_context(waiting.watched(shown, silence, partial(line.shutdown, socket.SHUT_RDWR)))
+                return super().wait(*arguments, **options)
+
+    def connect(_dialect: object, _record: object, words: Any, options: Any) -> Any:
+        with waiting.watched(shown):
+            return Patient.connect(*words, **options)
+
+    limits = {**_PATIENCE, "connect_timeout": max(2, round(waiting.at_most(_PATIENCE["connect_timeout"])))}
     # Text in UTF-8, whatever the server's default. No prepared statements: poolers between us and the server mix them up.
     arguments: dict[str, Any] = {
         "client_encoding": "utf8",
         "prepare_threshold": None,
         "fallback_application_name": "cg-bench",
         # What the URL says of these holds.
-        **{name: value for name, value in _PATIENCE.items() if name not in url.query},
+        **{name: value for name, value in limits.items() if name not in url.query},
     }
     # No pool: a connection that waited while something was measured may have been cut meanwhile.
-    return create_engine(url, connect_args=arguments, poolclass=NullPool)
+    engine = create_engine(url, connect_args=arguments, poolclass=NullPool)
+    event.listen(engine, "do_connect", connect)
+    return engine
 
 
 def _postgresql_url(url: str) -> URL:
