@@ -89,7 +89,7 @@ def _setup(root: Path, name: str, value: str) -> str:
     if name not in _OF_CMAKE or not cache.is_file():
         return ""
     known = dict(re.findall(r"^(\w+):\w+=(.*)$", cache.read_text("utf-8", "replace"), re.MULTILINE))
-    if known.get("CMAKE_HOME_DIRECTORY") != str(root):
+    if os.path.realpath(known.get("CMAKE_HOME_DIRECTORY", "/")) != os.path.realpath(root):
         return ""
     kind, quiet = known.get("CMAKE_BUILD_TYPE") or "RelWithDebInfo", shlex.quote(folder)
     build = f"cmake -S . -B {quiet} -DCMAKE_BUILD_TYPE={shlex.quote(kind)} && cmake --build {quiet}"

@@ -166,7 +166,7 @@ def test_the_benchmarks_that_a_project_has_are_named(cg_bench: CommandLine) -> N
 
 @pytest.mark.parametrize(("kind", "written"), [("Release", "Release"), ("", "RelWithDebInfo")])
 def test_a_program_in_a_build_of_cmake_is_found_and_has_a_setup(cg_bench: CommandLine, kind: str, written: str) -> None:
-    cache = f"CMAKE_BUILD_TYPE:STRING={kind}\nCMAKE_CXX_FLAGS:STRING=\n"
+    cache = f"CMAKE_BUILD_TYPE:STRING={kind}\nCMAKE_CXX_FLAGS:STRING=\nCMAKE_HOME_DIRECTORY:INTERNAL={Path.cwd()}\n"
     program = "cmake-build/tests/parserBench"
     make(
         {"CMakeLists.txt": "", "cmake-build/CMakeCache.txt": cache, program: "_ZN9benchmark5State16StartKeepRunningEv"}
