@@ -27,9 +27,9 @@ _ORDER = "(b(be)+e){3}"
 _TURN = 3
 _SECONDS = 4212
 # By numbers of iterations, the seconds of a warm-up after which as many times a third of it are left; each reading adds 0.3 s,
-# six or, if each iteration is a batch, eight times.
+# six or, if each iteration is a batch, eight times. That leaves 100.2 to 100.7, 10.5 and 1.5 iterations, rounded down.
 _JUMPS = {100: 120, 10: 934, 1: 2806}
-_MOST_IR = 20_000_000  # of two iterations, as many times
+_MOST_IR = 20_000_000  # of two iterations (of one if each is a batch), as many times
 _CLOCK = PINNED_CLOCK._replace(
     step_ns=3 * 10**8,
     turn=_TURN,

@@ -34,6 +34,7 @@ def measure_iterations(executions: Executions) -> Benchmark:
     executions.warm_up()
     executions.target = replace(executions.target, argv=argv)
     number, executed, chosen = _smallest(loop), 1, False
+    once = bool(loop.clock and loop.clock.jumps)
     found: list[Measurement] = []
 
     def measured(number: int) -> Measurement:
@@ -47,9 +48,11 @@ def measure_iterations(executions: Executions) -> Benchmark:
         while True:
             measurement = measured(number)
             accounts = measurement.accounts if base is None else difference(measurement.accounts, base)
-            before, once = number, bool(loop.clock and loop.clock.jumps)
-            if once or not chosen:
-                number, chosen = _suitable(loop, measurement.outcome.jump, accounts), True
+            before = number
+            if once:
+                number = _decided(loop, measurement.outcome.jump)
+            elif not chosen:
+                number, chosen = _suitable(loop, accounts), True
             if once or number == before:
                 break
         executed = _executed(loop, measurement) or number
@@ -63,15 +66,18 @@ def _smallest(loop: Loop) -> int:
     return min(number for number in loop.words if number)
 
 
-def _suitable(loop: Loop, jump: int | None, accounts: Accounts) -> int:
-    """Return how many iterations to execute, from what the smallest number cost, unless the clock decided."""
-    if loop.clock and loop.clock.jumps:
-        if jump is None:
-            raise MeasurementError(
-                "it is not known how many iterations were executed: the benchmark did not see the clock that decides it",
-                hint="'cg-bench doctor' says whether clocks can be pinned here",
-            )
-        return tuple(loop.words)[jump]
+def _decided(loop: Loop, jump: int | None) -> int:
+    """Return how many iterations the clock had the program execute, by this one of its jumps; `words` are in their order."""
+    if jump is None:
+        raise MeasurementError(
+            "it is not known how many iterations were executed: the benchmark did not see the clock that decides it",
+            hint="'cg-bench doctor' says whether clocks can be pinned here",
+        )
+    return tuple(loop.words)[jump]
+
+
+def _suitable(loop: Loop, accounts: Accounts) -> int:
+    """Return how many iterations to execute, from what the smallest number cost."""
     smallest = _smallest(loop)
     cost = accounts.profile.counts().Ir + 2 * (accounts.sections - 1) * _PART_IR
     return max((number for number in loop.words if number * cost <= loop.most_ir * smallest), default=smallest)

@@ -11,7 +11,7 @@ from tests.projects import Project
 if TYPE_CHECKING:
     from pathlib import Path
 
-SUITE = """
+THREAD = """
 import json, pytest, threading
 @pytest.fixture
 def thread():
@@ -21,6 +21,10 @@ def thread():
     yield
     end.set()
     waiting.join()
+"""
+SUITE = (
+    THREAD
+    + """
 @pytest.fixture
 def data(): return {str(i): [i / 3] * 20 for i in range(60)}
 def test_dumps(benchmark, data): benchmark(json.dumps, data)
@@ -29,6 +33,7 @@ def test_here(benchmark, data, thread): benchmark(json.dumps, data)
 def test_whole(data): assert json.loads(json.dumps(data)) == data
 def test_fails(benchmark): benchmark(lambda: 1 / 0)
 """
+)
 
 
 @pytest.mark.slow
@@ -75,23 +80,18 @@ def test_further_layouts_begin_where_the_first_was_counted_and_one_that_fails_is
 
 
 # Counted in its own process, as it has a thread; the first two counted calls differ, and later ones do not.
-SECOND = """
-import pytest, threading
+SECOND = (
+    THREAD
+    + """
 calls = []
 def work():
     calls.append(1)
     for _ in range(1000 * max(1, 17 - len(calls))): pass
-@pytest.fixture
-def thread():
-    end = threading.Event()
-    waiting = threading.Thread(target=end.wait)
-    waiting.start()
-    yield
-    end.set()
-    waiting.join()
+def test_second(benchmark, thread):
+    benchmark(work)
     with open("calls", "w") as file: print(len(calls), file=file)
-def test_second(benchmark, thread): benchmark(work)
 """
+)
 
 
 @pytest.mark.slow

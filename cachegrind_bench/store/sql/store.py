@@ -31,6 +31,7 @@ _PATIENCE = 60.0
 # Whole records in memory at once, and values in one condition of a query.
 _FEW = 16
 _MANY = 500
+_TRIES = 10  # of adding the same rows
 # Far above any record; less than what a few damaged or hostile bytes can unfold to.
 _MOST = 1_000_000_000
 
@@ -172,14 +173,17 @@ def _add(connection: Connection, rows: Sequence[dict[str, Any]]) -> int:
 
 
 def _add_some(connection: Connection, rows: Sequence[dict[str, Any]]) -> int:
-    there = _refuse_others(connection, rows)
     dialect = postgresql if connection.dialect.name == "postgresql" else sqlite
     statement = dialect.insert(RECORDS).on_conflict_do_nothing().execution_options(preserve_rowcount=True)
-    new = [row for row in rows if row["name"] not in there]
-    count = sum(connection.execute(statement, row).rowcount for row in new)
-    if count < len(new) and len(_refuse_others(connection, new)) < len(new):  # else another writer was faster
-        raise StoreError("the database does not keep what is added: its tables have triggers, rules or policies")
-    return count
+    count = 0
+    for _ in range(_TRIES):  # another writer may be faster, and what it has added be removed at once
+        there = _refuse_others(connection, rows)
+        new = [row for row in rows if row["name"] not in there]
+        added = sum(connection.execute(statement, row).rowcount for row in new)
+        count += added
+        if added == len(new):
+            return count
+    raise StoreError("the database does not keep what is added: its tables have triggers, rules or policies")
 
 
 def _refuse_others(connection: Connection, rows: Sequence[dict[str, Any]]) -> set[str]:
