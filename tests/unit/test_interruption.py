@@ -14,6 +14,7 @@ import pytest
 
 from cachegrind_bench import process
 from cachegrind_bench.interruption import Cancel, cancellation, held, interrupt, uninterrupted
+from tests.unit.test_process import wait_until_gone
 
 
 def test_a_thread_that_waits_for_a_program_is_interrupted_and_the_program_ends(tmp_path: Path) -> None:
@@ -37,7 +38,7 @@ def test_a_thread_that_waits_for_a_program_is_interrupted_and_the_program_ends(t
     cancel.set()
     thread.join(10)
     assert [type(error) for error in seen] == [KeyboardInterrupt]
-    assert not Path(f"/proc/{int(pid.read_text())}").exists()
+    assert wait_until_gone(int(pid.read_text()))
     cancel.close()
 
 
