@@ -68,7 +68,8 @@ class Cargo(Harness):
             target, executable = program["target"]["name"], program["executable"]
             folder = Path(program["manifest_path"]).parent
             with open(executable, "rb") as file, mmap.mmap(file.fileno(), 0, access=mmap.ACCESS_READ) as data:
-                loop, stripped = self.loop(data), data.find(b"\0.symtab\0") < 0
+                loop = self.loop(data)
+                stripped = loop is None and data.find(b"\0.symtab\0") < 0
             if loop is None:
                 why = "is stripped" if stripped else f"has no benchmarks of {self.title}"
                 note(f"{entry.each.place}: the bench target {target} of {folder.name} is left out: it {why}")

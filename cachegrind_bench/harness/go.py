@@ -46,11 +46,9 @@ class Go(Harness):
 
     def detect(self, root: Path) -> str | None:
         """Look for benchmarks in the tests of a module."""
-        tests = (
-            (path.read_bytes() for path in sorted(root.rglob("*_test.go")) if path.is_file())
-            if (root / "go.mod").is_file()
-            else ()
-        )
+        if not (root / "go.mod").is_file():
+            return None
+        tests = (path.read_bytes() for path in sorted(root.rglob("*_test.go")) if path.is_file())
         return "./..." if any(map(_FUNCTION.search, tests)) else None
 
     def value(self, command: Sequence[str]) -> tuple[str, ...]:

@@ -49,7 +49,7 @@ class PinnedTime:
         self.clock = clock
         self.waited_ns = 0
         self.jump: int | None = None
-        self._out = out
+        self._out, self._triggers = out, tuple(f"\ndesc: Trigger: {name}\n".encode() for name in clock.triggers)
         self._parts = self._triggered = 0  # how many were looked at, and had a trigger
 
     def boot_s(self) -> int:
@@ -74,10 +74,9 @@ class PinnedTime:
 
     def _look_at_parts(self, pid: int) -> None:
         """Jump if Callgrind has written the part of this process that says by how much."""
-        triggers = tuple(f"\ndesc: Trigger: {trigger}\n".encode() for trigger in self.clock.triggers)
         while (head := _head(f"{self._out}/out.{pid}.{self._parts + 1}")) is not None:
             self._parts += 1
-            if not any(trigger in head for trigger in triggers):
+            if not any(trigger in head for trigger in self._triggers):
                 continue
             self._triggered += 1
             counts = head.partition(b"\nsummary: ")[2].split(None, 1)

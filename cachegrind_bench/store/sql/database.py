@@ -248,11 +248,8 @@ class Database:
         try:
             yield
         except (SQLAlchemyError, UnicodeError) as error:  # the latter for a damaged schema, or a host that can be none
-            code, detail, hint = (
-                "",
-                str(error),
-                _NO_CONNECTION if type(error) in {UnicodeError, UnicodeEncodeError} else None,
-            )
+            code, detail = "", str(error)
+            hint = _NO_CONNECTION if type(error) in {UnicodeError, UnicodeEncodeError} else None
             if isinstance(error, DBAPIError):
                 code, detail = _code(error), str(error.orig)
                 lost = error.connection_invalidated or error.statement is None
