@@ -9,12 +9,14 @@ import base64
 import secrets
 from collections.abc import Callable, Generator, Mapping, MutableMapping
 from contextlib import contextmanager
+from pathlib import Path
 
 import msgspec
 
 from cachegrind_bench.errors import UsageError
 from cachegrind_bench.model.text import plain
 from cachegrind_bench.render.comparison.github import command
+from cachegrind_bench.store.durable import is_special, write_atomic
 
 # GitHub refuses a step's summary of more than 1 MiB as a whole.
 _MOST_SUMMARY = 1_000_000
@@ -85,6 +87,9 @@ def _append(path: str | None, text: str) -> None:
     if not path:
         return
     try:
+        if is_special(Path(path)):  # a pipe may have no reader
+            write_atomic(Path(path), text.encode())
+            return
         with open(path, "a", encoding="utf-8") as file:
             file.write(text)
     except OSError as error:

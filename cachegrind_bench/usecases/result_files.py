@@ -15,7 +15,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, BinaryIO, TypeAlias
 
 from cachegrind_bench.errors import UsageError
-from cachegrind_bench.store.durable import check_writable, open_regular
+from cachegrind_bench.store.durable import check_writable, open_regular, read_file
 from cachegrind_bench.waiting import Waiting
 
 if TYPE_CHECKING:
@@ -45,6 +45,14 @@ def read_bytes(name: str, *, limit: int = DEFAULT_LIMIT, hint: str = _HINT, note
     """Return the bytes of such a file. UsageError, with this hint, if it cannot be read."""
     with open_input(name, limit=limit, hint=hint, note=note) as stream, _errors(f"cannot read {name}", hint):
         return stream.read()
+
+
+def read_regular(path: Path, hint: str = _HINT) -> bytes:
+    """Return the bytes of a file that is read again later, so no pipe. UsageError, with this hint if it is not there."""
+    try:
+        return read_file(path, DEFAULT_LIMIT)
+    except FileNotFoundError as error:
+        raise UsageError(f"cannot read {path}: {error.strerror}", hint=hint) from error
 
 
 @contextmanager

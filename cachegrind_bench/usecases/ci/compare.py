@@ -117,14 +117,14 @@ def _base(job: Job, result: Result, request: CompareRequest, notices: Notices) -
     event, baseline = job.event, request.baseline
     if (job.data / BASE).exists():
         name = (event.pull.base_ref if event.pull is not None else event.default_branch) or "the base"
-        return Side(name=name, file=read_result(str(job.data / BASE)))
+        return Side(name=name, file=job.result(BASE))
     if event.run is not None:
         return no_side("base", result, "no baseline: the measuring job found none")
     if baseline == "ab":
         return no_side("base", result, "no baseline: the parts that were measured have none")
     kind, _, rest = baseline.partition(":")
     if kind == "file" and rest:
-        return Side(name=baseline, file=read_result(resolve(baseline, job.cwd)))
+        return Side(name=baseline, file=read_result(resolve(baseline, job.cwd), note=notices.note))
     if kind not in ("merge-base", "branch"):
         raise UsageError(
             f"baseline: {baseline!r} is not one of merge-base, branch, ab and file:PATH",

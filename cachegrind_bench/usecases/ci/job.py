@@ -19,17 +19,18 @@ from cachegrind_bench.ci.event import Event, read_event
 from cachegrind_bench.ci.plan import Hold, Mode, artifact_name, plan
 from cachegrind_bench.ci.runner import Runner, add_token
 from cachegrind_bench.errors import MeasurementError, UsageError
+from cachegrind_bench.model.codec import ResultFile
 from cachegrind_bench.store.durable import store_errors, write_atomic
 from cachegrind_bench.usecases.ci.base import commit_to_measure
-from cachegrind_bench.usecases.result_files import read_result
+from cachegrind_bench.usecases.result_files import read_regular
 from cachegrind_bench.vcs.revisions import Repository
 
 if TYPE_CHECKING:
     from cachegrind_bench.ci.github import Client
-    from cachegrind_bench.model.codec import ResultFile
 
 # What another step made. All are in the folder that `ci plan` made.
 REPORT, VERDICT, MISSING = "report.md", "verdict.json", "missing.txt"
+_COMPARE = "'cg-bench ci compare' writes it"
 _CONFIGURATIONS = ("cg-bench.toml", "pyproject.toml")
 _TOKENS = ("CG_BENCH_TOKEN", "GITHUB_TOKEN", "GH_TOKEN")
 # Inputs of the action that the commands it runs must not see.
@@ -70,9 +71,10 @@ class Job(msgspec.Struct, frozen=True, kw_only=True):
         """The checkout."""
         return Repository(cwd=self.cwd, environ=dict(self.runner.environ))
 
-    def result(self) -> ResultFile:
-        """Return what was measured or collected."""
-        return read_result(str(self.data / RESULT))
+    def result(self, name: str = RESULT) -> ResultFile:
+        """Return what was measured or collected, or another result of the folder."""
+        path = self.data / name
+        return ResultFile(read_regular(path), str(path))
 
     def client(self) -> Client:
         """Return GitHub's API for the repository of this job. UsageError without a token."""
@@ -90,14 +92,19 @@ class Job(msgspec.Struct, frozen=True, kw_only=True):
         """Return what `write_verdict` wrote. UsageError if there is none."""
         path = self.folder / VERDICT
         try:
-            return msgspec.json.decode(path.read_bytes(), type=Verdict)
-        except (OSError, ValueError, msgspec.MsgspecError) as error:
-            raise UsageError(f"cannot read {path}: {error}", hint="'cg-bench ci compare' writes it") from error
+            return msgspec.json.decode(read_regular(path, _COMPARE), type=Verdict)
+        except (ValueError, msgspec.MsgspecError) as error:
+            raise UsageError(f"cannot read {path}: {error}", hint=_COMPARE) from error
 
     def missing(self) -> str | None:
         """Return in words that parts of the suite are missing; None if none is known to be."""
         path = self.folder / MISSING
-        number = int(path.read_text("ascii")) if path.exists() else 0
+        try:
+            number = int(read_regular(path)) if os.path.lexists(path) else 0
+        except ValueError as error:
+            raise UsageError(
+                f"cannot read {path}: it is not a number", hint="'cg-bench ci collect' writes it"
+            ) from error
         what = "benchmark of the suite was" if number == 1 else "benchmarks of the suite were"
         return f"{number} {what} not measured: a job that measured a part left no result" if number else None
 

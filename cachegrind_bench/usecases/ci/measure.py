@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import os
 import shlex
-import shutil
 from collections.abc import Mapping, Sequence
 from typing import TYPE_CHECKING
 
@@ -18,7 +17,7 @@ from cachegrind_bench.model.codec import decode, encode
 from cachegrind_bench.store.durable import write_atomic
 from cachegrind_bench.suite.merge import merged, missing_from
 from cachegrind_bench.usecases.ci.job import MISSING, Job, command_words
-from cachegrind_bench.usecases.result_files import read_result
+from cachegrind_bench.usecases.result_files import read_bytes
 
 if TYPE_CHECKING:
     from pathlib import Path
@@ -76,7 +75,8 @@ def _take(job: Job, path: str, others: list[str]) -> None:
             f"result and {others[0]} exclude each other",
             hint="the result is measured already; leave out one of the two",
         )
-    found = read_result(path).result
+    data = read_bytes(path, note=job.runner.say)
+    found = decode(data, path)
     count, commit = len(found.benchmarks), found.commit
     head = job.repository.commit("HEAD")
     if commit is not None and head is not None and commit.sha != head:
@@ -84,7 +84,7 @@ def _take(job: Job, path: str, others: list[str]) -> None:
             f"{path} is of commit {commit.sha[:12]}, and {head[:12]} is checked out",
             hint="measure in this job, after checkout",
         )
-    shutil.copyfile(path, job.data / RESULT)
+    write_atomic(job.data / RESULT, data)
     job.runner.say(f"taken from {path}: {count} benchmark(s)")
 
 

@@ -10,8 +10,9 @@ from cachegrind_bench.ci.artifact import MOST_SENT, RESULT, unpack
 from cachegrind_bench.ci.posts import marker, post, update
 from cachegrind_bench.errors import CgBenchError, UsageError
 from cachegrind_bench.render.documents.trends import findings
-from cachegrind_bench.store.durable import write_atomic
+from cachegrind_bench.store.durable import store_errors, write_atomic
 from cachegrind_bench.usecases.ci.job import REPORT, Job
+from cachegrind_bench.usecases.result_files import read_regular
 from cachegrind_bench.usecases.stored_runs import Runs
 
 if TYPE_CHECKING:
@@ -37,7 +38,7 @@ def comment(job: Job, when: str, artifact: str) -> None:
     if when == NEVER:
         return
     event, verdict = job.event, job.verdict()
-    text = (job.folder / REPORT).read_text("utf-8")
+    text = read_regular(job.folder / REPORT).decode("utf-8", "backslashreplace")
     try:
         api = job.client()
         number = _pull_of_this_job(job, api) if event.run is None else _pull_of_measuring_run(job, event.run, api)
@@ -75,7 +76,8 @@ def trend(job: Job, words: Sequence[str], artifact: str | None, *, issues: bool)
     previous = _last_report(job, artifact) if job.token and artifact else None
     files = {kind: job.data / name for kind, name in _TREND_FILES.items()}
     for path in files.values():
-        path.unlink(missing_ok=True)
+        with store_errors(path, "replace"):
+            path.unlink(missing_ok=True)
     arguments = ["trend", *(word for kind, path in files.items() for word in (f"--{kind}", str(path)))]
     arguments += [*words, "--title", job.event.repository]
     arguments += ["--previous", str(previous)] if previous is not None else []
@@ -83,10 +85,10 @@ def trend(job: Job, words: Sequence[str], artifact: str | None, *, issues: bool)
         status, why = job.run(arguments)
     if status != 0 and not all(path.exists() for path in files.values()):
         raise UsageError(f"there is no report: {why}", hint="the log has all messages")
-    job.runner.add_summary(files["markdown"].read_text("utf-8"))
+    job.runner.add_summary(read_regular(files["markdown"]).decode("utf-8", "backslashreplace"))
     job.runner.set_outputs({"report-path": str(files["html"]), "result-path": str(files["json"])})
     if issues:
-        content = files["json"].read_bytes()
+        content = read_regular(files["json"])
         # A history that could not be read would look like one in which nothing is wrong.
         complete = bool(json.loads(content)["benchmarks"]) and status == 0
         found = findings(content, path=str(files["json"]))

@@ -1,0 +1,86 @@
+"""What a measured program may leave in place of the files of a job: each is an error at once."""
+
+from __future__ import annotations
+
+import os
+import shutil
+import subprocess
+import sys
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+import pytest
+
+from cachegrind_bench.model.codec import decode, encode
+from tests.cli.ci.job import SLOWER, TOKEN, Job, base_run, noted
+
+if TYPE_CHECKING:
+    from collections.abc import Callable
+
+OTHERS: dict[str, Callable[[Path], object]] = {
+    "pipe": os.mkfifo,
+    "device": lambda path: path.symlink_to("/dev/zero"),
+    "folder": Path.mkdir,
+    "link": lambda path: path.symlink_to("/nonexistent/file"),
+    "text": lambda path: path.write_bytes(b"\xff\x1b[31m\n::error::x\n"),
+}
+STEPS = [
+    (("compare", "--store", "none"), "artifact/result.json"),
+    (("compare", "--store", "none"), "artifact/base.json"),
+    (("gate", "--hold", "verdict"), "verdict.json"),
+    (("compare", "--store", "none"), "missing.txt"),
+    (("comment", "--token", TOKEN), "report.md"),
+    (("trend", "--store", "file:x"), "artifact"),
+]
+
+
+@pytest.mark.parametrize("kind", OTHERS)
+@pytest.mark.parametrize(("step", "name"), STEPS, ids=[name for _, name in STEPS])
+def test_what_is_not_the_file_of_an_earlier_step_is_an_error(
+    job: Job, step: tuple[str, ...], name: str, kind: str
+) -> None:
+    job.stub.add_pull("base/prog", number=7)
+    job.pull_request().has(SLOWER, base_run()).compared()
+    (job.folder / "missing.txt").write_text("0")
+    path = job.folder / name
+    shutil.rmtree(path) if path.is_dir() else path.unlink()
+    OTHERS[kind](path)
+    told = job.cg_bench("ci", step[0], "--folder", str(job.folder), *step[1:])  # the job itself would read them
+    if kind == "text" and name == "report.md":  # what is posted is cut and escaped anyway
+        assert told.code == 0
+    elif kind == "link" and name == "artifact/base.json":
+        assert told.code in {0, 2}
+    elif not (kind in {"folder", "link"} and name == "artifact"):
+        assert told.code == 2
+        assert str(path) in noted(told, "error")[0]
+
+
+def test_a_summary_may_be_a_pipe_that_somebody_reads(job: Job, tmp_path: Path) -> None:
+    pipe, copy = tmp_path / "pipe", tmp_path / "copy"
+    os.mkfifo(pipe)
+    reader = subprocess.Popen(
+        [sys.executable, "-c", f"open({str(copy)!r}, 'wb').write(open({str(pipe)!r}, 'rb').read())"]
+    )
+    job.variables["GITHUB_STEP_SUMMARY"] = str(pipe)
+    assert job.pull_request().has(SLOWER, base_run()).step("compare", "--store", "none").code == 0
+    assert reader.wait(60) == 0
+    assert copy.read_text() == job.report.rstrip("\n") + "\n\n"
+
+
+def test_a_summary_that_nobody_reads_is_an_error(job: Job, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr("cachegrind_bench.store.durable.WAIT_S", 0.1)
+    os.mkfifo(tmp_path / "pipe")
+    job.variables["GITHUB_OUTPUT"] = str(tmp_path / "pipe")
+    told = job.pull_request().has(SLOWER, base_run()).step("compare", "--store", "none")
+    assert told.code == 2
+    assert "nobody has read this pipe" in noted(told, "error")[0]
+
+
+def test_the_result_of_an_earlier_step_may_come_through_a_pipe(job: Job, tmp_path: Path) -> None:
+    pipe, source = tmp_path / "pipe", tmp_path / "source"
+    source.write_bytes(encode(SLOWER))
+    os.mkfifo(pipe)
+    writer = subprocess.Popen(["cp", str(source), str(pipe)])
+    told = job.step("measure", "--result", str(pipe))
+    assert (told.code, writer.wait(60)) == (0, 0)
+    assert decode((job.folder / "artifact" / "result.json").read_bytes(), "x") == SLOWER
