@@ -55,7 +55,7 @@ def command(**options: Any) -> int:
     settings = dict.fromkeys(("i1", "d1", "ll", "timeout", "pin_clock")) | {"model": "ir", "command": ()}
     request = measure_request({**options, **settings})
     with _scheduler(options["workers"]) as (dask, client):
-        found = dask.machines(client, request)
+        found = dask.machines(client, request, Waiting(output.NOTICES.note))
         report = fleet.report(found, client.nthreads())
     output.write(table.render(report, options["form"], width=output.terminal_width()))
     return 0 if report.sections else NotComparableError.exit_code

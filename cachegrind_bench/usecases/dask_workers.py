@@ -11,14 +11,15 @@ import hashlib
 import os
 import socket
 import tempfile
+import threading
 import time
 from collections import Counter
-from collections.abc import Generator, Mapping
-from concurrent.futures import ThreadPoolExecutor
+from collections.abc import Callable, Generator, Mapping
+from concurrent.futures import Future, ThreadPoolExecutor
 from contextlib import contextmanager, suppress
 from functools import partial
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, TypeAlias
+from typing import TYPE_CHECKING, Any, TypeAlias, TypeVar
 
 import distributed
 import msgspec
@@ -38,6 +39,7 @@ from cachegrind_bench.waiting import Waiting
 if TYPE_CHECKING:
     from cachegrind_bench.usecases import Notices
 
+T = TypeVar("T")
 # A client of Dask's, whose types say little.
 Client: TypeAlias = Any
 
@@ -61,22 +63,37 @@ def connected(url: str, waiting: Waiting) -> Generator[Client]:
     """Reach the scheduler at this address. MeasurementError if that cannot be."""
     try:
         with waiting.watched(f"the scheduler {url}"):
-            client = _connect(url, timeout=_CONNECT_S, set_as_default=False)
+            client = _within(2 * _CONNECT_S, partial(_connect, url, timeout=_CONNECT_S, set_as_default=False))
     except (OSError, ValueError, TypeError) as error:
         hint = "write it as in tcp://scheduler:8786, and start it with: dask scheduler"
-        raise MeasurementError(f"the Dask scheduler {url} cannot be reached: {error}", hint=hint) from error
+        why = str(error) or f"it does not answer within {2 * _CONNECT_S} s"
+        raise MeasurementError(f"the Dask scheduler {url} cannot be reached: {why}", hint=hint) from error
     try:
         yield client
     finally:
         client.close(timeout=_CONNECT_S)
 
 
-def machines(client: Client, request: MeasureRequest) -> dict[str, Machine | str]:
+def _within(seconds: float, call: Callable[[], T]) -> T:
+    """Return what this call of Dask's returns. TimeoutError if that takes longer: many have no limit where a scheduler hangs."""
+    future = Future[T]()
+
+    def run() -> None:
+        try:
+            future.set_result(call())
+        except BaseException as error:  # noqa: BLE001 - raised where it is waited for
+            future.set_exception(error)
+
+    threading.Thread(target=run, daemon=True).start()
+    return future.result(seconds)
+
+
+def machines(client: Client, request: MeasureRequest, waiting: Waiting) -> dict[str, Machine | str]:
     """Return what each worker would measure under, or why it cannot measure, by its address."""
     asked = replace(request, environ=_settings(request))
     found: dict[str, Any] = {}
-    with _answering():
-        names: list[str] = list(client.nthreads())
+    with _answering(), waiting.watched("the workers"):
+        names: list[str] = list(_within(_ANSWER_S, client.nthreads))
         with ThreadPoolExecutor(_AT_ONCE) as threads:  # one that hangs is to be named
             for answer in threads.map(partial(_asked, client, asked), names):
                 found |= answer
@@ -101,11 +118,11 @@ def _asked(client: Client, request: MeasureRequest, name: str) -> dict[str, Any]
 
 
 @contextmanager
-def _answering() -> Generator[None]:
+def _answering(seconds: float = _ANSWER_S) -> Generator[None]:
     try:
         yield
     except OSError as error:  # a time-out may have no text
-        why = str(error) or f"not all did within {_ANSWER_S} s"
+        why = str(error) or f"not all did within {seconds:g} s"
         raise MeasurementError(f"the workers do not answer: {why}", hint="restart a worker that hangs") from error
 
 
@@ -124,7 +141,7 @@ def workforce(
 
     The others are named. NotComparableError if there are none.
     """
-    found = machines(client, request)
+    found = machines(client, request, Waiting(notices.note))
     usable = {name: item for name, item in found.items() if isinstance(item, Machine)}
     if not usable:
         why = next((str(item) for item in found.values()), "the scheduler has no workers")
@@ -145,9 +162,9 @@ def workforce(
     own = [name for name in usable if usable[name].key == chosen]
     settings = _settings(request)
     plugin = _Joining(source, replace(request, environ=settings))
-    with _answering():
-        client.register_plugin(plugin)
-        threads: dict[str, int] = client.nthreads()
+    with _answering(_GIT_S), Waiting(notices.note).watched("the workers, each of which makes a clone"):
+        _within(_GIT_S, partial(client.register_plugin, plugin))
+        threads: dict[str, int] = _within(_ANSWER_S, client.nthreads)
     executor = client.get_executor(pure=False, resources={_resource(chosen): 1})
     waiting = _Waiting(client, notices)
     try:
@@ -162,10 +179,10 @@ def workforce(
             check=waiting.check,
         )
     finally:
-        executor.shutdown(wait=False)
         if client.status == "running":
-            with suppress(OSError):  # a scheduler that has just gone keeps nothing
-                client.unregister_worker_plugin(plugin.name)
+            for tidy in partial(executor.shutdown, wait=False), partial(client.unregister_worker_plugin, plugin.name):
+                with suppress(OSError):  # a scheduler that has just gone keeps nothing
+                    _within(_CONNECT_S, tidy)
 
 
 class _Waiting:
@@ -177,8 +194,8 @@ class _Waiting:
     def check(self) -> None:
         """Say so where no worker is left, as others may come. MeasurementError without a scheduler."""
         threads: dict[str, int] | None = None
-        with suppress(OSError):
-            threads = self._client.nthreads() if self._client.status == "running" else None
+        with suppress(OSError), self._waiting.apart().watched("the scheduler"):
+            threads = _within(_ANSWER_S, self._client.nthreads) if self._client.status == "running" else None
         if threads is None:
             hint = "what was measured is stored: call again to go on"
             raise MeasurementError("the Dask scheduler went away", hint=hint)

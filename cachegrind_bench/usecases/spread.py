@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import time
 from concurrent.futures import FIRST_COMPLETED, wait
 from typing import TYPE_CHECKING
 
@@ -15,6 +16,7 @@ from cachegrind_bench.usecases.suite import SuiteRun
 from cachegrind_bench.usecases.worktrees import overlay_of, within_of
 from cachegrind_bench.vcs.commits import commit_of
 from cachegrind_bench.vcs.worktree import changes_as_commit
+from cachegrind_bench.waiting import Waiting
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
@@ -48,12 +50,14 @@ def measured_by(force: Workforce, order: Order, ids: Sequence[str], here: Reposi
     order, sha = replace(order, repository=force.repository, environ=force.environ), order.sha
     parts = force.submit(order, min(force.width, len(ids)))
     notices.note(f"{counted(len(ids), 'benchmark')} of {sha[:12]} in {counted(len(parts), 'part')}")
-    pending = set(parts)
+    pending, waiting, since = set(parts), Waiting(notices.note), time.monotonic()
     while pending:
         ended, pending = wait(pending, timeout=LOOK_UP_S, return_when=FIRST_COMPLETED)
         force.check()
         if ended:
+            since = time.monotonic()
             notices.note(f"{len(parts) - len(pending)} of {counted(len(parts), 'part')} measured")
+        waiting.look(f"{counted(len(pending), 'part')} of {sha[:12]}", time.monotonic() - since)
     result = force.result(sha, [force.answer(part) for part in parts])
     found = {item.id: item for item in result.benchmarks}
     commit = commit_of(here.cwd, here.environ)  # with its branch

@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
-from concurrent.futures import Executor, Future
+import threading
+import time
+from concurrent.futures import Executor, Future, ThreadPoolExecutor
 from datetime import UTC, datetime
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -14,14 +16,17 @@ import pytest
 from cachegrind_bench.errors import MeasurementError
 from cachegrind_bench.model.codec import encode
 from cachegrind_bench.model.result import Environment
+from cachegrind_bench.usecases import Notices
 from cachegrind_bench.usecases.commit_task import Answer, Machine, Order
 from cachegrind_bench.usecases.dask_workers import connected
 from cachegrind_bench.usecases.executors import Workforce
 from cachegrind_bench.usecases.fleet import report
 from cachegrind_bench.usecases.measurement import MeasureRequest
 from cachegrind_bench.usecases.selection import SelectRequest
+from cachegrind_bench.usecases.spread import measured_by
 from cachegrind_bench.usecases.worktrees import Overlay
 from cachegrind_bench.valgrind.options import Geometry
+from cachegrind_bench.vcs.revisions import Repository
 from cachegrind_bench.waiting import Waiting
 from tests.unit.samples import benchmark, result
 
@@ -129,7 +134,7 @@ def test_workers_that_hang_are_not_waited_for() -> None:
     now = datetime(2026, 1, 31, tzinfo=UTC)
     request = MeasureRequest(command=("true",), now=now, geometry=Geometry(), cwd=Path(), environ={})
     with pytest.raises(MeasurementError, match="the workers do not answer: tcp://b did not within 60 s"):
-        dask_workers.machines(MagicMock(run=run, nthreads=lambda: {"tcp://a": 1, "tcp://b": 1}), request)
+        dask_workers.machines(MagicMock(run=run, nthreads=lambda: {"tcp://a": 1, "tcp://b": 1}), request, Waiting())
 
 
 @pytest.mark.parametrize("asked", ["register_plugin", "nthreads", "unregister_worker_plugin"])
@@ -151,6 +156,68 @@ def test_a_scheduler_that_goes_before_its_client_knows_is_one_error(asked: str) 
     said = pytest.raises(MeasurementError, match="the workers do not answer: Stream is closed")
     with said, dask_workers.workforce(client, request, source, None, notices):
         pass
+
+
+@pytest.mark.parametrize("hangs", ["register_plugin", "nthreads", "unregister_worker_plugin", "get_executor"])
+def test_a_scheduler_that_is_stopped_is_not_waited_for(hangs: str, monkeypatch: pytest.MonkeyPatch) -> None:
+    dask_workers = pytest.importorskip("cachegrind_bench.usecases.dask_workers", reason="needs the extra fleet")
+    for name in ("_CONNECT_S", "_ANSWER_S", "_GIT_S"):
+        monkeypatch.setattr(dask_workers, name, 0.1)
+    client, over = MagicMock(status="running"), threading.Event()
+    client.run.return_value = {"tcp://a": machine("3.24")}
+    client.nthreads.return_value = {"tcp://a": 1}
+    now = datetime(2026, 1, 31, tzinfo=UTC)
+    request = MeasureRequest(command=("true",), now=now, geometry=Geometry(), cwd=Path(), environ={})
+
+    def hang(*_: object, **__: object) -> None:
+        over.wait()
+
+    if hangs == "register_plugin":
+        client.register_plugin.side_effect = hang
+        silent = pytest.raises(MeasurementError, match=r"the workers do not answer: not all did within 0\.1 s")
+        with silent, dask_workers.workforce(client, request, MagicMock(digest="d"), None, MagicMock()):
+            pass
+    else:
+        with dask_workers.workforce(client, request, MagicMock(digest="d"), None, MagicMock()) as force:
+            if hangs == "nthreads":
+                client.nthreads.side_effect = hang
+                with pytest.raises(MeasurementError, match="the Dask scheduler went away"):
+                    force.check()
+            client.unregister_worker_plugin.side_effect = client.get_executor().shutdown.side_effect = hang
+    over.set()
+
+
+def test_a_scheduler_that_never_answers_is_an_error(monkeypatch: pytest.MonkeyPatch) -> None:
+    dask_workers = pytest.importorskip("cachegrind_bench.usecases.dask_workers", reason="needs the extra fleet")
+    monkeypatch.setattr(dask_workers, "_CONNECT_S", 0.1)
+    over = threading.Event()
+    monkeypatch.setattr(dask_workers, "_connect", lambda *_, **__: over.wait())
+    silent = pytest.raises(MeasurementError, match=r"tcp://x:1 cannot be reached: it does not answer within 0\.2 s")
+    with silent, connected("tcp://x:1", Waiting()):
+        pass
+    over.set()
+
+
+def test_a_part_that_takes_long_is_reported(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr("cachegrind_bench.waiting._FIRST_S", 0.1)
+    said = list[str]()
+    executor, of = ThreadPoolExecutor(1), result(benchmark(id="a"))
+    assert of.commit is not None
+    sha = of.commit.sha
+
+    def answer(_order: Order) -> Answer:
+        while not any(f"waiting for 1 part of {sha[:12]}" in line for line in said):
+            time.sleep(0.01)
+        return Answer(machine="m", result=encode(of), failure=None)
+
+    force = msgspec.structs.replace(workforce(executor, of), task=answer)
+    order = Order(
+        repository=Path(), environ={}, sha=sha, within="", words=(), select=SelectRequest(),
+        overlay=Overlay(configuration=None), sharing=True,
+    )  # fmt: skip
+    with executor:
+        made = measured_by(force, order, ["a"], Repository(cwd=Path(), environ={}), Notices(write=said.append))
+    assert made.whole
 
 
 @pytest.mark.filterwarnings("error")
