@@ -7,15 +7,19 @@ import os
 import signal
 import threading
 import time
-from collections.abc import Generator
+from collections.abc import Callable, Generator
+from concurrent.futures import Future, ThreadPoolExecutor
 from contextlib import AbstractContextManager, contextmanager
 from contextvars import ContextVar
 from types import FrameType
+from typing import TypeVar
 
 # Whose frames are on the stack as long as anything is imported, and when to look again: no more often than what takes a second.
 _IMPORTING = "<frozen importlib._bootstrap>"
 _MOST_POSTPONED = 1000
 _SOON_S = 0.001
+
+T = TypeVar("T")
 
 
 class Cancel:
@@ -48,6 +52,23 @@ class Cancel:
     def under(self) -> AbstractContextManager[None]:
         """Let this thread be interrupted."""
         return _interrupted_by(self)
+
+
+@contextmanager
+def beside(call: Callable[[], T]) -> Generator[Future[T]]:
+    """Call this in a thread during the block; where the block ends first, what the thread waits for is interrupted."""
+    cancel = Cancel()
+
+    def work() -> T:
+        with cancel.under():
+            return call()
+
+    with ThreadPoolExecutor(1) as executor:
+        try:
+            yield executor.submit(work)
+        finally:
+            cancel.set()
+    cancel.close()
 
 
 class _Insisted:

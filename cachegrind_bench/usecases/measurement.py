@@ -4,12 +4,13 @@ from __future__ import annotations
 
 import stat
 from collections.abc import Callable, Sequence
-from concurrent.futures import ThreadPoolExecutor
+from functools import partial
 from typing import TYPE_CHECKING
 
 from cachegrind_bench._version import __version__
 from cachegrind_bench.errors import UsageError
 from cachegrind_bench.hermetic import environment
+from cachegrind_bench.interruption import beside
 from cachegrind_bench.measure.command import resolve
 from cachegrind_bench.measure.plan import Plan, Progress, Settings
 
@@ -88,8 +89,8 @@ def measured(
 
     ready = valgrind_setup_of(request)
     # Read while the program is measured: counts do not care, and what is committed meanwhile is not what was measured.
-    with ThreadPoolExecutor(1) as executor, ready.session(echo=echo, keep=request.keep_out_files) as session:
-        commit = executor.submit(commit_of, request.cwd, request.environ)
+    described = partial(commit_of, request.cwd, request.environ)
+    with beside(described) as commit, ready.session(echo=echo, keep=request.keep_out_files) as session:
 
         def result(*benchmarks: Benchmark) -> Result:
             return result_of(request, ready.environment, benchmarks, commit.result())

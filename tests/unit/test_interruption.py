@@ -8,12 +8,13 @@ import sys
 import textwrap
 import threading
 import time
+from functools import partial
 from pathlib import Path
 
 import pytest
 
 from cachegrind_bench import process
-from cachegrind_bench.interruption import Cancel, cancellation, held, interrupt, uninterrupted
+from cachegrind_bench.interruption import Cancel, beside, cancellation, held, interrupt, uninterrupted
 from tests.unit.test_process import wait_until_gone
 
 
@@ -150,3 +151,15 @@ def test_an_interrupt_amid_an_import_leaves_no_lock_taken(tmp_path: Path) -> Non
         timeout=60,
         stdout=subprocess.DEVNULL,
     )
+
+
+def test_what_waits_for_a_program_meanwhile_does_not_outlive_an_interruption() -> None:
+    sleeping = partial(process.run, ["sleep", "60"], env=None)
+    with pytest.raises(KeyboardInterrupt), beside(sleeping) as future:
+        raise KeyboardInterrupt
+    assert isinstance(future.exception(0), KeyboardInterrupt)
+
+
+def test_what_is_done_meanwhile_is_waited_for() -> None:
+    with beside(lambda: 7) as future:
+        assert future.result() == 7
