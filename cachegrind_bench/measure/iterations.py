@@ -23,6 +23,7 @@ if TYPE_CHECKING:
 
 # What it takes to write a part, in instructions that could be counted in that time.
 _PART_IR = 150_000
+_LONGEST_NUMBER = 15  # digits of a program's word for how many it executed
 
 
 def measure_iterations(executions: Executions) -> Benchmark:
@@ -55,7 +56,7 @@ def measure_iterations(executions: Executions) -> Benchmark:
                 number, chosen = _suitable(loop, accounts), True
             if once or number == before:
                 break
-        executed = _executed(loop, measurement) or number
+        executed = reported(loop, measurement.outcome.tail) or number
         found.append(replace(measurement, accounts=scaled(accounts, executed)))
     benchmark = executions.benchmark(found)
     words = loop.words[number]
@@ -83,8 +84,8 @@ def _suitable(loop: Loop, accounts: Accounts) -> int:
     return max((number for number in loop.words if number * cost <= loop.most_ir * smallest), default=smallest)
 
 
-def _executed(loop: Loop, measurement: Measurement) -> int | None:
+def reported(loop: Loop, tail: bytes) -> int | None:
     """Return how many iterations the program says it executed the last time; an old one may not know the option that was used."""
-    said = measurement.outcome.tail.decode("utf-8", "backslashreplace")
-    numbers = re.findall(loop.reported, said, re.MULTILINE) if loop.reported else []
-    return int(numbers[-1]) if numbers and int(numbers[-1]) > 0 else None
+    said = tail.decode("utf-8", "backslashreplace")
+    numbers = re.findall(loop.reported, said, re.MULTILINE | re.ASCII) if loop.reported else []
+    return int(numbers[-1]) or None if numbers and len(numbers[-1]) <= _LONGEST_NUMBER else None

@@ -5,7 +5,7 @@ from __future__ import annotations
 from cachegrind_bench.measure.axes import CLOCK
 from cachegrind_bench.measure.doctor import Diagnosis, Level
 from cachegrind_bench.measure.findings import Difference, Finding, Verdict, Verification
-from cachegrind_bench.model.text import counted, grouped, joined, plain
+from cachegrind_bench.model.text import counted, grouped, in_line, joined, plain
 from cachegrind_bench.render.markdown import escape, table
 from cachegrind_bench.render.table import aligned, wrapped
 from cachegrind_bench.valgrind.demangling import demangled
@@ -36,7 +36,7 @@ def machine(found: Diagnosis, form: str, *, width: int | None = None) -> str:
         last: tuple[str, ...] = ()
         for check in checks:
             start = f"  {_LEVELS[check.level]} {check.name.ljust(longest)}  "
-            lines += wrapped(plain(check.found), width, start, " " * len(start))
+            lines += wrapped(in_line(check.found), width, start, " " * len(start))
             if check.level is Level.OK:
                 continue
             fixes = ("as above",) if check.fixes and check.fixes == last else check.fixes

@@ -14,9 +14,11 @@ from cachegrind_bench.config.load import load
 from cachegrind_bench.errors import MeasurementError, UsageError
 from cachegrind_bench.harness import jmh, protocol
 from cachegrind_bench.harness.protocol import Harness
+from cachegrind_bench.measure.iterations import reported
 from cachegrind_bench.render import listings
 from cachegrind_bench.usecases import Notices
 from cachegrind_bench.usecases.selection import with_listed
+from cachegrind_bench.valgrind.options import Loop
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Mapping, Sequence
@@ -338,3 +340,18 @@ def test_what_lists_benchmarks_has_the_variables_of_its_table() -> None:
 def test_what_builds_benchmarks_has_the_variables_of_its_table() -> None:
     text = '[[benchmark]]\npytest = "t"\nsetup = "echo $KIND > names"\nenv = ["KIND=fast"]\n'
     assert [spec.id for spec in listed(text).benchmarks] == ["fast"]
+
+
+@pytest.mark.parametrize(
+    ("said", "number"),
+    [
+        ("x 7 8\nx 9\n", 9),
+        ("x 0\n", None),
+        (f"x {'9' * 15}\n", 10**15 - 1),
+        (f"x {'9' * 5000}\n", None),
+        ("x ٣\n", None),
+    ],
+)
+def test_a_number_of_iterations_is_believed_if_it_can_be_one(said: str, number: int | None) -> None:
+    loop = Loop(words={1: ()}, native=(), reported=r"^x (\d+)\b")
+    assert reported(loop, said.encode()) == number
