@@ -8,15 +8,17 @@ from __future__ import annotations
 import ctypes
 import os
 import resource
+import signal
 import struct
-from collections.abc import Mapping
-from contextlib import ExitStack
+from collections.abc import Collection, Mapping
+from contextlib import ExitStack, suppress
 
 import msgspec
 
 from cachegrind_bench import process
 from cachegrind_bench.errors import CommandFailedError
-from cachegrind_bench.hermetic.kernel import check, libc
+from cachegrind_bench.hermetic.kernel import become_subreaper, check, libc
+from cachegrind_bench.hermetic.process_memory import children_of
 from cachegrind_bench.measure.plan import Plan, Progress
 from cachegrind_bench.measure.run import surrounded
 
@@ -45,14 +47,28 @@ class Native(msgspec.Struct, frozen=True, kw_only=True):
 def executed(plan: Plan, progress: Progress) -> Native:
     """Execute natively, several times. MeasurementError if the command fails."""
     found: list[Native] = []
+    become_subreaper()
+    others = children_of(os.getpid())
     for number in range(1, EXECUTIONS + 1):
         progress(f"execution {number} of {EXECUTIONS}, without Valgrind")
         with surrounded(plan):
-            found.append(_once(plan))
+            try:
+                found.append(_once(plan))
+            finally:
+                _end_orphans(others)
     every = all(item.events for item in found)
     events = {name: min(item.events[name] for item in found) for name in found[0].events} if every else {}
     why = next((item.why_none for item in found if item.why_none), None)
     return Native(picoseconds=min(item.picoseconds for item in found), events=events, why_none=why)
+
+
+def _end_orphans(others: Collection[int]) -> None:
+    """End what the command has left running, and whose parent we have become; not the `others`."""
+    while orphans := {*children_of(os.getpid())} - {*others}:
+        for pid in orphans:
+            with suppress(OSError):
+                os.kill(pid, signal.SIGKILL)
+                os.waitpid(pid, 0)
 
 
 def _once(plan: Plan) -> Native:

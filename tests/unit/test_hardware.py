@@ -94,3 +94,10 @@ def test_a_command_that_fails_is_an_error(tmp_path: Path, script: str, timeout: 
 
 def test_a_failure_can_be_accepted(tmp_path: Path) -> None:
     assert executed(plan(tmp_path, "exit 3", ignore_exit_status=True), lambda _phase: None).picoseconds > 0
+
+
+def test_what_the_command_leaves_running_is_ended(tmp_path: Path) -> None:
+    executed(plan(tmp_path, "(setsid sh -c 'echo $$ >>pids; exec sleep 300' &); while ! [ -s pids ]; do :; done"), str)
+    pids = [int(pid) for pid in (tmp_path / "pids").read_text().split()]
+    assert pids
+    assert not any(Path(f"/proc/{pid}").exists() for pid in pids)
