@@ -74,20 +74,21 @@ def measured(result: Path) -> dict[str, dict[str, Any]]:
     return {item["id"]: item for item in json.loads(result.read_bytes())["benchmarks"]}
 
 
-def asked(entry: str, folder: Path) -> tuple[tuple[str, ...], Path]:
-    """Return the words that measure HARNESS=COMMAND, and where the result will be."""
+def asked(entry: str, result: Path, *options: str) -> tuple[str, ...]:
+    """Return the words that measure HARNESS=COMMAND with these options."""
     name, _, command = entry.partition("=")
-    result = folder / "result.json"
-    return (CG_BENCH, "run", "-q", "-o", str(result), "--harness", name, "--", *command.split()), result
+    return (CG_BENCH, "run", "-q", "-o", str(result), *options, "--harness", name, "--", *command.split())
 
 
 def costs(entries: Sequence[str], folder: Path) -> None:
     """Print the CPU time that a benchmark takes, and the part of it that is not for what is counted."""
     print(f"{'harness':20}{'benchmarks':>11}{'listing':>9}{'each, CPU s':>13}{'counted, million instructions':>31}")
     for entry in entries:
-        words, result = asked(entry, folder)
-        _, listing = taken((*words, "-k", "not a or not b", "--shard", "1/1000"), os.environ)
-        _, whole = taken((*words, "-j", "1"), os.environ)
+        result = folder / "result.json"
+        nothing = asked(entry, result, "--shard", "1000/1000")
+        taken(nothing, os.environ)  # may build
+        _, listing = taken(nothing, os.environ)
+        _, whole = taken(asked(entry, result, "-j", "1"), os.environ)
         found = measured(result).values()
         counted = sum(item["counts"]["Ir"] * item["iterations"] / 1000 for item in found) / len(found) / 1e6
         each = (whole - listing) / len(found)
@@ -109,11 +110,11 @@ def load(loops: int) -> Iterator[None]:
 def repeat(entries: Sequence[str], runs: int, folder: Path) -> None:
     """Print how many benchmarks have the same nine counts in all runs, and how far the others spread."""
     for entry in entries:
-        words, result = asked(entry, folder)
+        result = folder / "result.json"
         found: dict[str, list[dict[str, int]]] = {}
         with load(2):
             for _ in range(runs):
-                taken(words, os.environ)
+                taken(asked(entry, result), os.environ)
                 for name, item in measured(result).items():
                     found.setdefault(name, []).append({**item["counts"], "score": item["score"]["value"]})
         same = sum(all(counts == rows[0] for counts in rows) and len(rows) == runs for rows in found.values())

@@ -11,7 +11,7 @@ import os
 import re
 import shlex
 import tomllib
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from importlib.resources import files
 from pathlib import Path
 from typing import Any, cast
@@ -58,7 +58,7 @@ def project(cwd: Path) -> Path:
     return cwd
 
 
-def starter(root: Path, harnesses: Mapping[str, str]) -> list[NewFile]:
+def starter(root: Path, harnesses: Mapping[str, Sequence[str]]) -> list[NewFile]:
     """Return the files to write for the project in this folder, the configuration last.
 
     `harnesses` are keys with their values that stand for the benchmarks it has already: then only these are written.
@@ -66,7 +66,9 @@ def starter(root: Path, harnesses: Mapping[str, str]) -> list[NewFile]:
     """
     if harnesses:
         tables = "\n".join(
-            f"[[benchmark]]\n{name} = {quoted(value)}\n{_setup(root, name, value)}" for name, value in harnesses.items()
+            f"[[benchmark]]\n{identity}{name} = {quoted(value)}\n{_setup(root, name, value)}"
+            for name, values in harnesses.items()
+            for value, identity in zip(values, _ids(values), strict=True)
         )
         return [
             _new(root / OWN_FILE, _text("configuration.toml.txt").partition("[[")[0].replace("<table>", "") + tables)
@@ -80,6 +82,16 @@ def starter(root: Path, harnesses: Mapping[str, str]) -> list[NewFile]:
     if build is not None and (build != "make" or _has(root, _C_SOURCES)):
         return _c(root, build)
     return [_new(root / OWN_FILE, _configuration("other"))]
+
+
+def _ids(values: Sequence[str]) -> list[str]:
+    """Return the line that names each table of a harness, as programs may have benchmarks of the same name; nothing for one alone."""
+    names = [Path(value).stem for value in values]
+    whole = len(set(names)) < len(names)
+    return [
+        f"id = {quoted(value if whole else name)}\n" if names[1:] else ""
+        for value, name in zip(values, names, strict=True)
+    ]
 
 
 def _setup(root: Path, name: str, value: str) -> str:

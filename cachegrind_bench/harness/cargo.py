@@ -5,20 +5,23 @@ from __future__ import annotations
 import json
 import mmap
 import re
+import shlex
 from abc import abstractmethod
 from collections import Counter
 from collections.abc import Callable, Mapping, Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, ClassVar
 
+from cachegrind_bench.config.suggestions import quoted
 from cachegrind_bench.errors import MeasurementError
-from cachegrind_bench.harness.protocol import Harness, listed_once, output_of
+from cachegrind_bench.harness.protocol import Harness, check_version, listed_once, output_of
 from cachegrind_bench.model.text import printable
 
 if TYPE_CHECKING:
     from cachegrind_bench.config.benchmarks import BenchmarkSpec, Entry
     from cachegrind_bench.valgrind.options import Loop
 
+_VERSION = re.compile(r"[#@ ](\d+\.\d+\.\S+)")  # in the id of a package
 _LISTED = re.compile(r"(.+): bench(?:mark)?")
 
 
@@ -31,6 +34,7 @@ class Cargo(Harness):
     key: ClassVar[str]
     title: ClassVar[str]
     package: ClassVar[bytes]
+    tested: ClassVar[tuple[str, ...]]
     list_words: ClassVar[tuple[str, ...]] = ("--bench", "--list")
     list_env: ClassVar[Mapping[str, str]] = {}
 
@@ -42,12 +46,12 @@ class Cargo(Harness):
     def words(self, name: str) -> tuple[str, ...]:
         """Return what has a program run this benchmark alone."""
 
-    def detect(self, root: Path) -> str | None:
+    def detect(self, root: Path) -> Sequence[str]:
         """Look for the framework among the dependencies of a package or workspace."""
         dependency = re.compile(rb"^ *(%b\b|\[.*dependencies\.%b\])" % (self.package, self.package), re.MULTILINE)
         manifests = [root / "Cargo.toml", *sorted(root.glob("*/Cargo.toml")), *sorted(root.glob("*/*/Cargo.toml"))]
         texts = (path.read_bytes() for path in manifests if path.is_file())
-        return "." if (root / "Cargo.toml").is_file() and any(map(dependency.search, texts)) else None
+        return (".",) if (root / "Cargo.toml").is_file() and any(map(dependency.search, texts)) else ()
 
     def value(self, command: Sequence[str]) -> tuple[str, ...]:
         """Take `cargo bench` with options, or a folder."""
@@ -55,7 +59,7 @@ class Cargo(Harness):
 
     def build(self, entry: Entry) -> str:
         """Return the command that builds all."""
-        return " ".join(self._cargo(entry))
+        return shlex.join(self._cargo(entry))
 
     def listed(
         self, entry: Entry, environ: Mapping[str, str], note: Callable[[str], object]
@@ -64,18 +68,30 @@ class Cargo(Harness):
         programs = self._programs(entry, environ, note)
         targets = Counter(program["target"]["name"] for program in programs)
         found: list[BenchmarkSpec] = []
+        hint = "they are programs of a [[bench]] table with harness = false"
         for program in programs:
             target, executable = program["target"]["name"], program["executable"]
             folder = Path(program["manifest_path"]).parent
             with open(executable, "rb") as file, mmap.mmap(file.fileno(), 0, access=mmap.ACCESS_READ) as data:
                 loop = self.loop(data)
-                stripped = loop is None and data.find(b"\0.symtab\0") < 0
+                seen = loop is not None and loop.sections is not None and loop.sections.begin and loop.sections.end
+                stripped = not seen and data.find(b"\0.symtab\0") < 0
+            if stripped:
+                hint = self._with(entry, "without stripping it", "strip=false")
             if loop is None:
-                why = "is stripped" if stripped else f"has no benchmarks of {self.title}"
+                why = (
+                    f"is stripped, so {self.title} is not seen in it"
+                    if stripped
+                    else f"has no benchmarks of {self.title}"
+                )
                 note(f"{entry.each.place}: the bench target {target} of {folder.name} is left out: it {why}")
                 continue
-            if loop.sections is None or not (loop.sections.begin and loop.sections.end):
-                raise self._unseen(entry, f"{target} of {folder.name}")
+            if not seen:
+                raise MeasurementError(
+                    f"{entry.each.place}: in the bench target {target} of {folder.name} no function has a name by which "
+                    f"{self.title}'s clock is seen: {'it is stripped' if stripped else 'LTO has inlined them'}",
+                    hint=hint if stripped else self._with(entry, "without LTO", "lto=false"),
+                )
             problem = f"{executable} did not list its benchmarks"
             words, variables = (executable, *self.list_words), {**environ, **self.list_env}
             text = output_of(entry, words, variables, note, problem, cwd=folder)
@@ -89,18 +105,14 @@ class Cargo(Harness):
         if not found:
             raise MeasurementError(
                 f"{entry.each.place}: Cargo built no benchmarks of {self.title} in {self._folder(entry)}",
-                hint="they are programs of a [[bench]] table with harness = false",
+                hint=hint,
             )
         return found
 
-    def _unseen(self, entry: Entry, target: str) -> MeasurementError:
-        """Return the error of a program without the functions that start and stop the framework's clock."""
-        value = " ".join(entry.keys[self.key])
-        return MeasurementError(
-            f"{entry.each.place}: in the bench target {target} no function is left that starts and stops {self.title}'s clock: "
-            "LTO has inlined it, or the program is stripped",
-            hint=f'build it without LTO: {self.key} = "{value} --config profile.bench.lto=false" (or profile.bench.strip=false)',
-        )
+    def _with(self, entry: Entry, how: str, option: str) -> str:
+        """Return advice to build with another option of the profile."""
+        value = shlex.join((*entry.keys[self.key], "--config", f"profile.bench.{option}"))
+        return f"build it {how}: {self.key} = {quoted(value)}"
 
     def _folder(self, entry: Entry) -> Path:
         return entry.each.cwd / str(entry.keys[self.key][0])
@@ -115,6 +127,9 @@ class Cargo(Harness):
         """Return what Cargo says of its bench targets, in the order of their packages and names."""
         command = self._cargo(entry, "--message-format=json")
         text = output_of(entry, command, environ, note, "Cargo could not build the benchmarks", builds=True)
-        messages = (json.loads(line) for line in text.splitlines() if line.startswith("{"))
+        messages = [json.loads(line) for line in text.splitlines() if line.startswith("{")]
+        used = {item.get("package_id", "") for item in messages if item.get("target", {}).get("name") == self.key}
+        for version in sorted({match[1] for match in map(_VERSION.search, used) if match}):
+            check_version(entry, self.title, version, self.tested, note)
         programs = (item for item in messages if item.get("executable") and "bench" in item["target"]["kind"])
         return sorted(programs, key=lambda item: (item["manifest_path"], item["target"]["name"]))

@@ -14,7 +14,16 @@ from typing import TYPE_CHECKING
 from xml.etree import ElementTree as ET
 
 from cachegrind_bench.errors import MeasurementError, StoreError
-from cachegrind_bench.harness.protocol import LISTING_BYTES, Harness, found_program, listed_once, output_of
+from cachegrind_bench.harness.protocol import (
+    LISTING_BYTES,
+    Harness,
+    ask,
+    check_version,
+    found_programs,
+    last_lines,
+    listed_once,
+    variables,
+)
 from cachegrind_bench.hermetic.launch import PINNED_CLOCK
 from cachegrind_bench.model.text import printable
 from cachegrind_bench.store.durable import read_file
@@ -25,6 +34,7 @@ if TYPE_CHECKING:
 
 _MODEL = re.compile(rb"_ZN5Catch9Benchmark6Detail16ChronometerModelI\w+?EE?(?:5start|6finish)Ev(?=\0)")
 _QUICK = ("--benchmark-warmup-time", "0", "--benchmark-no-analysis")
+_TESTED = ("2.13", "3.7")
 _ALL = "[!benchmark]"
 _SIGNS = re.compile(r'([\\,\[\]"*~])')
 _CLOCK = PINNED_CLOCK._replace(turn=30_000, later_ns=1000 * 10**9)
@@ -33,9 +43,9 @@ _CLOCK = PINNED_CLOCK._replace(turn=30_000, later_ns=1000 * 10**9)
 class Catch2(Harness):
     """A test case is run alone; where it has several benchmarks, all are executed, and one of them is counted."""
 
-    def detect(self, root: Path) -> str | None:
-        """Look for a program that is built, with benchmarks of Catch2 in it."""
-        return found_program(root, ("*[Bb]ench*", "*[Tt]est*"), _MODEL)
+    def detect(self, root: Path) -> Sequence[str]:
+        """Look for programs that are built, with benchmarks of Catch2 in them."""
+        return found_programs(root, ("*[Bb]ench*", "*[Tt]est*"), _MODEL)
 
     def listed(
         self, entry: Entry, environ: Mapping[str, str], note: Callable[[str], object]
@@ -68,15 +78,21 @@ def _cases(
     with tempfile.TemporaryDirectory() as folder:
         report = Path(folder) / "report.xml"
         options = ("--reporter", "xml", "--out", str(report), "--benchmark-samples", "1", *_QUICK)
-        output_of(entry, (*command, *options), environ, note, f"{command[0]} could not run its benchmarks")
+        done = ask(entry, (*command, *options), variables(entry, environ), note)
         try:
             root = ET.fromstring(read_file(report, LISTING_BYTES))  # noqa: S314 - the program could do worse
         except (FileNotFoundError, StoreError, ET.ParseError):  # another program's
-            return {}
-    return {
-        str(case.get("name")): [str(item.get("name")) for item in case.iter("BenchmarkResults")]
-        for case in root.iter("TestCase")
-    }
+            root = None
+    cases = [] if root is None else list(root.iter("TestCase"))
+    if done.status != 0 and (cases or root is None):  # version 3 fails if there is no test case to run
+        failed = [case.get("name") for case in cases if case.find("OverallResult[@success='false']") is not None]
+        raise MeasurementError(
+            f"{entry.each.place}: {command[0]} could not run its benchmarks",
+            hint="\n".join((*(printable(f"test case {name} fails") for name in failed), last_lines(done))).rstrip(),
+        )
+    if root is not None and (version := root.get("catch2-version")):  # from version 3 on
+        check_version(entry, "Catch2", version, _TESTED, note)
+    return {str(case.get("name")): [str(item.get("name")) for item in case.iter("BenchmarkResults")] for case in cases}
 
 
 def _loop(names: Collection[str], place: int, number: int) -> Loop:

@@ -44,6 +44,7 @@ class Criterion(Cargo):
 
     key = "criterion"
     title = "Criterion"
+    tested = ("0.3", "0.5", "0.7", "0.8")
     package = b"(codspeed-criterion-compat|criterion)"
 
     def words(self, name: str) -> tuple[str, ...]:

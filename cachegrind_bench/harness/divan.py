@@ -27,6 +27,7 @@ class Divan(Cargo):
     key = "divan"
     title = "Divan"
     package = b"divan"
+    tested = ("0.1.21",)
     list_words = ("--bench", "--list", "--format", "terse")
     list_env = {"NEXTEST": "1"}  # noqa: RUF012 - without it, Divan does not know the option
 

@@ -13,7 +13,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from cachegrind_bench.errors import MeasurementError
-from cachegrind_bench.harness.protocol import Harness, exactly, output_of
+from cachegrind_bench.harness.protocol import Harness, check_version, exactly, output_of
 from cachegrind_bench.hermetic.launch import PINNED_CLOCK
 from cachegrind_bench.model.text import printable
 from cachegrind_bench.store.baselines import STORE, make_store
@@ -23,6 +23,7 @@ if TYPE_CHECKING:
     from cachegrind_bench.config.benchmarks import BenchmarkSpec, Entry
 
 _FUNCTION = re.compile(rb"^func Benchmark", re.MULTILINE)
+_TESTED = ("1.26",)
 _LINE = re.compile(r"(Benchmark\S*)\s+\d+\s+[\d.]+ ns/op")
 # Twice, as a benchmark with b.Loop has no first iteration that warms it up.
 _LOOP = Loop(
@@ -44,12 +45,12 @@ _LOOP = Loop(
 class Go(Harness):
     """Each package becomes a program, whose benchmarks are known once each has run for one iteration."""
 
-    def detect(self, root: Path) -> str | None:
+    def detect(self, root: Path) -> Sequence[str]:
         """Look for benchmarks in the tests of a module."""
         if not (root / "go.mod").is_file():
-            return None
+            return ()
         tests = (path.read_bytes() for path in sorted(root.rglob("*_test.go")) if path.is_file())
-        return "./..." if any(map(_FUNCTION.search, tests)) else None
+        return ("./...",) if any(map(_FUNCTION.search, tests)) else ()
 
     def value(self, command: Sequence[str]) -> tuple[str, ...]:
         """Take `go test` with packages and options, of which those that choose benchmarks say nothing here, or packages."""
@@ -60,6 +61,8 @@ class Go(Harness):
         self, entry: Entry, environ: Mapping[str, str], note: Callable[[str], object]
     ) -> Sequence[BenchmarkSpec]:
         """Build the packages that have tests, and run what they have."""
+        version = _go(entry, environ, note, "env", "GOVERSION").strip().removeprefix("go")
+        check_version(entry, "Go", version, _TESTED, note)
         found: list[BenchmarkSpec] = []
         for package in _packages(entry, environ, note):
             program = _built(entry, package["ImportPath"], environ, note)

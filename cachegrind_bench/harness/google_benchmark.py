@@ -7,7 +7,7 @@ from collections.abc import Callable, Mapping, Sequence
 from typing import TYPE_CHECKING
 
 from cachegrind_bench.errors import MeasurementError
-from cachegrind_bench.harness.protocol import Harness, ask, exactly, found_program, last_lines, listed_once
+from cachegrind_bench.harness.protocol import Harness, ask, exactly, found_programs, last_lines, listed_once, variables
 from cachegrind_bench.hermetic.launch import FAST_CLOCK
 from cachegrind_bench.model.text import printable
 from cachegrind_bench.valgrind.options import Loop, Sections
@@ -32,15 +32,16 @@ _TWICE = "--benchmark_repetitions=2"  # the second is warm, and the one that cou
 class GoogleBenchmark(Harness):
     """The program lists its benchmarks; it is the user's to build it."""
 
-    def detect(self, root: Path) -> str | None:
-        """Look for a program that is built, with the library's options in it."""
-        return found_program(root, ("*[Bb]ench*",), re.compile(_START.encode()))
+    def detect(self, root: Path) -> Sequence[str]:
+        """Look for programs that are built, with the library's functions in them."""
+        return found_programs(root, ("*[Bb]ench*",), re.compile(_START.encode()))
 
     def listed(
         self, entry: Entry, environ: Mapping[str, str], note: Callable[[str], object]
     ) -> Sequence[BenchmarkSpec]:
         """Ask the program, first whether it is one that can be given a number of iterations (1.8 and later)."""
         program = tuple(entry.keys["google-benchmark"])
+        environ = variables(entry, environ)
         fixed = True
         done = ask(entry, (*program, "--benchmark_list_tests", "--benchmark_min_time=1x"), environ, note)
         if done.status != 0 or b"--benchmark_min_time" in done.stderr:  # whether it ends or not is up to its main

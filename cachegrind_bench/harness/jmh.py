@@ -42,10 +42,10 @@ _LOOP = Loop(
 class Jmh(Harness):
     """All benchmarks of a jar, with each combination of their parameters."""
 
-    def detect(self, root: Path) -> str | None:
-        """Look for the jar that JMH's archetype of Maven, or its plugin for Gradle, builds."""
-        paths = (root / "target" / "benchmarks.jar", *sorted((root / "build" / "libs").glob("*-jmh.jar")))
-        return next((str(path.relative_to(root)) for path in paths if path.is_file()), None)
+    def detect(self, root: Path) -> Sequence[str]:
+        """Look for the jars that JMH's archetype of Maven, or its plugin for Gradle, builds, also in modules."""
+        jars = ("target/benchmarks.jar", "*/target/benchmarks.jar", "build/libs/*-jmh.jar", "*/build/libs/*-jmh.jar")
+        return [str(path.relative_to(root)) for jar in jars for path in sorted(root.glob(jar)) if path.is_file()]
 
     def value(self, command: Sequence[str]) -> tuple[str, ...]:
         """Take what follows `java`."""

@@ -4,12 +4,12 @@ from __future__ import annotations
 
 import json
 import re
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Collection, Mapping, Sequence
 from contextlib import suppress
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from cachegrind_bench.harness.protocol import listed_once, output_of
+from cachegrind_bench.harness.protocol import check_version, listed_once, output_of
 from cachegrind_bench.hermetic.launch import PINNED_CLOCK
 from cachegrind_bench.valgrind.options import Loop, Sections
 
@@ -22,6 +22,7 @@ SCRIPTS = Path(__file__).with_name("node_scripts")
 _FLAGS = ("--single-threaded", "--predictable")
 _COUNTS = (("--interrupt-budget", "13000"), ("--invocation-count-for-turbofan", "300"))
 _LONGEST = 100_000  # bytes of a name; Linux takes 131,071 in an argument
+_VERSION = re.compile(r'"version": *"(.*?)"')
 _LISTED = re.compile(r'cg-bench: (".*")')
 # In a first section V8 reads the code that starts and stops the others; among more than a hundred of them it would compile it.
 _LOOP = Loop(
@@ -50,15 +51,17 @@ def printed(text: str, line: re.Pattern[str]) -> list[Any]:
     return found
 
 
+def listing(
+    entry: Entry, command: Sequence[str], environ: Mapping[str, str], note: Callable[[str], object], cwd: Path
+) -> str:
+    """Return what a command writes that lists benchmarks."""
+    return output_of(entry, command, environ, note, f"{entry.harness} could not list its benchmarks", cwd=cwd)
+
+
 def specs(
-    entry: Entry,
-    command: Sequence[str],
-    environ: Mapping[str, str],
-    note: Callable[[str], object],
-    cwd: Path,
+    entry: Entry, command: Sequence[str], text: str, note: Callable[[str], object], cwd: Path
 ) -> list[BenchmarkSpec]:
-    """Return the benchmarks that this command lists; it takes what `node_scripts/measure.mjs` does."""
-    text = output_of(entry, command, environ, note, f"{entry.harness} could not list its benchmarks", cwd=cwd)
+    """Return the benchmarks that this text lists; the command takes what `node_scripts/measure.mjs` does."""
     names: list[str] = []
     for name in printed(text, _LISTED):
         if _is_argument(name):
@@ -77,6 +80,16 @@ def _is_argument(name: str) -> bool:
         return "\0" not in name and len(name.encode()) <= _LONGEST
     except UnicodeEncodeError:  # half of a pair of surrogates
         return False
+
+
+def check_package(
+    entry: Entry, name: str, folder: Path, tested: Collection[str], note: Callable[[str], object]
+) -> None:
+    """Look at the version of a package in the nearest `node_modules`."""
+    paths = (parent / "node_modules" / name / "package.json" for parent in (folder, *folder.parents))
+    path = next((path for path in paths if path.is_file()), None)
+    if path is not None and (match := _VERSION.search(path.read_text("utf-8", "replace"))):
+        check_version(entry, name, match[1], tested, note)
 
 
 def depends(root: Path, package: str) -> bool:

@@ -63,10 +63,10 @@ class Harness(ABC):
         del entry
         return None
 
-    def detect(self, root: Path) -> str | None:
-        """Return what the key is to say in a project in this folder, None if it has no benchmarks of this harness."""
+    def detect(self, root: Path) -> Sequence[str]:
+        """Return what the keys are to say in a project in this folder, nothing if it has no benchmarks of this harness."""
         del root
-        return None
+        return ()
 
     def value(self, command: Sequence[str]) -> tuple[str, ...]:
         """Return what the key would say, for the command by which a user starts the benchmarks."""
@@ -98,10 +98,10 @@ def harness_of(name: str) -> Harness:
     return found
 
 
-def detected(root: Path) -> dict[str, str]:
+def detected(root: Path) -> dict[str, Sequence[str]]:
     """Return the keys that stand for the benchmarks of a project, with their values."""
     found = {name: harness_of(name).detect(root) for name in HARNESSES}
-    return {name: value for name, value in found.items() if value is not None}
+    return {name: values for name, values in found.items() if values}
 
 
 def entry_of(name: str, command: Sequence[str], cwd: Path) -> Entry:
@@ -129,8 +129,9 @@ def expanded(
         build = each.setup or harness.build(entry)
         if build is not None:
             note(f"setup: {build}")
-            variables = _variables(entry, environ)
-            if failure := native_failure(build, variables, each.cwd, partial(Waiting(note).look, build)):
+            if failure := native_failure(
+                build, variables(entry, environ), each.cwd, partial(Waiting(note).look, build)
+            ):
                 raise MeasurementError(f"{each.place}: its setup failed with {failure[0]}: {build}", hint=failure[1])
         listed = harness.listed(entry, environ, note)
         if not listed:
@@ -199,13 +200,14 @@ def output_of(
     builds: bool = False,
 ) -> str:
     """Return what a command that is asked writes, with the variables of its table. MeasurementError with this problem if it fails."""
-    done = ask(entry, command, _variables(entry, environ), note, cwd=cwd, builds=builds)
+    done = ask(entry, command, variables(entry, environ), note, cwd=cwd, builds=builds)
     if done.status != 0:
         raise MeasurementError(f"{entry.each.place}: {problem}", hint=last_lines(done))
     return done.stdout.decode("utf-8", "backslashreplace")
 
 
-def _variables(entry: Entry, environ: Mapping[str, str]) -> Mapping[str, str]:
+def variables(entry: Entry, environ: Mapping[str, str]) -> Mapping[str, str]:
+    """Return the variables of a command that lists or builds: all that there are, and those of the table."""
     return {**environ, **dict(item.split("=", 1) for item in entry.each.env if "=" in item)}
 
 
@@ -213,6 +215,17 @@ def last_lines(done: process.Completed, number: int = 40) -> str:
     """Return the last lines of what a program wrote, to be shown."""
     text = (done.stdout + done.stderr).decode("utf-8", "backslashreplace")
     return "\n".join(printable(line) for line in text.splitlines()[-number:])
+
+
+def check_version(
+    entry: Entry, title: str, version: str, tested: Collection[str], note: Callable[[str], object]
+) -> None:
+    """Note that this version of a framework is not among those that were tested, which are given by their first numbers."""
+    if version and not any(f"{version}.".startswith(f"{item}.") for item in tested):
+        shown = (
+            f"{entry.each.place}: {title} {printable(version)} is not a version that was tested ({', '.join(tested)})"
+        )
+        note(f"{shown}: what cannot be counted is an error, but look at the first counts")
 
 
 def listed_once(entry: Entry, names: Sequence[str], note: Callable[[str], object]) -> list[str]:
@@ -230,14 +243,15 @@ def listed_once(entry: Entry, names: Sequence[str], note: Callable[[str], object
     return found
 
 
-def found_program(root: Path, patterns: Sequence[str], code: re.Pattern[bytes]) -> str | None:
-    """Return the first program with such a name that is built in this project, and has this in it."""
+def found_programs(root: Path, patterns: Sequence[str], code: re.Pattern[bytes]) -> list[str]:
+    """Return the programs with such names that are built in this project, in the first folder that has some, and have this in them."""
     places = ("build*/**/", "cmake-build*/**/", "out/**/", "")
     paths = (path for place in places for pattern in patterns for path in sorted(root.glob(f"{place}{pattern}")))
     own = (path for path in paths if "_deps" not in path.parts)  # where CMake builds what it has fetched
     programs = (path for path in own if path.is_file() and os.access(path, os.X_OK | os.R_OK))
     found = (str(path.relative_to(root)) for path in programs if code.search(path.read_bytes()))
-    return next((name if "/" in name else f"./{name}" for name in found), None)
+    names = list(dict.fromkeys(name if "/" in name else f"./{name}" for name in found))
+    return [name for name in names if name.partition("/")[0] == names[0].partition("/")[0]]
 
 
 _SIGNS, _ESCAPED = re.compile(r"[.^$*+?()\[\]{}|\\]"), r"\\\g<0>"

@@ -7,7 +7,7 @@ from collections.abc import Callable, Mapping, Sequence
 from typing import TYPE_CHECKING
 
 from cachegrind_bench.errors import MeasurementError, UsageError
-from cachegrind_bench.harness.node import SCRIPTS, depends, node, specs
+from cachegrind_bench.harness.node import SCRIPTS, check_package, depends, listing, node, specs
 from cachegrind_bench.harness.protocol import Harness
 
 if TYPE_CHECKING:
@@ -19,16 +19,16 @@ if TYPE_CHECKING:
 class Tinybench(Harness):
     """The benchmarks of a script. All it does before it runs one of them is done, and nothing of what would follow."""
 
-    def detect(self, root: Path) -> str | None:
-        """Look for a script that imports it, in the folders where such scripts usually are."""
+    def detect(self, root: Path) -> Sequence[str]:
+        """Look for scripts that import it, in the folders where such scripts usually are."""
         if not depends(root, "tinybench"):
-            return None
+            return ()
         folders = (root, *(root / name for name in ("bench", "benches", "benchmark", "benchmarks")))
         paths = (
             path for folder in folders for kind in ("*.mjs", "*.js", "*.cjs") for path in sorted(folder.glob(kind))
         )
         found = (path.relative_to(root) for path in paths if path.is_file() and b"tinybench" in path.read_bytes())
-        return next(map(str, found), None)
+        return list(map(str, found))
 
     def value(self, command: Sequence[str]) -> tuple[str, ...]:
         """Take what follows `node`."""
@@ -46,7 +46,9 @@ class Tinybench(Harness):
             )
         cwd = entry.each.cwd
         command = (*node(entry, environ, note, cwd), "--import", str(SCRIPTS / "tinybench.mjs"), *words)
-        found = specs(entry, command, environ, note, cwd=cwd)
+        script = next(word for word in words if not word.startswith("-"))
+        check_package(entry, "tinybench", (cwd / script).resolve().parent, ("5", "6.2"), note)
+        found = specs(entry, command, listing(entry, command, environ, note, cwd), note, cwd)
         if not found:
             raise MeasurementError(
                 f"{entry.each.place}: {' '.join(words)} ran no benchmarks of tinybench",

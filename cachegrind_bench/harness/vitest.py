@@ -11,7 +11,7 @@ from collections.abc import Callable, Mapping, Sequence
 from typing import TYPE_CHECKING
 
 from cachegrind_bench.errors import MeasurementError
-from cachegrind_bench.harness.node import SCRIPTS, depends, node, printed, specs
+from cachegrind_bench.harness.node import SCRIPTS, check_package, depends, listing, node, printed, specs
 from cachegrind_bench.harness.protocol import Harness, output_of
 from cachegrind_bench.store.baselines import make_store
 
@@ -27,15 +27,15 @@ _BUILT = re.compile(r"cg-bench-file: (\[.*\])")
 class Vitest(Harness):
     """An id begins with the path of the file, without its endings."""
 
-    def detect(self, root: Path) -> str | None:
+    def detect(self, root: Path) -> Sequence[str]:
         """Look for files of benchmarks in a project that depends on Vitest."""
         if not depends(root, "vitest"):
-            return None
+            return ()
         for _, folders, names in os.walk(root):
             folders[:] = [name for name in folders if name != "node_modules" and not name.startswith(".")]
             if any(".bench." in name for name in names):
-                return "."
-        return None
+                return (".",)
+        return ()
 
     def value(self, command: Sequence[str]) -> tuple[str, ...]:
         """Take what follows `vitest bench`, however it is started."""
@@ -51,12 +51,15 @@ class Vitest(Harness):
         cwd = entry.each.cwd / folder
         if cwd.is_dir():
             make_store(cwd / ".cg-bench")
+        check_package(entry, "vitest", cwd.resolve(), ("4.1",), note)
         build = ("node", str(SCRIPTS / "vitest_build.mjs"), ".cg-bench/vitest", *options)
         problem = "Vitest could not build its benchmarks"
         text = output_of(entry, build, environ, note, problem, cwd=cwd, builds=True)
-        files = printed(text, _BUILT)
         run = (*node(entry, environ, note, cwd), str(SCRIPTS / "vitest_run.mjs"))
-        found = [spec for file in files for spec in specs(entry, (*run, *file), environ, note, cwd=cwd)]
+        files = printed(text, _BUILT)
+        text = listing(entry, (*run, *(word for file in files for word in file)), environ, note, cwd)
+        parts = zip(files, text.split("\ncg-bench-next-file\n")[1:], strict=False)
+        found = [spec for file, part in parts for spec in specs(entry, (*run, *file), part, note, cwd)]
         if not found:
             raise MeasurementError(
                 f"{entry.each.place}: Vitest found no benchmarks in {cwd}",

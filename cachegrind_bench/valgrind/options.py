@@ -128,7 +128,8 @@ class Sections(msgspec.Struct, frozen=True, kw_only=True):
     order: str = ""
     patterns: tuple[str, ...] = ()
     unseen: str = (
-        "the program may be stripped, or linked with LTO, which leaves no function of the framework to be seen"
+        "the program is stripped, or LTO has inlined the functions by which the framework starts and stops its clock: build it "
+        "without -s and -flto"
     )
 
     @property

@@ -164,6 +164,23 @@ def test_the_benchmarks_that_a_project_has_are_named(cg_bench: CommandLine) -> N
     )
 
 
+@pytest.mark.parametrize(
+    ("programs", "ids"),
+    [
+        (("io/bench_read", "bench_parse"), ["bench_parse", "bench_read"]),
+        (("a/bench", "b/bench"), ["build/a/bench", "build/b/bench"]),
+    ],
+)
+def test_all_programs_of_the_first_build_folder_have_a_table(
+    cg_bench: CommandLine, programs: tuple[str, ...], ids: list[str]
+) -> None:
+    for path in [f"{folder}/{name}" for folder in ("build", "build-debug") for name in programs]:
+        make({path: "_ZN9benchmark5State16StartKeepRunningEv"})
+        Path(path).chmod(0o755)
+    assert cg_bench("init").code == 0
+    assert [table["id"] for table in tomllib.loads(Path("cg-bench.toml").read_text())["benchmark"]] == ids
+
+
 @pytest.mark.parametrize(("kind", "written"), [("Release", "Release"), ("", "RelWithDebInfo")])
 def test_a_program_in_a_build_of_cmake_is_found_and_has_a_setup(cg_bench: CommandLine, kind: str, written: str) -> None:
     cache = f"CMAKE_BUILD_TYPE:STRING={kind}\nCMAKE_CXX_FLAGS:STRING=\nCMAKE_HOME_DIRECTORY:INTERNAL={Path.cwd()}\n"

@@ -12,7 +12,7 @@ import pytest
 
 from cachegrind_bench.config.load import load
 from cachegrind_bench.errors import MeasurementError, UsageError
-from cachegrind_bench.harness import jmh, protocol
+from cachegrind_bench.harness import jmh, node, protocol
 from cachegrind_bench.harness.protocol import Harness
 from cachegrind_bench.measure.iterations import reported
 from cachegrind_bench.render import listings
@@ -129,23 +129,70 @@ def test_what_is_no_report_of_catch2_is_an_error_that_nobody_waits_for(report: s
         listed(program(f'{seeks}; {report} "$2"', "catch2"))
 
 
-@pytest.mark.parametrize(("harness", "mark"), [("criterion", "9criterion7bencher"), ("divan", "DIVAN_SAMPLE_SIZE")])
-def test_a_program_whose_clock_lto_has_inlined_is_refused_before_anything_runs(harness: str, mark: str) -> None:
+REPORT = """while [ "$1" != --out ]; do shift; done; cat > "$2" <<END
+<Catch2TestRun>{}</Catch2TestRun>
+END"""
+
+
+def test_hidden_benchmarks_of_catch2_are_found_though_it_fails_without_a_test_case_to_run() -> None:
+    case = "<TestCase name='sort'><BenchmarkResults name='long'/><OverallResult success='true'/></TestCase>"
+    hidden = f"""case "$*" in *!benchmark*) {REPORT.format(case)}\nexit;; esac\n{REPORT.format("")}\nexit 2"""
+    assert [spec.id for spec in listed(program(hidden, "catch2")).benchmarks] == ["sort/long"]
+
+
+def test_a_test_case_of_catch2_that_fails_is_named() -> None:
+    case = "<TestCase name='sort'><OverallResult success='false'/></TestCase>"
+    with pytest.raises(MeasurementError, match="could not run its benchmarks") as error:
+        listed(program(f"{REPORT.format(case)}\nexit 1", "catch2"))
+    assert error.value.hint == "test case sort fails"
+
+
+def built_by_cargo(harness: str, text: str, notices: Notices = NOTICES) -> Configuration:
+    """List an entry whose only bench target is this script."""
     bench = Path.cwd() / "parse-1"
-    bench.write_text(f"#!/bin/sh\n# {mark}\ntouch ran\n", encoding="utf-8")
+    bench.write_text(f"#!/bin/sh\n{text}\n", encoding="utf-8")
     bench.chmod(0o755)
     target = {"name": "parse", "kind": ["bench"]}
     built = {"executable": str(bench), "manifest_path": str(Path.cwd() / "Cargo.toml"), "target": target}
-    cargo = Path.cwd() / "bin" / "cargo"
-    cargo.parent.mkdir()
-    cargo.write_text(f"#!/bin/sh\necho '{json.dumps(built)}'\n", encoding="utf-8")
-    cargo.chmod(0o755)
-    path = Path.cwd() / "cg-bench.toml"
-    path.write_text(f'[[benchmark]]\n{harness} = ". --features x"\n', encoding="utf-8")
-    with pytest.raises(MeasurementError, match=r"in the bench target parse of .* no function is left") as error:
-        with_listed(load(path), {"PATH": f"{cargo.parent}:/bin:/usr/bin"}, NOTICES)
-    assert f'{harness} = ". --features x --config profile.bench.lto=false"' in str(error.value.hint)
+    on_path("cargo", f"""echo "$@" >> asked\necho '{json.dumps(built)}'""")
+    return listed_with(f"[[benchmark]]\n{harness} = '. --features \"x y\"'\n", notices)
+
+
+@pytest.mark.parametrize(("harness", "mark"), [("criterion", "9criterion7bencher"), ("divan", "DIVAN_SAMPLE_SIZE")])
+@pytest.mark.parametrize(
+    ("symbols", "why", "cure"),
+    [("\0.symtab\0", "LTO has inlined them", "lto=false"), ("", "it is stripped", "strip=false")],
+)
+def test_a_program_whose_clock_is_not_seen_is_refused_before_anything_runs(
+    harness: str, mark: str, symbols: str, why: str, cure: str
+) -> None:
+    with pytest.raises(MeasurementError, match=f"in the bench target parse of .* clock is seen: {why}") as error:
+        built_by_cargo(harness, f"touch ran\n# {mark}{symbols}")
+    assert f"""{harness} = ". --features 'x y' --config profile.bench.{cure}\"""" in str(error.value.hint)
     assert not Path("ran").exists()
+
+
+def test_a_version_that_was_not_tested_is_noted() -> None:
+    said: list[str] = []
+    entry = protocol.entry_of("go", ["go", "test"], Path.cwd())
+    for version in ("1.26", "1.26.3", "1.260", "2"):
+        protocol.check_version(entry, "Go", version, ("1.26",), said.append)
+    assert [text.partition(" is not")[0] for text in said] == ["--harness go: Go 1.260", "--harness go: Go 2"]
+    for folder, version in (("node_modules/vitest", "3.2.1"), ("a/node_modules/vitest", "4.1.9")):
+        Path(folder).mkdir(parents=True)
+        Path(folder, "package.json").write_text(json.dumps({"version": version}), encoding="utf-8")
+        node.check_package(entry, "vitest", Path(folder).absolute().parents[1], ("4.1",), said.append)
+    assert len(said) == 3
+    assert "vitest 3.2.1 is not a version that was tested (4.1)" in said[-1]
+
+
+def test_a_stripped_program_that_may_be_of_another_framework_is_left_out_with_advice() -> None:
+    said: list[str] = []
+    with pytest.raises(MeasurementError, match="Cargo built no benchmarks of Criterion") as error:
+        built_by_cargo("criterion", "true", Notices(write=said.append))
+    assert "--features 'x y'" in said[0]  # the command that builds
+    assert "is left out: it is stripped" in said[-1]
+    assert "profile.bench.strip=false" in str(error.value.hint)
 
 
 def test_a_number_of_iterations_with_thousands_of_digits_is_not_taken_for_one() -> None:
@@ -160,10 +207,10 @@ def on_path(name: str, text: str) -> None:
     path.chmod(0o755)
 
 
-def listed_with(text: str) -> Configuration:
+def listed_with(text: str, notices: Notices = NOTICES) -> Configuration:
     path = Path.cwd() / "cg-bench.toml"
     path.write_text(text, encoding="utf-8")
-    return with_listed(load(path), {"PATH": f"{Path.cwd()}/bin:/bin:/usr/bin"}, NOTICES)
+    return with_listed(load(path), {"PATH": f"{Path.cwd()}/bin:/bin:/usr/bin"}, notices)
 
 
 def test_benchmarks_of_jmh_are_all_combinations_of_their_parameters() -> None:
@@ -231,9 +278,9 @@ def test_files_of_vitest_are_not_looked_for_in_installed_packages() -> None:
     for folder in ("node_modules/x", "packages/y/node_modules/z", ".git"):
         Path(folder).mkdir(parents=True)
         Path(folder, "a.bench.ts").touch()
-    assert protocol.harness_of("vitest").detect(Path.cwd()) is None
+    assert protocol.harness_of("vitest").detect(Path.cwd()) == ()
     Path("packages/y/a.bench.ts").touch()
-    assert protocol.harness_of("vitest").detect(Path.cwd()) == "."
+    assert protocol.harness_of("vitest").detect(Path.cwd()) == (".",)
 
 
 def test_what_vitest_builds_is_ignored_by_git() -> None:
@@ -244,7 +291,10 @@ def test_what_vitest_builds_is_ignored_by_git() -> None:
 
 
 def test_what_go_builds_is_ignored_by_git() -> None:
-    on_path("go", """[ $1 = list ] && echo '{"ImportPath": "m", "Dir": ".", "TestGoFiles": ["a"]}' || exit 1""")
+    on_path(
+        "go",
+        """[ $1 = env ] && exit; [ $1 = list ] && echo '{"ImportPath": "m", "Dir": ".", "TestGoFiles": ["a"]}' || exit 1""",
+    )
     with pytest.raises(MeasurementError, match="'go test' failed"):
         listed_with('[[benchmark]]\ngo = "."\n')
     assert Path(".cg-bench/.gitignore").read_bytes() == b"*\n"
