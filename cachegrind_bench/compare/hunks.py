@@ -2,7 +2,8 @@
 
 What calls say of a function (its own code, and what is called from it more or less often) is of the hunks in it. A line outside of
 functions, such as a constant or a macro, has no instructions of its own: of it nothing is said. Where a function ends is read
-from its source text; where that is in doubt, and for code that compilers inlined, only recorded lines say that a hunk is in it.
+from its source text; where that is in doubt, only recorded lines say that a hunk is in it. What compilers inlined from another
+file is known by recorded lines, and is then whole functions.
 A hunk of comments and of how code is laid out changes nothing. Must not know where text and hunks come from.
 """
 
@@ -190,9 +191,11 @@ def _inside(function: Blamed, side: Side, root: str) -> Iterator[Hunk]:
     spans: dict[str, list[tuple[int, int]]] = {}
     for hunk in side.hunks:
         if hunk.file not in spans:
-            text = side.text(hunk.file) if _is_same(file, hunk.file) else None
-            recorded = [(line, line) for line in _known(function.lines, hunk.file, root)]
-            spans[hunk.file] = recorded if text is None else [*_spans(text, hunk.file, function), *recorded]
+            own, recorded = _is_same(file, hunk.file), _known(function.lines, hunk.file, root)
+            text = side.text(hunk.file) if own or recorded else None
+            found = [] if text is None or not own else _spans(text, hunk.file, function)
+            inlined = [] if text is None or own else _around(recorded, text, python=hunk.file.endswith(_PYTHON))
+            spans[hunk.file] = [*found, *inlined, *((line, line) for line in recorded)]
         if any(hunk.first <= last and hunk.last >= first for first, last in spans[hunk.file]):
             yield hunk
 
@@ -222,6 +225,12 @@ def _is_idle(hunk: Hunk, side: Side, root: str) -> bool:
     if outermost is None or any(outermost[0] <= line <= outermost[2] for line in lines):
         return False
     return python or not _BY_COMPILERS.search("\n".join(source.split("\n")[outermost[0] - 1 : outermost[2]]))
+
+
+def _around(lines: Collection[int], text: str, *, python: bool) -> list[tuple[int, int]]:
+    """Return the first and the last line of the functions that have some of these lines."""
+    spans = {(first, last) for first, _, last in _functions(text, python=python)}
+    return [span for span in spans if any(span[0] <= line <= span[1] for line in lines)]
 
 
 def _spans(text: str, file: str, function: Blamed) -> list[tuple[int, int]]:

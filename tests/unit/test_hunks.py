@@ -169,6 +169,14 @@ def test_code_that_was_inlined_is_of_the_function_whose_lines_were_recorded_ther
     assert found.others == (other,)
 
 
+def test_a_function_of_another_file_that_was_inlined_is_whole() -> None:
+    inside, outside = Hunk("src/words.rs", 4, 4), Hunk("src/words.rs", 8, 8)
+    base, side = Side([], lambda _file: RUST, {}), Side([inside, outside], lambda _file: RUST, {})
+    function = Blamed("criterion/src/bencher.rs", 80, "iter", 1000, {"/root/src/words.rs": {5}})
+    found = hunk_split(base, side, [function], 1100, root="/root")
+    assert ([row.hunks for row in found.touched], found.others) == ([(inside,)], (outside,))
+
+
 @pytest.mark.parametrize(
     ("file", "old", "new", "equal"),
     [
@@ -213,7 +221,7 @@ def test_what_is_said_is_no_more_than_what_is_certain() -> None:
         "+1,000 instructions, 90.9 % of the difference, are of functions that the change touches: count at words.c:6-7, words.c:9"
     )
     (text,) = said(split(C, "words.c", 4, (1, 1)))
-    assert "such as constants and arguments, cannot be said" in text
+    assert "such as constants, arguments, and code that was inlined" in text
     (text,) = said(split(PYTHON, "words.py", 6, (16, 16), executed=(1, 6, 9)))
     assert text.startswith("nothing that changed between the commits was executed")
 

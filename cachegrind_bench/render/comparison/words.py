@@ -547,8 +547,9 @@ def hunk_remarks(details: Details | None) -> list[str]:
         own = f"{percent(Fraction(found.ir, found.total))} of the difference is of functions that the change touches"
         return [f"{own if found.touched else 'no function that explains the difference was changed'}, but {part}"]
     if not found.touched:
+        unsaid = "constants, arguments, and code that was inlined where lines are not recorded (--lines)"
         return [
-            "no function that explains the difference was changed; what other lines do, such as constants and arguments, cannot be said"
+            f"no function that explains the difference was changed; what other lines do, such as {unsaid}, cannot be said"
         ]
     part = f", {percent(Fraction(found.ir, found.total))} of the difference," if found.total else ""
     places = "; ".join(map(_changed, found.touched[:MOST_HUNKS]))
