@@ -88,7 +88,7 @@ def _cases(
         failed = [case.get("name") for case in cases if case.find("OverallResult[@success='false']") is not None]
         raise MeasurementError(
             f"{entry.each.place}: {command[0]} could not run its benchmarks",
-            hint="\n".join((*(printable(f"test case {name} fails") for name in failed), last_lines(done))).rstrip(),
+            hint="\n".join(printable(f"test case {name} fails") for name in failed) or last_lines(done),
         )
     if root is not None and (version := root.get("catch2-version")):  # from version 3 on
         check_version(entry, "Catch2", version, _TESTED, note)

@@ -212,9 +212,12 @@ def variables(entry: Entry, environ: Mapping[str, str]) -> Mapping[str, str]:
 
 
 def last_lines(done: process.Completed, number: int = 40) -> str:
-    """Return the last lines of what a program wrote, to be shown."""
+    """Return the last lines of what a program wrote, to be shown; if there are none, how it ended."""
     text = (done.stdout + done.stderr).decode("utf-8", "backslashreplace")
-    return "\n".join(printable(line) for line in text.splitlines()[-number:])
+    return (
+        "\n".join(printable(line) for line in text.splitlines()[-number:])
+        or f"it wrote nothing, and ended with {done.end}"
+    )
 
 
 def check_version(

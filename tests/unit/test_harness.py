@@ -134,6 +134,21 @@ REPORT = """while [ "$1" != --out ]; do shift; done; cat > "$2" <<END
 END"""
 
 
+@pytest.mark.parametrize(
+    ("harness", "status", "problem"),
+    [
+        ("google-benchmark", 0, "listed no benchmarks of Google Benchmark"),
+        ("catch2", 3, "could not run its benchmarks"),
+    ],
+)
+def test_a_program_that_writes_nothing_is_an_error_that_says_how_it_ended(
+    harness: str, status: int, problem: str
+) -> None:
+    with pytest.raises(MeasurementError, match=problem) as error:
+        listed(program(f"exit {status}", harness))
+    assert error.value.hint == f"it wrote nothing, and ended with exit status {status}"
+
+
 def test_hidden_benchmarks_of_catch2_are_found_though_it_fails_without_a_test_case_to_run() -> None:
     case = "<TestCase name='sort'><BenchmarkResults name='long'/><OverallResult success='true'/></TestCase>"
     hidden = f"""case "$*" in *!benchmark*) {REPORT.format(case)}\nexit;; esac\n{REPORT.format("")}\nexit 2"""
