@@ -8,9 +8,10 @@ from typing import TYPE_CHECKING, Any
 
 import pytest
 
-from cachegrind_bench.compare.explain import Details
+from cachegrind_bench.compare.explain import Details, FunctionDelta
 from cachegrind_bench.compare.hunks import Blamed, HunkSplit, Side, hunk_split
 from cachegrind_bench.model.metrics import ZERO
+from cachegrind_bench.model.symbols import UNKNOWN
 from cachegrind_bench.render.comparison import words
 from cachegrind_bench.vcs.diff import Hunk, hunks, text_at
 from cachegrind_bench.vcs.git import Git
@@ -204,11 +205,11 @@ def test_comments_and_layout_are_no_code(file: str, old: str | None, new: str, e
 
 
 def test_what_is_said_is_no_more_than_what_is_certain() -> None:
-    def said(found: HunkSplit) -> list[str]:
+    def said(found: HunkSplit, blamed: FunctionDelta | None = None) -> list[str]:
         empty: dict[str, Any] = {
             "rows": (),
             "rest": (),
-            "blamed": None,
+            "blamed": blamed,
             "blamed_share": 0,
             "moved": (),
             "moved_count": 0,
@@ -222,6 +223,8 @@ def test_what_is_said_is_no_more_than_what_is_certain() -> None:
     )
     (text,) = said(split(C, "words.c", 4, (1, 1)))
     assert "such as constants, arguments, and code that was inlined" in text
+    nowhere = FunctionDelta(name="count", file=UNKNOWN, base=ZERO, candidate=ZERO)
+    assert said(split(C, "words.c", 4, (1, 1)), nowhere) == []
     (text,) = said(split(PYTHON, "words.py", 6, (16, 16), executed=(1, 6, 9)))
     assert text.startswith("nothing that changed between the commits was executed")
 

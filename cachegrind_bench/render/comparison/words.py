@@ -547,6 +547,8 @@ def hunk_remarks(details: Details | None) -> list[str]:
         own = f"{percent(Fraction(found.ir, found.total))} of the difference is of functions that the change touches"
         return [f"{own if found.touched else 'no function that explains the difference was changed'}, but {part}"]
     if not found.touched:
+        if details.python is None and details.blamed is not None and details.blamed.file == UNKNOWN:
+            return []  # without debug information it is not known where the function is
         unsaid = "constants, arguments, and code that was inlined where lines are not recorded (--lines)"
         return [
             f"no function that explains the difference was changed; what other lines do, such as {unsaid}, cannot be said"
