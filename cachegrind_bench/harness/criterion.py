@@ -62,6 +62,7 @@ class Criterion(Cargo):
         words = ("--profile-time", str(_SECONDS))
         return Loop(
             words=dict.fromkeys(_JUMPS, words),
+            rehearsal=(*self.words(""), *words),
             native=("--test",),
             sections=Sections(begin=begin, end=end, lone=2, order=_ORDER),
             clock=_CLOCK._replace(triggers=tuple(f"--dump-{place.replace(':', '=')}" for place in end)),

@@ -48,9 +48,7 @@ class PinnedTime:
     def __init__(self, clock: Clock, out: str = "") -> None:
         self.clock = clock
         self.waited_ns = 0
-        self.jump: int | None = None
         self._out, self._triggers = out, tuple(f"\ndesc: Trigger: {name}\n".encode() for name in clock.triggers)
-        self._parts = self._triggered = 0  # how many were looked at, and had a trigger
 
     def boot_s(self) -> int:
         """Return when the machine booted, in seconds of the wall clock."""
@@ -60,29 +58,34 @@ class PinnedTime:
         """Return what a clock shows a process, in nanoseconds; None for a clock that is the kernel's matter."""
         if clock_id in _CPU or (clock_id & 1 << 31 and clock_id & 7 != _CLOCK_FD):
             return self.clock.passed_ns(process.ticks - process.born)
-        passed = self.clock.passed_ns(process.ticks) + self.waited_ns
+        passed = self.passed(process)
         if clock_id in _WALL:
             return self.clock.epoch_ns + passed
         return SINCE_BOOT_NS + passed if clock_id in _SINCE_BOOT else None
 
+    def passed(self, process: Process) -> int:
+        """Return how long the run has lasted, as this process sees it."""
+        return self.clock.passed_ns(process.ticks) + self.waited_ns + process.jumped_ns
+
     def read(self, process: Process, clock_id: int) -> int | None:
         """Return what a clock shows at one more reading."""
         process.ticks += 1
-        if self.clock.jumps and self.jump is None:
-            self._look_at_parts(process.image.pid)
+        if self.clock.jumps and process.image.jump is None:
+            self._look_at_parts(process)
         return self.now(process, clock_id)
 
-    def _look_at_parts(self, pid: int) -> None:
+    def _look_at_parts(self, process: Process) -> None:
         """Jump if Callgrind has written the part of this process that says by how much."""
-        while (head := _head(f"{self._out}/out.{pid}.{self._parts + 1}")) is not None:
-            self._parts += 1
+        while (head := _head(f"{self._out}/out.{process.image.pid}.{process.parts + 1}")) is not None:
+            process.parts += 1
             if not any(trigger in head for trigger in self._triggers):
                 continue
-            self._triggered += 1
+            process.triggered += 1
             counts = head.partition(b"\nsummary: ")[2].split(None, 1)
-            if self._triggered == self.clock.turn and counts and counts[0].isdigit():
-                self.jump = next(place for place, (most, _) in enumerate(self.clock.jumps) if int(counts[0]) <= most)
-                self.waited_ns += self.clock.jumps[self.jump][1]
+            if process.triggered == self.clock.turn and counts and counts[0].isdigit():
+                jump = next(place for place, (most, _) in enumerate(self.clock.jumps) if int(counts[0]) <= most)
+                process.image.jump = jump
+                process.jumped_ns = self.clock.jumps[jump][1]
                 return
 
     def uptime_ns(self, process: Process) -> int:

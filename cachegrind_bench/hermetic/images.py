@@ -16,13 +16,14 @@ class Process:
     """What is known of one process id; `drawn`, `ticks` and `asked` count its random draws, and what it asks of clock and machine.
 
     `ticks` goes on from that of the parent, `born`, as there is one time for both; `forked_at` is what its next child
-    goes on from. `ended` is when it started, once it was about to end: its number may come again.
+    goes on from. `ended` is when it started, once it was about to end: its number may come again. Its clock has jumped by
+    `jumped_ns`; `parts` of Callgrind's were looked at for that, of which some were `triggered` by what it waits for.
     """
 
     def __init__(self, stream: bytes, image: Image, born: int) -> None:
         self.stream, self.image = stream, image
         self.ticks = self.born = self.forked_at = born
-        self.drawn = self.asked = self.forks = 0
+        self.drawn = self.asked = self.forks = self.jumped_ns = self.parts = self.triggered = 0
         self.ended = ""
         self.pending: list[str] | None = None
 
@@ -65,15 +66,18 @@ class ProcessTable:
         image = Image(pid, path, argv, parent, forked=pid != self._root)
         self.images.append(image)
         process = Process(stream, image, born)
+        if origin is not None and not self._orders.forks_alike:
+            process.jumped_ns = origin.jumped_ns
         self._processes[pid] = process
         return process
 
-    def fork(self, thread: int) -> None:
-        """Count a fork; first meet the earlier children, while it is still known which is which."""
+    def fork(self, thread: int) -> Process:
+        """Count a fork of the process that is returned; first meet the earlier children, while it is still known which is which."""
         process = self._meet_family(process_memory.group_of(thread))
         process.forks += 1
         process.forked_at = process.ticks
         process.image.forks += 1
+        return process
 
     def start_thread(self, thread: int) -> None:
         """Count a thread: to Callgrind its `clone` looks like that of a fork."""

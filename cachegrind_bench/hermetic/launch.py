@@ -73,7 +73,6 @@ class Outcome(msgspec.Struct, frozen=True, kw_only=True):
     images: tuple[Image, ...] | None
     recording: Recording | None = None
     libraries: tuple[bytes, ...] = ()
-    jump: int | None = None  # of the clock's, by which it went on
     places: Translation = NOWHERE  # in force: what the program says of its files has these paths
 
 
@@ -193,7 +192,6 @@ def _outcome(report: Report, orders: Orders, tail: bytes) -> Outcome:
         places=places,
         recording=recorded,
         libraries=tuple(report.libraries),
-        jump=report.jump,
     )
 
 

@@ -214,7 +214,6 @@ class _Launch:
             placed=bool(self.orders.places),
             files=None if recorder is None else (recorder.notes.incomplete, recorder.notes.as_list()),
             libraries=[] if supervisor is None else sorted(supervisor.libraries),
-            jump=None if supervisor is None else supervisor.jump,
         )
 
     def _start(self) -> tuple[socket.socket, Any, list[int]]:

@@ -85,7 +85,10 @@ class Orders(NamedTuple):
 
 
 class Image:
-    """One program run by one process, from its start or exec on; `argv` as text with surrogate escapes."""
+    """One program run by one process, from its start or exec on; `argv` as text with surrogate escapes.
+
+    `jump` is which one of its jumps its clock has made.
+    """
 
     def __init__(
         self,
@@ -99,10 +102,11 @@ class Image:
         threads: int = 0,
         replaced: bool = False,
         foreign: bool = False,
+        jump: int | None = None,
     ) -> None:
         self.pid, self.path, self.argv, self.parent = pid, path, argv, parent
         self.forked, self.forks, self.threads = forked, forks, threads
-        self.replaced, self.foreign = replaced, foreign
+        self.replaced, self.foreign, self.jump = replaced, foreign, jump
 
 
 class Report(NamedTuple):
@@ -122,7 +126,6 @@ class Report(NamedTuple):
     placed: bool
     files: tuple[str | None, list[Any]] | None
     libraries: list[bytes]
-    jump: int | None = None  # which one of its jumps the clock has made
 
 
 def packed(message: Orders | Report) -> bytes:

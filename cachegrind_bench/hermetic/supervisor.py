@@ -79,11 +79,6 @@ class Supervisor:
             self.waits = Waits(listener, self._time, numbers=self._names, poke=self._poke, send=self._reply)
         self._processes = ProcessTable(root, orders)
 
-    @property
-    def jump(self) -> int | None:
-        """Which one of its jumps the clock has made."""
-        return None if self._time is None else self._time.jump
-
     def serve_one(self) -> None:
         """Receive one notification and answer it. OSError(EBADF) and the like end the service."""
         self._buffer[:] = bytes(_NOTIFICATION.size)
@@ -151,7 +146,7 @@ class Supervisor:
                 path, arguments = args[:2] if name == "execve" else args[1:3]
                 self._processes.execute(thread, path, arguments)
             elif name in ("fork", "vfork"):
-                self._processes.fork(thread)
+                self._fork(thread)
             elif name == "exit_group":
                 self._processes.end(thread)
             elif name in ("clone", "clone3"):
@@ -159,7 +154,12 @@ class Supervisor:
                 if flags & CLONE_THREAD:
                     self._processes.start_thread(thread)
                 else:
-                    self._processes.fork(thread)
+                    self._fork(thread)
+
+    def _fork(self, thread: int) -> None:
+        process = self._processes.fork(thread)
+        if self._time is not None and self._orders.forks_alike and process.image.parent == 0:
+            self._time.waited_ns = 0  # what its children wait for is not what the next one begins with
 
     def _wait(self, waits: Waits, ident: int, name: str, thread: int, args: list[int]) -> None:
         process = self._processes.of_thread(thread)

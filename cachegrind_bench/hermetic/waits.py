@@ -117,7 +117,7 @@ class Waits:
         (self._alarmed.discard if stopped else self._alarmed.add)(process)
 
     def _passed(self, process: Process) -> int:
-        return self._pinned.clock.passed_ns(process.ticks) + self._pinned.waited_ns
+        return self._pinned.passed(process)
 
     def _left(self, thread: int, name: str, args: list[int], process: Process) -> int | None:
         """Return how long a wait is to last, None if it does not wait or is of no kind that is known."""

@@ -51,7 +51,7 @@ def measure_iterations(executions: Executions) -> Benchmark:
             accounts = measurement.accounts if base is None else difference(measurement.accounts, base)
             before = number
             if once:
-                number = _decided(loop, measurement.outcome.jump)
+                number = _decided(loop, measurement.jump)
             elif not chosen:
                 number, chosen = _suitable(loop, accounts), True
             if once or number == before:

@@ -192,7 +192,7 @@ def _benchmark_of(plan: Plan, env: Environment, identity: Identity, measurements
     accounts, outcome = chosen.accounts, chosen.outcome
     seal = weakest([seal_of(plan, measurement.outcome, env) for measurement in measurements])
     seal = with_copies(seal, tunable=identity.tunable)
-    key_fields = benchmark_key_fields(identity, seal, chosen.tool, plan.collect)
+    key_fields = benchmark_key_fields(identity, seal, chosen.tool, plan.collect, forked=chosen.forked)
     counts = accounts.profile.counts()
     warnings = [*plan.command.notes, *accounts.doubts, *_launcher_notes(chosen, counts, plan.command.script)]
     warnings += counted_by_element(accounts.calls, counts.Ir)

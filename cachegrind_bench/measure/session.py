@@ -61,13 +61,14 @@ _MEASURED = {Scope.ITERATIONS: "iterations/2"}
 
 
 def benchmark_key_fields(
-    identity: Identity, seal: Mapping[str, SealPart], tool: Tool, collect: Collect = WHOLE
+    identity: Identity, seal: Mapping[str, SealPart], tool: Tool, collect: Collect = WHOLE, *, forked: bool = False
 ) -> dict[str, str]:
     """Return the benchmark's own share of its key: what interprets it, what was pinned, what counted, and which part."""
     states = {f"seal.{part}": seal[part].state.value for part in _COUNTED_PARTS}
     if seal["clock"].state is SealState.PINNED:
         states["seal.clock"] = _PINNED_CLOCK
-    measured = " ".join((_MEASURED.get(collect.scope, collect.scope.value), *map(quote, sorted(set(collect.toggles)))))
+    scope = "iterations/3" if forked else _MEASURED.get(collect.scope, collect.scope.value)
+    measured = " ".join((scope, *map(quote, sorted(set(collect.toggles)))))
     part = {} if collect.scope is Scope.PROCESS else {"measured": measured}
     return {**identity.key_fields, **states, "tool": tool.value, **part}
 

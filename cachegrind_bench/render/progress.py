@@ -169,6 +169,11 @@ class SuiteDisplay(ExitStack):
             if job_id in self._running:
                 self._show(job_id, f"  {plain(text)}")
 
+    def shared(self, job_id: str) -> None:
+        """Have a benchmark end with the time that it says it took."""
+        with self._lock:
+            self._started.pop(job_id, None)
+
     def finished(self, benchmark: Benchmark, said: bytes) -> None:
         """Write the line of a benchmark that has ended, and what a failed one said last."""
         with self._lock:

@@ -7,6 +7,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
 from functools import partial
+from types import MappingProxyType
 from typing import TYPE_CHECKING, Any, Protocol
 
 import msgspec
@@ -17,6 +18,7 @@ from cachegrind_bench.measure.result import measured
 from cachegrind_bench.measure.run import native_failure, surrounded
 from cachegrind_bench.model.result import Benchmark, Environment, Result, Status, comparability_key
 from cachegrind_bench.suite.cache import Cache, RecordingRunner, key_of
+from cachegrind_bench.suite.company import Company, CompanyRunner
 
 if TYPE_CHECKING:
     from pathlib import Path
@@ -26,6 +28,7 @@ if TYPE_CHECKING:
     from cachegrind_bench.hermetic.trace_notes import Recording
     from cachegrind_bench.measure.plan import Plan
     from cachegrind_bench.measure.session import ValgrindSetup
+    from cachegrind_bench.valgrind.runner import Runner
 
 _KEPT_BYTES = 1 << 16
 
@@ -53,6 +56,9 @@ class Watcher(Protocol):
     def phase(self, job_id: str, text: str) -> None:
         """What a benchmark does from now on."""
 
+    def shared(self, job_id: str) -> None:
+        """A benchmark is about to end that was measured with others: it took its share of their time."""
+
     def finished(self, benchmark: Benchmark, said: bytes) -> None:
         """A benchmark has ended; `said` is the last part of what its program wrote."""
 
@@ -75,11 +81,12 @@ def measure_job(
     cpus: SimpleQueue[int],
     capture: bool = False,
     reuse: Reuse | None = None,
+    company: Mapping[str, Company] = MappingProxyType({}),
 ) -> Benchmark:
     """Measure one benchmark; a failure becomes its status. `broken` has the ids whose set-up failed, with the reason.
 
     While it runs it has one of the `cpus` to itself. With `capture` the benchmark keeps the last part of what its program
-    wrote; with `reuse` a stored one is returned, if nothing it read has changed.
+    wrote; with `reuse` a stored one is returned, if nothing it read has changed. Those in a `company`, by ids, are measured together.
     """
     said = bytearray()
 
@@ -103,13 +110,17 @@ def measure_job(
         try:
             plan = replace(plan, cpu=cpu if plan.cpu is None else plan.cpu)
             with valgrind_setup.session(echo=echo) as ready:
-                runner = ready.runner if reuse is None else RecordingRunner(runner=ready.runner)
+                runner: Runner = ready.runner if reuse is None else RecordingRunner(runner=ready.runner)
+                if spec.id in company:
+                    runner = CompanyRunner(ready.runner, company[spec.id], spec.command[1:])
                 (found,) = measured(plan, ready, partial(watcher.phase, spec.id), runner=runner)
                 benchmark = replace(found, **_of_spec(spec), output=output())
                 if reuse is not None and isinstance(runner, RecordingRunner):
                     reuse.keep(spec, plan, runner.recording(), benchmark, watcher=watcher)
         finally:
             cpus.put(cpu)
+        if spec.id in company:
+            watcher.shared(spec.id)
     except CgBenchError as error:  # a wrong command is bad usage where it is typed, and here a benchmark that failed
         benchmark = replace(failed(spec, valgrind_setup, error), output=output())
     watcher.finished(benchmark, bytes(said))

@@ -24,6 +24,7 @@ from cachegrind_bench.model.text import grouped
 from cachegrind_bench.startup.exchange import RESULTS
 from cachegrind_bench.store.timings import read_timings, write_timings
 from cachegrind_bench.suite.cache import Cache
+from cachegrind_bench.suite.company import companies
 from cachegrind_bench.suite.execute import Job, Reuse, measure_job, set_up
 from cachegrind_bench.suite.schedule import Outcome, lanes, run_suite
 from cachegrind_bench.usecases.measurement import MeasureRequest, plan_of, result_of, valgrind_setup_of
@@ -148,7 +149,7 @@ def _executed(
     specs = [spec for spec in specs if spec.id not in together]
     lane_of = lanes(specs)
     jobs = [Job(spec=spec, plan=partial(_plan, request, spec), lane=lane_of.get(spec.id)) for spec in specs]
-    cancel = Cancel()
+    order, cancel = _longest_first(jobs, known, count), Cancel()
     cpus: SimpleQueue[int] = SimpleQueue()  # one for each job at a time, from the last one downwards
     for cpu in sorted(os.sched_getaffinity(0), reverse=True)[:count]:
         cpus.put(cpu)
@@ -161,9 +162,9 @@ def _executed(
             watcher=display,
             capture=request.capture_output,
             reuse=reuse,
+            company={} if reuse or request.capture_output else companies(order, count, request.needs_calls),
         )
         executor = ThreadPoolExecutor(count, thread_name_prefix="benchmark")
-        order = _longest_first(jobs, known, count)
         outcome = run_suite(order, measure_one, executor, cancel, fail_fast=request.fail_fast)
     finally:
         cancel.close()

@@ -150,7 +150,8 @@ class Loop(msgspec.Struct, frozen=True, kw_only=True):
     `reported` is a regular expression for a line of its output that says how many it executed. Without `sections`, what
     an execution costs more than that with the words for 0 iterations is counted. As many are executed as stay below `most_ir`
     instructions. The words of `log` follow the program's name in measured executions: they have its compiler write a log,
-    whose path comes last.
+    whose path comes last. The words of `rehearsal`, as many as follow the program's name else, have it run no benchmark: where
+    given, it is executed so first, and then in a child that it forks (see `forks`).
     """
 
     words: Mapping[int, tuple[str, ...]]
@@ -160,6 +161,7 @@ class Loop(msgspec.Struct, frozen=True, kw_only=True):
     clock: Clock | None = None
     reported: str = ""
     log: tuple[str, ...] = ()
+    rehearsal: tuple[str, ...] = ()
 
 
 class Collect(msgspec.Struct, frozen=True, kw_only=True):
@@ -250,7 +252,8 @@ def arguments(
     return (
         *common,
         *(_LIKE_CACHEGRIND if collect.python_depth is None else python_paths(collect)),
-        *(f"--dump-before={name}" for name in (OUTER_FORK, *FORKS, *THREADS, *EXECS)),
+        # Sections end before a process does something else, and what a child has from its parent is not in one.
+        *(f"--dump-before={name}" for name in (OUTER_FORK, *FORKS, *THREADS, *EXECS) if collect.sections is None),
         *(("--dump-instr=yes",) if collect.by_instruction else ()),
         *_scope(collect),
         *(f"--toggle-collect={name}" for name in collect.toggles),

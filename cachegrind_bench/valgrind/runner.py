@@ -5,7 +5,7 @@ from __future__ import annotations
 import os
 import shutil
 from collections import Counter
-from collections.abc import Callable, Generator, Mapping
+from collections.abc import Callable, Generator, Mapping, Sequence
 from contextlib import contextmanager, suppress
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Protocol
@@ -19,6 +19,7 @@ from cachegrind_bench.hermetic.environment import layout
 from cachegrind_bench.hermetic.launch import Outcome, Output, launch
 from cachegrind_bench.hermetic.orders import GRACE_MS, SEED, Clock, Command, Orders
 from cachegrind_bench.hermetic.place import NOWHERE, Translation, pairs_of
+from cachegrind_bench.valgrind import forks
 from cachegrind_bench.valgrind.failures import check_outcome, refused_programs
 from cachegrind_bench.valgrind.options import CODE_LOG, WHOLE, Collect, Geometry, Tool, arguments
 from cachegrind_bench.valgrind.out_format import reading
@@ -31,6 +32,7 @@ if TYPE_CHECKING:
     from cachegrind_bench.valgrind.tool import Valgrind
 
 _LOG_BYTES = 1 << 16
+_UNFIT: set[str] = set()  # programs that do not fork for others
 
 
 class Target(msgspec.Struct, frozen=True, kw_only=True):
@@ -69,11 +71,13 @@ _AS_ORDERED = [name for name in Orders._fields if name in Target.__struct_fields
 
 
 class Measurement(msgspec.Struct, frozen=True, kw_only=True):
-    """One measured execution."""
+    """One measured execution. `forked` says whether it was that of a child of the program; `jump` is the clock's (see Image)."""
 
     tool: Tool
     outcome: Outcome
     accounts: Accounts
+    forked: bool = False
+    jump: int | None = None
 
 
 class Runner(Protocol):
@@ -105,24 +109,62 @@ class ValgrindRunner:
     def warm_up(self, target: Target) -> Outcome:
         """Execute once, sealed, without Valgrind."""
         self.scratch.renew()
-        outcome = self._launch(
-            target, target.argv, tool=None, echo=(lambda _chunk: None) if target.quiet else self.echo
-        )
+        outcome = self._launch(target, target.argv, tool=None, echo=self._echo(target))
         self._check(target, outcome, "", native=True)
         return outcome
 
     def measure(self, target: Target, tool: Tool) -> Measurement:
         """Execute once under Valgrind."""
+        for forked in self.measure_together(target, [target.argv[1:]]):
+            if forked is not None:
+                return forked
         outcome, log = self.execute(target, tool)
+        if target.collect.sections is not None:
+            return self._measured_sections(target, outcome, log)
         with reading_out_files():
-            if (sections := target.collect.sections) is None:
-                accounts = account(tool, self.scratch.out, outcome, target.argv, lines=target.lines, calls=target.calls)
-            else:
-                from cachegrind_bench.valgrind.section_parts import section_accounts
-
-                wanted = {"lines": target.lines, "calls": target.calls}
-                accounts = section_accounts(self.scratch.out, outcome, target.argv, sections, **wanted)
+            accounts = account(tool, self.scratch.out, outcome, target.argv, lines=target.lines, calls=target.calls)
         return _measurement(tool, outcome, log, accounts)
+
+    def measure_together(self, target: Target, lines: Sequence[tuple[str, ...]]) -> list[Measurement | None]:
+        """Execute once for all these words after the program's name, each in a child of one process.
+
+        None where only an execution of its own can say how it failed, and empty where the program cannot do that. What it writes is
+        not shown if there are several. MeasurementError as `measure`.
+        """
+        loop = target.collect.loop
+        if loop is None or not loop.rehearsal or target.executable in _UNFIT or forks.PRELOAD in target.variables:
+            return []
+        if not all(forks.fits(words, loop.rehearsal) for words in lines) or forks.library() is None:
+            return []
+        several = len(lines) > 1
+        rehearsing = replace(target, argv=(target.argv[0], *loop.rehearsal), forks_alike=True, quiet=several)
+        outcome, log = self.execute(rehearsing, Tool.CALLGRIND, lines)
+        ended = forks.ended(self.scratch.path)
+        if not ended:  # it is linked statically, for instance, or has started threads
+            _UNFIT.add(target.executable)
+            return []
+        share = replace(outcome, wall_ms=outcome.wall_ms // len(lines))
+        found: list[Measurement | None] = []
+        for pid, status in ended:
+            try:
+                found.append(None if several and status else self._measured_sections(target, share, log, pid))
+            except MeasurementError:
+                if not several:
+                    raise
+                found.append(None)
+        return [*found, *[None] * (len(lines) - len(found))]
+
+    def _measured_sections(self, target: Target, outcome: Outcome, log: str, child: int | None = None) -> Measurement:
+        from cachegrind_bench.valgrind.section_parts import section_accounts
+
+        sections = target.collect.sections
+        assert sections is not None  # noqa: S101 - the caller has looked
+        with reading_out_files():
+            wanted = {"lines": target.lines, "calls": target.calls}
+            accounts = section_accounts(self.scratch.out, outcome, target.argv, sections, child=child, **wanted)
+        images = [image for image in outcome.images or () if child in (None, image.pid)]
+        jump = next((image.jump for image in images if image.jump is not None), None)
+        return replace(_measurement(Tool.CALLGRIND, outcome, log, accounts), forked=child is not None, jump=jump)
 
     def measure_regions(self, target: Target) -> dict[str, Measurement]:
         """Execute once under Callgrind."""
@@ -133,9 +175,15 @@ class ValgrindRunner:
             regions = region_accounts(self.scratch.out, outcome, target.argv, calls=target.calls)
         return {name: _measurement(Tool.CALLGRIND, outcome, log, accounts) for name, accounts in regions.items()}
 
-    def execute(self, target: Target, tool: Tool) -> tuple[Outcome, str]:
-        """Execute once under Valgrind, and leave its out files in the scratch directory; also return Valgrind's log."""
+    def execute(self, target: Target, tool: Tool, lines: Sequence[Sequence[str]] = ()) -> tuple[Outcome, str]:
+        """Execute once under Valgrind, and leave its out files in the scratch directory; also return Valgrind's log.
+
+        The program forks for each of the `lines`.
+        """
         self.scratch.renew(self.valgrind.libexec)
+        if lines:
+            forks.put(self.scratch.path, lines)
+            target = replace(target, variables={**target.variables, **forks.variables(str(self.scratch.path))})
         collect = target.collect
         if collect.toggles:
             from cachegrind_bench.valgrind.toggles import symbols  # few count functions only
@@ -153,7 +201,7 @@ class ValgrindRunner:
         if collect.loop is not None and collect.loop.log:
             words[:0] = (*collect.loop.log[:-1], f"{collect.loop.log[-1]}{self.scratch.out}/{CODE_LOG}")
         argv = (self.valgrind.launcher, *options, program, *words)
-        outcome = self._launch(target, argv, tool=tool, echo=self.echo)
+        outcome = self._launch(target, argv, tool=tool, echo=self._echo(target))
         with reading_out_files():
             _restore(self.scratch.out, outcome.places)
         if self.keep is not None:
@@ -161,6 +209,9 @@ class ValgrindRunner:
         log = self._log()
         self._check(target, outcome, log, native=False)
         return outcome, log
+
+    def _echo(self, target: Target) -> Callable[[bytes], None]:
+        return (lambda _chunk: None) if target.quiet else self.echo
 
     def _launch(
         self, target: Target, argv: tuple[str, ...], *, tool: Tool | None, echo: Callable[[bytes], None]

@@ -37,17 +37,19 @@ def section_accounts(
     *,
     lines: bool = False,
     calls: bool = False,
+    child: int | None = None,
 ) -> Accounts:
     """Read the parts in this directory that belong to sections, with their source `lines` if asked.
 
-    With `calls` they have all calls, else those of functions of the system.
+    With `calls` they have all calls, else those of functions of the system. `child` is the only process that counts.
 
     MeasurementError if no part belongs to a section, or they are not in their order.
     """
     profiles: defaultdict[str, list[Profile]] = defaultdict(list)
     graphs: list[CallGraph] = []
     number, order = 0, ""
-    for _, group in groupby(sorted(out_files(Tool.CALLGRIND, out, outcome.images), key=_process), key=_process):
+    written = (file for file in out_files(Tool.CALLGRIND, out, outcome.images) if child in (None, file.pid))
+    for _, group in groupby(sorted(written, key=_process), key=_process):
         files = list(group)
         heads = sorted((part_head(file.path) for file in files), key=lambda head: head.part)
         found = timed(heads, sections)

@@ -108,6 +108,42 @@ def test_criterion_is_counted_for_one_warm_iteration(cg_bench: CgBench, criterio
 
 @pytest.mark.slow
 @pytest.mark.usefixtures("built_by_cargo")
+def test_a_benchmark_has_the_same_counts_alone_and_with_others(cg_bench: CgBench) -> None:
+    _, together = measured(cg_bench, "criterion = '.'", "together.json", "-j", "1")
+    assert {item["key_fields"]["measured"] for item in together.values()} == {"iterations/3"}
+    for name, item in together.items():
+        _, alone = measured(cg_bench, "criterion = '.'", "alone.json", "-k", name)
+        assert all(alone[name][key] == item[key] for key in ("counts", "iterations", "key"))
+
+
+@pytest.mark.slow
+@pytest.mark.usefixtures("built_by_cargo")
+def test_of_those_measured_together_the_one_that_fails_says_why(cg_bench: CgBench) -> None:
+    text = "[[benchmark]]\ncriterion = '.'\nenv = ['WORK=many']\n"
+    (cg_bench.cwd / "cg-bench.toml").write_text(text, encoding="utf-8")
+    output = cg_bench.folder / "failed.json"
+    assert cg_bench("run", "-j", "1", "-o", str(output)).code == 4
+    found = {item["id"]: item for item in json.loads(output.read_bytes())["benchmarks"]}
+    assert {name: item["status"] for name, item in found.items()} == {
+        "words/count": "ok",
+        "words/sort": "ok",
+        "words/work": "failed",
+    }
+    assert "exit status 101" in found["words/work"]["error"]
+
+
+@pytest.mark.slow
+@pytest.mark.usefixtures("built_by_cargo")
+def test_without_a_compiler_each_has_a_process_of_its_own(cg_bench: CgBench) -> None:
+    compiler = cg_bench.folder / "bin" / "cc"
+    compiler.write_text("#!/bin/sh\nexit 1\n", encoding="utf-8")
+    compiler.chmod(0o755)
+    _, found = measured(cg_bench, "criterion = '.'", "apart.json", "-k", "count or sort")
+    assert {item["key_fields"]["measured"] for item in found.values()} == {"iterations/2"}
+
+
+@pytest.mark.slow
+@pytest.mark.usefixtures("built_by_cargo")
 def test_divan_is_counted_for_one_warm_iteration(cg_bench: CgBench) -> None:
     finished, one = measured(cg_bench, "divan = '.'", "base.json")
     assert "the bench target words of cwd is left out: it has no benchmarks of Divan" in finished.stderr

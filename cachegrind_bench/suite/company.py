@@ -1,0 +1,91 @@
+"""Benchmarks whose program is started once for all of them: the first to be measured has all executed, the others find what came of it.
+
+Where that failed for one, it is measured alone, and says how.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable, Sequence
+from contextlib import suppress
+from threading import Lock
+from typing import TYPE_CHECKING
+
+from msgspec.structs import replace
+
+from cachegrind_bench.errors import CgBenchError
+
+if TYPE_CHECKING:
+    from cachegrind_bench.config.benchmarks import BenchmarkSpec
+    from cachegrind_bench.hermetic.launch import Outcome
+    from cachegrind_bench.suite.execute import Job
+    from cachegrind_bench.valgrind.options import Tool
+    from cachegrind_bench.valgrind.runner import Measurement, Target, ValgrindRunner
+
+
+def companies(jobs: Iterable[Job], count: int, needs_calls: Callable[[str], bool]) -> dict[str, Company]:
+    """Return the company of each benchmark that has one, by ids.
+
+    Those that differ in their arguments only are in as many as `count`, since that many can be measured at the same time.
+    """
+    alike: list[tuple[tuple[BenchmarkSpec, bool], list[Job]]] = []
+    for job in jobs:
+        if job.spec.loop is None or not job.spec.loop.rehearsal:
+            continue
+        common = replace(job.spec, id="", name="", command=job.spec.command[:1]), needs_calls(job.spec.id)
+        own = next((members for known, members in alike if known == common), None)
+        if own is None:
+            alike.append((common, own := []))
+        own.append(job)
+    found: dict[str, Company] = {}
+    for _, members in alike:
+        for place in range(count):
+            part = members[place::count]
+            company = Company([job.spec.command[1:] for job in part])
+            found |= {job.spec.id: company for job in part}
+    return found
+
+
+class Company:
+    """What came of the benchmarks with these words after the program's name, in each round. Threads may share it."""
+
+    def __init__(self, members: Sequence[tuple[str, ...]]) -> None:
+        self.members = members
+        self.lock = Lock()
+        self.warm: Outcome | None = None
+        self.rounds: list[dict[tuple[str, ...], Measurement]] = []
+
+
+class CompanyRunner:
+    """A `Runner` for the member of a company that has these words."""
+
+    def __init__(self, runner: ValgrindRunner, company: Company, words: tuple[str, ...]) -> None:
+        self._runner, self._company, self._words, self._round = runner, company, words, 0
+
+    def warm_up(self, target: Target) -> Outcome:
+        """Execute natively, unless another member has."""
+        with self._company.lock:
+            if self._company.warm is None:
+                self._company.warm = self._runner.warm_up(target)
+            return self._company.warm
+
+    def measure(self, target: Target, tool: Tool) -> Measurement:
+        """Measure all members at once, unless another one has; this one alone where that did not work."""
+        with self._company.lock:
+            if self._round == len(self._company.rounds):
+                self._company.rounds.append(self._measure_all(target))
+            found = self._company.rounds[self._round].pop(self._words, None)
+        self._round += 1
+        return found or self._runner.measure(target, tool)
+
+    def measure_regions(self, target: Target) -> dict[str, Measurement]:
+        """Execute once under Callgrind, for itself."""
+        return self._runner.measure_regions(target)
+
+    def _measure_all(self, target: Target) -> dict[tuple[str, ...], Measurement]:
+        members, more = self._company.members, target.argv[1 + len(self._words) :]
+        if target.timeout_ms is not None or len(members) == 1:
+            return {}
+        with suppress(CgBenchError):  # of whose making, an execution of its own will show
+            found = self._runner.measure_together(target, [(*words, *more) for words in members])
+            return {words: one for words, one in zip(members, found, strict=bool(found)) if one is not None}
+        return {}

@@ -1,0 +1,98 @@
+"""Benchmarks that are measured in one execution: who gets what, and what is measured again."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+import pytest
+from msgspec.structs import replace
+
+from cachegrind_bench.config.benchmarks import BenchmarkSpec
+from cachegrind_bench.errors import CommandFailedError
+from cachegrind_bench.suite.company import Company, CompanyRunner, companies
+from cachegrind_bench.suite.execute import Job
+from cachegrind_bench.valgrind import forks
+from cachegrind_bench.valgrind.options import Loop, Tool
+from cachegrind_bench.valgrind.runner import Measurement, Target
+from tests.unit.samples import outcome
+from tests.unit.test_run import measurement, plan
+
+if TYPE_CHECKING:
+    from cachegrind_bench.hermetic.launch import Outcome
+
+LOOP = Loop(words={1: ("-n",)}, native=(), rehearsal=("", "-n"))
+
+
+class Fake:
+    def __init__(self, *found: Sequence[Measurement | None] | Exception) -> None:
+        self.found, self.log = [*found], list[Any]()
+
+    def warm_up(self, target: Target) -> Outcome:
+        self.log.append(("warm-up", target.argv[1]))
+        return outcome()
+
+    def measure(self, target: Target, tool: Tool) -> Measurement:
+        self.log.append((tool.value, target.argv[1]))
+        return measurement()
+
+    def measure_together(self, target: Target, lines: Sequence[tuple[str, ...]]) -> list[Measurement | None]:
+        del target
+        self.log.append(lines)
+        found = self.found.pop(0)
+        if isinstance(found, Exception):
+            raise found
+        return [*found]
+
+
+def target(word: str, **changes: Any) -> Target:
+    return Target(argv=("/bin/p", word, "-n"), executable="/bin/p", variables={}, cwd="/", **changes)
+
+
+def members(fake: Fake) -> list[CompanyRunner]:
+    company = Company([("a",), ("b",)])
+    return [CompanyRunner(fake, company, words) for words in company.members]  # type: ignore[arg-type]
+
+
+def test_the_first_has_all_measured_and_each_gets_its_own() -> None:
+    rounds = [[measurement(), measurement()], [measurement(), measurement()]]
+    fake = Fake(*rounds)
+    both = members(fake)
+    assert all(one.warm_up(target("a")) for one in both)
+    found = [
+        [one.measure(target(word), Tool.CALLGRIND) for _ in range(2)] for word, one in zip("ab", both, strict=True)
+    ]
+    assert all(found[place][number] is rounds[number][place] for place in range(2) for number in range(2))
+    assert fake.log == [("warm-up", "a"), *[[("a", "-n"), ("b", "-n")]] * 2]
+
+
+@pytest.mark.parametrize("way", ["one", "all", "none", "late"])
+def test_what_was_not_measured_together_is_measured_alone(way: str) -> None:
+    results: dict[str, Any] = {"one": [measurement(), None], "all": CommandFailedError("x", exit_status=1), "none": []}
+    fake = Fake(results.get(way, ()))
+    for word, one in zip("ab", members(fake), strict=True):
+        one.measure(target(word, timeout_ms=1000 if way == "late" else None), Tool.CALLGRIND)
+    together = [] if way == "late" else [[("a", "-n"), ("b", "-n")]]
+    assert fake.log == [*together, *[("callgrind", word) for word in ("b" if way == "one" else "ab")]]
+
+
+def test_those_that_differ_in_their_arguments_only_are_in_one_company() -> None:
+    spec = BenchmarkSpec(id="", command=("p", ""), cwd=Path(), parameters={}, place="", loop=LOOP)
+    specs = [replace(spec, id=name, command=("p", name)) for name in "abcd"]
+    specs += [replace(spec, id="q", command=("q", "a")), replace(spec, id="plain", loop=None)]
+    jobs = [Job(spec=spec, plan=plan) for spec in specs]
+    found = companies(jobs, 2, lambda name: name == "d")
+    assert {name: [words[0] for words in company.members] for name, company in found.items()} == {
+        "a": ["a", "c"],
+        "b": ["b"],
+        "c": ["a", "c"],
+        "d": ["d"],
+        "q": ["a"],
+    }
+
+
+def test_words_replace_as_many_others() -> None:
+    assert forks.fits(("a", "b"), ("", "c"))
+    assert not forks.fits(("a",), ("", "c"))
+    assert not forks.fits(("a" * (1 << 16),), ("c",))
