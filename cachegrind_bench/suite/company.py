@@ -17,31 +17,30 @@ from cachegrind_bench.errors import CgBenchError
 if TYPE_CHECKING:
     from cachegrind_bench.config.benchmarks import BenchmarkSpec
     from cachegrind_bench.hermetic.launch import Outcome
-    from cachegrind_bench.suite.execute import Job
     from cachegrind_bench.valgrind.options import Tool
     from cachegrind_bench.valgrind.runner import Measurement, Target, ValgrindRunner
 
 
-def companies(jobs: Iterable[Job], count: int, needs_calls: Callable[[str], bool]) -> dict[str, Company]:
+def companies(specs: Iterable[BenchmarkSpec], count: int, needs_calls: Callable[[str], bool]) -> dict[str, Company]:
     """Return the company of each benchmark that has one, by ids.
 
     Those that differ in their arguments only are in as many as `count`, since that many can be measured at the same time.
     """
-    alike: list[tuple[tuple[BenchmarkSpec, bool], list[Job]]] = []
-    for job in jobs:
-        if job.spec.loop is None or not job.spec.loop.rehearsal:
+    alike: list[tuple[tuple[BenchmarkSpec, bool], list[BenchmarkSpec]]] = []
+    for spec in specs:
+        if spec.loop is None or not spec.loop.rehearsal:
             continue
-        common = replace(job.spec, id="", name="", command=job.spec.command[:1]), needs_calls(job.spec.id)
+        common = replace(spec, id="", name="", command=spec.command[:1]), needs_calls(spec.id)
         own = next((members for known, members in alike if known == common), None)
         if own is None:
             alike.append((common, own := []))
-        own.append(job)
+        own.append(spec)
     found: dict[str, Company] = {}
     for _, members in alike:
         for place in range(count):
             part = members[place::count]
-            company = Company([job.spec.command[1:] for job in part])
-            found |= {job.spec.id: company for job in part}
+            company = Company([spec.command[1:] for spec in part])
+            found |= {spec.id: company for spec in part}
     return found
 
 

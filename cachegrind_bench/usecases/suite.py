@@ -150,6 +150,7 @@ def _executed(
     lane_of = lanes(specs)
     jobs = [Job(spec=spec, plan=partial(_plan, request, spec), lane=lane_of.get(spec.id)) for spec in specs]
     order, cancel = _longest_first(jobs, known, count), Cancel()
+    ordered = (job.spec for job in order)
     cpus: SimpleQueue[int] = SimpleQueue()  # one for each job at a time, from the last one downwards
     for cpu in sorted(os.sched_getaffinity(0), reverse=True)[:count]:
         cpus.put(cpu)
@@ -162,7 +163,7 @@ def _executed(
             watcher=display,
             capture=request.capture_output,
             reuse=reuse,
-            company={} if reuse or request.capture_output else companies(order, count, request.needs_calls),
+            company={} if reuse or request.capture_output else companies(ordered, count, request.needs_calls),
         )
         executor = ThreadPoolExecutor(count, thread_name_prefix="benchmark")
         outcome = run_suite(order, measure_one, executor, cancel, fail_fast=request.fail_fast)

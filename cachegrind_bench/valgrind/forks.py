@@ -30,7 +30,7 @@ def library() -> bytes | None:
     with tempfile.TemporaryDirectory() as folder, suppress(MeasurementError, OSError):
         target = Path(folder) / _NAME
         words = ["cc", "-O1", "-fPIC", "-shared", "-o", str(target), str(_SOURCE), "-ldl"]
-        if process.run(words, env=os.environ).status == 0:
+        if process.run(words, env=None).status == 0:
             return target.read_bytes()
     return None
 

@@ -12,12 +12,11 @@ from msgspec.structs import replace
 from cachegrind_bench.config.benchmarks import BenchmarkSpec
 from cachegrind_bench.errors import CommandFailedError
 from cachegrind_bench.suite.company import Company, CompanyRunner, companies
-from cachegrind_bench.suite.execute import Job
 from cachegrind_bench.valgrind import forks
 from cachegrind_bench.valgrind.options import Loop, Tool
 from cachegrind_bench.valgrind.runner import Measurement, Target
 from tests.unit.samples import outcome
-from tests.unit.test_run import measurement, plan
+from tests.unit.test_run import measurement
 
 if TYPE_CHECKING:
     from cachegrind_bench.hermetic.launch import Outcome
@@ -81,8 +80,7 @@ def test_those_that_differ_in_their_arguments_only_are_in_one_company() -> None:
     spec = BenchmarkSpec(id="", command=("p", ""), cwd=Path(), parameters={}, place="", loop=LOOP)
     specs = [replace(spec, id=name, command=("p", name)) for name in "abcd"]
     specs += [replace(spec, id="q", command=("q", "a")), replace(spec, id="plain", loop=None)]
-    jobs = [Job(spec=spec, plan=plan) for spec in specs]
-    found = companies(jobs, 2, lambda name: name == "d")
+    found = companies(specs, 2, lambda name: name == "d")
     assert {name: [words[0] for words in company.members] for name, company in found.items()} == {
         "a": ["a", "c"],
         "b": ["b"],
