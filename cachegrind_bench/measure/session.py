@@ -97,9 +97,9 @@ class ValgrindSetup(msgspec.Struct, frozen=True, kw_only=True):
     environment: Environment
 
     @contextlib.contextmanager
-    def session(self, *, echo: Callable[[bytes], None], keep: Path | None = None) -> Generator[Session]:
-        """Take a scratch directory and a CPU, and clean up in the end. MeasurementError where there is none."""
-        with scratch(SCRATCH_BASE) as directory:
+    def session(self, *, echo: Callable[[bytes], None], keep: Path | None = None, first: int = 0) -> Generator[Session]:
+        """Take a scratch directory, with this number or a higher one, and a CPU, and clean up in the end. MeasurementError where there is none."""
+        with scratch(SCRATCH_BASE, first=first) as directory:
             runner = ValgrindRunner(
                 valgrind=self.valgrind, geometry=self.geometry, scratch=directory, echo=echo, keep=keep
             )

@@ -37,6 +37,8 @@ class Exchange:
         self.root = f"{path}/root"  # orders for all files of tests
         self.stop = f"{path}/stop"  # exists once no further benchmark is to begin
         self.current = f"{path}/now"  # the process at work, and the numbers of its file and its benchmark or -1
+        self.caches = f"{path}/caches"  # where Python looked for compiled modules before the first file of tests
+        self.gate = f"{path}/gate"  # a FIFO: the measured process waits there until all orders are written
 
     def file(self, number: int) -> str:
         """The orders for a file of tests."""

@@ -27,6 +27,7 @@ class Real:
     unlink = staticmethod(os.unlink)
     kill = staticmethod(os.kill)
     pipe = staticmethod(os.pipe)
+    open_number = staticmethod(os.open)
     read = staticmethod(os.read)
     write = staticmethod(os.write)
     dup = staticmethod(os.dup)

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import os
-from threading import Event
+from threading import Event, Thread
 from typing import TYPE_CHECKING, Any, cast
 
 import pytest
@@ -14,13 +14,14 @@ from cachegrind_bench.harness.pytest_session.limits import TimeLimit
 from cachegrind_bench.harness.pytest_session.request import Collected, Item, Python, Settings
 from cachegrind_bench.harness.pytest_session.results import parts_of
 from cachegrind_bench.harness.pytest_session.session import Lane, Relay
-from cachegrind_bench.harness.pytest_session.workers import Worker, Workers
+from cachegrind_bench.harness.pytest_session.workers import FIRST_SLOT, Worker, Workers
 from cachegrind_bench.hermetic.environment import Request
 from cachegrind_bench.hermetic.scratch import scratch
 from cachegrind_bench.measure.session import default_cpu
 from cachegrind_bench.model.metrics import DEFAULT_MODEL
+from cachegrind_bench.pytest_plugin.inner.forking import wait_for_orders
 from cachegrind_bench.startup import dumps
-from cachegrind_bench.startup.exchange import FIRST, Exchange, put_report, take_report
+from cachegrind_bench.startup.exchange import FIRST, Exchange, put_report, take_current, take_order, take_report
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
@@ -65,9 +66,9 @@ def test_what_interrupts_the_start_of_lanes_ends_those_that_have_begun(
 def test_two_runs_of_one_lane_each_measure_on_different_cpus(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
     monkeypatch.setattr(os, "sched_getaffinity", lambda _pid: {0, 1})
     with (
-        scratch(tmp_path, first=session.FIRST_SLOT),
+        scratch(tmp_path, first=FIRST_SLOT),
         scratch(tmp_path) as first,
-        scratch(tmp_path, first=session.FIRST_SLOT),
+        scratch(tmp_path, first=FIRST_SLOT),
         scratch(tmp_path) as second,
     ):
         cpus = {default_cpu(first.slot), default_cpu(second.slot)}
@@ -103,6 +104,33 @@ def test_a_report_that_comes_while_its_lane_ends_is_not_lost(tmp_path: Path, mon
     settings = Settings(environ={}, request=Request(values={}), jobs=1, model=DEFAULT_MODEL)
     lane.look(bytearray(), settings, over=True)
     assert told == [("a::late", report, ())]
+
+
+def test_what_was_compiled_after_a_process_began_is_seen_in_the_folder(tmp_path: Path) -> None:
+    compiled, elsewhere = tmp_path / "compiled", tmp_path / "elsewhere"
+    for folder in (compiled, elsewhere):
+        folder.mkdir()
+        os.utime(folder, (1, 1))
+    lane = lane_of(tmp_path, ["one"], TimeLimit(None), Relay())
+    gone = str(tmp_path / "gone")
+    assert not lane.is_older_than([str(compiled), gone])
+    (compiled / "module.pyc").write_bytes(b"")
+    assert lane.is_older_than([str(elsewhere), str(compiled)])
+    assert not lane.is_older_than([str(elsewhere)])
+
+
+def test_a_process_waits_until_its_lane_is_released(tmp_path: Path) -> None:
+    lane = lane_of(tmp_path, ["one"], TimeLimit(None), Relay())
+    waiting = Thread(target=wait_for_orders, args=(lane.exchange,))
+    waiting.start()
+    waiting.join(0.2)
+    assert waiting.is_alive()
+    assert take_current(lane.exchange.current) == (0, -1, -1)  # nobody whom a time limit could end
+    lane.release({"a::one": {"dict": ["get"]}})
+    waiting.join(10)
+    assert not waiting.is_alive()
+    assert take_order(lane.exchange.look_ups(FIRST, FIRST)) == {"dict": ["get"]}
+    lane.close()
 
 
 def test_a_profile_that_is_missing_says_why(tmp_path: Path) -> None:

@@ -73,6 +73,8 @@ def with_python_profiles(
                     found[nodeid] = _seen(meter, out, trampolines, depth)
 
         with serving(one, some, _PROFILED, read=read, collect=collect) as lanes:
+            for lane in lanes:
+                lane.release(one.place.look_ups)
             wait([lane.future for lane in lanes])
         for lane in lanes:
             error = lane.future.exception()

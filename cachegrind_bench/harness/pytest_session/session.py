@@ -5,12 +5,14 @@ One thread per lane waits for its process; the main thread looks at the lanes' f
 
 from __future__ import annotations
 
+import dataclasses
+import os
 import shutil
 import time
 from collections import Counter
 from collections.abc import Callable, Generator, Mapping, Sequence
-from contextlib import contextmanager
-from dataclasses import dataclass, replace
+from contextlib import ExitStack, closing, contextmanager
+from dataclasses import dataclass
 from itertools import pairwise
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -25,7 +27,7 @@ from cachegrind_bench.harness.pytest_session.results import (
     failure_text,
     read_costs,
 )
-from cachegrind_bench.harness.pytest_session.workers import CALLS, Place, Worker, Workers, warm_up
+from cachegrind_bench.harness.pytest_session.workers import CALLS, FIRST_SLOT, Place, Worker, Workers, warm_up
 from cachegrind_bench.hermetic.place import NOWHERE, Translation
 from cachegrind_bench.hermetic.scratch import scratch
 from cachegrind_bench.measure.session import SCRATCH_BASE, ValgrindSetup
@@ -40,7 +42,6 @@ if TYPE_CHECKING:
 # Simulated calls of each try; after the last one, counts that do not agree are taken all the same. The first call fills the
 # caches: only the path that it took through the code counts.
 BATCHES = (2, 3, 7)
-FIRST_SLOT = 500  # of the folder in which orders and reports are
 _LOOK_S = 0.05
 _KEPT_BYTES = 1 << 16
 
@@ -86,36 +87,67 @@ def run(
         del said[: max(0, len(said) - _KEPT_BYTES)]
         relay.echo(chunk)
 
-    place = _rehearse(collected, settings, valgrind_setup, relay)
-    bench = Bench(collected=collected, settings=settings, valgrind_setup=valgrind_setup, place=place)
-
-    with serving(
-        bench, items, BATCHES, read=lambda lane, out, _: lane.read_costs(out, settings), echo=echo, relay=relay
-    ) as lanes:
-        _watch(lanes, settings, said, relay)
-    ended = {one.item.nodeid: one for lane in lanes for one in lane.ended()}
-    ordered = [ended[item.nodeid] for item in items if item.nodeid in ended]
-    return benchmarks_of(ordered, settings, valgrind_setup.environment, place, collected), bench
-
-
-def _rehearse(collected: Collected, settings: Settings, valgrind_setup: ValgrindSetup, relay: Relay) -> Place:
-    """Run all benchmarks without Valgrind, and return where they pass: at a constant path, or else where they are."""
     python = collected.python.executable
     place = Place(cwd=Path(collected.cwd), environ=settings.environ, request=settings.request, python=python)
+    bench = Bench(collected=collected, settings=settings, valgrind_setup=valgrind_setup, place=place)
+
+    def measured(bench: Bench, *, rehearse: bool) -> tuple[Sequence[Lane], Bench]:
+        """Measure; _AgainError where the measured processes, which start during the rehearsal, have to start again."""
+        with serving(
+            bench, items, BATCHES, read=lambda lane, out, _: lane.read_costs(out, settings), echo=echo, relay=relay
+        ) as lanes:
+            if rehearse:
+                place, caches = _rehearse(bench, relay, slot=len(lanes))
+                bench = dataclasses.replace(bench, place=place)
+                # At another place, or they may have compiled what they should have found compiled.
+                if place.keep or any(lane.is_older_than(caches) for lane in lanes):
+                    raise _AgainError(bench)
+            for lane in lanes:
+                lane.release(bench.place.look_ups)
+            _watch(lanes, settings, said, relay)
+        return lanes, bench
+
+    try:
+        found = measured(bench, rehearse=True)
+    except _AgainError as error:
+        found, bench = None, error.bench
+        said.clear()
+    lanes, bench = found or measured(bench, rehearse=False)
+    ended = {one.item.nodeid: one for lane in lanes for one in lane.ended()}
+    ordered = [ended[item.nodeid] for item in items if item.nodeid in ended]
+    return benchmarks_of(ordered, settings, valgrind_setup.environment, bench.place, collected), bench
+
+
+class _AgainError(Exception):
+    """The measured processes have to start again, and this is how."""
+
+    def __init__(self, bench: Bench) -> None:
+        super().__init__(bench.place.keep)
+        self.bench = bench
+
+
+def _rehearse(bench: Bench, relay: Relay, *, slot: int) -> tuple[Place, Sequence[str]]:
+    """Run all benchmarks without Valgrind, and return where they pass: at a constant path, or else where they are.
+
+    And the folders of the compiled modules that were looked for before the first file of tests.
+    """
+    collected, settings, place = bench.collected, bench.settings, bench.place
     with scratch(SCRATCH_BASE, first=FIRST_SLOT) as folder, TimeLimit(settings.timeout_ms) as limit:
 
         def rehearsed(place: Place, name: str) -> tuple[Lane, str]:
             lane = Lane(collected, collected.items, Exchange(str(folder.path / name)), limit, relay)
-            lane.order(settings.warm_up, BATCHES, place.paths)
-            return lane, warm_up(valgrind_setup, place, lane.exchange, limit.watching)
+            with closing(lane):
+                lane.order(settings.warm_up, BATCHES, place.paths)
+                lane.release({})
+                return lane, warm_up(bench.valgrind_setup, place, lane.exchange, limit.watching, slot=slot)
 
         first, refused = rehearsed(place, "all")
         if len(first.passed() | first.late()) < len(collected.items):
-            kept = replace(place, keep=refused or "benchmarks fail at another path")
+            kept = dataclasses.replace(place, keep=refused or "benchmarks fail at another path")
             second, _ = rehearsed(kept, "anew")
             if second.passed() > first.passed() or refused:
                 first, place = second, kept
-        return replace(place, look_ups=first.look_ups())
+        return dataclasses.replace(place, look_ups=first.look_ups()), first.caches()
 
 
 @contextmanager
@@ -131,7 +163,7 @@ def serving(
 ) -> Generator[list[Lane]]:
     """Measure these items meanwhile, in lanes of about the same length: those of a file stay together as far as that goes.
 
-    `read` gets each lane whose process has ended, as `Workers` says.
+    The measured processes start, and wait until their lane is released. `read` gets each lane whose process has ended, as `Workers` says.
     """
     settings, place = bench.settings, bench.place
     count = max(1, min(settings.jobs, len(items)))
@@ -143,8 +175,6 @@ def serving(
             )
             for number, (start, end) in enumerate(pairwise(edges))
         ]
-        for lane in lanes:
-            lane.order(settings.warm_up, batches, place.paths, place.look_ups, settings.layouts)
         workers = Workers(
             valgrind_setup=bench.valgrind_setup,
             place=place,
@@ -153,8 +183,12 @@ def serving(
             collect=collect,
             watch=limit.watching,
         )
-        with workers.serving(lanes):
-            yield lanes
+        with ExitStack() as stack:
+            for lane in lanes:
+                stack.enter_context(closing(lane))
+                lane.order(settings.warm_up, batches, place.paths, settings.layouts)
+            with workers.serving(lanes):
+                yield lanes
 
 
 def _watch(lanes: Sequence[Lane], settings: Settings, said: bytearray, relay: Relay) -> None:
@@ -188,6 +222,7 @@ class Lane(Worker):
         }
         self._waiting = dict(self._items)
         self._paths = NOWHERE
+        self._gate: int | None = None
         self._reports: dict[str, dict[str, Any]] = {}
         self._costs: dict[str, Costs | MeasurementError] = {}
 
@@ -196,10 +231,9 @@ class Lane(Worker):
         warm_up: int,
         batches: tuple[int, ...],
         paths: Translation = NOWHERE,
-        look_ups: Mapping[str, LookUps] | None = None,
         layouts: int = 1,
     ) -> None:
-        """Write the orders, with the paths that the measured process sees."""
+        """Write the orders, with the paths that the measured process sees; it waits before the first file, to be released."""
         collected, exchange = self._collected, self.exchange
         self._paths = paths
         root = {**collected.root, "warm_up": warm_up, "batches": batches, "layouts": layouts}
@@ -210,7 +244,31 @@ class Lane(Worker):
             put_order(exchange.file(number), translated(collected.files[path], paths.seen))
         for (number, index), item in self._items.items():
             put_order(exchange.benchmark(number, index), item.nodeid)
-            put_order(exchange.look_ups(number, index), (look_ups or {}).get(item.nodeid, {}))
+        os.mkfifo(exchange.gate)
+        self._gate = os.open(exchange.gate, os.O_RDWR)
+
+    def release(self, look_ups: Mapping[str, LookUps]) -> None:
+        """Let the measured process go on, with what benchmarks look up in types, by the ids of their nodes."""
+        exchange = self.exchange
+        for (number, index), item in self._items.items():
+            put_order(exchange.look_ups(number, index), look_ups.get(item.nodeid, {}))
+        if self._gate is not None:
+            os.write(self._gate, b"!")
+
+    def caches(self) -> list[str]:
+        """Return where the measured process looked for compiled modules before its first file of tests."""
+        return translated(take_report(self.exchange.caches), self._paths.real) or []
+
+    def is_older_than(self, folders: Sequence[str]) -> bool:
+        """Return whether anything has come to any of these folders, or gone, since the orders were written."""
+        begun = Path(self.exchange.root).stat().st_mtime_ns
+        return any(path.stat().st_mtime_ns >= begun for path in map(Path, folders) if path.exists())
+
+    def close(self) -> None:
+        """Close the gate, at which no process waits any more."""
+        if self._gate is not None:
+            os.close(self._gate)
+            self._gate = None
 
     def passed(self) -> set[str]:
         """Return the benchmarks that did not fail so far."""

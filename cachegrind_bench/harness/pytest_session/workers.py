@@ -16,6 +16,7 @@ from cachegrind_bench.hermetic import environment
 from cachegrind_bench.hermetic.place import NOWHERE, Translation, pairs_of, venv_of
 from cachegrind_bench.interruption import Cancel
 from cachegrind_bench.measure.command import Command, resolve
+from cachegrind_bench.measure.session import default_cpu
 from cachegrind_bench.startup import import_finder
 from cachegrind_bench.valgrind.options import Collect, Scope, Tool
 from cachegrind_bench.valgrind.runner import Target, ValgrindRunner
@@ -25,6 +26,7 @@ if TYPE_CHECKING:
     from cachegrind_bench.measure.session import ValgrindSetup
     from cachegrind_bench.startup.exchange import Exchange, LookUps
 
+FIRST_SLOT = 500  # of folders by which no measured process chooses its CPU
 CALLS = Collect(scope=Scope.CALLS)
 # How Python is called for it to list no folder of its import path but the standard library's: -P, and not -m, as the working
 # directory may hold modules of any name, and must not even be listed (CPython 3.13 imports what shows tracebacks before it
@@ -104,13 +106,13 @@ class Place:
 Watch: TypeAlias = "Callable[[Exchange], AbstractContextManager[object]]"
 
 
-def warm_up(valgrind_setup: ValgrindSetup, place: Place, exchange: Exchange, watch: Watch) -> str:
+def warm_up(valgrind_setup: ValgrindSetup, place: Place, exchange: Exchange, watch: Watch, *, slot: int) -> str:
     """Serve this folder once without Valgrind, as each command that is measured runs once before: it fills __pycache__.
 
-    What fails will fail again, and is reported then. Returns why the project could not be seen at its constant path, empty if it could.
+    It has the CPU of this slot. What fails will fail again, and is reported then. Returns why the project could not be seen at its constant path, empty if it could.
     """
-    with valgrind_setup.session(echo=lambda _chunk: None) as ready, suppress(MeasurementError):
-        target = _target(place, exchange, ready.runner, ready.cpu)
+    with valgrind_setup.session(echo=lambda _chunk: None, first=FIRST_SLOT) as ready, suppress(MeasurementError):
+        target = _target(place, exchange, ready.runner, default_cpu(slot))
         try:
             with watch(exchange):
                 return ready.runner.warm_up(target).unsealed.get("place", "")

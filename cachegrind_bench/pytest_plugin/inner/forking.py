@@ -36,6 +36,14 @@ def at_work(exchange: Exchange, number: int = -1, index: int = -1) -> None:
     put_current(exchange.current, Real.getpid(), number, index)
 
 
+def wait_for_orders(exchange: Exchange) -> None:
+    """Wait until all orders are there; as long as that takes, nobody is at work."""
+    put_current(exchange.current, 0, -1, -1)
+    gate = Real.open_number(exchange.gate, os.O_RDONLY)
+    Real.read(gate, 1)
+    Real.close(gate)
+
+
 def how_it_ended(pid: int, status: int, out: str) -> dict[str, Any]:
     """Return what waitpid says of a process, and where a signal killed it, what Valgrind said last."""
     return {"status": status, "log": last_log(out, pid) if os.WIFSIGNALED(status) else ""}

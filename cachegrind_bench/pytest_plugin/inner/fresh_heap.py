@@ -64,11 +64,16 @@ _TAKE: Final = bytes.fromhex(
     "00e0000077d2488b5330488dbc10f8fffeffff13bf00800000ff134889c74885c07425488b6b08ba0080000031f6ff53104881c4a0000000"
     "5b4889c74889e85d415c415d415effe04881c4a00000005b5d415c415d415ec3"
 )
+_AT_ONCE: Final = 64  # a tuple of 64 is larger than the largest block
 _MOST_ROUNDS = 1000
 _ALL = 1 << 20
 # Of the 64 pools of an arena, this many are left, to begin at the same place of one. Beginning takes one or two.
 _POOLS_LEFT = 60
-_SMALL, _POOLS_OF_SMALL, _POOLS_OF_OTHERS = 128, 8, 4  # how many are held; most objects are small blocks
+_SMALL, _POOLS_OF_SMALL, _POOLS_OF_OTHERS = (
+    128,
+    8,
+    4,
+)  # how many are held; most objects are small blocks, but few have only 16 bytes
 _FEW = 4
 _STATISTICS_BYTES = 1 << 16
 _STDERR = 2
@@ -128,7 +133,7 @@ def _map(size: int) -> int:
 def _hold_pools(size: int) -> None:
     """Keep one block in each of the next pools: else a call would take pools and give them back, by where it begins in one."""
     each = (_POOL - _POOL_HEADER) // size
-    blocks = _blocks(size, each * (_POOLS_OF_SMALL if size <= _SMALL else _POOLS_OF_OTHERS))
+    blocks = _blocks(size, each * (_POOLS_OF_SMALL if _STEP < size <= _SMALL else _POOLS_OF_OTHERS))
     _kept.append(blocks[::each])  # the others are freed, the last one first, and so are taken again in their order
 
 
@@ -171,8 +176,20 @@ def _blocks(size: int, count: int) -> list[Any]:
         return [object() for _ in repeat(None, count)]
     if size == 2 * _STEP:
         return list(range(_ONE_DIGIT, _ONE_DIGIT + count))
-    # A quarter faster than calls of `bytes`.
-    return list(map(operator.mul, repeat(b"\0", count), repeat(size - _BYTES_HEADER)))
+    # Takes 215 instructions for each block, where calls of `operator.mul` take 500, and those of `bytes` 890.
+    unpack, zeros = _unpacking(size)
+    taken: list[Any] = []
+    for _ in repeat(None, count // _AT_ONCE):
+        taken += unpack(zeros)
+    taken += map(operator.mul, repeat(b"\0", count % _AT_ONCE), repeat(size - _BYTES_HEADER))
+    return taken
+
+
+@functools.cache
+def _unpacking(size: int) -> tuple[Any, bytes]:
+    """Return what makes many bytes of this size at once, and of what."""
+    many = struct.Struct(f"{size - _BYTES_HEADER}s" * _AT_ONCE)
+    return many.unpack, bytes(many.size)
 
 
 @functools.cache

@@ -29,6 +29,7 @@ from cachegrind_bench.pytest_plugin import fixture
 from cachegrind_bench.pytest_plugin.inner.forking import at_work, flush, fork_for_each, how_it_ended, order
 from cachegrind_bench.pytest_plugin.inner.fresh_heap import take_free_memory
 from cachegrind_bench.pytest_plugin.inner.harness import Meter, deep, seed_all
+from cachegrind_bench.pytest_plugin.inner.type_versions import remember_types
 from cachegrind_bench.startup.dumps import keep
 from cachegrind_bench.startup.exchange import LEFT_BEHIND, Exchange, put_report, take_order
 from cachegrind_bench.startup.import_finder import replace
@@ -122,6 +123,7 @@ class Inner:
             return True
         self.served = True
         self._kept = frozenset(os.listdir(self._tmp))  # a module may have made a folder when it was imported
+        remember_types()
         take_free_memory()
         gc.freeze()
         flush()

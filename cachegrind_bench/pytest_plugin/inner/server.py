@@ -21,7 +21,14 @@ from _pytest.config import (
 )
 
 import cachegrind_bench
-from cachegrind_bench.pytest_plugin.inner.forking import at_work, flush, fork_for_each, how_it_ended, order
+from cachegrind_bench.pytest_plugin.inner.forking import (
+    at_work,
+    flush,
+    fork_for_each,
+    how_it_ended,
+    order,
+    wait_for_orders,
+)
 from cachegrind_bench.pytest_plugin.inner.harness import Meter
 from cachegrind_bench.region.requests import Requests
 from cachegrind_bench.startup.exchange import Exchange, put_current, put_report, take_current
@@ -36,9 +43,13 @@ def main(orders: dict[str, Any]) -> None:
     _see_plugins_alone(orders["distributions"])
     _import_plugins(orders["blocked"], autoload=orders["autoload"])
     _write_no_times_nor_paths()
-    meter = Meter(Requests(), out, orders["warm_up"], orders["batches"], orders["layouts"])
-    at_work(exchange)
+    requests = Requests()
+    meter = Meter(requests, out, orders["warm_up"], orders["batches"], orders["layouts"])
+    if not requests.running_on_valgrind():
+        put_report(exchange.caches, _caches())
     flush()
+    wait_for_orders(exchange)
+    at_work(exchange)
     fork_for_each(
         lambda number: _file(exchange, number, meter),
         lambda number, pid, status: _bury(exchange, number, how_it_ended(pid, status, out)),
@@ -46,6 +57,13 @@ def main(orders: dict[str, Any]) -> None:
     put_current(exchange.current, 0, -1, -1)  # nobody is at work any more
     flush()
     Real.leave(0)  # what Python does at its end takes time, and nobody waits for it
+
+
+def _caches() -> list[str]:
+    """Return the folders in which Python looks for what the modules that are imported were compiled to."""
+    specs = [getattr(module, "__spec__", None) for module in list(sys.modules.values())]
+    cached = [getattr(spec, "cached", None) for spec in specs]
+    return sorted({os.path.dirname(path) for path in cached if isinstance(path, str)})
 
 
 def _file(exchange: Exchange, number: int, meter: Meter) -> None:

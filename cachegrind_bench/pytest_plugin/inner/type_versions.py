@@ -8,12 +8,13 @@ addresses depend on all that was allocated: one unused class or renamed variable
 from __future__ import annotations
 
 import ctypes
+import gc
 import marshal
 import mmap
 import os
 import struct
 import sys
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Container, Iterable, Iterator
 from contextlib import suppress
 from typing import Any, Final
 
@@ -27,7 +28,7 @@ _ENTRY = struct.Struct("=IIQQ")
 _VERSION_OFFSET: Final = 384
 # A class may have 1,000 versions, and all static types together 65,535, since CPython 3.13 and 3.12.
 _MOST_VERSIONS, _MOST_STATIC_VERSIONS = 300, 30
-_WIDTH, _ROOT_AND_LAST = 64, 2
+_WIDTH, _ROOT_AND_LAST = 16, 2  # 4,000 versions take 5 million instructions; 6 with a half or twice of that
 _PATIENCE = 6  # steps from wanting no shared entry to accepting some
 _HEAP_TYPE = 1 << 9  # Py_TPFLAGS_HEAPTYPE
 # Calls are observed from versions so far apart: of two look-ups that share an entry, only the last one is seen in it. Every
@@ -38,6 +39,7 @@ _MOST_STATE_BYTES = 4 << 20  # of the interpreter's state, in which the cache is
 # How often to look for it: what is executed between a look-up and the reading may have taken its entry.
 _TRIES = 5
 
+_known: list[type] = []
 _modified: Any = ctypes.pythonapi.PyType_Modified
 _modified.argtypes, _modified.restype = [ctypes.py_object], None
 # A type's name as it was defined: its metaclass may have another idea of it.
@@ -70,7 +72,9 @@ def spread_look_ups(look_ups: LookUps) -> None:
     The next version is 0 afterwards, in the cache: a benchmark may make types in each call.
     """
     names = {name: {id(sys.intern(one)) for one in found} for name, found in look_ups.items()}
-    types = [kind for kind in _all_types() if _name(kind) in names]
+    types = _named(names, (*_known, *_new_types()))
+    if len({_name(kind) for kind in types}) < len(names):  # what a library defines in C is not seen there
+        types = _named(names, _all_types())
     _modified(object)
     types.sort(
         key=lambda kind: (len(kind.__mro__), -len(names[_name(kind)]), str(kind.__module__), kind.__qualname__)
@@ -86,6 +90,11 @@ def spread_look_ups(look_ups: LookUps) -> None:
             entries = {_entry(_new_version(kind), name) for name in names[_name(kind)]}
         taken |= entries
     _burn_to(0)
+
+
+def remember_types() -> None:
+    """Remember which types there are, which takes long; the garbage collector knows what comes later, if all else is frozen."""
+    _known[:] = _all_types()
 
 
 def can_be_spread() -> bool:
@@ -114,6 +123,14 @@ def _observed(call: Callable[[], object]) -> LookUps:
         for version, name in [pair for pair in looked_up if pair[0] in types]:
             found.setdefault(types[version], set()).add(ctypes.cast(name, ctypes.py_object).value)
     return {kind: sorted(names) for kind, names in sorted(found.items())}
+
+
+def _named(names: Container[str], types: Iterable[type]) -> list[type]:
+    return list(dict.fromkeys(kind for kind in types if _name(kind) in names))
+
+
+def _new_types() -> list[type]:
+    return [found for found in gc.get_objects() if issubclass(type(found), type)]
 
 
 def _entry(version: int, name: int) -> int:
