@@ -9,7 +9,7 @@ import threading
 import time
 from collections.abc import Callable, Generator
 from concurrent.futures import Future, ThreadPoolExecutor
-from contextlib import AbstractContextManager, contextmanager
+from contextlib import AbstractContextManager, closing, contextmanager
 from contextvars import ContextVar
 from types import FrameType
 from typing import TypeVar
@@ -63,12 +63,11 @@ def beside(call: Callable[[], T]) -> Generator[Future[T]]:
         with cancel.under():
             return call()
 
-    with ThreadPoolExecutor(1) as executor:
+    with closing(cancel), ThreadPoolExecutor(1) as executor:
         try:
             yield executor.submit(work)
         finally:
             cancel.set()
-    cancel.close()
 
 
 class _Insisted:

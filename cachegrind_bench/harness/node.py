@@ -88,8 +88,9 @@ def check_package(
     """Look at the version of a package in the nearest `node_modules`."""
     paths = (parent / "node_modules" / name / "package.json" for parent in (folder, *folder.parents))
     path = next((path for path in paths if path.is_file()), None)
-    if path is not None and (match := _VERSION.search(path.read_text("utf-8", "replace"))):
-        check_version(entry, name, match[1], tested, note)
+    with suppress(OSError):
+        if path is not None and (match := _VERSION.search(path.read_text("utf-8", "replace"))):
+            check_version(entry, name, match[1], tested, note)
 
 
 def depends(root: Path, package: str) -> bool:

@@ -58,8 +58,14 @@ class Vitest(Harness):
         run = (*node(entry, environ, note, cwd), str(SCRIPTS / "vitest_run.mjs"))
         files = printed(text, _BUILT)
         text = listing(entry, (*run, *(word for file in files for word in file)), environ, note, cwd)
-        parts = zip(files, text.split("\ncg-bench-next-file\n")[1:], strict=False)
-        found = [spec for file, part in parts for spec in specs(entry, (*run, *file), part, note, cwd)]
+        parts = text.split("\ncg-bench-next-file\n")[1:]
+        if len(parts) < len(files):
+            raise MeasurementError(
+                f"{entry.each.place}: the benchmarks of {files[max(len(parts) - 1, 0)][0]} could not be listed: it ended the process",
+                hint="does it call process.exit?",
+            )
+        pairs = zip(files, parts, strict=True)
+        found = [spec for file, part in pairs for spec in specs(entry, (*run, *file), part, note, cwd)]
         if not found:
             raise MeasurementError(
                 f"{entry.each.place}: Vitest found no benchmarks in {cwd}",

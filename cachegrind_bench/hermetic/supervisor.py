@@ -158,7 +158,7 @@ class Supervisor:
 
     def _fork(self, thread: int) -> None:
         process = self._processes.fork(thread)
-        if self._time is not None and self._orders.forks_alike and process.image.parent == 0:
+        if self._time is not None and self._time.clock.jumps and process.image.parent == 0:
             self._time.waited_ns = 0  # what its children wait for is not what the next one begins with
 
     def _wait(self, waits: Waits, ident: int, name: str, thread: int, args: list[int]) -> None:

@@ -64,7 +64,9 @@ def executed(plan: Plan, progress: Progress) -> Native:
 
 def _end_orphans(others: Collection[int]) -> None:
     """End what the command has left running, and whose parent we have become; not the `others`."""
-    while orphans := {*children_of(os.getpid())} - {*others}:
+    met = {*others}
+    while orphans := {*children_of(os.getpid())} - met:
+        met |= orphans  # one of another user cannot be ended
         for pid in orphans:
             with suppress(OSError):
                 os.kill(pid, signal.SIGKILL)

@@ -24,11 +24,11 @@ if TYPE_CHECKING:
 def companies(specs: Iterable[BenchmarkSpec], count: int, needs_calls: Callable[[str], bool]) -> dict[str, Company]:
     """Return the company of each benchmark that has one, by ids.
 
-    Those that differ in their arguments only are in as many as `count`, since that many can be measured at the same time.
+    Those that differ in their arguments only, with nothing to be done before or after each, are in as many as `count`, since that many can be measured at the same time.
     """
     alike: list[tuple[tuple[BenchmarkSpec, bool], list[BenchmarkSpec]]] = []
     for spec in specs:
-        if spec.loop is None or not spec.loop.rehearsal:
+        if spec.loop is None or not spec.loop.rehearsal or spec.prepare or spec.cleanup:
             continue
         common = replace(spec, id="", name="", command=spec.command[:1]), needs_calls(spec.id)
         own = next((members for known, members in alike if known == common), None)
@@ -50,7 +50,7 @@ class Company:
     def __init__(self, members: Sequence[tuple[str, ...]]) -> None:
         self.members = members
         self.lock = Lock()
-        self.warm: Outcome | None = None
+        self.warm: dict[str, Outcome] = {}  # by why they see the project where it is
         self.rounds: list[dict[tuple[str, ...], Measurement]] = []
 
 
@@ -63,12 +63,14 @@ class CompanyRunner:
     def warm_up(self, target: Target) -> Outcome:
         """Execute natively, unless another member has."""
         with self._company.lock:
-            if self._company.warm is None:
-                self._company.warm = self._runner.warm_up(target)
-            return self._company.warm
+            if target.keep_place not in self._company.warm:
+                self._company.warm[target.keep_place] = self._runner.warm_up(target)
+            return self._company.warm[target.keep_place]
 
     def measure(self, target: Target, tool: Tool) -> Measurement:
-        """Measure all members at once, unless another one has; this one alone where that did not work."""
+        """Measure all members at once, unless another one has; this one alone where that did not work, or others are at another path."""
+        if target.keep_place:
+            return self._runner.measure(target, tool)
         with self._company.lock:
             if self._round == len(self._company.rounds):
                 self._company.rounds.append(self._measure_all(target))
@@ -84,7 +86,7 @@ class CompanyRunner:
         members, more = self._company.members, target.argv[1 + len(self._words) :]
         if target.timeout_ms is not None or len(members) == 1:
             return {}
-        with suppress(CgBenchError):  # of whose making, an execution of its own will show
+        with suppress(CgBenchError):  # an execution of its own shows whose fault it is
             found = self._runner.measure_together(target, [(*words, *more) for words in members])
             return {words: one for words, one in zip(members, found, strict=bool(found)) if one is not None}
         return {}

@@ -6,6 +6,7 @@ child the length of the words and the words, which replace those after the progr
 
 from __future__ import annotations
 
+import mmap
 import os
 import struct
 import tempfile
@@ -22,17 +23,25 @@ _SOURCE = Path(__file__).with_name("forks.c")
 _NAME = "forks.so"
 _LENGTH, _ENDED = struct.Struct("=H"), struct.Struct("=ii")
 _MOST_BYTES = (1 << 16) - 1
+_ALLOCATORS = (b"jemalloc", b"mimalloc", b"tcmalloc", b"snmalloc")
 
 
 @cache
 def library() -> bytes | None:
     """Return the library, None where there is no C compiler."""
-    with tempfile.TemporaryDirectory() as folder, suppress(MeasurementError, OSError):
+    with suppress(MeasurementError, OSError), tempfile.TemporaryDirectory() as folder:
         target = Path(folder) / _NAME
         words = ["cc", "-O1", "-fPIC", "-shared", "-o", str(target), str(_SOURCE), "-ldl"]
         if process.run(words, env=None).status == 0:
             return target.read_bytes()
     return None
+
+
+@cache
+def has_own_allocator(executable: str) -> bool:
+    """Return whether a program brings an allocator: its variables cannot be put back without the memory that it has mapped."""
+    with open(executable, "rb") as file, mmap.mmap(file.fileno(), 0, access=mmap.ACCESS_READ) as content:
+        return any(content.find(name) >= 0 for name in _ALLOCATORS)
 
 
 def put(folder: Path, lines: Sequence[Sequence[str]]) -> None:

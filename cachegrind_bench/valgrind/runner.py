@@ -115,9 +115,10 @@ class ValgrindRunner:
 
     def measure(self, target: Target, tool: Tool) -> Measurement:
         """Execute once under Valgrind."""
-        for forked in self.measure_together(target, [target.argv[1:]]):
-            if forked is not None:
-                return forked
+        with suppress(CommandFailedError):  # some programs cannot be executed twice in one process
+            for forked in self.measure_together(target, [target.argv[1:]]):
+                if forked is not None:
+                    return forked
         outcome, log = self.execute(target, tool)
         if target.collect.sections is not None:
             return self._measured_sections(target, outcome, log)
@@ -136,10 +137,14 @@ class ValgrindRunner:
             return []
         if not all(forks.fits(words, loop.rehearsal) for words in lines) or forks.library() is None:
             return []
+        if forks.has_own_allocator(target.executable):
+            return []
         several = len(lines) > 1
         rehearsing = replace(target, argv=(target.argv[0], *loop.rehearsal), forks_alike=True, quiet=several)
         outcome, log = self.execute(rehearsing, Tool.CALLGRIND, lines)
         ended = forks.ended(self.scratch.path)
+        if several and any(self.scratch.tmp.iterdir()):  # the next one could have seen it
+            return []
         if not ended:  # it is linked statically, for instance, or has started threads
             _UNFIT.add(target.executable)
             return []

@@ -76,10 +76,29 @@ def test_what_was_not_measured_together_is_measured_alone(way: str) -> None:
     assert fake.log == [*together, *[("callgrind", word) for word in ("b" if way == "one" else "ab")]]
 
 
+def test_one_that_fails_at_the_constant_path_is_warmed_up_and_measured_alone_where_it_is() -> None:
+    fake = Fake([measurement(), measurement()])
+    first, second = members(fake)
+    first.warm_up(target("a"))
+    first.warm_up(target("a", keep_place="it fails"))
+    second.warm_up(target("b"))
+    first.measure(target("a", keep_place="it fails"), Tool.CALLGRIND)
+    second.measure(target("b"), Tool.CALLGRIND)
+    together = [("a", "-n"), ("b", "-n")]
+    assert fake.log == [("warm-up", "a"), ("warm-up", "a"), ("callgrind", "a"), together]
+
+
+def test_a_program_with_an_allocator_of_its_own_is_known(tmp_path: Path) -> None:
+    for name, text, known in (("plain", b"\x7fELF malloc", False), ("own", b"\x7fELF _rjem_je_jemalloc", True)):
+        (tmp_path / name).write_bytes(text)
+        assert forks.has_own_allocator(str(tmp_path / name)) == known
+
+
 def test_those_that_differ_in_their_arguments_only_are_in_one_company() -> None:
     spec = BenchmarkSpec(id="", command=("p", ""), cwd=Path(), parameters={}, place="", loop=LOOP)
     specs = [replace(spec, id=name, command=("p", name)) for name in "abcd"]
     specs += [replace(spec, id="q", command=("q", "a")), replace(spec, id="plain", loop=None)]
+    specs += [replace(spec, id="prepared", prepare="make"), replace(spec, id="cleaned", cleanup="make clean")]
     found = companies(specs, 2, lambda name: name == "d")
     assert {name: [words[0] for words in company.members] for name, company in found.items()} == {
         "a": ["a", "c"],
