@@ -48,9 +48,9 @@ def signal_at_parents_end(signal_number: int) -> None:
     prctl(_PR_SET_PDEATHSIG, signal_number, "prctl(PR_SET_PDEATHSIG)")
 
 
-def become_subreaper() -> None:
-    """Have orphaned descendants become our children."""
-    prctl(_PR_SET_CHILD_SUBREAPER, 1, "prctl(PR_SET_CHILD_SUBREAPER)")
+def become_subreaper(*, wanted: bool = True) -> None:
+    """Have orphaned descendants become our children, or no longer."""
+    prctl(_PR_SET_CHILD_SUBREAPER, int(wanted), "prctl(PR_SET_CHILD_SUBREAPER)")
 
 
 def unshare(namespaces: int) -> None:

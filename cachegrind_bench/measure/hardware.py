@@ -49,13 +49,16 @@ def executed(plan: Plan, progress: Progress) -> Native:
     found: list[Native] = []
     become_subreaper()
     others = children_of(os.getpid())
-    for number in range(1, EXECUTIONS + 1):
-        progress(f"execution {number} of {EXECUTIONS}, without Valgrind")
-        with surrounded(plan):
-            try:
-                found.append(_once(plan))
-            finally:
-                _end_orphans(others)
+    try:
+        for number in range(1, EXECUTIONS + 1):
+            progress(f"execution {number} of {EXECUTIONS}, without Valgrind")
+            with surrounded(plan):
+                try:
+                    found.append(_once(plan))
+                finally:
+                    _end_orphans(others)
+    finally:
+        become_subreaper(wanted=False)
     every = all(item.events for item in found)
     events = {name: min(item.events[name] for item in found) for name in found[0].events} if every else {}
     why = next((item.why_none for item in found if item.why_none), None)
