@@ -162,7 +162,7 @@ def _takes_examples(root: Path) -> bool:
         return False
     try:
         package: Any = tomllib.loads((root / _CARGO).read_text(encoding="utf-8")).get("package")
-    except (OSError, ValueError):
+    except (OSError, ValueError, RecursionError):
         return False
     return isinstance(package, dict) and cast("dict[str, object]", package).get("autoexamples", True) is True
 
@@ -196,7 +196,7 @@ def _appended(path: Path, source: str) -> NewFile | None:
     try:
         after: Any = tomllib.loads(data.decode("utf-8-sig"))
         after["tool"].pop("cg-bench")
-    except (ValueError, TypeError):  # `tool` is closed to more tables, or an array of them
+    except (ValueError, TypeError, RecursionError):  # `tool` is closed to more tables, or an array of them
         return None
     known = tomllib.loads(before.decode("utf-8-sig"))
     return NewFile(path=path, data=data, added=added) if after == {"tool": {}} | known else None

@@ -23,6 +23,7 @@ _SOURCE = Path(__file__).with_name("forks.c")
 _NAME = "forks.so"
 _LENGTH, _ENDED = struct.Struct("=H"), struct.Struct("=ii")
 _MOST_BYTES = (1 << 16) - 1
+_COMPILER_S = 20.0
 _ALLOCATORS = (b"jemalloc", b"mimalloc", b"tcmalloc", b"snmalloc")
 
 
@@ -32,7 +33,7 @@ def library() -> bytes | None:
     with suppress(MeasurementError, OSError), tempfile.TemporaryDirectory() as folder:
         target = Path(folder) / _NAME
         words = ["cc", "-O1", "-fPIC", "-shared", "-o", str(target), str(_SOURCE), "-ldl"]
-        if process.run(words, env=None).status == 0:
+        if process.run(words, env=None, timeout=_COMPILER_S, guarded=True).status == 0:
             return target.read_bytes()
     return None
 
@@ -66,8 +67,15 @@ def variables(folder: str) -> Mapping[str, str]:
     return {PRELOAD: f"{folder}/{_NAME}", VARIABLE: folder}
 
 
-def ended(folder: Path) -> list[tuple[int, int]]:
-    """Return the number of each child that came to its end, and its wait status, in the order of the lines."""
+def ended(folder: Path, count: int) -> list[tuple[int, int]]:
+    """Return the number of each of this many children that came to its end, and its wait status, in the order of the lines.
+
+    A child may have put anything in the place of that file.
+    """
     with suppress(OSError, struct.error):
-        return list(_ENDED.iter_unpack((folder / "forked").read_bytes()))[1:]
+        number = os.open(folder / "forked", os.O_RDONLY | os.O_NONBLOCK | os.O_NOFOLLOW | os.O_CLOEXEC)
+        try:
+            return list(_ENDED.iter_unpack(os.read(number, (1 + count) * _ENDED.size)))[1:]
+        finally:
+            os.close(number)
     return []

@@ -142,7 +142,7 @@ class ValgrindRunner:
         several = len(lines) > 1
         rehearsing = replace(target, argv=(target.argv[0], *loop.rehearsal), forks_alike=True, quiet=several)
         outcome, log = self.execute(rehearsing, Tool.CALLGRIND, lines)
-        ended = forks.ended(self.scratch.path)
+        ended = forks.ended(self.scratch.path, len(lines))
         if several and any(self.scratch.tmp.iterdir()):  # the next one could have seen it
             return []
         if not ended:  # it is linked statically, for instance, or has started threads

@@ -36,6 +36,7 @@ PROJECTS: dict[str, dict[str, str]] = {
     "rust workspace": {"Cargo.toml": '[workspace]\nmembers = ["a"]\n'},
     "rust without examples": {"Cargo.toml": CARGO + "autoexamples = false\n"},
     "broken rust": {"Cargo.toml": "[package"},
+    "deep rust": {"Cargo.toml": "a = " + "[" * 5000},
     "nothing": {},
 }
 WRITTEN = {

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import marshal
 import os
 from threading import Event, Thread
 from typing import TYPE_CHECKING, Any, cast
@@ -117,6 +118,19 @@ def test_what_was_compiled_after_a_process_began_is_seen_in_the_folder(tmp_path:
     (compiled / "module.pyc").write_bytes(b"")
     assert lane.is_older_than([str(elsewhere), str(compiled)])
     assert not lane.is_older_than([str(elsewhere)])
+
+
+@pytest.mark.parametrize("what", ["pipe", "folder", "text", "list", "nothing"])
+def test_what_a_test_puts_in_the_place_of_a_report_is_its_end(tmp_path: Path, what: str) -> None:
+    path = tmp_path / "done"
+    content = {"text": b"no report", "list": marshal.dumps([1]), "nothing": b""}
+    if what == "pipe":
+        os.mkfifo(path)
+    elif what == "folder":
+        path.mkdir()
+    else:
+        path.write_bytes(content[what])
+    assert (take_report(str(path)) or {})["died"] == "wrote over a file by which cg-bench follows it"
 
 
 def test_a_process_waits_until_its_lane_is_released(tmp_path: Path) -> None:

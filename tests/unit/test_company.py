@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import os
+import struct
 from collections.abc import Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -107,6 +109,18 @@ def test_those_that_differ_in_their_arguments_only_are_in_one_company() -> None:
         "d": ["d"],
         "q": ["a"],
     }
+
+
+@pytest.mark.parametrize("what", ["pipe", "device", "more", "short", "none"])
+def test_anything_may_be_in_the_place_of_what_says_how_children_ended(tmp_path: Path, what: str) -> None:
+    path, own = tmp_path / "forked", struct.pack("=4i", 1, 0, 2, 9)
+    if what == "pipe":
+        os.mkfifo(path)
+    elif what == "device":
+        path.symlink_to("/dev/zero")
+    elif what != "none":
+        path.write_bytes(own * 12 if what == "more" else own[:-1])
+    assert forks.ended(tmp_path, 1) == ([(2, 9)] if what == "more" else [])
 
 
 def test_words_replace_as_many_others() -> None:

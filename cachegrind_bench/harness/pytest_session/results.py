@@ -130,8 +130,14 @@ def middle(costs: Costs, model: CostModel) -> Cost:
 def parts_of(out: Path, meter: Mapping[str, Any]) -> list[_Pairs]:
     """Return the files of the calls that count, for each layout in a meter's record. MeasurementError if some are missing."""
     found: list[_Pairs] = []
-    for pid, after, made, settled in meter["layouts"]:
-        prefix = dumps.kept_as(meter["name"], pid)
+    try:
+        layouts = [
+            (meter["name"], int(pid), int(after), int(made), settled) for pid, after, made, settled in meter["layouts"]
+        ]
+    except (TypeError, ValueError, LookupError) as error:
+        raise MeasurementError("it wrote over a file by which cg-bench follows it") from error
+    for name, pid, after, made, settled in layouts:
+        prefix = dumps.kept_as(name, pid)
         calls = dumps.calls(str(out), prefix, after, made)
         if len(calls) < made:
             raise MeasurementError("some of what Callgrind wrote is missing: is the disk full?")

@@ -257,7 +257,8 @@ class Lane(Worker):
 
     def caches(self) -> list[str]:
         """Return where the measured process looked for compiled modules before its first file of tests."""
-        return translated(take_report(self.exchange.caches), self._paths.real) or []
+        found: list[str] = (take_report(self.exchange.caches) or {}).get("folders", [])
+        return [self._paths.real(folder) for folder in found]
 
     def is_older_than(self, folders: Sequence[str]) -> bool:
         """Return whether anything has come to any of these folders, or gone, since the orders were written."""

@@ -46,7 +46,7 @@ def main(orders: dict[str, Any]) -> None:
     requests = Requests()
     meter = Meter(requests, out, orders["warm_up"], orders["batches"], orders["layouts"])
     if not requests.running_on_valgrind():
-        put_report(exchange.caches, _caches())
+        put_report(exchange.caches, {"folders": _caches()})
     flush()
     wait_for_orders(exchange)
     at_work(exchange)
