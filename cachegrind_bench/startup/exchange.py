@@ -12,7 +12,7 @@ import os
 import stat
 import struct
 from collections.abc import Callable
-from typing import Any, TypeAlias
+from typing import Any, TypeAlias, cast
 
 from cachegrind_bench.startup.os_functions import Real
 
@@ -129,12 +129,12 @@ def take_report(path: str) -> dict[str, Any] | None:
         if not stat.S_ISREG(os.fstat(number).st_mode):
             return OVERWRITTEN
         with open(number, "rb", closefd=False) as file:
-            found = marshal.load(file)
+            found: Any = marshal.load(file)
     except (OSError, EOFError, ValueError, TypeError):
         return OVERWRITTEN
     finally:
         os.close(number)
-    return found if isinstance(found, dict) else OVERWRITTEN
+    return cast("dict[str, Any]", found) if isinstance(found, dict) else OVERWRITTEN
 
 
 def put_current(path: str, *numbers: int) -> None:

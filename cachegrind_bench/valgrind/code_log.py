@@ -32,7 +32,7 @@ _ANONYMOUS = "(anonymous)"
 _CREATION = re.compile(
     rb"code-creation,\w+,\d{1,9},\d{1,19},(0x[0-9a-f]{1,16}),(\d{1,9}),([^,]*)(?:,(0x[0-9a-f]{1,16}),(.*))?"
 )
-_INFO = re.compile(rb"code-source-info,(0x[0-9a-f]{1,16}),\d+,\d+,\d+,([^,]*),([^,]*),([^,]*)")
+_INFO = re.compile(rb"code-source-info,(0x[0-9a-f]{1,16}),\d+,\d+,\d+,([^,]*),([^,]*),((?:S0x[0-9a-f]{1,16})*)")
 _MOVE = re.compile(rb"(code|sfi)-move,(0x[0-9a-f]{1,16}),(0x[0-9a-f]{1,16})")
 _POSITION = re.compile(rb"C(\d{1,9})O(\d{1,9})(?:I(\d{1,9}))?")
 _INLINED = re.compile(rb"F(\d{1,9})?O\d+(?:I\d+)?")

@@ -69,6 +69,7 @@ def test_a_function_has_a_name_and_a_file(text: bytes, file: str, name: str) -> 
         b"code-source-info,0x1000,7,60,72,C0O1I0,F8O1,S0x1",
         b"code-source-info,0x3000,7,60,72,C0O1,,",
         b"code-source-info,0x1000,7,60,72,xyz,F,0x",
+        b"code-source-info,0x1000,7,60,72,C0O1I0,F8O1,S",
         b"code-move,0x9,0x1000",
         b"\xff,,,",
     ],
