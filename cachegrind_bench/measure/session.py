@@ -57,7 +57,7 @@ def identify(executable: str, variables: Mapping[str, str]) -> Identity:
 
 
 # A scope by another name where it is counted in another way than once.
-_MEASURED = {Scope.ITERATIONS: "iterations/2"}
+_MEASURED, _FORKED = {Scope.ITERATIONS: "iterations/2"}, "iterations/3"
 
 
 def benchmark_key_fields(
@@ -67,7 +67,7 @@ def benchmark_key_fields(
     states = {f"seal.{part}": seal[part].state.value for part in _COUNTED_PARTS}
     if seal["clock"].state is SealState.PINNED:
         states["seal.clock"] = _PINNED_CLOCK
-    scope = "iterations/3" if forked else _MEASURED.get(collect.scope, collect.scope.value)
+    scope = _FORKED if forked else _MEASURED.get(collect.scope, collect.scope.value)
     measured = " ".join((scope, *map(quote, sorted(set(collect.toggles)))))
     part = {} if collect.scope is Scope.PROCESS else {"measured": measured}
     return {**identity.key_fields, **states, "tool": tool.value, **part}

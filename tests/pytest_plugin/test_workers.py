@@ -120,10 +120,15 @@ def test_what_was_compiled_after_a_process_began_is_seen_in_the_folder(tmp_path:
     assert not lane.is_older_than([str(elsewhere)])
 
 
-@pytest.mark.parametrize("what", ["pipe", "folder", "text", "list", "nothing"])
+@pytest.mark.parametrize("what", ["pipe", "folder", "text", "list", "numbers", "nothing"])
 def test_what_a_test_puts_in_the_place_of_a_report_is_its_end(tmp_path: Path, what: str) -> None:
     path = tmp_path / "done"
-    content = {"text": b"no report", "list": marshal.dumps([1]), "nothing": b""}
+    content = {
+        "text": b"no report",
+        "list": marshal.dumps([1]),
+        "numbers": marshal.dumps({"reports": [1]}),
+        "nothing": b"",
+    }
     if what == "pipe":
         os.mkfifo(path)
     elif what == "folder":
