@@ -120,7 +120,7 @@ def test_what_was_compiled_after_a_process_began_is_seen_in_the_folder(tmp_path:
     assert not lane.is_older_than([str(elsewhere)])
 
 
-@pytest.mark.parametrize("what", ["pipe", "folder", "text", "list", "numbers", "nothing"])
+@pytest.mark.parametrize("what", ["pipe", "folder", "text", "list", "nothing"])
 def test_what_a_test_puts_in_the_place_of_a_report_is_its_end(tmp_path: Path, what: str) -> None:
     path = tmp_path / "done"
     content = {
@@ -136,6 +136,13 @@ def test_what_a_test_puts_in_the_place_of_a_report_is_its_end(tmp_path: Path, wh
     else:
         path.write_bytes(content[what])
     assert (take_report(str(path)) or {})["died"] == "wrote over a file by which cg-bench follows it"
+
+
+def test_reports_of_other_types_than_pytests_are_the_end_of_their_benchmark_only(tmp_path: Path) -> None:
+    lane = lane_of(tmp_path, ["numbers", "good"], TimeLimit(None), Relay())
+    put_report(lane.exchange.report(FIRST, FIRST), {"reports": [1]})
+    put_report(lane.exchange.report(FIRST, FIRST + 1), {"reports": [{"when": "call", "outcome": "passed"}]})
+    assert lane.passed() == {"a::good"}
 
 
 def test_a_process_waits_until_its_lane_is_released(tmp_path: Path) -> None:

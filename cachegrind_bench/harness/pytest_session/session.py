@@ -31,7 +31,7 @@ from cachegrind_bench.harness.pytest_session.workers import CALLS, FIRST_SLOT, P
 from cachegrind_bench.hermetic.place import NOWHERE, Translation
 from cachegrind_bench.hermetic.scratch import scratch
 from cachegrind_bench.measure.session import SCRATCH_BASE, ValgrindSetup
-from cachegrind_bench.startup.exchange import FIRST, Exchange, put_order, take_report, translated
+from cachegrind_bench.startup.exchange import FIRST, OVERWRITTEN, Exchange, put_order, take_report, translated
 
 if TYPE_CHECKING:
     from cachegrind_bench.harness.pytest_session.request import Collected, Item, Settings
@@ -148,6 +148,14 @@ def _rehearse(bench: Bench, relay: Relay, *, slot: int) -> tuple[Place, Sequence
             if second.passed() > first.passed() or refused:
                 first, place = second, kept
         return dataclasses.replace(place, look_ups=first.look_ups()), first.caches()
+
+
+def _has_pytests_reports(found: Mapping[str, Any]) -> bool:
+    """Return whether this is what a measured process of ours reports; a test may have written anything."""
+    try:
+        return all(part["when"] and part["outcome"] for part in found.get("reports", ()))
+    except (TypeError, LookupError):
+        return False
 
 
 @contextmanager
@@ -316,7 +324,8 @@ class Lane(Worker):
 
     def _report(self, number: int, index: int) -> dict[str, Any] | None:
         """Return what a benchmark reported; of one that was stopped, why."""
-        found: dict[str, Any] | None = translated(take_report(self.exchange.report(number, index)), self._paths.real)
+        found: dict[str, Any] | None = take_report(self.exchange.report(number, index))
+        found = translated(OVERWRITTEN if found and not _has_pytests_reports(found) else found, self._paths.real)
         if found and "status" in found and (why := self._limit.why(self.exchange, number, index)):
             found["died"] = why
         return found
