@@ -212,7 +212,7 @@ def variables(entry: Entry, environ: Mapping[str, str]) -> Mapping[str, str]:
 
 
 def last_lines(done: process.Completed, number: int = 40) -> str:
-    """Return the last lines of what a program wrote, to be shown; if there are none, how it ended."""
+    """Return the last lines of a program's output in printable characters, or how it ended if it wrote nothing."""
     text = (done.stdout + done.stderr).decode("utf-8", "backslashreplace")
     return (
         "\n".join(printable(line) for line in text.splitlines()[-number:])

@@ -98,7 +98,7 @@ class ValgrindSetup(msgspec.Struct, frozen=True, kw_only=True):
 
     @contextlib.contextmanager
     def session(self, *, echo: Callable[[bytes], None], keep: Path | None = None, first: int = 0) -> Generator[Session]:
-        """Take a scratch directory, with this number or a higher one, and a CPU, and clean up in the end. MeasurementError where there is none."""
+        """Take a CPU and a scratch directory numbered `first` or higher, which is removed in the end. MeasurementError if no directory can be made."""
         with scratch(SCRATCH_BASE, first=first) as directory:
             runner = ValgrindRunner(
                 valgrind=self.valgrind, geometry=self.geometry, scratch=directory, echo=echo, keep=keep

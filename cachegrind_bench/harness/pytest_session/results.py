@@ -30,7 +30,7 @@ from cachegrind_bench.model.result import (
 )
 from cachegrind_bench.model.text import printable
 from cachegrind_bench.startup import dumps
-from cachegrind_bench.startup.exchange import WARM_UP, storable
+from cachegrind_bench.startup.exchange import OVERWRITTEN, WARM_UP, storable
 from cachegrind_bench.valgrind.callgrind_file import CallgrindPart, Wanted, parse_callgrind_bytes
 from cachegrind_bench.valgrind.failures import signal_name, unknown_instruction
 from cachegrind_bench.valgrind.options import Tool
@@ -135,7 +135,7 @@ def parts_of(out: Path, meter: Mapping[str, Any]) -> list[_Pairs]:
             (meter["name"], int(pid), int(after), int(made), settled) for pid, after, made, settled in meter["layouts"]
         ]
     except (TypeError, ValueError, LookupError) as error:
-        raise MeasurementError("it wrote over a file by which cg-bench follows it") from error
+        raise MeasurementError(f"it {OVERWRITTEN['died']}") from error
     for name, pid, after, made, settled in layouts:
         prefix = dumps.kept_as(name, pid)
         calls = dumps.calls(str(out), prefix, after, made)
