@@ -55,6 +55,13 @@ def read_regular(path: Path, hint: str = _HINT) -> bytes:
         raise UsageError(f"cannot read {path}: {error.strerror}", hint=hint) from error
 
 
+def read_regular_result(path: Path, hint: str = _HINT) -> ResultFile:
+    """Read a result as `read_regular` reads. FileFormatError if it is not a result."""
+    from cachegrind_bench.model.codec import ResultFile
+
+    return ResultFile(read_regular(path, hint), str(path))
+
+
 @contextmanager
 def open_input(name: str, *, limit: int = DEFAULT_LIMIT, hint: str = _HINT, note: Note = None) -> Generator[BinaryIO]:
     """Open a file of up to `limit` bytes, '-' being stdin, so that it can be read twice. UsageError if it cannot be read.

@@ -39,16 +39,14 @@ def summary(result: Result, output: Path | None, comparison: str, root: Path, *,
 
 def check_base(base: Path, output: Path | None) -> None:
     """Find out before the work whether there is a result to compare with, and that `output` is another. UsageError if not."""
-    from cachegrind_bench.model.codec import ResultFile
-    from cachegrind_bench.usecases.result_files import read_regular
+    from cachegrind_bench.usecases.result_files import read_regular_result
 
     if output is not None and os.path.realpath(output) == os.path.realpath(base):
         raise UsageError(
             f"--cg-bench-output would overwrite {base}, which --cg-bench-compare compares with",
             hint="write the new result to another file",
         )
-    hint = "'pytest --cg-bench --cg-bench-output=FILE' writes such files"
-    ResultFile(read_regular(base, hint), str(base))
+    read_regular_result(base, "'pytest --cg-bench --cg-bench-output=FILE' writes such files")
 
 
 def compared(
@@ -59,13 +57,12 @@ def compared(
     Files below `root` are shown relative to it. UsageError if it cannot be read.
     """
     from cachegrind_bench.compare.verdict import Conclusion
-    from cachegrind_bench.model.codec import ResultFile
     from cachegrind_bench.usecases import comparison
-    from cachegrind_bench.usecases.result_files import read_regular
+    from cachegrind_bench.usecases.result_files import read_regular_result
 
     chosen = {item.id for item in candidate.benchmarks}
     made = comparison.compared(
-        comparison.Side(name=base.path.name, file=ResultFile(read_regular(base.path), str(base.path))),
+        comparison.Side(name=base.path.name, file=read_regular_result(base.path)),
         comparison.Side(name="this run", file=comparison.InMemory(candidate)),
         base.gates,
         comparison.ReportOptions(rows=50, root=str(root)),

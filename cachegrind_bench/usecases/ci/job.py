@@ -19,14 +19,14 @@ from cachegrind_bench.ci.event import Event, read_event
 from cachegrind_bench.ci.plan import Hold, Mode, artifact_name, plan
 from cachegrind_bench.ci.runner import Runner, add_token
 from cachegrind_bench.errors import MeasurementError, UsageError
-from cachegrind_bench.model.codec import ResultFile
 from cachegrind_bench.store.durable import store_errors, write_atomic
 from cachegrind_bench.usecases.ci.base import commit_to_measure
-from cachegrind_bench.usecases.result_files import read_regular
+from cachegrind_bench.usecases.result_files import read_regular, read_regular_result
 from cachegrind_bench.vcs.revisions import Repository
 
 if TYPE_CHECKING:
     from cachegrind_bench.ci.github import Client
+    from cachegrind_bench.model.codec import ResultFile
 
 # What another step made. All are in the folder that `ci plan` made.
 REPORT, VERDICT, MISSING = "report.md", "verdict.json", "missing.txt"
@@ -73,8 +73,7 @@ class Job(msgspec.Struct, frozen=True, kw_only=True):
 
     def result(self, name: str = RESULT) -> ResultFile:
         """Return what was measured or collected, or another result of the folder."""
-        path = self.data / name
-        return ResultFile(read_regular(path), str(path))
+        return read_regular_result(self.data / name)
 
     def client(self) -> Client:
         """Return GitHub's API for the repository of this job. UsageError without a token."""
