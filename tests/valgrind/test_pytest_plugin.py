@@ -78,7 +78,38 @@ def test_counts_do_not_depend_on_which_others_are_measured_in_which_order_or_bes
     for item in first.values():
         assert item["counts"] == dict.fromkeys(item["counts"], 0) or item["profile"]
         assert sum(row[2] for row in item["profile"]) == item["counts"]["Ir"]
-        assert item["key_fields"]["measured"] == "pytest/7"
+        assert item["key_fields"]["measured"] == "pytest/8"
+
+
+@pytest.mark.parametrize("more", [1, 2])
+def test_a_benchmark_counts_the_same_at_each_place_in_a_file_whatever_was_imported_before(
+    project: Project, more: int
+) -> None:
+    # Each of these shifts what is allocated afterwards, and so decides which traces of a place would be seen.
+    lines = [f"class C{number}: pass\ndef f{number}(n{number}): return n{number}.a{number}" for number in range(more)]
+    project.write("\n".join([f"junk = [f'{{number}}x' for number in range({more * 37})]", *lines]), "conftest.py")
+    words = (
+        "import json, re, textwrap\nWORDS = [f'word{number % 97}' for number in range(600)]\nTEXT = ' '.join(WORDS)\n"
+    )
+    data = (
+        "DATA = {word: [number, word, None] for number, word in enumerate(WORDS * 3)}\nJSON = json.dumps([DATA] * 4)\n"
+    )
+    calls = {
+        "dumps": "json.dumps, [DATA] * 8",
+        "loads": "json.loads, JSON",
+        "sub": r"re.sub, r'word(\d+)', r'\1', TEXT",
+        "wrap": "textwrap.wrap, TEXT, 70",
+        "sorted": "sorted, WORDS",
+        "set": "set, WORDS",
+    }
+    places = [
+        f"def test_{name}_{place}(benchmark): benchmark({call})\n" for place in range(4) for name, call in calls.items()
+    ]
+    project.write(words + data + "".join(places))
+    counted = _counted(project.measure())
+    for name in calls:
+        first, *others = (counted[f"test_{name}_{place}"] for place in range(4))
+        assert others == [first] * 3, name
 
 
 def test_a_file_that_comes_where_python_imports_nothing_from_moves_no_instruction(project: Project) -> None:
@@ -126,7 +157,7 @@ def test_other_warm_ups_are_another_kind_of_measurement(project: Project) -> Non
     project.write("def test_int(benchmark): benchmark(int, '7')\n")
     usual, cold = project.measure()["test_int"], project.measure("--cg-bench-warmup=0")["test_int"]
     assert usual["key"] != cold["key"]
-    assert cold["key_fields"]["measured"] == "pytest/7 warmup=0"
+    assert cold["key_fields"]["measured"] == "pytest/8 warmup=0"
 
 
 def test_a_result_with_an_empty_benchmark_can_be_read_and_compared(project: Project, tmp_path: Path) -> None:

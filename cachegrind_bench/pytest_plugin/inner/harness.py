@@ -238,7 +238,7 @@ class Meter:
                 yield between.watch, *self._uncounted
             if self._native:
                 alone = copies and not _has_threads()
-                look_ups = observe_look_ups(functools.partial(plainly, work)) if alone else {}
+                look_ups = observe_look_ups(functools.partial(plainly, work), codes) if alone else {}
                 self.record = {"native": True, "look_ups": look_ups}
                 return
             if can_be_spread():

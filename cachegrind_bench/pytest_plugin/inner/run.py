@@ -123,6 +123,8 @@ class Inner:
             return True
         self.served = True
         self._kept = frozenset(os.listdir(self._tmp))  # a module may have made a folder when it was imported
+        for item in session.items:
+            make_room(item)
         remember_types()
         take_free_memory()
         gc.freeze()
@@ -211,6 +213,18 @@ class Inner:
         if self._left:
             found[LEFT_BEHIND] = self._left
         self._reports.append(found)
+
+
+def make_room(item: pytest.Item) -> None:
+    """Give an item room for what pytest, plugins and we will set in it.
+
+    Else the memory of its attributes would be given back in the process of its benchmark, where another one's lies elsewhere.
+    """
+    attributes = vars(item)
+    more = [f"cg_bench_{number}" for number in range(2 * len(attributes))]
+    attributes.update(dict.fromkeys(more))
+    for name in more:
+        del attributes[name]
 
 
 def measure_whole_test(item: pytest.Item, meter: Meter) -> None:

@@ -14,10 +14,13 @@ import mmap
 import os
 import struct
 import sys
+from array import array
 from collections.abc import Callable, Container, Iterable, Iterator
 from contextlib import suppress
+from types import CodeType
 from typing import Any, Final
 
+from cachegrind_bench.pytest_plugin.inner.bytecode import forget_specialised
 from cachegrind_bench.startup.exchange import LookUps
 from cachegrind_bench.startup.os_functions import Real
 
@@ -31,9 +34,9 @@ _MOST_VERSIONS, _MOST_STATIC_VERSIONS = 300, 30
 _WIDTH, _ROOT_AND_LAST = 16, 2  # 4,000 versions take 5 million instructions; 6 with a half or twice of that
 _PATIENCE = 6  # steps from wanting no shared entry to accepting some
 _HEAP_TYPE = 1 << 9  # Py_TPFLAGS_HEAPTYPE
-# Calls are observed from versions so far apart: of two look-ups that share an entry, only the last one is seen in it. Every
-# bit differs from one call to the next, or two types with neighbouring versions would share entries in each of them.
-_STARTS = (0, 0b010101010101, 0b101010101010)
+# Of the words of an entry, and a version that no type will come to: one of 0 is that of types without any.
+_WORDS, _NO_VERSION = 3, 0xFFFFFFFF
+_MOST_CALLS = 6  # that are observed; usually the second one shows nothing new
 _MOST_BYTES = 1 << 24
 _MOST_STATE_BYTES = 4 << 20  # of the interpreter's state, in which the cache is
 # How often to look for it: what is executed between a look-up and the reading may have taken its entry.
@@ -48,8 +51,8 @@ _look_up: Any = ctypes.pythonapi._PyType_Lookup  # noqa: SLF001
 _look_up.argtypes, _look_up.restype = [ctypes.py_object, ctypes.py_object], ctypes.c_void_p
 
 
-def observe_look_ups(call: Callable[[], object]) -> LookUps:
-    """Return which look-ups this call makes, three times in another process; nothing where that cannot be known."""
+def observe_look_ups(call: Callable[[], object], codes: set[CodeType]) -> LookUps:
+    """Return which look-ups this call, which executes this code, makes in another process; nothing where that cannot be known."""
     if not can_be_spread():
         return {}
     with mmap.mmap(-1, _MOST_BYTES) as shared:
@@ -59,7 +62,7 @@ def observe_look_ups(call: Callable[[], object]) -> LookUps:
             null = os.open(os.devnull, os.O_RDWR)
             for descriptor in (1, 2):
                 os.dup2(null, descriptor)
-            shared.write(marshal.dumps(_observed(call)))
+            shared.write(marshal.dumps(_observed(call, codes)))
             return 0
 
         Real.elsewhere(write)
@@ -102,26 +105,46 @@ def can_be_spread() -> bool:
     return sys.implementation.name == "cpython" and getattr(sys, "_is_gil_enabled", lambda: True)()
 
 
-def _observed(call: Callable[[], object]) -> LookUps:
-    """Return what is looked up in each type that there is now: those that the call makes are not there elsewhere."""
+def _observed(call: Callable[[], object], codes: set[CodeType]) -> LookUps:
+    """Return what is looked up in each type that there is now: those that the call makes are not there elsewhere.
+
+    Of two look-ups that share an entry of the cache, only the last one is seen in it. So calls are made until one shows nothing
+    new, types get their versions in another order for each, and what is found does not depend on where anything is in memory.
+    """
     found: dict[str, set[str]] = {}
     own = Real.own_process()
     cache = _find_cache()
+    if not cache:
+        return {}
     kinds = list(_all_types())
-    first = _new_version(_spare())
-    for start in _STARTS if cache else ():
+    seen: list[type] = []
+    own_array: Any = ctypes.c_uint64 * (_WORDS * _ENTRIES)
+    entries = memoryview(own_array.from_address(cache)).cast("B").cast("Q")
+    left = memoryview(array("Q", entries))
+    for stride in range(1, _MOST_CALLS + 1):
         _modified(object)
-        _burn_to(first + start)
-        with suppress(Exception):
+        for kind in [kind for start in range(stride) for kind in seen[start::stride]]:
+            _new_version(kind)
+        forget_specialised(codes)
+        entries[::_WORDS] = array("Q", [_NO_VERSION]) * _ENTRIES
+        # Nothing of our own is to be looked up between both.
+        try:  # noqa: SIM105
             call()
+        except Exception:  # noqa: BLE001, S110 - it is reported where it is measured
+            pass
+        left[:] = entries
         if Real.own_process() != own:  # it forked, and this is the copy
             Real.leave(0)
-        types = {_version(kind): _name(kind) for kind in kinds}
+        types = {_version(kind): kind for kind in kinds}
         types.pop(0, None)  # has none
-        words = memoryview(ctypes.string_at(cache, _ENTRIES * _ENTRY.size)).cast("Q")
-        looked_up = zip(words[::3].tolist(), words[1::3].tolist(), strict=True)
-        for version, name in [pair for pair in looked_up if pair[0] in types]:
-            found.setdefault(types[version], set()).add(ctypes.cast(name, ctypes.py_object).value)
+        looked_up = zip(left[::_WORDS].tolist(), left[1::_WORDS].tolist(), strict=True)
+        before = sum(map(len, found.values()))
+        for kind, name in [(types[version], name) for version, name in looked_up if version in types]:
+            found.setdefault(_name(kind), set()).add(ctypes.cast(name, ctypes.py_object).value)
+            seen.append(kind)
+        if sum(map(len, found.values())) == before:
+            break
+        seen = list(dict.fromkeys(seen))
     return {kind: sorted(names) for kind, names in sorted(found.items())}
 
 
